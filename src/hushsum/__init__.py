@@ -1,0 +1,1 @@
+"""Hushsum: release a function of your private data once; ask it questions for ever."""

@@ -1,0 +1,70 @@
+"""Every error Hushsum raises on purpose.
+
+::
+
+    HushsumError
+    ├── UsageError            a parameter breaks a rule                         exit 2, also a ValueError
+    │   └── ClaimError        a privacy parameter cannot be claimed             exit 2
+    ├── BudgetExhausted       the ledger has not enough left                    exit 3
+    ├── IncompatibleTallies   two tallies do not add the same vectors           exit 4
+    ├── FileRefused           a file is damaged, unsupported or of another kind exit 5
+    ├── DataRefused           records break a rule; nothing was added           exit 6, also a ValueError
+    │   └── CounterOverflow   a counter would leave its range                   exit 6
+    └── SecretRefused         something secret was about to leave               exit 2, also a TypeError
+
+A message says what is wrong, the rule, what was got and the remedy. It never contains a data value.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class HushsumError(Exception):
+    """The root of the tree; ``exit_code`` is what the command line ends with."""
+
+    exit_code: ClassVar[int] = 1
+
+
+class UsageError(HushsumError, ValueError):
+    """A parameter breaks a rule that does not depend on the data."""
+
+    exit_code = 2
+
+
+class ClaimError(UsageError):
+    """A privacy parameter, or a combination of them, cannot be claimed."""
+
+
+class BudgetExhausted(HushsumError):
+    """The ledger has less left than the release would spend; nothing was released."""
+
+    exit_code = 3
+
+
+class IncompatibleTallies(HushsumError):
+    """Two tallies have different fingerprints, so their sum would mean nothing."""
+
+    exit_code = 4
+
+
+class FileRefused(HushsumError):
+    """A file is damaged, of a later version, or of another kind."""
+
+    exit_code = 5
+
+
+class DataRefused(HushsumError, ValueError):
+    """Records break a rule; the tally is as it was before."""
+
+    exit_code = 6
+
+
+class CounterOverflow(DataRefused):
+    """A counter would leave the range of its integers; the tally is as it was before."""
+
+
+class SecretRefused(HushsumError, TypeError):
+    """Something secret was about to leave through a door meant for public things."""
+
+    exit_code = 2

@@ -1,0 +1,7 @@
+#include <nanobind/nanobind.h>
+
+namespace hushsum {
+
+void bind_noise(nanobind::module_&) {}
+
+}  // namespace hushsum

@@ -1,0 +1,1 @@
+namespace hushsum::HUSHSUM_CLONE {}
