@@ -1,0 +1,6 @@
+"""What one record adds to a tally, and how the table is read. Importing this package registers every basis."""
+
+from hushsum.bases.base import Basis, Readings, basis_as_json, basis_from_json
+from hushsum.bases.hash_rows import HashRows
+
+__all__ = ["Basis", "HashRows", "Readings", "basis_as_json", "basis_from_json"]

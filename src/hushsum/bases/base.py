@@ -1,0 +1,106 @@
+"""The protocol of a basis: a public, integer-valued vector of each record.
+
+Everything linear in Hushsum is one of these: a tally is the sum of the vectors, so it is added to, merged, made private
+and read by code that knows only this page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol, Self, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushsum.errors import FileRefused
+from hushsum.kernels.base import Batch, Kernel
+from hushsum.privacy.relation import Relation
+from hushsum.privacy.sensitivity import Sensitivity
+
+Floats = NDArray[np.float64]
+Table = NDArray[np.int64] | NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True)
+class Readings:
+    """What a table says at each query, before the number of records is known.
+
+    ``mean`` averages the rows' cells, and ``variance`` estimates the variance of that average from their spread (NaN where
+    fewer than two independent blocks of rows exist). ``blocks`` is the number of independent blocks.
+    """
+
+    mean: Floats
+    variance: Floats
+    blocks: int
+
+
+@runtime_checkable
+class Basis(Protocol):
+    """A public map from a record to a vector of integers, and back from a noisy sum of vectors to answers."""
+
+    name: ClassVar[str]
+
+    @property
+    def kernel(self) -> Kernel:
+        """The similarity whose sums the table answers."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and cells a row of the table."""
+
+    @property
+    def fingerprint(self) -> str:
+        """A digest of everything that must agree for two tallies to merge."""
+
+    def sensitivity(self, relation: Relation) -> Sensitivity:
+        """How far one record moves the sum, for the given neighbours."""
+
+    def parameters(self) -> dict[str, Any]:
+        """The basis as JSON values."""
+
+    def prepare(self, data: object) -> Batch:
+        """Check records and bring them into native form; raises ``DataRefused``."""
+
+    def prepare_queries(self, data: object) -> Batch:
+        """Check queries; bounds that clip records do not clip queries."""
+
+    def accumulate(self, table: NDArray[np.int64], batch: Batch, *, step: int, threads: int) -> None:
+        """Add ``step`` times each record's vector to the table, in place."""
+
+    def prefix(self, rows: int) -> Self:
+        """The basis of the first rows alone."""
+
+    def cells(self, batch: Batch) -> NDArray[np.int32]:
+        """The cell of each record in each row, shape (len(batch), rows)."""
+
+    def read(self, table: Table, batch: Batch, *, threads: int) -> Readings:
+        """The table's answers at prepared queries."""
+
+    def unfold(self, mean: Floats, count: float) -> Floats:
+        """Kernel sums from mean cells: removes what other records add by sharing a cell."""
+
+    def fold_rate(self) -> float:
+        """The chance that two different hash values share a cell; 0 where every value has its own."""
+
+
+Reader = Callable[[dict[str, Any]], Basis]
+_BASES: dict[str, Reader] = {}
+
+
+def register(name: str, reader: Reader) -> None:
+    """Make a basis known by its name, for files."""
+    _BASES[name] = reader
+
+
+def basis_as_json(basis: Basis) -> dict[str, Any]:
+    """A basis for a file's header."""
+    return {"name": basis.name, "parameters": basis.parameters()}
+
+
+def basis_from_json(data: dict[str, Any]) -> Basis:
+    """The basis that a file's header describes."""
+    name = data.get("name")
+    if name not in _BASES:
+        raise FileRefused(f"the file uses the basis {name!r}, which this Hushsum does not know; install a later one")
+    return _BASES[name](data["parameters"])

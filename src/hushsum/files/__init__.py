@@ -1,0 +1,1 @@
+"""The byte format that released functions and tallies share."""

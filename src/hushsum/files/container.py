@@ -1,0 +1,218 @@
+"""One container for both file kinds: magic, version, JSON header, payload, SHA-256.
+
+Layout, little-endian, version 1::
+
+    offset        size  what
+    0             8     magic: which kind of file this is
+    8             4     format version (u32)
+    12            4     header length h (u32)
+    16            8     payload length p (u64)
+    24            h     header: canonical JSON (sorted keys, no spaces, UTF-8)
+    24+h          p     payload: raw bytes, laid out as the header says
+    24+h+p        32    SHA-256 of everything before it
+
+Nothing in it is code: reading a file runs no pickle. Lengths are checked against the file and against what the
+header promises before anything of that size is allocated, and any changed byte is refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import struct
+import tempfile
+from collections.abc import Callable, Iterable, Mapping
+from enum import Enum
+from pathlib import Path
+from typing import IO, Any
+
+from hushsum.errors import FileRefused, UsageError
+
+VERSION = 1
+_PREFIX = struct.Struct("<8sIIQ")
+_DIGEST = hashlib.sha256().digest_size
+_MAX_HEADER = 1 << 20
+_STEP = 1 << 24
+
+Header = dict[str, Any]
+Buffer = bytes | bytearray | memoryview
+
+
+class FileKind(Enum):
+    """What a file is; the value is its magic, which no text editor or line-ending filter leaves intact."""
+
+    RELEASED = b"\x89HUSH\r\n\n"
+    TALLY = b"\x89TALY\r\n\n"
+
+    @property
+    def noun(self) -> str:
+        """The kind in words, for messages."""
+        return "a released function (.hush)" if self is FileKind.RELEASED else "a confidential tally (.tally)"
+
+
+def canonical_json(value: object) -> bytes:
+    """The one JSON spelling of a value: sorted keys, no spaces, UTF-8, no NaN.
+
+    >>> canonical_json({"b": 1, "a": [1.5, "é"]}).decode()
+    '{"a":[1.5,"é"],"b":1}'
+    """
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return text.encode("utf-8")
+
+
+def write_container(
+    target: str | os.PathLike[str] | IO[bytes],
+    kind: FileKind,
+    header: Mapping[str, object],
+    sections: Iterable[Buffer],
+    *,
+    mode: int = 0o644,
+) -> None:
+    """Write a container; to a path atomically, so that a reader sees the old file, none, or the whole new one.
+
+    ``mode`` is the permission of a new file, before the process's umask.
+    """
+    encoded = canonical_json(header)
+    if len(encoded) > _MAX_HEADER:
+        raise UsageError(f"header must be at most {_MAX_HEADER} bytes, got {len(encoded)}; use fewer columns")
+    views = [memoryview(section).cast("B") for section in sections]
+    prefix = _PREFIX.pack(kind.value, VERSION, len(encoded), sum(len(view) for view in views))
+    if not isinstance(target, str | os.PathLike):
+        _write_parts(target, [memoryview(prefix), memoryview(encoded), *views])
+        return
+    path = Path(target)
+    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            _write_parts(stream, [memoryview(prefix), memoryview(encoded), *views])
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.chmod(name, mode & ~_umask())
+        os.replace(name, path)
+    except BaseException:
+        os.unlink(name)
+        raise
+    _sync_folder(path.parent)
+
+
+def read_container(
+    source: str | os.PathLike[str] | IO[bytes],
+    kind: FileKind,
+    payload_size: Callable[[Header], int],
+) -> tuple[Header, memoryview]:
+    """Read and check a container of the given kind.
+
+    ``payload_size`` computes from the header how long the payload must be; it is asked before the payload is read, so a
+    damaged or hostile length allocates nothing.
+
+    Raises
+    ------
+    FileRefused
+        if the file is of another kind, of a later version, truncated, or any byte of it was changed.
+    """
+    if isinstance(source, str | os.PathLike):
+        path = Path(source)
+        try:
+            with open(path, "rb") as stream:
+                size = os.fstat(stream.fileno()).st_size
+                return _read_stream(stream, kind, payload_size, name=path.name, size=size)
+        except FileNotFoundError:
+            raise UsageError(f"no file {str(path)!r}; check the path") from None
+        except IsADirectoryError:
+            raise UsageError(f"{str(path)!r} is a folder; give the file in it") from None
+    return _read_stream(source, kind, payload_size, name="the input", size=None)
+
+
+def _read_stream(
+    stream: IO[bytes],
+    kind: FileKind,
+    payload_size: Callable[[Header], int],
+    *,
+    name: str,
+    size: int | None,
+) -> tuple[Header, memoryview]:
+    digest = hashlib.sha256()
+    prefix = _take(stream, _PREFIX.size, name)
+    magic, version, header_length, payload_length = _PREFIX.unpack(prefix)
+    _check_magic(magic, kind, name)
+    if version != VERSION:
+        raise FileRefused(f"{name} has format version {version}, this Hushsum reads {VERSION}; install a later one")
+    if header_length > _MAX_HEADER:
+        raise _damaged(name)
+    if size is not None and size != _PREFIX.size + header_length + payload_length + _DIGEST:
+        raise _damaged(name)
+    encoded = _take(stream, header_length, name)
+    header = _parse_header(encoded, name)
+    try:
+        promised = payload_size(header)
+    except FileRefused:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError):
+        raise _damaged(name) from None
+    if promised != payload_length:
+        raise _damaged(name)
+    payload = _take(stream, payload_length, name)
+    digest.update(prefix)
+    digest.update(encoded)
+    digest.update(payload)
+    if bytes(_take(stream, _DIGEST, name)) != digest.digest():
+        raise _damaged(name)
+    return header, payload
+
+
+def _check_magic(magic: bytes, kind: FileKind, name: str) -> None:
+    if magic == kind.value:
+        return
+    other = next((each for each in FileKind if each.value == magic), None)
+    if other is not None:
+        raise FileRefused(f"{name} is {other.noun}, not {kind.noun}; give the right file")
+    raise FileRefused(f"{name} is not {kind.noun}; it may be another format, or its first bytes are damaged")
+
+
+def _parse_header(encoded: memoryview, name: str) -> Header:
+    try:
+        header = json.loads(bytes(encoded))
+    except (ValueError, RecursionError):
+        raise _damaged(name) from None
+    # One spelling only: two files with the same content have the same bytes and the same checksum.
+    if not isinstance(header, dict) or canonical_json(header) != bytes(encoded):
+        raise _damaged(name)
+    return header
+
+
+def _take(stream: IO[bytes], size: int, name: str) -> memoryview:
+    """Exactly ``size`` bytes, grown step by step so that a false length costs no memory the file does not back."""
+    data = bytearray()
+    while len(data) < size:
+        piece = stream.read(min(_STEP, size - len(data)))
+        if not piece:
+            raise _damaged(name)
+        data += piece
+    return memoryview(data)
+
+
+def _damaged(name: str) -> FileRefused:
+    return FileRefused(f"{name} is damaged: its bytes do not match its checksum or its lengths; get a fresh copy")
+
+
+def _write_parts(stream: IO[bytes], parts: Iterable[memoryview]) -> None:
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(part)
+        stream.write(part)
+    stream.write(digest.digest())
+
+
+def _umask() -> int:
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

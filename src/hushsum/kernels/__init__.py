@@ -1,0 +1,23 @@
+"""Similarities. Importing this package registers every kernel."""
+
+from hushsum.kernels.angular import AngularKernel
+from hushsum.kernels.base import Kernel, kernel_as_json, kernel_class, kernel_from_json, kernel_names
+from hushsum.kernels.euclidean import EuclideanKernel
+from hushsum.kernels.gaussian import GaussianKernel
+from hushsum.kernels.hamming import HammingKernel
+from hushsum.kernels.jaccard import JaccardKernel
+from hushsum.kernels.manhattan import ManhattanKernel
+
+__all__ = [
+    "AngularKernel",
+    "EuclideanKernel",
+    "GaussianKernel",
+    "HammingKernel",
+    "JaccardKernel",
+    "Kernel",
+    "ManhattanKernel",
+    "kernel_as_json",
+    "kernel_class",
+    "kernel_from_json",
+    "kernel_names",
+]

@@ -1,0 +1,108 @@
+"""The angular kernel: signed random projections."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from hushsum.kernels.base import Batch, Floats, Hasher, Kernel, register
+from hushsum.kernels.columns import MAX_DIM, MAX_POWER, dense_batch
+from hushsum.kernels.parameters import positive_integer
+from hushsum.kernels.projections import Projections, check_projection, structured_block
+from hushsum.records.bounds import Bounds
+
+_LARGEST_UNFOLDED = 30
+
+
+@register
+@dataclass(frozen=True, slots=True)
+class AngularKernel(Kernel):
+    """Similarity of directions: (1 − angle/π) to the power of the number of bits; lengths do not matter.
+
+    The zero vector has no direction: every bit agrees with it half of the time, and with itself always. Declared bounds are not
+    taken, since moving the origin would change every angle.
+
+    Parameters
+    ----------
+    dim : int
+        Number of columns.
+    bits : int, default 1
+        Sign bits of one hash; the similarity is ``(1 − angle/π)**bits``.
+    power : int, default 1
+        Multiplies the bits.
+    projection : {"dense", "structured"}
+        Structured projections are faster from about 512 columns on.
+
+    Notes
+    -----
+    The hash is the signs of ``bits·power`` normal projections (Charikar 2002). When 2^(bits·power) values fit the width
+    of a row, each has its own cell and nothing is folded.
+
+    >>> AngularKernel(dim=2, bits=2).similarity([[1.0, 0.0]], [[3.0, 0.0], [0.0, 1.0], [-1.0, 0.0]]).round(3)
+    array([[1.  , 0.25, 0.  ]])
+    """
+
+    name: ClassVar[str] = "angular"
+    bounded_columns: ClassVar[bool] = False
+
+    dim: int
+    bits: int = 1
+    power: int = 1
+    projection: str = "dense"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "dim", positive_integer("dim", self.dim, at_most=MAX_DIM))
+        object.__setattr__(self, "bits", positive_integer("bits", self.bits, at_most=1024))
+        object.__setattr__(self, "power", positive_integer("power", self.power, at_most=MAX_POWER))
+        check_projection(self.projection, self.dim, self.bits * self.power)
+
+    def parameters(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {"dim": self.dim, "bits": self.bits, "power": self.power, "projection": self.projection}
+
+    def prepare(self, data: object, bounds: Bounds | None = None, *, clip: bool = True) -> Batch:
+        """Rows of ``dim`` finite numbers."""
+        return dense_batch(data, self.dim, bounds, clip=clip)
+
+    def distinct_hashes(self) -> int | None:
+        """2^bits, while that is a number of cells one could have."""
+        total = self.bits * self.power
+        return 1 << total if total <= _LARGEST_UNFOLDED else None
+
+    def independent_rows(self) -> int:
+        """1, or the rows of a structured block."""
+        return structured_block(self.dim, self.bits * self.power) if self.projection == "structured" else 1
+
+    def hasher(self, *, rows: int, width: int, seed: int) -> Hasher:
+        """The sign hash functions."""
+        distinct = self.distinct_hashes()
+        projections = Projections(
+            family=self.name,
+            dim=self.dim,
+            count=self.bits * self.power,
+            scale=1.0,
+            signs=True,
+            structured=self.projection == "structured",
+        )
+        fold = distinct is None or distinct > width
+        return projections.hasher(rows=rows, width=width, seed=seed, fold=fold)
+
+    def _pairwise(self, records: Batch, queries: Batch) -> Floats:
+        x, x_zero = _directions(records)
+        q, q_zero = _directions(queries)
+        agree: Floats = 1.0 - np.arccos(np.clip(x @ q.T, -1.0, 1.0)) / np.pi
+        one_zero = x_zero[:, None] != q_zero[None]
+        both_zero = x_zero[:, None] & q_zero[None]
+        agree = np.where(one_zero, 0.5, np.where(both_zero, 1.0, agree))
+        result: Floats = agree ** (self.bits * self.power)
+        return result
+
+
+def _directions(batch: Batch) -> tuple[Floats, np.ndarray[Any, np.dtype[np.bool_]]]:
+    rows = batch.arrays[0].astype(np.float64)
+    lengths = np.linalg.norm(rows, axis=1)
+    zero = lengths == 0.0
+    return rows / np.where(zero, 1.0, lengths)[:, None], zero
+

@@ -1,0 +1,75 @@
+"""The Hamming kernel: bit sampling."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from hushsum import _native
+from hushsum.kernels.base import Batch, Floats, Hasher, Kernel, register
+from hushsum.kernels.columns import MAX_DIM, MAX_POWER
+from hushsum.kernels.parameters import positive_integer
+from hushsum.kernels.randomness import row_words
+from hushsum.kernels.rehash import multiply_shift
+from hushsum.records.bounds import Bounds
+from hushsum.records.codes import as_codes
+
+
+@register
+@dataclass(frozen=True, slots=True)
+class HammingKernel(Kernel):
+    """The share of columns in which two records agree; for bits and integer codes of categories.
+
+    Every column weighs the same and codes have no order. Declared bounds are not taken.
+
+    Parameters
+    ----------
+    dim : int
+        Number of columns.
+    power : int, default 1
+        Columns sampled by one hash; the similarity is taken to that power.
+
+    Notes
+    -----
+    The hash is the codes at ``power`` columns drawn with replacement (Indyk, Motwani 1998).
+
+    >>> HammingKernel(dim=4).similarity([[1, 0, 1, 7]], [[1, 0, 0, 7], [0, 1, 0, 0]])
+    array([[0.75, 0.  ]])
+    """
+
+    name: ClassVar[str] = "hamming"
+    bounded_columns: ClassVar[bool] = False
+
+    dim: int
+    power: int = 1
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "dim", positive_integer("dim", self.dim, at_most=MAX_DIM))
+        object.__setattr__(self, "power", positive_integer("power", self.power, at_most=MAX_POWER))
+
+    def parameters(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {"dim": self.dim, "power": self.power}
+
+    def prepare(self, data: object, bounds: Bounds | None = None, *, clip: bool = True) -> Batch:
+        """Rows of ``dim`` 32-bit codes."""
+        codes = as_codes(data, dim=self.dim)
+        return Batch((codes,), len(codes))
+
+    def hasher(self, *, rows: int, width: int, seed: int) -> Hasher:
+        """The column-sampling hash functions."""
+        words = row_words("hamming/columns", seed, rows, self.power)
+        # The high half of word × dim: uniform up to 2⁻³² · dim, without the bias of a remainder.
+        columns = ((words >> np.uint64(32)) * np.uint64(self.dim)) >> np.uint64(32)
+        multipliers, addends = multiply_shift(self.name, seed, rows, self.power)
+        return _native.CodeHasher(columns.astype(np.int32), multipliers, addends, width)
+
+    def _pairwise(self, records: Batch, queries: Batch) -> Floats:
+        x, q = records.arrays[0], queries.arrays[0]
+        agree = np.zeros((len(x), len(q)))
+        for column in range(self.dim):
+            agree += x[:, column, None] == q[None, :, column]
+        result: Floats = (agree / self.dim) ** self.power
+        return result

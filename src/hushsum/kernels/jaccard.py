@@ -1,0 +1,91 @@
+"""The Jaccard kernel: MinHash on sets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from hushsum import _native
+from hushsum.kernels.base import Batch, Floats, Hasher, Kernel, register
+from hushsum.kernels.columns import MAX_POWER
+from hushsum.kernels.parameters import positive_integer
+from hushsum.kernels.randomness import row_words
+from hushsum.kernels.rehash import multiply_shift
+from hushsum.records.bounds import Bounds
+from hushsum.records.sets import as_sets
+
+
+@register
+@dataclass(frozen=True, slots=True)
+class JaccardKernel(Kernel):
+    """The size of the intersection of two sets over the size of their union; the empty set is similar to itself only.
+
+    Records are sets of integers: rows of a sparse matrix (the positions of its non-zeros), lists of integers, or Arrow
+    lists. Repeated elements count once.
+
+    Parameters
+    ----------
+    power : int, default 1
+        MinHashes concatenated in a row; the similarity is taken to that power.
+
+    Notes
+    -----
+    The hash is the smallest image of the elements under a random function (Broder 1997): ``a·g(x) + b mod 2³²`` with a odd and
+    g a fixed mixing of the element with the seed. Linear functions alone are not min-wise independent; after mixing, the
+    remaining bias is below what a million rows can see, which the tests measure.
+
+    >>> JaccardKernel().similarity([[1, 2, 3], []], [[2, 3, 4], []])
+    array([[0.5, 0. ],
+           [0. , 1. ]])
+    """
+
+    name: ClassVar[str] = "jaccard"
+    bounded_columns: ClassVar[bool] = False
+
+    power: int = 1
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "power", positive_integer("power", self.power, at_most=MAX_POWER))
+
+    def parameters(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {"power": self.power}
+
+    def prepare(self, data: object, bounds: Bounds | None = None, *, clip: bool = True) -> Batch:
+        """A list of sets of 64-bit integers."""
+        sets = as_sets(data)
+        return Batch((sets.values, sets.indptr), len(sets))
+
+    def hasher(self, *, rows: int, width: int, seed: int) -> Hasher:
+        """The MinHash functions."""
+        words = row_words("jaccard/mixers", seed, rows, self.power)
+        mixers = (words >> np.uint64(32)).astype(np.uint32) | np.uint32(1)
+        shifts = (words & np.uint64(0xFFFFFFFF)).astype(np.uint32)
+        salt = int(row_words("jaccard/salt", seed, 1, 1)[0, 0])
+        multipliers, addends = multiply_shift(self.name, seed, rows, self.power + 1)
+        return _native.MinHasher(mixers, shifts, salt, multipliers, addends, width)
+
+    def _pairwise(self, records: Batch, queries: Batch) -> Floats:
+        x, q = _membership(records, queries)
+        shared = np.asarray((x @ q.T).todense(), dtype=np.float64)
+        union = x.sum(axis=1)[:, None] + q.sum(axis=1)[None] - shared
+        both_empty = union == 0
+        result: Floats = np.where(both_empty, 1.0, shared / np.where(both_empty, 1.0, union)) ** self.power
+        return result
+
+
+def _membership(records: Batch, queries: Batch) -> tuple[Any, Any]:
+    """Both lists as 0/1 sparse matrices over the elements that occur."""
+    from scipy.sparse import csr_array
+
+    elements, codes = np.unique(np.concatenate((records.arrays[0], queries.arrays[0])), return_inverse=True)
+    split = len(records.arrays[0])
+    matrices = []
+    for batch, indices in ((records, codes[:split]), (queries, codes[split:])):
+        matrix = csr_array((np.ones(len(indices)), indices, batch.arrays[1]), shape=(len(batch), max(1, len(elements))))
+        matrix.sum_duplicates()
+        matrix.data[:] = 1.0
+        matrices.append(matrix)
+    return matrices[0], matrices[1]

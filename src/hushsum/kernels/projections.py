@@ -1,0 +1,102 @@
+"""Hash functions made of random projections: dense, or structured for high dimension.
+
+A row's hash of x is made of ``count`` numbers z = a·x + b. Dense projections draw every a independently. Structured ones
+take the coordinates of three rounds of random signs and Hadamard transforms, which cost D log D for D of them instead of
+D². Their marginals are close to normal, but the rows of one block share signs, so only blocks are independent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushsum import _native
+from hushsum.errors import UsageError
+from hushsum.kernels.base import Hasher
+from hushsum.kernels.randomness import normals, row_words, uniforms
+from hushsum.kernels.rehash import multiply_shift
+
+STRUCTURED_BLOCK = 128
+"""Rows of one structured block: large enough to be cheap, small enough that 1000 rows have 8 independent blocks."""
+
+PROJECTIONS = ("dense", "structured")
+
+Directions = Callable[[NDArray[np.uint64]], NDArray[np.float64]]
+
+
+@dataclass(frozen=True, slots=True)
+class Projections:
+    """``count`` projections a row of ``dim`` columns; ``signs`` keeps one bit of each, else the floor of z is kept."""
+
+    family: str
+    dim: int
+    count: int
+    scale: float
+    signs: bool
+    structured: bool
+
+    def hasher(self, *, rows: int, width: int, seed: int, fold: bool) -> Hasher:
+        """The native hash functions."""
+        words = -(-self.count // 32) if self.signs else self.count
+        multipliers, addends = multiply_shift(self.family, seed, rows, words)
+        offsets = self._offsets(seed, rows)
+        if not self.structured:
+            weights = self._weights(seed, rows)
+            return _native.ProjectionHasher(weights, offsets, multipliers, addends, width, self.signs, fold)
+        size = padded(self.dim)
+        block = structured_block(self.dim, self.count)
+        flips = self._flips(seed, -(-rows // block), size)
+        # H has orthogonal rows of squared length D, so three rounds scale by D^{3/2}; coordinates shall have the
+        # variance of a normal projection, ‖x‖², which leaves 1/D.
+        return _native.StructuredHasher(
+            flips, self.dim, rows, self.count, np.float32(self.scale / size), offsets, multipliers, addends, width,
+            self.signs, fold, block,
+        )  # fmt: skip
+
+    def _weights(self, seed: int, rows: int) -> NDArray[np.float32]:
+        numbers = self.count * self.dim
+        if self.family == "manhattan":
+            words = row_words("manhattan/directions", seed, rows, 2 * numbers)
+            pairs = normals(words)
+            directions = pairs[:, :numbers] / pairs[:, numbers:]
+        else:
+            directions = normals(row_words(f"{self.family}/directions", seed, rows, numbers))
+        weights = (directions * self.scale).astype(np.float32)
+        return np.ascontiguousarray(weights.reshape(rows, self.count, self.dim))
+
+    def _offsets(self, seed: int, rows: int) -> NDArray[np.float32]:
+        if self.signs:
+            return np.zeros((rows, self.count), np.float32)
+        words = row_words(f"{self.family}/offsets", seed, rows, self.count)
+        # Rounding to single precision may reach 1, which is as good an offset as 0.
+        return uniforms(words).astype(np.float32)
+
+    def _flips(self, seed: int, blocks: int, size: int) -> NDArray[np.int8]:
+        words = row_words(f"{self.family}/signs", seed, blocks, 3 * (-(-size // 64)))
+        bits = np.unpackbits(words.astype("<u8").view(np.uint8).reshape(blocks, 3, -1), axis=2, bitorder="little")
+        return np.ascontiguousarray(1 - 2 * bits[:, :, :size].astype(np.int8))
+
+
+def padded(dim: int) -> int:
+    """The power of two, at least 2, that holds ``dim`` columns."""
+    return max(2, 1 << (dim - 1).bit_length())
+
+
+def structured_block(dim: int, count: int) -> int:
+    """How many rows one structured block gives: at most 128, and no more coordinates than there are."""
+    return max(1, min(STRUCTURED_BLOCK, padded(dim) // count))
+
+
+def check_projection(projection: str, dim: int, count: int) -> str:
+    """A projection's name, refused where it cannot give enough coordinates a row."""
+    if projection not in PROJECTIONS:
+        raise UsageError(f"projection must be 'dense' or 'structured', got {projection!r}; choose one")
+    if projection == "structured" and count > padded(dim):
+        raise UsageError(
+            f"a structured projection of {dim} columns gives at most {padded(dim)} numbers a row, got {count}; "
+            "use projection='dense'"
+        )
+    return projection

@@ -1,0 +1,102 @@
+"""Public random numbers that are the same on every machine and in every version, for ever.
+
+Tallies of different sites merge, and released files are read for years, so the hash functions behind a seed must never
+change. Bits come from SHAKE-128, one stream for each purpose, seed and row: row ``r`` does not depend on how many rows
+there are. From bits to normal numbers only correctly rounded operations are used (+, −, ×, ÷, √), never a library's
+``log`` or ``cos``, whose last bit differs between platforms.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+def row_words(purpose: str, seed: int, rows: int, words: int) -> NDArray[np.uint64]:
+    """Uniform 64-bit words, shape (rows, words).
+
+    >>> bool((row_words("x", 1, 3, 2)[:2] == row_words("x", 1, 2, 2)).all())
+    True
+    """
+    label = f"hushsum/1/{purpose}/{seed}/".encode()
+    stream = b"".join(hashlib.shake_128(label + str(r).encode()).digest(8 * words) for r in range(rows))
+    return np.frombuffer(stream, dtype="<u8").astype(np.uint64, copy=False).reshape(rows, words)
+
+
+def uniforms(words: NDArray[np.uint64]) -> Floats:
+    """Numbers strictly between 0 and 1: odd multiples of 2⁻⁵³, the midpoints of 2⁵² equal intervals."""
+    return ((words >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
+
+
+def normals(words: NDArray[np.uint64]) -> Floats:
+    """Standard normal numbers by inversion (Wichura 1988, algorithm AS 241, accurate to about 1e-16)."""
+    p = uniforms(words)
+    q = p - 0.5
+    central = np.abs(q) <= 0.425
+    r = 0.180625 - q * q
+    result = q * _ratio(np.where(central, r, 0.0), _CENTRE)
+    tail = np.sqrt(-_log(np.where(central, 0.25, np.minimum(p, 1.0 - p))))
+    near = _ratio(tail - 1.6, _NEAR)
+    far = _ratio(tail - 5.0, _FAR)
+    outer = np.where(tail <= 5.0, near, far)
+    return np.where(central, result, np.where(q < 0.0, -outer, outer))
+
+
+def _ratio(x: Floats, coefficients: tuple[Sequence[float], Sequence[float]]) -> Floats:
+    numerator, denominator = coefficients
+    return _polynomial(x, numerator) / _polynomial(x, denominator)
+
+
+def _polynomial(x: Floats, coefficients: Sequence[float]) -> Floats:
+    value = np.full_like(x, coefficients[-1])
+    for c in reversed(coefficients[:-1]):
+        value = value * x + c
+    return value
+
+
+def _log(x: Floats) -> Floats:
+    """Natural logarithm: x = m·2^e with m near 1, log m = 2·artanh((m − 1)/(m + 1)) by its series."""
+    mantissa, exponent = np.frexp(x)
+    low = mantissa < 0.7071067811865476
+    mantissa = np.where(low, 2.0 * mantissa, mantissa)
+    exponent = exponent - low
+    s = (mantissa - 1.0) / (mantissa + 1.0)
+    series = _polynomial(s * s, [1.0 / (2 * k + 1) for k in range(14)])
+    return 2.0 * s * series + exponent.astype(np.float64) * 0.6931471805599453
+
+
+_CENTRE = (
+    (
+        3.3871328727963666080e0, 1.3314166789178437745e2, 1.9715909503065514427e3, 1.3731693765509461125e4,
+        4.5921953931549871457e4, 6.7265770927008700853e4, 3.3430575583588128105e4, 2.5090809287301226727e3,
+    ),
+    (
+        1.0, 4.2313330701600911252e1, 6.8718700749205790830e2, 5.3941960214247511077e3,
+        2.1213794301586595867e4, 3.9307895800092710610e4, 2.8729085735721942674e4, 5.2264952788528545610e3,
+    ),
+)  # fmt: skip
+_NEAR = (
+    (
+        1.42343711074968357734e0, 4.63033784615654529590e0, 5.76949722146069140550e0, 3.64784832476320460504e0,
+        1.27045825245236838258e0, 2.41780725177450611770e-1, 2.27238449892691845833e-2, 7.74545014278341407640e-4,
+    ),
+    (
+        1.0, 2.05319162663775882187e0, 1.67638483018380384940e0, 6.89767334985100004550e-1,
+        1.48103976427480074590e-1, 1.51986665636164571966e-2, 5.47593808499534494600e-4, 1.05075007164441684324e-9,
+    ),
+)  # fmt: skip
+_FAR = (
+    (
+        6.65790464350110377720e0, 5.46378491116411436990e0, 1.78482653991729133580e0, 2.96560571828504891230e-1,
+        2.65321895265761230930e-2, 1.24266094738807843860e-3, 2.71155556874348757815e-5, 2.01033439929228813265e-7,
+    ),
+    (
+        1.0, 5.99832206555887937690e-1, 1.36929880922735805310e-1, 1.48753612908506148525e-2,
+        7.86869131145613259100e-4, 1.84631831751005468180e-5, 1.42151175831644588870e-7, 2.04426310338993978564e-15,
+    ),
+)  # fmt: skip

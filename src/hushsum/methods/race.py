@@ -1,0 +1,58 @@
+"""The private RACE sketch as a method."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hushsum.bases.hash_rows import HashRows
+from hushsum.kernels.base import Kernel
+from hushsum.records.bounds import Bounds
+from hushsum.tally.tally import Tally
+
+DEFAULT_ROWS = 1000
+DEFAULT_WIDTH = 1000
+
+
+def race(
+    kernel: Kernel,
+    *,
+    rows: int = DEFAULT_ROWS,
+    width: int = DEFAULT_WIDTH,
+    seed: int = 0,
+    bounds: Sequence[tuple[float, float]] | tuple[float, float] | None = None,
+    max_per_unit: int | None = None,
+) -> Tally:
+    """An empty tally of hash rows, to be filled by ``add`` and made public by ``release``.
+
+    Works in any dimension and in one pass. In one to four dimensions, grids are more accurate for the same ε.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        A hashable kernel: Euclidean, Manhattan, angular, Jaccard or Hamming.
+    rows, width : int
+        The size of the table. Rows are a capacity: a pure-ε release publishes the part of them that suits it.
+    seed : int
+        Public seed of the hash functions. Tallies that shall merge need the same one.
+    bounds : list of (low, high), or one (low, high) for all columns, optional
+        Declared, never read off the data. Records are clipped to it. Useful where columns have a large offset.
+    max_per_unit : int, optional
+        Protect persons instead of records, each with at most this many records.
+
+    Examples
+    --------
+    >>> import hushsum as hs
+    >>> tally = hs.race(hs.EuclideanKernel(dim=2, bandwidth=1.0), rows=200, seed=7)
+    >>> tally.add([[0.0, 0.0], [0.1, 0.0]])
+    <Tally CONFIDENTIAL EuclideanKernel(dim=2, bandwidth=1.0, power=1, projection='dense') rows=200 width=1000 unit='record'>
+    >>> f = tally.release(epsilon=1.0)
+    >>> f.claim.epsilon, f.claim.unit
+    (1.0, 'record')
+
+    Notes
+    -----
+    Coleman and Shrivastava, CCS 2021, Algorithms 1 and 2, with exact integer noise in place of a rounded real one.
+    """
+    dim = getattr(kernel, "dim", None)
+    box = None if bounds is None else Bounds.of(bounds, dim if dim is not None else 1)
+    return Tally(HashRows(kernel, rows, width, seed, box), max_per_unit=max_per_unit)

@@ -1,0 +1,120 @@
+"""From a promise and a sensitivity to the noise that keeps it.
+
+A release is a table and, where the number of records is private, a separate noisy count, which takes ``count_share`` of the
+budget. Pure ε: discrete Laplace on both, and the two ε add to the promise exactly, as rationals. ρ: discrete Gaussian on both,
+and the two ρ add. (ε, δ): discrete Gaussian, with all moved cells and the count composed in the accountant.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushsum.errors import ClaimError
+from hushsum.privacy.accounting.gaussian import gaussian_variances
+from hushsum.privacy.accounting.zcdp import zcdp_rho
+from hushsum.privacy.claim import Promise
+from hushsum.privacy.noise import (
+    NoiseSource,
+    discrete_gaussian,
+    discrete_laplace,
+    gaussian_variance,
+    laplace_variance,
+)
+from hushsum.privacy.sensitivity import Sensitivity
+
+LAPLACE = "discrete laplace"
+GAUSSIAN = "discrete gaussian"
+NONE = "none"
+COUNT_SHARE = Fraction(1, 50)
+
+
+@dataclass(frozen=True, slots=True)
+class IntegerNoise:
+    """Exact noise on integers: a mechanism and its rational parameter (the Laplace scale, or the Gaussian variance).
+
+    >>> IntegerNoise(LAPLACE, Fraction(1000)).variance > 1.99e6
+    True
+    """
+
+    mechanism: str
+    parameter: Fraction
+
+    @property
+    def variance(self) -> float:
+        """The variance of one draw; exact for the discrete law, not its continuous cousin."""
+        if self.mechanism == LAPLACE:
+            return laplace_variance(self.parameter)
+        return gaussian_variance(self.parameter) if self.mechanism == GAUSSIAN else 0.0
+
+    def draw(self, size: int, source: NoiseSource, *, threads: int = 1) -> NDArray[np.int64]:
+        """Independent draws."""
+        if self.mechanism == LAPLACE:
+            return discrete_laplace(size, self.parameter, source, threads=threads)
+        if self.mechanism == GAUSSIAN:
+            return discrete_gaussian(size, self.parameter, source, threads=threads)
+        return np.zeros(size, np.int64)
+
+    def as_json(self) -> dict[str, Any]:
+        """The noise for a file's header."""
+        return {"mechanism": self.mechanism, "parameter": str(self.parameter)}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> IntegerNoise:
+        """The noise of a file's header."""
+        if data["mechanism"] not in (LAPLACE, GAUSSIAN, NONE):
+            raise ValueError("unknown mechanism")
+        return cls(data["mechanism"], Fraction(data["parameter"]))
+
+
+NO_NOISE = IntegerNoise(NONE, Fraction(0))
+
+
+def split_epsilon(promise: Promise, *, private_count: bool, count_share: Fraction) -> tuple[Fraction, Fraction]:
+    """Pure ε for the table and for the count; they add to the promise exactly."""
+    assert promise.epsilon is not None
+    count = promise.epsilon * _checked_share(count_share) if private_count else Fraction(0)
+    return promise.epsilon - count, count
+
+
+def laplace_noise(l1: int, epsilon: Fraction) -> IntegerNoise:
+    """Discrete Laplace of scale Δ1/ε: P(z) ∝ exp(−|z|·ε/Δ1), so a move of Δ1 in L1 changes no probability beyond e^ε."""
+    return IntegerNoise(LAPLACE, Fraction(l1) / epsilon)
+
+
+def gaussian_noises(
+    promise: Promise, table: Sensitivity, *, count: int, count_share: Fraction
+) -> tuple[IntegerNoise, IntegerNoise]:
+    """Discrete Gaussian noise for the table and the count, for ρ or (ε, δ).
+
+    ``count`` is how far the count can move: 0 where the number of records is public. With unit moves the composition is
+    exact (every moved cell by 1); with larger ones, as for persons with several records, it goes through ρ, which bounds
+    every vector of that length.
+    """
+    share = _checked_share(count_share) if count else Fraction(0)
+    if promise.rho is None and table.largest == 1 and count <= 1:
+        assert promise.epsilon is not None
+        variance, count_variance = gaussian_variances(
+            epsilon=promise.epsilon, delta=promise.delta, cells=table.l2_squared, count_share=share
+        )
+    else:
+        rho = promise.rho if promise.rho is not None else _rho_for(promise)
+        variance = Fraction(table.l2_squared) / (2 * rho * (1 - share))
+        count_variance = Fraction(count**2) / (2 * rho * share) if count else None
+    noise = IntegerNoise(GAUSSIAN, variance)
+    return noise, NO_NOISE if count_variance is None else IntegerNoise(GAUSSIAN, count_variance)
+
+
+def _rho_for(promise: Promise) -> Fraction:
+    assert promise.epsilon is not None
+    return Fraction(zcdp_rho(promise.epsilon, promise.delta))
+
+
+def _checked_share(share: Fraction) -> Fraction:
+    if not 0 < share < 1:
+        raise ClaimError(f"count_share must be above 0 and below 1, got {float(share):g}; try 0.02")
+    return share

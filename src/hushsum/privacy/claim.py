@@ -1,0 +1,171 @@
+"""What is asked of a release, and what it then claims."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from hushsum.errors import ClaimError
+from hushsum.privacy.relation import Relation
+
+
+def exact(name: str, value: float | int | str | Fraction) -> Fraction:
+    """The rational number a person means: ``0.1`` is one tenth, not its nearest binary fraction.
+
+    >>> exact("epsilon", 0.1)
+    Fraction(1, 10)
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float | str | Fraction):
+        try:
+            value = float(value)
+        except (TypeError, ValueError):
+            raise ClaimError(f"{name} must be a number, got {type(value).__name__}; give a number such as 1.0") from None
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise ClaimError(f"{name} must be finite, got {value}; give a number such as 1.0")
+        value = repr(float(value))
+    try:
+        return Fraction(value)
+    except (ValueError, ZeroDivisionError):
+        raise ClaimError(f"{name} must be a number, got {value!r}; give a number such as 1.0") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """What is asked for: pure ``epsilon``; ``epsilon`` and ``delta``; or ``rho`` (zero-concentrated privacy).
+
+    >>> Promise.of(epsilon=0.5)
+    Promise(epsilon=Fraction(1, 2), delta=Fraction(0, 1), rho=None)
+    """
+
+    epsilon: Fraction | None
+    delta: Fraction
+    rho: Fraction | None
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        epsilon: float | Fraction | None = None,
+        delta: float | Fraction | None = None,
+        rho: float | Fraction | None = None,
+    ) -> Promise:
+        """Check the combination and read the numbers exactly."""
+        if (epsilon is None) == (rho is None):
+            got = "neither" if epsilon is None else "both"
+            raise ClaimError(f"a release takes either epsilon or rho, got {got}; give one of them")
+        if rho is not None:
+            if delta is not None:
+                raise ClaimError("delta must not be given with rho, got both; give rho alone, or epsilon and delta")
+            return cls(None, Fraction(0), _positive("rho", rho))
+        assert epsilon is not None
+        small = Fraction(0) if delta is None else exact("delta", delta)
+        if not 0 <= small < 1:
+            raise ClaimError(f"delta must be at least 0 and below 1, got {float(small):g}; try 1e-6")
+        return cls(_positive("epsilon", epsilon), small, None)
+
+    @property
+    def pure(self) -> bool:
+        """Whether the promise is pure epsilon."""
+        return self.epsilon is not None and self.delta == 0
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a release promises about every unit, whatever an attacker knows or later computes.
+
+    ``unit`` is ``'record'`` or ``'person'`` (then up to ``records_per_unit`` records each). ``arithmetic`` says in which
+    numbers the proof holds. ``secure`` is false when the noise came from a seed somebody may know: such a release protects
+    nobody. The rational numbers behind ``epsilon``, ``delta`` and ``rho`` are in ``promise``.
+
+    >>> Claim(Promise.of(epsilon=0.1), "record", 1, Relation.ADD_REMOVE, "discrete laplace", "exact integers", True)
+    Claim(epsilon=0.1, delta=0, unit='record', relation='add/remove', mechanism='discrete laplace', \
+arithmetic='exact integers')
+    """
+
+    promise: Promise
+    unit: str
+    records_per_unit: int
+    relation: Relation
+    mechanism: str
+    arithmetic: str
+    secure: bool
+
+    @property
+    def epsilon(self) -> float | None:
+        """ε; None for a claim in ρ."""
+        return None if self.promise.epsilon is None else float(self.promise.epsilon)
+
+    @property
+    def delta(self) -> float:
+        """δ; 0 for pure ε, and for a claim in ρ, which has one for every ε."""
+        return float(self.promise.delta)
+
+    @property
+    def rho(self) -> float | None:
+        """ρ of zero-concentrated privacy; None for a claim in ε."""
+        return None if self.promise.rho is None else float(self.promise.rho)
+
+    def __repr__(self) -> str:
+        cap = f", records_per_unit={self.records_per_unit}" if self.unit == "person" else ""
+        mark = "" if self.secure else ", secure=False"
+        return (
+            f"Claim({self._numbers()}, unit={self.unit!r}{cap}, relation={str(self.relation)!r}, "
+            f"mechanism={self.mechanism!r}, arithmetic={self.arithmetic!r}{mark})"
+        )
+
+    def _numbers(self) -> str:
+        if self.rho is not None:
+            return f"rho={self.rho!r}"
+        return f"epsilon={self.epsilon!r}, delta={self.delta or 0}"
+
+    def sentence(self) -> str:
+        """The claim in plain words."""
+        if not self.secure:
+            return "No protection: the noise came from a seed, for tests only."
+        who = "one record" if self.unit == "record" else f"one person (with up to {self.records_per_unit} records)"
+        what = "is in the data or is not" if self.relation is Relation.ADD_REMOVE else "is this one or another"
+        if self.rho is not None:
+            return f"{self.rho:g}-zero-concentrated differential privacy: it hides whether {who} {what}."
+        slack = f", except with probability {self.delta:g}" if self.delta else ""
+        return (
+            f"Whatever anyone knows or computes, no answer is more than e^{self.epsilon:g} times as likely or unlikely "
+            f"because {who} {what}{slack}."
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """The claim for a file's header; rationals as strings, exactly."""
+        return {
+            "epsilon": None if self.promise.epsilon is None else str(self.promise.epsilon),
+            "delta": str(self.promise.delta),
+            "rho": None if self.promise.rho is None else str(self.promise.rho),
+            "unit": self.unit,
+            "records_per_unit": self.records_per_unit,
+            "relation": str(self.relation),
+            "mechanism": self.mechanism,
+            "arithmetic": self.arithmetic,
+            "secure": self.secure,
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Claim:
+        """The claim of a file's header."""
+        epsilon, rho = (None if data[name] is None else Fraction(data[name]) for name in ("epsilon", "rho"))
+        return cls(
+            promise=Promise(epsilon, Fraction(data["delta"]), rho),
+            unit=str(data["unit"]),
+            records_per_unit=int(data["records_per_unit"]),
+            relation=Relation.of(data["relation"]),
+            mechanism=str(data["mechanism"]),
+            arithmetic=str(data["arithmetic"]),
+            secure=bool(data["secure"]),
+        )
+
+
+def _positive(name: str, value: float | Fraction) -> Fraction:
+    number = exact(name, value)
+    if number <= 0:
+        raise ClaimError(f"{name} must be above 0, got {float(number):g}; 1.0 is a common choice")
+    return number

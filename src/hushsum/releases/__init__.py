@@ -1,0 +1,8 @@
+"""Public, frozen answer machines: the only thing that leaves. Importing this package registers every kind."""
+
+from hushsum.releases.answers import Answers
+from hushsum.releases.base import ReleasedFunction
+from hushsum.releases.load import load
+from hushsum.releases.table import TableFunction
+
+__all__ = ["Answers", "ReleasedFunction", "TableFunction", "load"]

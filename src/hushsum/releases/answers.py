@@ -1,0 +1,39 @@
+"""Answers with error bars."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What a released function says at each query.
+
+    ``value`` ± ``stderr``, an interval from ``lower`` to ``upper`` at ``level``, and ``bound``: the largest standard error
+    that any data with these answers could have. All arrays have shape (n_queries,).
+
+    The standard error holds for queries chosen without regard to the hash functions. It is too small for a query found by
+    optimising the function itself, and where fewer than about ten rows meet a heavy cluster; ``bound`` holds there too.
+    """
+
+    value: Floats
+    stderr: Floats
+    lower: Floats
+    upper: Floats
+    bound: Floats
+    level: float
+
+    def __len__(self) -> int:
+        return len(self.value)
+
+    def __iter__(self) -> Iterator[dict[str, float]]:
+        """One dictionary a query."""
+        names = [field.name for field in fields(self) if field.name != "level"]
+        for i in range(len(self)):
+            yield {name: float(getattr(self, name)[i]) for name in names}

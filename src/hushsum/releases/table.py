@@ -1,0 +1,266 @@
+"""A released table: the noisy sum of a basis's vectors."""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import dataclass
+from functools import cached_property
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushsum.bases.base import Basis, Readings, Table, basis_as_json, basis_from_json
+from hushsum.bases.race_theory import groups_for, median_of_means_bound
+from hushsum.errors import UsageError
+from hushsum.files.arrays import decode_array, encode_array, encoded_size, narrowest_type
+from hushsum.files.container import FileKind, Header, write_container
+from hushsum.kernels.base import Kernel
+from hushsum.privacy.calibration import IntegerNoise
+from hushsum.privacy.claim import Claim
+from hushsum.releases.answers import Answers
+from hushsum.releases.load import register
+
+Floats = NDArray[np.float64]
+
+ESTIMATORS = ("mean", "median-of-means")
+_FEWEST_BLOCKS = 8
+"""Below this many independent blocks of rows their spread says too little, and the bound is reported instead."""
+
+
+@dataclass(frozen=True)
+class TableFunction:
+    """A released sketch: public, frozen, answering mean kernel values for any query, for ever.
+
+    Made by ``Tally.release`` or ``hushsum.load``; not by hand.
+
+    Privacy
+    -------
+    Everything here is computed from noisy integers and public parameters, so using it spends nothing.
+    """
+
+    basis: Basis
+    table: Table
+    claim: Claim
+    noise: IntegerNoise
+    noisy_count: int
+    count_noise: IntegerNoise
+    producer: str
+
+    def __post_init__(self) -> None:
+        table = self.table
+        if table.dtype not in (np.dtype(np.int32), np.dtype(np.int64)) or not table.flags.c_contiguous:
+            wide = np.int32 if table.dtype.itemsize <= 4 else np.int64
+            table = np.ascontiguousarray(table, dtype=wide)
+        elif table.flags.writeable:
+            table = table.copy()
+        table.flags.writeable = False
+        object.__setattr__(self, "table", table)
+
+    def __repr__(self) -> str:
+        rows, width = self.basis.shape
+        return f"ReleasedFunction({self.kernel!r}, rows={rows}, width={width}, claim={self.claim!r})"
+
+    @property
+    def kernel(self) -> Kernel:
+        """The similarity whose sums it answers."""
+        return self.basis.kernel
+
+    @property
+    def rows(self) -> int:
+        """How many rows were published."""
+        return self.basis.shape[0]
+
+    @cached_property
+    def _counts(self) -> tuple[float, float]:
+        """The number of records and the variance of that estimate: the paid count and the table's total, combined."""
+        table, table_variance = self._table_count
+        if self.count_noise.variance == 0.0:
+            return float(self.noisy_count), 0.0
+        weight = table_variance / (table_variance + self.count_noise.variance)
+        value = weight * self.noisy_count + (1.0 - weight) * table
+        return max(value, 1.0), weight * self.count_noise.variance
+
+    @cached_property
+    def _table_count(self) -> tuple[float, float]:
+        """Algorithm 2's own estimate: every row sums to the number of records."""
+        rows, width = self.basis.shape
+        return float(self.table.sum(dtype=np.int64)) / rows, width * self.noise.variance / rows
+
+    @property
+    def count(self) -> float:
+        """The estimated number of records; public and exact under the replace relation."""
+        return self._counts[0]
+
+    @property
+    def count_stderr(self) -> float:
+        """The standard error of :attr:`count`."""
+        return math.sqrt(self._counts[1])
+
+    @property
+    def table_count(self) -> float:
+        """Algorithm 2's own estimate of the number of records, from the table alone; 10 to 20 times noisier."""
+        return max(self._table_count[0], 1.0)
+
+    def __call__(
+        self,
+        Q: object,
+        *,
+        estimator: str = "mean",
+        count: str = "combined",
+        nonnegative: bool = False,
+        threads: int = 1,
+    ) -> Floats:
+        """Mean kernel values f(q)/N̂ (Algorithm 2), shape (n_queries,).
+
+        Parameters
+        ----------
+        Q : records as the kernel takes them
+            Queries; a single dense query may be one-dimensional.
+        estimator : {"mean", "median-of-means"}
+            Over the rows. The median of means has the guarantee of Theorem 3.4, the mean usually the smaller error.
+        count : {"combined", "table"}
+            ``"table"`` is Algorithm 2 as published, which takes N from the table alone.
+        nonnegative : bool
+            Raise negative answers to 0: closer to the truth for each query, biased upwards on average.
+        """
+        number = self._number(count)
+        return self._sums(Q, estimator, number, nonnegative, threads) / number
+
+    def sum(
+        self,
+        Q: object,
+        *,
+        estimator: str = "mean",
+        count: str = "combined",
+        nonnegative: bool = False,
+        threads: int = 1,
+    ) -> Floats:
+        """Kernel sums f(q) = Σ k(x, q), shape (n_queries,); parameters as for calling the function."""
+        return self._sums(Q, estimator, self._number(count), nonnegative, threads)
+
+    def query(self, Q: object, *, of: str = "mean", level: float = 0.95, threads: int = 1) -> Answers:
+        """Values with standard errors and intervals, from the spread over the rows.
+
+        ``of`` is ``"mean"`` for f(q)/N̂ or ``"sum"`` for f(q). The error of N̂ is part of both.
+        """
+        if of not in ("mean", "sum"):
+            raise UsageError(f"of must be 'mean' or 'sum', got {of!r}; choose one")
+        if not 0.0 < level < 1.0:
+            raise UsageError(f"level must be between 0 and 1, got {level}; try 0.95")
+        readings = self._read(Q, threads)
+        number, number_variance = self._counts
+        sums = self.basis.unfold(readings.mean, number)
+        rate = self.basis.fold_rate()
+        keep = 1.0 / (1.0 - rate)
+        largest = self._largest_variance(sums)
+        noise = self.noise.variance / self.rows
+        if readings.blocks >= _FEWEST_BLOCKS:
+            spread = np.maximum(readings.variance, noise)
+        else:
+            spread = largest
+        # f̂ = keep·(mean − rate·N̂): the two errors are independent up to the table's small part in N̂.
+        slope = -keep * rate if of == "sum" else -keep * rate - sums / number
+        scale = 1.0 if of == "sum" else 1.0 / number
+        stderr = scale * np.sqrt(keep**2 * spread + slope**2 * number_variance)
+        bound = scale * np.sqrt(keep**2 * largest + slope**2 * number_variance)
+        bound = np.maximum(bound, stderr)
+        reach = _quantile(level, readings.blocks) * stderr
+        value = scale * sums
+        return Answers(value, stderr, value - reach, value + reach, bound, level)
+
+    def error_bound(self, Q: object, *, failure: float = 0.05) -> Floats:
+        """Theorem 3.4 for f.sum by median of means, at each query: exceeded with probability at most ``failure``.
+
+        The theorem's (Σ√k)² is private; its bound N̂·f̂ is used instead, with the fold, and the noise that was really drawn.
+        """
+        sums = self.basis.unfold(self._read(Q, 1).mean, self.count)
+        factor = median_of_means_bound(1.0, self.rows, failure)
+        rate = self.basis.fold_rate()
+        return factor * np.sqrt(self.rows * self._largest_variance(sums)) / (1.0 - rate)
+
+    def save(self, target: str | os.PathLike[str] | IO[bytes]) -> None:
+        """Write a ``.hush`` file; to a path atomically."""
+        type_name = narrowest_type(self.table)
+        header = {
+            "type": "table",
+            "basis": basis_as_json(self.basis),
+            "claim": self.claim.as_json(),
+            "noise": self.noise.as_json(),
+            "count": {"value": self.noisy_count, "noise": self.count_noise.as_json()},
+            "producer": self.producer,
+            "table": {"type": type_name, "shape": list(self.basis.shape)},
+        }
+        write_container(target, FileKind.RELEASED, header, [encode_array(self.table, type_name)])
+
+    def _number(self, count: str) -> float:
+        if count == "combined":
+            return self.count
+        if count == "table":
+            return self.table_count
+        raise UsageError(f"count must be 'combined' or 'table', got {count!r}; choose one")
+
+    def _read(self, Q: object, threads: int) -> Readings:
+        return self.basis.read(self.table, self.basis.prepare_queries(Q), threads=threads)
+
+    def _sums(self, Q: object, estimator: str, number: float, nonnegative: bool, threads: int) -> Floats:
+        if estimator == "mean":
+            means = self._read(Q, threads).mean
+        elif estimator == "median-of-means":
+            means = self._median_of_means(Q)
+        else:
+            raise UsageError(f"estimator must be one of {', '.join(ESTIMATORS)}, got {estimator!r}; choose one")
+        sums = self.basis.unfold(means, number)
+        return np.maximum(sums, 0.0) if nonnegative else sums
+
+    def _median_of_means(self, Q: object, failure: float = 0.05) -> Floats:
+        cells = self.basis.cells(self.basis.prepare_queries(Q))
+        values = self.table[np.arange(self.rows), cells].astype(np.float64)
+        groups = min(groups_for(failure), self.rows)
+        edges = np.linspace(0, self.rows, groups + 1).astype(np.int64)
+        means = np.add.reduceat(values, edges[:-1], axis=1) / np.diff(edges)
+        medians: Floats = np.median(means, axis=1)
+        return medians
+
+    def _largest_variance(self, sums: Floats) -> Floats:
+        """The largest variance of the mean over rows that data with these sums can have.
+
+        A row's variance is at most (Σ√k̃)² ≤ N·Σk̃ with k̃ = k + (1 − k)/W (Theorem 2.5, Cauchy–Schwarz). Rows that share
+        random numbers are charged as if their whole block were one row.
+        """
+        rate = self.basis.fold_rate()
+        folded = np.clip(sums, 0.0, self.count) * (1.0 - rate) + self.count * rate
+        blocks = self.rows / self.kernel.independent_rows()
+        return self.count * folded / max(blocks, 1.0) + self.noise.variance / self.rows
+
+
+def _quantile(level: float, blocks: int) -> float:
+    """How many standard errors an interval reaches: Student's t with one degree of freedom less than blocks."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(max(blocks - 1, 1) if blocks >= _FEWEST_BLOCKS else 1e9, 0.5 + level / 2.0))
+
+
+def _payload_size(header: Header) -> int:
+    shape = basis_from_json(header["basis"]).shape
+    if list(shape) != header["table"]["shape"]:
+        raise ValueError("shape")
+    return encoded_size(shape, header["table"]["type"])
+
+
+def _build(header: Header, payload: memoryview) -> TableFunction:
+    basis = basis_from_json(header["basis"])
+    count: dict[str, Any] = header["count"]
+    return TableFunction(
+        basis=basis,
+        table=decode_array(payload, basis.shape, header["table"]["type"]),
+        claim=Claim.from_json(header["claim"]),
+        noise=IntegerNoise.from_json(header["noise"]),
+        noisy_count=int(count["value"]),
+        count_noise=IntegerNoise.from_json(count["noise"]),
+        producer=str(header["producer"]),
+    )
+
+
+register("table", _payload_size, _build)

@@ -1,0 +1,106 @@
+"""``.tally`` files: exact counts, marked CONFIDENTIAL, optionally encrypted."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from hushsum.bases.base import basis_as_json, basis_from_json
+from hushsum.errors import FileRefused, UsageError
+from hushsum.files.arrays import decode_array, encode_array, encoded_size, narrowest_type
+from hushsum.files.container import FileKind, Header, canonical_json, read_container, write_container
+from hushsum.files.encryption import CHUNK, decrypt, encrypt, encrypted_size
+from hushsum.records.units import UnitCap
+from hushsum.tally.tally import Tally
+from hushsum.version import PRODUCER
+
+WARNING = "CONFIDENTIAL: exact sums of private records. Not for release; see hushsum release."
+_DIGEST_BYTES = 16
+
+
+def save_tally(tally: Tally, path: str | os.PathLike[str], *, key: bytes | None = None) -> None:
+    """Write a tally, readable by its owner only. Counts stand in the payload, so encryption hides them all.
+
+    The header is public even then: kernel, rows, width, seed, bounds, and how many persons' counters the file holds are
+    not encrypted. (That number is padded to a power of two.)
+    """
+    state = tally._state()
+    cap: UnitCap | None = state["cap"]
+    numbers = np.array([state["count"], state["moves"]], np.int64)
+    type_name = "int64" if key is not None else narrowest_type(state["table"])
+    sections = [encode_array(numbers, "int64"), encode_array(state["table"], type_name)]
+    persons = 0
+    if cap is not None:
+        digests, counts = cap.state()
+        persons = len(counts)
+        capacity = _padded(persons)
+        padded_digests = np.zeros((capacity, _DIGEST_BYTES), np.uint8)
+        padded_digests[:persons] = digests
+        padded_counts = np.zeros(capacity, np.int64)
+        padded_counts[:persons] = counts
+        sections += [memoryview(padded_digests).cast("B"), encode_array(padded_counts, "int64")]
+    header: dict[str, Any] = {
+        "warning": WARNING,
+        "basis": basis_as_json(tally.basis),
+        "producer": PRODUCER,
+        "table": {"type": type_name},
+        "units": None if cap is None else {"limit": cap.limit, "slots": _padded(persons)},
+        "encryption": None,
+    }
+    if key is not None:
+        nonce = os.urandom(8)
+        header["encryption"] = {"cipher": "AES-256-GCM", "chunk": CHUNK, "nonce": nonce.hex()}
+        sections = encrypt(sections, key, nonce, canonical_json(header))
+    write_container(path, FileKind.TALLY, header, sections, mode=0o600)
+
+
+def load_tally(path: str | os.PathLike[str], *, key: bytes | None = None) -> Tally:
+    """Read a ``.tally`` file.
+
+    Raises
+    ------
+    FileRefused
+        if the file is damaged, of another kind, or the key does not open it.
+    UsageError
+        if it is encrypted and no key was given.
+    """
+    header, payload = read_container(path, FileKind.TALLY, _payload_size)
+    if header["encryption"] is not None:
+        if key is None:
+            raise UsageError("this tally is encrypted; give its key")
+        nonce = bytes.fromhex(header["encryption"]["nonce"])
+        payload = decrypt(payload, key, nonce, canonical_json(header), header["encryption"]["chunk"])
+    try:
+        return _build(header, payload)
+    except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError):
+        raise FileRefused("the file's header makes no sense, though its checksum holds; ask who wrote it") from None
+
+
+def _build(header: Header, payload: memoryview) -> Tally:
+    basis = basis_from_json(header["basis"])
+    type_name = header["table"]["type"]
+    numbers = decode_array(payload[:16], (2,), "int64")
+    end = 16 + encoded_size(basis.shape, type_name)
+    table = decode_array(payload[16:end], basis.shape, type_name).astype(np.int64)
+    cap = None
+    if header["units"] is not None:
+        slots = header["units"]["slots"]
+        middle = end + _DIGEST_BYTES * slots
+        digests = np.frombuffer(payload[end:middle], np.uint8).reshape(slots, _DIGEST_BYTES)
+        counts = decode_array(payload[middle:], (slots,), "int64")
+        used = counts > 0
+        cap = UnitCap.from_state(header["units"]["limit"], digests[used], counts[used])
+    return Tally._restore(basis, table, int(numbers[0]), int(numbers[1]), cap)
+
+
+def _payload_size(header: Header) -> int:
+    size = 16 + encoded_size(basis_from_json(header["basis"]).shape, header["table"]["type"])
+    if header["units"] is not None:
+        size += encoded_size((header["units"]["slots"], 3), "int64")
+    return size if header["encryption"] is None else encrypted_size(size, header["encryption"]["chunk"])
+
+
+def _padded(persons: int) -> int:
+    return 0 if persons == 0 else 1 << (persons - 1).bit_length()

@@ -1,0 +1,148 @@
+"""From exact sums to a public function: the one place where noise meets counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushsum.bases.base import Basis
+from hushsum.bases.race_theory import rows_for_laplace
+from hushsum.errors import UsageError
+from hushsum.kernels.parameters import positive_integer
+from hushsum.privacy.calibration import (
+    NO_NOISE,
+    IntegerNoise,
+    gaussian_noises,
+    laplace_noise,
+    split_epsilon,
+)
+from hushsum.privacy.claim import Claim, Promise, exact
+from hushsum.privacy.noise import NoiseSource
+from hushsum.privacy.relation import Relation
+from hushsum.releases.table import TableFunction
+from hushsum.version import PRODUCER
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseOptions:
+    """How a release is made, beyond its promise."""
+
+    relation: Relation
+    rows: int | None
+    count_share: Fraction
+    per_unit: int | None
+    threads: int
+    insecure_noise_seed: int | None
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        relation: str | Relation,
+        rows: int | str,
+        count_share: float,
+        per_unit: int | None,
+        threads: int,
+        insecure_noise_seed: int | None,
+    ) -> ReleaseOptions:
+        """Check the options; ``rows`` becomes None for ``"auto"``."""
+        if isinstance(rows, str) and rows != "auto":
+            raise UsageError(f"rows must be a number or 'auto', got {rows!r}; choose one")
+        number = None if isinstance(rows, str) else positive_integer("rows", rows, at_most=1 << 24)
+        share = exact("count_share", count_share)
+        return cls(Relation.of(relation), number, share, per_unit, threads, insecure_noise_seed)
+
+    @property
+    def count_moves(self) -> int:
+        """How far one unit moves the number of records; 0 where that number is public.
+
+        A record replaced leaves the number as it was. A person replaced may have had fewer records, so the number stays private.
+        """
+        if self.per_unit is not None:
+            return self.per_unit
+        return 0 if self.relation is Relation.REPLACE else 1
+
+
+def release_table(
+    basis: Basis, table: NDArray[np.int64], count: int, promise: Promise, options: ReleaseOptions
+) -> TableFunction:
+    """Add noise to the first rows of a table, and to the count, and wrap them with their claim.
+
+    Privacy
+    -------
+    The count is drawn first; the number of rows may depend on the noisy count, never on the exact one. Sequential
+    composition: ε of the count and ε of the table add to the promise; Gaussian noise is composed in calibration.
+    """
+    capacity = basis.shape[0]
+    if options.rows is not None and options.rows > capacity:
+        raise UsageError(f"rows must be at most the tally's {capacity}, got {options.rows}; make a tally with more rows")
+    source = (
+        NoiseSource.fresh()
+        if options.insecure_noise_seed is None
+        else NoiseSource.insecure(options.insecure_noise_seed)
+    )
+    release = _release_laplace if promise.pure else _release_gaussian
+    published, noise, noisy_count, count_noise = release(basis, count, promise, options, source)
+    rows, width = published.shape
+    noisy = noise.draw(rows * width, source, threads=options.threads).reshape(rows, width)
+    noisy += table[:rows]
+    return TableFunction(
+        basis=published,
+        table=_narrow(noisy),
+        claim=Claim(
+            promise=promise,
+            unit="record" if options.per_unit is None else "person",
+            records_per_unit=options.per_unit or 1,
+            relation=options.relation,
+            mechanism=noise.mechanism,
+            arithmetic="exact integers",
+            secure=source.secure,
+        ),
+        noise=noise,
+        noisy_count=noisy_count,
+        count_noise=count_noise,
+        producer=PRODUCER,
+    )
+
+
+_Drawn = tuple[Basis, IntegerNoise, int, IntegerNoise]
+
+
+def _release_laplace(
+    basis: Basis, count: int, promise: Promise, options: ReleaseOptions, source: NoiseSource
+) -> _Drawn:
+    private_count = options.count_moves > 0
+    table_epsilon, count_epsilon = split_epsilon(
+        promise, private_count=private_count, count_share=options.count_share
+    )
+    count_noise = laplace_noise(options.count_moves, count_epsilon) if private_count else NO_NOISE
+    noisy_count = count + int(count_noise.draw(1, source)[0])
+    rows = options.rows
+    if rows is None:
+        per_unit = options.per_unit or 1
+        rows = rows_for_laplace(max(noisy_count, 1), float(table_epsilon) / per_unit, basis.shape[0])
+    published = basis.prefix(rows)
+    moved = published.sensitivity(options.relation).times(options.per_unit or 1)
+    return published, laplace_noise(moved.l1, table_epsilon), noisy_count, count_noise
+
+
+def _release_gaussian(
+    basis: Basis, count: int, promise: Promise, options: ReleaseOptions, source: NoiseSource
+) -> _Drawn:
+    published = basis.prefix(options.rows or basis.shape[0])
+    moved = published.sensitivity(options.relation).times(options.per_unit or 1)
+    noise, count_noise = gaussian_noises(
+        promise, moved, count=options.count_moves, count_share=options.count_share
+    )
+    return published, noise, count + int(count_noise.draw(1, source)[0]), count_noise
+
+
+def _narrow(table: NDArray[np.int64]) -> NDArray[np.int64] | NDArray[np.int32]:
+    """Half the memory where noisy counts fit 32 bits, which reads faster."""
+    limits = np.iinfo(np.int32)
+    if table.min() >= limits.min and table.max() <= limits.max:
+        return table.astype(np.int32)
+    return table

@@ -1,0 +1,238 @@
+"""The tally: the only place where exact sums of private records live."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushsum.bases.base import Basis
+from hushsum.errors import CounterOverflow, DataRefused, IncompatibleTallies, SecretRefused, UsageError
+from hushsum.kernels.base import Batch
+from hushsum.kernels.parameters import positive_integer
+from hushsum.privacy.claim import Promise
+from hushsum.privacy.relation import Relation
+from hushsum.records.units import UnitCap
+from hushsum.releases.base import ReleasedFunction
+from hushsum.tally.release import ReleaseOptions, release_table
+
+_LARGEST = int(np.iinfo(np.int64).max)
+MAX_PER_UNIT = 1 << 20
+
+
+class Tally:
+    """Exact sums of a basis over private records, in one pass. Secret: add, remove, merge and release, nothing else.
+
+    Made by :func:`hushsum.race`. It shows no value, refuses pickle, and its file says that it is confidential. Two tallies
+    with one fingerprint merge bit for bit to the tally of all their records, in any order.
+
+    Parameters
+    ----------
+    basis : Basis
+        What one record adds.
+    max_per_unit : int, optional
+        Makes the person the unit of privacy: at most this many records of a person are counted, the first ones. Every ``add``
+        then needs ``units``.
+
+    Notes
+    -----
+    Not safe for two threads that add at once; let each fill its own tally, and merge.
+    """
+
+    __slots__ = ("_basis", "_cap", "_count", "_moves", "_table")
+
+    def __init__(self, basis: Basis, *, max_per_unit: int | None = None) -> None:
+        self._basis = basis
+        self._table: NDArray[np.int64] = np.zeros(basis.shape, np.int64)
+        self._count = 0
+        # Every record moves a cell by at most `largest`, so this bounds every counter without looking at the table.
+        self._moves = 0
+        self._cap = (
+            None
+            if max_per_unit is None
+            else UnitCap(positive_integer("max_per_unit", max_per_unit, at_most=MAX_PER_UNIT))
+        )
+
+    @property
+    def basis(self) -> Basis:
+        """What one record adds; public."""
+        return self._basis
+
+    @property
+    def fingerprint(self) -> str:
+        """A public digest of everything that must agree for two tallies to merge."""
+        return self._basis.fingerprint
+
+    @property
+    def max_per_unit(self) -> int | None:
+        """How many records of one person are counted, if persons are the unit."""
+        return None if self._cap is None else self._cap.limit
+
+    def __repr__(self) -> str:
+        rows, width = self._basis.shape
+        unit = "record" if self._cap is None else f"person with up to {self._cap.limit} records"
+        return f"<Tally CONFIDENTIAL {self._basis.kernel!r} rows={rows} width={width} unit={unit!r}>"
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise SecretRefused(
+            "a tally must not be pickled or copied, because pickles travel; save it with .save(path, key=...), "
+            "or release it and share that"
+        )
+
+    def add(self, X: object, *, units: object = None, threads: int | None = None) -> Tally:
+        """Count records; any number of times, in one pass.
+
+        Parameters
+        ----------
+        X : arrays, frames, Arrow tables, or lists of sets, as the kernel takes them
+            Checked as a whole first: if anything is refused, nothing is counted.
+        units : one id a record
+            Whose record it is; needed if, and only if, the tally was made with ``max_per_unit``.
+        threads : int, optional
+            Default: all cores this process may use. The result does not depend on it.
+
+        Raises
+        ------
+        DataRefused
+            NaN, infinity, wrong width, empty batch, non-numeric columns; the tally is unchanged.
+        """
+        batch = self._basis.prepare(X)
+        if self._cap is None:
+            if units is not None:
+                raise UsageError("units need a tally made with max_per_unit; make one, or leave units out")
+            self._accumulate(batch, 1, threads)
+            return self
+        if units is None:
+            raise UsageError("this tally counts persons: add needs units, one id for each record")
+        keep, pending = self._cap.plan(units)
+        if len(keep) != len(batch):
+            raise DataRefused("units must have one id for each record, got another number; check that they are aligned")
+        self._accumulate(batch.select(keep), 1, threads)
+        self._cap.commit(pending)
+        return self
+
+    def remove(self, X: object, *, threads: int | None = None) -> Tally:
+        """Take records out that were added before; they must be the same records.
+
+        Refused under a cap: which of a person's records were counted is not remembered.
+        """
+        if self._cap is not None:
+            raise UsageError("remove is refused with max_per_unit, since the cap may have left the record out; count anew")
+        batch = self._basis.prepare(X)
+        if len(batch) > self._count:
+            raise DataRefused("remove got more records than were added; remove only what was added")
+        self._accumulate(batch, -1, threads)
+        return self
+
+    def merge(self, other: Tally, *, disjoint_units: bool = False) -> Tally:
+        """Add another tally's sums to this one, exactly.
+
+        Caps add up (a person may be in both), unless ``disjoint_units`` declares that nobody is.
+
+        Raises
+        ------
+        IncompatibleTallies
+            if the fingerprints differ, or one tally counts persons and the other records.
+        """
+        if not isinstance(other, Tally):
+            raise UsageError(f"merge takes a tally, got {type(other).__name__}; load it with hushsum.load_tally")
+        if other is self:
+            raise UsageError("a tally cannot be merged with itself; its records would count twice")
+        if other.fingerprint != self.fingerprint:
+            raise IncompatibleTallies(
+                f"tallies must have one fingerprint to merge, got {self.fingerprint[:12]} and {other.fingerprint[:12]}; "
+                "make both with the same kernel, rows, width, seed and bounds"
+            )
+        if (self._cap is None) != (other._cap is None):
+            raise IncompatibleTallies("one tally counts persons and the other records; make both with max_per_unit, or neither")
+        self._check_room(other._moves)
+        if self._cap is not None and other._cap is not None:
+            self._cap = self._cap.merge(other._cap, disjoint=disjoint_units)
+        self._table += other._table
+        self._count += other._count
+        self._moves += other._moves
+        return self
+
+    def release(
+        self,
+        *,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        rho: float | None = None,
+        relation: str | Relation = Relation.ADD_REMOVE,
+        rows: int | str = "auto",
+        count_share: float = 0.02,
+        threads: int | None = None,
+        insecure_noise_seed: int | None = None,
+    ) -> ReleasedFunction:
+        """Draw noise once and make the public function. This spends the claim; a second release spends again.
+
+        Parameters
+        ----------
+        epsilon, delta, rho : float
+            Pure ``epsilon``; ``epsilon`` and ``delta``; or ``rho``.
+        relation : {"add/remove", "replace"}
+            Which datasets are neighbours. Under replace the number of records is public.
+        rows : int or "auto"
+            How many of the tally's rows to publish. ``"auto"``: under pure ε as many as suit ε and the paid noisy count,
+            since more rows share the same budget; with δ or ρ all of them, since their noise does not grow with rows.
+        count_share : float
+            The part of the budget that pays for the separate noisy count.
+        insecure_noise_seed : int, optional
+            Deterministic noise for tests. The release is marked and protects nobody.
+
+        Privacy
+        -------
+        Exactly the claim asked for, for the unit of this tally: discrete Laplace or discrete Gaussian noise on integers, from a
+        fresh key of the operating system for every release.
+        """
+        promise = Promise.of(epsilon=epsilon, delta=delta, rho=rho)
+        options = ReleaseOptions.of(
+            relation=relation,
+            rows=rows,
+            count_share=count_share,
+            per_unit=self.max_per_unit,
+            threads=_threads(threads),
+            insecure_noise_seed=insecure_noise_seed,
+        )
+        return release_table(self._basis, self._table, self._count, promise, options)
+
+    def save(self, path: str | os.PathLike[str], *, key: bytes | None = None) -> None:
+        """Write a ``.tally`` file, marked CONFIDENTIAL and readable by its owner only; with a 32-byte key encrypted."""
+        from hushsum.tally.file import save_tally
+
+        save_tally(self, path, key=key)
+
+    def _accumulate(self, batch: Batch, step: int, threads: int | None) -> None:
+        largest = self._basis.sensitivity(Relation.ADD_REMOVE).largest
+        moves = len(batch) * largest
+        self._check_room(moves)
+        if len(batch):
+            self._basis.accumulate(self._table, batch, step=step, threads=_threads(threads))
+        self._count += step * len(batch)
+        self._moves += moves
+
+    def _check_room(self, moves: int) -> None:
+        if self._moves + moves > _LARGEST:
+            raise CounterOverflow("a counter could leave its 64 bits; release this tally and start another")
+
+    def _state(self) -> dict[str, Any]:
+        """Everything secret, for the file format in this package."""
+        return {"table": self._table, "count": self._count, "moves": self._moves, "cap": self._cap}
+
+    @classmethod
+    def _restore(
+        cls, basis: Basis, table: NDArray[np.int64], count: int, moves: int, cap: UnitCap | None
+    ) -> Tally:
+        """A tally with the given state, for the file format in this package."""
+        tally = cls.__new__(cls)
+        tally._basis, tally._table, tally._count, tally._moves, tally._cap = basis, table, count, moves, cap
+        return tally
+
+
+def _threads(threads: int | None) -> int:
+    if threads is None:
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return positive_integer("threads", threads, at_most=1024)
