@@ -1,8 +1,9 @@
 """Exact integer noise, drawn here and nowhere else.
 
-Every sampler is a function of real uniforms whose bits come from ChaCha20 under a key used for one release. A draw is
-decided only when no unseen bit and no rounding error could change it, so the probabilities are those of the formula,
-tails included, and a pure ε may be claimed (against adversaries that cannot break the cipher).
+Every sampler is a function of real uniforms whose bits come from ChaCha20 under a key used for one release.
+A draw is decided only when no unseen bit and no rounding error could change it, so the probabilities are
+those of the formula, tails included, and a pure ε may be claimed (against adversaries that cannot break the
+cipher).
 """
 
 from __future__ import annotations

@@ -8,11 +8,12 @@ from fractions import Fraction
 def exponential_bounds(x: Fraction, bits: int) -> tuple[int, int]:
     """Integers with ``low <= e^(-x) · 2^bits <= high`` and ``high - low <= 2``.
 
-    With ``y = x / 2^m < 2^-7`` in fixed point, the series of ``e^(-y)`` is summed in integers. A term is off by less than
-    two units (one for its own cut, 2^-7 of the error of the term before), rounding y moves the result by at most one, and
-    the alternating tail is smaller than the first term cut to zero: n terms give the sum within ``2n + 3`` units. Squaring
-    m times rounds the lower bound down, the upper bound up, and doubles the width plus two each time. The guard bits keep
-    the final width below one unit of ``2^-bits``.
+    With ``y = x / 2^m < 2^-7`` in fixed point, the series of ``e^(-y)`` is summed in integers. A term is
+    off by less than two units (one for its own cut, 2^-7 of the error of the term before), rounding y moves
+    the result by at most one, and the alternating tail is smaller than the first term cut to zero: n terms
+    give the sum within ``2n + 3`` units. Squaring m times rounds the lower bound down, the upper bound up,
+    and doubles the width plus two each time. The guard bits keep the final width below one unit of
+    ``2^-bits``.
 
     Parameters
     ----------

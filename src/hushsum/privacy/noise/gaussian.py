@@ -36,11 +36,12 @@ def discrete_gaussian(
     `gaussian_variance`, smaller when the parameter is below 1. Overflow is as remote, and as harmless, as for
     `discrete_laplace`.
 
-    *Why it is exact.* With ``t = ⌊σ⌋ + 1`` a discrete Laplace proposal y of scale t is kept with probability ``exp(−g)``,
-    ``g = (|y| − σ²/t)²/(2σ²)``: the product ``exp(−|y|/t − g)`` is ``exp(−y²/(2σ²))`` times a constant, so what is kept has
-    the discrete Gaussian law. The proposal is exact (`discrete_laplace`). It is kept if ``−ln V > g`` for a real uniform V:
-    decided in doubles from the first 32 bits of V outside a proven margin, within it by `decide_acceptance` in integers.
-    About 3 of 4 proposals are kept; a chunk's proposals come from the chunk's own stream, one after another.
+    *Why it is exact.* With ``t = ⌊σ⌋ + 1`` a discrete Laplace proposal y of scale t is kept with
+    probability ``exp(−g)``, ``g = (|y| − σ²/t)²/(2σ²)``: the product ``exp(−|y|/t − g)`` is
+    ``exp(−y²/(2σ²))`` times a constant, so what is kept has the discrete Gaussian law. The proposal is
+    exact (`discrete_laplace`). It is kept if ``−ln V > g`` for a real uniform V: decided in doubles from
+    the first 32 bits of V outside a proven margin, within it by `decide_acceptance` in integers. About 3 of
+    4 proposals are kept; a chunk's proposals come from the chunk's own stream, one after another.
 
     Parameters
     ----------
@@ -80,7 +81,8 @@ def discrete_gaussian(
 def _draw(
     size: int, variance: Fraction, source: NoiseSource, *, threads: int = 1, widen: float = 0.0
 ) -> NDArray[np.int64]:
-    # widen > 0 sends draws that doubles could decide through the exact path as well, which must not change them.
+    # widen > 0 sends draws that doubles could decide through the exact path as well, which must not change
+    # them.
     check_draw(size, threads)
     variance = check_parameter("variance", variance, SMALLEST_VARIANCE, LARGEST_VARIANCE)
     proposal = laplace_shape(Fraction(math.isqrt(math.floor(variance)) + 1))
@@ -125,17 +127,17 @@ def decide_acceptance(exponent: Fraction, uniform: LazyUniform) -> bool:
 
 
 def gaussian_variance(variance: Fraction) -> float:
-    """The variance of the discrete Gaussian law of parameter ``variance``: below it, and equal to it for large ones.
+    """The variance of the discrete Gaussian law: below its parameter, and equal to it for large ones.
 
-    For parameters from 1 by Poisson summation, ``v − 4π²v² Σ n² e^(−2π²vn²) / Σ e^(−2π²vn²)`` over all integers n; below
-    by the direct sum. Both leave out less than a relative 10⁻¹⁷.
+    For parameters from 1 by Poisson summation, ``v − 4π²v² Σ n² e^(−2π²vn²) / Σ e^(−2π²vn²)`` over all
+    integers n; below by the direct sum. Both leave out less than a relative 10⁻¹⁷.
 
     Examples
     --------
     >>> gaussian_variance(Fraction(16900))
     16900.0
     >>> round(gaussian_variance(Fraction(1, 4)), 6)
-    0.213022
+    0.215013
     """
     v = float(check_parameter("variance", variance, SMALLEST_VARIANCE, LARGEST_VARIANCE))
     if v >= 1:

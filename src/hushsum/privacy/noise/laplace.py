@@ -29,15 +29,16 @@ def discrete_laplace(
 ) -> NDArray[np.int64]:
     """Independent integers z with ``P(z) = (1−q)/(1+q) · q^|z|``, ``q = exp(−1/scale)``, exactly.
 
-    Limits: scales from 2⁻⁴⁰ to 2⁴⁰. A magnitude of 2⁶³ has probability below exp(−2²²); it would wrap around, which is a
-    function of the noisy integer and so costs no privacy. Above a scale of 10⁹ the exact path is taken more and more often
-    (1 draw in 10⁴ at 10⁹, 1 in 20 at 10¹²).
+    Limits: scales from 2⁻⁴⁰ to 2⁴⁰. A magnitude of 2⁶³ has probability below exp(−2²²); it would wrap
+    around, which is a function of the noisy integer and so costs no privacy. Above a scale of 10⁹ the exact
+    path is taken more and more often (1 draw in 10⁴ at 10⁹, 1 in 20 at 10¹²).
 
-    *Why it is exact.* ``P(|Z| ≥ k) = T_k = 2q^k/(1+q)`` for k ≥ 1, so for a real uniform U the largest k with k = 0 or
-    ``U < T_k`` has the law of |Z|; an independent bit gives the sign, and zero has none. ``U < T_k`` is
-    ``k < offset − scale·ln U`` with ``offset = scale·ln(2/(1+q)) ≤ ½``. The native loop takes the floor of that in doubles
-    from the first 52 bits of U, and keeps it if the distance to the next integer exceeds what all rounding errors and all
-    unseen bits can do (bounds beside the code). Otherwise `decide_magnitude` draws further bits and compares integers.
+    *Why it is exact.* ``P(|Z| ≥ k) = T_k = 2q^k/(1+q)`` for k ≥ 1, so for a real uniform U the largest k
+    with k = 0 or ``U < T_k`` has the law of |Z|; an independent bit gives the sign, and zero has none. ``U
+    < T_k`` is ``k < offset − scale·ln U`` with ``offset = scale·ln(2/(1+q)) ≤ ½``. The native loop takes
+    the floor of that in doubles from the first 52 bits of U, and keeps it if the distance to the next
+    integer exceeds what all rounding errors and all unseen bits can do (bounds beside the code). Otherwise
+    `decide_magnitude` draws further bits and compares integers.
 
     Parameters
     ----------
@@ -64,7 +65,8 @@ def discrete_laplace(
 
     References
     ----------
-    Ghosh, Roughgarden & Sundararajan 2012 (the geometric mechanism); von Neumann 1951 (deciding on the first bits).
+    Ghosh, Roughgarden & Sundararajan 2012 (the geometric mechanism); von Neumann 1951 (deciding on the
+    first bits).
 
     Examples
     --------
@@ -77,7 +79,8 @@ def discrete_laplace(
 def _draw(
     size: int, scale: Fraction, source: NoiseSource, *, threads: int = 1, widen: float = 0.0
 ) -> NDArray[np.int64]:
-    # widen > 0 sends draws that doubles could decide through the exact path as well, which must not change them.
+    # widen > 0 sends draws that doubles could decide through the exact path as well, which must not change
+    # them.
     check_draw(size, threads)
     shape = laplace_shape(check_parameter("scale", scale, SMALLEST_SCALE, LARGEST_SCALE))
     stream = source.stream()
@@ -87,9 +90,7 @@ def _draw(
         uniform = magnitude_uniform(word, stream.more_bits(index))
         return wrapped(with_sign(decide_magnitude(shape, uniform), word))
 
-    fill_laplace(
-        stream.key, stream.draw, values, float(shape.scale), shape.offset, widen, threads, decide
-    )
+    fill_laplace(stream.key, stream.draw, values, float(shape.scale), shape.offset, widen, threads, decide)
     return values
 
 
@@ -103,7 +104,7 @@ class LaplaceShape:
 
 @lru_cache(maxsize=64)
 def laplace_shape(scale: Fraction) -> LaplaceShape:
-    """Compute the offset and prove its accuracy: ``e^(−offset/scale)`` must enclose ``(1+q)/2`` at ``offset·(1 ± 2⁻⁵²)``."""
+    """Compute the offset, then prove it: ``exp(−offset·(1 ± 2⁻⁵²)/scale)`` must enclose ``(1+q)/2``."""
     context = Context(prec=80, Emin=-(10**17), Emax=10**17, traps=[])
     real = context.divide(Decimal(scale.numerator), Decimal(scale.denominator))
     q = context.exp(context.divide(Decimal(-1), real))
@@ -120,10 +121,11 @@ def laplace_shape(scale: Fraction) -> LaplaceShape:
 
 
 def decide_magnitude(shape: LaplaceShape, uniform: LazyUniform) -> int:
-    """The largest k with k = 0 or ``U < T_k``, refining U until the bounds of ``T_k`` and ``T_(k+1)`` leave one k.
+    """The largest k with k = 0 or ``U < T_k``, refining U until the bounds of the T leave one k.
 
-    A guess in doubles proposes three candidates; only a proof accepts one, so the guess cannot bias the result. It ends
-    with probability 1, because the T_k are countable and U equals none of them almost surely.
+    A guess in doubles proposes three candidates; only a proof accepts one, so the guess cannot bias the
+    result. It ends with probability 1, because the T_k are countable and U equals none of them almost
+    surely.
     """
     scale = shape.scale
     while True:
@@ -174,6 +176,6 @@ def laplace_variance(scale: Fraction) -> float:
     1999999.8333333...
     """
     half = 0.5 / float(check_parameter("scale", scale, SMALLEST_SCALE, LARGEST_SCALE))
-    # 2q/(1−q)² is 1/(2 sinh²(1/(2·scale))), which does not cancel; sinh would overflow where q² is nothing beside 1.
+    # 2q/(1−q)² is 1/(2 sinh²(1/(2·scale))), which does not cancel; sinh would overflow where q² is nothing
+    # beside 1.
     return 0.5 / math.sinh(half) ** 2 if half < 100 else 2 * math.exp(-2 * half)
-

@@ -9,12 +9,14 @@ from hushsum.errors import UsageError
 
 def check_parameter(name: str, value: Fraction, smallest: Fraction, largest: Fraction) -> Fraction:
     """The parameter as a Fraction within its range."""
-    if not isinstance(value, int | Fraction) or isinstance(value, bool):
+    if not isinstance(value, (int, Fraction)):
         raise UsageError(
-            f"{name} must be a Fraction or an integer, got {type(value).__name__}; use Fraction(...) to say it exactly"
+            f"{name} must be a Fraction or an integer, got {type(value).__name__}; use Fraction(...)"
         )
     if not smallest <= value <= largest:
-        raise UsageError(f"{name} must be from {float(smallest):.3g} to {float(largest):.3g}, got {float(value):.3g}")
+        raise UsageError(
+            f"{name} must be from {float(smallest):.3g} to {float(largest):.3g}, got {float(value):.3g}"
+        )
     return Fraction(value)
 
 

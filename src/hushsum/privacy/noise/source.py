@@ -17,10 +17,11 @@ _MOST_DRAWS = 1 << 24
 class NoiseSource:
     """The key of one release, and the streams that its draws take from it.
 
-    ``with source:`` opens the release; the key is wiped at the end of the block, and the source refuses a second one.
-    Every draw (a table, a count) gets a ChaCha20 nonce of its own, so no keystream is used twice. A source refuses to work
-    in a child process, to be copied and to be pickled: equal noise on two tallies would reveal their difference.
-    A restored snapshot of a virtual machine cannot be recognised: make the source after the restart.
+    ``with source:`` opens the release; the key is wiped at the end of the block, and the source refuses a
+    second one. Every draw (a table, a count) gets a ChaCha20 nonce of its own, so no keystream is used
+    twice. A source refuses to work in a child process, to be copied and to be pickled: equal noise on two
+    tallies would reveal their difference. A restored snapshot of a virtual machine cannot be recognised:
+    make the source after the restart.
 
     Examples
     --------
@@ -67,7 +68,9 @@ class NoiseSource:
         with self._lock:
             self._refuse_if_unusable()
             if self._opened or self._draws:
-                raise SecretRefused("noise source already used; a source serves one release: make a fresh one")
+                raise SecretRefused(
+                    "noise source already used; a source serves one release: make a fresh one"
+                )
             self._opened = True
         return self
 

@@ -13,7 +13,8 @@ class LazyUniform:
     prefix, bits : int
         The first ``bits`` binary digits of U.
     more : callable
-        ``more(i)`` gives the i-th further group of 64 digits as an integer; it is asked for i = 0, 1, 2, … in order.
+        ``more(i)`` gives the i-th further group of 64 digits as an integer; it is asked for i = 0, 1, 2, …
+        in order.
     """
 
     __slots__ = ("_asked", "_more", "bits", "prefix")
@@ -31,9 +32,9 @@ class LazyUniform:
         self._asked += 1
 
     def surely_below(self, low: int, bits: int) -> bool:
-        """Whether every completion is below a number that is at least ``low / 2^bits``; ``bits >= self.bits``."""
+        """Whether every completion is below any number from ``low / 2^bits`` on, for ``bits >= self.bits``."""
         return (self.prefix + 1) << (bits - self.bits) <= low
 
     def surely_above(self, high: int, bits: int) -> bool:
-        """Whether every completion is at least a number that is at most ``high / 2^bits``; ``bits >= self.bits``."""
+        """Whether no completion is below any number up to ``high / 2^bits``, for ``bits >= self.bits``."""
         return self.prefix << (bits - self.bits) >= high
