@@ -1,0 +1,15 @@
+"""Exact integer noise, drawn here and nowhere else.
+
+Every sampler is a function of real uniforms whose bits come from ChaCha20 under a key used for one release.
+A draw is decided only when no unseen bit and no rounding error could change it, so the probabilities are
+those of the formula, tails included, and a pure ε may be claimed (against adversaries that cannot break the
+cipher).
+"""
+
+from __future__ import annotations
+
+from hushsum.privacy.noise.gaussian import discrete_gaussian, gaussian_variance
+from hushsum.privacy.noise.laplace import discrete_laplace, laplace_variance
+from hushsum.privacy.noise.source import NoiseSource
+
+__all__ = ["NoiseSource", "discrete_gaussian", "discrete_laplace", "gaussian_variance", "laplace_variance"]

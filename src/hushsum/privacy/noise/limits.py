@@ -1,0 +1,28 @@
+"""What a noise parameter may be."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from hushsum.errors import UsageError
+
+
+def check_parameter(name: str, value: Fraction, smallest: Fraction, largest: Fraction) -> Fraction:
+    """The parameter as a Fraction within its range."""
+    if not isinstance(value, (int, Fraction)):
+        raise UsageError(
+            f"{name} must be a Fraction or an integer, got {type(value).__name__}; use Fraction(...)"
+        )
+    if not smallest <= value <= largest:
+        raise UsageError(
+            f"{name} must be from {float(smallest):.3g} to {float(largest):.3g}, got {float(value):.3g}"
+        )
+    return Fraction(value)
+
+
+def check_draw(size: int, threads: int) -> None:
+    """Refuse a negative size and fewer than one thread."""
+    if size < 0:
+        raise UsageError(f"size must not be negative, got {size}")
+    if threads < 1:
+        raise UsageError(f"threads must be at least 1, got {threads}")

@@ -1,0 +1,142 @@
+"""Where the random bits of one release come from."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Callable
+from types import TracebackType
+from typing import NoReturn, Self
+
+from hushsum._native import StreamKey, extension_nonce
+from hushsum.errors import SecretRefused, UsageError
+
+_MOST_DRAWS = 1 << 24
+
+
+class NoiseSource:
+    """The key of one release, and the streams that its draws take from it.
+
+    ``with source:`` opens the release; the key is wiped at the end of the block, and the source refuses a
+    second one. Every draw (a table, a count) gets a ChaCha20 nonce of its own, so no keystream is used
+    twice. A source refuses to work in a child process, to be copied and to be pickled: equal noise on two
+    tallies would reveal their difference. A restored snapshot of a virtual machine cannot be recognised:
+    make the source after the restart.
+
+    Examples
+    --------
+    >>> with NoiseSource.insecure(7) as source:
+    ...     source
+    NoiseSource(secure=False)
+    """
+
+    __slots__ = ("__weakref__", "_closed", "_draws", "_key", "_lock", "_opened", "_secure")
+
+    def __init__(self, key: StreamKey, *, secure: bool) -> None:
+        self._key = key
+        self._secure = secure
+        self._draws = 0
+        self._opened = False
+        self._closed = False
+        self._lock = threading.Lock()
+
+    @classmethod
+    def fresh(cls) -> Self:
+        """A source with 256 new bits of the operating system's generator; they never leave native memory."""
+        return cls(StreamKey(), secure=True)
+
+    @classmethod
+    def insecure(cls, seed: int) -> Self:
+        """A source that everyone who knows ``seed`` can repeat: for tests, worthless for privacy.
+
+        Raises
+        ------
+        UsageError
+            If ``seed`` is negative.
+        """
+        if seed < 0:
+            raise UsageError(f"seed must not be negative, got {seed}; any integer from 0 will do")
+        digest = hashlib.sha256(b"hushsum insecure noise seed " + str(seed).encode("ascii")).digest()
+        return cls(StreamKey(digest), secure=False)
+
+    @property
+    def secure(self) -> bool:
+        """Whether the key came from the operating system; a release from another one must be marked."""
+        return self._secure
+
+    def __enter__(self) -> Self:
+        with self._lock:
+            self._refuse_if_unusable()
+            if self._opened or self._draws:
+                raise SecretRefused(
+                    "noise source already used; a source serves one release: make a fresh one"
+                )
+            self._opened = True
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Wipe the key; every later draw is refused."""
+        with self._lock:
+            self._closed = True
+            self._key.clear()
+
+    def stream(self) -> NoiseStream:
+        """The stream of the next draw.
+
+        Raises
+        ------
+        SecretRefused
+            If the release is over or the process is a child of the one that made the source.
+        """
+        with self._lock:
+            self._refuse_if_unusable()
+            if self._draws == _MOST_DRAWS:
+                raise SecretRefused(f"noise source exhausted after {_MOST_DRAWS} draws; split the release")
+            self._draws += 1
+            return NoiseStream(self._key, self._draws - 1)
+
+    def _refuse_if_unusable(self) -> None:
+        if self._closed:
+            raise SecretRefused("noise source closed; a source serves one release: make a fresh one")
+        if not self._key.usable:
+            self._key.clear()
+            raise SecretRefused("noise source made in another process; make a fresh one after the fork")
+
+    def __repr__(self) -> str:
+        return f"NoiseSource(secure={self._secure})"
+
+    def _refuse_copy(self, *_: object) -> NoReturn:
+        raise SecretRefused("noise source cannot be copied or pickled; make a fresh one where it is needed")
+
+    __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = _refuse_copy
+
+
+class NoiseStream:
+    """The bits of one draw: a key that cannot be read and the number of the draw."""
+
+    __slots__ = ("draw", "key")
+
+    def __init__(self, key: StreamKey, draw: int) -> None:
+        self.key = key
+        self.draw = draw
+
+    def more_bits(self, index: int, *, acceptance: bool = False) -> Callable[[int], int]:
+        """A function that gives the i-th further 64 bits of the value at ``index``."""
+        nonce = extension_nonce(self.draw, acceptance, index)
+
+        def word(i: int) -> int:
+            block = self.key.keystream(*nonce, counter=i // 8, blocks=1)
+            return int.from_bytes(block[i % 8 * 8 :][:8], "little")
+
+        return word
+
+    def __repr__(self) -> str:
+        return "NoiseStream()"
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise SecretRefused("noise stream cannot be copied or pickled")

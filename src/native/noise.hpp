@@ -1,0 +1,72 @@
+// What the noise loops of every clone offer, and the values they share with the bindings.
+#pragma once
+
+#include <stdint.h>
+
+namespace hushsum {
+
+constexpr uint32_t group_blocks = 16;                 // ChaCha20 blocks made at once
+constexpr uint32_t group_words = group_blocks * 8;    // the same in 64-bit words
+constexpr uint32_t chunk_draws = 16384;               // outputs that share one nonce; fixes the output for any threads
+
+// A position in the key's space of streams. Two different (draw, purpose, index) never share a block.
+struct StreamId {
+  const uint32_t* key;  // 8 words
+  uint32_t draw;        // which table or count of the release, below 2^24
+};
+
+enum Purpose : uint32_t { purpose_chunk = 0, purpose_more_magnitude = 1, purpose_more_acceptance = 2 };
+
+struct Nonce {
+  uint32_t words[3];
+};
+
+constexpr Nonce nonce_of(uint32_t draw, Purpose purpose, uint64_t index) {
+  return {{draw | (static_cast<uint32_t>(purpose) << 24), static_cast<uint32_t>(index),
+           static_cast<uint32_t>(index >> 32)}};
+}
+
+// The discrete Laplace law P(z) ~ exp(-|z|/scale); offset is scale * ln(2 / (1 + exp(-1/scale))).
+struct LaplaceShape {
+  double scale;
+  double offset;
+  double widen;  // added to every margin; 0 except in tests of the exact path
+};
+
+// A proposal y of scale t is kept with probability exp(-(|y| - centre)^2 * rate): centre = variance/t, rate = 1/(2 variance).
+struct GaussianShape {
+  LaplaceShape proposal;
+  double centre;
+  double rate;
+};
+
+enum class Answer { failed, value, rejected };
+
+// Decides one draw exactly when doubles cannot: its index within the draw, its two random words, and where the value goes.
+struct Resolver {
+  void* context;
+  Answer (*decide)(void* context, uint64_t index, uint64_t magnitude_word, uint32_t acceptance_word, int64_t* value);
+};
+
+// keystream_group writes word w of block counter + b at out[16 w + b].
+// The chunk functions fill out[0..size), size <= chunk_draws, and return false if the resolver failed.
+#define HUSHSUM_NOISE_INTERFACE(clone)                                                                        \
+  namespace clone {                                                                                           \
+  void keystream_group(const uint32_t* key, const Nonce& nonce, uint32_t counter, uint32_t* out);             \
+  bool laplace_chunk(const StreamId& id, const LaplaceShape& shape, uint64_t chunk, int64_t* out,             \
+                     uint32_t size, const Resolver& resolver);                                                \
+  bool gaussian_chunk(const StreamId& id, const GaussianShape& shape, uint64_t chunk, int64_t* out,           \
+                      uint32_t size, const Resolver& resolver);                                               \
+  }
+HUSHSUM_NOISE_INTERFACE(baseline)
+HUSHSUM_NOISE_INTERFACE(v3)
+HUSHSUM_NOISE_INTERFACE(v4)
+#undef HUSHSUM_NOISE_INTERFACE
+
+// Zeroes memory in a way the optimiser keeps.
+inline void wipe(void* memory, unsigned long bytes) {
+  __builtin_memset(memory, 0, bytes);
+  __asm__ __volatile__("" : : "r"(memory) : "memory");
+}
+
+}  // namespace hushsum
