@@ -31,7 +31,7 @@ def speaks_arrow(data: object) -> bool:
 
 
 def as_chunks(data: object) -> Any:
-    """An Arrow column, or a stream of them, as one ChunkedArray, zero-copy; a stream of batches becomes structs.
+    """An Arrow column or stream as one ChunkedArray, zero-copy; a stream of batches becomes structs.
 
     Raises
     ------
@@ -50,7 +50,8 @@ def as_chunks(data: object) -> Any:
     except Exception:
         # Messages of the engine below may quote values.
         raise DataRefused(
-            f"data must be readable as Arrow columns, got {type(data).__name__}; pass numbers in a NumPy array or a table"
+            f"data must be readable as Arrow columns, got {type(data).__name__}; "
+            "pass numbers in a NumPy array or a table"
         ) from None
 
 

@@ -23,8 +23,8 @@ _FLOAT32_MAX: Final = float(np.finfo(np.float32).max)
 class Bounds:
     """A box, declared and never learned from the data, that every record is clipped to.
 
-    Records inside the library are relative to the centre of the box, because float32 has 24 bits: a column of timestamps
-    near 1.7e9 in a box one hour wide would otherwise keep only multiples of 128 seconds.
+    Records inside the library are relative to the centre of the box, because float32 has 24 bits: a column of
+    timestamps near 1.7e9 in a box one hour wide would otherwise keep only multiples of 128 seconds.
 
     Parameters
     ----------
@@ -33,8 +33,8 @@ class Bounds:
 
     Privacy
     -------
-    Clipping is elementwise, so a record's bits depend on that record alone. How many records were clipped is private, and
-    nothing here counts them.
+    Clipping is elementwise, so a record's bits depend on that record alone. How many records were clipped is
+    private, and nothing here counts them.
 
     Raises
     ------
@@ -63,8 +63,8 @@ class Bounds:
                 )
             if high / 2 - low / 2 > _FLOAT32_MAX:
                 raise UsageError(
-                    f"bounds of column {column} must be narrower than float32's range, got ({low:g}, {high:g}); "
-                    "declare a narrower range, or rescale the column"
+                    f"bounds of column {column} must be narrower than float32's range, "
+                    f"got ({low:g}, {high:g}); declare a narrower range, or rescale the column"
                 )
         low_array, high_array = np.array(self.low), np.array(self.high)
         for name, array in (
@@ -128,7 +128,7 @@ class Bounds:
         return self._relative(array, clip=True)
 
     def centre_only(self, array: NDArray[Any]) -> NDArray[np.float32]:
-        """Make real numbers of shape (n, dim) relative to the centre without clipping: for queries, which are public."""
+        """Make real numbers of shape (n, dim) relative to the centre, unclipped: for queries."""
         return self._relative(array, clip=False)
 
     def _relative(self, array: NDArray[Any], *, clip: bool) -> NDArray[np.float32]:

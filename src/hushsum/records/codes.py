@@ -15,11 +15,11 @@ _INT32: Final = np.iinfo(np.int32)
 
 
 def as_codes(data: object, *, dim: int, columns: Sequence[str] | None = None) -> NDArray[np.int32]:
-    """Turn records of integer codes into a C-contiguous int32 array of shape (n, dim), for the Hamming kernel.
+    """Turn records of codes into a C-contiguous int32 array of shape (n, dim), for the Hamming kernel.
 
-    Codes are compared for equality only. Booleans, integers within int32 and floats without a fraction are codes.
-    Categorical columns are refused: their codes follow the categories that happen to occur, which is private, and differ
-    from batch to batch.
+    Codes are compared for equality only. Booleans, integers within int32 and floats without a fraction are
+    codes. Categorical columns are refused: their codes follow the categories that happen to occur, which is
+    private, and differ from batch to batch.
 
     Parameters
     ----------

@@ -41,7 +41,9 @@ class ParquetSource:
     def batches(self) -> Iterator[Any]:
         """Read so many rows at a time that they fill a batch."""
         try:
-            for batch in self._file.iter_batches(self._rows_at_a_time(), columns=self._columns, use_threads=False):
+            for batch in self._file.iter_batches(
+                self._rows_at_a_time(), columns=self._columns, use_threads=False
+            ):
                 self._read += batch.num_rows
                 yield batch
             return
@@ -54,7 +56,7 @@ class ParquetSource:
         self._file.close()
 
     def _rows_at_a_time(self) -> int:
-        """Rows per batch by the widest row group, where a value counts in full however well it is compressed."""
+        """Rows per batch by the widest row group; a value counts in full, however well it is compressed."""
         metadata = self._file.metadata
         widest = float(_NUMBER_BYTES)
         for i in range(metadata.num_row_groups):
@@ -115,8 +117,10 @@ class ArrowSource:
 
 
 def unreadable(name: str, kind: str) -> DataRefused:
-    """The refusal of a file that is not what its name says, without the engine's words, which may quote data."""
-    return DataRefused(f"{name} cannot be read as {kind}; it is damaged, or of another kind than its name says")
+    """The refusal of a file, without the engine's own words, which may quote data."""
+    return DataRefused(
+        f"{name} cannot be read as {kind}; it is damaged, or of another kind than its name says"
+    )
 
 
 def refuse_other_types(schema: Any, columns: Sequence[str], set_column: str | None) -> None:

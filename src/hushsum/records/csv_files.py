@@ -23,11 +23,13 @@ _LEAST_BLOCK: Final = 1 << 16
 class CsvSource:
     """A CSV file with a header; see `hushsum.records.streams.Source`.
 
-    The header is read here and the rest by Arrow with every type given, so nothing is inferred from the first block. The
-    engine's messages quote the line they fail on, and none of them is passed on.
+    The header is read here and the rest by Arrow with every type given, so nothing is inferred from the first
+    block. The engine's messages quote the line they fail on, and none of them is passed on.
     """
 
-    def __init__(self, raw: BinaryIO, name: str, batch_bytes: int, size: int | None, *, gzipped: bool) -> None:
+    def __init__(
+        self, raw: BinaryIO, name: str, batch_bytes: int, size: int | None, *, gzipped: bool
+    ) -> None:
         self._raw = raw
         self._name = name
         self._size = size
@@ -108,12 +110,16 @@ class CsvSource:
             raise DataRefused(f"{self._name} cannot be read as gzipped CSV; check what wrote it") from None
         start = bytes(start).removeprefix(b"\xef\xbb\xbf")
         if not start.strip():
-            raise DataRefused(f"{self._name} must have a header and records, got an empty file; check what wrote it")
+            raise DataRefused(
+                f"{self._name} must have a header and records, got an empty file; check what wrote it"
+            )
         line, ending, rest = _first_line(start)
         try:
             names = next(csv.reader([line.decode()], strict=True))
         except (UnicodeDecodeError, csv.Error):
-            raise DataRefused(f"{self._name} cannot be read as CSV: its first line must be a header in UTF-8") from None
+            raise DataRefused(
+                f"{self._name} cannot be read as CSV: its first line must be a header in UTF-8"
+            ) from None
         # A file without a header would have its first record taken for names, and shown in messages.
         if any(_is_number(field) for field in names):
             raise DataRefused(
@@ -139,7 +145,8 @@ class CsvSource:
             values = members.filter(written).cast(pa.int64())
         except pa.ArrowInvalid:
             raise DataRefused(
-                f"column {self._set_column!r} must have integers separated by spaces or semicolons, got something else"
+                f"column {self._set_column!r} must have integers separated by spaces or semicolons, "
+                "got something else; number the members with a public list of them"
             ) from None
         offsets = np.searchsorted(owners, np.arange(batch.num_rows + 1)).astype(np.int32)
         return batch.set_column(position, self._set_column, pa.ListArray.from_arrays(offsets, values))
@@ -154,10 +161,12 @@ class CsvSource:
                 "encode it with a public list of categories, or leave the column out"
             )
         if str(error).startswith("Empty CSV file"):
-            return DataRefused(f"{self._name} must have at least one record, got only a header; check what wrote it")
+            return DataRefused(
+                f"{self._name} must have at least one record, got only a header; check what wrote it"
+            )
         return DataRefused(
-            f"{self._name} cannot be read as CSV: every line must have as many fields as the header, separated by commas, "
-            "and be shorter than a batch"
+            f"{self._name} cannot be read as CSV: every line must have as many fields as the header, "
+            "separated by commas, and be shorter than a batch"
         )
 
 

@@ -27,15 +27,17 @@ def as_dense(
 ) -> NDArray[np.float32]:
     """Turn records of numbers into a C-contiguous float32 array of shape (n, dim).
 
-    Every number goes through float64 to float32, elementwise, so a record has the same bits whatever container, dtype and
-    batch it came in. A C-contiguous float32 array without bounds is returned as it is, without a copy.
+    Every number goes through float64 to float32, elementwise, so a record has the same bits whatever
+    container, dtype and batch it came in. A C-contiguous float32 array without bounds is returned as it is,
+    without a copy.
 
     Parameters
     ----------
     data : array-like, frame or Arrow data of shape (n, dim)
-        NumPy arrays, pandas and Polars frames and series, Arrow tables, batches and columns, nested lists, and whatever
-        offers ``__arrow_c_stream__`` or ``__array__``. One-dimensional data are n records if ``dim`` is 1, and one record
-        of length ``dim`` otherwise. A single column of lists of ``dim`` numbers (embeddings) is n records.
+        NumPy arrays, pandas and Polars frames and series, Arrow tables, batches and columns, nested lists,
+        and whatever offers ``__arrow_c_stream__`` or ``__array__``. One-dimensional data are n records if
+        ``dim`` is 1, and one record of length ``dim`` otherwise. A single column of lists of ``dim`` numbers
+        (embeddings) is n records.
     dim : int
         The number of columns.
     bounds : Bounds, optional
@@ -43,12 +45,14 @@ def as_dense(
     columns : sequence of str, optional
         Which columns of a named table, in this order.
     clip : bool, default=True
-        False keeps queries, which are public, where they are: relative to the centre of ``bounds``, but not clipped.
+        False keeps queries, which are public, where they are: relative to the centre of ``bounds``, but not
+        clipped.
 
     Raises
     ------
     DataRefused
-        NaN, infinity, nulls, values beyond float32, another width, no records, or columns that are not of numbers.
+        NaN, infinity, nulls, values beyond float32, another width, no records, or columns that are not of
+        numbers.
     UsageError
         A column asked for is not there.
 
@@ -83,7 +87,8 @@ def _cast(part: Numbers) -> NDArray[np.float32]:
     values = part.values
     with np.errstate(over="ignore", under="ignore"):
         if values.dtype.itemsize > 4:
-            # From a wide integer a direct cast rounds once, through float64 twice: one rule for all containers.
+            # From a wide integer a direct cast rounds once, through float64 twice: one rule for all
+            # containers.
             values = values.astype(np.float64, copy=False)
         rows = values.astype(np.float32, order="C", copy=False)
     if not _all_finite(rows):
@@ -112,8 +117,8 @@ def _relative(parts: list[Numbers], dim: int, bounds: Bounds, *, clip: bool) -> 
 def _all_finite(values: NDArray[Any]) -> bool:
     """Whether a matrix of floats has neither NaN nor infinity."""
     if values.flags.c_contiguous:
-        # A sum of squares is finite only if every term is: one pass, no temporary. It may overflow for finite values,
-        # and then the exact test decides.
+        # A sum of squares is finite only if every term is: one pass, no temporary. It may overflow for finite
+        # values, and then the exact test decides.
         flat = values.reshape(-1)
         if math.isfinite(flat.dot(flat)):
             return True
@@ -134,7 +139,8 @@ def _refuse_not_finite(part: Numbers) -> NoReturn:
             )
         if np.isinf(values).any():
             raise DataRefused(
-                f"{where} must be finite, got infinity; replace it with a public constant or drop those records"
+                f"{where} must be finite, got infinity; "
+                "replace it with a public constant or drop those records"
             )
         with np.errstate(over="ignore", under="ignore"):
             if not np.isfinite(values.astype(np.float32)).all():

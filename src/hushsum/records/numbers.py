@@ -30,8 +30,8 @@ _ENCODE: Final = "encode them as numbers with a public list of categories, or le
 class Numbers:
     """Neighbouring columns of a batch as they came: values of shape (n, width), boolean, integer or float.
 
-    ``names`` has a name for each column, one name for a column of lists, or is empty; ``start`` is the position of the
-    first column.
+    ``names`` has a name for each column, one name for a column of lists, or is empty; ``start`` is the
+    position of the first column.
     """
 
     values: NDArray[Any]
@@ -51,8 +51,8 @@ def numbers_of(data: object, *, dim: int, columns: Sequence[str] | None = None) 
     Parameters
     ----------
     data : array, frame, Arrow data or nested lists, of shape (n, dim)
-        One-dimensional data are n records if ``dim`` is 1, and one record if ``dim`` is greater. A single column of lists
-        of ``dim`` numbers (embeddings) is n records.
+        One-dimensional data are n records if ``dim`` is 1, and one record if ``dim`` is greater. A single
+        column of lists of ``dim`` numbers (embeddings) is n records.
     dim : int
         The number of columns.
     columns : sequence of str, optional
@@ -71,7 +71,8 @@ def numbers_of(data: object, *, dim: int, columns: Sequence[str] | None = None) 
         parts = [Numbers(_matrix(_array(data), dim))]
     elif arrow.from_package(data, "scipy.sparse"):
         raise DataRefused(
-            "data must be dense, got a sparse matrix; use a kernel on sets, such as Jaccard, or pass data.toarray()"
+            "data must be dense, got a sparse matrix; "
+            "use a kernel on sets, such as Jaccard, or pass data.toarray()"
         )
     elif arrow.from_package(data, "pandas"):
         parts = _from_pandas(data, dim, columns)
@@ -111,16 +112,20 @@ def _matrix(array: NDArray[Any], dim: int) -> NDArray[Any]:
     if isinstance(array, np.ma.MaskedArray):
         if np.ma.is_masked(array):
             raise DataRefused(
-                "data must not have missing values, got a masked array; fill the masked entries with a public constant"
+                "data must not have missing values, got a masked array; "
+                "fill the masked entries with a public constant"
             )
         array = array.data
     if array.dtype.kind not in "biuf":
-        raise DataRefused(f"data must be of numbers, got {_KINDS.get(array.dtype.kind, 'objects')}; {_ENCODE}")
+        raise DataRefused(
+            f"data must be of numbers, got {_KINDS.get(array.dtype.kind, 'objects')}; {_ENCODE}"
+        )
     if array.ndim == 1:
         array = array.reshape(-1, 1) if dim == 1 else array.reshape(1, -1)
     elif array.ndim != 2:
         raise DataRefused(
-            f"data must have the two dimensions (records, {dim}), got {array.ndim}; pass data.reshape(-1, {dim})"
+            f"data must have the two dimensions (records, {dim}), got {array.ndim}; "
+            f"pass data.reshape(-1, {dim})"
         )
     if array.shape[1] != dim:
         refuse_width(dim, array.shape[1])
@@ -129,7 +134,9 @@ def _matrix(array: NDArray[Any], dim: int) -> NDArray[Any]:
 
 def refuse_width(dim: int, got: int) -> NoReturn:
     """Raise the refusal of another number of columns than the kernel's."""
-    raise DataRefused(f"data must have {dim} columns, got {got}; choose the columns, or make a kernel with dim={got}")
+    raise DataRefused(
+        f"data must have {dim} columns, got {got}; choose the columns, or make a kernel with dim={got}"
+    )
 
 
 def choose_columns(available: Sequence[str], columns: Sequence[str]) -> list[int]:
@@ -225,14 +232,17 @@ def _pandas_column(series: Any, where: str, width: int) -> NDArray[Any]:
         values: NDArray[Any] = series.to_numpy()
         return values
     if isinstance(series.dtype, np.dtype) and series.dtype.kind != "O":
-        raise DataRefused(f"{where} must be of numbers, got {_KINDS.get(series.dtype.kind, 'objects')}; {_ENCODE}")
+        raise DataRefused(
+            f"{where} must be of numbers, got {_KINDS.get(series.dtype.kind, 'objects')}; {_ENCODE}"
+        )
     pa = arrow.pyarrow()
     try:
         converted = pa.array(series, from_pandas=True)
     except Exception:
         raise DataRefused(f"{where} must be of numbers, got Python objects; {_ENCODE}") from None
     chunks = converted if isinstance(converted, pa.ChunkedArray) else pa.chunked_array([converted])
-    # Objects that happen to be numbers now may be something else in the next batch; lists are how pandas holds vectors.
+    # Objects that happen to be numbers now may be something else in the next batch; lists are how pandas
+    # holds vectors.
     if series.dtype == np.dtype(object) and len(series) and not arrow.is_any_list(chunks.type):
         raise DataRefused(f"{where} must be of numbers, got Python objects; convert the column with astype")
     return _from_arrow(chunks, where, width)

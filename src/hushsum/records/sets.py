@@ -59,14 +59,15 @@ def as_sets(data: object) -> Sets:
     Parameters
     ----------
     data : sparse matrix, column of lists, or sequence of iterables of int, n records
-        The non-zero positions of each row of any ``scipy.sparse`` format; Arrow, pandas or Polars columns of lists (or a
-        table with one such column); sequences or NumPy object arrays of iterables of integers. Empty sets are records.
+        The non-zero positions of each row of any ``scipy.sparse`` format; Arrow, pandas or Polars columns of
+        lists (or a table with one such column); sequences or NumPy object arrays of iterables of integers.
+        Empty sets are records.
 
     Raises
     ------
     DataRefused
-        Entries that are not integers or do not fit int64, nulls, or no records. A dense table is refused, because its rows
-        may be lists of members or flags of membership.
+        Entries that are not integers or do not fit int64, nulls, or no records. A dense table is refused,
+        because its rows may be lists of members or flags of membership.
 
     >>> sets = as_sets([{3, 5}, [], [7]])
     >>> sets.values, sets.indptr
@@ -77,8 +78,8 @@ def as_sets(data: object) -> Sets:
     elif isinstance(data, np.ndarray):
         if data.dtype != object or data.ndim != 1:
             raise DataRefused(
-                "data must be records of sets, got a dense array; pass scipy.sparse.csr_array(data) if it has flags of "
-                "membership, data.tolist() if each row lists members"
+                "data must be records of sets, got a dense array; pass scipy.sparse.csr_array(data) "
+                "if it has flags of membership, data.tolist() if each row lists members"
             )
         sets = _from_iterables(data.tolist())
     elif arrow.from_package(data, "pandas"):
@@ -100,11 +101,14 @@ def as_sets(data: object) -> Sets:
 def _from_sparse(data: Any) -> Sets:
     if data.ndim != 2:
         raise DataRefused(
-            f"a sparse matrix must have two dimensions, got {data.ndim}; pass data.reshape(1, -1) for one record"
+            f"a sparse matrix must have two dimensions, got {data.ndim}; "
+            "pass data.reshape(1, -1) for one record"
         )
     rows = data.tocsr()
     if rows.dtype.kind not in "biuf":
-        raise DataRefused("a sparse matrix must be of numbers or flags, got another type; pass data.astype(bool)")
+        raise DataRefused(
+            "a sparse matrix must be of numbers or flags, got another type; pass data.astype(bool)"
+        )
     if not rows.has_canonical_format:
         rows = rows.copy()
         rows.sum_duplicates()
@@ -175,7 +179,9 @@ def _from_iterables(records: Sequence[Any]) -> Sets:
 
 def _only(columns: Sequence[Any]) -> Any:
     if len(columns) != 1:
-        raise DataRefused(f"data must have one column of lists, got {len(columns)} columns; choose the one of the sets")
+        raise DataRefused(
+            f"data must have one column of lists, got {len(columns)} columns; choose the one of the sets"
+        )
     return columns[0]
 
 
@@ -197,4 +203,6 @@ def _refuse_members() -> NoReturn:
 
 
 def _refuse_range() -> NoReturn:
-    raise DataRefused("the members of a set must fit int64, got one beyond it; number the members with a public list")
+    raise DataRefused(
+        "the members of a set must fit int64, got one beyond it; number the members with a public list"
+    )

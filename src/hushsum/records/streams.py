@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol
 from hushsum.errors import DataRefused, UsageError
 from hushsum.records.numbers import choose_columns
 
-DEFAULT_BATCH_BYTES: Final = 1 << 22
+DEFAULT_BATCH_BYTES: Final = 1 << 20
 
 _FORMATS: Final = {
     ".csv": "CSV",
@@ -39,7 +39,7 @@ class Source(Protocol):
         """Check the types of the chosen columns, where the format tells them before reading."""
 
     def batches(self) -> Iterator[Any]:
-        """Record batches that have the chosen columns at least; raises DataRefused for what cannot be read."""
+        """Batches that have the chosen columns at least; raises DataRefused for what cannot be read."""
 
     def close(self) -> None:
         """Close the file."""
@@ -48,8 +48,9 @@ class Source(Protocol):
 class RecordStream:
     """Batches of records out of one file; iterate once.
 
-    Iterating gives ``(batch, units)``: a ``pyarrow.RecordBatch`` of the chosen columns, and the ``pyarrow.Array`` of the
-    persons' ids, or None. Batches are never empty. It is a context manager, which closes the file.
+    Iterating gives ``(batch, units)``: a ``pyarrow.RecordBatch`` of the chosen columns, and the
+    ``pyarrow.Array`` of the persons' ids, or None. Batches are never empty. It is a context manager, which
+    closes the file.
 
     Raises
     ------
@@ -109,9 +110,9 @@ def open_batches(
 ) -> RecordStream:
     """Open a CSV, Parquet or Arrow (Feather) file as a stream of batches.
 
-    Memory stays within a small multiple of ``batch_bytes``, whatever the size of the file. CSV files have a header, fields
-    separated by commas, and may be gzipped; their numbers are read as float64, and their ids as strings, so a person who is
-    5 in a CSV file is not the person 5 of an integer column elsewhere.
+    Memory depends on ``batch_bytes`` and not on the size of the file. CSV files have a header, fields
+    separated by commas, and may be gzipped; their numbers are read as float64, and their ids as strings, so a
+    person who is 5 in a CSV file is not the person 5 of an integer column elsewhere.
 
     Parameters
     ----------
@@ -122,7 +123,8 @@ def open_batches(
     unit_column : str, optional
         The column of persons' ids.
     set_column : str, optional
-        Records are the sets in this column: lists of integers, in CSV integers separated by spaces or semicolons.
+        Records are the sets in this column: lists of integers, in CSV integers separated by spaces or
+        semicolons.
     batch_bytes : int
         About how much is read at a time.
 
@@ -149,7 +151,9 @@ def open_batches(
             if "" in columns:
                 raise UsageError(f"{name} has a column without a name; say which columns make a record")
         if not columns:
-            raise UsageError(f"{name} must have a column besides the one of persons; choose the columns of a record")
+            raise UsageError(
+                f"{name} must have a column besides the one of persons; choose the columns of a record"
+            )
         if unit_column in columns:
             raise UsageError(f"column {unit_column!r} holds persons, and cannot be a column of records too")
         choose_columns(source.column_names, columns)

@@ -19,7 +19,7 @@ _HASHER: Final = blake2b(digest_size=DIGEST_BYTES, person=b"hushsum-unit")
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class UnitIds:
-    """The persons of a batch: ``digests`` of the distinct ones, and for each record its position among them, shape (n,)."""
+    """The persons of a batch: digests of the distinct ones, and each record's position among them."""
 
     digests: list[bytes]
     person: NDArray[np.intp]
@@ -28,8 +28,8 @@ class UnitIds:
 def identify(units: object) -> UnitIds:
     """Read the ids of a batch, one per record.
 
-    An integer is the same person in every integer type, and so is a string in every string type, categories included. The
-    integer 1 and the string "1" are different persons.
+    An integer is the same person in every integer type, and so is a string in every string type, categories
+    included. The integer 1 and the string "1" are different persons.
 
     Parameters
     ----------
@@ -49,9 +49,11 @@ def identify(units: object) -> UnitIds:
     if arrow.from_package(units, "pandas"):
         return _from_pandas(units)
     if arrow.speaks_arrow(units):
-        names, columns = arrow.as_columns(units)
+        _, columns = arrow.as_columns(units)
         if len(columns) != 1:
-            raise DataRefused(f"unit ids must be one column, got {len(columns)}; pass the column of ids alone")
+            raise DataRefused(
+                f"unit ids must be one column, got {len(columns)}; pass the column of ids alone"
+            )
         return _from_arrow(columns[0])
     if isinstance(units, Sequence) and not isinstance(units, str | bytes):
         return _from_objects(units)
@@ -88,7 +90,9 @@ def _from_arrow(chunks: Any) -> UnitIds:
     if chunks.null_count:
         _refuse_missing()
     if types.is_dictionary(chunks.type):
-        chunks = pa.chunked_array([chunk.dictionary_decode() for chunk in chunks.chunks], type=chunks.type.value_type)
+        chunks = pa.chunked_array(
+            [chunk.dictionary_decode() for chunk in chunks.chunks], type=chunks.type.value_type
+        )
         if chunks.null_count:
             _refuse_missing()
     if types.is_integer(chunks.type):
@@ -121,7 +125,9 @@ def _from_objects(units: Sequence[Any]) -> UnitIds:
         for unit in units
     )
     position: dict[bytes, int] = {}
-    person = np.fromiter((position.setdefault(name, len(position)) for name in canonical), np.intp, len(units))
+    person = np.fromiter(
+        (position.setdefault(name, len(position)) for name in canonical), np.intp, len(units)
+    )
     return UnitIds(_digests(position), person)
 
 
@@ -135,7 +141,9 @@ def _digests(canonical: Iterable[bytes]) -> list[bytes]:
 
 
 def _refuse_missing() -> NoReturn:
-    raise DataRefused("unit ids must not be missing, got a null; drop those records, or give each a person of its own")
+    raise DataRefused(
+        "unit ids must not be missing, got a null; drop those records, or give each a person of its own"
+    )
 
 
 def _refuse_type(got: str) -> NoReturn:

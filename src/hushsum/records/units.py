@@ -24,8 +24,8 @@ class PendingUnits:
 class UnitCap:
     """Keeps the first ``limit`` records of each person, over all batches.
 
-    Two steps, so that a batch refused for another reason changes nothing: `plan` says which records are kept, `commit`
-    remembers them. Memory is about 150 bytes per person.
+    Two steps, so that a batch refused for another reason changes nothing: `plan` says which records are kept,
+    `commit` remembers them. Memory is about 150 bytes per person.
 
     Parameters
     ----------
@@ -34,10 +34,11 @@ class UnitCap:
 
     Privacy
     -------
-    The unit becomes the person, with ``limit`` times the sensitivity of a record: which records of a person are kept
-    depends on the order of that person's own records only, so one person more or less changes nothing else. Two persons
-    share a counter only if their 128-bit BLAKE2b digests collide. The digests keep ids out of files but hide nobody, since
-    ids can be guessed: the state is as secret as the data, and so is the number of persons.
+    The unit becomes the person, with ``limit`` times the sensitivity of a record: which records of a person
+    are kept depends on the order of that person's own records only, so one person more or less changes
+    nothing else. Two persons share a counter only if their 128-bit BLAKE2b digests collide. The digests keep
+    ids out of files but hide nobody, since ids can be guessed: the state is as secret as the data, and so is
+    the number of persons.
 
     Raises
     ------
@@ -114,8 +115,8 @@ class UnitCap:
     def merge(self, other: UnitCap, *, disjoint: bool = False) -> None:
         """Add the counters of another cap.
 
-        A person may be in both, with ``limit`` records in each, so the limits add. With ``disjoint=True`` the persons are
-        declared to be different ones, and the larger limit holds.
+        A person may be in both, with ``limit`` records in each, so the limits add. With ``disjoint=True`` the
+        persons are declared to be different ones, and the larger limit holds.
 
         Raises
         ------
@@ -139,7 +140,7 @@ class UnitCap:
         self._version += 1
 
     def state(self) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-        """The digests, shape (persons, 16), in ascending order, and the count of each; the same whatever the history."""
+        """The digests, shape (persons, 16), ascending, and the count of each, whatever the history."""
         digests = np.frombuffer(b"".join(self._counts), dtype=np.uint8).reshape(-1, DIGEST_BYTES)
         counts = np.fromiter(self._counts.values(), np.int64, len(self._counts))
         order = _ascending(digests)
@@ -168,7 +169,9 @@ class UnitCap:
         keys = [data[i : i + DIGEST_BYTES] for i in range(0, len(data), DIGEST_BYTES)]
         cap._counts = dict(zip(keys, counts.tolist(), strict=True))
         if len(cap._counts) != len(keys) or np.any(np.diff(_ascending(digests)) != 1):
-            raise FileRefused("the persons of a cap must be distinct and in ascending order; the file is damaged")
+            raise FileRefused(
+                "the persons of a cap must be distinct and in ascending order; the file is damaged"
+            )
         return cap
 
 
