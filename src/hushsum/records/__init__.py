@@ -1,0 +1,28 @@
+"""Records in: whatever holds the data becomes dense float32 rows, integer codes, or sets of integers.
+
+Every adapter obeys three rules. What a record becomes depends on that record alone, bit for bit: every number
+goes through float64, elementwise, whatever its container, its dtype or its batch. A refusal comes before
+anything has changed. A message may name a column, which is public, but never a value or how many records are
+at fault.
+"""
+
+from __future__ import annotations
+
+from hushsum.records.bounds import Bounds
+from hushsum.records.codes import as_codes
+from hushsum.records.dense import as_dense
+from hushsum.records.sets import Sets, as_sets
+from hushsum.records.streams import RecordStream, open_batches
+from hushsum.records.units import PendingUnits, UnitCap
+
+__all__ = [
+    "Bounds",
+    "PendingUnits",
+    "RecordStream",
+    "Sets",
+    "UnitCap",
+    "as_codes",
+    "as_dense",
+    "as_sets",
+    "open_batches",
+]

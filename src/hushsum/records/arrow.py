@@ -1,0 +1,104 @@
+"""PyArrow, imported when it is first needed, and what its columns are made of."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from hushsum.errors import DataRefused
+
+
+def pyarrow(part: str = "") -> Any:
+    """PyArrow, or one of its modules such as ``"csv"``; importing it costs more than all of Hushsum."""
+    return import_module(f"pyarrow.{part}" if part else "pyarrow")
+
+
+def from_package(data: object, package: str) -> bool:
+    """Whether the class of ``data``, or one that it inherits, comes from a package; imports nothing."""
+    prefix = package + "."
+    return any(
+        cls.__module__ == package or cls.__module__.startswith(prefix) for cls in type(data).__mro__[:-1]
+    )
+
+
+def speaks_arrow(data: object) -> bool:
+    """Whether data is Arrow's own, or offers itself through the Arrow C interface (Polars, DuckDB, ...)."""
+    return (
+        hasattr(data, "__arrow_c_stream__")
+        or hasattr(data, "__arrow_c_array__")
+        or from_package(data, "pyarrow")
+    )
+
+
+def as_chunks(data: object) -> Any:
+    """An Arrow column or stream as one ChunkedArray, zero-copy; a stream of batches becomes structs.
+
+    Raises
+    ------
+    DataRefused
+        The data cannot be read through the Arrow interface.
+    """
+    pa = pyarrow()
+    try:
+        if isinstance(data, pa.ChunkedArray):
+            return data
+        if isinstance(data, pa.Array):
+            return pa.chunked_array([data])
+        if hasattr(data, "__arrow_c_stream__"):
+            return pa.chunked_array(data)
+        return pa.chunked_array([pa.array(data)])
+    except Exception:
+        # Messages of the engine below may quote values.
+        raise DataRefused(
+            f"data must be readable as Arrow columns, got {type(data).__name__}; "
+            "pass numbers in a NumPy array or a table"
+        ) from None
+
+
+def as_columns(data: object) -> tuple[list[str] | None, list[Any]]:
+    """Arrow data as its named columns, or as one column without a name."""
+    pa = pyarrow()
+    if isinstance(data, pa.Table):
+        return list(data.column_names), list(data.columns)
+    if isinstance(data, pa.RecordBatch):
+        return list(data.schema.names), [pa.chunked_array([column]) for column in data.columns]
+    chunks = as_chunks(data)
+    if not pa.types.is_struct(chunks.type):
+        return None, [chunks]
+    refuse_nulls(chunks, "data")
+    names = [chunks.type.field(i).name for i in range(chunks.type.num_fields)]
+    columns = [
+        pa.chunked_array([chunk.field(i) for chunk in chunks.chunks], type=chunks.type.field(i).type)
+        for i in range(chunks.type.num_fields)
+    ]
+    return names, columns
+
+
+def storage_of(chunks: Any) -> Any:
+    """The plain column under an extension type, such as a tensor's fixed-size lists."""
+    pa = pyarrow()
+    while isinstance(chunks.type, pa.BaseExtensionType):
+        plain = chunks.type.storage_type
+        chunks = pa.chunked_array([chunk.storage for chunk in chunks.chunks], type=plain)
+    return chunks
+
+
+def refuse_nulls(chunks: Any, where: str) -> None:
+    """Raise DataRefused if a ChunkedArray has nulls."""
+    if chunks.null_count:
+        raise DataRefused(
+            f"{where} must not have missing values, got nulls; "
+            "fill them with a public constant or drop those records"
+        )
+
+
+def is_any_list(kind: Any) -> bool:
+    """Whether an Arrow type is a list of any layout with offsets or a fixed size."""
+    types = pyarrow().types
+    return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
+
+
+def is_number(kind: Any) -> bool:
+    """Whether an Arrow type holds numbers that a record may be made of: integers, floats, booleans."""
+    types = pyarrow().types
+    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind))

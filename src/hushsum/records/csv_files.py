@@ -1,0 +1,203 @@
+"""CSV, read in blocks."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+import numpy as np
+
+from hushsum.errors import DataRefused, UsageError
+from hushsum.records import arrow
+
+_HEADER_BYTES: Final = 1 << 20
+_FAULTY_COLUMN: Final = re.compile(r"In CSV column #(\d+)")
+_LEAST_BLOCK: Final = 1 << 16
+
+
+class CsvSource:
+    """A CSV file with a header; see `hushsum.records.streams.Source`.
+
+    The header is read here and the rest by Arrow with every type given, so nothing is inferred from the first
+    block. The engine's messages quote the line they fail on, and none of them is passed on.
+    """
+
+    def __init__(
+        self, raw: BinaryIO, name: str, batch_bytes: int, size: int | None, *, gzipped: bool
+    ) -> None:
+        self._raw = raw
+        self._name = name
+        self._size = size
+        self._block = max(batch_bytes, _LEAST_BLOCK)
+        self._text = arrow.pyarrow().input_stream(raw, compression="gzip") if gzipped else raw
+        self._types: dict[str, Any] = {}
+        self._set_column: str | None = None
+        try:
+            self.column_names, self._rest = self._read_header()
+        except BaseException:
+            self.close()
+            raise
+
+    @classmethod
+    def of_file(cls, path: Path, name: str, batch_bytes: int) -> CsvSource:
+        """Open a file, through gzip if its name says so."""
+        size = path.stat().st_size
+        return cls(path.open("rb"), name, batch_bytes, size, gzipped=path.name.lower().endswith(".gz"))
+
+    @classmethod
+    def of_standard_input(cls, batch_bytes: int) -> CsvSource:
+        """Read standard input, whose length is unknown."""
+        return cls(sys.stdin.buffer, "standard input", batch_bytes, None, gzipped=False)
+
+    @property
+    def progress(self) -> float | None:
+        """The fraction of the file's bytes that has been read."""
+        if self._size is None:
+            return None
+        if self._raw.closed or not self._size:
+            return 1.0
+        return min(1.0, self._raw.tell() / self._size)
+
+    def choose(self, columns: Sequence[str], unit_column: str | None, set_column: str | None) -> None:
+        """Fix the type of every column that will be read."""
+        pa = arrow.pyarrow()
+        self._types = {column: pa.float64() for column in columns}
+        if unit_column is not None:
+            self._types[unit_column] = pa.string()
+        if set_column is not None:
+            self._types[set_column] = pa.string()
+        self._set_column = set_column
+
+    def batches(self) -> Iterator[Any]:
+        """Read block by block."""
+        module = arrow.pyarrow("csv")
+        try:
+            reader = module.open_csv(
+                arrow.pyarrow().PythonFile(_Joined(self._rest, self._text), mode="r"),
+                read_options=module.ReadOptions(
+                    column_names=self.column_names, block_size=self._block, use_threads=False
+                ),
+                convert_options=module.ConvertOptions(
+                    include_columns=list(self._types),
+                    column_types=self._types,
+                    null_values=[""],
+                    strings_can_be_null=True,
+                ),
+            )
+            for batch in reader:
+                yield batch if self._set_column is None else self._with_sets(batch)
+        except (arrow.pyarrow().ArrowException, OSError, EOFError) as error:
+            refusal = self._refusal(error)
+        else:
+            return
+        if refusal is not None:
+            raise refusal
+
+    def close(self) -> None:
+        """Close the file, but never standard input."""
+        if self._size is not None:
+            self._raw.close()
+
+    def _read_header(self) -> tuple[list[str], bytes]:
+        try:
+            start = self._text.read(_HEADER_BYTES)
+        except (OSError, EOFError, arrow.pyarrow().ArrowException):
+            raise DataRefused(f"{self._name} cannot be read as gzipped CSV; check what wrote it") from None
+        start = bytes(start).removeprefix(b"\xef\xbb\xbf")
+        if not start.strip():
+            raise DataRefused(
+                f"{self._name} must have a header and records, got an empty file; check what wrote it"
+            )
+        line, ending, rest = _first_line(start)
+        try:
+            names = next(csv.reader([line.decode()], strict=True))
+        except (UnicodeDecodeError, csv.Error):
+            raise DataRefused(
+                f"{self._name} cannot be read as CSV: its first line must be a header in UTF-8"
+            ) from None
+        # A file without a header would have its first record taken for names, and shown in messages.
+        if any(_is_number(field) for field in names):
+            raise DataRefused(
+                f"the first line of {self._name} must name the columns, got numbers; add a header, "
+                "with names that are not numbers"
+            )
+        if len(set(names)) != len(names):
+            raise UsageError(f"the columns of {self._name} must have distinct names; rename them")
+        if not ending and len(start) == _HEADER_BYTES:
+            raise DataRefused(f"{self._name} cannot be read as CSV: its first line is too long for a header")
+        return names, rest
+
+    def _with_sets(self, batch: Any) -> Any:
+        """Replace text by the lists of integers that it writes."""
+        pa, compute = arrow.pyarrow(), arrow.pyarrow("compute")
+        position = batch.schema.get_field_index(self._set_column)
+        text = compute.fill_null(batch.column(position), "")
+        words = compute.split_pattern_regex(text, r"[;\s]+")
+        members, owners = words.flatten(), compute.list_parent_indices(words)
+        written = compute.not_equal(members, "")
+        owners = owners.filter(written).to_numpy()
+        try:
+            values = members.filter(written).cast(pa.int64())
+        except pa.ArrowInvalid:
+            raise DataRefused(
+                f"column {self._set_column!r} must have integers separated by spaces or semicolons, "
+                "got something else; number the members with a public list of them"
+            ) from None
+        offsets = np.searchsorted(owners, np.arange(batch.num_rows + 1)).astype(np.int32)
+        return batch.set_column(position, self._set_column, pa.ListArray.from_arrays(offsets, values))
+
+    def _refusal(self, error: Exception) -> DataRefused:
+        fault = _FAULTY_COLUMN.match(str(error))
+        if fault is not None:
+            column = self.column_names[int(fault.group(1))]
+            kind = "text in UTF-8" if self._types.get(column) == arrow.pyarrow().string() else "numbers"
+            return DataRefused(
+                f"column {column!r} of {self._name} must be of {kind}, got something else; "
+                "encode it with a public list of categories, or leave the column out"
+            )
+        if str(error).startswith("Empty CSV file"):
+            return DataRefused(
+                f"{self._name} must have at least one record, got only a header; check what wrote it"
+            )
+        return DataRefused(
+            f"{self._name} cannot be read as CSV: every line must have as many fields as the header, "
+            "separated by commas, and be shorter than a batch"
+        )
+
+
+class _Joined(io.RawIOBase):
+    """What was read beyond the header, then the rest of the file."""
+
+    def __init__(self, start: bytes, rest: Any) -> None:
+        self._start = io.BytesIO(start)
+        self._rest = rest
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        return self._start.read(size) or bytes(self._rest.read(size))
+
+
+def _first_line(start: bytes) -> tuple[bytes, bytes, bytes]:
+    """Split at the first line end that is not inside quotes."""
+    end = -1
+    while True:
+        end = start.find(b"\n", end + 1)
+        if end < 0:
+            return start, b"", b""
+        if start.count(b'"', 0, end) % 2 == 0:
+            return start[:end].removesuffix(b"\r"), b"\n", start[end + 1 :]
+
+
+def _is_number(name: str) -> bool:
+    try:
+        float(name)
+    except ValueError:
+        return False
+    return True

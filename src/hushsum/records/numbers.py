@@ -1,0 +1,248 @@
+"""Columns of numbers out of whatever container holds them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushsum.errors import DataRefused, UsageError
+from hushsum.records import arrow
+
+_KINDS: Final = {
+    "U": "text",
+    "S": "bytes",
+    "T": "text",
+    "M": "dates",
+    "m": "durations",
+    "O": "Python objects",
+    "c": "complex numbers",
+    "V": "structures",
+}
+
+_ENCODE: Final = "encode them as numbers with a public list of categories, or leave the column out"
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """Neighbouring columns of a batch as they came: values of shape (n, width), boolean, integer or float.
+
+    ``names`` has a name for each column, one name for a column of lists, or is empty; ``start`` is the
+    position of the first column.
+    """
+
+    values: NDArray[Any]
+    start: int = 0
+    names: tuple[str, ...] = ()
+
+    def where(self, column: int) -> str:
+        """How a message calls one of the columns."""
+        if not self.names:
+            return f"column {self.start + column}"
+        return f"column {self.names[min(column, len(self.names) - 1)]!r}"
+
+
+def numbers_of(data: object, *, dim: int, columns: Sequence[str] | None = None) -> list[Numbers]:
+    """Take the numbers out of a container, refusing what is not a table of dim columns of numbers.
+
+    Parameters
+    ----------
+    data : array, frame, Arrow data or nested lists, of shape (n, dim)
+        One-dimensional data are n records if ``dim`` is 1, and one record if ``dim`` is greater. A single
+        column of lists of ``dim`` numbers (embeddings) is n records.
+    dim : int
+        The number of columns.
+    columns : sequence of str, optional
+        Which columns of a named table, in this order; without effect on data that have no names.
+
+    Raises
+    ------
+    DataRefused
+        No records, another width, nulls, or a column that is not of numbers.
+    UsageError
+        A column asked for is not there.
+    """
+    if isinstance(data, np.ndarray):
+        parts = [Numbers(_matrix(data, dim))]
+    elif isinstance(data, list | tuple):
+        parts = [Numbers(_matrix(_array(data), dim))]
+    elif arrow.from_package(data, "scipy.sparse"):
+        raise DataRefused(
+            "data must be dense, got a sparse matrix; "
+            "use a kernel on sets, such as Jaccard, or pass data.toarray()"
+        )
+    elif arrow.from_package(data, "pandas"):
+        parts = _from_pandas(data, dim, columns)
+    elif arrow.from_package(data, "polars") and hasattr(data, "collect"):
+        raise DataRefused("data must be in memory, got a lazy frame; pass data.collect()")
+    elif arrow.speaks_arrow(data):
+        names, found = arrow.as_columns(data)
+        parts = _from_columns(names, found, dim, columns)
+    elif hasattr(data, "__array__"):
+        parts = [Numbers(_matrix(_array(data), dim))]
+    else:
+        raise DataRefused(
+            f"data must be an array, a frame, Arrow data or a list of records, got {type(data).__name__}"
+        )
+    if not len(parts[0].values):
+        refuse_empty()
+    return parts
+
+
+def refuse_empty() -> NoReturn:
+    """Raise the refusal of a batch without records."""
+    raise DataRefused("data must have at least one record, got none; check that the source is not empty")
+
+
+def _array(data: object) -> NDArray[Any]:
+    try:
+        return np.asarray(data)
+    except Exception:
+        # NumPy and the objects that convert themselves may quote values.
+        raise DataRefused(
+            f"data must be a rectangle of numbers, got a {type(data).__name__} that is none; "
+            "give every record the same number of numbers"
+        ) from None
+
+
+def _matrix(array: NDArray[Any], dim: int) -> NDArray[Any]:
+    if isinstance(array, np.ma.MaskedArray):
+        if np.ma.is_masked(array):
+            raise DataRefused(
+                "data must not have missing values, got a masked array; "
+                "fill the masked entries with a public constant"
+            )
+        array = array.data
+    if array.dtype.kind not in "biuf":
+        raise DataRefused(
+            f"data must be of numbers, got {_KINDS.get(array.dtype.kind, 'objects')}; {_ENCODE}"
+        )
+    if array.ndim == 1:
+        array = array.reshape(-1, 1) if dim == 1 else array.reshape(1, -1)
+    elif array.ndim != 2:
+        raise DataRefused(
+            f"data must have the two dimensions (records, {dim}), got {array.ndim}; "
+            f"pass data.reshape(-1, {dim})"
+        )
+    if array.shape[1] != dim:
+        refuse_width(dim, array.shape[1])
+    return array
+
+
+def refuse_width(dim: int, got: int) -> NoReturn:
+    """Raise the refusal of another number of columns than the kernel's."""
+    raise DataRefused(
+        f"data must have {dim} columns, got {got}; choose the columns, or make a kernel with dim={got}"
+    )
+
+
+def choose_columns(available: Sequence[str], columns: Sequence[str]) -> list[int]:
+    """The positions of columns by name; raises UsageError naming the first that is missing or ambiguous."""
+    positions = []
+    for name in columns:
+        hits = [i for i, other in enumerate(available) if other == name]
+        if not hits:
+            listed = ", ".join(repr(str(other)) for other in available)
+            raise UsageError(f"column {name!r} is not in the data; the columns are {listed}")
+        if len(hits) > 1:
+            raise UsageError(f"column {name!r} must be unique, got {len(hits)} of that name; rename one")
+        positions.append(hits[0])
+    return positions
+
+
+def _from_columns(
+    names: list[str] | None, found: list[Any], dim: int, columns: Sequence[str] | None
+) -> list[Numbers]:
+    """Arrow columns; a lone column without a name follows the rule of one-dimensional data."""
+    if names is not None and columns is not None:
+        positions = choose_columns(names, columns)
+        names, found = [names[i] for i in positions], [found[i] for i in positions]
+    if len(found) == 1:
+        name = None if names is None else names[0]
+        values = _from_arrow(found[0], "data" if name is None else f"column {name!r}", dim)
+        if values.ndim == 1 and name is not None:
+            values = values.reshape(-1, 1)
+        return [Numbers(_matrix(values, dim), 0, () if name is None else (name,))]
+    if len(found) != dim:
+        refuse_width(dim, len(found))
+    parts = []
+    for i, (name, column) in enumerate(zip(names or [], found, strict=True)):
+        values = _from_arrow(column, f"column {name!r}", 1)
+        parts.append(Numbers(values.reshape(-1, 1), i, (name,)))
+    return parts
+
+
+def _from_arrow(chunks: Any, where: str, width: int) -> NDArray[Any]:
+    """An Arrow column of numbers, shape (n,), or of lists of ``width`` numbers, shape (n, width)."""
+    chunks = arrow.storage_of(chunks)
+    arrow.refuse_nulls(chunks, where)
+    types = arrow.pyarrow().types
+    if arrow.is_any_list(chunks.type):
+        lengths = arrow.pyarrow("compute").list_value_length(chunks)
+        if np.any(np.asarray(lengths) != width):
+            raise DataRefused(
+                f"{where} must have lists of {width} numbers, got another length; "
+                "cut the lists to one length, or use a kernel on sets"
+            )
+        inner = arrow.pyarrow().chunked_array(
+            [chunk.flatten() for chunk in chunks.chunks], type=chunks.type.value_type
+        )
+        if arrow.is_any_list(inner.type):
+            raise DataRefused(f"{where} must have lists of numbers, got lists of lists; flatten them")
+        return _from_arrow(inner, where, width).reshape(-1, width)
+    if types.is_dictionary(chunks.type):
+        raise DataRefused(f"{where} must be of numbers, got categories; {_ENCODE}")
+    if types.is_decimal(chunks.type):
+        raise DataRefused(f"{where} must be of integers or floats, got decimals; cast them to float64")
+    if not arrow.is_number(chunks.type):
+        raise DataRefused(f"{where} must be of numbers, got {chunks.type}; {_ENCODE}")
+    values: NDArray[Any] = chunks.to_numpy()
+    return values
+
+
+def _from_pandas(data: Any, dim: int, columns: Sequence[str] | None) -> list[Numbers]:
+    if data.ndim == 1:
+        return [Numbers(_matrix(_pandas_column(data, "data", dim), dim))]
+    if columns is not None:
+        data = data.iloc[:, choose_columns(list(data.columns), columns)]
+    names = tuple(str(name) for name in data.columns)
+    kinds = set(data.dtypes)
+    if len(kinds) == 1 and _is_plain_number(next(iter(kinds))):
+        return [Numbers(_matrix(data.to_numpy(), dim), 0, names)]
+    if len(names) == 1:
+        column = _pandas_column(data.iloc[:, 0], f"column {names[0]!r}", dim)
+        return [Numbers(_matrix(column if column.ndim == 2 else column.reshape(-1, 1), dim), 0, names)]
+    if len(names) != dim:
+        refuse_width(dim, len(names))
+    return [
+        Numbers(_pandas_column(data.iloc[:, i], f"column {name!r}", 1).reshape(-1, 1), i, (name,))
+        for i, name in enumerate(names)
+    ]
+
+
+def _is_plain_number(dtype: object) -> bool:
+    return isinstance(dtype, np.dtype) and dtype.kind in "biuf"
+
+
+def _pandas_column(series: Any, where: str, width: int) -> NDArray[Any]:
+    if _is_plain_number(series.dtype):
+        values: NDArray[Any] = series.to_numpy()
+        return values
+    if isinstance(series.dtype, np.dtype) and series.dtype.kind != "O":
+        raise DataRefused(
+            f"{where} must be of numbers, got {_KINDS.get(series.dtype.kind, 'objects')}; {_ENCODE}"
+        )
+    pa = arrow.pyarrow()
+    try:
+        converted = pa.array(series, from_pandas=True)
+    except Exception:
+        raise DataRefused(f"{where} must be of numbers, got Python objects; {_ENCODE}") from None
+    chunks = converted if isinstance(converted, pa.ChunkedArray) else pa.chunked_array([converted])
+    # Objects that happen to be numbers now may be something else in the next batch; lists are how pandas
+    # holds vectors.
+    if series.dtype == np.dtype(object) and len(series) and not arrow.is_any_list(chunks.type):
+        raise DataRefused(f"{where} must be of numbers, got Python objects; convert the column with astype")
+    return _from_arrow(chunks, where, width)

@@ -1,0 +1,188 @@
+"""Files of any size as batches of records, in bounded memory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Protocol
+
+from hushsum.errors import DataRefused, UsageError
+from hushsum.records.numbers import choose_columns
+
+DEFAULT_BATCH_BYTES: Final = 1 << 20
+
+_FORMATS: Final = {
+    ".csv": "CSV",
+    ".csv.gz": "CSV",
+    ".parquet": "Parquet",
+    ".pq": "Parquet",
+    ".arrow": "Arrow",
+    ".feather": "Arrow",
+    ".ipc": "Arrow",
+}
+
+
+class Source(Protocol):
+    """A file of one format: its columns, and batches of the chosen ones."""
+
+    @property
+    def column_names(self) -> list[str]:
+        """Every column of the file."""
+
+    @property
+    def progress(self) -> float | None:
+        """The fraction read, or None if the length is unknown."""
+
+    def choose(self, columns: Sequence[str], unit_column: str | None, set_column: str | None) -> None:
+        """Check the types of the chosen columns, where the format tells them before reading."""
+
+    def batches(self) -> Iterator[Any]:
+        """Batches that have the chosen columns at least; raises DataRefused for what cannot be read."""
+
+    def close(self) -> None:
+        """Close the file."""
+
+
+class RecordStream:
+    """Batches of records out of one file; iterate once.
+
+    Iterating gives ``(batch, units)``: a ``pyarrow.RecordBatch`` of the chosen columns, and the
+    ``pyarrow.Array`` of the persons' ids, or None. Batches are never empty. It is a context manager, which
+    closes the file.
+
+    Raises
+    ------
+    DataRefused
+        While iterating: the file is damaged, a column is not of numbers, or there are no records.
+    """
+
+    __slots__ = ("_columns", "_name", "_source", "_unit_column")
+
+    def __init__(self, name: str, source: Source, columns: Sequence[str], unit_column: str | None) -> None:
+        self._name = name
+        self._source = source
+        self._columns = list(columns)
+        self._unit_column = unit_column
+
+    @property
+    def column_names(self) -> list[str]:
+        """The columns of the batches, in order."""
+        return list(self._columns)
+
+    @property
+    def progress(self) -> float | None:
+        """The fraction of the file that has been read, between 0 and 1, or None for standard input."""
+        return self._source.progress
+
+    def __iter__(self) -> Iterator[tuple[Any, Any]]:
+        empty = True
+        for batch in self._source.batches():
+            if not batch.num_rows:
+                continue
+            empty = False
+            units = None if self._unit_column is None else batch.column(self._unit_column)
+            yield batch.select(self._columns), units
+        if empty:
+            raise DataRefused(f"{self._name} must have at least one record, got none; check what wrote it")
+
+    def close(self) -> None:
+        """Close the file."""
+        self._source.close()
+
+    def __enter__(self) -> RecordStream:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def open_batches(
+    path: str | os.PathLike[str],
+    *,
+    columns: Sequence[str] | None = None,
+    unit_column: str | None = None,
+    set_column: str | None = None,
+    batch_bytes: int = DEFAULT_BATCH_BYTES,
+) -> RecordStream:
+    """Open a CSV, Parquet or Arrow (Feather) file as a stream of batches.
+
+    Memory depends on ``batch_bytes`` and not on the size of the file. CSV files have a header, fields
+    separated by commas, and may be gzipped; their numbers are read as float64, and their ids as strings, so a
+    person who is 5 in a CSV file is not the person 5 of an integer column elsewhere.
+
+    Parameters
+    ----------
+    path : path-like
+        Ends in .csv, .csv.gz, .parquet, .pq, .arrow, .feather or .ipc; ``"-"`` is CSV on standard input.
+    columns : sequence of str, optional
+        The columns of a record, in order; all but ``unit_column`` if not given.
+    unit_column : str, optional
+        The column of persons' ids.
+    set_column : str, optional
+        Records are the sets in this column: lists of integers, in CSV integers separated by spaces or
+        semicolons.
+    batch_bytes : int
+        About how much is read at a time.
+
+    Raises
+    ------
+    UsageError
+        No such file, a suffix without a reader, or a column that is not there.
+    DataRefused
+        The file cannot be read as what its name says, is empty, or a chosen column is not of numbers.
+    """
+    if batch_bytes < 1:
+        raise UsageError(f"batch_bytes must be at least 1, got {batch_bytes}")
+    if set_column is not None and columns is not None:
+        raise UsageError("columns and set_column exclude each other; give one of them")
+    name = "standard input" if path == "-" else str(path)
+    source = _open(path, name, batch_bytes)
+    try:
+        if unit_column is not None:
+            choose_columns(source.column_names, [unit_column])
+        if set_column is not None:
+            columns = [set_column]
+        elif columns is None:
+            columns = [column for column in source.column_names if column != unit_column]
+            if "" in columns:
+                raise UsageError(f"{name} has a column without a name; say which columns make a record")
+        if not columns:
+            raise UsageError(
+                f"{name} must have a column besides the one of persons; choose the columns of a record"
+            )
+        if unit_column in columns:
+            raise UsageError(f"column {unit_column!r} holds persons, and cannot be a column of records too")
+        choose_columns(source.column_names, columns)
+        source.choose(columns, unit_column, set_column)
+    except BaseException:
+        source.close()
+        raise
+    return RecordStream(name, source, columns, unit_column)
+
+
+def _open(path: str | os.PathLike[str], name: str, batch_bytes: int) -> Source:
+    from hushsum.records import columnar_files, csv_files
+
+    if path == "-":
+        return csv_files.CsvSource.of_standard_input(batch_bytes)
+    file = Path(path)
+    lowered = file.name.lower()
+    kind = next((kind for suffix, kind in _FORMATS.items() if lowered.endswith(suffix)), None)
+    if not file.exists():
+        raise UsageError(f"{name} does not exist; check the path")
+    if file.is_dir():
+        raise UsageError(f"{name} must be a file, got a directory; name one file of it at a time")
+    if kind is None:
+        raise UsageError(f"{name} must end in one of {', '.join(_FORMATS)}; rename or convert it")
+    try:
+        if kind == "CSV":
+            return csv_files.CsvSource.of_file(file, name, batch_bytes)
+        if kind == "Parquet":
+            return columnar_files.ParquetSource(file, name, batch_bytes)
+        return columnar_files.ArrowSource(file, name, batch_bytes)
+    except PermissionError:
+        raise UsageError(f"{name} must be readable by this user; check its permissions") from None

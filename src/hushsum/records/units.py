@@ -1,0 +1,180 @@
+"""Exact caps on how many records of one person are counted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushsum.errors import DataRefused, FileRefused, SecretRefused, UsageError
+from hushsum.records.unit_ids import DIGEST_BYTES, identify
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class PendingUnits:
+    """What `UnitCap.commit` will write: the persons of one batch and their new counts; secret."""
+
+    digests: list[bytes]
+    counts: NDArray[np.int64]
+    version: int
+
+
+class UnitCap:
+    """Keeps the first ``limit`` records of each person, over all batches.
+
+    Two steps, so that a batch refused for another reason changes nothing: `plan` says which records are kept,
+    `commit` remembers them. Memory is about 150 bytes per person.
+
+    Parameters
+    ----------
+    limit : int
+        At least 1.
+
+    Privacy
+    -------
+    The unit becomes the person, with ``limit`` times the sensitivity of a record: which records of a person
+    are kept depends on the order of that person's own records only, so one person more or less changes
+    nothing else. Two persons share a counter only if their 128-bit BLAKE2b digests collide. The digests keep
+    ids out of files but hide nobody, since ids can be guessed: the state is as secret as the data, and so is
+    the number of persons.
+
+    Raises
+    ------
+    UsageError
+        The limit is not a positive integer.
+
+    >>> cap = UnitCap(limit=2)
+    >>> mask, pending = cap.plan(["ann", "bob", "ann", "ann"])
+    >>> mask
+    array([ True,  True,  True, False])
+    >>> cap.commit(pending)
+    >>> cap.plan(["ann", "bob"])[0]
+    array([False,  True])
+    """
+
+    __slots__ = ("_counts", "_limit", "_version")
+
+    def __init__(self, limit: int) -> None:
+        if isinstance(limit, bool) or not isinstance(limit, int | np.integer) or limit < 1:
+            raise UsageError(f"the cap on a person's records must be an integer of at least 1, got {limit!r}")
+        self._limit = int(limit)
+        self._counts: dict[bytes, int] = {}
+        self._version = 0
+
+    @property
+    def limit(self) -> int:
+        """How many records of one person are kept at most."""
+        return self._limit
+
+    def __repr__(self) -> str:
+        return f"UnitCap(limit={self._limit})"
+
+    def __reduce__(self) -> NoReturn:
+        raise SecretRefused("a cap's counters are secret and cannot be pickled; save the tally instead")
+
+    def plan(self, units: object) -> tuple[NDArray[np.bool_], PendingUnits]:
+        """Say which records of a batch are kept, changing nothing.
+
+        Parameters
+        ----------
+        units : array-like, series or Arrow column of int or str, shape (n,)
+            The person of each record.
+
+        Returns
+        -------
+        mask : bool array of shape (n,)
+        pending : PendingUnits
+            For `commit`, before anything else is planned with it.
+
+        Raises
+        ------
+        DataRefused
+            An id is missing, or is neither an integer nor a string.
+        """
+        ids = identify(units)
+        get = self._counts.get
+        before = np.fromiter((get(digest, 0) for digest in ids.digests), np.int64, len(ids.digests))
+        here = np.bincount(ids.person, minlength=len(before)).astype(np.int64)
+        # A stable sort puts each person's records together in their order; rank counts within the person.
+        order = np.argsort(ids.person, kind="stable")
+        first = np.cumsum(here) - here
+        rank = np.empty(len(order), dtype=np.int64)
+        rank[order] = np.arange(len(order)) - np.repeat(first, here)
+        mask = before[ids.person] + rank < self._limit
+        return mask, PendingUnits(ids.digests, np.minimum(before + here, self._limit), self._version)
+
+    def commit(self, pending: PendingUnits) -> None:
+        """Remember the records that a plan kept; raises UsageError if the cap has changed since the plan."""
+        if pending.version != self._version:
+            raise UsageError("a plan of capped records must be committed before the next change; plan again")
+        self._counts.update(zip(pending.digests, pending.counts.tolist(), strict=True))
+        self._version += 1
+
+    def merge(self, other: UnitCap, *, disjoint: bool = False) -> None:
+        """Add the counters of another cap.
+
+        A person may be in both, with ``limit`` records in each, so the limits add. With ``disjoint=True`` the
+        persons are declared to be different ones, and the larger limit holds.
+
+        Raises
+        ------
+        DataRefused
+            The persons are declared disjoint and are not; nothing has changed.
+        """
+        if disjoint:
+            if not self._counts.keys().isdisjoint(other._counts.keys()):
+                raise DataRefused(
+                    "persons declared disjoint must be in one of the two tallies only, got some in both; "
+                    "merge without declaring them disjoint"
+                )
+            self._counts = self._counts | other._counts
+            self._limit = max(self._limit, other._limit)
+        else:
+            merged = dict(self._counts)
+            for digest, count in other._counts.items():
+                merged[digest] = merged.get(digest, 0) + count
+            self._counts = merged
+            self._limit += other._limit
+        self._version += 1
+
+    def state(self) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+        """The digests, shape (persons, 16), ascending, and the count of each, whatever the history."""
+        digests = np.frombuffer(b"".join(self._counts), dtype=np.uint8).reshape(-1, DIGEST_BYTES)
+        counts = np.fromiter(self._counts.values(), np.int64, len(self._counts))
+        order = _ascending(digests)
+        return digests[order], counts[order]
+
+    @classmethod
+    def from_state(cls, limit: int, digests: NDArray[np.uint8], counts: NDArray[np.int64]) -> UnitCap:
+        """Rebuild a cap from `state`.
+
+        Raises
+        ------
+        FileRefused
+            The arrays are not what `state` gives for this limit.
+        """
+        cap = cls(limit)
+        fits = (
+            digests.dtype == np.uint8
+            and digests.ndim == 2
+            and digests.shape[1] == DIGEST_BYTES
+            and counts.shape == digests.shape[:1]
+            and counts.dtype == np.int64
+        )
+        if not fits or np.any(counts < 1) or np.any(counts > cap.limit):
+            raise FileRefused("the counters of persons must lie between 1 and the cap; the file is damaged")
+        data = np.ascontiguousarray(digests).tobytes()
+        keys = [data[i : i + DIGEST_BYTES] for i in range(0, len(data), DIGEST_BYTES)]
+        cap._counts = dict(zip(keys, counts.tolist(), strict=True))
+        if len(cap._counts) != len(keys) or np.any(np.diff(_ascending(digests)) != 1):
+            raise FileRefused(
+                "the persons of a cap must be distinct and in ascending order; the file is damaged"
+            )
+        return cap
+
+
+def _ascending(digests: NDArray[np.uint8]) -> NDArray[np.intp]:
+    words = np.ascontiguousarray(digests).view(">u8").reshape(-1, DIGEST_BYTES // 8)
+    return np.lexsort((words[:, 1], words[:, 0]))
