@@ -1,7 +1,174 @@
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/pair.h>
+
+#include <limits>
+
+#include "arrays.hpp"
+#include "batch.hpp"
+#include "hashers.hpp"
+#include "plans.hpp"
+
+namespace nb = nanobind;
 
 namespace hushsum {
 
-void bind_count(nanobind::module_&) {}
+namespace {
+
+using Doubles = nb::ndarray<nb::numpy, double>;
+
+std::size_t thread_count(std::int64_t threads) {
+  require(threads >= 1, "threads must be at least 1, got " + std::to_string(threads));
+  return static_cast<std::size_t>(threads);
+}
+
+void count(const Batch& batch, const WritableArray& table, std::int64_t step, std::int64_t threads) {
+  require(step == 1 || step == -1, "step must be +1 or -1, got " + std::to_string(step));
+  std::int64_t* counters = checked<std::int64_t>(table, "table", {batch.rows, batch.width});
+  const std::size_t many = thread_count(threads);
+  const nb::gil_scoped_release released;
+  count_batch(batch, counters, step, many);
+}
+
+nb::ndarray<nb::numpy, std::int32_t> cells(const Batch& batch, std::int64_t rows) {
+  require(rows >= 0 && static_cast<std::size_t>(rows) <= batch.rows,
+          "rows must be between 0 and " + std::to_string(batch.rows) + ", got " + std::to_string(rows));
+  const std::size_t wanted = static_cast<std::size_t>(rows);
+  Result<std::int32_t> result(batch.count * wanted);
+  {
+    const nb::gil_scoped_release released;
+    write_cells(batch, wanted, result.data());
+  }
+  return result.give({batch.count, wanted});
+}
+
+std::pair<Doubles, Doubles> read(const Batch& batch, const Array& table, std::int64_t block, std::int64_t threads) {
+  require(block >= 1, "block must be at least 1, got " + std::to_string(block));
+  const std::size_t many = thread_count(threads);
+  require(table.ndim() == 2 && table.shape(0) >= 1 && table.shape(0) <= batch.rows,
+          "table must have between 1 and " + std::to_string(batch.rows) + " rows");
+  const std::size_t rows = table.shape(0), size = static_cast<std::size_t>(block);
+  const bool narrow = table.dtype() == nb::dtype<std::int32_t>();
+  const std::int32_t* table32 = narrow ? checked<std::int32_t>(table, "table", {rows, batch.width}) : nullptr;
+  const std::int64_t* table64 = narrow ? nullptr : checked<std::int64_t>(table, "table", {rows, batch.width});
+  Result<double> mean(batch.count), variance(batch.count);
+  {
+    const nb::gil_scoped_release released;
+    if (narrow)
+      read_batch(batch, table32, rows, size, many, mean.data(), variance.data());
+    else
+      read_batch(batch, table64, rows, size, many, mean.data(), variance.data());
+  }
+  return {mean.give({batch.count}), variance.give({batch.count})};
+}
+
+constexpr const char* count_doc =
+    "Add step (+1 or -1) to the cell of every record in every row of the int64 table; threads share the rows.";
+constexpr const char* cells_doc = "The cell of every record in the first rows, as int32 of shape (records, rows).";
+constexpr const char* read_doc =
+    "Mean over the rows of an int32 or int64 table of each query's cell, and the estimated variance of that mean\n"
+    "from blocks of consecutive rows (NaN with fewer than two blocks).";
+
+// The methods every hasher of record arrays shares.
+template <class Hasher>
+nb::class_<Hasher> bind_hasher(nb::module_& module, const char* name, const char* doc) {
+  nb::class_<Hasher> bound(module, name, doc);
+  bound
+      .def("count",
+           [](const Hasher& hasher, const Array& records, const WritableArray& table, std::int64_t step,
+              std::int64_t threads) { count(hasher.bind(records), table, step, threads); },
+           nb::arg("records").noconvert(), nb::arg("table").noconvert(), nb::arg("step"), nb::arg("threads"), count_doc)
+      .def("cells",
+           [](const Hasher& hasher, const Array& records, std::int64_t rows) {
+             return cells(hasher.bind(records), rows);
+           },
+           nb::arg("records").noconvert(), nb::arg("rows"), cells_doc)
+      .def("read",
+           [](const Hasher& hasher, const Array& records, const Array& table, std::int64_t block,
+              std::int64_t threads) { return read(hasher.bind(records), table, block, threads); },
+           nb::arg("records").noconvert(), nb::arg("table").noconvert(), nb::arg("block"), nb::arg("threads"), read_doc)
+      .def_prop_ro("rows", [](const Hasher& hasher) { return hasher.rows; })
+      .def_prop_ro("width", [](const Hasher& hasher) { return hasher.width; });
+  return bound;
+}
+
+void bind_sets(nb::module_& module) {
+  nb::class_<MinHasher>(module, "MinHasher", "Min-wise hashes of sets of integers, given as values and indptr.")
+      .def(nb::init<const Array&, const Array&, std::uint64_t, const Array&, const Array&, std::int64_t>(),
+           nb::arg("mixers").noconvert(), nb::arg("shifts").noconvert(), nb::arg("salt"),
+           nb::arg("multipliers").noconvert(), nb::arg("addends").noconvert(), nb::arg("width"))
+      .def("count",
+           [](const MinHasher& hasher, const Array& values, const Array& indptr, const WritableArray& table,
+              std::int64_t step, std::int64_t threads) { count(hasher.bind(values, indptr), table, step, threads); },
+           nb::arg("values").noconvert(), nb::arg("indptr").noconvert(), nb::arg("table").noconvert(), nb::arg("step"),
+           nb::arg("threads"), count_doc)
+      .def("cells",
+           [](const MinHasher& hasher, const Array& values, const Array& indptr, std::int64_t rows) {
+             return cells(hasher.bind(values, indptr), rows);
+           },
+           nb::arg("values").noconvert(), nb::arg("indptr").noconvert(), nb::arg("rows"), cells_doc)
+      .def("read",
+           [](const MinHasher& hasher, const Array& values, const Array& indptr, const Array& table,
+              std::int64_t block, std::int64_t threads) {
+             return read(hasher.bind(values, indptr), table, block, threads);
+           },
+           nb::arg("values").noconvert(), nb::arg("indptr").noconvert(), nb::arg("table").noconvert(),
+           nb::arg("block"), nb::arg("threads"), read_doc)
+      .def_prop_ro("rows", [](const MinHasher& hasher) { return hasher.rows; })
+      .def_prop_ro("width", [](const MinHasher& hasher) { return hasher.width; });
+}
+
+bool all_finite(const Array& values) {
+  bool contiguous = values.dtype() == nb::dtype<float>();
+  std::int64_t stride = 1;
+  for (std::size_t axis = values.ndim(); axis-- > 0;) {
+    contiguous = contiguous && (values.shape(axis) <= 1 || values.stride(axis) == stride);
+    stride *= static_cast<std::int64_t>(values.shape(axis));
+  }
+  require(contiguous, "values must be a C-contiguous float32 array");
+  return chosen_kernels().all_finite(static_cast<const float*>(values.data()), values.size());
+}
+
+void bare_increments(const Array& cells, const WritableArray& table, std::int64_t passes) {
+  require(table.ndim() == 2, "table must have 2 axes");
+  const std::size_t rows = table.shape(0), width = table.shape(1);
+  std::int64_t* counters = checked<std::int64_t>(table, "table", {rows, width});
+  const std::uint32_t* given = checked<std::uint32_t>(cells, "cells", {any_size, rows});
+  const std::size_t count = cells.shape(0);
+  for (std::size_t i = 0; i < count * rows; ++i) require(given[i] < width, "cells must be below the width");
+  const nb::gil_scoped_release released;
+  constexpr std::size_t group = 16;
+  for (std::size_t row = 0; row < rows; row += group)
+    for (std::int64_t pass = 0; pass < passes; ++pass)
+      chosen_kernels().add_wide(given + row, count, rows, rows - row < group ? rows - row : group, width, 1,
+                                counters + row * width);
+}
+
+}  // namespace
+
+void bind_count(nb::module_& module) {
+  bind_hasher<ProjectionHasher>(module, "ProjectionHasher", "Floors or signs of dense random projections.")
+      .def(nb::init<const Array&, const Array&, const Array&, const Array&, std::int64_t, bool, bool>(),
+           nb::arg("weights").noconvert(), nb::arg("offsets").noconvert(), nb::arg("multipliers").noconvert(),
+           nb::arg("addends").noconvert(), nb::arg("width"), nb::arg("signs"), nb::arg("fold"))
+      .def_prop_ro("dim", [](const ProjectionHasher& hasher) { return hasher.dim; });
+  bind_hasher<StructuredHasher>(module, "StructuredHasher",
+                                "Floors or signs of projections from three Hadamard-sign rounds.")
+      .def(nb::init<const Array&, std::int64_t, std::int64_t, std::int64_t, float, const Array&, const Array&,
+                    const Array&, std::int64_t, bool, bool, std::int64_t>(),
+           nb::arg("signs").noconvert(), nb::arg("dim"), nb::arg("rows"), nb::arg("power"), nb::arg("scale"),
+           nb::arg("offsets").noconvert(), nb::arg("multipliers").noconvert(), nb::arg("addends").noconvert(),
+           nb::arg("width"), nb::arg("sign_mode"), nb::arg("fold"), nb::arg("block_rows"))
+      .def_prop_ro("dim", [](const StructuredHasher& hasher) { return hasher.dim; });
+  bind_hasher<CodeHasher>(module, "CodeHasher", "Sampled coordinates of int32 code vectors.")
+      .def(nb::init<const Array&, const Array&, const Array&, std::int64_t>(), nb::arg("columns").noconvert(),
+           nb::arg("multipliers").noconvert(), nb::arg("addends").noconvert(), nb::arg("width"));
+  bind_sets(module);
+  module.def("all_finite", &all_finite, nb::arg("values").noconvert(),
+             "Whether a C-contiguous float32 array holds neither NaN nor infinity.");
+  module.def("bare_increments", &bare_increments, nb::arg("cells").noconvert(), nb::arg("table").noconvert(),
+             nb::arg("passes"),
+             "A yardstick for benchmarks: add 1 to table[row, cells[j, row]] for every j and row, `passes` times over,\n"
+             "from cells that were computed before. A build does at least these increments.");
+}
 
 }  // namespace hushsum

@@ -1,1 +1,107 @@
-namespace hushsum::HUSHSUM_CLONE {}
+// Random projections of dense records: a register tile of fused multiply-adds, then words, then cells.
+//
+// Every projection is the chain acc = fma(weight[k], x[k], acc) over k = 0, 1, ... from its offset, in each lane alone:
+// neither the tile nor the record's place in it can change a bit of the result.
+#include "lanes.hpp"
+
+namespace hushsum::HUSHSUM_CLONE {
+
+namespace {
+
+// Projections z[record][panel][vector] of `Records` records on term i of `Panels` neighbouring panels.
+template <std::size_t Records, std::size_t Panels>
+HUSHSUM_INLINE void project(const DensePlan& plan, const float* __restrict records, std::size_t panel, std::size_t i,
+                            Floats (&z)[Records][Panels][tile_vectors]) {
+  const std::size_t dim = plan.dim, panel_size = plan.power * dim * panel_rows;
+  const float* __restrict weights = plan.weights + panel * panel_size + i * dim * panel_rows;
+  const float* __restrict offsets = plan.offsets + (panel * plan.power + i) * panel_rows;
+  Floats sum[Records][Panels][tile_vectors];
+#pragma GCC unroll 16
+  for (std::size_t r = 0; r < Records; ++r)
+#pragma GCC unroll 16
+    for (std::size_t b = 0; b < Panels; ++b)
+#pragma GCC unroll 16
+      for (std::size_t v = 0; v < tile_vectors; ++v)
+        sum[r][b][v] = load<Floats>(offsets + b * plan.power * panel_rows + v * lanes);
+  for (std::size_t k = 0; k < dim; ++k) {
+    Floats weight[Panels][tile_vectors];
+#pragma GCC unroll 16
+    for (std::size_t b = 0; b < Panels; ++b)
+#pragma GCC unroll 16
+      for (std::size_t v = 0; v < tile_vectors; ++v)
+        weight[b][v] = load<Floats>(weights + b * panel_size + k * panel_rows + v * lanes);
+#pragma GCC unroll 16
+    for (std::size_t r = 0; r < Records; ++r) {
+      const Floats x = spread(records[r * dim + k]);
+#pragma GCC unroll 16
+      for (std::size_t b = 0; b < Panels; ++b)
+#pragma GCC unroll 16
+        for (std::size_t v = 0; v < tile_vectors; ++v) sum[r][b][v] = fused(weight[b][v], x, sum[r][b][v]);
+    }
+  }
+#pragma GCC unroll 16
+  for (std::size_t r = 0; r < Records; ++r)
+#pragma GCC unroll 16
+    for (std::size_t b = 0; b < Panels; ++b)
+#pragma GCC unroll 16
+      for (std::size_t v = 0; v < tile_vectors; ++v) z[r][b][v] = sum[r][b][v];
+}
+
+// Cells of one tile; scratch holds words[word][record][panel][lane].
+template <std::size_t Records, std::size_t Panels>
+void tile(const DensePlan& plan, const float* records, std::size_t panel, std::uint32_t* cells, std::size_t stride,
+          std::uint32_t* words) {
+  constexpr std::size_t word_stride = Records * Panels * panel_rows;
+  for (std::size_t i = 0; i < plan.power; ++i) {
+    Floats z[Records][Panels][tile_vectors];
+    project<Records, Panels>(plan, records, panel, i, z);
+    const bool floors = plan.words == Words::floors;
+    std::uint32_t* to = words + (floors ? i : i / 32) * word_stride;
+    for (std::size_t r = 0; r < Records; ++r) {
+      for (std::size_t b = 0; b < Panels; ++b) {
+        for (std::size_t v = 0; v < tile_vectors; ++v, to += lanes) {
+          if (floors)
+            store(to, floor_words(z[r][b][v]));
+          else if (i % 32 == 0)
+            store(to, sign_bit(z[r][b][v], 0));
+          else
+            store(to, load<Uints>(to) | sign_bit(z[r][b][v], i % 32));
+        }
+      }
+    }
+  }
+  for (std::size_t r = 0; r < Records; ++r)
+    for (std::size_t b = 0; b < Panels; ++b)
+      fold_words(plan.fold, panel + b, words + (r * Panels + b) * panel_rows, word_stride,
+                 cells + r * stride + b * panel_rows);
+}
+
+// A lone record has no other to hide the latency of its chain behind: run several panels side by side.
+constexpr std::size_t lone_panels = 4;
+
+}  // namespace
+
+std::size_t dense_scratch(const DensePlan& plan) {
+  constexpr std::size_t most = tile_records > lone_panels ? tile_records : lone_panels;
+  return plan.fold.words * most * panel_rows * sizeof(std::uint32_t);
+}
+
+void dense_cells(const DensePlan& plan, const float* records, std::size_t count, std::size_t first_panel,
+                 std::size_t panels, std::uint32_t* cells, std::size_t stride, void* scratch) {
+  auto* words = static_cast<std::uint32_t*>(scratch);
+  std::size_t r = 0;
+  for (; r + tile_records <= count; r += tile_records)
+    for (std::size_t b = 0; b < panels; ++b)
+      tile<tile_records, 1>(plan, records + r * plan.dim, first_panel + b, cells + r * stride + b * panel_rows, stride,
+                            words);
+  for (; r < count; ++r) {
+    std::size_t b = 0;
+    for (; b + lone_panels <= panels; b += lone_panels)
+      tile<1, lone_panels>(plan, records + r * plan.dim, first_panel + b, cells + r * stride + b * panel_rows, stride,
+                           words);
+    for (; b < panels; ++b)
+      tile<1, 1>(plan, records + r * plan.dim, first_panel + b, cells + r * stride + b * panel_rows, stride, words);
+  }
+}
+
+}  // namespace hushsum::HUSHSUM_CLONE

@@ -4,7 +4,7 @@
 // completion of those bits gives the same value in spite of every rounding error; otherwise the resolver decides it with
 // more bits and integers. So the value never depends on how a double was rounded, nor on the clone or the compiler's
 // use of fused operations. Below, u = 2^-53, doubles round to nearest, and the resolver is asked a few times in 10^9.
-#include "lanes.hpp"
+#include "noise_lanes.hpp"
 #include "noise.hpp"
 
 namespace hushsum::HUSHSUM_CLONE {

@@ -1,5 +1,5 @@
 // The ChaCha20 keystream of RFC 8439, sixteen blocks at a time, one block a lane.
-#include "lanes.hpp"
+#include "noise_lanes.hpp"
 #include "noise.hpp"
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "keystream words are read in memory order");

@@ -1,35 +1,127 @@
-// The vector types of a clone: as wide as its registers, by the vector extensions of GCC and Clang, no intrinsics.
+// Vector types of a clone's native width, and the operations the hash families share.
+//
+// Only the compilers' portable vector extensions are used. `fused` is one correctly rounded a*b+c per lane in every
+// clone: an instruction where there is one, the C library's fmaf elsewhere.
 #pragma once
 
-#include <stdint.h>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "plans.hpp"
 
 namespace hushsum::HUSHSUM_CLONE {
 
 #if defined(__AVX512F__)
-constexpr unsigned lane_bytes = 64;
+constexpr std::size_t lanes = 16, tile_vectors = 2, tile_records = 12;
 #elif defined(__AVX2__)
-constexpr unsigned lane_bytes = 32;
+constexpr std::size_t lanes = 8, tile_vectors = 2, tile_records = 6;
+#elif defined(__ARM_NEON)
+constexpr std::size_t lanes = 4, tile_vectors = 4, tile_records = 6;
 #else
-constexpr unsigned lane_bytes = 16;
+constexpr std::size_t lanes = 4, tile_vectors = 4, tile_records = 2;
 #endif
+constexpr std::size_t panel_rows = lanes * tile_vectors;
 
-typedef uint32_t Words32 __attribute__((vector_size(lane_bytes)));
-typedef uint64_t Words64 __attribute__((vector_size(lane_bytes)));
-typedef double Doubles __attribute__((vector_size(lane_bytes)));
+typedef float Floats __attribute__((vector_size(lanes * 4)));
+typedef std::int32_t Ints __attribute__((vector_size(lanes * 4)));
+typedef std::uint32_t Uints __attribute__((vector_size(lanes * 4)));
 
-constexpr unsigned lanes32 = lane_bytes / 4;
-constexpr unsigned lanes64 = lane_bytes / 8;
+#define HUSHSUM_INLINE static inline __attribute__((always_inline))
 
-template <class Vector, class Scalar>
-inline __attribute__((always_inline)) Vector load(const Scalar* from) {
-  Vector value;
-  __builtin_memcpy(&value, from, sizeof value);
-  return value;
+template <class Vector, class T>
+HUSHSUM_INLINE Vector load(const T* from) {
+  Vector v;
+  std::memcpy(&v, from, sizeof v);
+  return v;
 }
 
-template <class Vector, class Scalar>
-inline __attribute__((always_inline)) void store(Scalar* to, Vector value) {
-  __builtin_memcpy(to, &value, sizeof value);
+template <class Vector, class T>
+HUSHSUM_INLINE void store(T* to, Vector v) {
+  std::memcpy(to, &v, sizeof v);
 }
+
+HUSHSUM_INLINE Floats spread(float x) {
+  Floats v;
+  for (std::size_t l = 0; l < lanes; ++l) v[l] = x;
+  return v;
+}
+
+HUSHSUM_INLINE Floats fused(Floats a, Floats b, Floats c) {
+  Floats v;
+  for (std::size_t l = 0; l < lanes; ++l) v[l] = __builtin_fmaf(a[l], b[l], c[l]);
+  return v;
+}
+
+// floor(clamp(z, -2^30, 2^30)); the comparisons send NaN to the lower bound. Truncation and a correction, not floorf:
+// the conversion is exact in this range and every clone has it.
+HUSHSUM_INLINE Uints floor_words(Floats z) {
+  const Floats low = spread(-1073741824.0f), high = spread(1073741824.0f);
+  z = z > low ? z : low;
+  z = z < high ? z : high;
+  const Ints truncated = __builtin_convertvector(z, Ints);
+  const Ints above = (Ints)(__builtin_convertvector(truncated, Floats) > z);
+  return (Uints)(truncated + above);
+}
+
+// Bit `position` of a word: 1 where z >= 0; NaN gives 0.
+HUSHSUM_INLINE Uints sign_bit(Floats z, std::size_t position) {
+  const Floats zero = {};
+  return (Uints)(z >= zero) & (std::uint32_t{1} << position);
+}
+
+// The cells of one record in one panel, from words[i * word_stride + lane].
+HUSHSUM_INLINE void fold_words(const FoldPlan& plan, std::size_t panel, const std::uint32_t* __restrict words,
+                               std::size_t word_stride, std::uint32_t* __restrict cells) {
+  if (!plan.fold) {
+    for (std::size_t l = 0; l < panel_rows; ++l) cells[l] = words[l];
+    return;
+  }
+  const std::uint32_t* __restrict low = plan.low + panel * plan.words * panel_rows;
+  const std::uint32_t* __restrict high = plan.high + panel * plan.words * panel_rows;
+  const std::uint64_t* __restrict addends = plan.addends + panel * panel_rows;
+  const std::uint64_t width = plan.width;
+  if (plan.words == 1) {
+    for (std::size_t l = 0; l < panel_rows; ++l) {
+      const std::uint64_t sum = std::uint64_t{low[l]} * words[l] + addends[l];
+      const std::uint32_t hash = static_cast<std::uint32_t>(sum >> 32) + high[l] * words[l];
+      cells[l] = static_cast<std::uint32_t>((hash * width) >> 32);
+    }
+    return;
+  }
+  std::uint64_t sums[panel_rows];
+  std::uint32_t tops[panel_rows];
+  for (std::size_t l = 0; l < panel_rows; ++l) {
+    sums[l] = addends[l];
+    tops[l] = 0;
+  }
+  for (std::size_t i = 0; i < plan.words; ++i) {
+    for (std::size_t l = 0; l < panel_rows; ++l) {
+      const std::uint32_t word = words[i * word_stride + l];
+      sums[l] += std::uint64_t{low[i * panel_rows + l]} * word;
+      tops[l] += high[i * panel_rows + l] * word;
+    }
+  }
+  for (std::size_t l = 0; l < panel_rows; ++l) {
+    const std::uint32_t hash = static_cast<std::uint32_t>(sums[l] >> 32) + tops[l];
+    cells[l] = static_cast<std::uint32_t>((hash * width) >> 32);
+  }
+}
+
+void dense_cells(const DensePlan&, const float*, std::size_t, std::size_t, std::size_t, std::uint32_t*, std::size_t,
+                 void*);
+std::size_t dense_scratch(const DensePlan&);
+void structured_cells(const StructuredPlan&, const float*, std::size_t, std::size_t, std::uint32_t*, std::size_t,
+                      void*);
+std::size_t structured_scratch(const StructuredPlan&);
+void min_cells(const MinPlan&, const std::uint32_t*, const std::int64_t*, std::size_t, std::size_t, std::size_t,
+               std::uint32_t*, std::size_t, void*);
+std::size_t min_scratch(const MinPlan&);
+void mix_values(const std::int64_t*, std::size_t, std::uint64_t, std::uint32_t*);
+void code_cells(const CodePlan&, const std::int32_t*, std::size_t, std::size_t, std::size_t, std::uint32_t*,
+                std::size_t, void*);
+std::size_t code_scratch(const CodePlan&);
+
+extern const Kernels kernels;
 
 }  // namespace hushsum::HUSHSUM_CLONE

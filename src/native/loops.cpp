@@ -1,0 +1,218 @@
+#include <algorithm>
+#include <exception>
+#include <limits>
+#include <thread>
+#include <vector>
+
+#include "batch.hpp"
+#include "dispatch.hpp"
+#include "plans.hpp"
+
+namespace hushsum {
+
+namespace baseline { extern const Kernels kernels; }
+#if defined(HUSHSUM_X86_CLONES)
+namespace v3 { extern const Kernels kernels; }
+namespace v4 { extern const Kernels kernels; }
+#endif
+
+const Kernels& chosen_kernels() {
+#if defined(HUSHSUM_X86_CLONES)
+  if (chosen_clone() == Clone::v4) return v4::kernels;
+  if (chosen_clone() == Clone::v3) return v3::kernels;
+#endif
+  return baseline::kernels;
+}
+
+namespace {
+
+constexpr std::size_t block_records = 512;              // cells of a panel that are hashed, then counted
+constexpr std::size_t chunk_bytes = 4u << 20;           // records that every panel visits before the next are fetched
+constexpr std::size_t narrow_bytes = 512u << 10;        // 16-bit counters of a panel that stay in the cache
+constexpr std::size_t by_row_bytes = 32u << 20;         // cells kept back while a table beyond the cache is counted
+constexpr std::size_t narrow_most = 65535;
+
+struct Range {
+  std::size_t begin, end;
+};
+
+// Runs work(range) over a partition of [0, tasks) on up to `threads` threads, the caller's among them.
+template <class Work>
+void share(std::size_t tasks, std::size_t threads, const Work& work) {
+  threads = std::max<std::size_t>(1, std::min(threads, tasks));
+  if (threads == 1) {
+    if (tasks > 0) work(Range{0, tasks});
+    return;
+  }
+  std::vector<std::exception_ptr> failures(threads);
+  const auto run = [&](std::size_t t) {
+    try {
+      work(Range{tasks * t / threads, tasks * (t + 1) / threads});
+    } catch (...) {
+      failures[t] = std::current_exception();
+    }
+  };
+  std::vector<std::thread> others;
+  others.reserve(threads - 1);
+  for (std::size_t t = 1; t < threads; ++t) others.emplace_back(run, t);
+  run(0);
+  for (std::thread& other : others) other.join();
+  for (const std::exception_ptr& failure : failures)
+    if (failure) std::rethrow_exception(failure);
+}
+
+// The ways to add a panel's cells to its counters, by what fits which cache.
+enum class Way { narrow, wide, by_row };
+
+class Counting {
+ public:
+  Counting(const Batch& batch, std::int64_t* counters, std::int64_t step)
+      : batch_(batch), kernels_(chosen_kernels()), counters_(counters), step_(step) {
+    const std::size_t width = batch.width;
+    chunk_ = std::clamp<std::size_t>(chunk_bytes / batch.record_bytes, 1024, narrow_most);
+    const std::size_t together = std::min(chunk_, batch.count);
+    if (batch.panel_rows * width * sizeof(std::uint16_t) <= narrow_bytes) {
+      way_ = 2 * together >= width ? Way::narrow : Way::wide;
+    } else {
+      const std::size_t most = by_row_bytes / (batch.panel_rows * sizeof(std::uint32_t));
+      way_ = 8 * std::min(most, batch.count) >= width ? Way::by_row : Way::wide;
+      if (way_ == Way::by_row) chunk_ = most;
+    }
+    chunk_ = std::max<std::size_t>(1, std::min(chunk_, batch.count));
+  }
+
+  void run(Range panels) const {
+    const std::size_t width = batch_.width, pitch = batch_.panel_rows;
+    const std::size_t held = std::min(block_records, chunk_);
+    Buffer<std::uint32_t> cells(held * pitch);
+    Buffer<unsigned char> scratch(batch_.scratch_bytes);
+    Buffer<std::uint16_t> narrow(way_ == Way::narrow ? pitch * width : 0);
+    Buffer<std::uint8_t> narrow_row(way_ == Way::by_row ? width : 0);
+    Buffer<std::uint32_t> by_row(way_ == Way::by_row ? pitch * chunk_ : 0);
+    for (std::size_t first = 0; first < batch_.count; first += chunk_) {
+      const std::size_t last = std::min(batch_.count, first + chunk_);
+      for (std::size_t panel = panels.begin; panel < panels.end; ++panel) {
+        const std::size_t rows = std::min(pitch, batch_.rows - panel * pitch);
+        std::int64_t* counters = counters_ + panel * pitch * width;
+        for (std::size_t at = first; at < last; at += held) {
+          const std::size_t many = std::min(held, last - at);
+          batch_.cells(at, many, panel, 1, cells.data(), pitch, scratch.data());
+          switch (way_) {
+            case Way::narrow: kernels_.add_narrow(cells.data(), many, pitch, rows, width, narrow.data()); break;
+            case Way::wide: kernels_.add_wide(cells.data(), many, pitch, rows, width, step_, counters); break;
+            case Way::by_row:
+              kernels_.transpose_cells(cells.data(), many, pitch, rows, by_row.data() + (at - first), chunk_);
+              break;
+          }
+        }
+        if (way_ == Way::narrow) kernels_.flush_narrow(narrow.data(), rows * width, step_, counters);
+        if (way_ == Way::by_row) {
+          for (std::size_t row = 0; row < rows; ++row) {
+            kernels_.add_row(by_row.data() + row * chunk_, last - first, step_, narrow_row.data(),
+                             counters + row * width);
+            kernels_.flush_row(narrow_row.data(), width, step_, counters + row * width);
+          }
+        }
+      }
+    }
+  }
+
+ private:
+  const Batch& batch_;
+  const Kernels& kernels_;
+  std::int64_t* counters_;
+  std::int64_t step_;
+  std::size_t chunk_;
+  Way way_;
+};
+
+void gather(const std::uint32_t* cells, std::size_t count, std::size_t stride, std::size_t first_row, std::size_t rows,
+            std::size_t width, const std::int32_t* table, std::size_t block, Moments* moments) {
+  chosen_kernels().gather32(cells, count, stride, first_row, rows, width, table, block, moments);
+}
+
+void gather(const std::uint32_t* cells, std::size_t count, std::size_t stride, std::size_t first_row, std::size_t rows,
+            std::size_t width, const std::int64_t* table, std::size_t block, Moments* moments) {
+  chosen_kernels().gather64(cells, count, stride, first_row, rows, width, table, block, moments);
+}
+
+// Weighting a block's mean with its size s makes sum s (mean - overall)^2 / ((blocks - 1) rows) the usual estimate
+// when all blocks are equal, and unbiased for independent rows when the last one is shorter.
+void finish(Moments of, std::size_t rows, std::size_t block, double& mean, double& variance) {
+  const std::size_t rest = rows % block;
+  if (rest != 0) {
+    of.sum += of.block_sum;
+    of.squares += of.block_sum * of.block_sum / static_cast<double>(rest);
+  }
+  const std::size_t blocks = rows / block + (rest != 0);
+  const double many = static_cast<double>(rows);
+  mean = of.origin + of.sum / many;
+  variance = blocks < 2 ? std::numeric_limits<double>::quiet_NaN()
+                        : std::max(0.0, of.squares - of.sum * of.sum / many) /
+                              (static_cast<double>(blocks - 1) * many);
+}
+
+}  // namespace
+
+void count_batch(const Batch& batch, std::int64_t* counters, std::int64_t step, std::size_t threads) {
+  if (batch.count == 0) return;
+  const Counting counting(batch, counters, step);
+  share(batch.panels(), threads, [&](Range panels) { counting.run(panels); });
+}
+
+void write_cells(const Batch& batch, std::size_t rows, std::int32_t* to) {
+  const std::size_t pitch = batch.panel_rows, panels = (rows + pitch - 1) / pitch;
+  const std::size_t held = std::min<std::size_t>(block_records, std::max<std::size_t>(1, batch.count));
+  Buffer<std::uint32_t> cells(held * pitch);
+  Buffer<unsigned char> scratch(batch.scratch_bytes);
+  for (std::size_t first = 0; first < batch.count; first += held) {
+    const std::size_t many = std::min(held, batch.count - first);
+    for (std::size_t panel = 0; panel < panels; ++panel) {
+      batch.cells(first, many, panel, 1, cells.data(), pitch, scratch.data());
+      const std::size_t here = std::min(pitch, rows - panel * pitch);
+      for (std::size_t j = 0; j < many; ++j)
+        for (std::size_t l = 0; l < here; ++l)
+          to[(first + j) * rows + panel * pitch + l] = static_cast<std::int32_t>(cells[j * pitch + l]);
+    }
+  }
+}
+
+template <class Value>
+void read_batch(const Batch& batch, const Value* table, std::size_t rows, std::size_t block, std::size_t threads,
+                double* mean, double* variance) {
+  const std::size_t pitch = batch.panel_rows, panels = (rows + pitch - 1) / pitch;
+  // Few queries: hash each on all panels at once, which hides latency. Many: panel by panel, whose counters stay cached.
+  constexpr std::size_t few = 8, many_records = 4096;
+  share(batch.count, threads, [&](Range records) {
+    const std::size_t count = records.end - records.begin;
+    const bool lone = count <= few;
+    const std::size_t held = lone ? 1 : std::min(block_records, count);
+    const std::size_t chunk = std::min(lone ? 1 : many_records, count);
+    const std::size_t together = lone ? panels : 1;
+    const std::size_t stride = together * pitch;
+    Buffer<std::uint32_t> cells(held * stride);
+    Buffer<unsigned char> scratch(batch.scratch_bytes);
+    Buffer<Moments> moments(chunk);
+    for (std::size_t first = records.begin; first < records.end; first += chunk) {
+      const std::size_t last = std::min(records.end, first + chunk);
+      for (std::size_t panel = 0; panel < panels; panel += together) {
+        const std::size_t row = panel * pitch, here = std::min(stride, rows - row);
+        for (std::size_t at = first; at < last; at += held) {
+          const std::size_t some = std::min(held, last - at);
+          batch.cells(at, some, panel, together, cells.data(), stride, scratch.data());
+          gather(cells.data(), some, stride, row, here, batch.width, table + row * batch.width, block,
+                 moments.data() + (at - first));
+        }
+      }
+      for (std::size_t at = first; at < last; ++at)
+        finish(moments[at - first], rows, block, mean[at], variance[at]);
+    }
+  });
+}
+
+template void read_batch<std::int32_t>(const Batch&, const std::int32_t*, std::size_t, std::size_t, std::size_t,
+                                       double*, double*);
+template void read_batch<std::int64_t>(const Batch&, const std::int64_t*, std::size_t, std::size_t, std::size_t,
+                                       double*, double*);
+
+}  // namespace hushsum
