@@ -1,0 +1,41 @@
+"""From a claim to exact noise scales: what (ε, δ) or ρ a noise keeps, and the least noise that keeps it.
+
+``gaussian`` calibrates integer tables (discrete Gaussian, proven bounds from ``lattice``), ``analytic`` real
+ones, ``zcdp`` everything whose shifts are not unit, ``conversions`` moves claims between relations and
+groups.
+"""
+
+from hushsum.privacy.accounting.analytic import analytic_gaussian_sigma, gaussian_delta
+from hushsum.privacy.accounting.conversions import (
+    Relation,
+    convert_delta,
+    convert_epsilon,
+    convert_rho,
+    group_delta,
+    group_epsilon,
+    group_rho,
+    relation_steps,
+)
+from hushsum.privacy.accounting.gaussian import GaussianVariances, discrete_gaussian_delta, gaussian_variances
+from hushsum.privacy.accounting.parameters import check_delta
+from hushsum.privacy.accounting.zcdp import zcdp_delta, zcdp_epsilon, zcdp_rho
+
+__all__ = [
+    "GaussianVariances",
+    "Relation",
+    "analytic_gaussian_sigma",
+    "check_delta",
+    "convert_delta",
+    "convert_epsilon",
+    "convert_rho",
+    "discrete_gaussian_delta",
+    "gaussian_delta",
+    "gaussian_variances",
+    "group_delta",
+    "group_epsilon",
+    "group_rho",
+    "relation_steps",
+    "zcdp_delta",
+    "zcdp_epsilon",
+    "zcdp_rho",
+]
