@@ -59,7 +59,8 @@ class ReleaseOptions:
     def count_moves(self) -> int:
         """How far one unit moves the number of records; 0 where that number is public.
 
-        A record replaced leaves the number as it was. A person replaced may have had fewer records, so the number stays private.
+        A record replaced leaves the number as it was. A person replaced may have had fewer records, so the
+        number stays private.
         """
         if self.per_unit is not None:
             return self.per_unit
@@ -72,13 +73,15 @@ def release_table(
     """Add noise to the first rows of a table, and to the count, and wrap them with their claim.
 
     Privacy
-    -------
-    The count is drawn first; the number of rows may depend on the noisy count, never on the exact one. Sequential
-    composition: ε of the count and ε of the table add to the promise; Gaussian noise is composed in calibration.
+    ------- The count is drawn first; the number of rows may depend on the noisy count, never on the exact
+    one. Sequential composition: ε of the count and ε of the table add to the promise; Gaussian noise is
+    composed in calibration.
     """
     capacity = basis.shape[0]
     if options.rows is not None and options.rows > capacity:
-        raise UsageError(f"rows must be at most the tally's {capacity}, got {options.rows}; make a tally with more rows")
+        raise UsageError(
+            f"rows must be at most the tally's {capacity}, got {options.rows}; make a tally with more rows"
+        )
     source = (
         NoiseSource.fresh()
         if options.insecure_noise_seed is None
