@@ -1,7 +1,7 @@
 """Goodness of fit of the noise to its exact law, and proof that the test sees noise 20 % too small.
 
-Seeds are fixed, so a run always gives the same answer. For a fresh seed each test would raise a false alarm with
-probability below 10⁻⁸ (p-value limit 10⁻⁹; the chi-square tail by the Wilson–Hilferty approximation).
+Seeds are fixed, so a run always gives the same answer. For a fresh seed a test would raise a false alarm
+with probability below 10⁻⁸ (p-value limit 10⁻⁹; the chi-square tail by the Wilson–Hilferty approximation).
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def laplace_cdf(scale: Fraction) -> Callable[[int], float]:
 
 
 def gaussian_cdf(variance: Fraction) -> Callable[[int], float]:
-    """``P(Z <= z)`` of the discrete Gaussian law: its sum, or above σ = 10⁵ the integral (they differ by 10⁻¹¹)."""
+    """``P(Z <= z)`` of the discrete Gaussian law: its sum, or the integral above σ = 10⁵ (10⁻¹¹ apart)."""
     v = float(variance)
     sigma = math.sqrt(v)
     if sigma > 1e5:
@@ -64,7 +64,7 @@ def gaussian_cdf(variance: Fraction) -> Callable[[int], float]:
 
 
 def bin_edges(cdf: Callable[[int], float], spread: float) -> list[int]:
-    """Integers that cut the law into at most 101 bins of about equal probability, with finer ones in both tails."""
+    """Integers that cut the law into about a hundred bins of equal probability, finer in both tails."""
     levels = [1e-5, 1e-4, 1e-3, *(i / 98 for i in range(1, 98)), 1 - 1e-3, 1 - 1e-4, 1 - 1e-5]
     edges: list[int] = []
     for level in levels:
@@ -123,7 +123,7 @@ def test_gaussian_with_a_fifth_less_sigma_is_caught(variance: Fraction) -> None:
 
 @pytest.mark.parametrize("variance", [Fraction(1, 2), Fraction(130**2)])
 def test_a_rounded_normal_is_caught_only_where_it_differs(variance: Fraction) -> None:
-    """The fit tells the discrete Gaussian from a rounded normal at σ² = 1/2; at σ = 130 they differ by 10⁻⁵."""
+    """The fit tells the discrete Gaussian from a rounded normal at σ² = 1/2; at σ = 130 they are too close."""
     normal = np.random.default_rng(5).normal(0, math.sqrt(variance), DRAWS)
     p_value = fit_p_value(np.rint(normal).astype(np.int64), gaussian_cdf(variance), math.sqrt(variance))
     assert (p_value < LIMIT) == (variance < 1)

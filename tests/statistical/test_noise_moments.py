@@ -1,4 +1,4 @@
-"""Moments and tails of the noise: seven standard deviations, a false alarm below 10⁻¹¹ each for a fresh seed."""
+"""Moments and tails, within seven standard deviations: for a fresh seed false alarms below 10⁻¹⁰."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_gaussian_tails(sigma: int, sigmas: int) -> None:
 
 
 def test_likelihood_ratio_of_neighbours_stays_within_epsilon() -> None:
-    """At every cell with many draws, the ratio of neighbouring counts is e^(±1/scale): the pure claim itself."""
+    """At cells with many draws the ratio of neighbouring counts is e^(±1/scale): the pure claim itself."""
     scale = Fraction(2)
     values = discrete_laplace(DRAWS, scale, NoiseSource.insecure(205))
     counts = np.bincount(values + 100, minlength=201).astype(np.float64)[90:111]
