@@ -1,8 +1,8 @@
 """CPU time of a noise draw against OpenDP's exact integer noise, in one run on one core.
 
-Run: ``python benchmarks/noise_speed.py [--quick] [--json]``. The best of several rounds counts; OpenDP's rounds
-are smaller because its draws are thousands of times slower. Ours include the key, the checks and the output's
-new pages.
+Run: ``python benchmarks/noise_speed.py [--quick] [--json]``. The best of several rounds counts; OpenDP's
+rounds are smaller because its draws are thousands of times slower. Ours include the key, the checks and
+the output's new pages.
 """
 
 from __future__ import annotations

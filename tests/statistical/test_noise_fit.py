@@ -123,7 +123,7 @@ def test_gaussian_with_a_fifth_less_sigma_is_caught(variance: Fraction) -> None:
 
 @pytest.mark.parametrize("variance", [Fraction(1, 2), Fraction(130**2)])
 def test_a_rounded_normal_is_caught_only_where_it_differs(variance: Fraction) -> None:
-    """The fit tells the discrete Gaussian from a rounded normal at σ² = 1/2; at σ = 130 they are too close."""
+    """The fit tells the discrete Gaussian from a rounded normal at σ² = 1/2; at σ = 130 both agree."""
     normal = np.random.default_rng(5).normal(0, math.sqrt(variance), DRAWS)
     p_value = fit_p_value(np.rint(normal).astype(np.int64), gaussian_cdf(variance), math.sqrt(variance))
     assert (p_value < LIMIT) == (variance < 1)
