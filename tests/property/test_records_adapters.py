@@ -1,8 +1,9 @@
-"""What a record becomes depends on that record alone, whatever holds it and however it is cut into batches."""
+"""What a record becomes depends on that record alone, whatever holds it and however batches are cut."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -75,7 +76,8 @@ def test_a_batch_may_be_cut_anywhere(x: Any, box: Bounds | None, cut: int, which
 @settings(max_examples=60)
 @given(x=hnp.arrays(np.int32, (5, DIM)))
 def test_codes_are_themselves(x: Any) -> None:
-    for frame in (np.asarray, *FRAMES):
+    np.testing.assert_array_equal(as_codes(x, dim=DIM), x)
+    for frame in FRAMES:
         np.testing.assert_array_equal(as_codes(frame(x), dim=DIM), x)
     np.testing.assert_array_equal(as_codes(x.astype(np.float64), dim=DIM), x)
 
@@ -124,7 +126,7 @@ def test_caps_do_not_see_batches_and_keep_the_first_records(
     cap = UnitCap(limit)
     kept: list[bool] = []
     edges = [0, *sorted(min(cut, len(units)) for cut in cuts), len(units)]
-    for start, stop in zip(edges[:-1], edges[1:], strict=True):
+    for start, stop in pairwise(edges):
         mask, pending = cap.plan(units[start:stop])
         cap.commit(pending)
         kept += mask.tolist()
