@@ -1,9 +1,9 @@
 // Exact discrete Laplace and Gaussian draws.
 //
 // A draw is a function of real uniforms of which the stream gives the first bits. Doubles decide it whenever every
-// completion of those bits gives the same value in spite of every rounding error; otherwise the resolver decides it with
-// more bits and integers. So the value never depends on how a double was rounded, nor on the clone or the compiler's
-// use of fused operations. Below, u = 2^-53, doubles round to nearest, and the resolver is asked a few times in 10^9.
+// completion of those bits gives the same value in spite of every rounding error; otherwise the resolver decides it
+// with more bits and integers (about once in 10^9 draws at a scale of 1000). So the value never depends on how a double
+// was rounded, nor on the clone or the compiler's use of fused operations. Below, u = 2^-53; doubles round to nearest.
 #include "lanes.hpp"
 #include "noise.hpp"
 
@@ -26,9 +26,10 @@ struct MinusLog {
 };
 
 // -ln x for x in (0, 1); x = 0 gives a finite value and the inverse 2^1023, which leaves every decision open.
-// With x = 2^e m and f = (m-1)/(m+1), |f| < 0.1716: ln m = 2f (1 + z/3 + ... + z^9/19) + tail, z = f^2, 0 <= tail/f < 2^-55.
-// f has two roundings (m-1 is exact), 1 + z Q less than 1.1, the product one: 5u of |ln m| <= 0.347, below 2u with the tail.
-// e ln2 has 1.3u (the constant 0.3u) of at most value + 0.35, the sum u of the value: in all below 2.3u value + 2.5u.
+// With x = 2^e m, f = (m-1)/(m+1), |f| < 0.1716 and z = f^2: ln m = 2f (1 + z/3 + ... + z^9/19) + tail, where
+// |tail| < 2 |f|^21 / (21 (1 - z)) < 2^-56. f has two roundings (m-1 is exact), 1 + z/3 + ... less than 1.1, the product
+// one: 5u of |ln m| < 0.347, with the tail below 2u. e ln2 has 1.3u (0.3u of them the constant's) of at most value + 0.35,
+// the sum u of the value: in all below 2.3u value + 2.5u.
 inline __attribute__((always_inline)) MinusLog minus_log(Doubles x) {
   const Words64 shifted = (Words64)x + (one_bits - low_mantissa);
   const Words64 exponent = shifted >> 52;
@@ -122,8 +123,9 @@ bool laplace_chunk(const StreamId& id, const LaplaceShape& shape, uint64_t chunk
 }
 
 // Canonne, Kamath & Steinke 2020: keep a Laplace proposal y of scale t with probability exp(-g),
-// g = (|y| - centre)^2 rate, by comparing L = -ln V with g. Errors: centre and the difference give u |y - centre|/t <= u (1 + g)
-// (AM-GM, and t > sigma), squares and rate 5u g, L 3u (L + 1): below 8u (L + g + 1). Bits of V not seen: sqrt(2) 2^-32 inverse.
+// g = (|y| - centre)^2 rate, by comparing L = -ln V with g. Errors: the rounded centre moves g by
+// u ||y| - centre|/t <= u sqrt(2g) <= u (1 + g), since t > sigma; difference, squares and rate by 5u g; L is off by
+// 3u (L + 1): together below 8u (L + g + 1). The bits of V not seen lower L by at most sqrt(2) 2^-32 inverse.
 bool gaussian_chunk(const StreamId& id, const GaussianShape& shape, uint64_t chunk, int64_t* out, uint32_t size,
                     const Resolver& resolver) {
   constexpr uint32_t proposals = 2 * group_words;

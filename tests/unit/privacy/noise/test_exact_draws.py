@@ -61,6 +61,13 @@ def test_exact_path_gives_the_same_gaussian_draws(variance: Fraction, widen: flo
     np.testing.assert_array_equal(fast, exact)
 
 
+def test_margins_are_needed() -> None:
+    """Doubles alone would be wrong at a large scale: the comparisons above can fail."""
+    exact = discrete_laplace(20_000, Fraction(2**40), NoiseSource.insecure(9))
+    careless = laplace_module._draw(20_000, Fraction(2**40), NoiseSource.insecure(9), widen=-9.0)
+    assert 5 < np.count_nonzero(exact != careless) < 200
+
+
 def words_of(value: int, bits: int) -> Callable[[int], int]:
     """The bits of a long uniform after its first ``bits``, in groups of 64, then zeros."""
 
