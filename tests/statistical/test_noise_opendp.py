@@ -1,8 +1,8 @@
 """Our draws and OpenDP's have one law: two-sample Kolmogorov–Smirnov tests.
 
 OpenDP cannot be seeded, so these tests are random. A false alarm has probability below 2·exp(−2·3.2²) < 10⁻⁸
-(for discrete laws less). Noise a fifth smaller lies at a distance of at least 0.041, seven standard deviations
-beyond the limit, so it is missed with probability below 10⁻¹¹.
+(for discrete laws less). Noise a fifth smaller lies at a distance of at least 0.041, seven standard
+deviations beyond the limit, so it is missed with probability below 10⁻¹¹.
 """
 
 from __future__ import annotations
