@@ -193,12 +193,12 @@ void bind_noise(nb::module_& module) {
   module.def(
       "fill_gaussian",
       [](const StreamKey& key, uint32_t draw, Output out, double scale, double offset, double centre, double rate,
-         double widen, int threads, nb::callable decide) {
-        fill(key, draw, out, GaussianShape{{scale, offset, widen}, centre, rate}, noise_loops().gaussian_chunk, threads,
-             std::move(decide));
+         bool narrow, double widen, int threads, nb::callable decide) {
+        const GaussianShape shape{{scale, offset, widen}, centre, rate, narrow};
+        fill(key, draw, out, shape, noise_loops().gaussian_chunk, threads, std::move(decide));
       },
       nb::arg("key"), nb::arg("draw"), nb::arg("out").noconvert(), nb::arg("scale"), nb::arg("offset"),
-      nb::arg("centre"), nb::arg("rate"), nb::arg("widen"), nb::arg("threads"), nb::arg("decide"),
+      nb::arg("centre"), nb::arg("rate"), nb::arg("narrow"), nb::arg("widen"), nb::arg("threads"), nb::arg("decide"),
       "Fills out with discrete Gaussian draws.");
 }
 

@@ -39,7 +39,14 @@ struct GaussianShape {
   LaplaceShape proposal;
   double centre;
   double rate;
+  bool narrow;  // one word a proposal instead of one and a half; see the two layouts below
 };
+
+// How many first bits of the magnitude's uniform, and of the acceptance's, a proposal's random words hold.
+constexpr int laplace_bits = 52;
+constexpr int wide_acceptance_bits = 32;
+constexpr int narrow_magnitude_bits = 43;
+constexpr int narrow_acceptance_bits = 20;
 
 enum class Answer { failed, value, rejected };
 
