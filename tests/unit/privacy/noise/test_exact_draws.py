@@ -41,6 +41,7 @@ VARIANCES = [
     Fraction(1),
     Fraction(7, 2),
     Fraction(130**2),
+    Fraction(2**43),
     Fraction(10**14),
 ]
 
