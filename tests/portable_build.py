@@ -62,7 +62,7 @@ def digests(package: Path | None) -> dict[str, object]:
     if package is not None:
         environment["PYTHONPATH"] = str(package)
     command = [sys.executable, "-c", DIGESTS]
-    done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment, cwd=TARGET)
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment, cwd=TARGET)
     found: dict[str, object] = json.loads(done.stdout)
     return found
 
