@@ -88,9 +88,10 @@ def release_table(
         else NoiseSource.insecure(options.insecure_noise_seed)
     )
     release = _release_laplace if promise.pure else _release_gaussian
-    published, noise, noisy_count, count_noise = release(basis, count, promise, options, source)
-    rows, width = published.shape
-    noisy = noise.draw(rows * width, source, threads=options.threads).reshape(rows, width)
+    with source:
+        published, noise, noisy_count, count_noise = release(basis, count, promise, options, source)
+        rows, width = published.shape
+        noisy = noise.draw(rows * width, source, threads=options.threads).reshape(rows, width)
     noisy += table[:rows]
     return TableFunction(
         basis=published,
