@@ -126,7 +126,7 @@ class TableFunction:
             Raise negative answers to 0: closer to the truth for each query, biased upwards on average.
         """
         number = self._number(count)
-        return self._sums(Q, estimator, number, nonnegative, threads) / number
+        return self._sums(Q, estimator, number, nonnegative, threads) / max(number, 1.0)
 
     def sum(
         self,
@@ -159,8 +159,8 @@ class TableFunction:
         enough = readings.blocks >= _FEWEST_BLOCKS
         spread = np.maximum(readings.variance, noise) if enough else largest
         # f̂ = keep·(mean − rate·N̂): the two errors are independent up to the table's small part in N̂.
-        slope = -keep * rate if of == "sum" else -keep * rate - sums / number
-        scale = 1.0 if of == "sum" else 1.0 / number
+        scale = 1.0 if of == "sum" else 1.0 / max(number, 1.0)
+        slope = -keep * rate if of == "sum" else -keep * rate - scale * sums
         stderr = scale * np.sqrt(keep**2 * spread + slope**2 * number_variance)
         bound = scale * np.sqrt(keep**2 * largest + slope**2 * number_variance)
         bound = np.maximum(bound, stderr)
