@@ -149,7 +149,7 @@ class Tally:
             raise IncompatibleTallies("one tally counts persons and the other records; make both with max_per_unit, or neither")
         self._check_room(other._moves)
         if self._cap is not None and other._cap is not None:
-            self._cap = self._cap.merge(other._cap, disjoint=disjoint_units)
+            self._cap.merge(other._cap, disjoint=disjoint_units)
         self._table += other._table
         self._count += other._count
         self._moves += other._moves
