@@ -17,6 +17,7 @@ from hushsum.kernels import (
     ManhattanKernel,
 )
 from hushsum.methods import race
+from hushsum.planning import Plan, plan, release
 from hushsum.privacy.claim import Claim
 from hushsum.releases import Answers, ReleasedFunction, load
 from hushsum.tally import Tally
@@ -32,11 +33,14 @@ __all__ = [
     "HammingKernel",
     "JaccardKernel",
     "ManhattanKernel",
+    "Plan",
     "ReleasedFunction",
     "Tally",
     "__version__",
     "errors",
     "load",
     "load_tally",
+    "plan",
     "race",
+    "release",
 ]

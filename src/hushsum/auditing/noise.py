@@ -1,9 +1,9 @@
 """The noise half of an audit: lower bounds on what a mechanism really gives away, by likelihood-ratio tests.
 
-Each test simulates only the cells in which the worst pair of neighbours differ, takes the most powerful event (or the
-likelihood ratio's own statistic), and bounds its probabilities by Clopper and Pearson. If the bound exceeds the claim, the
-mechanism leaks more than it says; a sound one is accused with probability at most ``1 − confidence``. ``power`` is the chance
-that a mechanism with 20 % less noise is caught.
+Each test simulates only the cells in which the worst pair of neighbours differ, takes the most powerful
+event (or the likelihood ratio's own statistic), and bounds its probabilities by Clopper and Pearson. If the
+bound exceeds the claim, the mechanism leaks more than it says; a sound one is accused with probability at
+most ``1 − confidence``. ``power`` is the chance that a mechanism with 20 % less noise is caught.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class NoiseAudit:
 def audit_laplace(draw: Draw, epsilon: float, *, shift: int = 1, draws: int | None = None) -> NoiseAudit:
     """Audit one cell that neighbours move by ``shift``, against pure ``epsilon``.
 
-    For discrete Laplace noise P(z ≥ 0) = e^ε·P(z ≥ shift) exactly, and no event has a larger ratio. Audit at one row: over R rows
-    the losses concentrate near ε/√R, and no test sees ε.
+    For discrete Laplace noise P(z ≥ 0) = e^ε·P(z ≥ shift) exactly, and no event has a larger ratio. Audit
+    at one row: over R rows the losses concentrate near ε/√R, and no test sees ε.
     """
     if not epsilon > 0:
         raise UsageError(f"epsilon must be above 0, got {epsilon}; give the claimed one")
@@ -57,14 +57,17 @@ def audit_laplace(draw: Draw, epsilon: float, *, shift: int = 1, draws: int | No
     low = _binomial_bounds(near, number, tail)[0]
     high = _binomial_bounds(far, number, tail)[1]
     bound = math.log(low / high) if low > 0 else 0.0
-    return NoiseAudit("discrete laplace", "epsilon", epsilon, bound, 2 * number, _laplace_power(epsilon, number))
+    return NoiseAudit(
+        "discrete laplace", "epsilon", epsilon, bound, 2 * number, _laplace_power(epsilon, number)
+    )
 
 
 def audit_gaussian(draw: Draw, variance: float, *, cells: int = 1, draws: int | None = None) -> NoiseAudit:
     """Audit ``cells`` cells that neighbours move by 1 each, against the trade-off curve of a Gaussian.
 
-    The loss depends on the sum of the cells' noise alone. Guessing by its sign relative to the midpoint errs with
-    probability Φ(−μ/2) on either side, μ = √(cells/variance) (Dong, Roth, Su 2022); the audit bounds μ from below.
+    The loss depends on the sum of the cells' noise alone. Guessing by its sign relative to the midpoint
+    errs with probability Φ(−μ/2) on either side, μ = √(cells/variance) (Dong, Roth, Su 2022); the audit
+    bounds μ from below.
     """
     claimed = math.sqrt(cells / variance)
     number = draws or gaussian_draws(claimed)
@@ -74,7 +77,9 @@ def audit_gaussian(draw: Draw, variance: float, *, cells: int = 1, draws: int | 
     from scipy.special import ndtri
 
     tail = (1.0 - CONFIDENCE) / 2.0
-    bound = -float(ndtri(_binomial_bounds(missed, number, tail)[1]) + ndtri(_binomial_bounds(alarm, number, tail)[1]))
+    bound = -float(
+        ndtri(_binomial_bounds(missed, number, tail)[1]) + ndtri(_binomial_bounds(alarm, number, tail)[1])
+    )
     # Ties at the midpoint count as errors on both sides, which only lowers the bound.
     return NoiseAudit("discrete gaussian", "mu", claimed, bound, 2 * number, _gaussian_power(claimed, number))
 
@@ -110,7 +115,8 @@ def _gaussian_power(mu: float, number: int) -> float:
 def _power(gap: float, spread: float) -> float:
     from scipy.special import ndtr, ndtri
 
-    # Both sides use a bound at half the error: together they reach √2 times as far as one bound at the joint spread.
+    # Both sides use a bound at half the error: together they reach √2 times as far as one bound at the
+    # joint spread.
     reach = -float(ndtri((1.0 - CONFIDENCE) / 2.0)) * math.sqrt(2.0)
     return float(ndtr(gap / spread - reach))
 
@@ -120,11 +126,15 @@ def _grow(power: Callable[[int], float]) -> int:
     while power(number) < _WANTED_POWER:
         number = number * 5 // 4
         if number > 1 << 40:
-            raise UsageError("the claim is too strong to be audited by sampling; audit one row at a larger epsilon")
+            raise UsageError(
+                "the claim is too strong to be audited by sampling; audit one row at a larger epsilon"
+            )
     return number
 
 
-def _share(draw: Draw, number: int, event: Callable[[NDArray[np.int64]], NDArray[np.bool_]], cells: int = 1) -> int:
+def _share(
+    draw: Draw, number: int, event: Callable[[NDArray[np.int64]], NDArray[np.bool_]], cells: int = 1
+) -> int:
     """How many of ``number`` sums of ``cells`` draws fall into the event."""
     step = max(1, _AT_A_TIME // cells)
     hits = 0

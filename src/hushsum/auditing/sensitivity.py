@@ -1,4 +1,6 @@
-"""The sensitivity half of an audit: without noise, look for neighbours that move a table further than declared."""
+"""The sensitivity half of an audit: without noise, look for neighbours that move a table further than
+declared.
+"""
 
 from __future__ import annotations
 
@@ -37,9 +39,9 @@ def audit_sensitivity(
 ) -> SensitivityAudit:
     """Count both datasets of every pair exactly and compare the difference with what the basis declares.
 
-    The datasets are counted as they are given, each in one batch, so a record whose contribution depends on its batch,
-    its position or the other records shows up as a move that is too large. ``pairs`` must be neighbours in the given relation;
-    an empty dataset is given as None.
+    The datasets are counted as they are given, each in one batch, so a record whose contribution depends on
+    its batch, its position or the other records shows up as a move that is too large. ``pairs`` must be
+    neighbours in the given relation; an empty dataset is given as None.
     """
     found = Sensitivity(0, 0, 0)
     number = 0

@@ -1,7 +1,7 @@
 """The protocol of a basis: a public, integer-valued vector of each record.
 
-Everything linear in Hushsum is one of these: a tally is the sum of the vectors, so it is added to, merged, made private
-and read by code that knows only this page.
+Everything linear in Hushsum is one of these: a tally is the sum of the vectors, so it is added to, merged,
+made private and read by code that knows only this page.
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ Table = NDArray[np.int64] | NDArray[np.int32]
 class Readings:
     """What a table says at each query, before the number of records is known.
 
-    ``mean`` averages the rows' cells, and ``variance`` estimates the variance of that average from their spread (NaN where
-    fewer than two independent blocks of rows exist). ``blocks`` is the number of independent blocks.
+    ``mean`` averages the rows' cells, and ``variance`` estimates the variance of that average from their
+    spread (NaN where fewer than two independent blocks of rows exist). ``blocks`` is the number of
+    independent blocks.
     """
 
     mean: Floats
@@ -102,5 +103,7 @@ def basis_from_json(data: dict[str, Any]) -> Basis:
     """The basis that a file's header describes."""
     name = data.get("name")
     if name not in _BASES:
-        raise FileRefused(f"the file uses the basis {name!r}, which this Hushsum does not know; install a later one")
+        raise FileRefused(
+            f"the file uses the basis {name!r}, which this Hushsum does not know; install a later one"
+        )
     return _BASES[name](data["parameters"])

@@ -35,21 +35,21 @@ class HashRows:
     rows : int
         R. More rows answer more precisely, and take more noise under pure ε.
     width : int
-        W. Hash values beyond W are folded into W cells by a pairwise independent hash. A kernel with fewer values than
-        that gets only the cells it can use.
+        W. Hash values beyond W are folded into W cells by a pairwise independent hash. A kernel with fewer
+        values than that gets only the cells it can use.
     seed : int
         Public. Equal seeds give equal hash functions on every machine.
     bounds : Bounds, optional
         Records are clipped to this box, which is declared and never learned from the data.
 
     Privacy
-    -------
-    One record present or absent moves exactly one cell of each row by 1: Δ1 = R, Δ2 = √R. One record replaced moves at most
-    two cells of each row by 1: Δ1 = 2R, Δ2 = √(2R). A record's cells depend on that record alone, bit for bit.
+    ------- One record present or absent moves exactly one cell of each row by 1: Δ1 = R, Δ2 = √R. One
+    record replaced moves at most two cells of each row by 1: Δ1 = 2R, Δ2 = √(2R). A record's cells depend
+    on that record alone, bit for bit.
 
     Notes
-    -----
-    Coleman and Shrivastava, *A one-pass distributed and private sketch for kernel sums*, CCS 2021, Algorithm 1.
+    ----- Coleman and Shrivastava, *A one-pass distributed and private sketch for kernel sums*, CCS 2021,
+    Algorithm 1.
     """
 
     name: ClassVar[str] = "hash-rows"
@@ -66,7 +66,9 @@ class HashRows:
         rows = positive_integer("rows", self.rows, at_most=MAX_ROWS)
         width = positive_integer("width", self.width, at_most=MAX_WIDTH)
         if width < 2:
-            raise UsageError("width must be at least 2, got 1; with one cell every record looks alike, try 1000")
+            raise UsageError(
+                "width must be at least 2, got 1; with one cell every record looks alike, try 1000"
+            )
         distinct = self.kernel.distinct_hashes()
         width = width if distinct is None else min(width, distinct)
         if rows * width > MAX_CELLS:
@@ -86,7 +88,9 @@ class HashRows:
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256 over kernel, rows, width, seed and bounds."""
-        return hashlib.sha256(canonical_json({"name": self.name, "parameters": self.parameters()})).hexdigest()
+        return hashlib.sha256(
+            canonical_json({"name": self.name, "parameters": self.parameters()})
+        ).hexdigest()
 
     def sensitivity(self, relation: Relation) -> Sensitivity:
         """One cell a row moves by 1 (add/remove), or two (replace)."""

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from hushsum.errors import FileRefused
 
 _TYPES: dict[str, np.dtype[Any]] = {
-    name: np.dtype(f"<{code}") for name, code in {"int8": "i1", "int16": "i2", "int32": "i4", "int64": "i8"}.items()
+    name: np.dtype(f"<{code}")
+    for name, code in {"int8": "i1", "int16": "i2", "int32": "i4", "int64": "i8"}.items()
 }
 
 
@@ -31,7 +32,7 @@ def narrowest_type(values: NDArray[np.integer[Any]]) -> str:
 
 def encode_array(values: NDArray[np.integer[Any]], type_name: str) -> memoryview:
     """The bytes of a table in the named type."""
-    return memoryview(np.ascontiguousarray(values, dtype=_TYPES[type_name])).cast("B")
+    return np.ascontiguousarray(values, dtype=_TYPES[type_name]).data.cast("B")
 
 
 def encoded_size(shape: tuple[int, ...], type_name: str) -> int:

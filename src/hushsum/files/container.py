@@ -11,8 +11,8 @@ Layout, little-endian, version 1::
     24+h          p     payload: raw bytes, laid out as the header says
     24+h+p        32    SHA-256 of everything before it
 
-Nothing in it is code: reading a file runs no pickle. Lengths are checked against the file and against what the
-header promises before anything of that size is allocated, and any changed byte is refused.
+Nothing in it is code: reading a file runs no pickle. Lengths are checked against the file and against what
+the header promises before anything of that size is allocated, and any changed byte is refused.
 """
 
 from __future__ import annotations
@@ -69,7 +69,8 @@ def write_container(
     *,
     mode: int = 0o644,
 ) -> None:
-    """Write a container; to a path atomically, so that a reader sees the old file, none, or the whole new one.
+    """Write a container; to a path atomically, so that a reader sees the old file, none, or the whole new
+    one.
 
     ``mode`` is the permission of a new file, before the process's umask.
     """
@@ -103,8 +104,8 @@ def read_container(
 ) -> tuple[Header, memoryview]:
     """Read and check a container of the given kind.
 
-    ``payload_size`` computes from the header how long the payload must be; it is asked before the payload is read, so a
-    damaged or hostile length allocates nothing.
+    ``payload_size`` computes from the header how long the payload must be; it is asked before the payload
+    is read, so a damaged or hostile length allocates nothing.
 
     Raises
     ------
@@ -137,7 +138,9 @@ def _read_stream(
     magic, version, header_length, payload_length = _PREFIX.unpack(prefix)
     _check_magic(magic, kind, name)
     if version != VERSION:
-        raise FileRefused(f"{name} has format version {version}, this Hushsum reads {VERSION}; install a later one")
+        raise FileRefused(
+            f"{name} has format version {version}, this Hushsum reads {VERSION}; install a later one"
+        )
     if header_length > _MAX_HEADER:
         raise _damaged(name)
     if size is not None and size != _PREFIX.size + header_length + payload_length + _DIGEST:
@@ -182,7 +185,9 @@ def _parse_header(encoded: memoryview, name: str) -> Header:
 
 
 def _take(stream: IO[bytes], size: int, name: str) -> memoryview:
-    """Exactly ``size`` bytes, grown step by step so that a false length costs no memory the file does not back."""
+    """Exactly ``size`` bytes, grown step by step so that a false length costs no memory the file does not
+    back.
+    """
     data = bytearray()
     while len(data) < size:
         piece = stream.read(min(_STEP, size - len(data)))
@@ -193,7 +198,9 @@ def _take(stream: IO[bytes], size: int, name: str) -> memoryview:
 
 
 def _damaged(name: str) -> FileRefused:
-    return FileRefused(f"{name} is damaged: its bytes do not match its checksum or its lengths; get a fresh copy")
+    return FileRefused(
+        f"{name} is damaged: its bytes do not match its checksum or its lengths; get a fresh copy"
+    )
 
 
 def _write_parts(stream: IO[bytes], parts: Iterable[memoryview]) -> None:

@@ -1,8 +1,8 @@
 """AES-256-GCM in chunks, so that payloads beyond one message's limit can be encrypted.
 
-Each chunk's nonce is the file's 8 random bytes, a 31-bit chunk number and a bit that marks the last chunk: chunks cannot be
-swapped, dropped or cut off (the STREAM construction of Hoang, Reyhanitabar, Rogaway and Vizár, 2015). The file's header is authenticated
-with every chunk.
+Each chunk's nonce is the file's 8 random bytes, a 31-bit chunk number and a bit that marks the last chunk:
+chunks cannot be swapped, dropped or cut off (the STREAM construction of Hoang, Reyhanitabar, Rogaway and
+Vizár, 2015). The file's header is authenticated with every chunk.
 """
 
 from __future__ import annotations

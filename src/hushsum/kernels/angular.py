@@ -21,8 +21,8 @@ _LARGEST_UNFOLDED = 30
 class AngularKernel(Kernel):
     """Similarity of directions: (1 − angle/π) to the power of the number of bits; lengths do not matter.
 
-    The zero vector has no direction: every bit agrees with it half of the time, and with itself always. Declared bounds are not
-    taken, since moving the origin would change every angle.
+    The zero vector has no direction: every bit agrees with it half of the time, and with itself always.
+    Declared bounds are not taken, since moving the origin would change every angle.
 
     Parameters
     ----------
@@ -36,9 +36,8 @@ class AngularKernel(Kernel):
         Structured projections are faster from about 512 columns on.
 
     Notes
-    -----
-    The hash is the signs of ``bits·power`` normal projections (Charikar 2002). When 2^(bits·power) values fit the width
-    of a row, each has its own cell and nothing is folded.
+    ----- The hash is the signs of ``bits·power`` normal projections (Charikar 2002). When 2^(bits·power)
+    values fit the width of a row, each has its own cell and nothing is folded.
 
     >>> AngularKernel(dim=2, bits=2).similarity([[1.0, 0.0]], [[3.0, 0.0], [0.0, 1.0], [-1.0, 0.0]]).round(3)
     array([[1.  , 0.25, 0.  ]])
@@ -105,4 +104,3 @@ def _directions(batch: Batch) -> tuple[Floats, np.ndarray[Any, np.dtype[np.bool_
     lengths = np.linalg.norm(rows, axis=1)
     zero = lengths == 0.0
     return rows / np.where(zero, 1.0, lengths)[:, None], zero
-

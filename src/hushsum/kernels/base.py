@@ -19,7 +19,9 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Checked records in the form the native loops take: one array of rows, or the two arrays of a list of sets."""
+    """Checked records in the form the native loops take: one array of rows, or the two arrays of a list of
+    sets.
+    """
 
     arrays: tuple[NDArray[Any], ...]
     length: int
@@ -42,20 +44,24 @@ class Hasher(Protocol):
     """The native side of a hash family: R hash functions of a record into W cells."""
 
     def count(self, *arguments: Any) -> None:
-        """``(*arrays, table, step, threads)``: add ``step`` to each record's cell in every row of the table."""
+        """``(*arrays, table, step, threads)``: add ``step`` to each record's cell in every row of the
+        table.
+        """
 
     def cells(self, *arguments: Any) -> NDArray[np.int32]:
         """``(*arrays, rows)``: the cell of each record in each of the first rows."""
 
     def read(self, *arguments: Any) -> tuple[Floats, Floats]:
-        """``(*arrays, table, block, threads)``: mean over rows of each query's cell, and the variance of that mean."""
+        """``(*arrays, table, block, threads)``: mean over rows of each query's cell, and the variance of
+        that mean.
+        """
 
 
 class Kernel(ABC):
     """A similarity between a record and a query, at most 1, equal to 1 where they coincide.
 
-    A *hashable* kernel is the collision probability of a family of hash functions, so that counting hash values estimates
-    sums of it. Kernels are public values: compare, hash, print and store them freely.
+    A *hashable* kernel is the collision probability of a family of hash functions, so that counting hash
+    values estimates sums of it. Kernels are public values: compare, hash, print and store them freely.
     """
 
     __slots__ = ()
@@ -71,7 +77,9 @@ class Kernel(ABC):
 
     @abstractmethod
     def prepare(self, data: object, bounds: Bounds | None = None, *, clip: bool = True) -> Batch:
-        """Check records, or queries (``clip=False``), and bring them into the native form; raises ``DataRefused``."""
+        """Check records, or queries (``clip=False``), and bring them into the native form; raises
+        ``DataRefused``.
+        """
 
     @abstractmethod
     def _pairwise(self, records: Batch, queries: Batch) -> Floats:
@@ -82,7 +90,9 @@ class Kernel(ABC):
         return self._pairwise(self.prepare(X), self.prepare(Q))
 
     def exact_sum(self, X: object, Q: object) -> Floats:
-        """The exact kernel sums Σₓ k(x, q), shape (n_queries,). For data one may look at; costs n_records × n_queries."""
+        """The exact kernel sums Σₓ k(x, q), shape (n_queries,). For data one may look at; costs n_records ×
+        n_queries.
+        """
         records, queries = self.prepare(X), self.prepare(Q)
         total = np.zeros(len(queries))
         columns = max(1, min(len(queries), 1024))
@@ -138,7 +148,9 @@ def kernel_from_json(data: dict[str, Any]) -> Kernel:
     """The kernel that a file's header describes."""
     name = data.get("name")
     if name not in _KERNELS:
-        raise FileRefused(f"the file uses the kernel {name!r}, which this Hushsum does not know; install a later one")
+        raise FileRefused(
+            f"the file uses the kernel {name!r}, which this Hushsum does not know; install a later one"
+        )
     return _KERNELS[name](**data["parameters"])
 
 

@@ -11,6 +11,8 @@ MAX_POWER = 256
 
 
 def dense_batch(data: object, dim: int, bounds: Bounds | None, *, clip: bool) -> Batch:
-    """Checked single-precision rows; with bounds centred on their box, and clipped to it unless they are queries."""
+    """Checked single-precision rows; with bounds centred on their box, and clipped to it unless they are
+    queries.
+    """
     rows = as_dense(data, dim=dim, bounds=bounds, clip=clip)
     return Batch((rows,), len(rows))

@@ -56,6 +56,8 @@ class GaussianKernel(Kernel):
     def _pairwise(self, records: Batch, queries: Batch) -> Floats:
         from scipy.spatial.distance import cdist
 
-        squared = cdist(records.arrays[0].astype(np.float64), queries.arrays[0].astype(np.float64), "sqeuclidean")
+        squared = cdist(
+            records.arrays[0].astype(np.float64), queries.arrays[0].astype(np.float64), "sqeuclidean"
+        )
         result: Floats = np.exp(-0.5 * self.power * squared / self.bandwidth**2)
         return result

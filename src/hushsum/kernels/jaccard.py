@@ -20,10 +20,11 @@ from hushsum.records.sets import as_sets
 @register
 @dataclass(frozen=True, slots=True)
 class JaccardKernel(Kernel):
-    """The size of the intersection of two sets over the size of their union; the empty set is similar to itself only.
+    """The size of the intersection of two sets over the size of their union; the empty set is similar to
+    itself only.
 
-    Records are sets of integers: rows of a sparse matrix (the positions of its non-zeros), lists of integers, or Arrow
-    lists. Repeated elements count once.
+    Records are sets of integers: rows of a sparse matrix (the positions of its non-zeros), lists of
+    integers, or Arrow lists. Repeated elements count once.
 
     Parameters
     ----------
@@ -31,10 +32,10 @@ class JaccardKernel(Kernel):
         MinHashes concatenated in a row; the similarity is taken to that power.
 
     Notes
-    -----
-    The hash is the smallest image of the elements under a random function (Broder 1997): ``a·g(x) + b mod 2³²`` with a odd and
-    g a fixed mixing of the element with the seed. Linear functions alone are not min-wise independent; after mixing, the
-    remaining bias is below what a million rows can see, which the tests measure.
+    ----- The hash is the smallest image of the elements under a random function (Broder 1997): ``a·g(x) + b
+    mod 2³²`` with a odd and g a fixed mixing of the element with the seed. Linear functions alone are not
+    min-wise independent; after mixing, the remaining bias is below what a million rows can see, which the
+    tests measure.
 
     >>> JaccardKernel().similarity([[1, 2, 3], []], [[2, 3, 4], []])
     array([[0.5, 0. ],
@@ -84,7 +85,9 @@ def _membership(records: Batch, queries: Batch) -> tuple[Any, Any]:
     split = len(records.arrays[0])
     matrices = []
     for batch, indices in ((records, codes[:split]), (queries, codes[split:])):
-        matrix = csr_array((np.ones(len(indices)), indices, batch.arrays[1]), shape=(len(batch), max(1, len(elements))))
+        matrix = csr_array(
+            (np.ones(len(indices)), indices, batch.arrays[1]), shape=(len(batch), max(1, len(elements)))
+        )
         matrix.sum_duplicates()
         matrix.data[:] = 1.0
         matrices.append(matrix)

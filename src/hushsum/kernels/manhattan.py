@@ -31,9 +31,9 @@ class ManhattanKernel(Kernel):
         Hashes concatenated in a row; the similarity is taken to that power.
 
     Notes
-    -----
-    The hash is ``floor((a·x + b)/w)``, a standard Cauchy (a ratio of normals), b uniform in [0, w). Two points at distance r
-    collide with probability ``2·atan(t)/π − ln(1 + t²)/(π·t)``, t = w/r (Datar et al. 2004).
+    ----- The hash is ``floor((a·x + b)/w)``, a standard Cauchy (a ratio of normals), b uniform in [0, w).
+    Two points at distance r collide with probability ``2·atan(t)/π − ln(1 + t²)/(π·t)``, t = w/r (Datar et
+    al. 2004).
 
     >>> ManhattanKernel(dim=2, bandwidth=2.0).similarity([[0.0, 0.0]], [[0.0, 0.0], [1.0, -1.0]]).round(3)
     array([[1.   , 0.279]])
@@ -61,14 +61,21 @@ class ManhattanKernel(Kernel):
     def hasher(self, *, rows: int, width: int, seed: int) -> Hasher:
         """The p-stable hash functions, scaled by the bandwidth."""
         projections = Projections(
-            family=self.name, dim=self.dim, count=self.power, scale=1.0 / self.bandwidth, signs=False, structured=False
+            family=self.name,
+            dim=self.dim,
+            count=self.power,
+            scale=1.0 / self.bandwidth,
+            signs=False,
+            structured=False,
         )
         return projections.hasher(rows=rows, width=width, seed=seed, fold=True)
 
     def _pairwise(self, records: Batch, queries: Batch) -> Floats:
         from scipy.spatial.distance import cdist
 
-        distance = cdist(records.arrays[0].astype(np.float64), queries.arrays[0].astype(np.float64), "cityblock")
+        distance = cdist(
+            records.arrays[0].astype(np.float64), queries.arrays[0].astype(np.float64), "cityblock"
+        )
         return manhattan_collision(distance / self.bandwidth) ** self.power
 
 

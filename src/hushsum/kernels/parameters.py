@@ -10,7 +10,9 @@ from hushsum.errors import UsageError
 def positive_integer(name: str, value: int, *, at_most: int) -> int:
     """An integer from 1 to ``at_most``."""
     if isinstance(value, bool) or not hasattr(value, "__index__") or not 1 <= value.__index__() <= at_most:
-        raise UsageError(f"{name} must be an integer from 1 to {at_most}, got {value!r}; give one in that range")
+        raise UsageError(
+            f"{name} must be an integer from 1 to {at_most}, got {value!r}; give one in that range"
+        )
     return value.__index__()
 
 
@@ -21,5 +23,7 @@ def positive_number(name: str, value: float) -> float:
     except (TypeError, ValueError):
         number = math.nan
     if not (math.isfinite(number) and number > 0):
-        raise UsageError(f"{name} must be a finite number above 0, got {value!r}; give the scale of the data in its units")
+        raise UsageError(
+            f"{name} must be a finite number above 0, got {value!r}; give the scale of the data in its units"
+        )
     return number

@@ -1,8 +1,9 @@
 """Hash functions made of random projections: dense, or structured for high dimension.
 
-A row's hash of x is made of ``count`` numbers z = a·x + b. Dense projections draw every a independently. Structured ones
-take the coordinates of three rounds of random signs and Hadamard transforms, which cost D log D for D of them instead of
-D². Their marginals are close to normal, but the rows of one block share signs, so only blocks are independent.
+A row's hash of x is made of ``count`` numbers z = a·x + b. Dense projections draw every a independently.
+Structured ones take the coordinates of three rounds of random signs and Hadamard transforms, which cost D
+log D for D of them instead of D². Their marginals are close to normal, but the rows of one block share
+signs, so only blocks are independent.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ from hushsum.kernels.randomness import normals, row_words, uniforms
 from hushsum.kernels.rehash import multiply_shift
 
 STRUCTURED_BLOCK = 128
-"""Rows of one structured block: large enough to be cheap, small enough that 1000 rows have 8 independent blocks."""
+"""Rows of one structured block: large enough to be cheap, small enough that 1000 rows have 8 independent
+blocks.
+"""
 
 PROJECTIONS = ("dense", "structured")
 
@@ -29,7 +32,9 @@ Directions = Callable[[NDArray[np.uint64]], NDArray[np.float64]]
 
 @dataclass(frozen=True, slots=True)
 class Projections:
-    """``count`` projections a row of ``dim`` columns; ``signs`` keeps one bit of each, else the floor of z is kept."""
+    """``count`` projections a row of ``dim`` columns; ``signs`` keeps one bit of each, else the floor of z
+    is kept.
+    """
 
     family: str
     dim: int
@@ -49,11 +54,11 @@ class Projections:
         size = padded(self.dim)
         block = structured_block(self.dim, self.count)
         flips = self._flips(seed, -(-rows // block), size)
-        # H has orthogonal rows of squared length D, so three rounds scale by D^{3/2}; coordinates shall have the
-        # variance of a normal projection, ‖x‖², which leaves 1/D.
+        # H has orthogonal rows of squared length D, so three rounds scale by D^{3/2}; coordinates shall
+        # have the variance of a normal projection, ‖x‖², which leaves 1/D.
         return _native.StructuredHasher(
-            flips, self.dim, rows, self.count, np.float32(self.scale / size), offsets, multipliers, addends, width,
-            self.signs, fold, block,
+            flips, self.dim, rows, self.count, self.scale / size, offsets, multipliers, addends,
+            width, self.signs, fold, block,
         )  # fmt: skip
 
     def _weights(self, seed: int, rows: int) -> NDArray[np.float32]:
@@ -76,7 +81,9 @@ class Projections:
 
     def _flips(self, seed: int, blocks: int, size: int) -> NDArray[np.int8]:
         words = row_words(f"{self.family}/signs", seed, blocks, 3 * (-(-size // 64)))
-        bits = np.unpackbits(words.astype("<u8").view(np.uint8).reshape(blocks, 3, -1), axis=2, bitorder="little")
+        bits = np.unpackbits(
+            words.astype("<u8").view(np.uint8).reshape(blocks, 3, -1), axis=2, bitorder="little"
+        )
         return np.ascontiguousarray(1 - 2 * bits[:, :, :size].astype(np.int8))
 
 
@@ -96,7 +103,7 @@ def check_projection(projection: str, dim: int, count: int) -> str:
         raise UsageError(f"projection must be 'dense' or 'structured', got {projection!r}; choose one")
     if projection == "structured" and count > padded(dim):
         raise UsageError(
-            f"a structured projection of {dim} columns gives at most {padded(dim)} numbers a row, got {count}; "
-            "use projection='dense'"
+            f"a structured projection of {dim} columns gives at most {padded(dim)} numbers a row, "
+            f"got {count}; use projection='dense'"
         )
     return projection

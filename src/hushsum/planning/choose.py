@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from hushsum.errors import UsageError
 from hushsum.kernels.base import Kernel, kernel_class
 from hushsum.methods.race import DEFAULT_WIDTH, race
@@ -31,7 +33,8 @@ def release(
 ) -> ReleasedFunction:
     """Count records and release them, with the sizes chosen for you. Spends the claim.
 
-    The number of records is never used but through a paid noisy count; the number of columns is taken as public.
+    The number of records is never used but through a paid noisy count; the number of columns is taken as
+    public.
 
     Parameters
     ----------
@@ -57,9 +60,7 @@ def release(
     capacity = _CAPACITY if isinstance(rows, str) else rows
     tally = race(chosen, rows=capacity, width=width, seed=seed, bounds=bounds)
     tally.add(X, threads=threads)
-    return tally.release(
-        epsilon=epsilon, delta=delta, rho=rho, relation=relation, rows=rows, threads=threads
-    )
+    return tally.release(epsilon=epsilon, delta=delta, rho=rho, relation=relation, rows=rows, threads=threads)
 
 
 def _named(name: str, X: object, bandwidth: float | None) -> Kernel:
@@ -69,7 +70,9 @@ def _named(name: str, X: object, bandwidth: float | None) -> Kernel:
         arguments["dim"] = _columns(X)
     if "bandwidth" in fields:
         if bandwidth is None:
-            raise UsageError(f"bandwidth must be given for the {name} kernel; choose it without looking at the data")
+            raise UsageError(
+                f"bandwidth must be given for the {name} kernel; choose it without looking at the data"
+            )
         arguments["bandwidth"] = bandwidth
     elif bandwidth is not None:
         raise UsageError(f"the {name} kernel has no bandwidth; leave it out")
@@ -79,7 +82,5 @@ def _named(name: str, X: object, bandwidth: float | None) -> Kernel:
 def _columns(X: object) -> int:
     shape = getattr(X, "shape", None)
     if shape is None:
-        import numpy as np
-
-        shape = np.shape(X)  # type: ignore[arg-type]
+        shape = np.asarray(X).shape
     return int(shape[1]) if len(shape) > 1 else 1

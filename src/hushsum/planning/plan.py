@@ -13,9 +13,10 @@ from hushsum.errors import UsageError
 class Option:
     """One way to release, and what it is predicted to cost.
 
-    Errors are mean absolute errors of the mean kernel value f(q)/N. ``noise`` is exact for the mechanism; ``hashing`` is a
-    bound at the stated density, or an estimate from public data; ``error`` joins both. ``size`` is the file's bytes, and
-    ``seconds`` a rough time to count on one core. ``asked`` is false for options that are shown for comparison only.
+    Errors are mean absolute errors of the mean kernel value f(q)/N. ``noise`` is exact for the mechanism;
+    ``hashing`` is a bound at the stated density, or an estimate from public data; ``error`` joins both.
+    ``size`` is the file's bytes, and ``seconds`` a rough time to count on one core. ``asked`` is false for
+    options that are shown for comparison only.
     """
 
     method: str
@@ -75,18 +76,33 @@ class Plan:
         return [asdict(option) for option in self.options]
 
     def __str__(self) -> str:
-        head = ("method", "mechanism", "promise", "rows", "noise", "hashing", "error", "relative", "file", "build")
+        head = (
+            "method",
+            "mechanism",
+            "promise",
+            "rows",
+            "noise",
+            "hashing",
+            "error",
+            "relative",
+            "file",
+            "build",
+        )
         lines = [head, *(self._cells(option) for option in self.options)]
         widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
         text = [
-            "  ".join(cell.ljust(w) if i < 3 else cell.rjust(w) for i, (cell, w) in enumerate(zip(line, widths, strict=True)))
+            "  ".join(
+                cell.ljust(w) if i < 3 else cell.rjust(w)
+                for i, (cell, w) in enumerate(zip(line, widths, strict=True))
+            )
             for line in lines
         ]
         best = self.options.index(self.best) + 1
         text = [f"{'*' if i == best else ' '} {line}" for i, line in enumerate(text)]
         what = "a bound" if self.basis == "bound" else "an estimate from public data"
         note = (
-            f"Mean absolute error of f(q)/N for {self.records:,} records at mean kernel value {self.density:.3g}; "
+            f"Mean absolute error of f(q)/N for {self.records:,} records "
+            f"at mean kernel value {self.density:.3g}; "
             f"the hashing part is {what}. * is best for what was asked."
         )
         return "\n".join([*text, "", note])

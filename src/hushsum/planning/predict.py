@@ -15,7 +15,13 @@ from hushsum.kernels.base import Kernel, kernel_class
 from hushsum.kernels.parameters import positive_integer
 from hushsum.planning.plan import Option, Plan
 from hushsum.planning.spread import Spread, bounded_spread, estimated_spread
-from hushsum.privacy.calibration import COUNT_SHARE, IntegerNoise, gaussian_noises, laplace_noise, split_epsilon
+from hushsum.privacy.calibration import (
+    COUNT_SHARE,
+    IntegerNoise,
+    gaussian_noises,
+    laplace_noise,
+    split_epsilon,
+)
 from hushsum.privacy.claim import Promise, exact
 from hushsum.privacy.relation import Relation
 
@@ -52,12 +58,13 @@ def plan(
     Parameters
     ----------
     records : int
-        The number of records, declared or guessed; under add/remove the true number is private, so do not pass ``len(X)``.
+        The number of records, declared or guessed; under add/remove the true number is private, so do not
+        pass ``len(X)``.
     dim, bandwidth, kernel
         As for the kernel; a kernel object replaces all three.
     epsilon : float or list of float
-        Pure ε unless ``delta`` is given. Without ``delta``, options with δ = 1e-6 are shown for comparison and are not
-        chosen as the best.
+        Pure ε unless ``delta`` is given. Without ``delta``, options with δ = 1e-6 are shown for comparison
+        and are not chosen as the best.
     delta, rho : float
         As for a release.
     rows, width : int or list of int
@@ -100,7 +107,7 @@ def plan(
 
 
 def _each(epsilon: float | Sequence[float] | None) -> Iterable[float | None]:
-    if isinstance(epsilon, Sequence) and not isinstance(epsilon, str):
+    if isinstance(epsilon, Sequence):
         if not epsilon:
             raise UsageError("epsilon must hold at least one value, got an empty list; try [0.5, 1.0]")
         return epsilon
@@ -120,7 +127,12 @@ def _row_choices(
     rows: int | Sequence[int] | None, promise: Promise, records: int, per_unit: int
 ) -> Sequence[int]:
     if rows is not None:
-        return sorted({positive_integer("rows", r, at_most=1 << 24) for r in (rows if isinstance(rows, Sequence) else [rows])})
+        return sorted(
+            {
+                positive_integer("rows", r, at_most=1 << 24)
+                for r in (rows if isinstance(rows, Sequence) else [rows])
+            }
+        )
     if promise.pure:
         assert promise.epsilon is not None
         auto = rows_for_laplace(records, float(promise.epsilon) / per_unit, _ROWS[-1])
@@ -161,7 +173,8 @@ def _option(
     keep = 1.0 / (1.0 - basis.fold_rate())
     noise_variance = noise.variance / rows * (keep / records) ** 2
     hashing_variance = spread.row_variance / rows * keep**2
-    # The mean over few rows of Laplace noise is more peaked than normal: excess kurtosis 3/rows moves E|x| by −1/(8·rows).
+    # The mean over few rows of Laplace noise is more peaked than normal: excess kurtosis 3/rows moves E|x|
+    # by −1/(8·rows).
     peaked = 1.0 - 1.0 / (8.0 * rows) if noise.mechanism.endswith("laplace") else 1.0
     kernel, width = basis.kernel, basis.width
     dim = getattr(kernel, "dim", 1) * getattr(kernel, "power", 1) * getattr(kernel, "bits", 1)
@@ -181,4 +194,3 @@ def _option(
         seconds=records * rows * (_NANOSECONDS_INCREMENT + _NANOSECONDS_PRODUCT * dim) * 1e-9,
         asked=asked,
     )
-

@@ -30,8 +30,9 @@ class Spread:
 def bounded_spread(density: float, fold_rate: float) -> Spread:
     """The largest variance of a row's answer at a mean kernel value.
 
-    The answer X of a row has E[X²] ≤ (Σ√k̃)² ≤ N²·κ̃, with κ̃ = κ + (1 − κ)·fold rate, so Var[X]/N² ≤ κ̃ − κ̃² (Theorem 2.5 of
-    the paper, Cauchy–Schwarz). It is met when all similar records always collide together.
+    The answer X of a row has E[X²] ≤ (Σ√k̃)² ≤ N²·κ̃, with κ̃ = κ + (1 − κ)·fold rate, so Var[X]/N² ≤ κ̃ −
+    κ̃² (Theorem 2.5 of the paper, Cauchy–Schwarz). It is met when all similar records always collide
+    together.
     """
     positive_number("density", density)
     if density > 1:
@@ -45,9 +46,10 @@ def estimated_spread(
 ) -> Spread:
     """The variance of a row's answer for ``records`` records like the public ones.
 
-    Given a row, records collide with a query independently with some probability p. From n public records X of which
-    collide, E[X(X − 1)]/(n(n − 1)) is E[p²] and E[X]/n is E[p], without bias; N records then have
-    Var[X] = N²·Var[p] + N·E[p(1 − p)]. A query that is itself one of the public records is left out of its own count.
+    Given a row, records collide with a query independently with some probability p. From n public records X
+    of which collide, E[X(X − 1)]/(n(n − 1)) is E[p²] and E[X]/n is E[p], without bias; N records then have
+    Var[X] = N²·Var[p] + N·E[p(1 − p)]. A query that is itself one of the public records is left out of its
+    own count.
     """
     basis = HashRows(kernel, _ESTIMATION_ROWS, width, seed)
     sample = basis.prepare(public)

@@ -1,8 +1,9 @@
 """From a promise and a sensitivity to the noise that keeps it.
 
-A release is a table and, where the number of records is private, a separate noisy count, which takes ``count_share`` of the
-budget. Pure ε: discrete Laplace on both, and the two ε add to the promise exactly, as rationals. ρ: discrete Gaussian on both,
-and the two ρ add. (ε, δ): discrete Gaussian, with all moved cells and the count composed in the accountant.
+A release is a table and, where the number of records is private, a separate noisy count, which takes
+``count_share`` of the budget. Pure ε: discrete Laplace on both, and the two ε add to the promise exactly,
+as rationals. ρ: discrete Gaussian on both, and the two ρ add. (ε, δ): discrete Gaussian, with all moved
+cells and the count composed in the accountant.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ COUNT_SHARE = Fraction(1, 50)
 
 @dataclass(frozen=True, slots=True)
 class IntegerNoise:
-    """Exact noise on integers: a mechanism and its rational parameter (the Laplace scale, or the Gaussian variance).
+    """Exact noise on integers: a mechanism and its rational parameter (the Laplace scale, or the Gaussian
+    variance).
 
     >>> IntegerNoise(LAPLACE, Fraction(1000)).variance > 1.99e6
     True
@@ -74,7 +76,9 @@ class IntegerNoise:
 NO_NOISE = IntegerNoise(NONE, Fraction(0))
 
 
-def split_epsilon(promise: Promise, *, private_count: bool, count_share: Fraction) -> tuple[Fraction, Fraction]:
+def split_epsilon(
+    promise: Promise, *, private_count: bool, count_share: Fraction
+) -> tuple[Fraction, Fraction]:
     """Pure ε for the table and for the count; they add to the promise exactly."""
     assert promise.epsilon is not None
     count = promise.epsilon * _checked_share(count_share) if private_count else Fraction(0)
@@ -82,7 +86,9 @@ def split_epsilon(promise: Promise, *, private_count: bool, count_share: Fractio
 
 
 def laplace_noise(l1: int, epsilon: Fraction) -> IntegerNoise:
-    """Discrete Laplace of scale Δ1/ε: P(z) ∝ exp(−|z|·ε/Δ1), so a move of Δ1 in L1 changes no probability beyond e^ε."""
+    """Discrete Laplace of scale Δ1/ε: P(z) ∝ exp(−|z|·ε/Δ1), so a move of Δ1 in L1 changes no probability
+    beyond e^ε.
+    """
     return IntegerNoise(LAPLACE, Fraction(l1) / epsilon)
 
 
@@ -91,9 +97,9 @@ def gaussian_noises(
 ) -> tuple[IntegerNoise, IntegerNoise]:
     """Discrete Gaussian noise for the table and the count, for ρ or (ε, δ).
 
-    ``count`` is how far the count can move: 0 where the number of records is public. With unit moves the composition is
-    exact (every moved cell by 1); with larger ones, as for persons with several records, it goes through ρ, which bounds
-    every vector of that length.
+    ``count`` is how far the count can move: 0 where the number of records is public. With unit moves the
+    composition is exact (every moved cell by 1); with larger ones, as for persons with several records, it
+    goes through ρ, which bounds every vector of that length.
     """
     share = _checked_share(count_share) if count else Fraction(0)
     if promise.rho is None and table.largest == 1 and count <= 1:

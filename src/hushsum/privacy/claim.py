@@ -21,7 +21,9 @@ def exact(name: str, value: float | int | str | Fraction) -> Fraction:
         try:
             value = float(value)
         except (TypeError, ValueError):
-            raise ClaimError(f"{name} must be a number, got {type(value).__name__}; give a number such as 1.0") from None
+            raise ClaimError(
+                f"{name} must be a number, got {type(value).__name__}; give a number such as 1.0"
+            ) from None
     if isinstance(value, float):
         if not math.isfinite(value):
             raise ClaimError(f"{name} must be finite, got {value}; give a number such as 1.0")
@@ -58,7 +60,9 @@ class Promise:
             raise ClaimError(f"a release takes either epsilon or rho, got {got}; give one of them")
         if rho is not None:
             if delta is not None:
-                raise ClaimError("delta must not be given with rho, got both; give rho alone, or epsilon and delta")
+                raise ClaimError(
+                    "delta must not be given with rho, got both; give rho alone, or epsilon and delta"
+                )
             return cls(None, Fraction(0), _positive("rho", rho))
         assert epsilon is not None
         small = Fraction(0) if delta is None else exact("delta", delta)
@@ -76,13 +80,15 @@ class Promise:
 class Claim:
     """What a release promises about every unit, whatever an attacker knows or later computes.
 
-    ``unit`` is ``'record'`` or ``'person'`` (then up to ``records_per_unit`` records each). ``arithmetic`` says in which
-    numbers the proof holds. ``secure`` is false when the noise came from a seed somebody may know: such a release protects
-    nobody. The rational numbers behind ``epsilon``, ``delta`` and ``rho`` are in ``promise``.
+    ``unit`` is ``'record'`` or ``'person'`` (then up to ``records_per_unit`` records each). ``arithmetic``
+    says in which numbers the proof holds. ``secure`` is false when the noise came from a seed somebody may
+    know: such a release protects nobody. The rational numbers behind ``epsilon``, ``delta`` and ``rho`` are
+    in ``promise``.
 
-    >>> Claim(Promise.of(epsilon=0.1), "record", 1, Relation.ADD_REMOVE, "discrete laplace", "exact integers", True)
+    >>> promise = Promise.of(epsilon=0.1)
+    >>> Claim(promise, "record", 1, Relation.ADD_REMOVE, "discrete laplace", "integers", True)
     Claim(epsilon=0.1, delta=0, unit='record', relation='add/remove', mechanism='discrete laplace', \
-arithmetic='exact integers')
+arithmetic='integers')
     """
 
     promise: Promise
@@ -125,14 +131,20 @@ arithmetic='exact integers')
         """The claim in plain words."""
         if not self.secure:
             return "No protection: the noise came from a seed, for tests only."
-        who = "one record" if self.unit == "record" else f"one person (with up to {self.records_per_unit} records)"
-        what = "is in the data or is not" if self.relation is Relation.ADD_REMOVE else "is this one or another"
+        who = (
+            "one record"
+            if self.unit == "record"
+            else f"one person (with up to {self.records_per_unit} records)"
+        )
+        what = (
+            "is in the data or is not" if self.relation is Relation.ADD_REMOVE else "is this one or another"
+        )
         if self.rho is not None:
             return f"{self.rho:g}-zero-concentrated differential privacy: it hides whether {who} {what}."
         slack = f", except with probability {self.delta:g}" if self.delta else ""
         return (
-            f"Whatever anyone knows or computes, no answer is more than e^{self.epsilon:g} times as likely or unlikely "
-            f"because {who} {what}{slack}."
+            f"Whatever anyone knows or computes, no answer is more than e^{self.epsilon:g} times as likely "
+            f"or unlikely because {who} {what}{slack}."
         )
 
     def as_json(self) -> dict[str, Any]:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from enum import Enum
+from enum import StrEnum
 
 from hushsum.errors import ClaimError
 
 
-class Relation(str, Enum):
+class Relation(StrEnum):
     """The neighbours that a claim makes indistinguishable.
 
-    *Add/remove*: one unit present or absent; the number of records is private. *Replace*: same number of records, one of
-    them different; the number of records is public.
+    *Add/remove*: one unit present or absent; the number of records is private. *Replace*: same number of
+    records, one of them different; the number of records is public.
 
     >>> Relation.of("replace")
     <Relation.REPLACE: 'replace'>
@@ -26,7 +26,6 @@ class Relation(str, Enum):
         try:
             return cls(value)
         except ValueError:
-            raise ClaimError(f"relation must be 'add/remove' or 'replace', got {value!r}; choose one") from None
-
-    def __str__(self) -> str:
-        return self.value
+            raise ClaimError(
+                f"relation must be 'add/remove' or 'replace', got {value!r}; choose one"
+            ) from None

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 class Sensitivity:
     """Bounds on the change of an integer vector between neighbours; exact integers.
 
-    ``l1`` bounds the sum of the absolute changes, ``l2_squared`` the sum of their squares, ``largest`` any single one.
+    ``l1`` bounds the sum of the absolute changes, ``l2_squared`` the sum of their squares, ``largest`` any
+    single one.
 
     >>> Sensitivity(l1=1000, l2_squared=1000, largest=1).times(3)
     Sensitivity(l1=3000, l2_squared=9000, largest=3)

@@ -34,11 +34,15 @@ def load(source: str | os.PathLike[str] | IO[bytes]) -> ReleasedFunction:
     try:
         return _codec(header)[1](header, payload)
     except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError):
-        raise FileRefused("the file's header makes no sense, though its checksum holds; ask who wrote it") from None
+        raise FileRefused(
+            "the file's header makes no sense, though its checksum holds; ask who wrote it"
+        ) from None
 
 
 def _codec(header: dict[str, Any]) -> tuple[Sizer, Builder]:
     name = header.get("type")
     if name not in _CODECS:
-        raise FileRefused(f"the file holds a function of type {name!r}, which this Hushsum does not know; upgrade it")
+        raise FileRefused(
+            f"the file holds a function of type {name!r}, which this Hushsum does not know; upgrade it"
+        )
     return _CODECS[name]

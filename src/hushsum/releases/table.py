@@ -26,7 +26,9 @@ Floats = NDArray[np.float64]
 
 ESTIMATORS = ("mean", "median-of-means")
 _FEWEST_BLOCKS = 8
-"""Below this many independent blocks of rows their spread says too little, and the bound is reported instead."""
+"""Below this many independent blocks of rows their spread says too little, and the bound is reported
+instead.
+"""
 
 
 @dataclass(frozen=True)
@@ -49,14 +51,7 @@ class TableFunction:
     producer: str
 
     def __post_init__(self) -> None:
-        table = self.table
-        if table.dtype not in (np.dtype(np.int32), np.dtype(np.int64)) or not table.flags.c_contiguous:
-            wide = np.int32 if table.dtype.itemsize <= 4 else np.int64
-            table = np.ascontiguousarray(table, dtype=wide)
-        elif table.flags.writeable:
-            table = table.copy()
-        table.flags.writeable = False
-        object.__setattr__(self, "table", table)
+        self.table.flags.writeable = False
 
     def __repr__(self) -> str:
         rows, width = self.basis.shape
@@ -74,7 +69,9 @@ class TableFunction:
 
     @cached_property
     def _counts(self) -> tuple[float, float]:
-        """The number of records and the variance of that estimate: the paid count and the table's total, combined."""
+        """The number of records and the variance of that estimate: the paid count and the table's total,
+        combined.
+        """
         table, table_variance = self._table_count
         if self.count_noise.variance == 0.0:
             return float(self.noisy_count), 0.0
@@ -100,7 +97,9 @@ class TableFunction:
 
     @property
     def table_count(self) -> float:
-        """Algorithm 2's own estimate of the number of records, from the table alone; 10 to 20 times noisier."""
+        """Algorithm 2's own estimate of the number of records, from the table alone; 10 to 20 times
+        noisier.
+        """
         return max(self._table_count[0], 1.0)
 
     def __call__(
@@ -119,7 +118,8 @@ class TableFunction:
         Q : records as the kernel takes them
             Queries; a single dense query may be one-dimensional.
         estimator : {"mean", "median-of-means"}
-            Over the rows. The median of means has the guarantee of Theorem 3.4, the mean usually the smaller error.
+            Over the rows. The median of means has the guarantee of Theorem 3.4, the mean usually the
+            smaller error.
         count : {"combined", "table"}
             ``"table"`` is Algorithm 2 as published, which takes N from the table alone.
         nonnegative : bool
@@ -156,10 +156,8 @@ class TableFunction:
         keep = 1.0 / (1.0 - rate)
         largest = self._largest_variance(sums)
         noise = self.noise.variance / self.rows
-        if readings.blocks >= _FEWEST_BLOCKS:
-            spread = np.maximum(readings.variance, noise)
-        else:
-            spread = largest
+        enough = readings.blocks >= _FEWEST_BLOCKS
+        spread = np.maximum(readings.variance, noise) if enough else largest
         # f̂ = keep·(mean − rate·N̂): the two errors are independent up to the table's small part in N̂.
         slope = -keep * rate if of == "sum" else -keep * rate - sums / number
         scale = 1.0 if of == "sum" else 1.0 / number
@@ -171,9 +169,11 @@ class TableFunction:
         return Answers(value, stderr, value - reach, value + reach, bound, level)
 
     def error_bound(self, Q: object, *, failure: float = 0.05) -> Floats:
-        """Theorem 3.4 for f.sum by median of means, at each query: exceeded with probability at most ``failure``.
+        """Theorem 3.4 for f.sum by median of means, at each query: exceeded with probability at most
+        ``failure``.
 
-        The theorem's (Σ√k)² is private; its bound N̂·f̂ is used instead, with the fold, and the noise that was really drawn.
+        The theorem's (Σ√k)² is private; its bound N̂·f̂ is used instead, with the fold, and the noise that
+        was really drawn.
         """
         sums = self.basis.unfold(self._read(Q, 1).mean, self.count)
         factor = median_of_means_bound(1.0, self.rows, failure)
@@ -210,7 +210,9 @@ class TableFunction:
         elif estimator == "median-of-means":
             means = self._median_of_means(Q)
         else:
-            raise UsageError(f"estimator must be one of {', '.join(ESTIMATORS)}, got {estimator!r}; choose one")
+            raise UsageError(
+                f"estimator must be one of {', '.join(ESTIMATORS)}, got {estimator!r}; choose one"
+            )
         sums = self.basis.unfold(means, number)
         return np.maximum(sums, 0.0) if nonnegative else sums
 
@@ -226,8 +228,8 @@ class TableFunction:
     def _largest_variance(self, sums: Floats) -> Floats:
         """The largest variance of the mean over rows that data with these sums can have.
 
-        A row's variance is at most (Σ√k̃)² ≤ N·Σk̃ with k̃ = k + (1 − k)/W (Theorem 2.5, Cauchy–Schwarz). Rows that share
-        random numbers are charged as if their whole block were one row.
+        A row's variance is at most (Σ√k̃)² ≤ N·Σk̃ with k̃ = k + (1 − k)/W (Theorem 2.5, Cauchy–Schwarz).
+        Rows that share random numbers are charged as if their whole block were one row.
         """
         rate = self.basis.fold_rate()
         folded = np.clip(sums, 0.0, self.count) * (1.0 - rate) + self.count * rate
@@ -236,10 +238,17 @@ class TableFunction:
 
 
 def _quantile(level: float, blocks: int) -> float:
-    """How many standard errors an interval reaches: Student's t with one degree of freedom less than blocks."""
+    """How many standard errors an interval reaches: Student's t with one degree of freedom less than
+    blocks.
+    """
     from scipy.special import stdtrit
 
     return float(stdtrit(max(blocks - 1, 1) if blocks >= _FEWEST_BLOCKS else 1e9, 0.5 + level / 2.0))
+
+
+def _native_type(table: NDArray[Any]) -> Table:
+    """The types the native loops read: 32 bits, or 64 where those were needed."""
+    return table.astype(np.int64) if table.dtype.itemsize == 8 else table.astype(np.int32)
 
 
 def _payload_size(header: Header) -> int:
@@ -254,7 +263,7 @@ def _build(header: Header, payload: memoryview) -> TableFunction:
     count: dict[str, Any] = header["count"]
     return TableFunction(
         basis=basis,
-        table=decode_array(payload, basis.shape, header["table"]["type"]),
+        table=_native_type(decode_array(payload, basis.shape, header["table"]["type"])),
         claim=Claim.from_json(header["claim"]),
         noise=IntegerNoise.from_json(header["noise"]),
         noisy_count=int(count["value"]),

@@ -10,7 +10,14 @@ import numpy as np
 from hushsum.bases.base import basis_as_json, basis_from_json
 from hushsum.errors import FileRefused, UsageError
 from hushsum.files.arrays import decode_array, encode_array, encoded_size, narrowest_type
-from hushsum.files.container import FileKind, Header, canonical_json, read_container, write_container
+from hushsum.files.container import (
+    Buffer,
+    FileKind,
+    Header,
+    canonical_json,
+    read_container,
+    write_container,
+)
 from hushsum.files.encryption import CHUNK, decrypt, encrypt, encrypted_size
 from hushsum.records.units import UnitCap
 from hushsum.tally.tally import Tally
@@ -23,14 +30,14 @@ _DIGEST_BYTES = 16
 def save_tally(tally: Tally, path: str | os.PathLike[str], *, key: bytes | None = None) -> None:
     """Write a tally, readable by its owner only. Counts stand in the payload, so encryption hides them all.
 
-    The header is public even then: kernel, rows, width, seed, bounds, and how many persons' counters the file holds are
-    not encrypted. (That number is padded to a power of two.)
+    The header is public even then: kernel, rows, width, seed, bounds, and how many persons' counters the
+    file holds are not encrypted. (That number is padded to a power of two.)
     """
     state = tally._state()
     cap: UnitCap | None = state["cap"]
     numbers = np.array([state["count"], state["moves"]], np.int64)
     type_name = "int64" if key is not None else narrowest_type(state["table"])
-    sections = [encode_array(numbers, "int64"), encode_array(state["table"], type_name)]
+    sections: list[Buffer] = [encode_array(numbers, "int64"), encode_array(state["table"], type_name)]
     persons = 0
     if cap is not None:
         digests, counts = cap.state()
@@ -40,7 +47,7 @@ def save_tally(tally: Tally, path: str | os.PathLike[str], *, key: bytes | None 
         padded_digests[:persons] = digests
         padded_counts = np.zeros(capacity, np.int64)
         padded_counts[:persons] = counts
-        sections += [memoryview(padded_digests).cast("B"), encode_array(padded_counts, "int64")]
+        sections += [padded_digests.data.cast("B"), encode_array(padded_counts, "int64")]
     header: dict[str, Any] = {
         "warning": WARNING,
         "basis": basis_as_json(tally.basis),
@@ -75,7 +82,9 @@ def load_tally(path: str | os.PathLike[str], *, key: bytes | None = None) -> Tal
     try:
         return _build(header, payload)
     except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError):
-        raise FileRefused("the file's header makes no sense, though its checksum holds; ask who wrote it") from None
+        raise FileRefused(
+            "the file's header makes no sense, though its checksum holds; ask who wrote it"
+        ) from None
 
 
 def public_header(path: str | os.PathLike[str]) -> Header:

@@ -59,7 +59,8 @@ class ReleaseOptions:
     def count_moves(self) -> int:
         """How far one unit moves the number of records; 0 where that number is public.
 
-        A record replaced leaves the number as it was. A person replaced may have had fewer records, so the number stays private.
+        A record replaced leaves the number as it was. A person replaced may have had fewer records, so the
+        number stays private.
         """
         if self.per_unit is not None:
             return self.per_unit
@@ -72,23 +73,21 @@ def release_table(
     """Add noise to the first rows of a table, and to the count, and wrap them with their claim.
 
     Privacy
-    -------
-    The count is drawn first; the number of rows may depend on the noisy count, never on the exact one. Sequential
-    composition: ε of the count and ε of the table add to the promise; Gaussian noise is composed in calibration.
+    ------- The count is drawn first; the number of rows may depend on the noisy count, never on the exact
+    one. Sequential composition: ε of the count and ε of the table add to the promise; Gaussian noise is
+    composed in calibration.
     """
     capacity = basis.shape[0]
     if options.rows is not None and options.rows > capacity:
-        raise UsageError(f"rows must be at most the tally's {capacity}, got {options.rows}; make a tally with more rows")
-    source = (
-        NoiseSource.fresh()
-        if options.insecure_noise_seed is None
-        else NoiseSource.insecure(options.insecure_noise_seed)
-    )
+        raise UsageError(
+            f"rows must be at most the tally's {capacity}, got {options.rows}; make a tally with more rows"
+        )
     release = _release_laplace if promise.pure else _release_gaussian
-    published, noise, noisy_count, count_noise = release(basis, count, promise, options, source)
-    rows, width = published.shape
-    noisy = noise.draw(rows * width, source, threads=options.threads).reshape(rows, width)
-    noisy += table[:rows]
+    with _source(options) as source:
+        published, noise, noisy_count, count_noise = release(basis, count, promise, options, source)
+        rows, width = published.shape
+        noisy = noise.draw(rows * width, source, threads=options.threads).reshape(rows, width)
+        noisy += table[:rows]
     return TableFunction(
         basis=published,
         table=_narrow(noisy),
@@ -106,6 +105,12 @@ def release_table(
         count_noise=count_noise,
         producer=PRODUCER,
     )
+
+
+def _source(options: ReleaseOptions) -> NoiseSource:
+    if options.insecure_noise_seed is None:
+        return NoiseSource.fresh()
+    return NoiseSource.insecure(options.insecure_noise_seed)
 
 
 _Drawn = tuple[Basis, IntegerNoise, int, IntegerNoise]

@@ -23,18 +23,20 @@ MAX_PER_UNIT = 1 << 20
 
 
 class Tally:
-    """Exact sums of a basis over private records, in one pass. Secret: add, remove, merge and release, nothing else.
+    """Exact sums of a basis over private records, in one pass. Secret: add, remove, merge and release,
+    nothing else.
 
-    Made by :func:`hushsum.race`. It shows no value, refuses pickle, and its file says that it is confidential. Two tallies
-    with one fingerprint merge bit for bit to the tally of all their records, in any order.
+    Made by :func:`hushsum.race`. It shows no value, refuses pickle, and its file says that it is
+    confidential. Two tallies with one fingerprint merge bit for bit to the tally of all their records, in
+    any order.
 
     Parameters
     ----------
     basis : Basis
         What one record adds.
     max_per_unit : int, optional
-        Makes the person the unit of privacy: at most this many records of a person are counted, the first ones. Every ``add``
-        then needs ``units``.
+        Makes the person the unit of privacy: at most this many records of a person are counted, the first
+        ones. Every ``add`` then needs ``units``.
 
     Notes
     -----
@@ -47,7 +49,8 @@ class Tally:
         self._basis = basis
         self._table: NDArray[np.int64] = np.zeros(basis.shape, np.int64)
         self._count = 0
-        # Every record moves a cell by at most `largest`, so this bounds every counter without looking at the table.
+        # Every record moves a cell by at most `largest`, so this bounds every counter without looking at
+        # the table.
         self._moves = 0
         self._cap = (
             None
@@ -77,8 +80,8 @@ class Tally:
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise SecretRefused(
-            "a tally must not be pickled or copied, because pickles travel; save it with .save(path, key=...), "
-            "or release it and share that"
+            "a tally must not be pickled or copied, because pickles travel; "
+            "save it with .save(path, key=...), or release it and share that"
         )
 
     def add(self, X: object, *, units: object = None, threads: int | None = None) -> Tally:
@@ -108,7 +111,7 @@ class Tally:
             raise UsageError("this tally counts persons: add needs units, one id for each record")
         keep, pending = self._cap.plan(units)
         if len(keep) != len(batch):
-            raise DataRefused("units must have one id for each record, got another number; check that they are aligned")
+            raise DataRefused("units must have one id for each record, got another number; align them")
         self._accumulate(batch.select(keep), 1, threads)
         self._cap.commit(pending)
         return self
@@ -119,7 +122,9 @@ class Tally:
         Refused under a cap: which of a person's records were counted is not remembered.
         """
         if self._cap is not None:
-            raise UsageError("remove is refused with max_per_unit, since the cap may have left the record out; count anew")
+            raise UsageError(
+                "remove is refused with max_per_unit, since the cap may have left the record out; count anew"
+            )
         batch = self._basis.prepare(X)
         if len(batch) > self._count:
             raise DataRefused("remove got more records than were added; remove only what was added")
@@ -137,16 +142,21 @@ class Tally:
             if the fingerprints differ, or one tally counts persons and the other records.
         """
         if not isinstance(other, Tally):
-            raise UsageError(f"merge takes a tally, got {type(other).__name__}; load it with hushsum.load_tally")
+            raise UsageError(
+                f"merge takes a tally, got {type(other).__name__}; load it with hushsum.load_tally"
+            )
         if other is self:
             raise UsageError("a tally cannot be merged with itself; its records would count twice")
         if other.fingerprint != self.fingerprint:
             raise IncompatibleTallies(
-                f"tallies must have one fingerprint to merge, got {self.fingerprint[:12]} and {other.fingerprint[:12]}; "
+                "tallies must have one fingerprint to merge, "
+                f"got {self.fingerprint[:12]} and {other.fingerprint[:12]}; "
                 "make both with the same kernel, rows, width, seed and bounds"
             )
         if (self._cap is None) != (other._cap is None):
-            raise IncompatibleTallies("one tally counts persons and the other records; make both with max_per_unit, or neither")
+            raise IncompatibleTallies(
+                "one tally counts persons, the other records; make both with max_per_unit, or neither"
+            )
         self._check_room(other._moves)
         if self._cap is not None and other._cap is not None:
             self._cap.merge(other._cap, disjoint=disjoint_units)
@@ -176,17 +186,17 @@ class Tally:
         relation : {"add/remove", "replace"}
             Which datasets are neighbours. Under replace the number of records is public.
         rows : int or "auto"
-            How many of the tally's rows to publish. ``"auto"``: under pure ε as many as suit ε and the paid noisy count,
-            since more rows share the same budget; with δ or ρ all of them, since their noise does not grow with rows.
+            How many of the tally's rows to publish. ``"auto"``: under pure ε as many as suit ε and the paid
+            noisy count, since more rows share the same budget; with δ or ρ all of them, since their noise
+            does not grow with rows.
         count_share : float
             The part of the budget that pays for the separate noisy count.
         insecure_noise_seed : int, optional
             Deterministic noise for tests. The release is marked and protects nobody.
 
         Privacy
-        -------
-        Exactly the claim asked for, for the unit of this tally: discrete Laplace or discrete Gaussian noise on integers, from a
-        fresh key of the operating system for every release.
+        ------- Exactly the claim asked for, for the unit of this tally: discrete Laplace or discrete
+        Gaussian noise on integers, from a fresh key of the operating system for every release.
         """
         promise = Promise.of(epsilon=epsilon, delta=delta, rho=rho)
         options = ReleaseOptions.of(
@@ -200,7 +210,9 @@ class Tally:
         return release_table(self._basis, self._table, self._count, promise, options)
 
     def save(self, path: str | os.PathLike[str], *, key: bytes | None = None) -> None:
-        """Write a ``.tally`` file, marked CONFIDENTIAL and readable by its owner only; with a 32-byte key encrypted."""
+        """Write a ``.tally`` file, marked CONFIDENTIAL and readable by its owner only; with a 32-byte key
+        encrypted.
+        """
         from hushsum.tally.file import save_tally
 
         save_tally(self, path, key=key)
