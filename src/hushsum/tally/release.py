@@ -82,16 +82,12 @@ def release_table(
         raise UsageError(
             f"rows must be at most the tally's {capacity}, got {options.rows}; make a tally with more rows"
         )
-    source = (
-        NoiseSource.fresh()
-        if options.insecure_noise_seed is None
-        else NoiseSource.insecure(options.insecure_noise_seed)
-    )
     release = _release_laplace if promise.pure else _release_gaussian
-    published, noise, noisy_count, count_noise = release(basis, count, promise, options, source)
-    rows, width = published.shape
-    noisy = noise.draw(rows * width, source, threads=options.threads).reshape(rows, width)
-    noisy += table[:rows]
+    with _source(options) as source:
+        published, noise, noisy_count, count_noise = release(basis, count, promise, options, source)
+        rows, width = published.shape
+        noisy = noise.draw(rows * width, source, threads=options.threads).reshape(rows, width)
+        noisy += table[:rows]
     return TableFunction(
         basis=published,
         table=_narrow(noisy),
@@ -109,6 +105,12 @@ def release_table(
         count_noise=count_noise,
         producer=PRODUCER,
     )
+
+
+def _source(options: ReleaseOptions) -> NoiseSource:
+    if options.insecure_noise_seed is None:
+        return NoiseSource.fresh()
+    return NoiseSource.insecure(options.insecure_noise_seed)
 
 
 _Drawn = tuple[Basis, IntegerNoise, int, IntegerNoise]

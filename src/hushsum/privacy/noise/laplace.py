@@ -31,7 +31,7 @@ def discrete_laplace(
 
     Limits: scales from 2⁻⁴⁰ to 2⁴⁰. A magnitude of 2⁶³ has probability below exp(−2²²); it would wrap
     around, which is a function of the noisy integer and so costs no privacy. Above a scale of 10⁹ the exact
-    path is taken more and more often (1 draw in 10⁴ at 10⁹, 1 in 20 at 10¹²).
+    path is taken more and more often (1 draw in 50,000 at 10⁹, 1 in 90 at 10¹²).
 
     *Why it is exact.* ``P(|Z| ≥ k) = T_k = 2q^k/(1+q)`` for k ≥ 1, so for a real uniform U the largest k
     with k = 0 or ``U < T_k`` has the law of |Z|; an independent bit gives the sign, and zero has none. ``U

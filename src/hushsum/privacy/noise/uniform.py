@@ -32,9 +32,9 @@ class LazyUniform:
         self._asked += 1
 
     def surely_below(self, low: int, bits: int) -> bool:
-        """Whether every completion is below any number from ``low / 2^bits`` on, for ``bits >= self.bits``."""
+        """Whether every completion is below every number from ``low / 2^bits`` on; ``bits >= self.bits``."""
         return (self.prefix + 1) << (bits - self.bits) <= low
 
     def surely_above(self, high: int, bits: int) -> bool:
-        """Whether no completion is below any number up to ``high / 2^bits``, for ``bits >= self.bits``."""
+        """Whether no completion is below a number up to ``high / 2^bits``; ``bits >= self.bits``."""
         return self.prefix << (bits - self.bits) >= high
