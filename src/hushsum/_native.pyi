@@ -33,6 +33,7 @@ def fill_gaussian(
     offset: float,
     centre: float,
     rate: float,
+    narrow: bool,
     widen: float,
     threads: int,
     decide: Callable[[int, int, int], int | None],
