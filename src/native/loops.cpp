@@ -146,7 +146,7 @@ void finish(Moments of, std::size_t rows, std::size_t block, double& mean, doubl
   }
   const std::size_t blocks = rows / block + (rest != 0);
   const double many = static_cast<double>(rows);
-  mean = of.origin + of.sum / many;
+  mean = (of.origin * many + of.sum) / many;
   variance = blocks < 2 ? std::numeric_limits<double>::quiet_NaN()
                         : std::max(0.0, of.squares - of.sum * of.sum / many) /
                               (static_cast<double>(blocks - 1) * many);
