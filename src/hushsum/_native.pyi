@@ -9,8 +9,8 @@ def clone() -> str:
 class ProjectionHasher:
     """Floors or signs of dense random projections; cells[r] hashes the p words of row r into the width.
 
-    Each projection is the float32 chain acc = fma(weights[r, i, k], x[k], acc) over k = 0, 1, … from offsets[r, i],
-    so a record's cells depend on that record alone, bit for bit.
+    Each projection is the float32 chain acc = fma(weights[r, i, k], x[k], acc) over k = 0, 1, … from
+    offsets[r, i], so a record's cells depend on that record alone, bit for bit.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class ProjectionHasher:
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]: ...
 
 class StructuredHasher:
-    """Floors or signs of projections from three Hadamard–sign rounds; each block of rows has its own signs."""
+    """Floors or signs of projections from three Hadamard–sign rounds; a block of rows has its own signs."""
 
     def __init__(
         self,

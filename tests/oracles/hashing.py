@@ -18,9 +18,9 @@ Array = npt.NDArray[Any]
 def fused_multiply_add(a: Floats, b: Floats, c: Floats) -> Floats:
     """a·b + c, rounded once to float32.
 
-    A product of two float32 is exact in float64. The sum is rounded to odd there (the error-free sum tells which
-    way), so that the second rounding, to float32, sees on which side of a tie the exact value lies (Boldo and
-    Melquiond 2008).
+    A product of two float32 is exact in float64. The sum is rounded to odd there (the error-free sum tells
+    which way), so that the second rounding, to float32, sees on which side of a tie the exact value lies
+    (Boldo and Melquiond 2008).
     """
     with np.errstate(over="ignore", invalid="ignore"):
         product = a.astype(np.float64) * b.astype(np.float64)

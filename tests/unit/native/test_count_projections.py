@@ -36,8 +36,8 @@ def test_the_oracle_rounds_once() -> None:
 
 
 def test_a_projection_is_rounded_once() -> None:
-    # The exact sum 2^24 + 2^13 + 1 + 2^-30 lies just above a tie of float32. An unfused product, or a sum that passes
-    # through float64, loses the last term and rounds the tie down to even.
+    # The exact sum 2^24 + 2^13 + 1 + 2^-30 lies just above a tie of float32. An unfused product, or a sum
+    # that passes through float64, loses the last term and rounds the tie down to even.
     factor = np.array([2**12 + 1], np.float32)
     offset = np.array([2.0**-30], np.float32)
     assert fused_multiply_add(factor, factor, offset)[0] == 2**24 + 2**13 + 2
@@ -103,8 +103,9 @@ def test_huge_values_are_clamped(signs: bool) -> None:
     family = Projections.draw(seed=3, rows=64, power=2, dim=3, width=1000, signs=signs)
     largest = np.finfo(np.float32).max
     # Products overflow to infinities, and infinities of both signs to NaN.
-    records = np.float32(
-        [[largest, largest, largest], [-largest, largest, 1], [1e30, -1e30, 0], [2.0**30, 0, 0]]
+    records = np.array(
+        [[largest, largest, largest], [-largest, largest, 1], [1e30, -1e30, 0], [2.0**30, 0, 0]],
+        np.float32,
     )
     with np.errstate(over="ignore"):
         records = np.concatenate([records, records * np.float32(0.999)])
