@@ -8,10 +8,11 @@ namespace hushsum::HUSHSUM_CLONE {
 
 namespace {
 
-// Projections z[record][panel][vector] of `Records` records on term i of `Panels` neighbouring panels.
+// Projections z[record][panel][lane] of `Records` records on term i of `Panels` neighbouring panels. Its own function,
+// so that no constant of the steps after it takes a register from the tile.
 template <std::size_t Records, std::size_t Panels>
-HUSHSUM_INLINE void project(const DensePlan& plan, const float* __restrict records, std::size_t panel, std::size_t i,
-                            Floats (&z)[Records][Panels][tile_vectors]) {
+__attribute__((noinline)) void project(const DensePlan& plan, const float* __restrict records, std::size_t panel,
+                                       std::size_t i, float* __restrict z) {
   const std::size_t dim = plan.dim, panel_size = plan.power * dim * panel_rows;
   const float* __restrict weights = plan.weights + panel * panel_size + i * dim * panel_rows;
   const float* __restrict offsets = plan.offsets + (panel * plan.power + i) * panel_rows;
@@ -44,35 +45,47 @@ HUSHSUM_INLINE void project(const DensePlan& plan, const float* __restrict recor
 #pragma GCC unroll 16
     for (std::size_t b = 0; b < Panels; ++b)
 #pragma GCC unroll 16
-      for (std::size_t v = 0; v < tile_vectors; ++v) z[r][b][v] = sum[r][b][v];
+      for (std::size_t v = 0; v < tile_vectors; ++v) store(z + ((r * Panels + b) * tile_vectors + v) * lanes, sum[r][b][v]);
 }
 
-// Cells of one tile; scratch holds words[word][record][panel][lane].
+// Cells of one tile; words has room for [word][record][panel][lane].
 template <std::size_t Records, std::size_t Panels>
 void tile(const DensePlan& plan, const float* records, std::size_t panel, std::uint32_t* cells, std::size_t stride,
           std::uint32_t* words) {
-  constexpr std::size_t word_stride = Records * Panels * panel_rows;
+  constexpr std::size_t size = Records * Panels * panel_rows;
+  alignas(64) float z[size];
+  if (plan.power == 1 && plan.words == Words::floors) {
+    project<Records, Panels>(plan, records, panel, 0, z);
+    const std::uint64_t* multipliers = plan.fold.multipliers + panel * panel_rows;
+    const std::uint64_t* addends = plan.fold.addends + panel * panel_rows;
+    const std::uint32_t width = plan.fold.width;
+    for (std::size_t v = 0; v < Panels * panel_rows; v += lanes) {
+      const Longs even = load<Longs>(multipliers + v), odd = load<Longs>(multipliers + v + lanes / 2);
+      const Longs even_addend = load<Longs>(addends + v), odd_addend = load<Longs>(addends + v + lanes / 2);
+      for (std::size_t r = 0; r < Records; ++r) {
+        const Uints word = floor_words(load<Floats>(z + r * Panels * panel_rows + v));
+        store(cells + r * stride + v, cells_of_sums(even * even_lanes(word) + even_addend,
+                                                    odd * odd_lanes(word) + odd_addend, width));
+      }
+    }
+    return;
+  }
   for (std::size_t i = 0; i < plan.power; ++i) {
-    Floats z[Records][Panels][tile_vectors];
     project<Records, Panels>(plan, records, panel, i, z);
-    const bool floors = plan.words == Words::floors;
-    std::uint32_t* to = words + (floors ? i : i / 32) * word_stride;
-    for (std::size_t r = 0; r < Records; ++r) {
-      for (std::size_t b = 0; b < Panels; ++b) {
-        for (std::size_t v = 0; v < tile_vectors; ++v, to += lanes) {
-          if (floors)
-            store(to, floor_words(z[r][b][v]));
-          else if (i % 32 == 0)
-            store(to, sign_bit(z[r][b][v], 0));
-          else
-            store(to, load<Uints>(to) | sign_bit(z[r][b][v], i % 32));
-        }
+    if (plan.words == Words::floors) {
+      for (std::size_t at = 0; at < size; at += lanes)
+        store(words + i * size + at, floor_words(load<Floats>(z + at)));
+    } else {
+      std::uint32_t* to = words + i / 32 * size;
+      for (std::size_t at = 0; at < size; at += lanes) {
+        const Uints earlier = i % 32 == 0 ? Uints{} : load<Uints>(to + at);
+        store(to + at, earlier | sign_bit(load<Floats>(z + at), i % 32));
       }
     }
   }
   for (std::size_t r = 0; r < Records; ++r)
     for (std::size_t b = 0; b < Panels; ++b)
-      fold_words(plan.fold, panel + b, words + (r * Panels + b) * panel_rows, word_stride,
+      fold_words(plan.fold, panel + b, words + (r * Panels + b) * panel_rows, size,
                  cells + r * stride + b * panel_rows);
 }
 
