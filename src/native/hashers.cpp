@@ -111,6 +111,13 @@ void ProjectionHasher::Bound::cells(std::size_t first, std::size_t many, std::si
   chosen_kernels().dense_cells(plan, records + first * plan.dim, many, first_panel, many_panels, cells, stride, scratch);
 }
 
+bool ProjectionHasher::Bound::count_narrow(std::size_t first, std::size_t many, std::size_t panel,
+                                           std::uint16_t* counters, void* scratch) const {
+  if (plan.power != 1 || plan.words != Words::floors) return false;
+  chosen_kernels().dense_count(plan, records + first * plan.dim, many, panel, counters, scratch);
+  return true;
+}
+
 StructuredHasher::StructuredHasher(const Array& signs, std::int64_t dim_, std::int64_t rows_, std::int64_t power,
                                    float scale, const Array& offsets, const Array& multipliers, const Array& addends,
                                    std::int64_t width_, bool sign_mode, bool fold, std::int64_t block_rows)

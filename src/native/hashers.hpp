@@ -46,6 +46,7 @@ class ProjectionHasher {
 class ProjectionHasher::Bound : public Batch {
  public:
   void cells(std::size_t, std::size_t, std::size_t, std::size_t, std::uint32_t*, std::size_t, void*) const override;
+  bool count_narrow(std::size_t, std::size_t, std::size_t, std::uint16_t*, void*) const override;
   DensePlan plan;
   const float* records;
 };

@@ -130,6 +130,7 @@ const Kernels kernels = {
     panel_rows,
     dense_cells,
     dense_scratch,
+    dense_count,
     structured_cells,
     structured_scratch,
     min_cells,

@@ -34,6 +34,7 @@ typedef std::uint32_t Uints __attribute__((vector_size(lanes * 4)));
 typedef std::uint64_t Longs __attribute__((vector_size(lanes * 4)));
 
 #define HUSHSUM_INLINE static inline __attribute__((always_inline))
+#define HUSHSUM_INLINE_MEMBER __attribute__((always_inline))
 
 template <class Vector, class T>
 HUSHSUM_INLINE Vector load(const T* from) {
@@ -114,6 +115,7 @@ HUSHSUM_INLINE void fold_words(const FoldPlan plan, std::size_t panel, const std
 void dense_cells(const DensePlan&, const float*, std::size_t, std::size_t, std::size_t, std::uint32_t*, std::size_t,
                  void*);
 std::size_t dense_scratch(const DensePlan&);
+void dense_count(const DensePlan&, const float*, std::size_t, std::size_t, std::uint16_t*, void*);
 void structured_cells(const StructuredPlan&, const float*, std::size_t, std::size_t, std::uint32_t*, std::size_t,
                       void*);
 std::size_t structured_scratch(const StructuredPlan&);

@@ -96,6 +96,7 @@ class Counting {
         std::int64_t* counters = counters_ + panel * pitch * width;
         for (std::size_t at = first; at < last; at += held) {
           const std::size_t many = std::min(held, last - at);
+          if (way_ == Way::narrow && batch_.count_narrow(at, many, panel, narrow.data(), scratch.data())) continue;
           batch_.cells(at, many, panel, 1, cells.data(), pitch, scratch.data());
           switch (way_) {
             case Way::narrow: kernels_.add_narrow(cells.data(), many, pitch, rows, width, narrow.data()); break;

@@ -74,6 +74,9 @@ struct Kernels {
   void (*dense_cells)(const DensePlan&, const float* records, std::size_t count, std::size_t first_panel,
                       std::size_t panels, std::uint32_t* cells, std::size_t stride, void* scratch);
   std::size_t (*dense_scratch)(const DensePlan&);
+  // Hashes and counts at once, for a single floor per row; counters has a row for every lane, padding included.
+  void (*dense_count)(const DensePlan&, const float* records, std::size_t count, std::size_t panel,
+                      std::uint16_t* counters, void* scratch);
   void (*structured_cells)(const StructuredPlan&, const float* records, std::size_t count, std::size_t block,
                            std::uint32_t* cells, std::size_t stride, void* scratch);
   std::size_t (*structured_scratch)(const StructuredPlan&);
