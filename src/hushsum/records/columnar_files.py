@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,7 +23,9 @@ class ParquetSource:
         try:
             # A buffer of its own makes the reader take pages as they come, instead of whole row groups.
             self._file = arrow.pyarrow("parquet").ParquetFile(path, pre_buffer=False, buffer_size=1 << 18)
-        except (arrow.pyarrow().ArrowException, EOFError):
+        except PermissionError:
+            raise
+        except (arrow.pyarrow().ArrowException, OSError, EOFError):
             raise unreadable(name, "Parquet") from None
         self.column_names: list[str] = list(self._file.schema_arrow.names)
 
@@ -38,7 +40,7 @@ class ParquetSource:
         refuse_other_types(self._file.schema_arrow, columns, set_column)
         self._columns = [*columns, *([] if unit_column is None else [unit_column])]
 
-    def batches(self) -> Iterator[Any]:
+    def batches(self) -> Generator[Any, None, None]:
         """Read so many rows at a time that they fill a batch."""
         try:
             for batch in self._file.iter_batches(
@@ -82,7 +84,9 @@ class ArrowSource:
         try:
             self._map = arrow.pyarrow().memory_map(str(path))
             self._file = arrow.pyarrow("ipc").open_file(self._map)
-        except (arrow.pyarrow().ArrowException, EOFError):
+        except PermissionError:
+            raise
+        except (arrow.pyarrow().ArrowException, OSError, EOFError):
             self.close()
             raise unreadable(name, "Arrow") from None
         self.column_names: list[str] = list(self._file.schema.names)
@@ -97,7 +101,7 @@ class ArrowSource:
         """Check the types that the schema declares."""
         refuse_other_types(self._file.schema, columns, set_column)
 
-    def batches(self) -> Iterator[Any]:
+    def batches(self) -> Generator[Any, None, None]:
         """Read the stored batches, the large ones in slices."""
         for i in range(self._file.num_record_batches):
             try:

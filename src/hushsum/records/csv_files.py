@@ -6,7 +6,7 @@ import csv
 import io
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
@@ -73,7 +73,7 @@ class CsvSource:
             self._types[set_column] = pa.string()
         self._set_column = set_column
 
-    def batches(self) -> Iterator[Any]:
+    def batches(self) -> Generator[Any, None, None]:
         """Read block by block."""
         module = arrow.pyarrow("csv")
         try:
@@ -89,14 +89,15 @@ class CsvSource:
                     strings_can_be_null=True,
                 ),
             )
-            for batch in reader:
-                yield batch if self._set_column is None else self._with_sets(batch)
+            with reader:
+                for batch in reader:
+                    yield batch if self._set_column is None else self._with_sets(batch)
         except (arrow.pyarrow().ArrowException, OSError, EOFError) as error:
             refusal = self._refusal(error)
         else:
             return
-        if refusal is not None:
-            raise refusal
+        # Raised outside the handler, so that the engine's message is not its context either.
+        raise refusal
 
     def close(self) -> None:
         """Close the file, but never standard input."""

@@ -116,12 +116,10 @@ def _relative(parts: list[Numbers], dim: int, bounds: Bounds, *, clip: bool) -> 
 
 def _all_finite(values: NDArray[Any]) -> bool:
     """Whether a matrix of floats has neither NaN nor infinity."""
-    if values.flags.c_contiguous:
-        # A sum of squares is finite only if every term is: one pass, no temporary. It may overflow for finite
-        # values, and then the exact test decides.
-        flat = values.reshape(-1)
-        if math.isfinite(flat.dot(flat)):
-            return True
+    # A sum of squares is finite only if every term is: one pass, no temporary. It may overflow for finite
+    # values (silently: vdot looks at no floating-point flag), and then the exact test decides.
+    if values.flags.c_contiguous and math.isfinite(np.vdot(values, values)):
+        return True
     return all(
         bool(np.isfinite(values[start : start + _ROWS_AT_A_TIME]).all())
         for start in range(0, len(values), _ROWS_AT_A_TIME)

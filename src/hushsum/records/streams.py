@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Protocol
@@ -38,7 +39,7 @@ class Source(Protocol):
     def choose(self, columns: Sequence[str], unit_column: str | None, set_column: str | None) -> None:
         """Check the types of the chosen columns, where the format tells them before reading."""
 
-    def batches(self) -> Iterator[Any]:
+    def batches(self) -> Generator[Any, None, None]:
         """Batches that have the chosen columns at least; raises DataRefused for what cannot be read."""
 
     def close(self) -> None:
@@ -49,8 +50,8 @@ class RecordStream:
     """Batches of records out of one file; iterate once.
 
     Iterating gives ``(batch, units)``: a ``pyarrow.RecordBatch`` of the chosen columns, and the
-    ``pyarrow.Array`` of the persons' ids, or None. Batches are never empty. It is a context manager, which
-    closes the file.
+    ``pyarrow.Array`` of the persons' ids, or None. Batches are never empty. The file is closed when the last
+    batch has been read, or at the end of a ``with`` block.
 
     Raises
     ------
@@ -58,13 +59,14 @@ class RecordStream:
         While iterating: the file is damaged, a column is not of numbers, or there are no records.
     """
 
-    __slots__ = ("_columns", "_name", "_source", "_unit_column")
+    __slots__ = ("_columns", "_name", "_opened", "_source", "_unit_column")
 
     def __init__(self, name: str, source: Source, columns: Sequence[str], unit_column: str | None) -> None:
         self._name = name
         self._source = source
         self._columns = list(columns)
         self._unit_column = unit_column
+        self._opened = False
 
     @property
     def column_names(self) -> list[str]:
@@ -77,13 +79,17 @@ class RecordStream:
         return self._source.progress
 
     def __iter__(self) -> Iterator[tuple[Any, Any]]:
+        if self._opened:
+            raise UsageError(f"{self._name} was read already; open it again")
+        self._opened = True
         empty = True
-        for batch in self._source.batches():
-            if not batch.num_rows:
-                continue
-            empty = False
-            units = None if self._unit_column is None else batch.column(self._unit_column)
-            yield batch.select(self._columns), units
+        with closing(self._source), closing(self._source.batches()) as batches:
+            for batch in batches:
+                if not batch.num_rows:
+                    continue
+                empty = False
+                units = None if self._unit_column is None else batch.column(self._unit_column)
+                yield batch.select(self._columns), units
         if empty:
             raise DataRefused(f"{self._name} must have at least one record, got none; check what wrote it")
 

@@ -90,8 +90,11 @@ def _from_arrow(chunks: Any) -> UnitIds:
     if chunks.null_count:
         _refuse_missing()
     if types.is_dictionary(chunks.type):
+        kind = chunks.type.value_type
+        # Arrow cannot yet pick strings out of a view, which is what Polars' categories are.
+        kind = pa.large_string() if types.is_string_view(kind) else kind
         chunks = pa.chunked_array(
-            [chunk.dictionary_decode() for chunk in chunks.chunks], type=chunks.type.value_type
+            [chunk.dictionary.cast(kind).take(chunk.indices) for chunk in chunks.chunks], type=kind
         )
         if chunks.null_count:
             _refuse_missing()

@@ -25,7 +25,7 @@ class UnitCap:
     """Keeps the first ``limit`` records of each person, over all batches.
 
     Two steps, so that a batch refused for another reason changes nothing: `plan` says which records are kept,
-    `commit` remembers them. Memory is about 150 bytes per person.
+    `commit` remembers them. Memory is 100 to 150 bytes per person.
 
     Parameters
     ----------

@@ -87,6 +87,17 @@ def load_tally(path: str | os.PathLike[str], *, key: bytes | None = None) -> Tal
         ) from None
 
 
+def public_header(path: str | os.PathLike[str]) -> Header:
+    """What a ``.tally`` file says to anybody, encrypted or not: its warning, basis and cap; no counts.
+
+    Raises
+    ------
+    FileRefused
+        if the file is damaged or of another kind.
+    """
+    return read_container(path, FileKind.TALLY, _payload_size)[0]
+
+
 def _build(header: Header, payload: memoryview) -> Tally:
     basis = basis_from_json(header["basis"])
     type_name = header["table"]["type"]

@@ -150,7 +150,8 @@ class Tally:
         if other.fingerprint != self.fingerprint:
             raise IncompatibleTallies(
                 "tallies must have one fingerprint to merge, "
-                f"got {self.fingerprint[:12]} and {other.fingerprint[:12]}; make both with the same kernel, rows, width, seed and bounds"
+                f"got {self.fingerprint[:12]} and {other.fingerprint[:12]}; "
+                "make both with the same kernel, rows, width, seed and bounds"
             )
         if (self._cap is None) != (other._cap is None):
             raise IncompatibleTallies(

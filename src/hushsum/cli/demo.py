@@ -1,0 +1,77 @@
+"""``hushsum demo``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hushsum.cli import options
+from hushsum.cli.output import progress_bar, write, write_facts, write_json, write_table
+
+if TYPE_CHECKING:
+    from hushsum.jobs.demo import DemoDone
+
+
+def demo(
+    records: Annotated[int, typer.Option("--records", help="People on the made-up payroll.")] = 200_000,
+    epsilon: Annotated[float, typer.Option("--epsilon", help="ε of the release.")] = 1.0,
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="DIR", help="Folder to write to.")
+    ] = "demo",
+    seed: Annotated[
+        int, typer.Option("--seed", help="Public seed of the payroll and of the hash functions.")
+    ] = 0,
+    json: options.Json = False,
+) -> None:
+    """Release the salaries of a made-up payroll, ask a few questions, and compare with the truth.
+
+    hushsum demo
+    """
+    from hushsum.jobs.demo import run_demo
+
+    with progress_bar("counting") as progress:
+        done = run_demo(output, records=records, epsilon=epsilon, seed=seed, progress=progress)
+    write_json(done.as_json()) if json else _write(done, records)
+
+
+def _write(done: DemoDone, records: int) -> None:
+    from hushsum.jobs.demo import BANDWIDTH
+
+    write(
+        f"The salaries of {records:,} made-up people were counted in one pass, and the kernel sum over them\n"
+        f"(bandwidth {BANDWIDTH:,.0f}) was released once. Any number of questions costs nothing more.\n"
+    )
+    write(f"{done.claim.sentence()}\n")
+    answers = done.answers
+    columns = zip(answers.queries, answers.value, answers.lower, answers.upper, done.truth, strict=True)
+    write_table(
+        ("salary", "released", "95% interval", "truth", "off by"),
+        [
+            (
+                f"{salary:,.0f}",
+                f"{value:,.0f}",
+                f"{lower:,.0f} … {upper:,.0f}",
+                f"{truth:,.0f}",
+                f"{abs(value - truth) / truth:.1%}",
+            )
+            for (salary,), value, lower, upper, truth in columns
+        ],
+    )
+    write(
+        f"{done.inside} of {len(done.truth)} intervals hold the truth, "
+        "which is known only because the payroll is made up.\n"
+    )
+    seconds = done.seconds
+    write_facts(
+        [
+            ("records", f"{done.files['records']}  ({seconds['generate']:.2f} s to make up)"),
+            ("tally", f"{done.files['tally']}  (CONFIDENTIAL, {seconds['tally']:.2f} s)"),
+            ("function", f"{done.files['function']}  (public, {seconds['release']:.2f} s)"),
+            (
+                "picture",
+                f"{done.files['picture']}  ({seconds['picture']:.2f} s, most of it for the true curve)",
+            ),
+        ]
+    )
+    write(f"\nAsk it yourself: hushsum query {done.files['function']} --sum --at 60000")

@@ -1,0 +1,41 @@
+"""``hushsum merge``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from hushsum.cli import options
+from hushsum.cli.output import progress_bar, write_json
+from hushsum.cli.tally_facts import write_tally
+
+
+def merge(
+    tallies: Annotated[list[str], typer.Argument(metavar="TALLY...", help="Two or more .tally files.")],
+    output: Annotated[str, typer.Option("--output", "-o", help="The .tally file to write.")],
+    disjoint_units: Annotated[
+        bool,
+        typer.Option(
+            "--disjoint-units", help="Declare that no person is in two of them; caps then do not add up."
+        ),
+    ] = False,
+    key_file: options.KeyFile = None,
+    json: options.Json = False,
+) -> None:
+    """Add tallies of different records exactly; they need one fingerprint.
+
+    hushsum merge a.tally b.tally -o all.tally
+    """
+    from hushsum.jobs.file_places import read_key
+    from hushsum.jobs.merge_tallies import merge_tallies
+
+    with progress_bar("merging") as progress:
+        written = merge_tallies(
+            tallies,
+            output,
+            disjoint_units=disjoint_units,
+            key=None if key_file is None else read_key(key_file),
+            progress=progress,
+        )
+    write_json(written.as_json()) if json else write_tally(written)

@@ -1,0 +1,56 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON on standard output, and nothing else there.")]
+KeyFile = Annotated[
+    str | None,
+    typer.Option(
+        "--key-file", metavar="PATH", help="Key of encrypted tallies: 32 bytes, or 64 hexadecimal digits."
+    ),
+]
+Threads = Annotated[
+    int | None, typer.Option("--threads", help="Default: all cores. The result does not depend on it.")
+]
+KernelName = Annotated[
+    str,
+    typer.Option("--kernel", help="euclidean, manhattan, angular, jaccard or hamming."),
+]
+Bandwidth = Annotated[
+    float | None,
+    typer.Option(
+        "--bandwidth", help="Scale of the kernel in the units of the data; chosen without looking at them."
+    ),
+]
+Power = Annotated[
+    int | None, typer.Option("--power", help="Take the similarity to this power; it falls off faster.")
+]
+Bits = Annotated[int | None, typer.Option("--bits", help="Sign bits of the angular kernel.")]
+Projection = Annotated[
+    str | None, typer.Option("--projection", help="dense, or structured: faster from about 512 columns on.")
+]
+Columns = Annotated[
+    str | None,
+    typer.Option(
+        "--columns", metavar="NAMES", help="Columns of a record, separated by commas; default: all."
+    ),
+]
+SetColumn = Annotated[
+    str | None,
+    typer.Option("--set-column", metavar="NAME", help="Column of sets (jaccard): lists of integers."),
+]
+Level = Annotated[float, typer.Option("--level", help="Level of the intervals.")]
+Sum = Annotated[bool, typer.Option("--sum", help="Kernel sums f(q), instead of mean kernel values f(q)/N.")]
+Epsilon = Annotated[float | None, typer.Option("--epsilon", help="ε; pure unless --delta is given.")]
+Delta = Annotated[float | None, typer.Option("--delta", help="δ, below one over ten times the units.")]
+Rho = Annotated[
+    float | None, typer.Option("--rho", help="ρ of zero-concentrated privacy, in place of ε and δ.")
+]
+RelationName = Annotated[
+    str,
+    typer.Option("--relation", help="add/remove: the number of records is private; replace: it is public."),
+]

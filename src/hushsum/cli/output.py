@@ -1,0 +1,110 @@
+"""Results on standard output, everything else on standard error."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+
+import typer
+
+from hushsum.jobs.progress import Progress
+
+BROKEN_PIPE = 141
+"""As a shell reports a program that SIGPIPE ended: the reader had enough, which is no error."""
+
+_WIDEST = 1000
+
+
+def write(text: str) -> None:
+    """Print a line of the result."""
+    with reader_may_leave():
+        sys.stdout.write(text + "\n")
+        sys.stdout.flush()
+
+
+def write_json(value: object) -> None:
+    """Print the result as JSON."""
+    write(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def write_facts(facts: Iterable[tuple[str, str]]) -> None:
+    """Print labels and values, aligned."""
+    listed = list(facts)
+    width = max(len(label) for label, _ in listed)
+    write("\n".join(f"{label.ljust(width)}  {value}" for label, value in listed))
+
+
+def write_table(
+    head: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 0, best: int | None = None
+) -> None:
+    """Print a table, the first ``left`` columns aligned to the left; row ``best`` is marked."""
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for i, name in enumerate(head):
+        table.add_column(name, justify="left" if i < left else "right", no_wrap=True)
+    for i, row in enumerate(rows):
+        table.add_row(*row, style="bold green" if i == best else None)
+    console = Console(file=sys.stdout, highlight=False)
+    # A terminal wraps what does not fit; cutting cells off would lose numbers.
+    ample = console.options.update(width=_WIDEST)
+    console.width = max(console.width, console.measure(table, options=ample).maximum)
+    with reader_may_leave():
+        console.print(table)
+        sys.stdout.flush()
+
+
+def tell(text: str) -> None:
+    """Say something on standard error."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def warn(text: str) -> None:
+    """Say on standard error what must not be overlooked."""
+    typer.secho(f"WARNING: {text}", fg="red", bold=True, err=True)
+
+
+@contextmanager
+def reader_may_leave() -> Iterator[None]:
+    """End quietly if whoever reads standard output has closed it."""
+    try:
+        yield
+    except BrokenPipeError:
+        silence_output()
+        raise typer.Exit(BROKEN_PIPE) from None
+
+
+def silence_output() -> None:
+    """Send what is still buffered nowhere, so that the interpreter's last flush does not complain."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
+
+
+@contextmanager
+def progress_bar(what: str) -> Iterator[Progress | None]:
+    """A bar on standard error while the block runs, if that is a terminal.
+
+    It shows a fraction, never a number of records.
+    """
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bar
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=None)
+
+        def at(fraction: float | None) -> None:
+            if fraction is not None:
+                bar.update(task, total=1.0, completed=fraction)
+
+        yield at

@@ -1,0 +1,55 @@
+"""``hushsum plot``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from hushsum.cli import options, values
+from hushsum.cli.output import write, write_json
+
+
+def plot(
+    function: Annotated[str, typer.Argument(metavar="HUSH", help="The .hush file; - is standard input.")],
+    output: Annotated[str, typer.Option("--output", "-o", help="The picture: .png, .svg or .pdf.")],
+    range: Annotated[
+        str | None,
+        typer.Option("--range", metavar="LOW:HIGH[,...]", help="What to draw; default: the declared bounds."),
+    ] = None,
+    axes: Annotated[
+        str | None,
+        typer.Option("--axes", metavar="I[,J]", help="Columns to draw, from 0; default: the first two."),
+    ] = None,
+    at: Annotated[
+        str | None,
+        typer.Option(
+            "--at", metavar="VALUES", help="Values of the other columns; default: the middle of the bounds."
+        ),
+    ] = None,
+    labels: Annotated[
+        str | None, typer.Option("--labels", metavar="NAMES", help="Names of the axes.")
+    ] = None,
+    sum: options.Sum = False,
+    level: options.Level = 0.95,
+    json: options.Json = False,
+) -> None:
+    """Draw a curve with its error band, a heat map, or a slice of a function of more columns.
+
+    hushsum plot skin.hush -o skin.png
+    """
+    from hushsum.jobs.draw_function import View, draw_function
+
+    drawn = draw_function(
+        function,
+        output,
+        View(
+            axes=values.integers(axes, "--axes"),
+            ranges=values.ranges(range, "--range"),
+            at=None if at is None else values.numbers(at, "--at"),
+            labels=values.names(labels, "--labels"),
+            sum=sum,
+            level=level,
+        ),
+    )
+    write_json(drawn.as_json()) if json else write(drawn.output)

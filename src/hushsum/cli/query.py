@@ -1,0 +1,133 @@
+"""``hushsum query``."""
+
+from __future__ import annotations
+
+import csv as text_format
+import json as json_format
+import math
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hushsum.cli import options, values
+from hushsum.cli.output import progress_bar, reader_may_leave, write_json, write_table
+from hushsum.cli.sizes import short
+from hushsum.errors import UsageError
+
+if TYPE_CHECKING:
+    from hushsum.jobs.query_function import AnsweredQueries
+
+
+def query(
+    function: Annotated[str, typer.Argument(metavar="HUSH", help="The .hush file; - is standard input.")],
+    at: Annotated[
+        list[str] | None,
+        typer.Option("--at", metavar="VALUES", help="A point, such as 120,80,60, or a set; may be repeated."),
+    ] = None,
+    points: Annotated[
+        str | None,
+        typer.Option("--points", metavar="FILE", help="Points in CSV, Parquet or Arrow; - reads CSV."),
+    ] = None,
+    columns: options.Columns = None,
+    set_column: options.SetColumn = None,
+    sum: options.Sum = False,
+    level: options.Level = 0.95,
+    estimator: Annotated[
+        str, typer.Option("--estimator", help="mean, or median-of-means with the bound of its theorem.")
+    ] = "mean",
+    threads: Annotated[int, typer.Option("--threads", help="Threads to read the table with.")] = 1,
+    json: options.Json = False,
+) -> None:
+    """Ask a released function, as often as you like: it spends nothing.
+
+    Points given by --at are answered in a table. Points of a file are answered as CSV, with the columns of
+    the file first, while the file is read.
+
+    hushsum query skin.hush --at 120,80,60
+    """
+    from hushsum.jobs.query_function import QueryTerms, query_file, query_points
+
+    if (at is None) == (points is None):
+        raise UsageError("points are given by --at or by --points, got both or neither; give one of them")
+    terms = QueryTerms(sum=sum, level=level, estimator=estimator, threads=threads)
+    if at is not None:
+        answered = query_points(function, [values.numbers(each, "--at") for each in at], terms)
+        if json:
+            write_json({"of": "sum" if sum else "mean", "level": level, "answers": answered.as_json()})
+        else:
+            _write_table(at, answered)
+        return
+    assert points is not None
+    with progress_bar("asking") as progress:
+        batches = query_file(
+            function,
+            points,
+            terms,
+            columns=values.names(columns, "--columns"),
+            set_column=set_column,
+            progress=progress,
+        )
+        with reader_may_leave():
+            if json:
+                _stream_json(batches, {"of": "sum" if sum else "mean", "level": level})
+            else:
+                _stream_csv(batches)
+
+
+def _write_table(asked: list[str], answered: AnsweredQueries) -> None:
+    write_table(
+        ("at", "value", "stderr", "lower", "upper"),
+        [
+            (text, *(short(number) if not math.isnan(number) else "–" for number in row))
+            for text, *row in zip(
+                asked, answered.value, answered.stderr, answered.lower, answered.upper, strict=True
+            )
+        ],
+        left=1,
+    )
+
+
+def _stream_csv(batches: Iterator[AnsweredQueries]) -> None:
+    import pyarrow as pa  # type: ignore[import-untyped]
+    from pyarrow import csv
+
+    writer: Any = None
+    sys.stdout.flush()
+    for batch in batches:
+        table = pa.Table.from_batches([_as_text_columns(batch.queries)])
+        for name in ("value", "stderr", "lower", "upper"):
+            numbers = pa.array(getattr(batch, name), from_pandas=True)
+            table = table.append_column(name, numbers)
+        if writer is None:
+            text_format.writer(sys.stdout, lineterminator="\n").writerow(table.column_names)
+            sys.stdout.flush()
+            plain = csv.WriteOptions(include_header=False, quoting_style="needed")
+            writer = csv.CSVWriter(sys.stdout.buffer, table.schema, write_options=plain)
+        writer.write_table(table)
+        sys.stdout.buffer.flush()
+
+
+def _as_text_columns(batch: Any) -> Any:
+    """Lists, which CSV does not have, as numbers separated by spaces."""
+    import pyarrow as pa
+
+    for i, column in enumerate(batch.columns):
+        if hasattr(column.type, "value_type"):
+            text = [" ".join(str(member) for member in members) for members in column.to_pylist()]
+            batch = batch.set_column(i, batch.schema.names[i], pa.array(text))
+    return batch
+
+
+def _stream_json(batches: Iterator[AnsweredQueries], head: dict[str, object]) -> None:
+    """One JSON document, written as it grows."""
+    start = json_format.dumps(head)
+    sys.stdout.write(start[:-1] + ', "answers": [')
+    separator = "\n"
+    for batch in batches:
+        for answer in batch.as_json():
+            sys.stdout.write(separator + json_format.dumps(answer, allow_nan=False))
+            separator = ",\n"
+    sys.stdout.write("\n]}\n")
+    sys.stdout.flush()

@@ -1,0 +1,104 @@
+"""``hushsum release``."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hushsum.cli import options
+from hushsum.cli.output import reader_may_leave, tell, warn, write_facts, write_json
+from hushsum.errors import UsageError
+
+if TYPE_CHECKING:
+    from hushsum.jobs.release_tally import FunctionReleased
+    from hushsum.privacy.claim import Claim
+
+DECLINED = 1
+
+
+def release(
+    tally: Annotated[str, typer.Argument(help="The .tally file.")],
+    output: Annotated[
+        str, typer.Option("--output", "-o", help="The .hush file to write; - is standard output.")
+    ],
+    epsilon: options.Epsilon = None,
+    delta: options.Delta = None,
+    rho: options.Rho = None,
+    relation: options.RelationName = "add/remove",
+    rows: Annotated[
+        str, typer.Option("--rows", metavar="auto|N", help="Rows to publish; auto suits them to the budget.")
+    ] = "auto",
+    count_share: Annotated[
+        float, typer.Option("--count-share", help="Part of the budget that pays for the noisy count.")
+    ] = 0.02,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    threads: options.Threads = None,
+    key_file: options.KeyFile = None,
+    insecure_noise_seed: Annotated[int | None, typer.Option("--insecure-noise-seed", hidden=True)] = None,
+    json: options.Json = False,
+) -> None:
+    """Draw noise once and make the function public. This spends privacy, and cannot be taken back.
+
+    The claim is shown first, and on a terminal you are asked. Releasing a tally again spends again.
+
+    hushsum release all.tally --epsilon 1 -o skin.hush
+    """
+    from hushsum.jobs.file_places import STANDARD, read_key
+    from hushsum.jobs.release_tally import ReleaseTerms, release_tally
+
+    piped = output == STANDARD
+    if piped and json:
+        raise UsageError(
+            "the file and the JSON cannot both go to standard output; give a path, or leave --json out"
+        )
+    if piped and sys.stdout.isatty():
+        raise UsageError("the file is binary and standard output is a terminal; give a path, or redirect it")
+    terms = ReleaseTerms(
+        epsilon, delta, rho, relation, _rows(rows), count_share, insecure_noise_seed=insecure_noise_seed
+    )
+    with reader_may_leave():
+        released = release_tally(
+            tally,
+            sys.stdout.buffer if piped else output,
+            terms,
+            key=None if key_file is None else read_key(key_file),
+            threads=threads,
+            approve=lambda claim: _approve(claim, ask=not yes and sys.stdin.isatty()),
+        )
+    if released is None:
+        tell("Nothing was released, and nothing was spent.")
+        raise typer.Exit(DECLINED)
+    if json:
+        write_json(released.as_json())
+    elif not piped:
+        _write(released)
+
+
+def _rows(text: str) -> int | str:
+    try:
+        return int(text)
+    except ValueError:
+        return text
+
+
+def _approve(claim: Claim, *, ask: bool) -> bool:
+    tell(claim.sentence())
+    if not claim.secure:
+        warn("this release protects nobody: its noise can be computed from its seed.")
+    return not ask or typer.confirm("Release it?", default=False, err=True)
+
+
+def _write(released: FunctionReleased) -> None:
+    from hushsum.cli.sizes import bytes_in_words
+    from hushsum.jobs.kernel_choice import kernel_in_words
+
+    write_facts(
+        [
+            ("released", f"{released.output} ({bytes_in_words(released.size)})"),
+            ("claim", repr(released.claim)),
+            ("kernel", kernel_in_words(released.function.kernel)),
+            ("rows × width", f"{released.rows} × {released.width}"),
+        ]
+    )

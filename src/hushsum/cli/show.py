@@ -1,0 +1,86 @@
+"""``hushsum show``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hushsum.cli import options
+from hushsum.cli.output import warn, write, write_facts, write_json
+from hushsum.cli.sizes import bytes_in_words, short
+from hushsum.jobs.kernel_choice import kernel_in_words
+
+if TYPE_CHECKING:
+    from hushsum.jobs.describe_function import FunctionDescription, TallyDescription
+    from hushsum.records.bounds import Bounds
+
+
+def show(
+    file: Annotated[
+        str, typer.Argument(help="A .hush or .tally file; - reads a .hush file from standard input.")
+    ],
+    json: options.Json = False,
+) -> None:
+    """Say what a file is and what it claims. Of a tally only the public header is shown.
+
+    hushsum show skin.hush
+    """
+    from hushsum.jobs.describe_function import FunctionDescription, describe_file
+
+    description = describe_file(file)
+    if isinstance(description, FunctionDescription):
+        if not description.function.claim.secure:
+            warn("this release protects nobody: its noise can be computed from its seed.")
+        write_json(description.as_json()) if json else _write_function(description)
+    else:
+        write_json(description.as_json()) if json else _write_tally(description)
+
+
+def _write_function(description: FunctionDescription) -> None:
+    function = description.function
+    claim, noise = function.claim, function.noise
+    rows, width = function.basis.shape
+    write(claim.sentence() + "\n")
+    error = function.count_stderr
+    facts = [
+        ("claim", repr(claim)),
+        ("kernel", kernel_in_words(function.kernel)),
+        ("bounds", _bounds(description.bounds)),
+        ("rows × width", f"{rows} × {width}"),
+        ("noise", f"{noise.mechanism}, standard deviation {short(noise.variance**0.5)} a cell"),
+        (
+            "records",
+            f"{function.count:.0f} ± {short(error)} (estimated)"
+            if error
+            else f"{function.count:.0f} (public)",
+        ),
+        ("producer", function.producer),
+        ("fingerprint", function.basis.fingerprint),
+    ]
+    if description.size is not None:
+        facts.append(("size", bytes_in_words(description.size)))
+    write_facts(facts)
+
+
+def _write_tally(description: TallyDescription) -> None:
+    cap = description.max_per_unit
+    write(description.warning + "\n")
+    write_facts(
+        [
+            ("kernel", kernel_in_words(description.kernel)),
+            ("bounds", _bounds(description.bounds)),
+            ("rows × width", f"{description.rows} × {description.width}"),
+            ("seed", str(description.seed)),
+            ("unit", "record" if cap is None else f"person with up to {cap} records"),
+            ("encrypted", "yes" if description.encrypted else "no"),
+            ("producer", description.producer),
+            ("fingerprint", description.fingerprint),
+        ]
+    )
+
+
+def _bounds(bounds: Bounds | None) -> str:
+    if bounds is None:
+        return "none declared"
+    return ", ".join(f"{low:g}:{high:g}" for low, high in zip(bounds.low, bounds.high, strict=True))

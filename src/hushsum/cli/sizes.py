@@ -1,0 +1,26 @@
+"""Sizes and numbers as people read them."""
+
+from __future__ import annotations
+
+
+def bytes_in_words(size: int) -> str:
+    """A number of bytes with three digits.
+
+    >>> bytes_in_words(2_345_678)
+    '2.35 MB'
+    """
+    number = float(size)
+    for unit in ("B", "kB", "MB"):
+        if number < 999.5:
+            return f"{number:.3g} {unit}"
+        number /= 1000
+    return f"{number:.3g} GB"
+
+
+def short(number: float) -> str:
+    """A number with five digits, whatever its size.
+
+    >>> short(12345.678), short(0.00012345678)
+    ('12346', '0.00012346')
+    """
+    return f"{number:.5g}" if abs(number) < 1e5 else f"{number:.0f}"

@@ -1,0 +1,73 @@
+"""``hushsum tally``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from hushsum.cli import options, values
+from hushsum.cli.output import progress_bar, write_json
+from hushsum.cli.tally_facts import write_tally
+
+
+def tally(
+    files: Annotated[
+        list[str],
+        typer.Argument(metavar="FILE...", help="CSV, Parquet or Arrow; - reads CSV from standard input."),
+    ],
+    output: Annotated[str, typer.Option("--output", "-o", help="The .tally file to write.")],
+    columns: options.Columns = None,
+    kernel: options.KernelName = "euclidean",
+    bandwidth: options.Bandwidth = None,
+    power: options.Power = None,
+    bits: options.Bits = None,
+    projection: options.Projection = None,
+    rows: Annotated[
+        int, typer.Option("--rows", help="Rows of the table; a release may publish fewer.")
+    ] = 1000,
+    width: Annotated[int, typer.Option("--width", help="Cells of a row.")] = 1000,
+    seed: Annotated[int, typer.Option("--seed", help="Public seed of the hash functions.")] = 0,
+    bounds: Annotated[
+        str | None,
+        typer.Option(
+            "--bounds",
+            metavar="LOW:HIGH[,...]",
+            help="Declared range of all columns, or of each; records are clipped to it.",
+        ),
+    ] = None,
+    unit_column: Annotated[
+        str | None,
+        typer.Option("--unit-column", metavar="NAME", help="Column of persons: they become the unit."),
+    ] = None,
+    max_per_unit: Annotated[
+        int | None, typer.Option("--max-per-unit", help="Count at most this many records of a person.")
+    ] = None,
+    set_column: options.SetColumn = None,
+    threads: options.Threads = None,
+    key_file: options.KeyFile = None,
+    json: options.Json = False,
+) -> None:
+    """Count private records into a confidential tally, in one pass.
+
+    Nothing printed depends on the records. The file appears at the end, and only if every record was counted.
+
+    hushsum tally skin.parquet --columns R,G,B --kernel euclidean --bandwidth 5 -o skin.tally
+    """
+    from hushsum.jobs.file_places import read_key
+    from hushsum.jobs.kernel_choice import KernelChoice
+    from hushsum.jobs.tally_records import RecordFiles, TableSize, tally_records
+
+    box = values.ranges(bounds, "--bounds")
+    with progress_bar("counting") as progress:
+        written = tally_records(
+            RecordFiles(tuple(files), values.names(columns, "--columns"), unit_column, set_column),
+            output,
+            kernel=KernelChoice(kernel, bandwidth, power, bits, projection),
+            size=TableSize(rows, width, seed, box[0] if box is not None and len(box) == 1 else box),
+            max_per_unit=max_per_unit,
+            threads=threads,
+            key=None if key_file is None else read_key(key_file),
+            progress=progress,
+        )
+    write_json(written.as_json()) if json else write_tally(written)

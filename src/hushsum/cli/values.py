@@ -1,0 +1,74 @@
+"""Numbers, ranges and names as they are typed on a command line."""
+
+from __future__ import annotations
+
+import csv
+
+from hushsum.errors import UsageError
+
+
+def names(text: str | None, option: str) -> tuple[str, ...] | None:
+    """Names separated by commas; a name with a comma in it stands in quotes.
+
+    >>> names('R,"a, b"', "--columns")
+    ('R', 'a, b')
+    """
+    if text is None:
+        return None
+    found = tuple(next(csv.reader([text]), []))
+    if not found or "" in found:
+        raise UsageError(f"{option} must be names separated by commas, got an empty one; such as R,G,B")
+    return found
+
+
+def numbers(text: str, option: str) -> tuple[float, ...]:
+    """Numbers separated by commas.
+
+    >>> numbers("120,80.5", "--at")
+    (120.0, 80.5)
+    """
+    if not text.strip():
+        return ()
+    try:
+        return tuple(float(each) for each in text.split(","))
+    except ValueError:
+        raise UsageError(
+            f"{option} must be numbers separated by commas, got something else; such as 120,80,60"
+        ) from None
+
+
+def integers(text: str | None, option: str) -> tuple[int, ...] | None:
+    """Integers separated by commas.
+
+    >>> integers("100,200", "--rows")
+    (100, 200)
+    """
+    if text is None:
+        return None
+    try:
+        return tuple(int(each) for each in text.split(","))
+    except ValueError:
+        raise UsageError(
+            f"{option} must be integers separated by commas, got something else; such as 100,200"
+        ) from None
+
+
+def ranges(text: str | None, option: str) -> tuple[tuple[float, float], ...] | None:
+    """Ranges ``low:high`` separated by commas.
+
+    >>> ranges("0:255,-1:1", "--bounds")
+    ((0.0, 255.0), (-1.0, 1.0))
+    """
+    if text is None:
+        return None
+    found = []
+    for each in text.split(","):
+        ends = each.split(":")
+        try:
+            low, high = (float(end) for end in ends)
+        except ValueError:
+            raise UsageError(
+                f"{option} must be low:high, separated by commas, got something else; such as 0:255"
+            ) from None
+        found.append((low, high))
+    return tuple(found)

@@ -1,0 +1,126 @@
+"""Say what a file is and what it claims."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hushsum.bases.base import basis_from_json
+from hushsum.files.container import FileKind
+from hushsum.jobs.file_places import STANDARD
+from hushsum.jobs.open_function import open_function
+from hushsum.kernels.base import Kernel, kernel_as_json
+from hushsum.records.bounds import Bounds
+from hushsum.releases.table import TableFunction
+from hushsum.tally.file import public_header
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionDescription:
+    """A released function, for whoever received its file. ``size`` is None when it was read from a pipe."""
+
+    source: str
+    function: TableFunction
+    size: int | None
+
+    @property
+    def bounds(self) -> Bounds | None:
+        """The declared box, if the basis has one."""
+        return getattr(self.function.basis, "bounds", None)
+
+    def as_json(self) -> dict[str, Any]:
+        """The description for a machine."""
+        function = self.function
+        rows, width = function.basis.shape
+        return {
+            "kind": "released function",
+            "source": self.source,
+            "claim": {**function.claim.as_json(), "sentence": function.claim.sentence()},
+            "kernel": kernel_as_json(function.kernel),
+            "rows": rows,
+            "width": width,
+            "bounds": None if self.bounds is None else self.bounds.as_json(),
+            "noise": {**function.noise.as_json(), "standard_deviation": function.noise.variance**0.5},
+            "estimated_count": {"value": function.count, "stderr": function.count_stderr},
+            "fingerprint": function.basis.fingerprint,
+            "producer": function.producer,
+            "size": self.size,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class TallyDescription:
+    """The public header of a confidential tally: no counts, and not how many persons it holds."""
+
+    source: str
+    warning: str
+    kernel: Kernel
+    rows: int
+    width: int
+    seed: int
+    bounds: Bounds | None
+    max_per_unit: int | None
+    fingerprint: str
+    encrypted: bool
+    producer: str
+
+    def as_json(self) -> dict[str, Any]:
+        """The description for a machine."""
+        return {
+            "kind": "confidential tally",
+            "source": self.source,
+            "warning": self.warning,
+            "kernel": kernel_as_json(self.kernel),
+            "rows": self.rows,
+            "width": self.width,
+            "seed": self.seed,
+            "bounds": None if self.bounds is None else self.bounds.as_json(),
+            "unit": "record" if self.max_per_unit is None else "person",
+            "max_per_unit": self.max_per_unit,
+            "fingerprint": self.fingerprint,
+            "encrypted": self.encrypted,
+            "producer": self.producer,
+        }
+
+
+def describe_file(source: str) -> FunctionDescription | TallyDescription:
+    """What a ``.hush`` or ``.tally`` file is; ``"-"`` reads a ``.hush`` file from standard input.
+
+    Raises
+    ------
+    FileRefused
+        if it is damaged or neither of them.
+    """
+    if source != STANDARD and _is_tally(source):
+        return _describe_tally(source)
+    function = open_function(source)
+    return FunctionDescription(source, function, None if source == STANDARD else Path(source).stat().st_size)
+
+
+def _is_tally(source: str) -> bool:
+    path = Path(source)
+    if not path.is_file():
+        return False
+    with path.open("rb") as stream:
+        return stream.read(len(FileKind.TALLY.value)) == FileKind.TALLY.value
+
+
+def _describe_tally(source: str) -> TallyDescription:
+    header = public_header(source)
+    basis = basis_from_json(header["basis"])
+    rows, width = basis.shape
+    units = header["units"]
+    return TallyDescription(
+        source=source,
+        warning=str(header["warning"]),
+        kernel=basis.kernel,
+        rows=rows,
+        width=width,
+        seed=int(basis.parameters()["seed"]),
+        bounds=getattr(basis, "bounds", None),
+        max_per_unit=None if units is None else int(units["limit"]),
+        fingerprint=basis.fingerprint,
+        encrypted=header["encryption"] is not None,
+        producer=str(header["producer"]),
+    )

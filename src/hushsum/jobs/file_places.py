@@ -1,0 +1,80 @@
+"""Where results go, and the keys of encrypted tallies: checked before long work starts."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from hushsum.errors import UsageError
+from hushsum.files.encryption import KEY_BYTES
+
+STANDARD = "-"
+"""The name of standard input or output where a path is expected."""
+
+
+def check_output(output: str, *, inputs: Sequence[str] = ()) -> Path:
+    """The path of a file that can be written, so that no work is lost for a typing error.
+
+    Raises
+    ------
+    UsageError
+        if its folder does not exist or cannot be written, it is a folder itself, or it is one of the inputs.
+    """
+    if output == STANDARD:
+        raise UsageError("this result must go to a file, got '-'; give a path")
+    path = Path(output)
+    folder = path.parent
+    if not folder.is_dir():
+        raise UsageError(f"the folder {str(folder)!r} must exist to write {path.name!r} in it; make it first")
+    if path.is_dir():
+        raise UsageError(f"{output!r} is a folder; give the path of a file")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise UsageError(f"the folder {str(folder)!r} must be writable; check its permissions")
+    for each in inputs:
+        if path.exists() and each != STANDARD and Path(each).exists() and path.samefile(each):
+            raise UsageError(f"{output!r} is an input too, and would be overwritten; give another output")
+    return path
+
+
+def refuse_repeated(paths: Sequence[str]) -> None:
+    """Raise UsageError if a file is named twice, by whatever path: its records would be counted twice."""
+    seen: set[object] = set()
+    for each in paths:
+        if each != STANDARD and not Path(each).exists():
+            continue
+        status = None if each == STANDARD else os.stat(each)
+        place = STANDARD if status is None else (status.st_dev, status.st_ino)
+        if place in seen:
+            raise UsageError(f"{each!r} is named twice, and its records would count twice; name it once")
+        seen.add(place)
+
+
+def read_key(path: str) -> bytes:
+    """The key in a file: 32 bytes as they are, or 64 hexadecimal digits.
+
+    Raises
+    ------
+    UsageError
+        if there is no such file, or it holds neither. The message does not show what it holds.
+    """
+    try:
+        data = Path(path).read_bytes()
+    except FileNotFoundError:
+        raise UsageError(f"no key file {path!r}; check the path") from None
+    except OSError:
+        raise UsageError(
+            f"the key file {path!r} cannot be read; check the path and its permissions"
+        ) from None
+    if len(data) == KEY_BYTES:
+        return data
+    try:
+        key = bytes.fromhex(data.decode("ascii").strip())
+    except ValueError:
+        key = b""
+    if len(key) != KEY_BYTES:
+        raise UsageError(
+            f"a key file must hold {KEY_BYTES} bytes or {2 * KEY_BYTES} hexadecimal digits, got something "
+            f"else; make one with: openssl rand -hex {KEY_BYTES}"
+        )
+    return key

@@ -1,0 +1,31 @@
+"""Released functions from a path or from standard input."""
+
+from __future__ import annotations
+
+import sys
+
+from hushsum.errors import UsageError
+from hushsum.jobs.file_places import STANDARD
+from hushsum.releases import load
+from hushsum.releases.base import ReleasedFunction
+from hushsum.releases.table import TableFunction
+
+
+def open_function(source: str) -> TableFunction:
+    """The function in a ``.hush`` file; ``"-"`` reads it from standard input."""
+    return as_table(load(sys.stdin.buffer if source == STANDARD else source))
+
+
+def as_table(function: ReleasedFunction) -> TableFunction:
+    """A released function as the table it is, for what only tables can tell."""
+    if not isinstance(function, TableFunction):
+        raise UsageError(
+            f"this needs a function released as a table, got {type(function).__name__}; give another"
+        )
+    return function
+
+
+def dimension(function: TableFunction) -> int | None:
+    """How many numbers a query has; None for a function of sets."""
+    dim: int | None = getattr(function.kernel, "dim", None)
+    return dim

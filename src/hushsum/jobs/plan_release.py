@@ -1,0 +1,99 @@
+"""Predict what a release will cost in error, from declared quantities or public data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hushsum.errors import UsageError
+from hushsum.jobs.kernel_choice import KernelChoice
+from hushsum.planning.plan import Plan
+from hushsum.planning.predict import plan
+from hushsum.records.arrow import pyarrow
+from hushsum.records.streams import open_batches
+
+MOST_PUBLIC_RECORDS = 1_000_000
+"""As many records of a public file are read; more would not change the estimate."""
+
+
+@dataclass(frozen=True, slots=True)
+class PublicFile:
+    """A file of public records that resemble the private ones."""
+
+    path: str
+    columns: tuple[str, ...] | None = None
+    set_column: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReleasePlanned:
+    """A plan, and for which kernel it is."""
+
+    plan: Plan
+
+    def as_json(self) -> dict[str, Any]:
+        """The plan for a machine; the best option is marked."""
+        best = self.plan.best
+        return {
+            "records": self.plan.records,
+            "density": self.plan.density,
+            "basis": self.plan.basis,
+            "options": [
+                {**each, "best": option is best}
+                for each, option in zip(self.plan.as_dicts(), self.plan.options, strict=True)
+            ],
+        }
+
+
+def plan_release(
+    *,
+    records: int,
+    kernel: KernelChoice,
+    dim: int | None = None,
+    epsilon: Sequence[float] | None = None,
+    delta: float | None = None,
+    rho: float | None = None,
+    rows: Sequence[int] | None = None,
+    width: int = 1000,
+    density: float | None = None,
+    public: PublicFile | None = None,
+    relation: str = "add/remove",
+    max_per_unit: int = 1,
+) -> ReleasePlanned:
+    """The predicted error of each way to release; see :func:`hushsum.plan`. No private data is read.
+
+    The number of columns is taken from the public file where ``dim`` is not given.
+    """
+    if density is not None and public is not None:
+        raise UsageError("density and a public file exclude each other; give one of them")
+    sample = None if public is None else _read(public)
+    if dim is None and sample is not None and not kernel.takes_sets:
+        dim = int(sample.num_columns)
+    return ReleasePlanned(
+        plan(
+            records=records,
+            kernel=kernel.build(dim),
+            epsilon=None if epsilon is None else list(epsilon),
+            delta=delta,
+            rho=rho,
+            rows=None if rows is None else list(rows),
+            width=width,
+            density=density,
+            public=sample,
+            relation=relation,
+            max_per_unit=max_per_unit,
+        )
+    )
+
+
+def _read(public: PublicFile) -> Any:
+    batches: list[Any] = []
+    total = 0
+    with open_batches(public.path, columns=public.columns, set_column=public.set_column) as stream:
+        for batch, _ in stream:
+            batches.append(batch)
+            total += batch.num_rows
+            if total >= MOST_PUBLIC_RECORDS:
+                break
+    return pyarrow().Table.from_batches(batches).slice(0, MOST_PUBLIC_RECORDS)

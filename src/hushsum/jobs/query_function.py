@@ -1,0 +1,183 @@
+"""Ask a released function: a few points, or a file of them of any size. Spends nothing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushsum.errors import UsageError
+from hushsum.jobs.open_function import dimension, open_function
+from hushsum.jobs.progress import Progress
+from hushsum.records.streams import open_batches
+from hushsum.releases.table import ESTIMATORS, TableFunction
+
+Floats = NDArray[np.float64]
+
+BOUND_LEVEL = 0.95
+"""The level at which the median of means is formed, and the only one its theorem is then about."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueryTerms:
+    """What is asked: the mean kernel value f(q)/N or the ``sum`` f(q), at which level, by which estimator."""
+
+    sum: bool = False
+    level: float = 0.95
+    estimator: str = "mean"
+    threads: int = 1
+
+    def __post_init__(self) -> None:
+        if self.estimator not in ESTIMATORS:
+            raise UsageError(
+                f"estimator must be one of {', '.join(ESTIMATORS)}, got {self.estimator!r}; choose one"
+            )
+        if not 0.0 < self.level < 1.0:
+            raise UsageError(f"level must be between 0 and 1, got {self.level}; try 0.95")
+        if self.estimator != "mean" and self.level != BOUND_LEVEL:
+            raise UsageError(
+                f"the median of means has its bound at level {BOUND_LEVEL}, got {self.level}; "
+                "leave the level out, or use the mean"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class AnsweredQueries:
+    """Some queries and their answers; arrays of shape (n_queries,).
+
+    ``queries`` is a list of rows of numbers or of sets, or an Arrow batch of the columns of a file.
+    ``stderr`` is NaN for the median of means, which has a bound instead, that ``lower`` and ``upper`` give.
+    """
+
+    queries: Any
+    value: Floats
+    stderr: Floats
+    lower: Floats
+    upper: Floats
+
+    def as_json(self) -> list[dict[str, Any]]:
+        """One dictionary a query."""
+        asked = self.queries if isinstance(self.queries, list) else _rows_of(self.queries)
+        columns = (self.value, self.stderr, self.lower, self.upper)
+        return [
+            {
+                "at": point,
+                "value": value,
+                "stderr": None if math.isnan(stderr) else stderr,
+                "lower": lower,
+                "upper": upper,
+            }
+            for point, value, stderr, lower, upper in zip(
+                asked, *(column.tolist() for column in columns), strict=True
+            )
+        ]
+
+
+def query_points(source: str, points: Sequence[Sequence[float]], terms: QueryTerms) -> AnsweredQueries:
+    """Answers at points given as numbers; for a function of sets each is one set of integers.
+
+    Raises
+    ------
+    UsageError
+        if a point has another number of values than the function has columns, or a value it cannot have.
+    """
+    function = open_function(source)
+    if not points:
+        raise UsageError("at least one point must be given, got none; name a point or a file of points")
+    dim = dimension(function)
+    listed = [list(point) for point in points]
+    for point in listed:
+        if dim is not None and len(point) != dim:
+            raise UsageError(
+                f"a point must have {dim} values for this function, got {len(point)}; separate them by commas"
+            )
+        if not all(math.isfinite(value) for value in point):
+            raise UsageError("a point must have finite values, got NaN or infinity; give numbers")
+        if dim is None and any(value != int(value) for value in point):
+            raise UsageError("a set must have integers as members, got a fraction; number the members")
+    if dim is None:
+        sets = [[int(value) for value in point] for point in listed]
+        return _ask(function, sets, sets, terms)
+    return _ask(function, listed, np.array(listed, np.float64), terms)
+
+
+def query_file(
+    source: str,
+    path: str,
+    terms: QueryTerms,
+    *,
+    columns: Sequence[str] | None = None,
+    set_column: str | None = None,
+    progress: Progress | None = None,
+) -> Iterator[AnsweredQueries]:
+    """Answers at the points of a CSV, Parquet or Arrow file, batch by batch, in bounded memory.
+
+    Columns are matched by their order; a released function does not know names. For a function of sets,
+    ``set_column`` names the column of them, unless the file has one column only. The first batch is answered
+    before this returns, so that what is wrong is told before anything is written.
+    """
+    if source == path == "-":
+        raise UsageError("function and points cannot both come from standard input; give one as a file")
+    function = open_function(source)
+    if dimension(function) is None and set_column is None:
+        with open_batches(path, columns=columns) as peek:
+            names = peek.column_names
+        if path == "-" or len(names) != 1:
+            raise UsageError("a function of sets must be told the column of sets; name it as the set column")
+        set_column, columns = names[0], None
+    answered = _answer_file(function, path, terms, columns, set_column, progress)
+    first = next(answered)
+    return _chain(first, answered)
+
+
+def _chain(first: AnsweredQueries, rest: Iterator[AnsweredQueries]) -> Iterator[AnsweredQueries]:
+    yield first
+    yield from rest
+
+
+def _answer_file(
+    function: TableFunction,
+    path: str,
+    terms: QueryTerms,
+    columns: Sequence[str] | None,
+    set_column: str | None,
+    progress: Progress | None,
+) -> Iterator[AnsweredQueries]:
+    dim = dimension(function)
+    with open_batches(path, columns=columns, set_column=set_column) as stream:
+        for batch, _ in stream:
+            if dim is not None and 1 < batch.num_columns != dim:
+                raise UsageError(
+                    f"points must have {dim} columns for this function, got {batch.num_columns}; "
+                    "choose the columns"
+                )
+            yield _ask(function, batch, batch, terms)
+            if progress is not None:
+                progress(stream.progress)
+
+
+def _ask(function: TableFunction, shown: Any, queries: object, terms: QueryTerms) -> AnsweredQueries:
+    if terms.estimator == "mean":
+        answers = function.query(
+            queries, of="sum" if terms.sum else "mean", level=terms.level, threads=terms.threads
+        )
+        return AnsweredQueries(shown, answers.value, answers.stderr, answers.lower, answers.upper)
+    sums = function.sum(queries, estimator=terms.estimator)
+    reach = function.error_bound(queries, failure=1.0 - BOUND_LEVEL)
+    if not terms.sum:
+        # A quotient of two estimates: the error of the count adds its part, at two standard errors.
+        reach = (reach + 2.0 * function.count_stderr * np.abs(sums) / function.count) / function.count
+        sums = sums / function.count
+    return AnsweredQueries(shown, sums, np.full(len(sums), np.nan), sums - reach, sums + reach)
+
+
+def _rows_of(batch: Any) -> list[list[Any]]:
+    columns = [column.to_pylist() for column in batch.columns]
+    if len(columns) == 1 and columns[0] and isinstance(columns[0][0], list):
+        members: list[list[Any]] = columns[0]
+        return members
+    return [list(row) for row in zip(*columns, strict=True)]

@@ -1,0 +1,133 @@
+"""Make a tally public: the job that spends."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from hushsum.jobs.file_places import STANDARD, check_output
+from hushsum.jobs.open_function import as_table
+from hushsum.privacy.claim import Claim, Promise
+from hushsum.releases.base import ReleasedFunction
+from hushsum.tally.file import load_tally
+from hushsum.tally.release import ReleaseOptions
+from hushsum.tally.tally import Tally
+
+Approve = Callable[[Claim], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseTerms:
+    """What is asked of a release; see ``Tally.release`` for each."""
+
+    epsilon: float | None = None
+    delta: float | None = None
+    rho: float | None = None
+    relation: str = "add/remove"
+    rows: int | str = "auto"
+    count_share: float = 0.02
+    insecure_noise_seed: int | None = None
+
+    def claim_for(self, tally: Tally) -> Claim:
+        """What a release on these terms will claim, told before anything is drawn.
+
+        Raises
+        ------
+        UsageError
+            if the terms cannot be claimed or do not fit the tally.
+        """
+        promise = Promise.of(epsilon=self.epsilon, delta=self.delta, rho=self.rho)
+        options = ReleaseOptions.of(
+            relation=self.relation,
+            rows=self.rows,
+            count_share=self.count_share,
+            per_unit=tally.max_per_unit,
+            threads=1,
+            insecure_noise_seed=self.insecure_noise_seed,
+        )
+        return options.claim(promise)
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionReleased:
+    """A public function and where it was written. Everything about it may be told."""
+
+    output: str
+    function: ReleasedFunction
+    rows: int
+    width: int
+    size: int
+
+    @property
+    def claim(self) -> Claim:
+        """What was promised."""
+        return self.function.claim
+
+    def as_json(self) -> dict[str, Any]:
+        """The release for a machine."""
+        return {
+            "output": self.output,
+            "claim": {**self.claim.as_json(), "sentence": self.claim.sentence()},
+            "kernel": {"name": self.function.kernel.name, "parameters": self.function.kernel.parameters()},
+            "rows": self.rows,
+            "width": self.width,
+            "size": self.size,
+        }
+
+
+def release_tally(
+    tally: str,
+    output: str | IO[bytes],
+    terms: ReleaseTerms,
+    *,
+    key: bytes | None = None,
+    threads: int | None = None,
+    approve: Approve | None = None,
+) -> FunctionReleased | None:
+    """Release a tally's function to a ``.hush`` file, or to a binary stream.
+
+    Parameters
+    ----------
+    approve : callable, optional
+        Shown the claim before any noise is drawn; if it says no, nothing is released and None is returned.
+
+    Raises
+    ------
+    ClaimError
+        if the terms cannot be claimed.
+    FileRefused
+        if the tally is damaged.
+    """
+    # Terms first: a wrong ε is told before a large file is read.
+    Promise.of(epsilon=terms.epsilon, delta=terms.delta, rho=terms.rho)
+    if isinstance(output, str):
+        check_output(output, inputs=[tally])
+    secret = load_tally(tally, key=key)
+    if approve is not None and not approve(terms.claim_for(secret)):
+        return None
+    function = secret.release(
+        epsilon=terms.epsilon,
+        delta=terms.delta,
+        rho=terms.rho,
+        relation=terms.relation,
+        rows=terms.rows,
+        count_share=terms.count_share,
+        threads=threads,
+        insecure_noise_seed=terms.insecure_noise_seed,
+    )
+    size = _save(function, output)
+    rows, width = as_table(function).basis.shape
+    return FunctionReleased(output if isinstance(output, str) else STANDARD, function, rows, width, size)
+
+
+def _save(function: ReleasedFunction, output: str | IO[bytes]) -> int:
+    if isinstance(output, str):
+        function.save(output)
+        return Path(output).stat().st_size
+    buffer = io.BytesIO()
+    function.save(buffer)
+    output.write(buffer.getbuffer())
+    return buffer.tell()

@@ -1,0 +1,1 @@
+"""Pictures of released functions; everything drawn is public."""

@@ -1,0 +1,64 @@
+"""A function of one column: its curve with an error band."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushsum.plotting.figure import BLUE, INK, VERMILION, new_figure, save_figure
+
+if TYPE_CHECKING:
+    from matplotlib.ticker import Formatter
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """Values and intervals along one column, shape (n,); ``truth`` only for data one may look at."""
+
+    x: Floats
+    value: Floats
+    lower: Floats
+    upper: Floats
+    level: float
+    truth: tuple[Floats, Floats] | None = None
+
+
+def draw_curve(
+    curve: Curve,
+    path: str | os.PathLike[str],
+    *,
+    title: str,
+    caption: str,
+    x_label: str,
+    y_label: str,
+) -> None:
+    """Write a picture of a curve and its error band."""
+    figure, axes = new_figure(title=title, caption=caption)
+    band = f"{curve.level:.0%} interval, at each point"
+    axes.fill_between(curve.x, curve.lower, curve.upper, color=BLUE, alpha=0.22, linewidth=0, label=band)
+    axes.plot(curve.x, curve.value, color=BLUE, linewidth=1.8, label="released")
+    if curve.truth is not None:
+        axes.plot(*curve.truth, color=VERMILION, linewidth=1.4, linestyle=(0, (4, 2)), label="true")
+    axes.axhline(0.0, color=INK, linewidth=0.6)
+    axes.set_xlim(float(curve.x[0]), float(curve.x[-1]))
+    lowest, highest = min(0.0, float(curve.lower.min())), float(curve.upper.max())
+    margin = 0.04 * (highest - lowest) or 1.0
+    axes.set_ylim(lowest - (margin if lowest < 0 else 0.0), highest + margin)
+    axes.set_xlabel(x_label, color=INK)
+    axes.set_ylabel(y_label, color=INK)
+    axes.xaxis.set_major_formatter(_with_thousands())
+    axes.yaxis.set_major_formatter(_with_thousands())
+    axes.legend(frameon=False, fontsize=9, labelcolor=INK)
+    save_figure(figure, path)
+
+
+def _with_thousands() -> Formatter:
+    from matplotlib.ticker import FuncFormatter
+
+    return FuncFormatter(lambda number, _: f"{number:,.0f}" if abs(number) >= 1000 else f"{number:g}")

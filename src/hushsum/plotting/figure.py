@@ -1,0 +1,76 @@
+"""One look for all pictures, and files that appear whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import textwrap
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from hushsum.errors import UsageError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# Okabe and Ito's palette, told apart under every common kind of colour blindness.
+BLUE: Final = "#0072B2"
+VERMILION: Final = "#D55E00"
+INK: Final = "#262626"
+FAINT: Final = "#8a8a8a"
+GRID: Final = "#e3e3e3"
+
+FORMATS: Final = (".png", ".svg", ".pdf")
+_CAPTION_LETTERS: Final = 108
+
+
+def check_format(path: str | os.PathLike[str]) -> Path:
+    """The path of a picture; raises UsageError unless its suffix is one that can be drawn."""
+    file = Path(path)
+    if file.suffix.lower() not in FORMATS:
+        raise UsageError(f"a picture must end in one of {', '.join(FORMATS)}, got {file.name!r}; rename it")
+    return file
+
+
+def new_figure(*, title: str, caption: str, width: float = 8.0, height: float = 4.8) -> tuple[Figure, Axes]:
+    """An empty figure with its title above and its caption below; it belongs to no window."""
+    from matplotlib.figure import Figure
+
+    lines = textwrap.wrap(caption, _CAPTION_LETTERS)
+    foot = (0.24 + 0.17 * len(lines)) / height
+    figure = Figure(figsize=(width, height), dpi=150, facecolor="white")
+    axes = figure.add_axes((0.105, foot + 0.5 / height, 0.86, 1.0 - foot - 1.05 / height))
+    figure.text(0.105, 1.0 - 0.36 / height, title, fontsize=13, color=INK, fontweight="bold", ha="left")
+    figure.text(0.105, foot - 0.12 / height, "\n".join(lines), fontsize=8, color=FAINT, ha="left", va="top")
+    axes.set_axisbelow(True)
+    axes.grid(color=GRID, linewidth=0.8)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    for side in ("left", "bottom"):
+        axes.spines[side].set_color(FAINT)
+    axes.tick_params(colors=INK, labelsize=9, length=3, color=FAINT)
+    return figure, axes
+
+
+def save_figure(figure: Figure, path: str | os.PathLike[str]) -> None:
+    """Write a picture in the format of its suffix; a reader sees the old file, none, or the whole new one."""
+    file = check_format(path)
+    suffix = file.suffix.lower()
+    descriptor, name = tempfile.mkstemp(prefix=f".{file.stem}.", suffix=suffix, dir=file.parent)
+    os.close(descriptor)
+    # No date in the file: the same picture has the same bytes.
+    metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(suffix)
+    try:
+        figure.savefig(name, format=suffix[1:], metadata=metadata)
+        os.chmod(name, 0o666 & ~_umask())
+        os.replace(name, file)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
