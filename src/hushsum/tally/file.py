@@ -47,7 +47,7 @@ def save_tally(tally: Tally, path: str | os.PathLike[str], *, key: bytes | None 
         padded_digests[:persons] = digests
         padded_counts = np.zeros(capacity, np.int64)
         padded_counts[:persons] = counts
-        sections += [padded_digests.data.cast("B"), encode_array(padded_counts, "int64")]
+        sections += [padded_digests.tobytes(), encode_array(padded_counts, "int64")]
     header: dict[str, Any] = {
         "warning": WARNING,
         "basis": basis_as_json(tally.basis),
