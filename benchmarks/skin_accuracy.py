@@ -106,7 +106,9 @@ def _without_noise(tally: hs.Tally, queries: NDArray[np.float32], number: int) -
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--quick", action="store_true", help="eight hash seeds instead of 64")
     parser.add_argument("--rows", type=int, default=1000)
@@ -115,7 +117,9 @@ def main() -> int:
     if arguments.json:
         print(json.dumps(results))
         return 0
-    print("  eps  delta    rows   error     relative  noise/plan  hashing (bound)       total/plan   auto: rows, error")
+    print(
+        "  eps  delta    rows   error     relative  noise/plan  hashing (bound)       total/plan   auto: rows, error"
+    )
     for r in results:
         print(
             f"{r['epsilon']:5g}  {r['delta']:6g} {r['rows']:5d}  {r['error']:.2e}  {r['relative_error']:7.1%}"

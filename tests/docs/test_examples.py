@@ -29,7 +29,9 @@ FLAGS: Final = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 _DECIMAL: Final = re.compile(r"-?\d*\.(\d+)(e[+-]\d+)?|-?\d+\.")
 _SHIM: Final = '#!/bin/sh\nexec "{python}" -c "from hushsum.cli.main import run; run()" "$@"\n'
 
-RUNNABLE: Final = [page for page in all_pages() if {b.language for b in blocks_of(page)} & {"python", "console"}]
+RUNNABLE: Final = [
+    page for page in all_pages() if {b.language for b in blocks_of(page)} & {"python", "console"}
+]
 
 
 class Checker(doctest.OutputChecker):
