@@ -15,7 +15,7 @@ from hushsum.jobs.progress import Progress
 BROKEN_PIPE = 141
 """As a shell reports a program that SIGPIPE ended: the reader had enough, which is no error."""
 
-_WIDTH_WITHOUT_TERMINAL = 160
+_WIDEST = 1000
 
 
 def write(text: str) -> None:
@@ -50,9 +50,10 @@ def write_table(
         table.add_column(name, justify="left" if i < left else "right", no_wrap=True)
     for i, row in enumerate(rows):
         table.add_row(*row, style="bold green" if i == best else None)
-    console = Console(
-        file=sys.stdout, highlight=False, width=None if sys.stdout.isatty() else _WIDTH_WITHOUT_TERMINAL
-    )
+    console = Console(file=sys.stdout, highlight=False)
+    # A terminal wraps what does not fit; cutting cells off would lose numbers.
+    ample = console.options.update(width=_WIDEST)
+    console.width = max(console.width, console.measure(table, options=ample).maximum)
     with reader_may_leave():
         console.print(table)
         sys.stdout.flush()

@@ -112,5 +112,5 @@ def _cells(option: Option, density: float) -> tuple[str, ...]:
         f"{option.error:.2e}",
         f"{option.error / density:.1%}",
         bytes_in_words(option.size),
-        f"{option.seconds * 1000:.2g} ms" if option.seconds < 1 else f"{option.seconds:.3g} s",
+        f"{option.seconds * 1000:.0f} ms" if option.seconds < 1 else f"{option.seconds:.3g} s",
     )

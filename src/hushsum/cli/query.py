@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv as text_format
 import json as json_format
 import math
 import sys
@@ -100,7 +101,10 @@ def _stream_csv(batches: Iterator[AnsweredQueries]) -> None:
             numbers = pa.array(getattr(batch, name), from_pandas=True)
             table = table.append_column(name, numbers)
         if writer is None:
-            writer = csv.CSVWriter(sys.stdout.buffer, table.schema)
+            text_format.writer(sys.stdout, lineterminator="\n").writerow(table.column_names)
+            sys.stdout.flush()
+            plain = csv.WriteOptions(include_header=False, quoting_style="needed")
+            writer = csv.CSVWriter(sys.stdout.buffer, table.schema, write_options=plain)
         writer.write_table(table)
         sys.stdout.buffer.flush()
 

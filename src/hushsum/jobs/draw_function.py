@@ -139,8 +139,8 @@ def _fixed(
     if at is None:
         if bounds is None:
             raise UsageError(
-                f"the other {len(others)} columns must be fixed for a slice, since this function was released "
-                "without bounds; give their values"
+                f"a slice must fix the columns that are not drawn, {len(others)} here, since this function was "
+                "released without bounds; give their values"
             )
         return {column: float(bounds.centre[column]) for column in others}
     if not all(np.isfinite(value) for value in at):
@@ -149,7 +149,7 @@ def _fixed(
         return {column: at[column] for column in others}
     if len(at) == len(others):
         return dict(zip(others, at, strict=True))
-    raise UsageError(f"fixed values must be {len(others)} or {dim}, got {len(at)}; give one a column")
+    raise UsageError(f"fixed values must be {len(others)} or {dim}, got {len(at)}")
 
 
 def _draw_curve(function: TableFunction, view: View, picture: PictureDrawn, point: Floats) -> None:
@@ -161,7 +161,7 @@ def _draw_curve(function: TableFunction, view: View, picture: PictureDrawn, poin
     draw_curve(
         Curve(x, answers.value, answers.lower, answers.upper, view.level),
         picture.output,
-        title=_title(view),
+        title=_title(function, view),
         caption=caption_of(function.claim, _slice_note(picture)),
         x_label=_label(view, picture, 0),
         y_label=_value_label(view),
@@ -180,7 +180,7 @@ def _draw_heat_map(function: TableFunction, view: View, picture: PictureDrawn, p
     draw_heat_map(
         HeatMap(x, y, answers.value.reshape(across.shape), answers.lower.reshape(across.shape)),
         picture.output,
-        title=_title(view),
+        title=_title(function, view),
         caption=caption_of(function.claim, f"{_slice_note(picture)} {note}".strip()),
         x_label=_label(view, picture, 0),
         y_label=_label(view, picture, 1),
@@ -197,8 +197,10 @@ def _of(view: View) -> str:
     return "sum" if view.sum else "mean"
 
 
-def _title(view: View) -> str:
-    return "Released kernel sum" if view.sum else "Released mean kernel value"
+def _title(function: TableFunction, view: View) -> str:
+    what = "Released kernel sum" if view.sum else "Released mean kernel value"
+    scale = getattr(function.kernel, "bandwidth", None)
+    return f"{what}, {function.kernel.name}" + ("" if scale is None else f", bandwidth {scale:g}")
 
 
 def _value_label(view: View) -> str:

@@ -48,7 +48,10 @@ def draw_heat_map(
         axes.contour(
             heat.x, heat.y, heat.lower, levels=[0.0], colors="white", linewidths=0.9, linestyles="dashed"
         )
-    bar = figure.colorbar(mesh, ax=axes, pad=0.025, fraction=0.05)
+    place = axes.get_position()
+    axes.set_position((place.x0, place.y0, place.width - 0.155, place.height))
+    beside = figure.add_axes((place.x1 - 0.135, place.y0, 0.03, place.height))
+    bar = figure.colorbar(mesh, cax=beside)
     bar.set_label(value_label, color=INK)
     bar.outline.set_visible(False)
     bar.ax.tick_params(colors=INK, labelsize=9, length=3, color=FAINT)
