@@ -48,7 +48,17 @@ print(json.dumps(found))
 
 def build() -> None:
     """A wheel with HUSHSUM_PORTABLE=ON, unpacked."""
-    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", str(ROOT), "--wheel-dir", str(TARGET)]
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "wheel",
+        "--quiet",
+        "--no-deps",
+        str(ROOT),
+        "--wheel-dir",
+        str(TARGET),
+    ]
     subprocess.run(command, check=True, env={**os.environ, "HUSHSUM_PORTABLE": "ON"})
     (wheel,) = TARGET.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:

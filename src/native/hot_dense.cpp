@@ -121,7 +121,7 @@ void tile(const DensePlan& plan, const float* records, std::size_t panel, std::u
 }
 
 // A lone record has no other to hide the latency of its chain behind: run several panels side by side.
-constexpr std::size_t lone_panels = 4;
+constexpr std::size_t lone_panels = 4, tail_records = 4;
 
 }  // namespace
 
@@ -138,6 +138,8 @@ void dense_cells(const DensePlan& plan, const float* records, std::size_t count,
     for (std::size_t b = 0; b < panels; ++b)
       tile<tile_records, 1>(plan, records + r * plan.dim, first_panel + b, cells + r * stride + b * panel_rows, stride,
                             words);
+  for (; panels == 1 && r + tail_records <= count; r += tail_records)
+    tile<tail_records, 1>(plan, records + r * plan.dim, first_panel, cells + r * stride, stride, words);
   for (; r < count; ++r) {
     std::size_t b = 0;
     for (; b + lone_panels <= panels; b += lone_panels)

@@ -26,11 +26,11 @@ const Kernels& chosen_kernels() {
 
 namespace {
 
-constexpr std::size_t block_records = 512;              // cells of a panel that are hashed, then counted
+constexpr std::size_t block_records = 504;              // hashed, then counted; whole tiles of 12 or 6 records
 constexpr std::size_t chunk_bytes = 4u << 20;           // records that every panel visits before the next are fetched
 constexpr std::size_t narrow_bytes = 512u << 10;        // 16-bit counters of a panel that stay in the cache
 constexpr std::size_t by_row_bytes = 32u << 20;         // cells kept back while a table beyond the cache is counted
-constexpr std::size_t narrow_most = 65535;
+constexpr std::size_t narrow_most = 130 * block_records;  // fits 16 bits
 
 struct Range {
   std::size_t begin, end;
@@ -188,7 +188,7 @@ void read_batch(const Batch& batch, const Value* table, std::size_t rows, std::s
                 double* mean, double* variance) {
   const std::size_t pitch = batch.panel_rows, panels = (rows + pitch - 1) / pitch;
   // Few queries: hash each on all panels at once, which hides latency. Many: panel by panel, whose counters stay cached.
-  constexpr std::size_t few = 8, many_records = 1024;
+  constexpr std::size_t few = 8, many_records = 2 * block_records;
   share(batch.count, threads, [&](Range records) {
     const std::size_t count = records.end - records.begin;
     const bool lone = count <= few;

@@ -17,7 +17,9 @@ from hushsum.tally import Tally
 
 finite = st.floats(allow_nan=False, allow_infinity=False, width=32)
 points = st.integers(1, 12).flatmap(lambda n: arrays(np.float32, (n, 2), elements=finite))
-codes = st.integers(1, 12).flatmap(lambda n: arrays(np.int32, (n, 3), elements=st.integers(-(2**31), 2**31 - 1)))
+codes = st.integers(1, 12).flatmap(
+    lambda n: arrays(np.int32, (n, 3), elements=st.integers(-(2**31), 2**31 - 1))
+)
 sets = st.lists(st.lists(st.integers(-(2**63), 2**63 - 1), max_size=6), min_size=1, max_size=12)
 
 EUCLIDEAN = hs.EuclideanKernel(dim=2, bandwidth=1.0)
@@ -41,9 +43,7 @@ def assert_same(left: Tally, right: Tally) -> None:
 
 
 @given(a=points, b=points)
-def test_the_sum_of_tallies_is_the_tally_of_the_union(
-    a: NDArray[np.float32], b: NDArray[np.float32]
-) -> None:
+def test_the_sum_of_tallies_is_the_tally_of_the_union(a: NDArray[np.float32], b: NDArray[np.float32]) -> None:
     union = tally(np.concatenate([a, b]))
     assert_same(tally(a).merge(tally(b)), union)
     assert_same(tally(b, a), union)

@@ -153,7 +153,7 @@ class TableFunction:
         readings = self._read(Q, threads)
         number, number_variance = self._counts
         sums = self.basis.unfold(readings.mean, number)
-        rate = self.basis.fold_rate()
+        rate = self.basis.fold_rate
         keep = 1.0 / (1.0 - rate)
         largest = self._largest_variance(sums)
         noise = self.noise.variance / self.rows
@@ -178,7 +178,7 @@ class TableFunction:
         """
         sums = self.basis.unfold(self._read(Q, 1).mean, self.count)
         factor = median_of_means_bound(1.0, self.rows, failure)
-        rate = self.basis.fold_rate()
+        rate = self.basis.fold_rate
         return factor * np.sqrt(self.rows * self._largest_variance(sums)) / (1.0 - rate)
 
     def save(self, target: str | os.PathLike[str] | IO[bytes]) -> None:
@@ -232,7 +232,7 @@ class TableFunction:
         A row's variance is at most (Σ√k̃)² ≤ N·Σk̃ with k̃ = k + (1 − k)/W (Theorem 2.5, Cauchy–Schwarz).
         Rows that share random numbers are charged as if their whole block were one row.
         """
-        rate = self.basis.fold_rate()
+        rate = self.basis.fold_rate
         folded = np.clip(sums, 0.0, self.count) * (1.0 - rate) + self.count * rate
         blocks = self.rows / self.kernel.independent_rows()
         return self.count * folded / max(blocks, 1.0) + self.noise.variance / self.rows

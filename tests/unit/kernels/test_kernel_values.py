@@ -130,10 +130,10 @@ def test_kernels_without_columns_of_numbers_refuse_bounds(kernel: Kernel) -> Non
 def test_rows_are_no_wider_than_the_values_they_can_hold() -> None:
     assert hs.race(hs.AngularKernel(4, bits=3), width=1000).basis.shape == (1000, 8)
     assert hs.race(hs.AngularKernel(4, bits=3), width=5).basis.shape == (1000, 5)
-    assert HashRows(hs.AngularKernel(4, bits=3), 10, 8, 0).fold_rate() == 0.0
-    assert HashRows(hs.AngularKernel(4, bits=3), 10, 5, 0).fold_rate() == 0.2
-    assert HashRows(hs.AngularKernel(4, bits=31), 10, 8, 0).fold_rate() == 0.125
-    assert HashRows(hs.JaccardKernel(), 10, 4, 0).fold_rate() == 0.25
+    assert HashRows(hs.AngularKernel(4, bits=3), 10, 8, 0).fold_rate == 0.0
+    assert HashRows(hs.AngularKernel(4, bits=3), 10, 5, 0).fold_rate == 0.2
+    assert HashRows(hs.AngularKernel(4, bits=31), 10, 8, 0).fold_rate == 0.125
+    assert HashRows(hs.JaccardKernel(), 10, 4, 0).fold_rate == 0.25
 
 
 def test_select_keeps_the_chosen_sets() -> None:
