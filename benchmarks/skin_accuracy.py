@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -72,16 +73,16 @@ def measure(rows: int, seeds: int) -> list[dict[str, Any]]:
             )
     results = []
     for epsilon, delta in promises:
-        error, relative, noise, auto_rows, auto_error = (float(value) for value in sums[epsilon, delta] / seeds)
-        wanted = {"records": len(pixels), "epsilon": epsilon, "delta": delta, "rows": rows}
-        bound = hs.plan(kernel=kernel, density=float(truth.mean()), **wanted).best
-        estimate = hs.plan(kernel=kernel, public=public, **wanted).best
+        measured, relative, noise, auto_rows, auto_error = (sums[epsilon, delta] / seeds).tolist()
+        plan = partial(hs.plan, records=len(pixels), kernel=kernel, epsilon=epsilon, delta=delta, rows=rows)
+        bound = plan(density=float(truth.mean())).best
+        estimate = plan(public=public).best
         results.append(
             {
                 "epsilon": epsilon,
                 "delta": delta or 0.0,
                 "rows": rows,
-                "error": error,
+                "error": measured,
                 "relative_error": relative,
                 "noise": noise,
                 "planned_noise": bound.noise,
@@ -89,7 +90,7 @@ def measure(rows: int, seeds: int) -> list[dict[str, Any]]:
                 "hashing": hashing,
                 "hashing_bound": bound.hashing,
                 "planned_error": estimate.error,
-                "total_ratio": error / estimate.error,
+                "total_ratio": measured / estimate.error,
                 "auto_rows": round(auto_rows),
                 "auto_error": auto_error,
             }
@@ -105,7 +106,9 @@ def _without_noise(tally: hs.Tally, queries: NDArray[np.float32], number: int) -
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--quick", action="store_true", help="eight hash seeds instead of 64")
     parser.add_argument("--rows", type=int, default=1000)
@@ -114,7 +117,9 @@ def main() -> int:
     if arguments.json:
         print(json.dumps(results))
         return 0
-    print("  eps  delta    rows   error     relative  noise/plan  hashing (bound)       total/plan   auto: rows, error")
+    print(
+        "  eps  delta    rows   error     relative  noise/plan  hashing (bound)       total/plan   auto: rows, error"
+    )
     for r in results:
         print(
             f"{r['epsilon']:5g}  {r['delta']:6g} {r['rows']:5d}  {r['error']:.2e}  {r['relative_error']:7.1%}"

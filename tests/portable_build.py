@@ -48,7 +48,17 @@ print(json.dumps(found))
 
 def build() -> None:
     """A wheel with HUSHSUM_PORTABLE=ON, unpacked."""
-    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", str(ROOT), "--wheel-dir", str(TARGET)]
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "wheel",
+        "--quiet",
+        "--no-deps",
+        str(ROOT),
+        "--wheel-dir",
+        str(TARGET),
+    ]
     subprocess.run(command, check=True, env={**os.environ, "HUSHSUM_PORTABLE": "ON"})
     (wheel,) = TARGET.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
@@ -62,7 +72,7 @@ def digests(package: Path | None) -> dict[str, object]:
     if package is not None:
         environment["PYTHONPATH"] = str(package)
     command = [sys.executable, "-c", DIGESTS]
-    done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment, cwd=TARGET)
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment, cwd=TARGET)
     found: dict[str, object] = json.loads(done.stdout)
     return found
 

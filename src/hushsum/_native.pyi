@@ -1,9 +1,149 @@
+"""Hushsum's hot loops, compiled from src/native."""
+
 from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
-def clone() -> str: ...
+def clone() -> str:
+    """The instruction set the hot loops run with: baseline, v3 or v4."""
+
+class ProjectionHasher:
+    """Floors or signs of dense random projections; cells[r] hashes the p words of row r into the width.
+
+    Each projection is the float32 chain acc = fma(weights[r, i, k], x[k], acc) over k = 0, 1, … from
+    offsets[r, i], so a record's cells depend on that record alone, bit for bit.
+    """
+
+    def __init__(
+        self,
+        weights: NDArray[np.float32],
+        offsets: NDArray[np.float32],
+        multipliers: NDArray[np.uint64],
+        addends: NDArray[np.uint64],
+        width: int,
+        signs: bool,
+        fold: bool,
+    ) -> None: ...
+    @property
+    def rows(self) -> int: ...
+    @property
+    def dim(self) -> int: ...
+    @property
+    def width(self) -> int: ...
+    def count(
+        self, records: NDArray[np.float32], table: NDArray[np.int64], step: int, threads: int
+    ) -> None: ...
+    def cells(self, records: NDArray[np.float32], rows: int) -> NDArray[np.int32]: ...
+    def read(
+        self,
+        records: NDArray[np.float32],
+        table: NDArray[np.int32] | NDArray[np.int64],
+        block: int,
+        threads: int,
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
+
+class StructuredHasher:
+    """Floors or signs of projections from three Hadamard–sign rounds; a block of rows has its own signs."""
+
+    def __init__(
+        self,
+        signs: NDArray[np.int8],
+        dim: int,
+        rows: int,
+        power: int,
+        scale: float,
+        offsets: NDArray[np.float32],
+        multipliers: NDArray[np.uint64],
+        addends: NDArray[np.uint64],
+        width: int,
+        sign_mode: bool,
+        fold: bool,
+        block_rows: int,
+    ) -> None: ...
+    @property
+    def rows(self) -> int: ...
+    @property
+    def dim(self) -> int: ...
+    @property
+    def width(self) -> int: ...
+    def count(
+        self, records: NDArray[np.float32], table: NDArray[np.int64], step: int, threads: int
+    ) -> None: ...
+    def cells(self, records: NDArray[np.float32], rows: int) -> NDArray[np.int32]: ...
+    def read(
+        self,
+        records: NDArray[np.float32],
+        table: NDArray[np.int32] | NDArray[np.int64],
+        block: int,
+        threads: int,
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
+
+class MinHasher:
+    """Min-wise hashes of sets of integers; set j is values[indptr[j]:indptr[j + 1]]."""
+
+    def __init__(
+        self,
+        mixers: NDArray[np.uint32],
+        shifts: NDArray[np.uint32],
+        salt: int,
+        multipliers: NDArray[np.uint64],
+        addends: NDArray[np.uint64],
+        width: int,
+    ) -> None: ...
+    @property
+    def rows(self) -> int: ...
+    @property
+    def width(self) -> int: ...
+    def count(
+        self,
+        values: NDArray[np.int64],
+        indptr: NDArray[np.int64],
+        table: NDArray[np.int64],
+        step: int,
+        threads: int,
+    ) -> None: ...
+    def cells(self, values: NDArray[np.int64], indptr: NDArray[np.int64], rows: int) -> NDArray[np.int32]: ...
+    def read(
+        self,
+        values: NDArray[np.int64],
+        indptr: NDArray[np.int64],
+        table: NDArray[np.int32] | NDArray[np.int64],
+        block: int,
+        threads: int,
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
+
+class CodeHasher:
+    """Sampled coordinates of int32 code vectors."""
+
+    def __init__(
+        self,
+        columns: NDArray[np.int32],
+        multipliers: NDArray[np.uint64],
+        addends: NDArray[np.uint64],
+        width: int,
+    ) -> None: ...
+    @property
+    def rows(self) -> int: ...
+    @property
+    def width(self) -> int: ...
+    def count(
+        self, records: NDArray[np.int32], table: NDArray[np.int64], step: int, threads: int
+    ) -> None: ...
+    def cells(self, records: NDArray[np.int32], rows: int) -> NDArray[np.int32]: ...
+    def read(
+        self,
+        records: NDArray[np.int32],
+        table: NDArray[np.int32] | NDArray[np.int64],
+        block: int,
+        threads: int,
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
+
+def all_finite(values: NDArray[np.float32]) -> bool:
+    """Whether a C-contiguous float32 array holds neither NaN nor infinity."""
+
+def bare_increments(cells: NDArray[np.uint32], table: NDArray[np.int64], passes: int) -> None:
+    """A yardstick for benchmarks: add 1 to table[row, cells[j, row]] for every j and row, `passes` times."""
 
 NOISE_CHUNK: int
 
@@ -33,6 +173,7 @@ def fill_gaussian(
     offset: float,
     centre: float,
     rate: float,
+    narrow: bool,
     widen: float,
     threads: int,
     decide: Callable[[int, int, int], int | None],

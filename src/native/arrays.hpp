@@ -30,21 +30,27 @@ template <> inline const char* type_name<std::int64_t>() { return "int64"; }
 template <> inline const char* type_name<std::uint32_t>() { return "uint32"; }
 template <> inline const char* type_name<std::uint64_t>() { return "uint64"; }
 
+template <class Any>
+bool contiguous(const Any& array) {
+  std::int64_t stride = 1;
+  bool packed = true;
+  for (std::size_t axis = array.ndim(); axis-- > 0;) {
+    packed = packed && (array.shape(axis) <= 1 || array.stride(axis) == stride);
+    stride *= static_cast<std::int64_t>(array.shape(axis));
+  }
+  return packed || stride == 0;
+}
+
 // The data of an array that must have this element type and shape and be C-contiguous.
 template <class T, class Any>
 auto checked(const Any& array, const char* name, std::initializer_list<std::size_t> shape) {
   using Pointer = std::conditional_t<std::is_same_v<Any, Array>, const T*, T*>;
-  bool good = array.dtype() == nanobind::dtype<T>() && array.ndim() == shape.size();
+  bool good = array.dtype() == nanobind::dtype<T>() && array.ndim() == shape.size() && contiguous(array);
   if (good) {
     std::size_t axis = 0;
     for (const std::size_t size : shape) {
       good = good && (size == any_size || array.shape(axis) == size);
       ++axis;
-    }
-    std::int64_t stride = 1;
-    for (axis = shape.size(); axis-- > 0;) {
-      good = good && (array.shape(axis) <= 1 || array.stride(axis) == stride);
-      stride *= static_cast<std::int64_t>(array.shape(axis));
     }
   }
   if (!good) {

@@ -46,6 +46,9 @@ class Batch {
   // cells[record * stride + row], for whole panels: rows beyond the last hold harmless padding.
   virtual void cells(std::size_t first, std::size_t many, std::size_t first_panel, std::size_t many_panels,
                      std::uint32_t* cells, std::size_t stride, void* scratch) const = 0;
+
+  // Adds a panel's cells to 16-bit counters [lane][width] in one go; false if the family has no such loop.
+  virtual bool count_narrow(std::size_t, std::size_t, std::size_t, std::uint16_t*, void*) const { return false; }
 };
 
 // counters[row][cell] += step for every record and row; threads own rows.

@@ -118,13 +118,8 @@ void bind_sets(nb::module_& module) {
 }
 
 bool all_finite(const Array& values) {
-  bool contiguous = values.dtype() == nb::dtype<float>();
-  std::int64_t stride = 1;
-  for (std::size_t axis = values.ndim(); axis-- > 0;) {
-    contiguous = contiguous && (values.shape(axis) <= 1 || values.stride(axis) == stride);
-    stride *= static_cast<std::int64_t>(values.shape(axis));
-  }
-  require(contiguous, "values must be a C-contiguous float32 array");
+  require(values.dtype() == nb::dtype<float>() && contiguous(values),
+          "values must be a C-contiguous float32 array");
   return chosen_kernels().all_finite(static_cast<const float*>(values.data()), values.size());
 }
 

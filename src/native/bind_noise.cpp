@@ -117,7 +117,7 @@ struct PythonResolver {
   }
 };
 
-// A draw in progress keeps its own copy, so that wiping the key from another thread cannot turn its noise into zeros' noise.
+// A draw in progress keeps its own copy: a key wiped by another thread must not become the key zero.
 struct KeyCopy {
   uint32_t words[8];
   explicit KeyCopy(const uint32_t* key) { std::memcpy(words, key, sizeof words); }
@@ -185,19 +185,21 @@ void bind_noise(nb::module_& module) {
       "fill_laplace",
       [](const StreamKey& key, uint32_t draw, Output out, double scale, double offset, double widen, int threads,
          nb::callable decide) {
-        fill(key, draw, out, LaplaceShape{scale, offset, widen}, noise_loops().laplace_chunk, threads, std::move(decide));
+        fill(key, draw, out, LaplaceShape{scale, offset, widen}, noise_loops().laplace_chunk, threads,
+             std::move(decide));
       },
-      nb::arg("key"), nb::arg("draw"), nb::arg("out"), nb::arg("scale"), nb::arg("offset"), nb::arg("widen"),
-      nb::arg("threads"), nb::arg("decide"), "Fills out with discrete Laplace draws.");
+      nb::arg("key"), nb::arg("draw"), nb::arg("out").noconvert(), nb::arg("scale"), nb::arg("offset"),
+      nb::arg("widen"), nb::arg("threads"), nb::arg("decide"), "Fills out with discrete Laplace draws.");
   module.def(
       "fill_gaussian",
       [](const StreamKey& key, uint32_t draw, Output out, double scale, double offset, double centre, double rate,
-         double widen, int threads, nb::callable decide) {
-        fill(key, draw, out, GaussianShape{{scale, offset, widen}, centre, rate}, noise_loops().gaussian_chunk, threads,
-             std::move(decide));
+         bool narrow, double widen, int threads, nb::callable decide) {
+        const GaussianShape shape{{scale, offset, widen}, centre, rate, narrow};
+        fill(key, draw, out, shape, noise_loops().gaussian_chunk, threads, std::move(decide));
       },
-      nb::arg("key"), nb::arg("draw"), nb::arg("out"), nb::arg("scale"), nb::arg("offset"), nb::arg("centre"),
-      nb::arg("rate"), nb::arg("widen"), nb::arg("threads"), nb::arg("decide"), "Fills out with discrete Gaussian draws.");
+      nb::arg("key"), nb::arg("draw"), nb::arg("out").noconvert(), nb::arg("scale"), nb::arg("offset"),
+      nb::arg("centre"), nb::arg("rate"), nb::arg("narrow"), nb::arg("widen"), nb::arg("threads"), nb::arg("decide"),
+      "Fills out with discrete Gaussian draws.");
 }
 
 }  // namespace hushsum

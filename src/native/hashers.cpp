@@ -54,25 +54,29 @@ void describe(Bound& batch, const Hasher& hasher, std::size_t count, std::size_t
 }  // namespace
 
 Fold::Fold(const std::uint64_t* multipliers, const std::uint64_t* addends, std::size_t rows, std::size_t words,
-           std::int64_t width, bool fold, std::size_t panel_rows)
-    : low_(padded(rows, panel_rows) * words),
-      high_(padded(rows, panel_rows) * words),
+           std::size_t width, bool fold, Order order, std::size_t panel_rows)
+    : multipliers_(padded(rows, panel_rows) * words),
       addends_(padded(rows, panel_rows)),
       words_(words),
       width_(static_cast<std::uint32_t>(width)),
       fold_(fold) {
   require(width <= std::numeric_limits<std::int32_t>::max(), "width must be below 2^31");
+  const std::size_t lanes = chosen_kernels().lanes;
   for (std::size_t r = 0; r < rows; ++r) {
-    addends_[r] = addends[r];
-    for (std::size_t i = 0; i < words; ++i) {
-      const std::size_t at = ((r / panel_rows) * words + i) * panel_rows + r % panel_rows;
-      low_[at] = static_cast<std::uint32_t>(multipliers[r * words + i]);
-      high_[at] = static_cast<std::uint32_t>(multipliers[r * words + i] >> 32);
+    if (order == Order::rows) {
+      addends_[r] = addends[r];
+      std::copy(multipliers + r * words, multipliers + (r + 1) * words, multipliers_.data() + r * words);
+      continue;
     }
+    const std::size_t panel = r / panel_rows, row = r % panel_rows, lane = row % lanes;
+    const std::size_t place = row - lane + (lane % 2) * (lanes / 2) + lane / 2;
+    addends_[panel * panel_rows + place] = addends[r];
+    for (std::size_t i = 0; i < words; ++i)
+      multipliers_[(panel * words + i) * panel_rows + place] = multipliers[r * words + i];
   }
 }
 
-FoldPlan Fold::plan() const { return {low_.data(), high_.data(), addends_.data(), words_, width_, fold_}; }
+FoldPlan Fold::plan() const { return {multipliers_.data(), addends_.data(), words_, width_, fold_}; }
 
 ProjectionHasher::ProjectionHasher(const Array& weights, const Array& offsets, const Array& multipliers,
                                    const Array& addends, std::int64_t width_, bool signs, bool fold)
@@ -81,8 +85,8 @@ ProjectionHasher::ProjectionHasher(const Array& weights, const Array& offsets, c
       width(positive(width_, "width")),
       power_(axis(weights, "weights", 3, 1)),
       fold_(checked<std::uint64_t>(multipliers, "multipliers", {rows, words_of(power_, signs)}),
-            checked<std::uint64_t>(addends, "addends", {rows}), rows, words_of(power_, signs), width_, fold,
-            chosen_kernels().panel_rows),
+            checked<std::uint64_t>(addends, "addends", {rows}), rows, words_of(power_, signs), width, fold,
+            Order::panels, chosen_kernels().panel_rows),
       weights_(padded(rows, chosen_kernels().panel_rows) * power_ * dim),
       offsets_(padded(rows, chosen_kernels().panel_rows) * power_),
       words_(signs ? Words::signs : Words::floors) {
@@ -107,6 +111,13 @@ void ProjectionHasher::Bound::cells(std::size_t first, std::size_t many, std::si
   chosen_kernels().dense_cells(plan, records + first * plan.dim, many, first_panel, many_panels, cells, stride, scratch);
 }
 
+bool ProjectionHasher::Bound::count_narrow(std::size_t first, std::size_t many, std::size_t panel,
+                                           std::uint16_t* counters, void* scratch) const {
+  if (plan.power != 1 || plan.words != Words::floors) return false;
+  chosen_kernels().dense_count(plan, records + first * plan.dim, many, panel, counters, scratch);
+  return true;
+}
+
 StructuredHasher::StructuredHasher(const Array& signs, std::int64_t dim_, std::int64_t rows_, std::int64_t power,
                                    float scale, const Array& offsets, const Array& multipliers, const Array& addends,
                                    std::int64_t width_, bool sign_mode, bool fold, std::int64_t block_rows)
@@ -117,8 +128,8 @@ StructuredHasher::StructuredHasher(const Array& signs, std::int64_t dim_, std::i
       size_(axis(signs, "signs", 3, 2)),
       block_rows_(positive(block_rows, "block_rows")),
       fold_(checked<std::uint64_t>(multipliers, "multipliers", {rows, words_of(power_, sign_mode)}),
-            checked<std::uint64_t>(addends, "addends", {rows}), rows, words_of(power_, sign_mode), width_, fold,
-            block_rows_),
+            checked<std::uint64_t>(addends, "addends", {rows}), rows, words_of(power_, sign_mode), width, fold,
+            Order::rows, block_rows_),
       signs_(padded(rows, block_rows_) / block_rows_ * 3 * size_),
       offsets_(padded(rows, block_rows_) * power_),
       scale_(scale),
@@ -160,8 +171,8 @@ MinHasher::MinHasher(const Array& mixers, const Array& shifts, std::uint64_t sal
       width(positive(width_, "width")),
       power_(axis(mixers, "mixers", 2, 1)),
       fold_(checked<std::uint64_t>(multipliers, "multipliers", {rows, power_ + 1}),
-            checked<std::uint64_t>(addends, "addends", {rows}), rows, power_ + 1, width_, true,
-            chosen_kernels().panel_rows),
+            checked<std::uint64_t>(addends, "addends", {rows}), rows, power_ + 1, width, true,
+            Order::panels, chosen_kernels().panel_rows),
       mixers_(padded(rows, chosen_kernels().panel_rows) * power_),
       shifts_(padded(rows, chosen_kernels().panel_rows) * power_),
       salt_(salt) {
@@ -200,8 +211,8 @@ CodeHasher::CodeHasher(const Array& columns, const Array& multipliers, const Arr
       power_(axis(columns, "columns", 2, 1)),
       needed_columns_(0),
       fold_(checked<std::uint64_t>(multipliers, "multipliers", {rows, power_}),
-            checked<std::uint64_t>(addends, "addends", {rows}), rows, power_, width_, true,
-            chosen_kernels().panel_rows),
+            checked<std::uint64_t>(addends, "addends", {rows}), rows, power_, width, true,
+            Order::panels, chosen_kernels().panel_rows),
       columns_(padded(rows, chosen_kernels().panel_rows) * power_) {
   const std::int32_t* given = checked<std::int32_t>(columns, "columns", {rows, power_});
   for (std::size_t i = 0; i < rows * power_; ++i) {

@@ -11,16 +11,17 @@
 
 namespace hushsum {
 
-// Multiply-shift parameters in panels of rows.
+enum class Order { panels, rows };
+
+// Multiply-shift parameters, in panels for vectors of rows or row by row for vectors of records.
 class Fold {
  public:
   Fold(const std::uint64_t* multipliers, const std::uint64_t* addends, std::size_t rows, std::size_t words,
-       std::int64_t width, bool fold, std::size_t panel_rows);
+       std::size_t width, bool fold, Order order, std::size_t panel_rows);
   FoldPlan plan() const;
 
  private:
-  Buffer<std::uint32_t> low_, high_;
-  Buffer<std::uint64_t> addends_;
+  Buffer<std::uint64_t> multipliers_, addends_;
   std::size_t words_;
   std::uint32_t width_;
   bool fold_;
@@ -45,6 +46,7 @@ class ProjectionHasher {
 class ProjectionHasher::Bound : public Batch {
  public:
   void cells(std::size_t, std::size_t, std::size_t, std::size_t, std::uint32_t*, std::size_t, void*) const override;
+  bool count_narrow(std::size_t, std::size_t, std::size_t, std::uint16_t*, void*) const override;
   DensePlan plan;
   const float* records;
 };

@@ -8,10 +8,11 @@ namespace hushsum::HUSHSUM_CLONE {
 
 namespace {
 
-// Projections z[record][panel][vector] of `Records` records on term i of `Panels` neighbouring panels.
+// Projections z[record][panel][lane] of `Records` records on term i of `Panels` neighbouring panels. Its own function,
+// so that no constant of the steps after it takes a register from the tile.
 template <std::size_t Records, std::size_t Panels>
-HUSHSUM_INLINE void project(const DensePlan& plan, const float* __restrict records, std::size_t panel, std::size_t i,
-                            Floats (&z)[Records][Panels][tile_vectors]) {
+__attribute__((noinline)) void project(const DensePlan& plan, const float* __restrict records, std::size_t panel,
+                                       std::size_t i, float* __restrict z) {
   const std::size_t dim = plan.dim, panel_size = plan.power * dim * panel_rows;
   const float* __restrict weights = plan.weights + panel * panel_size + i * dim * panel_rows;
   const float* __restrict offsets = plan.offsets + (panel * plan.power + i) * panel_rows;
@@ -44,40 +45,83 @@ HUSHSUM_INLINE void project(const DensePlan& plan, const float* __restrict recor
 #pragma GCC unroll 16
     for (std::size_t b = 0; b < Panels; ++b)
 #pragma GCC unroll 16
-      for (std::size_t v = 0; v < tile_vectors; ++v) z[r][b][v] = sum[r][b][v];
+      for (std::size_t v = 0; v < tile_vectors; ++v) store(z + ((r * Panels + b) * tile_vectors + v) * lanes, sum[r][b][v]);
 }
 
-// Cells of one tile; scratch holds words[word][record][panel][lane].
+// The fold of a single floor in the rows of one vector.
+struct FloorFold {
+  HUSHSUM_INLINE_MEMBER FloorFold(const FoldPlan& plan, std::size_t row)
+      : even(load<Longs>(plan.multipliers + row)),
+        odd(load<Longs>(plan.multipliers + row + lanes / 2)),
+        even_addend(load<Longs>(plan.addends + row)),
+        odd_addend(load<Longs>(plan.addends + row + lanes / 2)),
+        width(plan.width) {}
+
+  HUSHSUM_INLINE_MEMBER Uints cells(const float* z) const {
+    const Uints word = floor_words(load<Floats>(z));
+    return cells_of_sums(even * even_lanes(word) + even_addend, odd * odd_lanes(word) + odd_addend, width);
+  }
+
+  Longs even, odd, even_addend, odd_addend;
+  std::uint32_t width;
+};
+
+// Hashes the projections z of one tile into places, and counts the places of the tile before: the hash keeps the
+// vector units busy and the increments the load and store units, so that together they take little more than one.
+template <bool Count>
+HUSHSUM_INLINE void hash_and_count(const FoldPlan& plan, std::size_t panel, const float* z, std::uint32_t* places,
+                                   const std::uint32_t* before, std::uint16_t* counters) {
+  for (std::size_t v = 0; v < panel_rows; v += lanes) {
+    const FloorFold fold(plan, panel * panel_rows + v);
+    Uints row_start;
+    for (std::size_t l = 0; l < lanes; ++l) row_start[l] = static_cast<std::uint32_t>((v + l) * plan.width);
+    for (std::size_t r = 0; r < tile_records; ++r) {
+      const std::size_t at = r * panel_rows + v;
+      store(places + at, fold.cells(z + at) + row_start);
+      if (Count) {
+#pragma GCC unroll 16
+        for (std::size_t l = 0; l < lanes; ++l) ++counters[before[at + l]];
+      }
+    }
+  }
+}
+
+// Cells of one tile; words has room for [word][record][panel][lane].
 template <std::size_t Records, std::size_t Panels>
 void tile(const DensePlan& plan, const float* records, std::size_t panel, std::uint32_t* cells, std::size_t stride,
           std::uint32_t* words) {
-  constexpr std::size_t word_stride = Records * Panels * panel_rows;
+  constexpr std::size_t size = Records * Panels * panel_rows;
+  alignas(64) float z[size];
+  if (plan.power == 1 && plan.words == Words::floors) {
+    project<Records, Panels>(plan, records, panel, 0, z);
+    for (std::size_t v = 0; v < Panels * panel_rows; v += lanes) {
+      const FloorFold fold(plan.fold, panel * panel_rows + v);
+      for (std::size_t r = 0; r < Records; ++r)
+        store(cells + r * stride + v, fold.cells(z + r * Panels * panel_rows + v));
+    }
+    return;
+  }
   for (std::size_t i = 0; i < plan.power; ++i) {
-    Floats z[Records][Panels][tile_vectors];
     project<Records, Panels>(plan, records, panel, i, z);
-    const bool floors = plan.words == Words::floors;
-    std::uint32_t* to = words + (floors ? i : i / 32) * word_stride;
-    for (std::size_t r = 0; r < Records; ++r) {
-      for (std::size_t b = 0; b < Panels; ++b) {
-        for (std::size_t v = 0; v < tile_vectors; ++v, to += lanes) {
-          if (floors)
-            store(to, floor_words(z[r][b][v]));
-          else if (i % 32 == 0)
-            store(to, sign_bit(z[r][b][v], 0));
-          else
-            store(to, load<Uints>(to) | sign_bit(z[r][b][v], i % 32));
-        }
+    if (plan.words == Words::floors) {
+      for (std::size_t at = 0; at < size; at += lanes)
+        store(words + i * size + at, floor_words(load<Floats>(z + at)));
+    } else {
+      std::uint32_t* to = words + i / 32 * size;
+      for (std::size_t at = 0; at < size; at += lanes) {
+        const Uints earlier = i % 32 == 0 ? Uints{} : load<Uints>(to + at);
+        store(to + at, earlier | sign_bit(load<Floats>(z + at), i % 32));
       }
     }
   }
   for (std::size_t r = 0; r < Records; ++r)
     for (std::size_t b = 0; b < Panels; ++b)
-      fold_words(plan.fold, panel + b, words + (r * Panels + b) * panel_rows, word_stride,
+      fold_words(plan.fold, panel + b, words + (r * Panels + b) * panel_rows, size,
                  cells + r * stride + b * panel_rows);
 }
 
 // A lone record has no other to hide the latency of its chain behind: run several panels side by side.
-constexpr std::size_t lone_panels = 4;
+constexpr std::size_t lone_panels = 4, tail_records = 4;
 
 }  // namespace
 
@@ -94,6 +138,8 @@ void dense_cells(const DensePlan& plan, const float* records, std::size_t count,
     for (std::size_t b = 0; b < panels; ++b)
       tile<tile_records, 1>(plan, records + r * plan.dim, first_panel + b, cells + r * stride + b * panel_rows, stride,
                             words);
+  for (; panels == 1 && r + tail_records <= count; r += tail_records)
+    tile<tail_records, 1>(plan, records + r * plan.dim, first_panel, cells + r * stride, stride, words);
   for (; r < count; ++r) {
     std::size_t b = 0;
     for (; b + lone_panels <= panels; b += lone_panels)
@@ -101,6 +147,27 @@ void dense_cells(const DensePlan& plan, const float* records, std::size_t count,
                            words);
     for (; b < panels; ++b)
       tile<1, 1>(plan, records + r * plan.dim, first_panel + b, cells + r * stride + b * panel_rows, stride, words);
+  }
+}
+
+void dense_count(const DensePlan& plan, const float* records, std::size_t count, std::size_t panel,
+                 std::uint16_t* counters, void* scratch) {
+  constexpr std::size_t size = tile_records * panel_rows;
+  alignas(64) float z[size];
+  alignas(64) std::uint32_t places[2][size];
+  const std::size_t tiles = count / tile_records;
+  for (std::size_t t = 0; t < tiles; ++t) {
+    project<tile_records, 1>(plan, records + t * tile_records * plan.dim, panel, 0, z);
+    if (t == 0)
+      hash_and_count<false>(plan.fold, panel, z, places[0], places[1], counters);
+    else
+      hash_and_count<true>(plan.fold, panel, z, places[t % 2], places[(t + 1) % 2], counters);
+  }
+  if (tiles > 0)
+    for (const std::uint32_t place : places[(tiles + 1) % 2]) ++counters[place];
+  for (std::size_t r = tiles * tile_records; r < count; ++r) {
+    dense_cells(plan, records + r * plan.dim, 1, panel, 1, places[0], panel_rows, scratch);
+    for (std::size_t l = 0; l < panel_rows; ++l) ++counters[l * plan.fold.width + places[0][l]];
   }
 }
 

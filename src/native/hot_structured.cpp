@@ -3,18 +3,20 @@
 // Lanes are records, so every butterfly is vertical and a record never meets another. Butterflies run from the widest
 // distance to the narrowest in every clone, which fixes the tree of additions. The last transform computes only the
 // leading outputs that a block of rows uses.
+#include <utility>
+
 #include "lanes.hpp"
 
 namespace hushsum::HUSHSUM_CLONE {
 
 namespace {
 
-// Radix-2, -4 and -8 passes do the same additions as single butterflies and touch memory less often.
+// Passes of radix 2 to 16 do the same additions as single butterflies and touch memory less often.
 template <std::size_t Radix>
 HUSHSUM_INLINE void butterflies(Floats (&a)[Radix]) {
-#pragma GCC unroll 8
+#pragma GCC unroll 16
   for (std::size_t half = Radix / 2; half > 0; half /= 2)
-#pragma GCC unroll 8
+#pragma GCC unroll 16
     for (std::size_t j = 0; j < Radix; ++j)
       if ((j & half) == 0) {
         const Floats sum = a[j] + a[j + half], difference = a[j] - a[j + half];
@@ -29,91 +31,152 @@ void pass(Floats* y, std::size_t size, std::size_t span) {
   for (std::size_t start = 0; start < size; start += span)
     for (std::size_t j = start; j < start + step; ++j) {
       Floats a[Radix];
-#pragma GCC unroll 8
+#pragma GCC unroll 16
       for (std::size_t t = 0; t < Radix; ++t) a[t] = y[j + t * step];
       butterflies<Radix>(a);
-#pragma GCC unroll 8
+#pragma GCC unroll 16
       for (std::size_t t = 0; t < Radix; ++t) y[j + t * step] = a[t];
     }
 }
 
-void transform(Floats* y, std::size_t size) {
-  std::size_t span = size;
-  while (span >= 8) {
-    pass<8>(y, size, span);
-    span /= 8;
+// The widest butterflies, on inputs that take their signs on the way.
+template <std::size_t Radix>
+void signed_pass(Floats* y, const float* signs, std::size_t size) {
+  const std::size_t step = size / Radix;
+  for (std::size_t j = 0; j < step; ++j) {
+    Floats a[Radix];
+#pragma GCC unroll 16
+    for (std::size_t t = 0; t < Radix; ++t) a[t] = y[j + t * step] * spread(signs[j + t * step]);
+    butterflies<Radix>(a);
+#pragma GCC unroll 16
+    for (std::size_t t = 0; t < Radix; ++t) y[j + t * step] = a[t];
   }
+}
+
+// The same for the first size / Radix outputs only, which need nothing but sums.
+template <std::size_t Radix>
+void signed_sums(Floats* y, const float* signs, std::size_t size) {
+  const std::size_t step = size / Radix;
+  for (std::size_t j = 0; j < step; ++j) {
+    Floats a[Radix];
+#pragma GCC unroll 16
+    for (std::size_t t = 0; t < Radix; ++t) a[t] = y[j + t * step] * spread(signs[j + t * step]);
+#pragma GCC unroll 16
+    for (std::size_t half = Radix / 2; half > 0; half /= 2)
+#pragma GCC unroll 16
+      for (std::size_t t = 0; t < half; ++t) a[t] += a[t + half];
+    y[j] = a[0];
+  }
+}
+
+// The Hadamard transform of every `span` values of y.
+void transform(Floats* y, std::size_t size, std::size_t span) {
+  for (; span >= 128 || span == 64 || span == 8; span /= 8) pass<8>(y, size, span);
+  if (span == 32) pass<2>(y, size, span), span = 16;
+  if (span == 16) pass<16>(y, size, span);
   if (span == 4) pass<4>(y, size, span);
   if (span == 2) pass<2>(y, size, span);
 }
 
-void apply_signs(Floats* y, const float* signs, std::size_t size) {
-  for (std::size_t k = 0; k < size; ++k) y[k] *= spread(signs[k]);
+void transform_signed(Floats* y, const float* signs, std::size_t size) {
+  if (size >= 8) {
+    signed_pass<8>(y, signs, size);
+    transform(y, size, size / 8);
+  } else {
+    signed_pass<1>(y, signs, size);
+    transform(y, size, size);
+  }
 }
 
-void transform_leading(Floats* y, std::size_t size, std::size_t wanted) {
-  while (size / 2 >= wanted) {
-    size /= 2;
-    for (std::size_t j = 0; j < size; ++j) y[j] += y[j + size];
+// The first `wanted` outputs of the same, and perhaps more.
+void transform_leading(Floats* y, const float* signs, std::size_t size, std::size_t wanted) {
+  if (size / 8 >= wanted) {
+    signed_sums<8>(y, signs, size);
+    transform(y, size / 8, size / 8);
+  } else if (size / 2 >= wanted) {
+    signed_sums<2>(y, signs, size);
+    transform(y, size / 2, size / 2);
+  } else {
+    transform_signed(y, signs, size);
   }
-  transform(y, size);
+}
+
+template <class Vector, std::size_t... Lane>
+HUSHSUM_INLINE void interleave(Vector a, Vector b, Vector& lower, Vector& upper, std::index_sequence<Lane...>) {
+  lower = __builtin_shufflevector(a, b, (Lane / 2 + Lane % 2 * lanes)...);
+  upper = __builtin_shufflevector(a, b, (lanes / 2 + Lane / 2 + Lane % 2 * lanes)...);
+}
+
+// Rows and columns of a square exchanged, by log2(lanes) rounds that interleave its upper half with its lower.
+template <class Vector>
+HUSHSUM_INLINE void transpose(Vector (&square)[lanes]) {
+#pragma GCC unroll 4
+  for (std::size_t round = 1; round < lanes; round *= 2) {
+    Vector mixed[lanes];
+#pragma GCC unroll 16
+    for (std::size_t j = 0; j < lanes / 2; ++j)
+      interleave(square[j], square[j + lanes / 2], mixed[2 * j], mixed[2 * j + 1], std::make_index_sequence<lanes>{});
+#pragma GCC unroll 16
+    for (std::size_t j = 0; j < lanes; ++j) square[j] = mixed[j];
+  }
+}
+
+// y[k] = the k-th coordinate of `live` records, with its sign; zeros in the other lanes and beyond the dimension.
+void load_records(const StructuredPlan& plan, const float* records, std::size_t live, const float* signs, Floats* y) {
+  const std::size_t dim = plan.dim;
+  std::size_t k = 0;
+  if (live == lanes) {
+    for (; k + lanes <= dim; k += lanes) {
+      Floats square[lanes];
+#pragma GCC unroll 16
+      for (std::size_t l = 0; l < lanes; ++l) square[l] = load<Floats>(records + l * dim + k);
+      transpose(square);
+#pragma GCC unroll 16
+      for (std::size_t l = 0; l < lanes; ++l) y[k + l] = square[l] * spread(signs[k + l]);
+    }
+  }
+  for (; k < dim; ++k) {
+    float x[lanes] = {};
+    for (std::size_t l = 0; l < live; ++l) x[l] = records[l * dim + k];
+    y[k] = load<Floats>(x) * spread(signs[k]);
+  }
+  for (; k < plan.size; ++k) y[k] = Floats{};
 }
 
 // Cells of one row for `lanes` records.
-HUSHSUM_INLINE Uints fold_row(const FoldPlan& plan, std::size_t row_in_pack, std::size_t pack_rows, const Uints* words) {
+HUSHSUM_INLINE Uints fold_row(const FoldPlan& plan, std::size_t row, const Uints* words) {
   if (!plan.fold) return words[0];
-  const std::size_t pack = row_in_pack / pack_rows, lane = row_in_pack % pack_rows;
-  std::uint64_t sums[lanes];
-  std::uint32_t tops[lanes];
-  for (std::size_t l = 0; l < lanes; ++l) {
-    sums[l] = plan.addends[row_in_pack];
-    tops[l] = 0;
-  }
+  Longs even = spread(plan.addends[row]), odd = even;
   for (std::size_t i = 0; i < plan.words; ++i) {
-    const std::uint32_t low = plan.low[(pack * plan.words + i) * pack_rows + lane];
-    const std::uint32_t high = plan.high[(pack * plan.words + i) * pack_rows + lane];
-    std::uint32_t word[lanes];
-    store(word, words[i]);
-    for (std::size_t l = 0; l < lanes; ++l) {
-      sums[l] += std::uint64_t{low} * word[l];
-      tops[l] += high * word[l];
-    }
+    const Longs multiplier = spread(plan.multipliers[row * plan.words + i]);
+    even += multiplier * even_lanes(words[i]);
+    odd += multiplier * odd_lanes(words[i]);
   }
-  std::uint32_t cells[lanes];
-  for (std::size_t l = 0; l < lanes; ++l) {
-    const std::uint32_t hash = static_cast<std::uint32_t>(sums[l] >> 32) + tops[l];
-    cells[l] = static_cast<std::uint32_t>((hash * std::uint64_t{plan.width}) >> 32);
-  }
-  return load<Uints>(cells);
+  return cells_of_sums(even, odd, plan.width);
 }
 
 }  // namespace
 
 std::size_t structured_scratch(const StructuredPlan& plan) {
-  return (plan.size + plan.fold.words) * sizeof(Floats);
+  return (plan.size + plan.block_rows + plan.fold.words) * sizeof(Floats);
 }
 
 void structured_cells(const StructuredPlan& plan, const float* records, std::size_t count, std::size_t block,
                       std::uint32_t* cells, std::size_t stride, void* scratch) {
   auto* y = static_cast<Floats*>(scratch);
-  auto* words = reinterpret_cast<Uints*>(y + plan.size);
+  auto* found = reinterpret_cast<Uints*>(y + plan.size);  // [row] cells
+  Uints* words = found + plan.block_rows;
   const float* signs = plan.signs + block * 3 * plan.size;
   const float* offsets = plan.offsets + block * plan.block_rows * plan.power;
   const Floats scale = spread(plan.scale);
+  const std::size_t rows = plan.block_rows;
   for (std::size_t first = 0; first < count; first += lanes) {
     const std::size_t live = count - first < lanes ? count - first : lanes;
-    for (std::size_t k = 0; k < plan.dim; ++k) {
-      Floats x = {};
-      for (std::size_t l = 0; l < live; ++l) x[l] = records[(first + l) * plan.dim + k];
-      y[k] = x * spread(signs[k]);
-    }
-    for (std::size_t k = plan.dim; k < plan.size; ++k) y[k] = Floats{};
-    transform(y, plan.size);
-    apply_signs(y, signs + plan.size, plan.size);
-    transform(y, plan.size);
-    apply_signs(y, signs + 2 * plan.size, plan.size);
-    transform_leading(y, plan.size, plan.block_rows * plan.power);
-    for (std::size_t row = 0; row < plan.block_rows; ++row) {
+    load_records(plan, records + first * plan.dim, live, signs, y);
+    transform(y, plan.size, plan.size);
+    transform_signed(y, signs + plan.size, plan.size);
+    transform_leading(y, signs + 2 * plan.size, plan.size, rows * plan.power);
+    for (std::size_t row = 0; row < rows; ++row) {
       for (std::size_t i = 0; i < plan.power; ++i) {
         const std::size_t at = row * plan.power + i;
         const Floats z = fused(y[at], scale, spread(offsets[at]));
@@ -122,9 +185,20 @@ void structured_cells(const StructuredPlan& plan, const float* records, std::siz
         else
           words[i / 32] = (i % 32 == 0 ? Uints{} : words[i / 32]) | sign_bit(z, i % 32);
       }
-      const Uints cell = fold_row(plan.fold, block * plan.block_rows + row, plan.block_rows, words);
-      for (std::size_t l = 0; l < live; ++l) cells[(first + l) * stride + row] = cell[l];
+      found[row] = fold_row(plan.fold, block * rows + row, words);
     }
+    std::uint32_t* to = cells + first * stride;
+    std::size_t row = 0;
+    for (; live == lanes && row + lanes <= rows; row += lanes) {
+      Uints square[lanes];
+#pragma GCC unroll 16
+      for (std::size_t l = 0; l < lanes; ++l) square[l] = found[row + l];
+      transpose(square);
+#pragma GCC unroll 16
+      for (std::size_t l = 0; l < lanes; ++l) store(to + l * stride + row, square[l]);
+    }
+    for (; row < rows; ++row)
+      for (std::size_t l = 0; l < live; ++l) to[l * stride + row] = found[row][l];
   }
 }
 

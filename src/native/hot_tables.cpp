@@ -32,50 +32,60 @@ void flush(Counter* __restrict narrow, std::size_t count, std::int64_t step, std
   }
 }
 
-// Sixteen values at a time through eight partial sums: the same order of additions in every clone and batch.
-HUSHSUM_INLINE void add_values(const double (&value)[16], Moments& moments) {
-  double sum[8], squares[8];
+// Eight rows at a time into eight partial sums: the same order of additions in every clone and batch.
+template <class Value>
+HUSHSUM_INLINE void add_values(const Value (&value)[8], Moments& to) {
   for (std::size_t l = 0; l < 8; ++l) {
-    sum[l] = value[l] + value[l + 8];
-    squares[l] = value[l] * value[l] + value[l + 8] * value[l + 8];
+    const double shifted = static_cast<double>(value[l]) - to.origin;
+    to.sum[l] += shifted;
+    to.squares[l] += shifted * shifted;
   }
-  for (std::size_t half = 4; half > 0; half /= 2)
-    for (std::size_t l = 0; l < half; ++l) {
-      sum[l] += sum[l + half];
-      squares[l] += squares[l + half];
+}
+
+template <class Value>
+HUSHSUM_INLINE void gather_rows(const std::uint32_t* cells, std::size_t rows, std::size_t width, const Value* table,
+                                Moments& to) {
+  std::size_t row = 0;
+  for (; row + 8 <= rows; row += 8, table += 8 * width) {
+    Value value[8];
+#pragma GCC unroll 8
+    for (std::size_t l = 0; l < 8; ++l) {
+      std::size_t cell = cells[row + l];
+      asm("" : "+r"(cell));  // keeps plain loads: gather instructions are slower on many processors
+      value[l] = table[l * width + cell];
     }
-  moments.sum += sum[0];
-  moments.squares += squares[0];
+    add_values(value, to);
+  }
+  if (row == rows) return;
+  Value value[8];
+  for (std::size_t l = 0; l < 8; ++l)
+    value[l] = row + l < rows ? table[l * width + cells[row + l]] : static_cast<Value>(to.origin);
+  add_values(value, to);
+}
+
+template <class Value>
+HUSHSUM_INLINE void gather_blocks(const std::uint32_t* cells, std::size_t first_row, std::size_t rows,
+                                  std::size_t width, const Value* table, std::size_t block, Moments& to) {
+  std::size_t left = block - first_row % block;
+  for (std::size_t row = 0; row < rows; ++row) {
+    to.block_sum += static_cast<double>(table[row * width + cells[row]]) - to.origin;
+    if (--left > 0) continue;
+    to.sum[0] += to.block_sum;
+    to.squares[0] += to.block_sum * to.block_sum / static_cast<double>(block);
+    to.block_sum = 0;
+    left = block;
+  }
 }
 
 template <class Value>
 void gather(const std::uint32_t* cells, std::size_t count, std::size_t stride, std::size_t first_row,
             std::size_t rows, std::size_t width, const Value* table, std::size_t block, Moments* moments) {
   for (std::size_t j = 0; j < count; ++j, cells += stride) {
-    Moments& of = moments[j];
-    if (first_row == 0) of = {static_cast<double>(table[cells[0]]), 0, 0, 0};
-    if (block == 1) {
-      for (std::size_t row = 0; row < rows; row += 16) {
-        double value[16];
-        if (rows - row >= 16) {
-          for (std::size_t l = 0; l < 16; ++l)
-            value[l] = static_cast<double>(table[(row + l) * width + cells[row + l]]) - of.origin;
-        } else {
-          for (std::size_t l = 0; l < 16; ++l)
-            value[l] = row + l < rows ? static_cast<double>(table[(row + l) * width + cells[row + l]]) - of.origin : 0;
-        }
-        add_values(value, of);
-      }
-      continue;
-    }
-    for (std::size_t row = 0; row < rows; ++row) {
-      of.block_sum += static_cast<double>(table[row * width + cells[row]]) - of.origin;
-      if ((first_row + row + 1) % block == 0) {
-        of.sum += of.block_sum;
-        of.squares += of.block_sum * of.block_sum / static_cast<double>(block);
-        of.block_sum = 0;
-      }
-    }
+    if (first_row == 0) moments[j] = {static_cast<double>(table[cells[0]]), 0, {}, {}};
+    if (block == 1)
+      gather_rows(cells, rows, width, table, moments[j]);
+    else
+      gather_blocks(cells, first_row, rows, width, table, block, moments[j]);
   }
 }
 
@@ -116,9 +126,11 @@ bool all_finite(const float* values, std::size_t count) {
 }  // namespace
 
 const Kernels kernels = {
+    lanes,
     panel_rows,
     dense_cells,
     dense_scratch,
+    dense_count,
     structured_cells,
     structured_scratch,
     min_cells,

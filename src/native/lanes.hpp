@@ -22,12 +22,19 @@ constexpr std::size_t lanes = 4, tile_vectors = 4, tile_records = 6;
 constexpr std::size_t lanes = 4, tile_vectors = 4, tile_records = 2;
 #endif
 constexpr std::size_t panel_rows = lanes * tile_vectors;
+#if defined(__AVX512DQ__)
+constexpr bool wide_products = true;  // 64-bit products of vectors are one instruction
+#else
+constexpr bool wide_products = false;
+#endif
 
 typedef float Floats __attribute__((vector_size(lanes * 4)));
 typedef std::int32_t Ints __attribute__((vector_size(lanes * 4)));
 typedef std::uint32_t Uints __attribute__((vector_size(lanes * 4)));
+typedef std::uint64_t Longs __attribute__((vector_size(lanes * 4)));
 
 #define HUSHSUM_INLINE static inline __attribute__((always_inline))
+#define HUSHSUM_INLINE_MEMBER __attribute__((always_inline))
 
 template <class Vector, class T>
 HUSHSUM_INLINE Vector load(const T* from) {
@@ -41,11 +48,8 @@ HUSHSUM_INLINE void store(T* to, Vector v) {
   std::memcpy(to, &v, sizeof v);
 }
 
-HUSHSUM_INLINE Floats spread(float x) {
-  Floats v;
-  for (std::size_t l = 0; l < lanes; ++l) v[l] = x;
-  return v;
-}
+// x - 0 is x, also for -0, and compilers make it a broadcast.
+HUSHSUM_INLINE Floats spread(float x) { return x - Floats{}; }
 
 HUSHSUM_INLINE Floats fused(Floats a, Floats b, Floats c) {
   Floats v;
@@ -70,47 +74,48 @@ HUSHSUM_INLINE Uints sign_bit(Floats z, std::size_t position) {
   return (Uints)(z >= zero) & (std::uint32_t{1} << position);
 }
 
+HUSHSUM_INLINE Longs spread(std::uint64_t x) { return Longs{} + x; }
+
+HUSHSUM_INLINE Longs even_lanes(Uints v) { return (Longs)v & 0xffffffffu; }
+HUSHSUM_INLINE Longs odd_lanes(Uints v) { return (Longs)v >> 32; }
+
+// (h * width) >> 32 for the upper halves h of the sums.
+HUSHSUM_INLINE Uints cells_of_sums(Longs even, Longs odd, std::uint32_t width) {
+  even >>= 32;
+  if (!wide_products && width < 65536) {
+    // Exact in 32 bits: with h = a 2^16 + b this is (a width + (b width >> 16)) >> 16.
+    const Uints hash = (Uints)(even | (odd & ~std::uint64_t{0xffffffffu}));
+    return ((hash >> 16) * width + (((hash & 0xffffu) * width) >> 16)) >> 16;
+  }
+  const Longs many = spread(std::uint64_t{width});
+  return (Uints)(((even * many) >> 32) | (((odd >> 32) * many) & ~std::uint64_t{0xffffffffu}));
+}
+
 // The cells of one record in one panel, from words[i * word_stride + lane].
-HUSHSUM_INLINE void fold_words(const FoldPlan& plan, std::size_t panel, const std::uint32_t* __restrict words,
-                               std::size_t word_stride, std::uint32_t* __restrict cells) {
+HUSHSUM_INLINE void fold_words(const FoldPlan plan, std::size_t panel, const std::uint32_t* words,
+                               std::size_t word_stride, std::uint32_t* cells) {
   if (!plan.fold) {
-    for (std::size_t l = 0; l < panel_rows; ++l) cells[l] = words[l];
+    std::memcpy(cells, words, panel_rows * sizeof *cells);
     return;
   }
-  const std::uint32_t* __restrict low = plan.low + panel * plan.words * panel_rows;
-  const std::uint32_t* __restrict high = plan.high + panel * plan.words * panel_rows;
-  const std::uint64_t* __restrict addends = plan.addends + panel * panel_rows;
-  const std::uint64_t width = plan.width;
-  if (plan.words == 1) {
-    for (std::size_t l = 0; l < panel_rows; ++l) {
-      const std::uint64_t sum = std::uint64_t{low[l]} * words[l] + addends[l];
-      const std::uint32_t hash = static_cast<std::uint32_t>(sum >> 32) + high[l] * words[l];
-      cells[l] = static_cast<std::uint32_t>((hash * width) >> 32);
+  const std::uint64_t* multipliers = plan.multipliers + panel * plan.words * panel_rows;
+  const std::uint64_t* addends = plan.addends + panel * panel_rows;
+#pragma GCC unroll 4
+  for (std::size_t v = 0; v < panel_rows; v += lanes) {
+    Longs even = load<Longs>(addends + v), odd = load<Longs>(addends + v + lanes / 2);
+    for (std::size_t i = 0; i < plan.words; ++i) {
+      const Uints word = load<Uints>(words + i * word_stride + v);
+      even += load<Longs>(multipliers + i * panel_rows + v) * even_lanes(word);
+      odd += load<Longs>(multipliers + i * panel_rows + v + lanes / 2) * odd_lanes(word);
     }
-    return;
-  }
-  std::uint64_t sums[panel_rows];
-  std::uint32_t tops[panel_rows];
-  for (std::size_t l = 0; l < panel_rows; ++l) {
-    sums[l] = addends[l];
-    tops[l] = 0;
-  }
-  for (std::size_t i = 0; i < plan.words; ++i) {
-    for (std::size_t l = 0; l < panel_rows; ++l) {
-      const std::uint32_t word = words[i * word_stride + l];
-      sums[l] += std::uint64_t{low[i * panel_rows + l]} * word;
-      tops[l] += high[i * panel_rows + l] * word;
-    }
-  }
-  for (std::size_t l = 0; l < panel_rows; ++l) {
-    const std::uint32_t hash = static_cast<std::uint32_t>(sums[l] >> 32) + tops[l];
-    cells[l] = static_cast<std::uint32_t>((hash * width) >> 32);
+    store(cells + v, cells_of_sums(even, odd, plan.width));
   }
 }
 
 void dense_cells(const DensePlan&, const float*, std::size_t, std::size_t, std::size_t, std::uint32_t*, std::size_t,
                  void*);
 std::size_t dense_scratch(const DensePlan&);
+void dense_count(const DensePlan&, const float*, std::size_t, std::size_t, std::uint16_t*, void*);
 void structured_cells(const StructuredPlan&, const float*, std::size_t, std::size_t, std::uint32_t*, std::size_t,
                       void*);
 std::size_t structured_scratch(const StructuredPlan&);

@@ -26,11 +26,11 @@ const Kernels& chosen_kernels() {
 
 namespace {
 
-constexpr std::size_t block_records = 512;              // cells of a panel that are hashed, then counted
+constexpr std::size_t block_records = 504;              // hashed, then counted; whole tiles of 12 or 6 records
 constexpr std::size_t chunk_bytes = 4u << 20;           // records that every panel visits before the next are fetched
 constexpr std::size_t narrow_bytes = 512u << 10;        // 16-bit counters of a panel that stay in the cache
 constexpr std::size_t by_row_bytes = 32u << 20;         // cells kept back while a table beyond the cache is counted
-constexpr std::size_t narrow_most = 65535;
+constexpr std::size_t narrow_most = 130 * block_records;  // fits 16 bits
 
 struct Range {
   std::size_t begin, end;
@@ -96,6 +96,7 @@ class Counting {
         std::int64_t* counters = counters_ + panel * pitch * width;
         for (std::size_t at = first; at < last; at += held) {
           const std::size_t many = std::min(held, last - at);
+          if (way_ == Way::narrow && batch_.count_narrow(at, many, panel, narrow.data(), scratch.data())) continue;
           batch_.cells(at, many, panel, 1, cells.data(), pitch, scratch.data());
           switch (way_) {
             case Way::narrow: kernels_.add_narrow(cells.data(), many, pitch, rows, width, narrow.data()); break;
@@ -138,17 +139,22 @@ void gather(const std::uint32_t* cells, std::size_t count, std::size_t stride, s
 
 // Weighting a block's mean with its size s makes sum s (mean - overall)^2 / ((blocks - 1) rows) the usual estimate
 // when all blocks are equal, and unbiased for independent rows when the last one is shorter.
-void finish(Moments of, std::size_t rows, std::size_t block, double& mean, double& variance) {
+void finish(const Moments& of, std::size_t rows, std::size_t block, double& mean, double& variance) {
+  double sum = 0, squares = 0;
+  for (std::size_t l = 0; l < 8; ++l) {
+    sum += of.sum[l];
+    squares += of.squares[l];
+  }
   const std::size_t rest = rows % block;
   if (rest != 0) {
-    of.sum += of.block_sum;
-    of.squares += of.block_sum * of.block_sum / static_cast<double>(rest);
+    sum += of.block_sum;
+    squares += of.block_sum * of.block_sum / static_cast<double>(rest);
   }
   const std::size_t blocks = rows / block + (rest != 0);
   const double many = static_cast<double>(rows);
-  mean = of.origin + of.sum / many;
+  mean = (of.origin * many + sum) / many;
   variance = blocks < 2 ? std::numeric_limits<double>::quiet_NaN()
-                        : std::max(0.0, of.squares - of.sum * of.sum / many) /
+                        : std::max(0.0, squares - sum * sum / many) /
                               (static_cast<double>(blocks - 1) * many);
 }
 
@@ -182,7 +188,7 @@ void read_batch(const Batch& batch, const Value* table, std::size_t rows, std::s
                 double* mean, double* variance) {
   const std::size_t pitch = batch.panel_rows, panels = (rows + pitch - 1) / pitch;
   // Few queries: hash each on all panels at once, which hides latency. Many: panel by panel, whose counters stay cached.
-  constexpr std::size_t few = 8, many_records = 4096;
+  constexpr std::size_t few = 8, many_records = 2 * block_records;
   share(batch.count, threads, [&](Range records) {
     const std::size_t count = records.end - records.begin;
     const bool lone = count <= few;

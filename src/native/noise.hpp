@@ -33,16 +33,24 @@ struct LaplaceShape {
   double widen;  // added to every margin; 0 except in tests of the exact path
 };
 
-// A proposal y of scale t is kept with probability exp(-(|y| - centre)^2 * rate): centre = variance/t, rate = 1/(2 variance).
+// A proposal y of scale t is kept with probability exp(-(|y| - centre)^2 rate), centre = variance/t and
+// rate = 1/(2 variance).
 struct GaussianShape {
   LaplaceShape proposal;
   double centre;
   double rate;
+  bool narrow;  // one word a proposal instead of one and a half; see the two layouts below
 };
+
+// How many first bits of the magnitude's uniform, and of the acceptance's, a proposal's random words hold.
+constexpr int laplace_bits = 52;
+constexpr int wide_acceptance_bits = 32;
+constexpr int narrow_magnitude_bits = 43;
+constexpr int narrow_acceptance_bits = 20;
 
 enum class Answer { failed, value, rejected };
 
-// Decides one draw exactly when doubles cannot: its index within the draw, its two random words, and where the value goes.
+// Decides one value exactly when doubles cannot, from its position (chunk << 32 | place) and its two random words.
 struct Resolver {
   void* context;
   Answer (*decide)(void* context, uint64_t index, uint64_t magnitude_word, uint32_t acceptance_word, int64_t* value);

@@ -11,11 +11,11 @@ namespace hushsum {
 
 // Strongly universal vector multiply-shift hashing of `words` 32-bit words into [0, width):
 //   u = (sum_i multiplier_i * word_i + addend) mod 2^64,  h = u >> 32,  cell = (h * width) >> 32.
-// The multiplier is split in halves, so that 32-bit products suffice: u >> 32 = (low sum >> 32) + high sum mod 2^32.
+// 64-bit sums fill two vectors where 32-bit words fill one, so a panel holds, for every `lanes` rows, those of the even
+// lanes and then those of the odd ones. The structured family, whose lanes are records, keeps [row][word] and [row].
 struct FoldPlan {
-  const std::uint32_t* low;      // [panel][word][lane]
-  const std::uint32_t* high;     // [panel][word][lane]
-  const std::uint64_t* addends;  // [panel][lane]
+  const std::uint64_t* multipliers;  // [panel][word][vector][parity][lane / 2]
+  const std::uint64_t* addends;      // [panel][vector][parity][lane / 2]
   std::size_t words;
   std::uint32_t width;
   bool fold;  // false: the single word is the cell
@@ -62,17 +62,21 @@ struct CodePlan {
 // within sqrt(rows) standard deviations of the mean, which bounds the loss to a factor of `rows` in the last place.
 struct Moments {
   double origin;
-  double sum;        // of the shifted values
-  double squares;    // of block means, weighted with the size of the block
-  double block_sum;  // of the block under way
+  double block_sum;   // of the block under way
+  double sum[8];      // of the shifted values; rows 8 apart share a part
+  double squares[8];  // of block means, weighted with the size of the block
 };
 
 struct Kernels {
+  std::size_t lanes;
   std::size_t panel_rows;
   // Fill cells[record * stride + (panel - first_panel) * panel_rows + lane]; scratch as *_scratch says, in bytes.
   void (*dense_cells)(const DensePlan&, const float* records, std::size_t count, std::size_t first_panel,
                       std::size_t panels, std::uint32_t* cells, std::size_t stride, void* scratch);
   std::size_t (*dense_scratch)(const DensePlan&);
+  // Hashes and counts at once, for a single floor per row; counters has a row for every lane, padding included.
+  void (*dense_count)(const DensePlan&, const float* records, std::size_t count, std::size_t panel,
+                      std::uint16_t* counters, void* scratch);
   void (*structured_cells)(const StructuredPlan&, const float* records, std::size_t count, std::size_t block,
                            std::uint32_t* cells, std::size_t stride, void* scratch);
   std::size_t (*structured_scratch)(const StructuredPlan&);

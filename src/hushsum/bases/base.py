@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 Table = NDArray[np.int64] | NDArray[np.int32]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Readings:
     """What a table says at each query, before the number of records is known.
 
@@ -81,6 +81,7 @@ class Basis(Protocol):
     def unfold(self, mean: Floats, count: float) -> Floats:
         """Kernel sums from mean cells: removes what other records add by sharing a cell."""
 
+    @property
     def fold_rate(self) -> float:
         """The chance that two different hash values share a cell; 0 where every value has its own."""
 

@@ -140,19 +140,24 @@ class HashRows:
 
     def read(self, table: Table, batch: Batch, *, threads: int) -> Readings:
         """Mean and variance over rows of each query's cell (Algorithm 2, before normalisation)."""
-        block = self.kernel.independent_rows()
+        block = self._block
         mean, variance = self._hasher.read(*batch.arrays, table, block, threads)
         return Readings(mean, variance, -(-self.rows // block))
 
     def unfold(self, mean: Floats, count: float) -> Floats:
         """Remove the fold: E[cell] = Σ k + (1 − k)/W, so f̂ = (mean − N̂/W)/(1 − 1/W)."""
-        rate = self.fold_rate()
-        return (mean - count * rate) / (1.0 - rate) if rate else mean
+        rate = self.fold_rate
+        return (mean - count * rate) * (1.0 / (1.0 - rate)) if rate else mean
 
+    @cached_property
     def fold_rate(self) -> float:
         """1/W, or 0 where every hash value has its own cell."""
         distinct = self.kernel.distinct_hashes()
         return 1.0 / self.width if distinct is None or distinct > self.width else 0.0
+
+    @cached_property
+    def _block(self) -> int:
+        return self.kernel.independent_rows()
 
     @cached_property
     def _hasher(self) -> Hasher:

@@ -32,7 +32,9 @@ def narrowest_type(values: NDArray[np.integer[Any]]) -> str:
 
 def encode_array(values: NDArray[np.integer[Any]], type_name: str) -> memoryview:
     """The bytes of a table in the named type."""
-    return np.ascontiguousarray(values, dtype=_TYPES[type_name]).data.cast("B")
+    array = np.ascontiguousarray(values, dtype=_TYPES[type_name])
+    # A view with no elements cannot be cast.
+    return array.data.cast("B") if array.size else memoryview(b"")
 
 
 def encoded_size(shape: tuple[int, ...], type_name: str) -> int:

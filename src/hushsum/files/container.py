@@ -176,12 +176,13 @@ def _check_magic(magic: bytes, kind: FileKind, name: str) -> None:
 def _parse_header(encoded: memoryview, name: str) -> Header:
     try:
         header = json.loads(bytes(encoded))
+        # One spelling only: two files with the same content have the same bytes and the same checksum.
+        canonical = isinstance(header, dict) and canonical_json(header) == bytes(encoded)
     except (ValueError, RecursionError):
         raise _damaged(name) from None
-    # One spelling only: two files with the same content have the same bytes and the same checksum.
-    if not isinstance(header, dict) or canonical_json(header) != bytes(encoded):
+    if not canonical:
         raise _damaged(name)
-    return header
+    return dict(header)
 
 
 def _take(stream: IO[bytes], size: int, name: str) -> memoryview:

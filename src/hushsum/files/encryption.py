@@ -14,6 +14,7 @@ from hushsum.files.container import Buffer
 
 CHUNK = 1 << 24
 KEY_BYTES = 32
+NONCE_BYTES = 8
 _TAG = 16
 
 

@@ -10,9 +10,7 @@ from typing import IO, Any
 
 from hushsum.jobs.file_places import STANDARD, check_output
 from hushsum.jobs.open_function import as_table
-from hushsum.privacy.calibration import GAUSSIAN, LAPLACE
 from hushsum.privacy.claim import Claim, Promise
-from hushsum.privacy.relation import Relation
 from hushsum.releases.base import ReleasedFunction
 from hushsum.tally.file import load_tally
 from hushsum.tally.release import ReleaseOptions
@@ -42,7 +40,7 @@ class ReleaseTerms:
             if the terms cannot be claimed or do not fit the tally.
         """
         promise = Promise.of(epsilon=self.epsilon, delta=self.delta, rho=self.rho)
-        ReleaseOptions.of(
+        options = ReleaseOptions.of(
             relation=self.relation,
             rows=self.rows,
             count_share=self.count_share,
@@ -50,15 +48,7 @@ class ReleaseTerms:
             threads=1,
             insecure_noise_seed=self.insecure_noise_seed,
         )
-        return Claim(
-            promise=promise,
-            unit="record" if tally.max_per_unit is None else "person",
-            records_per_unit=tally.max_per_unit or 1,
-            relation=Relation.of(self.relation),
-            mechanism=LAPLACE if promise.pure else GAUSSIAN,
-            arithmetic="exact integers",
-            secure=self.insecure_noise_seed is None,
-        )
+        return options.claim(promise)
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,8 +85,10 @@ def _membership(records: Batch, queries: Batch) -> tuple[Any, Any]:
     split = len(records.arrays[0])
     matrices = []
     for batch, indices in ((records, codes[:split]), (queries, codes[split:])):
+        # sum_duplicates works in place, and the next block of records meets the same queries: a copy.
+        starts = batch.arrays[1].copy()
         matrix = csr_array(
-            (np.ones(len(indices)), indices, batch.arrays[1]), shape=(len(batch), max(1, len(elements)))
+            (np.ones(len(indices)), indices, starts), shape=(len(batch), max(1, len(elements)))
         )
         matrix.sum_duplicates()
         matrix.data[:] = 1.0

@@ -1,9 +1,9 @@
 """Public random numbers that are the same on every machine and in every version, for ever.
 
 Tallies of different sites merge, and released files are read for years, so the hash functions behind a seed
-must never change. Bits come from SHAKE-128, one stream for each purpose, seed and row: row ``r`` does not
-depend on how many rows there are. From bits to normal numbers only correctly rounded operations are used
-(+, −, ×, ÷, √), never a library's ``log`` or ``cos``, whose last bit differs between platforms.
+must never change. Bits come from SHAKE-128, one stream for each purpose, seed and 64 rows: row ``r`` does
+not depend on how many rows there are. From bits to normal numbers only correctly rounded operations are
+used (+, −, ×, ÷, √), never a library's ``log`` or ``cos``, whose last bit differs between platforms.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
+_ROWS_A_STREAM = 64
+
 
 def row_words(purpose: str, seed: int, rows: int, words: int) -> NDArray[np.uint64]:
     """Uniform 64-bit words, shape (rows, words).
@@ -24,8 +26,11 @@ def row_words(purpose: str, seed: int, rows: int, words: int) -> NDArray[np.uint
     True
     """
     label = f"hushsum/1/{purpose}/{seed}/".encode()
-    stream = b"".join(hashlib.shake_128(label + str(r).encode()).digest(8 * words) for r in range(rows))
-    return np.frombuffer(stream, dtype="<u8").astype(np.uint64, copy=False).reshape(rows, words)
+    size = 8 * words * _ROWS_A_STREAM
+    blocks = range(-(-rows // _ROWS_A_STREAM))
+    stream = b"".join(hashlib.shake_128(label + str(block).encode()).digest(size) for block in blocks)
+    numbers = np.frombuffer(stream, dtype="<u8", count=rows * words)
+    return numbers.astype(np.uint64, copy=False).reshape(rows, words)
 
 
 def uniforms(words: NDArray[np.uint64]) -> Floats:

@@ -87,7 +87,7 @@ def plan(
     chosen = kernel if isinstance(kernel, Kernel) else _kernel(kernel, dim, bandwidth)
     basis = HashRows(chosen, 1, width, seed)
     spread = (
-        bounded_spread(DEFAULT_DENSITY if density is None else density, basis.fold_rate())
+        bounded_spread(DEFAULT_DENSITY if density is None else density, basis.fold_rate)
         if public is None
         else estimated_spread(chosen, width=width, seed=seed, records=number, public=public, queries=queries)
     )
@@ -170,7 +170,7 @@ def _option(
     *,
     asked: bool,
 ) -> Option:
-    keep = 1.0 / (1.0 - basis.fold_rate())
+    keep = 1.0 / (1.0 - basis.fold_rate)
     noise_variance = noise.variance / rows * (keep / records) ** 2
     hashing_variance = spread.row_variance / rows * keep**2
     # The mean over few rows of Laplace noise is more peaked than normal: excess kurtosis 3/rows moves E|x|

@@ -64,7 +64,7 @@ def estimated_spread(
     first = counts.mean(axis=1) / others
     second = (counts * (counts - 1.0)).mean(axis=1) / (others * (others - 1.0))
     spread = np.maximum(second - first**2, 0.0) + np.maximum(first - second, 0.0) / records
-    rate = basis.fold_rate()
+    rate = basis.fold_rate
     return Spread(spread, np.maximum((first - rate) / (1.0 - rate), 1e-12), "public data")
 
 

@@ -105,7 +105,10 @@ def gaussian_noises(
     if promise.rho is None and table.largest == 1 and count <= 1:
         assert promise.epsilon is not None
         variance, count_variance = gaussian_variances(
-            epsilon=promise.epsilon, delta=promise.delta, cells=table.l2_squared, count_share=share
+            epsilon=promise.epsilon,
+            delta=promise.delta,
+            cells=table.l2_squared,
+            count_share=share if count else None,
         )
     else:
         rho = promise.rho if promise.rho is not None else _rho_for(promise)

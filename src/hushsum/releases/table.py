@@ -126,7 +126,7 @@ class TableFunction:
             Raise negative answers to 0: closer to the truth for each query, biased upwards on average.
         """
         number = self._number(count)
-        return self._sums(Q, estimator, number, nonnegative, threads) / number
+        return self._sums(Q, estimator, number, nonnegative, threads) / max(number, 1.0)
 
     def sum(
         self,
@@ -152,15 +152,15 @@ class TableFunction:
         readings = self._read(Q, threads)
         number, number_variance = self._counts
         sums = self.basis.unfold(readings.mean, number)
-        rate = self.basis.fold_rate()
+        rate = self.basis.fold_rate
         keep = 1.0 / (1.0 - rate)
         largest = self._largest_variance(sums)
         noise = self.noise.variance / self.rows
         enough = readings.blocks >= _FEWEST_BLOCKS
         spread = np.maximum(readings.variance, noise) if enough else largest
         # f̂ = keep·(mean − rate·N̂): the two errors are independent up to the table's small part in N̂.
-        slope = -keep * rate if of == "sum" else -keep * rate - sums / number
-        scale = 1.0 if of == "sum" else 1.0 / number
+        scale = 1.0 if of == "sum" else 1.0 / max(number, 1.0)
+        slope = -keep * rate if of == "sum" else -keep * rate - scale * sums
         stderr = scale * np.sqrt(keep**2 * spread + slope**2 * number_variance)
         bound = scale * np.sqrt(keep**2 * largest + slope**2 * number_variance)
         bound = np.maximum(bound, stderr)
@@ -177,7 +177,7 @@ class TableFunction:
         """
         sums = self.basis.unfold(self._read(Q, 1).mean, self.count)
         factor = median_of_means_bound(1.0, self.rows, failure)
-        rate = self.basis.fold_rate()
+        rate = self.basis.fold_rate
         return factor * np.sqrt(self.rows * self._largest_variance(sums)) / (1.0 - rate)
 
     def save(self, target: str | os.PathLike[str] | IO[bytes]) -> None:
@@ -231,7 +231,7 @@ class TableFunction:
         A row's variance is at most (Σ√k̃)² ≤ N·Σk̃ with k̃ = k + (1 − k)/W (Theorem 2.5, Cauchy–Schwarz).
         Rows that share random numbers are charged as if their whole block were one row.
         """
-        rate = self.basis.fold_rate()
+        rate = self.basis.fold_rate
         folded = np.clip(sums, 0.0, self.count) * (1.0 - rate) + self.count * rate
         blocks = self.rows / self.kernel.independent_rows()
         return self.count * folded / max(blocks, 1.0) + self.noise.variance / self.rows

@@ -18,7 +18,7 @@ from hushsum.files.container import (
     read_container,
     write_container,
 )
-from hushsum.files.encryption import CHUNK, decrypt, encrypt, encrypted_size
+from hushsum.files.encryption import CHUNK, NONCE_BYTES, decrypt, encrypt, encrypted_size
 from hushsum.records.units import UnitCap
 from hushsum.tally.tally import Tally
 from hushsum.version import PRODUCER
@@ -47,7 +47,7 @@ def save_tally(tally: Tally, path: str | os.PathLike[str], *, key: bytes | None 
         padded_digests[:persons] = digests
         padded_counts = np.zeros(capacity, np.int64)
         padded_counts[:persons] = counts
-        sections += [padded_digests.data.cast("B"), encode_array(padded_counts, "int64")]
+        sections += [padded_digests.tobytes(), encode_array(padded_counts, "int64")]
     header: dict[str, Any] = {
         "warning": WARNING,
         "basis": basis_as_json(tally.basis),
@@ -57,7 +57,7 @@ def save_tally(tally: Tally, path: str | os.PathLike[str], *, key: bytes | None 
         "encryption": None,
     }
     if key is not None:
-        nonce = os.urandom(8)
+        nonce = os.urandom(NONCE_BYTES)
         header["encryption"] = {"cipher": "AES-256-GCM", "chunk": CHUNK, "nonce": nonce.hex()}
         sections = encrypt(sections, key, nonce, canonical_json(header))
     write_container(path, FileKind.TALLY, header, sections, mode=0o600)
@@ -119,7 +119,11 @@ def _payload_size(header: Header) -> int:
     size = 16 + encoded_size(basis_from_json(header["basis"]).shape, header["table"]["type"])
     if header["units"] is not None:
         size += encoded_size((header["units"]["slots"], 3), "int64")
-    return size if header["encryption"] is None else encrypted_size(size, header["encryption"]["chunk"])
+    if header["encryption"] is None:
+        return size
+    if len(bytes.fromhex(header["encryption"]["nonce"])) != NONCE_BYTES:
+        raise ValueError("nonce")
+    return encrypted_size(size, header["encryption"]["chunk"])
 
 
 def _padded(persons: int) -> int:

@@ -13,6 +13,8 @@ from hushsum.bases.race_theory import rows_for_laplace
 from hushsum.errors import UsageError
 from hushsum.kernels.parameters import positive_integer
 from hushsum.privacy.calibration import (
+    GAUSSIAN,
+    LAPLACE,
     NO_NOISE,
     IntegerNoise,
     gaussian_noises,
@@ -55,6 +57,18 @@ class ReleaseOptions:
         share = exact("count_share", count_share)
         return cls(Relation.of(relation), number, share, per_unit, threads, insecure_noise_seed)
 
+    def claim(self, promise: Promise) -> Claim:
+        """What a release with these options claims; known before anything is drawn."""
+        return Claim(
+            promise=promise,
+            unit="record" if self.per_unit is None else "person",
+            records_per_unit=self.per_unit or 1,
+            relation=self.relation,
+            mechanism=LAPLACE if promise.pure else GAUSSIAN,
+            arithmetic="exact integers",
+            secure=self.insecure_noise_seed is None,
+        )
+
     @property
     def count_moves(self) -> int:
         """How far one unit moves the number of records; 0 where that number is public.
@@ -91,15 +105,7 @@ def release_table(
     return TableFunction(
         basis=published,
         table=_narrow(noisy),
-        claim=Claim(
-            promise=promise,
-            unit="record" if options.per_unit is None else "person",
-            records_per_unit=options.per_unit or 1,
-            relation=options.relation,
-            mechanism=noise.mechanism,
-            arithmetic="exact integers",
-            secure=source.secure,
-        ),
+        claim=options.claim(promise),
         noise=noise,
         noisy_count=noisy_count,
         count_noise=count_noise,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 from typing import Any, NoReturn
 
 import numpy as np
@@ -12,11 +13,13 @@ from hushsum.bases.base import Basis
 from hushsum.errors import CounterOverflow, DataRefused, IncompatibleTallies, SecretRefused, UsageError
 from hushsum.kernels.base import Batch
 from hushsum.kernels.parameters import positive_integer
+from hushsum.privacy.budget import Budget
 from hushsum.privacy.claim import Promise
 from hushsum.privacy.relation import Relation
 from hushsum.records.units import UnitCap
 from hushsum.releases.base import ReleasedFunction
 from hushsum.tally.release import ReleaseOptions, release_table
+from hushsum.tally.spend import stage_release
 
 _LARGEST = int(np.iinfo(np.int64).max)
 MAX_PER_UNIT = 1 << 20
@@ -176,6 +179,9 @@ class Tally:
         count_share: float = 0.02,
         threads: int | None = None,
         insecure_noise_seed: int | None = None,
+        ledger: Budget | None = None,
+        dataset: str | None = None,
+        key: str | None = None,
     ) -> ReleasedFunction:
         """Draw noise once and make the public function. This spends the claim; a second release spends again.
 
@@ -193,6 +199,18 @@ class Tally:
             The part of the budget that pays for the separate noisy count.
         insecure_noise_seed : int, optional
             Deterministic noise for tests. The release is marked and protects nobody.
+        ledger, dataset : Budget and str, optional
+            The book that is debited before any noise is drawn, and the name of the data in it.
+        key : str, optional
+            Names this attempt in the book, so that a retry after a crash does not spend again. Default: a new
+            random one.
+
+        Raises
+        ------
+        ClaimError
+            if the numbers cannot be claimed.
+        BudgetExhausted
+            if the book has not enough left; nothing is released.
 
         Privacy
         ------- Exactly the claim asked for, for the unit of this tally: discrete Laplace or discrete
@@ -207,7 +225,26 @@ class Tally:
             threads=_threads(threads),
             insecure_noise_seed=insecure_noise_seed,
         )
-        return release_table(self._basis, self._table, self._count, promise, options)
+
+        def make() -> ReleasedFunction:
+            return release_table(self._basis, self._table, self._count, promise, options)
+
+        if ledger is None:
+            if dataset is not None or key is not None:
+                raise UsageError("dataset and key name an entry of a ledger, got no ledger; give ledger=...")
+            return make()
+        if dataset is None:
+            raise UsageError("dataset must name the data in the ledger, got none; give dataset=...")
+        staged = stage_release(
+            ledger,
+            dataset,
+            options.claim(promise),
+            subject={"fingerprint": self.fingerprint},
+            key=secrets.token_hex(16) if key is None else key,
+            make=make,
+        )
+        staged.debit.publish()
+        return staged.function
 
     def save(self, path: str | os.PathLike[str], *, key: bytes | None = None) -> None:
         """Write a ``.tally`` file, marked CONFIDENTIAL and readable by its owner only; with a 32-byte key

@@ -7,7 +7,6 @@ groups.
 
 from hushsum.privacy.accounting.analytic import analytic_gaussian_sigma, gaussian_delta
 from hushsum.privacy.accounting.conversions import (
-    Relation,
     convert_delta,
     convert_epsilon,
     convert_rho,
@@ -22,7 +21,6 @@ from hushsum.privacy.accounting.zcdp import zcdp_delta, zcdp_epsilon, zcdp_rho
 
 __all__ = [
     "GaussianVariances",
-    "Relation",
     "analytic_gaussian_sigma",
     "check_delta",
     "convert_delta",

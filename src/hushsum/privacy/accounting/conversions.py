@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Literal
 
 from hushsum.errors import ClaimError
 from hushsum.privacy.accounting.parameters import (
@@ -30,9 +29,7 @@ from hushsum.privacy.accounting.parameters import (
     positive_rho,
     proper_delta,
 )
-
-Relation = Literal["add/remove", "replace"]
-RELATIONS = ("add/remove", "replace")
+from hushsum.privacy.relation import Relation
 
 
 def group_epsilon(epsilon: Real, size: int) -> Fraction:
@@ -89,7 +86,7 @@ def group_delta(epsilon: Real, delta: Real, size: int) -> float:
     return math.exp(exponent + rounding)
 
 
-def convert_epsilon(epsilon: Real, *, have: Relation, want: Relation) -> Fraction:
+def convert_epsilon(epsilon: Real, *, have: str, want: str) -> Fraction:
     """Return the ε under the relation ``want`` of a mechanism that has ε under ``have``.
 
     Raises:
@@ -105,7 +102,7 @@ def convert_epsilon(epsilon: Real, *, have: Relation, want: Relation) -> Fractio
     return group_epsilon(epsilon, relation_steps(have, want))
 
 
-def convert_rho(rho: Real, *, have: Relation, want: Relation) -> Fraction:
+def convert_rho(rho: Real, *, have: str, want: str) -> Fraction:
     """Return the ρ under the relation ``want`` of a mechanism that has ρ under ``have``.
 
     Raises:
@@ -117,7 +114,7 @@ def convert_rho(rho: Real, *, have: Relation, want: Relation) -> Fraction:
     return group_rho(rho, relation_steps(have, want))
 
 
-def convert_delta(epsilon: Real, delta: Real, *, have: Relation, want: Relation) -> float:
+def convert_delta(epsilon: Real, delta: Real, *, have: str, want: str) -> float:
     """Return the δ that goes with ``convert_epsilon``; ``epsilon`` is the one under ``have``.
 
     Raises:
@@ -138,14 +135,10 @@ def relation_steps(have: str, want: str) -> int:
         ClaimError: a relation is unknown, or add/remove is wanted from replace, whose steps never change the
         size.
     """
-    for relation in (have, want):
-        if relation not in RELATIONS:
-            raise ClaimError(
-                f"relation must be 'add/remove' or 'replace', got {relation!r}; pick one of the two"
-            )
-    if have == want:
+    known, wanted = Relation.of(have), Relation.of(want)
+    if known is wanted:
         return 1
-    if want == "replace":
+    if wanted is Relation.REPLACE:
         return 2
     raise ClaimError(
         "relation 'add/remove' cannot be had from 'replace', which leaves the number of records unprotected; "

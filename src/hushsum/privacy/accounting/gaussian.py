@@ -44,9 +44,10 @@ def discrete_gaussian_delta(
     count under replace. A unit that moves fewer cells loses less: its table is a marginal of the one
     described.
 
-    The bound exceeds the true δ by the factor e^τ of ``log_sum_excess``, which is 1 + 1e−12 for variances
-    above 3 (1 + 1e−9 for a million cells) but grows to 1.02 at a variance of 1/2 and is loose below 0.1; and,
-    with a count of deviation above 120, by the chords it is mixed in by, a relative 1e−4 or less.
+    The bound exceeds the true δ by a factor of e^(3τ) at most for variances of ¼ and more, τ of
+    ``log_sum_excess``: 1 + 1e−11 above 3 (1 + 1e−9 for a million cells), 1.05 at ½. It is loose below ¼,
+    except for a single cell, where τ = 0. With a count of deviation above 120 there are chords on top, a
+    relative 1e−4 or less.
 
     Args:
         epsilon: above 0.
@@ -130,8 +131,9 @@ def _mixed_delta(epsilon: float, table: _Table, count: _Table) -> float:
     stride = -(-(highest - lowest) // COUNT_NODES)
     steps = np.arange(-(-(highest - lowest) // stride) + 1, dtype=np.float64)
     losses = (lowest + 0.5 + steps * stride) / count.variance
-    margin = 8 * 2.0**-53 * (epsilon + np.abs(losses))  # δ falls with ε, so a lower ε covers the rounding
-    heights = table.delta(epsilon - losses - margin)
+    # δ falls with ε, so a lower ε covers the rounding of its arguments
+    margin = 8 * 2.0**-53 * np.abs(losses)
+    heights = table.delta(epsilon - losses - margin - 8 * 2.0**-53 * epsilon)
     gap = stride / count.variance
     slopes = np.diff(heights, append=1.0)
     slopes[:-1] /= -math.expm1(-gap)
@@ -152,6 +154,10 @@ def gaussian_variances(
     of two below the line, rounded up by a relative 2⁻²⁰ at most, and the δ of exactly these rationals has
     been checked with ``discrete_gaussian_delta``: the search decides how small they are, not whether they are
     private.
+
+    Use them as they are. With one or two cells and little noise, more variance is not always more private
+    (the losses of a lattice lie on a lattice, and δ has ripples): a variance changed in either direction is
+    to be checked again.
 
     Args:
         epsilon: above 0.

@@ -126,7 +126,7 @@ class DiscreteGaussian:
 def log_theta(variance: Floats) -> Floats:
     """Return log Σ_k exp(−2π²vk²) by the side of Poisson's summation formula that converges fast."""
     nome = np.where(variance * 2 * math.pi >= 1, 2 * math.pi**2 * variance, 1 / (2 * variance))
-    series = np.zeros_like(variance)
+    series = np.zeros(len(variance))
     for k in range(1, 8):
         series += 2 * np.exp(-nome * k * k)
     result: Floats = np.log1p(series)

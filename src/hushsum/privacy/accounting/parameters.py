@@ -61,7 +61,8 @@ def proper_delta(delta: Real) -> Real:
         )
     if delta < SMALLEST_DELTA:
         raise ClaimError(
-            f"delta must be at least {SMALLEST_DELTA:g}, got {float(delta):.3g}; ask for a pure epsilon claim instead"
+            f"delta must be at least {SMALLEST_DELTA:g}, got {float(delta):.3g}; "
+            "ask for a pure epsilon claim instead"
         )
     return delta
 

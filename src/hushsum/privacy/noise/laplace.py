@@ -87,7 +87,7 @@ def _draw(
     values = np.empty(size, dtype=np.int64)
 
     def decide(index: int, word: int, _: int) -> int:
-        uniform = magnitude_uniform(word, stream.more_bits(index))
+        uniform = magnitude_uniform(word, MAGNITUDE_BITS, stream.more_bits(index))
         return wrapped(with_sign(decide_magnitude(shape, uniform), word))
 
     fill_laplace(stream.key, stream.draw, values, float(shape.scale), shape.offset, widen, threads, decide)
@@ -152,9 +152,9 @@ def _survival_bounds(k: int, scale: Fraction, bits: int) -> tuple[int, int]:
     return (power_low << bits + 1) // (one + q_high), -((-power_high << bits + 1) // (one + q_low))
 
 
-def magnitude_uniform(word: int, more: Callable[[int], int]) -> LazyUniform:
+def magnitude_uniform(word: int, bits: int, more: Callable[[int], int]) -> LazyUniform:
     """U of one draw: the low bits of its word, then its own stream."""
-    return LazyUniform(word & (1 << MAGNITUDE_BITS) - 1, MAGNITUDE_BITS, more)
+    return LazyUniform(word & (1 << bits) - 1, bits, more)
 
 
 def with_sign(magnitude: int, word: int) -> int:

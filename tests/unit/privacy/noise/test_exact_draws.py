@@ -41,6 +41,7 @@ VARIANCES = [
     Fraction(1),
     Fraction(7, 2),
     Fraction(130**2),
+    Fraction(2**43),
     Fraction(10**14),
 ]
 
@@ -59,6 +60,13 @@ def test_exact_path_gives_the_same_gaussian_draws(variance: Fraction, widen: flo
     fast = discrete_gaussian(1000, variance, NoiseSource.insecure(4))
     exact = gaussian_module._draw(1000, variance, NoiseSource.insecure(4), widen=widen)
     np.testing.assert_array_equal(fast, exact)
+
+
+def test_margins_are_needed() -> None:
+    """Doubles alone would be wrong at a large scale: the comparisons above can fail."""
+    exact = discrete_laplace(20_000, Fraction(2**40), NoiseSource.insecure(9))
+    careless = laplace_module._draw(20_000, Fraction(2**40), NoiseSource.insecure(9), widen=-9.0)
+    assert 5 < np.count_nonzero(exact != careless) < 200
 
 
 def words_of(value: int, bits: int) -> Callable[[int], int]:

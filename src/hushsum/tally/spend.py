@@ -1,0 +1,49 @@
+"""A release through a budget book: debited, drawn, staged; then published by whoever delivers the bytes."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from hushsum.privacy.budget import Budget, Debit
+from hushsum.privacy.claim import Claim
+from hushsum.releases.base import ReleasedFunction
+from hushsum.releases.load import load
+
+
+@dataclass(frozen=True, slots=True)
+class StagedRelease:
+    """A function whose bytes the book keeps. Deliver ``payload``, then call ``debit.publish()``."""
+
+    function: ReleasedFunction
+    payload: bytes
+    debit: Debit
+
+
+def stage_release(
+    budget: Budget,
+    dataset: str,
+    claim: Claim,
+    *,
+    subject: Mapping[str, object],
+    key: str,
+    make: Callable[[], ReleasedFunction],
+) -> StagedRelease:
+    """Debit the claim, draw with ``make`` unless an earlier attempt with this key was staged, and stage the
+    bytes.
+
+    A crash before *staged* leaves no byte outside this process, so a retry may draw again under the same
+    debit. After it, the retry gets the staged bytes back.
+    """
+    debit = budget.debit(dataset, claim, subject=subject, key=key)
+    payload = debit.staged
+    if payload is not None:
+        return StagedRelease(load(io.BytesIO(payload)), payload, debit)
+    debit.draw()
+    function = make()
+    buffer = io.BytesIO()
+    function.save(buffer)
+    payload = buffer.getvalue()
+    debit.stage(payload)
+    return StagedRelease(function, payload, debit)

@@ -1,0 +1,163 @@
+"""Every example in the README and in docs is run, page by page, in an empty folder.
+
+The blocks of a page share a namespace and a folder. A ``python`` block with prompts is compared with the output
+it shows, one without prompts must run. The commands of a ``console`` block must succeed, and are compared where
+output is shown. An example that carries the comment ``# noisy`` shows a private answer: its numbers may differ by
+one unit of their last written place, which is at least six standard errors, so that a sound build fails in fewer
+than one run of 10⁸. A block is left out only if the page says why, in a comment above it.
+"""
+
+from __future__ import annotations
+
+import doctest
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+import hushsum
+
+from .pages import Block, all_pages, blocks_of, page_id
+
+LANGUAGES: Final = {"python", "console", "text", "cpp", "json"}
+NOISY: Final = doctest.register_optionflag("NOISY")
+FLAGS: Final = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+_DECIMAL: Final = re.compile(r"-?\d*\.(\d+)(e[+-]\d+)?|-?\d+\.")
+_SHIM: Final = '#!/bin/sh\nexec "{python}" -c "from hushsum.cli.main import run; run()" "$@"\n'
+
+RUNNABLE: Final = [
+    page for page in all_pages() if {b.language for b in blocks_of(page)} & {"python", "console"}
+]
+
+
+class Checker(doctest.OutputChecker):
+    """Compares text; for noisy examples, numbers to within one unit of the last place that is written."""
+
+    def check_output(self, want: str, got: str, optionflags: int) -> bool:
+        if super().check_output(want, got, optionflags):
+            return True
+        if not optionflags & NOISY:
+            return False
+        wanted, gotten = list(_DECIMAL.finditer(want)), list(_DECIMAL.finditer(got))
+        if len(wanted) != len(gotten):
+            return False
+        near = all(_near(w, g) for w, g in zip(wanted, gotten, strict=True))
+        spaceless = [re.sub(r"\s+", "", _DECIMAL.sub("#", text)) for text in (want, got)]
+        return near and super().check_output(*spaceless, optionflags)
+
+
+def _near(wanted: re.Match[str], gotten: re.Match[str]) -> bool:
+    unit = 10.0 ** -len(wanted[1] or "") * float(f"1{wanted[2] or ''}")
+    return abs(float(wanted[0]) - float(gotten[0])) <= unit * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("page", all_pages(), ids=page_id)
+def test_blocks_have_a_known_language(page: Path) -> None:
+    unknown = {block.language for block in blocks_of(page)} - LANGUAGES
+    assert not unknown, f"{page_id(page)} has blocks in {unknown}, which nothing checks"
+
+
+@pytest.mark.parametrize("page", RUNNABLE, ids=page_id)
+def test_examples_run_as_shown(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    monkeypatch.chdir(work)
+    environment = _environment(tmp_path / "bin")
+    names: dict[str, Any] = {"__name__": "__main__"}
+    for block in blocks_of(page):
+        where = f"{page_id(page)}:{block.line}"
+        if block.not_run is not None:
+            continue
+        if block.language == "python":
+            _run_python(block, names, where)
+        elif block.language == "console":
+            _run_console(block, environment, where)
+
+
+def test_a_wrong_output_is_noticed(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("```python\n>>> 0.5  # noisy\n0.7\n```\n")
+    (block,) = blocks_of(page)
+    with pytest.raises(pytest.fail.Exception, match="0.7"):
+        _run_python(block, {}, "page.md:1")
+
+
+def test_a_reason_keeps_a_block_from_running(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("<!-- not run: for show -->\n```python\n1/0\n```\n")
+    assert [block.not_run for block in blocks_of(page)] == ["for show"]
+
+
+def _run_python(block: Block, names: dict[str, Any], where: str) -> None:
+    if ">>> " not in block.code:
+        exec(compile(block.code, where, "exec"), names)
+        return
+    examples = doctest.DocTestParser().get_examples(block.code, where)
+    for example in examples:
+        if "# noisy" in example.source:
+            example.options[NOISY] = True
+    report: list[str] = []
+    runner = doctest.DocTestRunner(Checker(), verbose=False, optionflags=FLAGS)
+    test = doctest.DocTest(examples, names, where, where, block.line - 1, block.code)
+    runner.run(test, out=report.append, clear_globs=False)
+    # The runner works on a copy unless the names are its own.
+    names.update(test.globs)
+    if runner.summarize(verbose=False).failed:
+        pytest.fail("".join(report), pytrace=False)
+
+
+def _run_console(block: Block, environment: dict[str, str], where: str) -> None:
+    for command, shown in _commands(block.code):
+        done = subprocess.run(
+            ["sh", "-c", command],
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
+        if done.returncode:
+            pytest.fail(f"{where}: {command!r} ended with {done.returncode}\n{done.stderr}", pytrace=False)
+        flags = FLAGS | (NOISY if "# noisy" in command else 0)
+        if shown.strip() and not Checker().check_output(shown, done.stdout + done.stderr, flags):
+            pytest.fail(
+                f"{where}: {command!r}\nshown:\n{shown}\ngot:\n{done.stdout}{done.stderr}", pytrace=False
+            )
+
+
+def _commands(code: str) -> list[tuple[str, str]]:
+    """Commands after ``$``, with their continuation lines, and the output shown below each."""
+    found: list[tuple[str, str]] = []
+    continued = False
+    for line in code.splitlines(keepends=True):
+        if line.startswith("$ "):
+            found.append((line[2:], ""))
+        elif continued:
+            found[-1] = (found[-1][0] + line, "")
+        elif found:
+            found[-1] = (found[-1][0], found[-1][1] + line)
+        continued = line.endswith("\\\n") and (line.startswith("$ ") or continued)
+    return [(command.strip(), shown) for command, shown in found]
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    """This interpreter's package under the name ``hushsum``, with a plain terminal of fixed width."""
+    folder.mkdir()
+    shim = folder / "hushsum"
+    shim.write_text(_SHIM.format(python=sys.executable))
+    shim.chmod(0o755)
+    assert hushsum.__file__ is not None
+    source = str(Path(hushsum.__file__).parents[1])
+    return {
+        **os.environ,
+        "PATH": os.pathsep.join([str(folder), str(Path(sys.executable).parent), os.environ["PATH"]]),
+        "PYTHONPATH": os.pathsep.join(filter(None, [source, os.environ.get("PYTHONPATH")])),
+        "COLUMNS": "100",
+        "NO_COLOR": "1",
+        "TERM": "dumb",
+    }

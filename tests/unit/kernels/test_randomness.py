@@ -1,0 +1,117 @@
+"""Hash functions must never change: what a seed means is fixed here, digit by digit."""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+import pytest
+from scipy.special import ndtri
+
+import hushsum as hs
+from hushsum.bases import HashRows
+from hushsum.kernels import Kernel
+from hushsum.kernels.randomness import normals, row_words, uniforms
+from hushsum.kernels.rehash import multiply_shift
+
+POINTS = np.arange(60).reshape(20, 3) * 0.37 - 3
+CODES = (np.arange(60).reshape(20, 3) * 7) % 5
+SETS = [[i, i * i, 3 * i + 1] for i in range(19)] + [[]]
+
+
+def test_words_are_shake_128_of_the_documented_label() -> None:
+    words = row_words("golden", 7, 3, 4)
+    stream = hashlib.shake_128(b"hushsum/1/golden/7/0").digest(8 * 3 * 4)
+    assert words.ravel().tolist() == [int.from_bytes(stream[i : i + 8], "little") for i in range(0, 96, 8)]
+    later = hashlib.shake_128(b"hushsum/1/golden/7/1").digest(32)
+    assert row_words("golden", 7, 65, 4)[64].astype("<u8").tobytes() == later
+    assert [hex(int(word)) for word in words[0]] == [
+        "0x601c4bac90d28dc4",
+        "0xe256320c9e44b622",
+        "0x38ff414f775a2f69",
+        "0x5cb354dc5e666ff7",
+    ]
+
+
+def test_normal_numbers_are_the_same_for_ever() -> None:
+    numbers = normals(row_words("golden", 7, 1000, 100))
+    assert numbers[0, :4].tolist() == [
+        -0.3175009572478376,
+        1.195877102209302,
+        -0.76329116818257,
+        -0.35282083534750197,
+    ]
+    digest = hashlib.sha256(numbers.astype("<f8").tobytes()).hexdigest()
+    assert digest == "2be2be76bfb0b1680f1452dccfc44dfa1914e6d28a27f69bba533b0e81f1e51d"
+
+
+@pytest.mark.parametrize(
+    ("kernel", "records", "cells", "fingerprint"),
+    [
+        (hs.EuclideanKernel(3, 1.5), POINTS, "e15a7922eaa5da97", "d6bd42a79246a3e0"),
+        (
+            hs.EuclideanKernel(3, 1.5, power=2, projection="structured"),
+            POINTS,
+            "847fde0af476c7e4",
+            "7815177976e9b4e0",
+        ),
+        (hs.ManhattanKernel(3, 1.5), POINTS, "6ee794f5918a4bc3", "e2883f97045c281d"),
+        (hs.AngularKernel(3, bits=40), POINTS, "72fb0324aae53043", "db45a01d39fc4c19"),
+        (hs.AngularKernel(3, bits=4), POINTS, "26c6e335ba44d742", "a003ef4f511342db"),
+        (
+            hs.AngularKernel(3, bits=3, projection="structured"),
+            POINTS,
+            "5acc27f230bd4474",
+            "fed159ecf78090d4",
+        ),
+        (hs.HammingKernel(3), CODES, "6b959fb8663915ce", "660b8c393b44ca4a"),
+        (hs.HammingKernel(3, power=2), CODES, "37f01fd2628082fd", "c92edf32e37dde47"),
+        (hs.JaccardKernel(), SETS, "e9c99e779fa1e66a", "a308fc0f2d8f21ce"),
+        (hs.JaccardKernel(power=2), SETS, "e257eaf3ab77a35f", "c22c1ea1b3b0bd66"),
+    ],
+    ids=lambda value: repr(value)[:40] if isinstance(value, Kernel) else "",
+)
+def test_hash_functions_and_fingerprints_are_the_same_for_ever(
+    kernel: Kernel, records: object, cells: str, fingerprint: str
+) -> None:
+    basis = HashRows(kernel, 64, 1000, 11)
+    found = basis.cells(basis.prepare(records)).astype("<i4").tobytes()
+    assert hashlib.sha256(found).hexdigest()[:16] == cells
+    assert basis.fingerprint[:16] == fingerprint
+
+
+@pytest.mark.parametrize("rows", [1, 4, 63, 64, 65, 129])
+def test_rows_do_not_depend_on_their_number(rows: int) -> None:
+    np.testing.assert_array_equal(row_words("x", 3, rows, 6), row_words("x", 3, 200, 6)[:rows])
+
+
+@pytest.mark.parametrize(("purpose", "seed"), [("y", 3), ("x", 4), ("x/3", 3), ("x", -3), ("x", 1 << 80)])
+def test_streams_of_other_purposes_and_seeds_differ(purpose: str, seed: int) -> None:
+    assert not np.intersect1d(row_words("x", 3, 50, 20), row_words(purpose, seed, 50, 20)).size
+
+
+def test_uniforms_are_midpoints_strictly_inside() -> None:
+    words = np.array([0, 4095, 4096, 2**64 - 1], np.uint64)
+    np.testing.assert_array_equal(uniforms(words), [2.0**-53, 2.0**-53, 3 * 2.0**-53, 1 - 2.0**-53])
+
+
+def test_normals_agree_with_scipy_over_all_branches() -> None:
+    smooth = row_words("normals", 1, 100, 200).ravel()
+    steep = np.uint64(1) << np.arange(64, dtype=np.uint64)
+    edges = np.concatenate([smooth, steep, ~steep, np.array([0, 2**64 - 1], np.uint64)])
+    found, expected = normals(edges), ndtri(uniforms(edges))
+    assert np.abs(found).max() > 8.0, "the far tail was not reached"
+    np.testing.assert_allclose(found, expected, rtol=4e-15, atol=4e-16)
+
+
+def test_normals_are_odd() -> None:
+    words = row_words("odd", 1, 10, 100)
+    np.testing.assert_array_equal(normals(~words), -normals(words))
+
+
+def test_rehash_numbers_are_distinct_words_of_one_stream() -> None:
+    multipliers, addends = multiply_shift("euclidean", 5, 20, 3)
+    words = row_words("euclidean/rehash", 5, 20, 4)
+    np.testing.assert_array_equal(np.column_stack([multipliers, addends]), words)
+    assert multipliers.flags.c_contiguous
+    assert addends.flags.c_contiguous

@@ -1,0 +1,162 @@
+"""``.tally`` files: marked, private to their owner, refused where a release is wanted."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import stat
+import struct
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hushsum as hs
+from hushsum.errors import FileRefused, UsageError
+from hushsum.files.container import FileKind, read_container, write_container
+from hushsum.tally import Tally
+
+KEY = bytes(range(32))
+
+
+def filled(records: int = 1234) -> Tally:
+    points = np.random.default_rng(5).normal(size=(records, 2))
+    return hs.race(hs.EuclideanKernel(2, 1.0), rows=6, width=10, seed=1).add(points)
+
+
+def header_of(path: Path) -> tuple[bytes, dict[str, Any]]:
+    data = path.read_bytes()
+    length = struct.unpack_from("<I", data, 12)[0]
+    header: dict[str, Any] = json.loads(data[24 : 24 + length])
+    return data, header
+
+
+@pytest.mark.parametrize("key", [None, KEY], ids=["plain", "encrypted"])
+def test_round_trip(tmp_path: Path, key: bytes | None) -> None:
+    tally, path = filled(), tmp_path / "a.tally"
+    tally.save(path, key=key)
+    back = hs.load_tally(path, key=key)
+    for name, value in tally._state().items():
+        np.testing.assert_array_equal(back._state()[name], value)
+    assert back.fingerprint == tally.fingerprint
+    back.add([[0.0, 0.0]]).merge(filled())
+    assert back._state()["count"] == 2 * 1234 + 1
+
+
+def test_an_empty_tally_survives(tmp_path: Path) -> None:
+    hs.race(hs.JaccardKernel(), rows=2, width=4).save(tmp_path / "none.tally")
+    back = hs.load_tally(tmp_path / "none.tally")
+    assert not back._state()["table"].any()
+    assert back.add([[1, 2], []])._state()["count"] == 2
+
+
+@pytest.mark.parametrize("key", [None, KEY], ids=["plain", "encrypted"])
+def test_the_first_bytes_say_confidential(tmp_path: Path, key: bytes | None) -> None:
+    filled().save(tmp_path / "a.tally", key=key)
+    assert b"CONFIDENTIAL" in (tmp_path / "a.tally").read_bytes()[:4096]
+
+
+@pytest.mark.parametrize("mask", [0o000, 0o022, 0o077])
+def test_only_the_owner_may_read(tmp_path: Path, mask: int) -> None:
+    before = os.umask(mask)
+    try:
+        filled().save(tmp_path / "a.tally")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(os.stat(tmp_path / "a.tally").st_mode) == 0o600
+
+
+def test_saving_over_a_readable_file_makes_it_private(tmp_path: Path) -> None:
+    path = tmp_path / "a.tally"
+    path.write_bytes(b"old")
+    path.chmod(0o666)
+    filled().save(path)
+    assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
+
+
+def test_the_header_holds_no_count(tmp_path: Path) -> None:
+    small, large = tmp_path / "s.tally", tmp_path / "l.tally"
+    filled(1234).save(small, key=KEY)
+    filled(4321).save(large, key=KEY)
+    (small_data, small_header), (large_data, large_header) = header_of(small), header_of(large)
+    assert len(small_data) == len(large_data), "an encrypted file's size tells how many records it holds"
+    assert small_header["encryption"].pop("nonce") != large_header["encryption"].pop("nonce")
+    assert small_header == large_header
+    assert b"1234" not in small_data[: small_data.index(b"}}") + 200].split(b'"nonce"')[0]
+
+
+def test_encryption_hides_the_counts(tmp_path: Path) -> None:
+    tally = filled()
+    tally.save(tmp_path / "plain.tally")
+    tally.save(tmp_path / "sealed.tally", key=KEY)
+    counts = np.array([1234, 1234], "<i8").tobytes()
+    assert counts in (tmp_path / "plain.tally").read_bytes()
+    assert counts not in (tmp_path / "sealed.tally").read_bytes()
+
+
+def test_two_encryptions_of_one_tally_differ(tmp_path: Path) -> None:
+    tally = filled()
+    for name in ("a", "b"):
+        tally.save(tmp_path / name, key=KEY)
+    assert (tmp_path / "a").read_bytes() != (tmp_path / "b").read_bytes()
+
+
+def test_keys_are_asked_for_and_checked(tmp_path: Path) -> None:
+    path = tmp_path / "a.tally"
+    filled().save(path, key=KEY)
+    with pytest.raises(UsageError, match="encrypted; give its key"):
+        hs.load_tally(path)
+    with pytest.raises(FileRefused, match="key does not open"):
+        hs.load_tally(path, key=bytes(32))
+    with pytest.raises(UsageError, match="32 bytes"):
+        hs.load_tally(path, key=b"short")
+    with pytest.raises(UsageError, match="32 bytes"):
+        filled().save(tmp_path / "b.tally", key=b"short")
+    assert not (tmp_path / "b.tally").exists()
+
+
+def test_a_rewritten_header_of_an_encrypted_tally_is_refused(tmp_path: Path) -> None:
+    """The checksum alone would accept it: anyone can compute that. The cipher does not."""
+    path = tmp_path / "a.tally"
+    filled().save(path, key=KEY)
+    header, payload = read_container(path, FileKind.TALLY, lambda h: 6 * 10 * 8 + 16 + 16)
+    header["basis"]["parameters"]["seed"] = 2
+    write_container(path, FileKind.TALLY, header, [payload])
+    with pytest.raises(FileRefused, match="key does not open"):
+        hs.load_tally(path, key=KEY)
+
+
+@pytest.mark.parametrize("nonce", ["zz" * 8, "00", "", "00" * 9, 5, None])
+def test_a_senseless_nonce_is_refused(tmp_path: Path, nonce: object) -> None:
+    path = tmp_path / "a.tally"
+    filled().save(path, key=KEY)
+    header, payload = read_container(path, FileKind.TALLY, lambda h: 6 * 10 * 8 + 16 + 16)
+    header["encryption"]["nonce"] = nonce
+    write_container(path, FileKind.TALLY, header, [payload])
+    with pytest.raises(FileRefused):
+        hs.load_tally(path, key=KEY)
+
+
+def test_a_tally_is_no_release_and_a_release_no_tally(tmp_path: Path) -> None:
+    filled().save(tmp_path / "a.tally")
+    filled().release(epsilon=1.0).save(tmp_path / "a.hush")
+    with pytest.raises(FileRefused, match=r"confidential tally .* not a released function"):
+        hs.load(tmp_path / "a.tally")
+    with pytest.raises(FileRefused, match=r"confidential tally .* not a released function"):
+        hs.load(io.BytesIO((tmp_path / "a.tally").read_bytes()))
+    with pytest.raises(FileRefused, match=r"released function .* not a confidential tally"):
+        hs.load_tally(tmp_path / "a.hush")
+
+
+def test_every_flipped_byte_of_a_tally_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.tally"
+    hs.race(hs.JaccardKernel(), rows=2, width=3).add([[1]]).save(path)
+    data = path.read_bytes()
+    for position in range(len(data)):
+        changed = bytearray(data)
+        changed[position] ^= 1 << (position % 8)
+        path.write_bytes(changed)
+        with pytest.raises(FileRefused):
+            hs.load_tally(path)
