@@ -39,7 +39,9 @@ class Runs:
             self.functions.append(f)
 
     def stacked(self, name: str, of: str) -> Floats:
-        return np.array([getattr(f.query(self.queries, of=of, level=self.level), name) for f in self.functions])
+        return np.array(
+            [getattr(f.query(self.queries, of=of, level=self.level), name) for f in self.functions]
+        )
 
 
 PROMISES = {"gaussian": {"rho": 0.2}, "laplace": {"epsilon": 4.0}}

@@ -93,7 +93,9 @@ def plan(
         if public is None
         else estimated_spread(chosen, width=width, seed=seed, records=number, public=public, queries=queries)
     )
-    per_unit = None if max_per_unit is None else positive_integer("max_per_unit", max_per_unit, at_most=1 << 20)
+    per_unit = (
+        None if max_per_unit is None else positive_integer("max_per_unit", max_per_unit, at_most=1 << 20)
+    )
     asked = [Promise.of(epsilon=e, delta=delta, rho=rho) for e in _each(epsilon)]
     shown = list(asked)
     if delta is None and rho is None:
