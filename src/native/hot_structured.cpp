@@ -3,8 +3,6 @@
 // Lanes are records, so every butterfly is vertical and a record never meets another. Butterflies run from the widest
 // distance to the narrowest in every clone, which fixes the tree of additions. The last transform computes only the
 // leading outputs that a block of rows uses.
-#include <utility>
-
 #include "lanes.hpp"
 
 namespace hushsum::HUSHSUM_CLONE {
@@ -98,26 +96,6 @@ void transform_leading(Floats* y, const float* signs, std::size_t size, std::siz
     transform(y, size / 2, size / 2);
   } else {
     transform_signed(y, signs, size);
-  }
-}
-
-template <class Vector, std::size_t... Lane>
-HUSHSUM_INLINE void interleave(Vector a, Vector b, Vector& lower, Vector& upper, std::index_sequence<Lane...>) {
-  lower = __builtin_shufflevector(a, b, (Lane / 2 + Lane % 2 * lanes)...);
-  upper = __builtin_shufflevector(a, b, (lanes / 2 + Lane / 2 + Lane % 2 * lanes)...);
-}
-
-// Rows and columns of a square exchanged, by log2(lanes) rounds that interleave its upper half with its lower.
-template <class Vector>
-HUSHSUM_INLINE void transpose(Vector (&square)[lanes]) {
-#pragma GCC unroll 4
-  for (std::size_t round = 1; round < lanes; round *= 2) {
-    Vector mixed[lanes];
-#pragma GCC unroll 16
-    for (std::size_t j = 0; j < lanes / 2; ++j)
-      interleave(square[j], square[j + lanes / 2], mixed[2 * j], mixed[2 * j + 1], std::make_index_sequence<lanes>{});
-#pragma GCC unroll 16
-    for (std::size_t j = 0; j < lanes; ++j) square[j] = mixed[j];
   }
 }
 

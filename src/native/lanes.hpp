@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 #include "plans.hpp"
 
@@ -50,6 +51,26 @@ HUSHSUM_INLINE void store(T* to, Vector v) {
 
 // x - 0 is x, also for -0, and compilers make it a broadcast.
 HUSHSUM_INLINE Floats spread(float x) { return x - Floats{}; }
+
+template <class Vector, std::size_t... Lane>
+HUSHSUM_INLINE void interleave(Vector a, Vector b, Vector& lower, Vector& upper, std::index_sequence<Lane...>) {
+  lower = __builtin_shufflevector(a, b, (Lane / 2 + Lane % 2 * lanes)...);
+  upper = __builtin_shufflevector(a, b, (lanes / 2 + Lane / 2 + Lane % 2 * lanes)...);
+}
+
+// Rows and columns of a square exchanged, by log2(lanes) rounds that interleave its upper half with its lower.
+template <class Vector>
+HUSHSUM_INLINE void transpose(Vector (&square)[lanes]) {
+#pragma GCC unroll 4
+  for (std::size_t round = 1; round < lanes; round *= 2) {
+    Vector mixed[lanes];
+#pragma GCC unroll 16
+    for (std::size_t j = 0; j < lanes / 2; ++j)
+      interleave(square[j], square[j + lanes / 2], mixed[2 * j], mixed[2 * j + 1], std::make_index_sequence<lanes>{});
+#pragma GCC unroll 16
+    for (std::size_t j = 0; j < lanes; ++j) square[j] = mixed[j];
+  }
+}
 
 HUSHSUM_INLINE Floats fused(Floats a, Floats b, Floats c) {
   Floats v;
