@@ -39,7 +39,8 @@ nb::object cells(const Batch& batch, std::int64_t rows) {
   return result.array();
 }
 
-std::pair<nb::object, nb::object> read(const Batch& batch, const Array& table, std::int64_t block, std::int64_t threads) {
+std::pair<nb::object, nb::object> read(const Batch& batch, const Array& table, std::int64_t block,
+                                       std::int64_t threads) {
   require(block >= 1, "block must be at least 1, got " + std::to_string(block));
   const std::size_t many = thread_count(threads);
   require(table.ndim() == 2 && table.shape(0) >= 1 && table.shape(0) <= batch.rows,
@@ -160,7 +161,7 @@ void bind_count(nb::module_& module) {
              "Whether a C-contiguous float32 array holds neither NaN nor infinity.");
   module.def("bare_increments", &bare_increments, nb::arg("cells").noconvert(), nb::arg("table").noconvert(),
              nb::arg("passes"),
-             "A yardstick for benchmarks: add 1 to table[row, cells[j, row]] for every j and row, `passes` times over,\n"
+             "A yardstick for benchmarks: add 1 to table[row, cells[j, row]] for every j and row, `passes` times,\n"
              "from cells that were computed before. A build does at least these increments.");
 }
 

@@ -34,7 +34,7 @@ void min_cells(const MinPlan& plan, const std::uint32_t* mixed, const std::int64
           least[v] = size == 0 ? Uints{} : ~Uints{};
         }
         for (std::size_t e = 0; e < size; ++e) {
-#pragma GCC unroll 8
+          HUSHSUM_UNROLL
           for (std::size_t v = 0; v < tile_vectors; ++v) {
             const Uints value = mixer[v] * from[e] + shift[v];
             least[v] = value < least[v] ? value : least[v];

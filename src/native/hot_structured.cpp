@@ -12,9 +12,9 @@ namespace {
 // Passes of radix 2 to 16 do the same additions as single butterflies and touch memory less often.
 template <std::size_t Radix>
 HUSHSUM_INLINE void butterflies(Floats (&a)[Radix]) {
-#pragma GCC unroll 16
+  HUSHSUM_UNROLL
   for (std::size_t half = Radix / 2; half > 0; half /= 2)
-#pragma GCC unroll 16
+    HUSHSUM_UNROLL
     for (std::size_t j = 0; j < Radix; ++j)
       if ((j & half) == 0) {
         const Floats sum = a[j] + a[j + half], difference = a[j] - a[j + half];
@@ -29,10 +29,10 @@ void pass(Floats* y, std::size_t size, std::size_t span) {
   for (std::size_t start = 0; start < size; start += span)
     for (std::size_t j = start; j < start + step; ++j) {
       Floats a[Radix];
-#pragma GCC unroll 16
+      HUSHSUM_UNROLL
       for (std::size_t t = 0; t < Radix; ++t) a[t] = y[j + t * step];
       butterflies<Radix>(a);
-#pragma GCC unroll 16
+      HUSHSUM_UNROLL
       for (std::size_t t = 0; t < Radix; ++t) y[j + t * step] = a[t];
     }
 }
@@ -43,10 +43,10 @@ void signed_pass(Floats* y, const float* signs, std::size_t size) {
   const std::size_t step = size / Radix;
   for (std::size_t j = 0; j < step; ++j) {
     Floats a[Radix];
-#pragma GCC unroll 16
+    HUSHSUM_UNROLL
     for (std::size_t t = 0; t < Radix; ++t) a[t] = y[j + t * step] * spread(signs[j + t * step]);
     butterflies<Radix>(a);
-#pragma GCC unroll 16
+    HUSHSUM_UNROLL
     for (std::size_t t = 0; t < Radix; ++t) y[j + t * step] = a[t];
   }
 }
@@ -57,11 +57,11 @@ void signed_sums(Floats* y, const float* signs, std::size_t size) {
   const std::size_t step = size / Radix;
   for (std::size_t j = 0; j < step; ++j) {
     Floats a[Radix];
-#pragma GCC unroll 16
+    HUSHSUM_UNROLL
     for (std::size_t t = 0; t < Radix; ++t) a[t] = y[j + t * step] * spread(signs[j + t * step]);
-#pragma GCC unroll 16
+    HUSHSUM_UNROLL
     for (std::size_t half = Radix / 2; half > 0; half /= 2)
-#pragma GCC unroll 16
+      HUSHSUM_UNROLL
       for (std::size_t t = 0; t < half; ++t) a[t] += a[t + half];
     y[j] = a[0];
   }
@@ -106,10 +106,10 @@ void load_records(const StructuredPlan& plan, const float* records, std::size_t 
   if (live == lanes) {
     for (; k + lanes <= dim; k += lanes) {
       Floats square[lanes];
-#pragma GCC unroll 16
+      HUSHSUM_UNROLL
       for (std::size_t l = 0; l < lanes; ++l) square[l] = load<Floats>(records + l * dim + k);
       transpose(square);
-#pragma GCC unroll 16
+      HUSHSUM_UNROLL
       for (std::size_t l = 0; l < lanes; ++l) y[k + l] = square[l] * spread(signs[k + l]);
     }
   }
@@ -169,10 +169,10 @@ void structured_cells(const StructuredPlan& plan, const float* records, std::siz
     std::size_t row = 0;
     for (; live == lanes && row + lanes <= rows; row += lanes) {
       Uints square[lanes];
-#pragma GCC unroll 16
+      HUSHSUM_UNROLL
       for (std::size_t l = 0; l < lanes; ++l) square[l] = found[row + l];
       transpose(square);
-#pragma GCC unroll 16
+      HUSHSUM_UNROLL
       for (std::size_t l = 0; l < lanes; ++l) store(to + l * stride + row, square[l]);
     }
     for (; row < rows; ++row)
