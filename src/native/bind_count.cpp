@@ -14,8 +14,6 @@ namespace hushsum {
 
 namespace {
 
-using Doubles = nb::ndarray<nb::numpy, double>;
-
 std::size_t thread_count(std::int64_t threads) {
   require(threads >= 1, "threads must be at least 1, got " + std::to_string(threads));
   return static_cast<std::size_t>(threads);
@@ -29,19 +27,20 @@ void count(const Batch& batch, const WritableArray& table, std::int64_t step, st
   count_batch(batch, counters, step, many);
 }
 
-nb::ndarray<nb::numpy, std::int32_t> cells(const Batch& batch, std::int64_t rows) {
+nb::object cells(const Batch& batch, std::int64_t rows) {
   require(rows >= 0 && static_cast<std::size_t>(rows) <= batch.rows,
           "rows must be between 0 and " + std::to_string(batch.rows) + ", got " + std::to_string(rows));
   const std::size_t wanted = static_cast<std::size_t>(rows);
-  Result<std::int32_t> result(batch.count * wanted);
+  Result<std::int32_t> result(batch.count, wanted);
   {
     const nb::gil_scoped_release released;
     write_cells(batch, wanted, result.data());
   }
-  return result.give({batch.count, wanted});
+  return result.array();
 }
 
-std::pair<Doubles, Doubles> read(const Batch& batch, const Array& table, std::int64_t block, std::int64_t threads) {
+std::pair<nb::object, nb::object> read(const Batch& batch, const Array& table, std::int64_t block,
+                                       std::int64_t threads) {
   require(block >= 1, "block must be at least 1, got " + std::to_string(block));
   const std::size_t many = thread_count(threads);
   require(table.ndim() == 2 && table.shape(0) >= 1 && table.shape(0) <= batch.rows,
@@ -58,7 +57,7 @@ std::pair<Doubles, Doubles> read(const Batch& batch, const Array& table, std::in
     else
       read_batch(batch, table64, rows, size, many, mean.data(), variance.data());
   }
-  return {mean.give({batch.count}), variance.give({batch.count})};
+  return {mean.array(), variance.array()};
 }
 
 constexpr const char* count_doc =
@@ -162,7 +161,7 @@ void bind_count(nb::module_& module) {
              "Whether a C-contiguous float32 array holds neither NaN nor infinity.");
   module.def("bare_increments", &bare_increments, nb::arg("cells").noconvert(), nb::arg("table").noconvert(),
              nb::arg("passes"),
-             "A yardstick for benchmarks: add 1 to table[row, cells[j, row]] for every j and row, `passes` times over,\n"
+             "A yardstick for benchmarks: add 1 to table[row, cells[j, row]] for every j and row, `passes` times,\n"
              "from cells that were computed before. A build does at least these increments.");
 }
 

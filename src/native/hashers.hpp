@@ -94,11 +94,11 @@ class MinHasher {
 
 class MinHasher::Bound : public Batch {
  public:
-  explicit Bound(std::size_t values) : mixed(values) {}
+  Bound(std::size_t values, std::size_t ends) : mixed(values), starts(ends) {}
   void cells(std::size_t, std::size_t, std::size_t, std::size_t, std::uint32_t*, std::size_t, void*) const override;
   MinPlan plan;
   Buffer<std::uint32_t> mixed;
-  const std::int64_t* starts;
+  Buffer<std::int64_t> starts;  // a copy: checked bounds must hold while other Python threads run
 };
 
 // Sampled coordinates of code vectors (Indyk and Motwani 1998).
