@@ -50,15 +50,15 @@ def audit_laplace(draw: Draw, epsilon: float, *, shift: int = 1, draws: int | No
     """
     if not epsilon > 0:
         raise UsageError(f"epsilon must be above 0, got {epsilon}; give the claimed one")
-    number = draws or laplace_draws(epsilon)
+    number = draws or laplace_draws(epsilon, shift=shift)
     near = _share(draw, number, lambda z: z >= 0)
     far = _share(draw, number, lambda z: z >= shift)
     tail = (1.0 - CONFIDENCE) / 2.0
-    low = _binomial_bounds(near, number, tail)[0]
-    high = _binomial_bounds(far, number, tail)[1]
+    low = binomial_bounds(near, number, tail)[0]
+    high = binomial_bounds(far, number, tail)[1]
     bound = math.log(low / high) if low > 0 else 0.0
     return NoiseAudit(
-        "discrete laplace", "epsilon", epsilon, bound, 2 * number, _laplace_power(epsilon, number)
+        "discrete laplace", "epsilon", epsilon, bound, 2 * number, _laplace_power(epsilon, shift, number)
     )
 
 
@@ -78,15 +78,15 @@ def audit_gaussian(draw: Draw, variance: float, *, cells: int = 1, draws: int | 
 
     tail = (1.0 - CONFIDENCE) / 2.0
     bound = -float(
-        ndtri(_binomial_bounds(missed, number, tail)[1]) + ndtri(_binomial_bounds(alarm, number, tail)[1])
+        ndtri(binomial_bounds(missed, number, tail)[1]) + ndtri(binomial_bounds(alarm, number, tail)[1])
     )
     # Ties at the midpoint count as errors on both sides, which only lowers the bound.
     return NoiseAudit("discrete gaussian", "mu", claimed, bound, 2 * number, _gaussian_power(claimed, number))
 
 
-def laplace_draws(epsilon: float) -> int:
+def laplace_draws(epsilon: float, *, shift: int = 1) -> int:
     """Draws on each side that give the wanted power against 20 % less noise."""
-    return _grow(lambda number: _laplace_power(epsilon, number))
+    return _grow(lambda number: _laplace_power(epsilon, shift, number))
 
 
 def gaussian_draws(mu: float) -> int:
@@ -94,10 +94,10 @@ def gaussian_draws(mu: float) -> int:
     return _grow(lambda number: _gaussian_power(mu, number))
 
 
-def _laplace_power(epsilon: float, number: int) -> float:
+def _laplace_power(epsilon: float, shift: int, number: int) -> float:
     """Normal approximation of the chance that the bound exceeds the claim when the true ε is ε/0.8."""
     actual = epsilon / LESS_NOISE
-    near = 1.0 / (1.0 + math.exp(-actual))
+    near = 1.0 / (1.0 + math.exp(-actual / shift))
     far = near * math.exp(-actual)
     spread = math.sqrt(((1 - near) / near + (1 - far) / far) / number)
     return _power(actual - epsilon, spread)
@@ -145,7 +145,7 @@ def _share(
     return hits
 
 
-def _binomial_bounds(hits: int, number: int, tail: float) -> tuple[float, float]:
+def binomial_bounds(hits: int, number: int, tail: float) -> tuple[float, float]:
     """Clopper–Pearson bounds of a probability, each exceeded with probability at most ``tail``."""
     from scipy.special import betaincinv
 

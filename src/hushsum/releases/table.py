@@ -25,6 +25,7 @@ from hushsum.releases.load import register
 Floats = NDArray[np.float64]
 
 ESTIMATORS = ("mean", "median-of-means")
+_LARGEST_COUNT = 2**63
 _FEWEST_BLOCKS = 8
 """Below this many independent blocks of rows their spread says too little, and the bound is reported
 instead.
@@ -258,17 +259,25 @@ def _payload_size(header: Header) -> int:
     return encoded_size(shape, header["table"]["type"])
 
 
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError("text")
+    return value
+
+
 def _build(header: Header, payload: memoryview) -> TableFunction:
     basis = basis_from_json(header["basis"])
     count: dict[str, Any] = header["count"]
+    if type(count["value"]) is not int or abs(count["value"]) > _LARGEST_COUNT:
+        raise ValueError("count")
     return TableFunction(
         basis=basis,
         table=_native_type(decode_array(payload, basis.shape, header["table"]["type"])),
         claim=Claim.from_json(header["claim"]),
         noise=IntegerNoise.from_json(header["noise"]),
-        noisy_count=int(count["value"]),
+        noisy_count=count["value"],
         count_noise=IntegerNoise.from_json(count["noise"]),
-        producer=str(header["producer"]),
+        producer=_text(header["producer"]),
     )
 
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.bases.base import Basis
+from hushsum.bases.base import Basis, Table
 from hushsum.bases.race_theory import rows_for_laplace
 from hushsum.errors import UsageError
 from hushsum.kernels.parameters import positive_integer
@@ -26,6 +26,8 @@ from hushsum.privacy.noise import NoiseSource
 from hushsum.privacy.relation import Relation
 from hushsum.releases.table import TableFunction
 from hushsum.version import PRODUCER
+
+_CELLS_AT_A_TIME = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,12 +101,10 @@ def release_table(
     release = _release_laplace if promise.pure else _release_gaussian
     with _source(options) as source:
         published, noise, noisy_count, count_noise = release(basis, count, promise, options, source)
-        rows, width = published.shape
-        noisy = noise.draw(rows * width, source, threads=options.threads).reshape(rows, width)
-        noisy += table[:rows]
+        noisy = _with_noise(table[: published.shape[0]], noise, source, options.threads)
     return TableFunction(
         basis=published,
-        table=_narrow(noisy),
+        table=noisy,
         claim=options.claim(promise),
         noise=noise,
         noisy_count=noisy_count,
@@ -151,9 +151,21 @@ def _release_gaussian(
     return published, noise, count + int(count_noise.draw(1, source)[0]), count_noise
 
 
-def _narrow(table: NDArray[np.int64]) -> NDArray[np.int64] | NDArray[np.int32]:
-    """Half the memory where noisy counts fit 32 bits, which reads faster."""
+def _with_noise(table: NDArray[np.int64], noise: IntegerNoise, source: NoiseSource, threads: int) -> Table:
+    """The table plus independent noise in every cell, some rows at a time so that little is held twice.
+
+    Noisy counts that fit 32 bits are kept in them, which halves the memory and reads faster.
+    """
+    rows, width = table.shape
+    step = max(1, _CELLS_AT_A_TIME // width)
+    noisy: Table = np.empty((rows, width), np.int32)
     limits = np.iinfo(np.int32)
-    if table.min() >= limits.min and table.max() <= limits.max:
-        return table.astype(np.int32)
-    return table
+    for start in range(0, rows, step):
+        exact = table[start : start + step]
+        part = noise.draw(exact.size, source, threads=threads).reshape(exact.shape)
+        part += exact
+        if part.min() < limits.min or part.max() > limits.max:
+            noisy = noisy.astype(np.int64)
+            limits = np.iinfo(np.int64)
+        noisy[start : start + step] = part
+    return noisy
