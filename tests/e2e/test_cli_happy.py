@@ -7,11 +7,11 @@ import stat
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.parquet  # type: ignore[import-untyped]
 import pytest
 from tests.e2e.cli_process import Shell
-from tests.e2e.conftest import RECORDS
+from tests.e2e.conftest import RECORDS, QuickShell
 
 import hushsum as hs
 
@@ -47,15 +47,15 @@ def test_tally_agrees_with_the_library(shell: Shell) -> None:
     assert stat.S_IMODE((shell.folder / "x.tally").stat().st_mode) & 0o077 == 0
 
 
-def test_several_files_count_as_one(shell: Shell) -> None:
-    lines = (shell.folder / "ok.csv").read_text().splitlines(keepends=True)
-    (shell.folder / "front.csv").write_text("".join(lines[:100]))
+def test_several_files_count_as_one(quick: QuickShell) -> None:
+    lines = (quick.folder / "ok.csv").read_text().splitlines(keepends=True)
+    (quick.folder / "front.csv").write_text("".join(lines[:100]))
     columns = np.loadtxt(lines[100:], delimiter=",")
     table = pa.table({"b": columns[:, 1], "c": columns[:, 0], "a": columns[:, 0]})
-    pa.parquet.write_table(table, shell.folder / "back.parquet")
+    pa.parquet.write_table(table, quick.folder / "back.parquet")
     small = ("--bandwidth", "1", "--rows", "120", "--width", "200")
-    shell.ok("tally", "front.csv", "back.parquet", *small, "-o", "both.tally")
-    both, whole = (hs.load_tally(shell.folder / name)._state() for name in ("both.tally", "ok.tally"))
+    quick.ok("tally", "front.csv", "back.parquet", *small, "-o", "both.tally")
+    both, whole = (hs.load_tally(quick.folder / name)._state() for name in ("both.tally", "ok.tally"))
     np.testing.assert_array_equal(both["table"], whole["table"])
     assert both["count"] == whole["count"]
 
@@ -73,21 +73,21 @@ def test_pipes(shell: Shell) -> None:
     assert points.startswith("a,b,value,stderr,lower,upper\n1,-2,")
 
 
-def test_merge_and_release_of_persons(shell: Shell) -> None:
+def test_merge_and_release_of_persons(quick: QuickShell) -> None:
     for name, first in (("p", 0), ("q", 50)):
         ids = [f"{name if first else 'p'}{i % 40}" for i in range(first, first + 80)]
         table = pa.table({"a": np.arange(80.0), "who": ids})
-        pa.parquet.write_table(table, shell.folder / f"{name}.parquet")
-        shell.ok(
+        pa.parquet.write_table(table, quick.folder / f"{name}.parquet")
+        quick.ok(
             *("tally", f"{name}.parquet", "--columns", "a", "--bandwidth", "5", "--rows", "20"),
             *("--unit-column", "who", "--max-per-unit", "1", "-o", f"{name}.tally"),
         )
-    added = shell.ok("merge", "p.tally", "q.tally", "-o", "sum.tally", "--json").json
-    apart = shell.ok("merge", "p.tally", "q.tally", "--disjoint-units", "-o", "apart.tally", "--json").json
+    added = quick.ok("merge", "p.tally", "q.tally", "-o", "sum.tally", "--json").json
+    apart = quick.ok("merge", "p.tally", "q.tally", "--disjoint-units", "-o", "apart.tally", "--json").json
     assert (added["unit"], added["max_per_unit"], apart["max_per_unit"]) == ("person", 2, 1)
-    claim = shell.ok("release", "sum.tally", "--epsilon", "0.5", "-o", "sum.hush", "--json").json["claim"]
+    claim = quick.ok("release", "sum.tally", "--epsilon", "0.5", "-o", "sum.hush", "--json").json["claim"]
     assert (claim["epsilon"], claim["unit"], claim["records_per_unit"]) == ("1/2", "person", 2)
-    assert "one person (with up to 2 records)" in shell.ok("show", "sum.hush").text
+    assert "one person (with up to 2 records)" in quick.ok("show", "sum.hush").text
 
 
 def test_sets(shell: Shell) -> None:
@@ -104,11 +104,11 @@ def test_sets(shell: Shell) -> None:
     assert float(rows[0]["value"]) == hit["value"]
 
 
-def test_embeddings_in_one_column(shell: Shell) -> None:
+def test_embeddings_in_one_column(quick: QuickShell) -> None:
     random = np.random.default_rng(1)
     vectors = pa.FixedSizeListArray.from_arrays(random.standard_normal(6 * 50), 6)
-    pa.parquet.write_table(pa.table({"v": vectors}), shell.folder / "v.parquet")
-    written = shell.ok(
+    pa.parquet.write_table(pa.table({"v": vectors}), quick.folder / "v.parquet")
+    written = quick.ok(
         *(
             "tally",
             "v.parquet",
@@ -127,19 +127,19 @@ def test_embeddings_in_one_column(shell: Shell) -> None:
     assert written["width"] == 8
 
 
-def test_query_of_points_equals_query_at(shell: Shell) -> None:
-    (shell.folder / "q.csv").write_text("note,b,a\n7,-2,1\n7,0,0\n")
-    text = shell.ok("query", "ok.hush", "--points", "q.csv", "--columns", "a,b", "--sum").text
+def test_query_of_points_equals_query_at(quick: QuickShell) -> None:
+    (quick.folder / "q.csv").write_text("note,b,a\n7,-2,1\n7,0,0\n")
+    text = quick.ok("query", "ok.hush", "--points", "q.csv", "--columns", "a,b", "--sum").text
     rows = list(csv.DictReader(io.StringIO(text)))
-    at = shell.ok("query", "ok.hush", "--at", "1,-2", "--at", "0,0", "--sum", "--json").json["answers"]
-    streamed = shell.ok(
+    at = quick.ok("query", "ok.hush", "--at", "1,-2", "--at", "0,0", "--sum", "--json").json["answers"]
+    streamed = quick.ok(
         *("query", "ok.hush", "--points", "q.csv", "--columns", "a,b", "--sum", "--json")
     ).json["answers"]
     assert streamed == at
     for row, answer in zip(rows, at, strict=True):
         assert [float(row["a"]), float(row["b"])] == answer["at"]
         assert all(float(row[name]) == answer[name] for name in ("value", "stderr", "lower", "upper"))
-    table = shell.ok("query", "ok.hush", "--at", "1,-2", "--sum").text
+    table = quick.ok("query", "ok.hush", "--at", "1,-2", "--sum").text
     assert all(word in table for word in ("1,-2", "value", "stderr", "lower", "upper"))
 
 
@@ -153,32 +153,32 @@ def test_median_of_means_has_a_bound_and_no_standard_error(shell: Shell) -> None
     assert answer["lower"] < answer["value"] < answer["upper"]
 
 
-def test_plan(shell: Shell) -> None:
+def test_plan(quick: QuickShell) -> None:
     asked = ("plan", "--records", "241000", "--dim", "3", "--epsilon", "1", "--bandwidth", "5")
-    made = shell.ok(*asked, "--rows", "100,200", "--json").json
+    made = quick.ok(*asked, "--rows", "100,200", "--json").json
     best = [option for option in made["options"] if option["best"]]
     assert [(option["rows"], option["mechanism"]) for option in best] == [(200, "discrete laplace")]
-    text = shell.ok(*asked).text
+    text = quick.ok(*asked).text
     assert text.count("*") == 2
     assert "discrete gaussian" in text
     public = ("--public", "ok.csv", "--columns", "a,b", "--json")
-    made = shell.ok("plan", "--records", "9000", "--rho", "0.1", "--bandwidth", "1", *public).json
+    made = quick.ok("plan", "--records", "9000", "--rho", "0.1", "--bandwidth", "1", *public).json
     assert made["basis"] == "public data"
 
 
-def test_encrypted_tallies(shell: Shell) -> None:
-    (shell.folder / "raw.key").write_bytes(secrets.token_bytes(32))
-    (shell.folder / "hex.key").write_text((shell.folder / "raw.key").read_bytes().hex() + "\n")
+def test_encrypted_tallies(quick: QuickShell) -> None:
+    (quick.folder / "raw.key").write_bytes(secrets.token_bytes(32))
+    (quick.folder / "hex.key").write_text((quick.folder / "raw.key").read_bytes().hex() + "\n")
     small = ("--columns", "a", "--bandwidth", "1", "--rows", "20")
     for name, key in (("e1", "raw.key"), ("e2", "hex.key")):
-        shell.ok("tally", "ok.csv", *small, "--key-file", key, "-o", f"{name}.tally")
-    assert shell.ok("show", "e1.tally", "--json").json["encrypted"] is True
-    merged = shell.ok(
+        quick.ok("tally", "ok.csv", *small, "--key-file", key, "-o", f"{name}.tally")
+    assert quick.ok("show", "e1.tally", "--json").json["encrypted"] is True
+    merged = quick.ok(
         "merge", "e1.tally", "e2.tally", "--key-file", "raw.key", "-o", "e.tally", "--json"
     ).json
     assert merged["encrypted"] is True
-    shell.ok("release", "e.tally", "--epsilon", "1", "--key-file", "hex.key", "-o", "e.hush")
-    assert "encrypted" in shell.refused(2, "release", "e.tally", "--epsilon", "1", "-o", "f.hush")
+    quick.ok("release", "e.tally", "--epsilon", "1", "--key-file", "hex.key", "-o", "e.hush")
+    assert "encrypted" in quick.refused(2, "release", "e.tally", "--epsilon", "1", "-o", "f.hush")
 
 
 def test_no_record_count_is_ever_told(shell: Shell) -> None:
@@ -199,16 +199,16 @@ def test_no_record_count_is_ever_told(shell: Shell) -> None:
     assert str(RECORDS).encode() not in header
 
 
-def test_an_insecure_release_says_so(shell: Shell) -> None:
+def test_an_insecure_release_says_so(quick: QuickShell) -> None:
     seeded = ("release", "ok.tally", "--epsilon", "1", "--insecure-noise-seed", "5", "-o")
-    first = shell.ok(*seeded, "a.hush")
-    shell.ok(*seeded, "b.hush")
-    assert (shell.folder / "a.hush").read_bytes() == (shell.folder / "b.hush").read_bytes()
-    shown = shell.ok("show", "a.hush")
+    first = quick.ok(*seeded, "a.hush")
+    quick.ok(*seeded, "b.hush")
+    assert (quick.folder / "a.hush").read_bytes() == (quick.folder / "b.hush").read_bytes()
+    shown = quick.ok("show", "a.hush")
     assert "WARNING" in first.err
     assert "WARNING" in shown.err
     assert "No protection" in shown.text
-    assert "insecure" not in shell.ok("release", "--help").text
+    assert "insecure" not in quick.ok("release", "--help").text
 
 
 def test_demo(shell: Shell) -> None:
@@ -225,7 +225,7 @@ def test_demo(shell: Shell) -> None:
 
 
 @pytest.mark.parametrize("suffix", ["png", "svg", "pdf"])
-def test_plots(shell: Shell, suffix: str) -> None:
+def test_plots(quick: QuickShell, suffix: str) -> None:
     magic = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}[suffix]
     pictures = {
         "one": ("one.hush", "--labels", "height"),
@@ -233,9 +233,9 @@ def test_plots(shell: Shell, suffix: str) -> None:
         "cut": ("ok.hush", "--axes", "1", "--range", "-5:1", "--at", "1"),
     }
     for name, arguments in pictures.items():
-        shell.ok("plot", *arguments, "-o", f"{name}.{suffix}")
-        data = Path(shell.folder / f"{name}.{suffix}").read_bytes()
+        quick.ok("plot", *arguments, "-o", f"{name}.{suffix}")
+        data = Path(quick.folder / f"{name}.{suffix}").read_bytes()
         assert data.startswith(magic)
         assert len(data) > 5000
-    drawn = shell.ok("plot", "one.hush", "-o", f"one.{suffix}", "--json").json
+    drawn = quick.ok("plot", "one.hush", "-o", f"one.{suffix}", "--json").json
     assert drawn["ranges"] == [[-5.0, 5.0]]

@@ -29,8 +29,8 @@ def test_an_interrupted_tally_leaves_nothing(
         env=environment(),
     )
     assert process.stdin is not None
-    # Far more than the pipe holds: when the last byte is taken, reading has begun. Standard input stays open, so
-    # that the command waits for more of it.
+    # Far more than the pipe holds: when the last byte is taken, reading has begun. Standard input stays open,
+    # so that the command waits for more of it.
     process.stdin.write(b"a,b\n" + b"1.5,2.5\n" * 400_000)
     process.stdin.flush()
     time.sleep(delay)

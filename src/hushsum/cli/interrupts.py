@@ -45,8 +45,8 @@ def _raise(number: int) -> NoReturn:
 def interruptible_input() -> Iterator[None]:
     """Let a signal end a read of standard input.
 
-    The CSV reader waits for its own thread, outside the interpreter, where a signal would not be noticed before
-    the next byte comes. That thread waits here for the signal too.
+    The CSV reader waits for its own thread, outside the interpreter, where a signal would not be noticed
+    before the next byte comes. That thread waits here for the signal too.
     """
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
