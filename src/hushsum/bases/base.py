@@ -78,6 +78,9 @@ class Basis(Protocol):
     def read(self, table: Table, batch: Batch, *, threads: int) -> Readings:
         """The table's answers at prepared queries."""
 
+    def sums(self, table: Table, batch: Batch, *, count: float, scale: float, threads: int) -> Floats:
+        """``scale`` times the kernel sums at prepared queries: read and unfold in one step."""
+
     def unfold(self, mean: Floats, count: float) -> Floats:
         """Kernel sums from mean cells: removes what other records add by sharing a cell."""
 

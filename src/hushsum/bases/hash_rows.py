@@ -144,6 +144,12 @@ class HashRows:
         mean, variance = self._hasher.read(*batch.arrays, table, block, threads)
         return Readings(mean, variance, -(-self.rows // block))
 
+    def sums(self, table: Table, batch: Batch, *, count: float, scale: float, threads: int) -> Floats:
+        """``scale`` times the kernel sums (Algorithm 2 with the fold removed)."""
+        rate = self.fold_rate
+        keep = scale / (1.0 - rate)
+        return self._hasher.means(*batch.arrays, table, keep, -count * rate * keep, threads)
+
     def unfold(self, mean: Floats, count: float) -> Floats:
         """Remove the fold: E[cell] = Σ k + (1 − k)/W, so f̂ = (mean − N̂/W)/(1 − 1/W)."""
         rate = self.fold_rate

@@ -16,7 +16,7 @@ from hushsum.bases.race_theory import groups_for, median_of_means_bound
 from hushsum.errors import UsageError
 from hushsum.files.arrays import decode_array, encode_array, encoded_size, narrowest_type
 from hushsum.files.container import FileKind, Header, write_container
-from hushsum.kernels.base import Kernel
+from hushsum.kernels.base import Batch, Kernel
 from hushsum.privacy.calibration import IntegerNoise
 from hushsum.privacy.claim import Claim
 from hushsum.releases.answers import Answers
@@ -127,7 +127,7 @@ class TableFunction:
             Raise negative answers to 0: closer to the truth for each query, biased upwards on average.
         """
         number = self._number(count)
-        return self._sums(Q, estimator, number, nonnegative, threads) / max(number, 1.0)
+        return self._sums(Q, estimator, number, 1.0 / max(number, 1.0), nonnegative, threads)
 
     def sum(
         self,
@@ -139,7 +139,7 @@ class TableFunction:
         threads: int = 1,
     ) -> Floats:
         """Kernel sums f(q) = Σ k(x, q), shape (n_queries,); parameters as for calling the function."""
-        return self._sums(Q, estimator, self._number(count), nonnegative, threads)
+        return self._sums(Q, estimator, self._number(count), 1.0, nonnegative, threads)
 
     def query(self, Q: object, *, of: str = "mean", level: float = 0.95, threads: int = 1) -> Answers:
         """Values with standard errors and intervals, from the spread over the rows.
@@ -205,20 +205,23 @@ class TableFunction:
     def _read(self, Q: object, threads: int) -> Readings:
         return self.basis.read(self.table, self.basis.prepare_queries(Q), threads=threads)
 
-    def _sums(self, Q: object, estimator: str, number: float, nonnegative: bool, threads: int) -> Floats:
+    def _sums(
+        self, Q: object, estimator: str, number: float, scale: float, nonnegative: bool, threads: int
+    ) -> Floats:
+        """``scale`` times the kernel sums, with ``number`` records."""
+        batch = self.basis.prepare_queries(Q)
         if estimator == "mean":
-            means = self._read(Q, threads).mean
+            sums = self.basis.sums(self.table, batch, count=number, scale=scale, threads=threads)
         elif estimator == "median-of-means":
-            means = self._median_of_means(Q)
+            sums = scale * self.basis.unfold(self._median_of_means(batch), number)
         else:
             raise UsageError(
                 f"estimator must be one of {', '.join(ESTIMATORS)}, got {estimator!r}; choose one"
             )
-        sums = self.basis.unfold(means, number)
         return np.maximum(sums, 0.0) if nonnegative else sums
 
-    def _median_of_means(self, Q: object, failure: float = 0.05) -> Floats:
-        cells = self.basis.cells(self.basis.prepare_queries(Q))
+    def _median_of_means(self, batch: Batch, failure: float = 0.05) -> Floats:
+        cells = self.basis.cells(batch)
         values = self.table[np.arange(self.rows), cells].astype(np.float64)
         groups = min(groups_for(failure), self.rows)
         edges = np.linspace(0, self.rows, groups + 1).astype(np.int64)
