@@ -84,7 +84,9 @@ def replaced(value: Any, path: tuple[Any, ...], new: Any) -> Any:
     if not path:
         return new
     if isinstance(value, dict):
-        return {key: replaced(inner, path[1:], new) if key == path[0] else inner for key, inner in value.items()}
+        return {
+            key: replaced(inner, path[1:], new) if key == path[0] else inner for key, inner in value.items()
+        }
     return [replaced(inner, path[1:], new) if i == path[0] else inner for i, inner in enumerate(value)]
 
 

@@ -42,9 +42,7 @@ def cloud(number: int, seed: int = 0) -> NDArray[np.float64]:
 @pytest.mark.parametrize("persons", [None, 1, 3])
 def test_the_noise_part_is_that_of_the_actual_release(promise: dict[str, Any], persons: int | None) -> None:
     rows, width, records = 150, 40, 10_000
-    plan = hs.plan(
-        records=records, kernel=KERNEL, rows=rows, width=width, max_per_unit=persons, **promise
-    )
+    plan = hs.plan(records=records, kernel=KERNEL, rows=rows, width=width, max_per_unit=persons, **promise)
     option = plan.option(rows=rows, mechanism=plan.best.mechanism)
     tally = hs.race(KERNEL, rows=rows, width=width, max_per_unit=persons)
     f = tally.release(rows=rows, insecure_noise_seed=1, **promise)
@@ -71,9 +69,7 @@ def test_the_noise_part_is_the_mean_absolute_noise_of_answers() -> None:
 def test_the_bound_is_above_the_estimate_from_public_data() -> None:
     public = cloud(2000)
     estimate = hs.plan(records=50_000, kernel=KERNEL, epsilon=1.0, public=public, rows=[100, 1000])
-    bound = hs.plan(
-        records=50_000, kernel=KERNEL, epsilon=1.0, density=estimate.density, rows=[100, 1000]
-    )
+    bound = hs.plan(records=50_000, kernel=KERNEL, epsilon=1.0, density=estimate.density, rows=[100, 1000])
     assert (estimate.basis, bound.basis) == ("public data", "bound")
     for rows in (100, 1000):
         assert bound.option(rows=rows).hashing >= estimate.option(rows=rows).hashing
@@ -113,8 +109,12 @@ def test_the_estimate_is_within_a_quarter_of_the_measured_spread(own: bool) -> N
 
 
 def test_a_public_sample_as_small_as_the_data_gives_no_bias_from_its_size() -> None:
-    large = estimated_spread(KERNEL, width=100, seed=5, records=20_000, public=cloud(6000, 1), queries=cloud(30, 9))
-    small = estimated_spread(KERNEL, width=100, seed=5, records=20_000, public=cloud(600, 3), queries=cloud(30, 9))
+    large = estimated_spread(
+        KERNEL, width=100, seed=5, records=20_000, public=cloud(6000, 1), queries=cloud(30, 9)
+    )
+    small = estimated_spread(
+        KERNEL, width=100, seed=5, records=20_000, public=cloud(600, 3), queries=cloud(30, 9)
+    )
     assert np.sqrt(small.row_variance).mean() == pytest.approx(np.sqrt(large.row_variance).mean(), rel=0.15)
 
 
