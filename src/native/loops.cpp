@@ -118,7 +118,10 @@ class Counting {
               break;
           }
         }
-        if (way_ == Way::narrow) kernels_.flush_narrow(narrow.data(), rows * width, step_, counters);
+        if (way_ == Way::narrow) {
+          kernels_.flush_narrow(narrow.data(), rows * width, step_, counters);
+          std::fill(narrow.data() + rows * width, narrow.data() + pitch * width, std::uint16_t{0});  // padding's counts
+        }
         if (way_ == Way::by_row) {
           for (std::size_t row = 0; row < rows; ++row) {
             kernels_.add_row(by_row.data() + row * chunk_, last - first, step_, narrow_row.data(),
