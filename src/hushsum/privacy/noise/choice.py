@@ -29,8 +29,11 @@ expected loss than the exponential mechanism at the same ε); Dong, Durfee & Rog
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+
+import numpy as np
 
 from hushsum.errors import UsageError
 from hushsum.privacy.noise.exponential import exponential_bounds
@@ -125,3 +128,36 @@ def _check(scores: Sequence[int], rate: Fraction) -> int:
     if not isinstance(rate, int | Fraction) or rate <= 0:
         raise UsageError("rate must be a Fraction above 0, got something else; give ε divided by the range")
     return max(scores)
+
+
+def permute_and_flip_law(scores: Sequence[int], rate: float) -> list[float]:
+    """The probability of each candidate under `permute_and_flip`, in floating point, for audits and tests.
+
+    The integral of the proof above, by Gauss–Legendre quadrature, which is exact for its polynomial.
+
+    The scores (−2Δ, 0) and (−Δ, −Δ) are a worst pair: the first candidate has probability e^(−ε)/2 and 1/2.
+
+    >>> permute_and_flip_law([-1, -1], 0.5)
+    [0.5, 0.5]
+    """
+    nodes, weights = np.polynomial.legendre.leggauss(len(scores) // 2 + 1)
+    times, weights = (nodes + 1.0) / 2.0, weights / 2.0
+    best = max(scores)
+    chances = [math.exp(-rate * (best - score)) for score in scores]
+    missed = [1.0 - times * chance for chance in chances]
+    law = []
+    for candidate, chance in enumerate(chances):
+        earlier = np.prod([each for other, each in enumerate(missed) if other != candidate], axis=0)
+        law.append(chance * float((weights * earlier).sum()))
+    return law
+
+
+def exponential_law(scores: Sequence[int], rate: float) -> list[float]:
+    """The probability of each candidate under `exponential_choice`, in floating point, for audits and tests.
+
+    >>> exponential_law([-1, -1], 0.5)
+    [0.5, 0.5]
+    """
+    best = max(scores)
+    weights = [math.exp(-rate * (best - score)) for score in scores]
+    return [weight / sum(weights) for weight in weights]
