@@ -42,7 +42,9 @@ class MemoryBudget:
 
     @property
     def spent(self) -> Fraction:
-        return sum((entry.claim.promise.epsilon or Fraction(0) for entry in self.entries.values()), Fraction(0))
+        return sum(
+            (entry.claim.promise.epsilon or Fraction(0) for entry in self.entries.values()), Fraction(0)
+        )
 
     def debit(self, dataset: str, claim: Claim, *, subject: Mapping[str, object], key: str) -> MemoryDebit:
         if key in self.entries:

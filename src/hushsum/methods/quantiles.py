@@ -64,7 +64,7 @@ def private_quantiles(
     *,
     bounds: Sequence[Pair] | Pair,
     epsilon: float,
-    grid: int | Sequence[float] = 1000,
+    grid: int | Sequence[float] | Floats = 1000,
     relation: str | Relation = Relation.ADD_REMOVE,
     units: object = None,
     max_per_unit: int | None = None,
@@ -161,7 +161,7 @@ def private_bounds(
     within: Sequence[Pair] | Pair,
     epsilon: float,
     tail: float = 0.01,
-    grid: int | Sequence[float] = 1000,
+    grid: int | Sequence[float] | Floats = 1000,
     relation: str | Relation = Relation.ADD_REMOVE,
     units: object = None,
     max_per_unit: int | None = None,
@@ -247,7 +247,7 @@ def _columns(X: object, bounds: Sequence[Pair] | Pair) -> int:
     return int(shape[1]) if len(shape) > 1 else 1
 
 
-def _grids(bounds: Sequence[Pair] | Pair, columns: int, grid: int | Sequence[float]) -> list[Floats]:
+def _grids(bounds: Sequence[Pair] | Pair, columns: int, grid: int | Sequence[float] | Floats) -> list[Floats]:
     box = Bounds.of(bounds, columns)
     assert box is not None
     if isinstance(grid, int) and not isinstance(grid, bool):

@@ -114,7 +114,7 @@ def test_no_neighbour_of_small_scores_breaks_the_claim(law: Law, monotone: bool)
 
 
 def test_scores_that_move_apart_need_twice_the_noise_of_counts() -> None:
-    """The rate of monotone scores, used where scores move apart, leaks twice ε: the factor 2 is not caution."""
+    """The rate of monotone scores, used where scores move apart, leaks twice ε: the 2 is no caution."""
     left, right = permute_and_flip_law([-2, 0], 1.0), permute_and_flip_law([-1, -1], 1.0)
     assert math.log(right[0] / left[0]) == pytest.approx(2.0)
 

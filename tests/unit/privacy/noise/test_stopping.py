@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from itertools import product
+from itertools import pairwise, product
 from typing import Any
 
 import pytest
@@ -42,7 +42,7 @@ def winner_law(rule: Stopping, run: tuple[float, ...]) -> list[float]:
         return math.log1p(-(1 - gamma) * t) / math.log(gamma)
 
     below = [sum(run[:i]) for i in range(len(run) + 1)]
-    return [generating(min(b, 1.0)) - generating(a) for a, b in zip(below, below[1:], strict=False)]
+    return [generating(min(b, 1.0)) - generating(a) for a, b in pairwise(below)]
 
 
 @pytest.mark.parametrize("name", NAMES)
