@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import math
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import IO, Any
@@ -16,11 +18,12 @@ from hushsum.bases.race_theory import groups_for, median_of_means_bound
 from hushsum.errors import UsageError
 from hushsum.files.arrays import decode_array, encode_array, encoded_size, narrowest_type
 from hushsum.files.container import FileKind, Header, write_container
-from hushsum.kernels.base import Kernel
+from hushsum.kernels.base import Batch, Kernel
 from hushsum.privacy.calibration import IntegerNoise
 from hushsum.privacy.claim import Claim
 from hushsum.releases.answers import Answers
-from hushsum.releases.load import register
+from hushsum.releases.base import ReleasedFunction
+from hushsum.releases.load import load, register
 
 Floats = NDArray[np.float64]
 
@@ -32,7 +35,7 @@ instead.
 """
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class TableFunction:
     """A released sketch: public, frozen, answering mean kernel values for any query, for ever.
 
@@ -126,8 +129,12 @@ class TableFunction:
         nonnegative : bool
             Raise negative answers to 0: closer to the truth for each query, biased upwards on average.
         """
+        if estimator == "mean" and count == "combined" and threads == 1 and not nonnegative:
+            values = self._quick(Q)
+            if values is not None:
+                return values
         number = self._number(count)
-        return self._sums(Q, estimator, number, nonnegative, threads) / max(number, 1.0)
+        return self._sums(Q, estimator, number, 1.0 / max(number, 1.0), nonnegative, threads)
 
     def sum(
         self,
@@ -139,7 +146,7 @@ class TableFunction:
         threads: int = 1,
     ) -> Floats:
         """Kernel sums f(q) = Σ k(x, q), shape (n_queries,); parameters as for calling the function."""
-        return self._sums(Q, estimator, self._number(count), nonnegative, threads)
+        return self._sums(Q, estimator, self._number(count), 1.0, nonnegative, threads)
 
     def query(self, Q: object, *, of: str = "mean", level: float = 0.95, threads: int = 1) -> Answers:
         """Values with standard errors and intervals, from the spread over the rows.
@@ -195,6 +202,16 @@ class TableFunction:
         }
         write_container(target, FileKind.RELEASED, header, [encode_array(self.table, type_name)])
 
+    @cached_property
+    def _quick(self) -> Callable[[object], Floats | None]:
+        """Mean kernel values of plain arrays, in a third of the time that a single query takes otherwise."""
+        return self.basis.reader(self.table, count=self.count, scale=1.0 / max(self.count, 1.0))
+
+    def __reduce__(self) -> tuple[Callable[[bytes], ReleasedFunction], tuple[bytes]]:
+        buffer = io.BytesIO()
+        self.save(buffer)
+        return _from_bytes, (buffer.getvalue(),)
+
     def _number(self, count: str) -> float:
         if count == "combined":
             return self.count
@@ -205,20 +222,23 @@ class TableFunction:
     def _read(self, Q: object, threads: int) -> Readings:
         return self.basis.read(self.table, self.basis.prepare_queries(Q), threads=threads)
 
-    def _sums(self, Q: object, estimator: str, number: float, nonnegative: bool, threads: int) -> Floats:
+    def _sums(
+        self, Q: object, estimator: str, number: float, scale: float, nonnegative: bool, threads: int
+    ) -> Floats:
+        """``scale`` times the kernel sums, with ``number`` records."""
+        batch = self.basis.prepare_queries(Q)
         if estimator == "mean":
-            means = self._read(Q, threads).mean
+            sums = self.basis.sums(self.table, batch, count=number, scale=scale, threads=threads)
         elif estimator == "median-of-means":
-            means = self._median_of_means(Q)
+            sums = scale * self.basis.unfold(self._median_of_means(batch), number)
         else:
             raise UsageError(
                 f"estimator must be one of {', '.join(ESTIMATORS)}, got {estimator!r}; choose one"
             )
-        sums = self.basis.unfold(means, number)
         return np.maximum(sums, 0.0) if nonnegative else sums
 
-    def _median_of_means(self, Q: object, failure: float = 0.05) -> Floats:
-        cells = self.basis.cells(self.basis.prepare_queries(Q))
+    def _median_of_means(self, batch: Batch, failure: float = 0.05) -> Floats:
+        cells = self.basis.cells(batch)
         values = self.table[np.arange(self.rows), cells].astype(np.float64)
         groups = min(groups_for(failure), self.rows)
         edges = np.linspace(0, self.rows, groups + 1).astype(np.int64)
@@ -245,6 +265,11 @@ def _quantile(level: float, blocks: int) -> float:
     from scipy.special import stdtrit
 
     return float(stdtrit(max(blocks - 1, 1) if blocks >= _FEWEST_BLOCKS else 1e9, 0.5 + level / 2.0))
+
+
+def _from_bytes(payload: bytes) -> ReleasedFunction:
+    """A function from the bytes of its file, which is what travels in a pickle."""
+    return load(io.BytesIO(payload))
 
 
 def _native_type(table: NDArray[Any]) -> Table:
