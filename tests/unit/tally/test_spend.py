@@ -1,4 +1,4 @@
-"""Releases through a budget book: booked before noise exists, staged before anyone sees a byte, never twice."""
+"""Releases through a budget book: booked before noise exists, staged before a byte is seen, never twice."""
 
 from __future__ import annotations
 
