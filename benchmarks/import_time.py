@@ -1,4 +1,6 @@
-"""How long ``import hushsum`` takes, beside ``import numpy``, and what it brings along. Target: below 0.35 s."""
+"""How long ``import hushsum`` takes, beside ``import numpy``, and what it brings along. Target: below 0.35
+s.
+"""
 
 from __future__ import annotations
 

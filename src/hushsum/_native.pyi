@@ -42,6 +42,9 @@ class ProjectionHasher:
         block: int,
         threads: int,
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
+    def reader(
+        self, table: NDArray[np.int32] | NDArray[np.int64], scale: float, shift: float
+    ) -> Callable[[object], NDArray[np.float64] | None]: ...
     def means(
         self,
         records: NDArray[np.float32],
@@ -86,6 +89,9 @@ class StructuredHasher:
         block: int,
         threads: int,
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
+    def reader(
+        self, table: NDArray[np.int32] | NDArray[np.int64], scale: float, shift: float
+    ) -> Callable[[object], NDArray[np.float64] | None]: ...
     def means(
         self,
         records: NDArray[np.float32],

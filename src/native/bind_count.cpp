@@ -8,6 +8,7 @@
 #include "batch.hpp"
 #include "hashers.hpp"
 #include "plans.hpp"
+#include "reader.hpp"
 
 namespace nb = nanobind;
 
@@ -118,6 +119,20 @@ nb::class_<Hasher> bind_hasher(nb::module_& module, const char* name, const char
   return bound;
 }
 
+// Readers, for hashers of rows of numbers. They borrow the hasher, which must live as long.
+template <class Hasher>
+void bind_reader(nb::module_& module, nb::class_<Hasher>& hasher, const char* name) {
+  nb::class_<Reader<Hasher>>(module, name, "A hasher, a table, a scale and a shift, for single queries.")
+      .def("__call__", &Reader<Hasher>::operator(), nb::arg("queries"),
+           "scale times the mean over rows plus shift, or None where queries need checking or converting first.");
+  hasher.def("reader",
+             [](const Hasher& self, Array table, double scale, double shift) {
+               return Reader<Hasher>(self, std::move(table), scale, shift);
+             },
+             nb::keep_alive<0, 1>(), nb::arg("table").noconvert(), nb::arg("scale"), nb::arg("shift"),
+             "A reader of this table that answers scale times the mean plus shift.");
+}
+
 void bind_sets(nb::module_& module) {
   nb::class_<MinHasher>(module, "MinHasher", "Min-wise hashes of sets of integers, given as values and indptr.")
       .def(nb::init<const Array&, const Array&, std::uint64_t, const Array&, const Array&, std::int64_t>(),
@@ -175,13 +190,18 @@ void bare_increments(const Array& cells, const WritableArray& table, std::int64_
 }  // namespace
 
 void bind_count(nb::module_& module) {
-  bind_hasher<ProjectionHasher>(module, "ProjectionHasher", "Floors or signs of dense random projections.")
+  auto projections =
+      bind_hasher<ProjectionHasher>(module, "ProjectionHasher", "Floors or signs of dense random projections.");
+  bind_reader(module, projections, "ProjectionReader");
+  projections
       .def(nb::init<const Array&, const Array&, const Array&, const Array&, std::int64_t, bool, bool>(),
            nb::arg("weights").noconvert(), nb::arg("offsets").noconvert(), nb::arg("multipliers").noconvert(),
            nb::arg("addends").noconvert(), nb::arg("width"), nb::arg("signs"), nb::arg("fold"))
       .def_prop_ro("dim", [](const ProjectionHasher& hasher) { return hasher.dim; });
-  bind_hasher<StructuredHasher>(module, "StructuredHasher",
-                                "Floors or signs of projections from three Hadamard-sign rounds.")
+  auto structured = bind_hasher<StructuredHasher>(module, "StructuredHasher",
+                                                  "Floors or signs of projections from three Hadamard-sign rounds.");
+  bind_reader(module, structured, "StructuredReader");
+  structured
       .def(nb::init<const Array&, std::int64_t, std::int64_t, std::int64_t, float, const Array&, const Array&,
                     const Array&, std::int64_t, bool, bool, std::int64_t>(),
            nb::arg("signs").noconvert(), nb::arg("dim"), nb::arg("rows"), nb::arg("power"), nb::arg("scale"),

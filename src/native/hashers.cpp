@@ -97,10 +97,14 @@ ProjectionHasher::ProjectionHasher(const Array& weights, const Array& offsets, c
 }
 
 ProjectionHasher::Bound ProjectionHasher::bind(const Array& records) const {
+  return bind(checked<float>(records, "records", {any_size, dim}), records.shape(0));
+}
+
+ProjectionHasher::Bound ProjectionHasher::bind(const float* records, std::size_t count) const {
   Bound batch;
-  batch.records = checked<float>(records, "records", {any_size, dim});
+  batch.records = records;
   batch.plan = {fold_.plan(), weights_.data(), offsets_.data(), power_, dim, words_};
-  describe(batch, *this, records.shape(0), chosen_kernels().panel_rows, dim * sizeof(float));
+  describe(batch, *this, count, chosen_kernels().panel_rows, dim * sizeof(float));
   batch.scratch_bytes = chosen_kernels().dense_scratch(batch.plan);
   return batch;
 }
@@ -150,10 +154,14 @@ StructuredHasher::StructuredHasher(const Array& signs, std::int64_t dim_, std::i
 }
 
 StructuredHasher::Bound StructuredHasher::bind(const Array& records) const {
+  return bind(checked<float>(records, "records", {any_size, dim}), records.shape(0));
+}
+
+StructuredHasher::Bound StructuredHasher::bind(const float* records, std::size_t count) const {
   Bound batch;
-  batch.records = checked<float>(records, "records", {any_size, dim});
+  batch.records = records;
   batch.plan = {fold_.plan(), signs_.data(), offsets_.data(), scale_, size_, dim, power_, block_rows_, words_};
-  describe(batch, *this, records.shape(0), block_rows_, dim * sizeof(float));
+  describe(batch, *this, count, block_rows_, dim * sizeof(float));
   batch.scratch_bytes = chosen_kernels().structured_scratch(batch.plan);
   return batch;
 }

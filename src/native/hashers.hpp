@@ -34,6 +34,7 @@ class ProjectionHasher {
                    std::int64_t width, bool signs, bool fold);
   class Bound;
   Bound bind(const Array& records) const;
+  Bound bind(const float* records, std::size_t count) const;
   std::size_t rows, dim, width;
 
  private:
@@ -59,6 +60,7 @@ class StructuredHasher {
                    bool sign_mode, bool fold, std::int64_t block_rows);
   class Bound;
   Bound bind(const Array& records) const;
+  Bound bind(const float* records, std::size_t count) const;
   std::size_t rows, dim, width;
 
  private:

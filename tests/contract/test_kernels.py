@@ -211,6 +211,7 @@ class TestHashableKernel:
         assert np.all(square <= 1.6 * reported.mean(axis=0))
         assert np.all(reported.mean(axis=0) <= 1.6 * square)
         blocks = rows / case.kernel.independent_rows()
+        assert isinstance(f, TableFunction)
         rate = f.basis.fold_rate
         roots = np.sqrt(folded(HashRows(case.kernel, 1, width, 0), similarity)).sum(axis=0)
         largest = roots**2 / blocks + f.noise.variance / rows + (rate * f.count_stderr) ** 2

@@ -1,4 +1,4 @@
-"""Error bars over many hash seeds: intervals cover, standard errors are the true spread, the bound is above it.
+"""Error bars over many hash seeds: intervals cover, standard errors are the true spread, bounds are above it.
 
 Queries are fixed before the seeds, so they are independent of the hash functions, as the error bars assume.
 """
@@ -6,6 +6,7 @@ Queries are fixed before the seeds, so they are independent of the hash function
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,7 +24,7 @@ Floats = NDArray[np.float64]
 class Runs:
     """The answers of many releases of one dataset, each with other hashes and other noise."""
 
-    def __init__(self, case: Case, rows: int, level: float, **promise: float) -> None:
+    def __init__(self, case: Case, rows: int, level: float, **promise: Any) -> None:
         records, self.queries = case.records(200, seed=1), case.records(4, seed=2)
         self.exact = case.kernel.exact_sum(records, self.queries)
         self.number = 200
@@ -72,7 +73,7 @@ def test_intervals_cover_at_their_level(runs: Runs, of: str) -> None:
 
 @pytest.mark.parametrize("of", ["sum", "mean"])
 def test_standard_errors_are_the_true_spread(runs: Runs, of: str) -> None:
-    """A variance over 400 seeds has a relative deviation of about √(2/400) = 7 %: 40 % is beyond 5.5 of them."""
+    """A variance over 400 seeds has a relative deviation near √(2/400) = 7 %: 40 % is beyond 5.5 of them."""
     truth = runs.exact / (1 if of == "sum" else runs.number)
     square = ((runs.stacked("value", of) - truth) ** 2).mean(axis=0)
     reported = (runs.stacked("stderr", of) ** 2).mean(axis=0)
@@ -97,7 +98,7 @@ def test_the_count_is_unbiased_with_its_standard_error(runs: Runs) -> None:
 
 
 def test_the_paid_count_improves_on_algorithm_2_as_much_as_the_variances_say(runs: Runs) -> None:
-    """Two deviations over 400 seeds, each to 3.5 %: their ratio is off by 30 % in less than one run of 1e8."""
+    """Two deviations over 400 seeds, each to 3.5 %: their ratio is off by 30 % with probability 1e-8."""
     f = runs.functions[0]
     rows, width = f.basis.shape
     table = math.sqrt(width * f.noise.variance / rows)
@@ -107,7 +108,7 @@ def test_the_paid_count_improves_on_algorithm_2_as_much_as_the_variances_say(run
 
 
 def test_median_of_means_keeps_theorem_3_4(runs: Runs) -> None:
-    """Failures at 5 % or less: more than 47 of 400 have probability below 1e-7. The theorem is far from tight."""
+    """Failures at 5 % or less: more than 47 of 400 have probability below 1e-7. It is far from tight."""
     failures = np.zeros(len(runs.queries), np.int64)
     for f in runs.functions:
         error = np.abs(f.sum(runs.queries, estimator="median-of-means") - runs.exact)

@@ -73,6 +73,9 @@ def adversarial(case: Case, relation: Relation) -> Iterator[Pair]:
 class Understated(HashRows):
     """A copy that declares 20 % less than it moves."""
 
+    def prefix(self, rows: int) -> Understated:
+        return Understated(self.kernel, rows, self.width, self.seed, self.bounds)
+
     def sensitivity(self, relation: Relation) -> Sensitivity:
         true = super().sensitivity(relation)
         return Sensitivity(l1=true.l1 * 4 // 5, l2_squared=true.l2_squared * 4 // 5, largest=true.largest)

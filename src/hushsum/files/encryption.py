@@ -1,9 +1,9 @@
 """AES-256-GCM in chunks, so that payloads beyond one message's limit can be encrypted.
 
 Every file has its own key, derived from the owner's by HKDF-SHA256 with 16 random bytes, so one owner's key
-may write any number of files. A chunk's nonce is its number and a bit that marks the last chunk: chunks cannot
-be swapped, dropped or cut off (the STREAM construction of Hoang, Reyhanitabar, Rogaway and Vizár, 2015). The
-file's header is authenticated with every chunk.
+may write any number of files. A chunk's nonce is its number and a bit that marks the last chunk: chunks
+cannot be swapped, dropped or cut off (the STREAM construction of Hoang, Reyhanitabar, Rogaway and Vizár,
+2015). The file's header is authenticated with every chunk.
 """
 
 from __future__ import annotations

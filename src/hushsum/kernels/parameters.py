@@ -29,7 +29,8 @@ def positive_number(name: str, value: float) -> float:
         number = math.nan
     if not (math.isfinite(number) and number > 0):
         raise UsageError(
-            f"{name} must be a finite number above 0, got {shown(value)}; give the scale of the data in its units"
+            f"{name} must be a finite number above 0, got {shown(value)}; "
+            "give the scale of the data in its units"
         )
     return number
 

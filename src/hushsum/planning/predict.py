@@ -24,6 +24,7 @@ from hushsum.privacy.calibration import (
 )
 from hushsum.privacy.claim import Promise, exact
 from hushsum.privacy.relation import Relation
+from hushsum.privacy.sensitivity import Sensitivity
 
 DEFAULT_DENSITY = 0.01
 COMPARISON_DELTA = 1e-6
@@ -96,6 +97,8 @@ def plan(
     per_unit = (
         None if max_per_unit is None else positive_integer("max_per_unit", max_per_unit, at_most=1 << 20)
     )
+    neighbours = Relation.of(relation)
+    a_row = basis.sensitivity(neighbours).times(per_unit or 1)
     asked = [Promise.of(epsilon=e, delta=delta, rho=rho) for e in _each(epsilon)]
     shown = list(asked)
     if delta is None and rho is None:
@@ -103,8 +106,8 @@ def plan(
     options: list[Option] = []
     for promise in shown:
         group = []
-        for count in _row_choices(rows, promise, number, per_unit):
-            noise = _noise(chosen, count, width, seed, promise, Relation.of(relation), count_share, per_unit)
+        for count in _row_choices(rows, promise, number, a_row):
+            noise = _noise(chosen, count, width, seed, promise, neighbours, count_share, per_unit)
             group.append(_option(basis, count, promise, noise, spread, number, asked=promise in asked))
         options += sorted(group, key=lambda option: option.error)
     return Plan(tuple(options), number, float(spread.density.mean()), spread.source)
@@ -128,7 +131,7 @@ def _kernel(name: str, dim: int | None, bandwidth: float | None) -> Kernel:
 
 
 def _row_choices(
-    rows: int | Sequence[int] | None, promise: Promise, records: int, per_unit: int | None
+    rows: int | Sequence[int] | None, promise: Promise, records: int, moved: Sensitivity
 ) -> Sequence[int]:
     if rows is not None:
         return sorted(
@@ -139,7 +142,7 @@ def _row_choices(
         )
     if promise.pure:
         assert promise.epsilon is not None
-        auto = rows_for_laplace(records, float(promise.epsilon) / (per_unit or 1), _ROWS[-1])
+        auto = rows_for_laplace(records, float(promise.epsilon) / moved.l1, _ROWS[-1])
         return sorted({*_ROWS, auto})
     return _ROWS
 

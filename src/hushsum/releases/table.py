@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import math
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import IO, Any
@@ -20,7 +22,8 @@ from hushsum.kernels.base import Batch, Kernel
 from hushsum.privacy.calibration import IntegerNoise
 from hushsum.privacy.claim import Claim
 from hushsum.releases.answers import Answers
-from hushsum.releases.load import register
+from hushsum.releases.base import ReleasedFunction
+from hushsum.releases.load import load, register
 
 Floats = NDArray[np.float64]
 
@@ -32,7 +35,7 @@ instead.
 """
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class TableFunction:
     """A released sketch: public, frozen, answering mean kernel values for any query, for ever.
 
@@ -126,6 +129,10 @@ class TableFunction:
         nonnegative : bool
             Raise negative answers to 0: closer to the truth for each query, biased upwards on average.
         """
+        if estimator == "mean" and count == "combined" and threads == 1 and not nonnegative:
+            values = self._quick(Q)
+            if values is not None:
+                return values
         number = self._number(count)
         return self._sums(Q, estimator, number, 1.0 / max(number, 1.0), nonnegative, threads)
 
@@ -195,6 +202,16 @@ class TableFunction:
         }
         write_container(target, FileKind.RELEASED, header, [encode_array(self.table, type_name)])
 
+    @cached_property
+    def _quick(self) -> Callable[[object], Floats | None]:
+        """Mean kernel values of plain arrays, in a third of the time that a single query takes otherwise."""
+        return self.basis.reader(self.table, count=self.count, scale=1.0 / max(self.count, 1.0))
+
+    def __reduce__(self) -> tuple[Callable[[bytes], ReleasedFunction], tuple[bytes]]:
+        buffer = io.BytesIO()
+        self.save(buffer)
+        return _from_bytes, (buffer.getvalue(),)
+
     def _number(self, count: str) -> float:
         if count == "combined":
             return self.count
@@ -248,6 +265,11 @@ def _quantile(level: float, blocks: int) -> float:
     from scipy.special import stdtrit
 
     return float(stdtrit(max(blocks - 1, 1) if blocks >= _FEWEST_BLOCKS else 1e9, 0.5 + level / 2.0))
+
+
+def _from_bytes(payload: bytes) -> ReleasedFunction:
+    """A function from the bytes of its file, which is what travels in a pickle."""
+    return load(io.BytesIO(payload))
 
 
 def _native_type(table: NDArray[Any]) -> Table:

@@ -133,8 +133,8 @@ def _release_laplace(
     noisy_count = count + int(count_noise.draw(1, source)[0])
     rows = options.rows
     if rows is None:
-        per_unit = options.per_unit or 1
-        rows = rows_for_laplace(max(noisy_count, 1), float(table_epsilon) / per_unit, basis.shape[0])
+        a_row = basis.prefix(1).sensitivity(options.relation).times(options.per_unit or 1).l1
+        rows = rows_for_laplace(max(noisy_count, 1), float(table_epsilon) / a_row, basis.shape[0])
     published = basis.prefix(rows)
     moved = published.sensitivity(options.relation).times(options.per_unit or 1)
     return published, laplace_noise(moved.l1, table_epsilon), noisy_count, count_noise
@@ -159,13 +159,12 @@ def _with_noise(table: NDArray[np.int64], noise: IntegerNoise, source: NoiseSour
     rows, width = table.shape
     step = max(1, _CELLS_AT_A_TIME // width)
     noisy: Table = np.empty((rows, width), np.int32)
-    limits = np.iinfo(np.int32)
+    smallest, largest = -(2**31), 2**31 - 1
     for start in range(0, rows, step):
         exact = table[start : start + step]
         part = noise.draw(exact.size, source, threads=threads).reshape(exact.shape)
         part += exact
-        if part.min() < limits.min or part.max() > limits.max:
+        if noisy.dtype == np.int32 and (part.min() < smallest or part.max() > largest):
             noisy = noisy.astype(np.int64)
-            limits = np.iinfo(np.int64)
         noisy[start : start + step] = part
     return noisy

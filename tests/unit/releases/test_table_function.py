@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import io
 import math
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -112,7 +113,7 @@ def test_median_of_means_is_numpys(rows: int) -> None:
     groups = min(groups_for(0.05), rows)
     edges = [int(g * rows / groups) for g in range(groups + 1)]
     values = read_cells(f)
-    means = np.stack([values[:, a:b].mean(axis=1) for a, b in zip(edges, edges[1:], strict=False)])
+    means = np.stack([values[:, a:b].mean(axis=1) for a, b in pairwise(edges)])
     expected = (np.median(means, axis=0) - f.count / 30) / (1 - 1 / 30)
     np.testing.assert_allclose(f.sum(QUERIES, estimator="median-of-means"), expected)
     np.testing.assert_allclose(f(QUERIES, estimator="median-of-means"), expected / f.count)

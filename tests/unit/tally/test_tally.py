@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -26,7 +27,7 @@ LARGEST = 2**63 - 1
 POINTS = np.array([[0.0, 0.0], [1.0, 1.0], [5.0, -3.0]])
 
 
-def empty(**options: int) -> Tally:
+def empty(**options: Any) -> Tally:
     return hs.race(KERNEL, **{"rows": 20, "width": 16, "seed": 1, **options})
 
 
