@@ -33,10 +33,13 @@ class EuclideanKernel(Kernel):
         Structured projections are faster from about 512 columns on.
 
     Notes
-    ----- The hash is ``floor((a·x + b)/w)``, a standard normal, b uniform in [0, w). Two points at distance
-    r collide with probability ``erf(t/√2) − √(2/π)·(1 − exp(−t²/2))/t``, t = w/r (Datar, Immorlica, Indyk,
+    -----
+    The hash is ``floor((a·x + b)/w)``, a standard normal, b uniform in [0, w). Two points at distance r
+    collide with probability ``erf(t/√2) − √(2/π)·(1 − exp(−t²/2))/t``, t = w/r (Datar, Immorlica, Indyk,
     Mirrokni 2004).
 
+    Examples
+    --------
     >>> EuclideanKernel(dim=1, bandwidth=5.0).similarity([[0.0]], [[0.0], [5.0], [50.0]]).round(3)
     array([[1.   , 0.369, 0.04 ]])
     """

@@ -29,6 +29,8 @@ class GaussianKernel(Kernel):
     power : int, default 1
         The similarity to that power, which narrows the bandwidth by √power.
 
+    Examples
+    --------
     >>> GaussianKernel(dim=1, bandwidth=2.0).similarity([[0.0]], [[0.0], [2.0]]).round(4)
     array([[1.    , 0.6065]])
     """

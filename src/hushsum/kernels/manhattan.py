@@ -31,10 +31,13 @@ class ManhattanKernel(Kernel):
         Hashes concatenated in a row; the similarity is taken to that power.
 
     Notes
-    ----- The hash is ``floor((a·x + b)/w)``, a standard Cauchy (a ratio of normals), b uniform in [0, w).
-    Two points at distance r collide with probability ``2·atan(t)/π − ln(1 + t²)/(π·t)``, t = w/r (Datar et
+    -----
+    The hash is ``floor((a·x + b)/w)``, a standard Cauchy (a ratio of normals), b uniform in [0, w). Two
+    points at distance r collide with probability ``2·atan(t)/π − ln(1 + t²)/(π·t)``, t = w/r (Datar et
     al. 2004).
 
+    Examples
+    --------
     >>> ManhattanKernel(dim=2, bandwidth=2.0).similarity([[0.0, 0.0]], [[0.0, 0.0], [1.0, -1.0]]).round(3)
     array([[1.   , 0.279]])
     """
