@@ -165,8 +165,8 @@ class HashRows:
 
     def unfold(self, mean: Floats, count: float) -> Floats:
         """Remove the fold: E[cell] = Σ k + (1 − k)/W, so f̂ = (mean − N̂/W)/(1 − 1/W)."""
-        rate = self.fold_rate
-        return (mean - count * rate) * (1.0 / (1.0 - rate)) if rate else mean
+        slope, shift = self._line(count, 1.0)
+        return mean * slope + shift
 
     @cached_property
     def fold_rate(self) -> float:
