@@ -121,10 +121,11 @@ def numpy_queries(
     cells = weights @ queries.T
     cells += offsets
     hashed = hash_floors(cells, width)
-    total = np.zeros(len(queries))
+    total: npt.NDArray[np.float64] = np.zeros(len(queries))
     for row in range(rows):
         total += table[row].take(hashed[row])
-    return total / rows
+    total /= rows
+    return total
 
 
 @cache

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -11,7 +13,7 @@ import hushsum as hs
 from hushsum import errors
 
 from .cli_help import PAGE, commands, parameters_of
-from .pages import DOCS, ROOT, all_pages, blocks_of
+from .pages import DOCS, ROOT, all_pages, blocks_of, page_id
 
 REFERENCE = "\n".join(page.read_text(encoding="utf-8") for page in sorted((DOCS / "reference").glob("*.md")))
 ERRORS = (DOCS / "reference" / "errors.md").read_text(encoding="utf-8")
@@ -72,6 +74,12 @@ def test_every_option_is_explained(name: str) -> None:
 @pytest.mark.parametrize("name", ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "LICENSE"])
 def test_what_every_project_has_is_there(name: str) -> None:
     assert (ROOT / name).stat().st_size > 500
+
+
+@pytest.mark.parametrize("page", all_pages(), ids=page_id)
+def test_links_inside_the_project_lead_somewhere(page: Path) -> None:
+    targets = re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
+    assert [target for target in targets if not (page.parent / target).exists()] == []
 
 
 def test_the_changelog_has_this_version() -> None:

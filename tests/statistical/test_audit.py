@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 import hushsum as hs
-from hushsum.auditing import audit_gaussian, audit_laplace, audit_sensitivity
+from hushsum.auditing import SensitivityAudit, audit_gaussian, audit_laplace, audit_sensitivity
 from hushsum.auditing.noise import LESS_NOISE, binomial_bounds
 from hushsum.bases import HashRows
 from hushsum.errors import UsageError
@@ -100,6 +101,14 @@ def test_a_copy_that_declares_a_fifth_less_is_caught(case: Case, relation: Relat
     assert not audit.holds, audit
     assert audit.found.l1 > audit.declared.l1
     assert audit.found.l2_squared > audit.declared.l2_squared
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2_squared", "largest"])
+def test_each_norm_alone_is_judged(norm: str) -> None:
+    declared = Sensitivity(10, 10, 1)
+    assert SensitivityAudit(Relation.ADD_REMOVE, declared, declared, 1).holds
+    found = replace(declared, **{norm: getattr(declared, norm) + 1})
+    assert not SensitivityAudit(Relation.ADD_REMOVE, declared, found, 1).holds
 
 
 @pytest.mark.parametrize("relation", list(Relation), ids=str)

@@ -89,15 +89,12 @@ def release_table(
     """Add noise to the first rows of a table, and to the count, and wrap them with their claim.
 
     Privacy
-    ------- The count is drawn first; the number of rows may depend on the noisy count, never on the exact
-    one. Sequential composition: ε of the count and ε of the table add to the promise; Gaussian noise is
+    -------
+    The count is drawn first; the number of rows may depend on the noisy count, never on the exact one.
+    Sequential composition: ε of the count and ε of the table add to the promise; Gaussian noise is
     composed in calibration.
     """
-    capacity = basis.shape[0]
-    if options.rows is not None and options.rows > capacity:
-        raise UsageError(
-            f"rows must be at most the tally's {capacity}, got {options.rows}; make a tally with more rows"
-        )
+    _check_rows(basis, options)
     release = _release_laplace if promise.pure else _release_gaussian
     with _source(options) as source:
         published, noise, noisy_count, count_noise = release(basis, count, promise, options, source)
@@ -111,6 +108,41 @@ def release_table(
         count_noise=count_noise,
         producer=PRODUCER,
     )
+
+
+def check_release(basis: Basis, promise: Promise, options: ReleaseOptions) -> None:
+    """Refuse what cannot be released, from public parameters alone: a book is debited only after this.
+
+    The noise of the largest release that may follow is calibrated, and its variance computed, which refuses
+    what the samplers would.
+    """
+    _check_rows(basis, options)
+    moved = (
+        basis.prefix(options.rows or basis.shape[0])
+        .sensitivity(options.relation)
+        .times(options.per_unit or 1)
+    )
+    if promise.pure:
+        table_epsilon, count_epsilon = split_epsilon(
+            promise, private_count=options.count_moves > 0, count_share=options.count_share
+        )
+        noises = [laplace_noise(moved.l1, table_epsilon)]
+        if options.count_moves:
+            noises.append(laplace_noise(options.count_moves, count_epsilon))
+    else:
+        noises = list(
+            gaussian_noises(promise, moved, count=options.count_moves, count_share=options.count_share)
+        )
+    for noise in noises:
+        _ = noise.variance
+
+
+def _check_rows(basis: Basis, options: ReleaseOptions) -> None:
+    capacity = basis.shape[0]
+    if options.rows is not None and options.rows > capacity:
+        raise UsageError(
+            f"rows must be at most the tally's {capacity}, got {options.rows}; make a tally with more rows"
+        )
 
 
 def _source(options: ReleaseOptions) -> NoiseSource:

@@ -27,7 +27,7 @@ from hushsum.privacy.relation import Relation
 from hushsum.records.suspicion import suspicions
 from hushsum.records.units import UnitCap
 from hushsum.releases.base import ReleasedFunction
-from hushsum.tally.release import ReleaseOptions, release_table
+from hushsum.tally.release import ReleaseOptions, check_release, release_table
 from hushsum.tally.spend import stage_release
 
 _LARGEST = int(np.iinfo(np.int64).max)
@@ -228,8 +228,9 @@ class Tally:
             if the book has not enough left; nothing is released.
 
         Privacy
-        ------- Exactly the claim asked for, for the unit of this tally: discrete Laplace or discrete
-        Gaussian noise on integers, from a fresh key of the operating system for every release.
+        -------
+        Exactly the claim asked for, for the unit of this tally: discrete Laplace or discrete Gaussian
+        noise on integers, from a fresh key of the operating system for every release.
         """
         promise = Promise.of(epsilon=epsilon, delta=delta, rho=rho)
         options = ReleaseOptions.of(
@@ -250,6 +251,7 @@ class Tally:
             return make()
         if dataset is None:
             raise UsageError("dataset must name the data in the ledger, got none; give dataset=...")
+        check_release(self._basis, promise, options)
         staged = stage_release(
             ledger,
             dataset,

@@ -12,6 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 import hushsum as hs
+from hushsum.bases import HashRows
 from hushsum.errors import ClaimError, UsageError
 from hushsum.planning.spread import bounded_spread, estimated_spread
 from hushsum.releases import TableFunction
@@ -106,6 +107,20 @@ def test_the_estimate_is_within_a_quarter_of_the_measured_spread(own: bool) -> N
     assert np.sqrt(spread.row_variance).mean() == pytest.approx(np.sqrt(measured).mean(), rel=0.25)
     exact = KERNEL.exact_sum(cloud(records, seed=2), asked) / records
     assert spread.density.mean() == pytest.approx(exact.mean(), rel=0.1)
+
+
+def test_the_estimate_counts_pairs_of_different_records() -> None:
+    """By loops over pairs: E[p²] from two different records that collide with the query in one row."""
+    public, queries, records = cloud(12, seed=4), cloud(3, seed=5), 1000
+    spread = estimated_spread(KERNEL, width=50, seed=6, records=records, public=public, queries=queries)
+    basis = HashRows(KERNEL, 2000, 50, 6)
+    mine, theirs = (basis.cells(basis.prepare(points)) for points in (public, queries))
+    for q in range(3):
+        hits = mine == theirs[q]
+        once = np.mean([hits[i].mean() for i in range(12)])
+        twice = np.mean([(hits[i] & hits[j]).mean() for i in range(12) for j in range(12) if i != j])
+        expected = max(twice - once**2, 0.0) + (once - twice) / records
+        assert spread.row_variance[q] == pytest.approx(expected)
 
 
 def test_a_public_sample_as_small_as_the_data_gives_no_bias_from_its_size() -> None:

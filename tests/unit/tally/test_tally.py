@@ -116,6 +116,10 @@ def test_removals_use_up_room_too() -> None:
         tally.remove(POINTS[:1])
 
 
+def test_room_is_used_by_every_move_and_never_given_back() -> None:
+    assert empty().add(POINTS).remove(POINTS[:2])._state()["moves"] == 5
+
+
 def test_a_merge_that_could_overflow_is_refused() -> None:
     left, right = with_moves(LARGEST - 5), with_moves(6)
     before = state(left)
