@@ -175,6 +175,9 @@ def private_bounds(
     The ``tail`` and ``1 − tail`` quantiles, moved one grid point outwards; parameters as for
     :func:`private_quantiles`, with ``within`` for the widest bounds that can be, which are declared.
 
+    Works well where ``tail`` times the number of records is well above ``4·columns/epsilon·ln(steps)`` ranks.
+    Below that a bound may land anywhere in the empty part of a wide range: take a larger tail or fewer steps.
+
     Examples
     --------
     >>> import hushsum as hs
