@@ -49,21 +49,35 @@ def pay_for(
 ) -> dict[str, Any]:
     """Debit the claim, make the result unless this key has one already, stage it as canonical JSON, publish.
 
-    The result always passes through its JSON, so that a retry returns what the first call would have.
+    The staged bytes say what was chosen from what under which claim, so that they explain themselves to
+    whoever reads the book. The result always passes through them: a retry returns what the first call would
+    have.
+
+    Raises
+    ------
+    UsageError
+        if the key has a result already, of another choice.
     """
+    asked: dict[str, Any] = json.loads(canonical_json({"claim": claim.as_json(), "subject": dict(subject)}))
     if payment is None:
-        return _read(canonical_json(make()))
+        return _through_json(make())
     debit = payment.ledger.debit(payment.dataset, claim, subject=subject, key=payment.key)
     payload = debit.staged
     if payload is None:
         debit.draw()
-        payload = canonical_json(make())
-        debit.stage(payload)
-    result = _read(payload)
+        debit.stage(canonical_json({**asked, "result": make()}))
+        # Another process may have staged first under this key; only what the book kept may be told.
+        payload = debit.staged
+    if payload is None:
+        raise UsageError("key names a choice that another process has just published; ask it for the result")
+    staged = json.loads(payload)
+    if {name: staged.get(name) for name in asked} != asked or "result" not in staged:
+        raise UsageError("key names another choice in the ledger; leave it out, or give a new one")
     debit.publish()
+    result: dict[str, Any] = staged["result"]
     return result
 
 
-def _read(payload: bytes) -> dict[str, Any]:
-    result: dict[str, Any] = json.loads(payload)
+def _through_json(value: dict[str, Any]) -> dict[str, Any]:
+    result: dict[str, Any] = json.loads(canonical_json(value))
     return result

@@ -86,7 +86,9 @@ def test_only_the_winner_is_staged_and_a_retry_gets_it_back() -> None:
     assert entry.steps == ["debited", "drawn", "staged", "published"]
     assert entry.claim == first.claim
     assert entry.staged is not None
-    assert sorted(json.loads(entry.staged)) == ["candidate", "function"]
+    staged = json.loads(entry.staged)
+    assert sorted(staged) == ["claim", "result", "subject"]
+    assert sorted(staged["result"]) == ["candidate", "function"]
     assert entry.subject["stopping"] == "geometric"
 
     def never(width: float, share: float) -> ReleasedFunction:

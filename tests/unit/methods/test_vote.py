@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
@@ -133,9 +134,15 @@ def test_a_choice_is_booked_once() -> None:
     book = MemoryBudget(Fraction(1))
     options: dict[str, Any] = {"epsilon": 1.0, "ledger": book, "dataset": "d", "key": "k"}
     first = hs.choose_kernel(points(7, 500), KERNELS, **options)
-    assert book.entries["k"].staged == b'{"candidate":%d}' % first.index
-    assert hs.choose_kernel(points(8, 9), KERNELS, density=0.9, **options) == first
+    staged = json.loads(book.entries["k"].staged or b"")
+    assert staged["result"] == {"candidate": first.index}
+    assert staged["subject"]["candidates"][0]["parameters"]["bandwidth"] == 0.01
+    assert hs.choose_kernel(points(8, 9), KERNELS, **options) == first
     assert book.spent == 1
+    with pytest.raises(UsageError, match="another choice"):
+        hs.choose_kernel(points(8, 9), KERNELS, density=0.9, **options)
+    with pytest.raises(UsageError, match="another choice"):
+        hs.choose_kernel(points(8, 9), KERNELS, **{**options, "epsilon": 0.5})
 
 
 @pytest.mark.parametrize(
