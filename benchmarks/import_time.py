@@ -1,4 +1,6 @@
-"""How long ``import hushsum`` takes, beside ``import numpy``, and what it brings along. Target: below 0.35 s."""
+"""How long ``import hushsum`` takes, beside ``import numpy``, and what it brings along. Target: below 0.35
+s.
+"""
 
 from __future__ import annotations
 
@@ -47,9 +49,7 @@ def main() -> int:
     if arguments.json:
         print(json.dumps(result))
     else:
-        print(
-            f"import hushsum {seconds:.3f} s (target < {TARGET_SECONDS} s); import numpy {numpy_seconds:.3f} s"
-        )
+        print(f"import hushsum {seconds:.3f} s (target < {TARGET_SECONDS} s); numpy {numpy_seconds:.3f} s")
         print(f"heavy packages loaded: {', '.join(heavy) or 'none'}")
     return 0
 

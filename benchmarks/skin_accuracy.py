@@ -34,7 +34,7 @@ def skin() -> NDArray[np.float32]:
     folder = os.environ.get("HUSHSUM_DATA")
     if not folder:
         raise SystemExit("set HUSHSUM_DATA to the folder that holds skin_segmentation.parquet")
-    import pyarrow.parquet as pq
+    import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
     table = pq.read_table(Path(folder) / "skin_segmentation.parquet", columns=["R", "G", "B"])
     pixels = np.column_stack([table[name].to_numpy() for name in ("R", "G", "B")]).astype(np.float32)
@@ -118,13 +118,13 @@ def main() -> int:
         print(json.dumps(results))
         return 0
     print(
-        "  eps  delta    rows   error     relative  noise/plan  hashing (bound)       total/plan   auto: rows, error"
+        "  eps   delta  rows  error     relative noise/plan  hashing (bound)     total/plan  auto rows, error"
     )
     for r in results:
         print(
-            f"{r['epsilon']:5g}  {r['delta']:6g} {r['rows']:5d}  {r['error']:.2e}  {r['relative_error']:7.1%}"
-            f"   {r['noise_ratio']:8.2f}    {r['hashing']:.2e} ({r['hashing_bound']:.2e})   {r['total_ratio']:8.2f}"
-            f"     {r['auto_rows']:5d}, {r['auto_error']:.2e}"
+            f"{r['epsilon']:5g}  {r['delta']:6g} {r['rows']:5d}  {r['error']:.2e} {r['relative_error']:8.1%}"
+            f"   {r['noise_ratio']:8.2f}    {r['hashing']:.2e} ({r['hashing_bound']:.2e}) "
+            f"{r['total_ratio']:8.2f}    {r['auto_rows']:5d}, {r['auto_error']:.2e}"
         )
     print("targets: noise/plan and total/plan within 0.8 to 1.2; hashing below its bound")
     return 0

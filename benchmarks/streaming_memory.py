@@ -1,7 +1,8 @@
-"""Memory while streaming: a tally plus a constant, whatever the file's size. Shown with 50 million generated rows.
+"""Memory while streaming: a tally plus a constant, whatever the file's size. Shown with 50 million
+generated rows.
 
-A child process runs ``hushsum tally -`` and reads CSV from a pipe that this process fills; its peak resident memory is
-compared between a small and a large stream. Nothing is written to disk but the tally.
+A child process runs ``hushsum tally -`` and reads CSV from a pipe that this process fills; its peak
+resident memory is compared between a small and a large stream. Nothing is written to disk but the tally.
 """
 
 from __future__ import annotations

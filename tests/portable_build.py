@@ -1,4 +1,4 @@
-"""Build the native code once more without processor-specific clones, and compare every kind of result bit for bit.
+"""Build the native code once more without processor-specific clones, and compare the results bit for bit.
 
 Run by ``make portable``. The wheel is built into ``build/portable`` and never installed.
 """

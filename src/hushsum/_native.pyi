@@ -42,6 +42,17 @@ class ProjectionHasher:
         block: int,
         threads: int,
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
+    def reader(
+        self, table: NDArray[np.int32] | NDArray[np.int64], scale: float, shift: float
+    ) -> Callable[[object], NDArray[np.float64] | None]: ...
+    def means(
+        self,
+        records: NDArray[np.float32],
+        table: NDArray[np.int32] | NDArray[np.int64],
+        scale: float,
+        shift: float,
+        threads: int,
+    ) -> NDArray[np.float64]: ...
 
 class StructuredHasher:
     """Floors or signs of projections from three Hadamard–sign rounds; a block of rows has its own signs."""
@@ -78,6 +89,17 @@ class StructuredHasher:
         block: int,
         threads: int,
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
+    def reader(
+        self, table: NDArray[np.int32] | NDArray[np.int64], scale: float, shift: float
+    ) -> Callable[[object], NDArray[np.float64] | None]: ...
+    def means(
+        self,
+        records: NDArray[np.float32],
+        table: NDArray[np.int32] | NDArray[np.int64],
+        scale: float,
+        shift: float,
+        threads: int,
+    ) -> NDArray[np.float64]: ...
 
 class MinHasher:
     """Min-wise hashes of sets of integers; set j is values[indptr[j]:indptr[j + 1]]."""
@@ -112,6 +134,15 @@ class MinHasher:
         block: int,
         threads: int,
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
+    def means(
+        self,
+        values: NDArray[np.int64],
+        indptr: NDArray[np.int64],
+        table: NDArray[np.int32] | NDArray[np.int64],
+        scale: float,
+        shift: float,
+        threads: int,
+    ) -> NDArray[np.float64]: ...
 
 class CodeHasher:
     """Sampled coordinates of int32 code vectors."""
@@ -138,6 +169,14 @@ class CodeHasher:
         block: int,
         threads: int,
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
+    def means(
+        self,
+        records: NDArray[np.int32],
+        table: NDArray[np.int32] | NDArray[np.int64],
+        scale: float,
+        shift: float,
+        threads: int,
+    ) -> NDArray[np.float64]: ...
 
 def all_finite(values: NDArray[np.float32]) -> bool:
     """Whether a C-contiguous float32 array holds neither NaN nor infinity."""

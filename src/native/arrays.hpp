@@ -6,7 +6,6 @@
 
 #include <cstddef>
 #include <initializer_list>
-#include <memory>
 #include <stdexcept>
 #include <string>
 
@@ -24,6 +23,7 @@ inline void require(bool holds, const std::string& otherwise) {
 template <class T>
 const char* type_name();
 template <> inline const char* type_name<float>() { return "float32"; }
+template <> inline const char* type_name<double>() { return "float64"; }
 template <> inline const char* type_name<std::int8_t>() { return "int8"; }
 template <> inline const char* type_name<std::int32_t>() { return "int32"; }
 template <> inline const char* type_name<std::int64_t>() { return "int64"; }
@@ -67,20 +67,33 @@ auto checked(const Any& array, const char* name, std::initializer_list<std::size
   return static_cast<Pointer>(array.data());
 }
 
-// A new NumPy array that owns its data.
+// A reference kept for as long as the process.
+inline PyObject* numpy_name(const char* name) {
+  nanobind::object value = nanobind::module_::import_("numpy").attr(name);
+  return value.release().ptr();
+}
+
+// A new NumPy array to write into. Asking NumPy for the memory costs a third of wrapping our own, which single queries
+// would feel.
 template <class T>
 class Result {
  public:
-  explicit Result(std::size_t size) : data_(new T[size == 0 ? 1 : size]) {}
-  T* data() { return data_.get(); }
-  nanobind::ndarray<nanobind::numpy, T> give(std::initializer_list<std::size_t> shape) {
-    T* data = data_.release();
-    const nanobind::capsule owner(data, [](void* held) noexcept { delete[] static_cast<T*>(held); });
-    return {data, shape, owner};
+  template <class... Size>
+  explicit Result(Size... shape) {
+    static PyObject* const empty = numpy_name("empty");
+    static PyObject* const type = numpy_name(type_name<T>());
+    array_ = nanobind::handle(empty)(nanobind::make_tuple(shape...), nanobind::handle(type));
+    Py_buffer view;
+    if (PyObject_GetBuffer(array_.ptr(), &view, PyBUF_WRITABLE) != 0) nanobind::raise_python_error();
+    data_ = static_cast<T*>(view.buf);
+    PyBuffer_Release(&view);  // array_ keeps the memory
   }
+  T* data() { return data_; }
+  nanobind::object array() const { return array_; }
 
  private:
-  std::unique_ptr<T[]> data_;
+  nanobind::object array_;
+  T* data_;
 };
 
 }  // namespace hushsum

@@ -2,19 +2,19 @@
 #include <nanobind/stl/pair.h>
 
 #include <limits>
+#include <memory>
 
 #include "arrays.hpp"
 #include "batch.hpp"
 #include "hashers.hpp"
 #include "plans.hpp"
+#include "reader.hpp"
 
 namespace nb = nanobind;
 
 namespace hushsum {
 
 namespace {
-
-using Doubles = nb::ndarray<nb::numpy, double>;
 
 std::size_t thread_count(std::int64_t threads) {
   require(threads >= 1, "threads must be at least 1, got " + std::to_string(threads));
@@ -29,36 +29,58 @@ void count(const Batch& batch, const WritableArray& table, std::int64_t step, st
   count_batch(batch, counters, step, many);
 }
 
-nb::ndarray<nb::numpy, std::int32_t> cells(const Batch& batch, std::int64_t rows) {
+nb::object cells(const Batch& batch, std::int64_t rows) {
   require(rows >= 0 && static_cast<std::size_t>(rows) <= batch.rows,
           "rows must be between 0 and " + std::to_string(batch.rows) + ", got " + std::to_string(rows));
   const std::size_t wanted = static_cast<std::size_t>(rows);
-  Result<std::int32_t> result(batch.count * wanted);
+  Result<std::int32_t> result(batch.count, wanted);
   {
     const nb::gil_scoped_release released;
     write_cells(batch, wanted, result.data());
   }
-  return result.give({batch.count, wanted});
+  return result.array();
 }
 
-std::pair<Doubles, Doubles> read(const Batch& batch, const Array& table, std::int64_t block, std::int64_t threads) {
-  require(block >= 1, "block must be at least 1, got " + std::to_string(block));
-  const std::size_t many = thread_count(threads);
+std::size_t table_rows(const Batch& batch, const Array& table) {
   require(table.ndim() == 2 && table.shape(0) >= 1 && table.shape(0) <= batch.rows,
           "table must have between 1 and " + std::to_string(batch.rows) + " rows");
-  const std::size_t rows = table.shape(0), size = static_cast<std::size_t>(block);
-  const bool narrow = table.dtype() == nb::dtype<std::int32_t>();
-  const std::int32_t* table32 = narrow ? checked<std::int32_t>(table, "table", {rows, batch.width}) : nullptr;
-  const std::int64_t* table64 = narrow ? nullptr : checked<std::int64_t>(table, "table", {rows, batch.width});
-  Result<double> mean(batch.count), variance(batch.count);
-  {
+  return table.shape(0);
+}
+
+// Calls `use` with the table's counters in their own type, without the interpreter's lock.
+template <class Use>
+void with_table(const Batch& batch, const Array& table, std::size_t rows, const Use& use) {
+  if (table.dtype() == nb::dtype<std::int32_t>()) {
+    const auto* counters = checked<std::int32_t>(table, "table", {rows, batch.width});
     const nb::gil_scoped_release released;
-    if (narrow)
-      read_batch(batch, table32, rows, size, many, mean.data(), variance.data());
-    else
-      read_batch(batch, table64, rows, size, many, mean.data(), variance.data());
+    use(counters);
+  } else {
+    const auto* counters = checked<std::int64_t>(table, "table", {rows, batch.width});
+    const nb::gil_scoped_release released;
+    use(counters);
   }
-  return {mean.give({batch.count}), variance.give({batch.count})};
+}
+
+std::pair<nb::object, nb::object> read(const Batch& batch, const Array& table, std::int64_t block,
+                                       std::int64_t threads) {
+  require(block >= 1, "block must be at least 1, got " + std::to_string(block));
+  const std::size_t rows = table_rows(batch, table), many = thread_count(threads);
+  Result<double> mean(batch.count), variance(batch.count);
+  with_table(batch, table, rows, [&](const auto* counters) {
+    read_batch(batch, counters, rows, static_cast<std::size_t>(block), many, mean.data(), variance.data());
+  });
+  return {mean.array(), variance.array()};
+}
+
+nb::object means(const Batch& batch, const Array& table, double scale, double shift, std::int64_t threads) {
+  const std::size_t rows = table_rows(batch, table), many = thread_count(threads);
+  Result<double> mean(batch.count);
+  const auto spread = std::make_unique_for_overwrite<double[]>(batch.count);
+  with_table(batch, table, rows, [&](const auto* counters) {
+    read_batch(batch, counters, rows, 1, many, mean.data(), spread.get());
+    for (std::size_t at = 0; at < batch.count; ++at) mean.data()[at] = mean.data()[at] * scale + shift;
+  });
+  return mean.array();
 }
 
 constexpr const char* count_doc =
@@ -67,6 +89,7 @@ constexpr const char* cells_doc = "The cell of every record in the first rows, a
 constexpr const char* read_doc =
     "Mean over the rows of an int32 or int64 table of each query's cell, and the estimated variance of that mean\n"
     "from blocks of consecutive rows (NaN with fewer than two blocks).";
+constexpr const char* means_doc = "scale times that mean plus shift, for those who need no variance.";
 
 // The methods every hasher of record arrays shares.
 template <class Hasher>
@@ -86,9 +109,28 @@ nb::class_<Hasher> bind_hasher(nb::module_& module, const char* name, const char
            [](const Hasher& hasher, const Array& records, const Array& table, std::int64_t block,
               std::int64_t threads) { return read(hasher.bind(records), table, block, threads); },
            nb::arg("records").noconvert(), nb::arg("table").noconvert(), nb::arg("block"), nb::arg("threads"), read_doc)
+      .def("means",
+           [](const Hasher& hasher, const Array& records, const Array& table, double scale, double shift,
+              std::int64_t threads) { return means(hasher.bind(records), table, scale, shift, threads); },
+           nb::arg("records").noconvert(), nb::arg("table").noconvert(), nb::arg("scale"), nb::arg("shift"),
+           nb::arg("threads"), means_doc)
       .def_prop_ro("rows", [](const Hasher& hasher) { return hasher.rows; })
       .def_prop_ro("width", [](const Hasher& hasher) { return hasher.width; });
   return bound;
+}
+
+// Readers, for hashers of rows of numbers. They borrow the hasher, which must live as long.
+template <class Hasher>
+void bind_reader(nb::module_& module, nb::class_<Hasher>& hasher, const char* name) {
+  nb::class_<Reader<Hasher>>(module, name, "A hasher, a table, a scale and a shift, for single queries.")
+      .def("__call__", &Reader<Hasher>::operator(), nb::arg("queries"),
+           "scale times the mean over rows plus shift, or None where queries need checking or converting first.");
+  hasher.def("reader",
+             [](const Hasher& self, Array table, double scale, double shift) {
+               return Reader<Hasher>(self, std::move(table), scale, shift);
+             },
+             nb::keep_alive<0, 1>(), nb::arg("table").noconvert(), nb::arg("scale"), nb::arg("shift"),
+             "A reader of this table that answers scale times the mean plus shift.");
 }
 
 void bind_sets(nb::module_& module) {
@@ -113,6 +155,13 @@ void bind_sets(nb::module_& module) {
            },
            nb::arg("values").noconvert(), nb::arg("indptr").noconvert(), nb::arg("table").noconvert(),
            nb::arg("block"), nb::arg("threads"), read_doc)
+      .def("means",
+           [](const MinHasher& hasher, const Array& values, const Array& indptr, const Array& table, double scale,
+              double shift, std::int64_t threads) {
+             return means(hasher.bind(values, indptr), table, scale, shift, threads);
+           },
+           nb::arg("values").noconvert(), nb::arg("indptr").noconvert(), nb::arg("table").noconvert(),
+           nb::arg("scale"), nb::arg("shift"), nb::arg("threads"), means_doc)
       .def_prop_ro("rows", [](const MinHasher& hasher) { return hasher.rows; })
       .def_prop_ro("width", [](const MinHasher& hasher) { return hasher.width; });
 }
@@ -141,13 +190,18 @@ void bare_increments(const Array& cells, const WritableArray& table, std::int64_
 }  // namespace
 
 void bind_count(nb::module_& module) {
-  bind_hasher<ProjectionHasher>(module, "ProjectionHasher", "Floors or signs of dense random projections.")
+  auto projections =
+      bind_hasher<ProjectionHasher>(module, "ProjectionHasher", "Floors or signs of dense random projections.");
+  bind_reader(module, projections, "ProjectionReader");
+  projections
       .def(nb::init<const Array&, const Array&, const Array&, const Array&, std::int64_t, bool, bool>(),
            nb::arg("weights").noconvert(), nb::arg("offsets").noconvert(), nb::arg("multipliers").noconvert(),
            nb::arg("addends").noconvert(), nb::arg("width"), nb::arg("signs"), nb::arg("fold"))
       .def_prop_ro("dim", [](const ProjectionHasher& hasher) { return hasher.dim; });
-  bind_hasher<StructuredHasher>(module, "StructuredHasher",
-                                "Floors or signs of projections from three Hadamard-sign rounds.")
+  auto structured = bind_hasher<StructuredHasher>(module, "StructuredHasher",
+                                                  "Floors or signs of projections from three Hadamard-sign rounds.");
+  bind_reader(module, structured, "StructuredReader");
+  structured
       .def(nb::init<const Array&, std::int64_t, std::int64_t, std::int64_t, float, const Array&, const Array&,
                     const Array&, std::int64_t, bool, bool, std::int64_t>(),
            nb::arg("signs").noconvert(), nb::arg("dim"), nb::arg("rows"), nb::arg("power"), nb::arg("scale"),
@@ -162,7 +216,7 @@ void bind_count(nb::module_& module) {
              "Whether a C-contiguous float32 array holds neither NaN nor infinity.");
   module.def("bare_increments", &bare_increments, nb::arg("cells").noconvert(), nb::arg("table").noconvert(),
              nb::arg("passes"),
-             "A yardstick for benchmarks: add 1 to table[row, cells[j, row]] for every j and row, `passes` times over,\n"
+             "A yardstick for benchmarks: add 1 to table[row, cells[j, row]] for every j and row, `passes` times,\n"
              "from cells that were computed before. A build does at least these increments.");
 }
 

@@ -97,10 +97,14 @@ ProjectionHasher::ProjectionHasher(const Array& weights, const Array& offsets, c
 }
 
 ProjectionHasher::Bound ProjectionHasher::bind(const Array& records) const {
+  return bind(checked<float>(records, "records", {any_size, dim}), records.shape(0));
+}
+
+ProjectionHasher::Bound ProjectionHasher::bind(const float* records, std::size_t count) const {
   Bound batch;
-  batch.records = checked<float>(records, "records", {any_size, dim});
+  batch.records = records;
   batch.plan = {fold_.plan(), weights_.data(), offsets_.data(), power_, dim, words_};
-  describe(batch, *this, records.shape(0), chosen_kernels().panel_rows, dim * sizeof(float));
+  describe(batch, *this, count, chosen_kernels().panel_rows, dim * sizeof(float));
   batch.scratch_bytes = chosen_kernels().dense_scratch(batch.plan);
   return batch;
 }
@@ -108,7 +112,8 @@ ProjectionHasher::Bound ProjectionHasher::bind(const Array& records) const {
 void ProjectionHasher::Bound::cells(std::size_t first, std::size_t many, std::size_t first_panel,
                                     std::size_t many_panels, std::uint32_t* cells, std::size_t stride,
                                     void* scratch) const {
-  chosen_kernels().dense_cells(plan, records + first * plan.dim, many, first_panel, many_panels, cells, stride, scratch);
+  chosen_kernels().dense_cells(plan, records + first * plan.dim, many, first_panel, many_panels, cells, stride,
+                               scratch);
 }
 
 bool ProjectionHasher::Bound::count_narrow(std::size_t first, std::size_t many, std::size_t panel,
@@ -149,10 +154,14 @@ StructuredHasher::StructuredHasher(const Array& signs, std::int64_t dim_, std::i
 }
 
 StructuredHasher::Bound StructuredHasher::bind(const Array& records) const {
+  return bind(checked<float>(records, "records", {any_size, dim}), records.shape(0));
+}
+
+StructuredHasher::Bound StructuredHasher::bind(const float* records, std::size_t count) const {
   Bound batch;
-  batch.records = checked<float>(records, "records", {any_size, dim});
+  batch.records = records;
   batch.plan = {fold_.plan(), signs_.data(), offsets_.data(), scale_, size_, dim, power_, block_rows_, words_};
-  describe(batch, *this, records.shape(0), block_rows_, dim * sizeof(float));
+  describe(batch, *this, count, block_rows_, dim * sizeof(float));
   batch.scratch_bytes = chosen_kernels().structured_scratch(batch.plan);
   return batch;
 }
@@ -185,24 +194,25 @@ MinHasher::MinHasher(const Array& mixers, const Array& shifts, std::uint64_t sal
 
 MinHasher::Bound MinHasher::bind(const Array& values, const Array& indptr) const {
   const std::int64_t* given = checked<std::int64_t>(values, "values", {any_size});
-  const std::int64_t* starts = checked<std::int64_t>(indptr, "indptr", {any_size});
-  const std::size_t size = values.shape(0), ends = indptr.shape(0);
-  require(ends >= 1 && starts[0] == 0 && starts[ends - 1] == static_cast<std::int64_t>(size),
+  const std::int64_t* ends = checked<std::int64_t>(indptr, "indptr", {any_size});
+  require(indptr.shape(0) >= 1, "indptr must not be empty");
+  const std::size_t size = values.shape(0), sets = indptr.shape(0) - 1;
+  Bound batch(size, sets + 1);
+  std::copy(ends, ends + sets + 1, batch.starts.data());
+  require(batch.starts[0] == 0 && batch.starts[sets] == static_cast<std::int64_t>(size),
           "indptr must start at 0 and end at the number of values");
-  for (std::size_t j = 1; j < ends; ++j) require(starts[j - 1] <= starts[j], "indptr must not decrease");
-  Bound batch(size);
+  for (std::size_t j = 0; j < sets; ++j) require(batch.starts[j] <= batch.starts[j + 1], "indptr must not decrease");
   chosen_kernels().mix_values(given, size, salt_, batch.mixed.data());
-  batch.starts = starts;
   batch.plan = {fold_.plan(), mixers_.data(), shifts_.data(), power_};
-  describe(batch, *this, ends - 1, chosen_kernels().panel_rows,
-           ends == 1 ? 1 : size * sizeof(std::uint32_t) / (ends - 1));
+  describe(batch, *this, sets, chosen_kernels().panel_rows, sets == 0 ? 1 : size * sizeof(std::uint32_t) / sets);
   batch.scratch_bytes = chosen_kernels().min_scratch(batch.plan);
   return batch;
 }
 
 void MinHasher::Bound::cells(std::size_t first, std::size_t many, std::size_t first_panel, std::size_t many_panels,
                              std::uint32_t* cells, std::size_t stride, void* scratch) const {
-  chosen_kernels().min_cells(plan, mixed.data(), starts + first, many, first_panel, many_panels, cells, stride, scratch);
+  chosen_kernels().min_cells(plan, mixed.data(), starts.data() + first, many, first_panel, many_panels, cells, stride,
+                             scratch);
 }
 
 CodeHasher::CodeHasher(const Array& columns, const Array& multipliers, const Array& addends, std::int64_t width_)

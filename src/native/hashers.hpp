@@ -34,6 +34,7 @@ class ProjectionHasher {
                    std::int64_t width, bool signs, bool fold);
   class Bound;
   Bound bind(const Array& records) const;
+  Bound bind(const float* records, std::size_t count) const;
   std::size_t rows, dim, width;
 
  private:
@@ -59,6 +60,7 @@ class StructuredHasher {
                    bool sign_mode, bool fold, std::int64_t block_rows);
   class Bound;
   Bound bind(const Array& records) const;
+  Bound bind(const float* records, std::size_t count) const;
   std::size_t rows, dim, width;
 
  private:
@@ -94,11 +96,11 @@ class MinHasher {
 
 class MinHasher::Bound : public Batch {
  public:
-  explicit Bound(std::size_t values) : mixed(values) {}
+  Bound(std::size_t values, std::size_t ends) : mixed(values), starts(ends) {}
   void cells(std::size_t, std::size_t, std::size_t, std::size_t, std::uint32_t*, std::size_t, void*) const override;
   MinPlan plan;
   Buffer<std::uint32_t> mixed;
-  const std::int64_t* starts;
+  Buffer<std::int64_t> starts;  // a copy: checked bounds must hold while other Python threads run
 };
 
 // Sampled coordinates of code vectors (Indyk and Motwani 1998).

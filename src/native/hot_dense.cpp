@@ -17,35 +17,36 @@ __attribute__((noinline)) void project(const DensePlan& plan, const float* __res
   const float* __restrict weights = plan.weights + panel * panel_size + i * dim * panel_rows;
   const float* __restrict offsets = plan.offsets + (panel * plan.power + i) * panel_rows;
   Floats sum[Records][Panels][tile_vectors];
-#pragma GCC unroll 16
+  HUSHSUM_UNROLL
   for (std::size_t r = 0; r < Records; ++r)
-#pragma GCC unroll 16
+    HUSHSUM_UNROLL
     for (std::size_t b = 0; b < Panels; ++b)
-#pragma GCC unroll 16
+      HUSHSUM_UNROLL
       for (std::size_t v = 0; v < tile_vectors; ++v)
         sum[r][b][v] = load<Floats>(offsets + b * plan.power * panel_rows + v * lanes);
   for (std::size_t k = 0; k < dim; ++k) {
     Floats weight[Panels][tile_vectors];
-#pragma GCC unroll 16
+    HUSHSUM_UNROLL
     for (std::size_t b = 0; b < Panels; ++b)
-#pragma GCC unroll 16
+      HUSHSUM_UNROLL
       for (std::size_t v = 0; v < tile_vectors; ++v)
         weight[b][v] = load<Floats>(weights + b * panel_size + k * panel_rows + v * lanes);
-#pragma GCC unroll 16
+    HUSHSUM_UNROLL
     for (std::size_t r = 0; r < Records; ++r) {
       const Floats x = spread(records[r * dim + k]);
-#pragma GCC unroll 16
+      HUSHSUM_UNROLL
       for (std::size_t b = 0; b < Panels; ++b)
-#pragma GCC unroll 16
+        HUSHSUM_UNROLL
         for (std::size_t v = 0; v < tile_vectors; ++v) sum[r][b][v] = fused(weight[b][v], x, sum[r][b][v]);
     }
   }
-#pragma GCC unroll 16
+  HUSHSUM_UNROLL
   for (std::size_t r = 0; r < Records; ++r)
-#pragma GCC unroll 16
+    HUSHSUM_UNROLL
     for (std::size_t b = 0; b < Panels; ++b)
-#pragma GCC unroll 16
-      for (std::size_t v = 0; v < tile_vectors; ++v) store(z + ((r * Panels + b) * tile_vectors + v) * lanes, sum[r][b][v]);
+      HUSHSUM_UNROLL
+      for (std::size_t v = 0; v < tile_vectors; ++v)
+        store(z + ((r * Panels + b) * tile_vectors + v) * lanes, sum[r][b][v]);
 }
 
 // The fold of a single floor in the rows of one vector.
@@ -79,7 +80,7 @@ HUSHSUM_INLINE void hash_and_count(const FoldPlan& plan, std::size_t panel, cons
       const std::size_t at = r * panel_rows + v;
       store(places + at, fold.cells(z + at) + row_start);
       if (Count) {
-#pragma GCC unroll 16
+        HUSHSUM_UNROLL
         for (std::size_t l = 0; l < lanes; ++l) ++counters[before[at + l]];
       }
     }

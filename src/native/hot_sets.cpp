@@ -34,7 +34,7 @@ void min_cells(const MinPlan& plan, const std::uint32_t* mixed, const std::int64
           least[v] = size == 0 ? Uints{} : ~Uints{};
         }
         for (std::size_t e = 0; e < size; ++e) {
-#pragma GCC unroll 8
+          HUSHSUM_UNROLL
           for (std::size_t v = 0; v < tile_vectors; ++v) {
             const Uints value = mixer[v] * from[e] + shift[v];
             least[v] = value < least[v] ? value : least[v];
@@ -56,8 +56,11 @@ void code_cells(const CodePlan& plan, const std::int32_t* records, std::size_t c
     const std::int32_t* columns = plan.columns + (first_panel + b) * plan.power * panel_rows;
     for (std::size_t j = 0; j < count; ++j) {
       const std::int32_t* record = records + j * plan.dim;
-      for (std::size_t at = 0; at < plan.power * panel_rows; ++at)
-        words[at] = static_cast<std::uint32_t>(record[columns[at]]);
+      for (std::size_t at = 0; at < plan.power * panel_rows; ++at) {
+        std::ptrdiff_t column = columns[at];
+        asm("" : "+r"(column));  // keeps plain loads: gather instructions are slower on many processors
+        words[at] = static_cast<std::uint32_t>(record[column]);
+      }
       fold_words(plan.fold, first_panel + b, words, panel_rows, cells + j * stride + b * panel_rows);
     }
   }

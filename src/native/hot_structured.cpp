@@ -3,8 +3,6 @@
 // Lanes are records, so every butterfly is vertical and a record never meets another. Butterflies run from the widest
 // distance to the narrowest in every clone, which fixes the tree of additions. The last transform computes only the
 // leading outputs that a block of rows uses.
-#include <utility>
-
 #include "lanes.hpp"
 
 namespace hushsum::HUSHSUM_CLONE {
@@ -14,9 +12,9 @@ namespace {
 // Passes of radix 2 to 16 do the same additions as single butterflies and touch memory less often.
 template <std::size_t Radix>
 HUSHSUM_INLINE void butterflies(Floats (&a)[Radix]) {
-#pragma GCC unroll 16
+  HUSHSUM_UNROLL
   for (std::size_t half = Radix / 2; half > 0; half /= 2)
-#pragma GCC unroll 16
+    HUSHSUM_UNROLL
     for (std::size_t j = 0; j < Radix; ++j)
       if ((j & half) == 0) {
         const Floats sum = a[j] + a[j + half], difference = a[j] - a[j + half];
@@ -31,10 +29,10 @@ void pass(Floats* y, std::size_t size, std::size_t span) {
   for (std::size_t start = 0; start < size; start += span)
     for (std::size_t j = start; j < start + step; ++j) {
       Floats a[Radix];
-#pragma GCC unroll 16
+      HUSHSUM_UNROLL
       for (std::size_t t = 0; t < Radix; ++t) a[t] = y[j + t * step];
       butterflies<Radix>(a);
-#pragma GCC unroll 16
+      HUSHSUM_UNROLL
       for (std::size_t t = 0; t < Radix; ++t) y[j + t * step] = a[t];
     }
 }
@@ -45,10 +43,10 @@ void signed_pass(Floats* y, const float* signs, std::size_t size) {
   const std::size_t step = size / Radix;
   for (std::size_t j = 0; j < step; ++j) {
     Floats a[Radix];
-#pragma GCC unroll 16
+    HUSHSUM_UNROLL
     for (std::size_t t = 0; t < Radix; ++t) a[t] = y[j + t * step] * spread(signs[j + t * step]);
     butterflies<Radix>(a);
-#pragma GCC unroll 16
+    HUSHSUM_UNROLL
     for (std::size_t t = 0; t < Radix; ++t) y[j + t * step] = a[t];
   }
 }
@@ -59,11 +57,11 @@ void signed_sums(Floats* y, const float* signs, std::size_t size) {
   const std::size_t step = size / Radix;
   for (std::size_t j = 0; j < step; ++j) {
     Floats a[Radix];
-#pragma GCC unroll 16
+    HUSHSUM_UNROLL
     for (std::size_t t = 0; t < Radix; ++t) a[t] = y[j + t * step] * spread(signs[j + t * step]);
-#pragma GCC unroll 16
+    HUSHSUM_UNROLL
     for (std::size_t half = Radix / 2; half > 0; half /= 2)
-#pragma GCC unroll 16
+      HUSHSUM_UNROLL
       for (std::size_t t = 0; t < half; ++t) a[t] += a[t + half];
     y[j] = a[0];
   }
@@ -101,26 +99,6 @@ void transform_leading(Floats* y, const float* signs, std::size_t size, std::siz
   }
 }
 
-template <class Vector, std::size_t... Lane>
-HUSHSUM_INLINE void interleave(Vector a, Vector b, Vector& lower, Vector& upper, std::index_sequence<Lane...>) {
-  lower = __builtin_shufflevector(a, b, (Lane / 2 + Lane % 2 * lanes)...);
-  upper = __builtin_shufflevector(a, b, (lanes / 2 + Lane / 2 + Lane % 2 * lanes)...);
-}
-
-// Rows and columns of a square exchanged, by log2(lanes) rounds that interleave its upper half with its lower.
-template <class Vector>
-HUSHSUM_INLINE void transpose(Vector (&square)[lanes]) {
-#pragma GCC unroll 4
-  for (std::size_t round = 1; round < lanes; round *= 2) {
-    Vector mixed[lanes];
-#pragma GCC unroll 16
-    for (std::size_t j = 0; j < lanes / 2; ++j)
-      interleave(square[j], square[j + lanes / 2], mixed[2 * j], mixed[2 * j + 1], std::make_index_sequence<lanes>{});
-#pragma GCC unroll 16
-    for (std::size_t j = 0; j < lanes; ++j) square[j] = mixed[j];
-  }
-}
-
 // y[k] = the k-th coordinate of `live` records, with its sign; zeros in the other lanes and beyond the dimension.
 void load_records(const StructuredPlan& plan, const float* records, std::size_t live, const float* signs, Floats* y) {
   const std::size_t dim = plan.dim;
@@ -128,10 +106,10 @@ void load_records(const StructuredPlan& plan, const float* records, std::size_t 
   if (live == lanes) {
     for (; k + lanes <= dim; k += lanes) {
       Floats square[lanes];
-#pragma GCC unroll 16
+      HUSHSUM_UNROLL
       for (std::size_t l = 0; l < lanes; ++l) square[l] = load<Floats>(records + l * dim + k);
       transpose(square);
-#pragma GCC unroll 16
+      HUSHSUM_UNROLL
       for (std::size_t l = 0; l < lanes; ++l) y[k + l] = square[l] * spread(signs[k + l]);
     }
   }
@@ -191,10 +169,10 @@ void structured_cells(const StructuredPlan& plan, const float* records, std::siz
     std::size_t row = 0;
     for (; live == lanes && row + lanes <= rows; row += lanes) {
       Uints square[lanes];
-#pragma GCC unroll 16
+      HUSHSUM_UNROLL
       for (std::size_t l = 0; l < lanes; ++l) square[l] = found[row + l];
       transpose(square);
-#pragma GCC unroll 16
+      HUSHSUM_UNROLL
       for (std::size_t l = 0; l < lanes; ++l) store(to + l * stride + row, square[l]);
     }
     for (; row < rows; ++row)

@@ -11,7 +11,7 @@ template <std::size_t Group, class Counter>
 HUSHSUM_INLINE void add_group(const std::uint32_t* cells, std::size_t count, std::size_t stride, std::size_t width,
                               Counter step, Counter* counters) {
   for (std::size_t j = 0; j < count; ++j, cells += stride) {
-#pragma GCC unroll 8
+    HUSHSUM_UNROLL
     for (std::size_t l = 0; l < Group; ++l) counters[l * width + cells[l]] += step;
   }
 }
@@ -48,7 +48,7 @@ HUSHSUM_INLINE void gather_rows(const std::uint32_t* cells, std::size_t rows, st
   std::size_t row = 0;
   for (; row + 8 <= rows; row += 8, table += 8 * width) {
     Value value[8];
-#pragma GCC unroll 8
+    HUSHSUM_UNROLL
     for (std::size_t l = 0; l < 8; ++l) {
       std::size_t cell = cells[row + l];
       asm("" : "+r"(cell));  // keeps plain loads: gather instructions are slower on many processors
@@ -108,8 +108,19 @@ void add_row(const std::uint32_t* cells, std::size_t count, std::int64_t step, s
 
 void transpose_cells(const std::uint32_t* cells, std::size_t count, std::size_t stride, std::size_t rows,
                      std::uint32_t* by_row, std::size_t row_stride) {
+  const std::size_t whole_count = count / lanes * lanes, whole_rows = rows / lanes * lanes;
+  for (std::size_t j = 0; j < whole_count; j += lanes)
+    for (std::size_t l = 0; l < whole_rows; l += lanes) {
+      Uints square[lanes];
+      HUSHSUM_UNROLL
+      for (std::size_t i = 0; i < lanes; ++i) square[i] = load<Uints>(cells + (j + i) * stride + l);
+      transpose(square);
+      HUSHSUM_UNROLL
+      for (std::size_t i = 0; i < lanes; ++i) store(by_row + (l + i) * row_stride + j, square[i]);
+    }
   for (std::size_t j = 0; j < count; ++j)
-    for (std::size_t l = 0; l < rows; ++l) by_row[l * row_stride + j] = cells[j * stride + l];
+    for (std::size_t l = j < whole_count ? whole_rows : 0; l < rows; ++l)
+      by_row[l * row_stride + j] = cells[j * stride + l];
 }
 
 // Infinities and NaNs are the floats whose exponent is all ones.

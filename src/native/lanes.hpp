@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 #include "plans.hpp"
 
@@ -34,6 +35,11 @@ typedef std::uint32_t Uints __attribute__((vector_size(lanes * 4)));
 typedef std::uint64_t Longs __attribute__((vector_size(lanes * 4)));
 
 #define HUSHSUM_INLINE static inline __attribute__((always_inline))
+#if defined(__clang__)
+#define HUSHSUM_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define HUSHSUM_UNROLL _Pragma("GCC unroll 16")
+#endif
 #define HUSHSUM_INLINE_MEMBER __attribute__((always_inline))
 
 template <class Vector, class T>
@@ -51,10 +57,34 @@ HUSHSUM_INLINE void store(T* to, Vector v) {
 // x - 0 is x, also for -0, and compilers make it a broadcast.
 HUSHSUM_INLINE Floats spread(float x) { return x - Floats{}; }
 
+template <class Vector, std::size_t... Lane>
+HUSHSUM_INLINE void interleave(Vector a, Vector b, Vector& lower, Vector& upper, std::index_sequence<Lane...>) {
+  lower = __builtin_shufflevector(a, b, (Lane / 2 + Lane % 2 * lanes)...);
+  upper = __builtin_shufflevector(a, b, (lanes / 2 + Lane / 2 + Lane % 2 * lanes)...);
+}
+
+// Rows and columns of a square exchanged, by log2(lanes) rounds that interleave its upper half with its lower.
+template <class Vector>
+HUSHSUM_INLINE void transpose(Vector (&square)[lanes]) {
+  HUSHSUM_UNROLL
+  for (std::size_t round = 1; round < lanes; round *= 2) {
+    Vector mixed[lanes];
+    HUSHSUM_UNROLL
+    for (std::size_t j = 0; j < lanes / 2; ++j)
+      interleave(square[j], square[j + lanes / 2], mixed[2 * j], mixed[2 * j + 1], std::make_index_sequence<lanes>{});
+    HUSHSUM_UNROLL
+    for (std::size_t j = 0; j < lanes; ++j) square[j] = mixed[j];
+  }
+}
+
 HUSHSUM_INLINE Floats fused(Floats a, Floats b, Floats c) {
+#if __has_builtin(__builtin_elementwise_fma)
+  return __builtin_elementwise_fma(a, b, c);
+#else
   Floats v;
   for (std::size_t l = 0; l < lanes; ++l) v[l] = __builtin_fmaf(a[l], b[l], c[l]);
   return v;
+#endif
 }
 
 // floor(clamp(z, -2^30, 2^30)); the comparisons send NaN to the lower bound. Truncation and a correction, not floorf:
@@ -100,7 +130,7 @@ HUSHSUM_INLINE void fold_words(const FoldPlan plan, std::size_t panel, const std
   }
   const std::uint64_t* multipliers = plan.multipliers + panel * plan.words * panel_rows;
   const std::uint64_t* addends = plan.addends + panel * panel_rows;
-#pragma GCC unroll 4
+  HUSHSUM_UNROLL
   for (std::size_t v = 0; v < panel_rows; v += lanes) {
     Longs even = load<Longs>(addends + v), odd = load<Longs>(addends + v + lanes / 2);
     for (std::size_t i = 0; i < plan.words; ++i) {

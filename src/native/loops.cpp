@@ -1,6 +1,6 @@
 #include <algorithm>
-#include <exception>
 #include <limits>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -36,29 +36,28 @@ struct Range {
   std::size_t begin, end;
 };
 
-// Runs work(range) over a partition of [0, tasks) on up to `threads` threads, the caller's among them.
+// As many threads as are asked for, but none for less work than it costs to start one.
+std::size_t workers(std::size_t tasks, std::size_t cells, std::size_t threads) {
+  constexpr std::size_t least_cells = 32'768;
+  return std::max<std::size_t>(1, std::min({threads, tasks, cells / least_cells}));
+}
+
+// Runs work(range, worker) over a partition of [0, tasks), one worker on the caller's thread. The work may not throw:
+// whatever can fail comes before, so that no row of a table is ever counted without the others.
 template <class Work>
-void share(std::size_t tasks, std::size_t threads, const Work& work) {
-  threads = std::max<std::size_t>(1, std::min(threads, tasks));
-  if (threads == 1) {
-    if (tasks > 0) work(Range{0, tasks});
-    return;
-  }
-  std::vector<std::exception_ptr> failures(threads);
-  const auto run = [&](std::size_t t) {
-    try {
-      work(Range{tasks * t / threads, tasks * (t + 1) / threads});
-    } catch (...) {
-      failures[t] = std::current_exception();
-    }
-  };
+void share(std::size_t tasks, std::size_t many, const Work& work) {
+  const auto run = [&](std::size_t t) noexcept { work(Range{tasks * t / many, tasks * (t + 1) / many}, t); };
   std::vector<std::thread> others;
-  others.reserve(threads - 1);
-  for (std::size_t t = 1; t < threads; ++t) others.emplace_back(run, t);
+  others.reserve(many - 1);
+  for (std::size_t t = 1; t < many; ++t) {
+    try {
+      others.emplace_back(run, t);
+    } catch (const std::system_error&) {
+      run(t);
+    }
+  }
   run(0);
   for (std::thread& other : others) other.join();
-  for (const std::exception_ptr& failure : failures)
-    if (failure) std::rethrow_exception(failure);
 }
 
 // The ways to add a panel's cells to its counters, by what fits which cache.
@@ -81,14 +80,27 @@ class Counting {
     chunk_ = std::max<std::size_t>(1, std::min(chunk_, batch.count));
   }
 
-  void run(Range panels) const {
+  struct Workspace {
+    Buffer<std::uint32_t> cells;
+    Buffer<unsigned char> scratch;
+    Buffer<std::uint16_t> narrow;
+    Buffer<std::uint8_t> narrow_row;
+    Buffer<std::uint32_t> by_row;
+  };
+
+  Workspace workspace() const {
+    const std::size_t width = batch_.width, pitch = batch_.panel_rows;
+    return {Buffer<std::uint32_t>(std::min(block_records, chunk_) * pitch),
+            Buffer<unsigned char>(batch_.scratch_bytes),
+            Buffer<std::uint16_t>(way_ == Way::narrow ? pitch * width : 0),
+            Buffer<std::uint8_t>(way_ == Way::by_row ? width : 0),
+            Buffer<std::uint32_t>(way_ == Way::by_row ? pitch * chunk_ : 0)};
+  }
+
+  void run(Range panels, Workspace& space) const {
+    auto& [cells, scratch, narrow, narrow_row, by_row] = space;
     const std::size_t width = batch_.width, pitch = batch_.panel_rows;
     const std::size_t held = std::min(block_records, chunk_);
-    Buffer<std::uint32_t> cells(held * pitch);
-    Buffer<unsigned char> scratch(batch_.scratch_bytes);
-    Buffer<std::uint16_t> narrow(way_ == Way::narrow ? pitch * width : 0);
-    Buffer<std::uint8_t> narrow_row(way_ == Way::by_row ? width : 0);
-    Buffer<std::uint32_t> by_row(way_ == Way::by_row ? pitch * chunk_ : 0);
     for (std::size_t first = 0; first < batch_.count; first += chunk_) {
       const std::size_t last = std::min(batch_.count, first + chunk_);
       for (std::size_t panel = panels.begin; panel < panels.end; ++panel) {
@@ -106,7 +118,10 @@ class Counting {
               break;
           }
         }
-        if (way_ == Way::narrow) kernels_.flush_narrow(narrow.data(), rows * width, step_, counters);
+        if (way_ == Way::narrow) {
+          kernels_.flush_narrow(narrow.data(), rows * width, step_, counters);
+          std::fill(narrow.data() + rows * width, narrow.data() + pitch * width, std::uint16_t{0});  // padding's counts
+        }
         if (way_ == Way::by_row) {
           for (std::size_t row = 0; row < rows; ++row) {
             kernels_.add_row(by_row.data() + row * chunk_, last - first, step_, narrow_row.data(),
@@ -163,7 +178,11 @@ void finish(const Moments& of, std::size_t rows, std::size_t block, double& mean
 void count_batch(const Batch& batch, std::int64_t* counters, std::int64_t step, std::size_t threads) {
   if (batch.count == 0) return;
   const Counting counting(batch, counters, step);
-  share(batch.panels(), threads, [&](Range panels) { counting.run(panels); });
+  const std::size_t many = workers(batch.panels(), batch.count * batch.rows, threads);
+  std::vector<Counting::Workspace> spaces;
+  spaces.reserve(many);
+  for (std::size_t t = 0; t < many; ++t) spaces.push_back(counting.workspace());
+  share(batch.panels(), many, [&](Range panels, std::size_t t) { counting.run(panels, spaces[t]); });
 }
 
 void write_cells(const Batch& batch, std::size_t rows, std::int32_t* to) {
@@ -186,19 +205,28 @@ void write_cells(const Batch& batch, std::size_t rows, std::int32_t* to) {
 template <class Value>
 void read_batch(const Batch& batch, const Value* table, std::size_t rows, std::size_t block, std::size_t threads,
                 double* mean, double* variance) {
+  if (batch.count == 0) return;
   const std::size_t pitch = batch.panel_rows, panels = (rows + pitch - 1) / pitch;
-  // Few queries: hash each on all panels at once, which hides latency. Many: panel by panel, whose counters stay cached.
-  constexpr std::size_t few = 8, many_records = 2 * block_records;
-  share(batch.count, threads, [&](Range records) {
-    const std::size_t count = records.end - records.begin;
-    const bool lone = count <= few;
-    const std::size_t held = lone ? 1 : std::min(block_records, count);
-    const std::size_t chunk = std::min(lone ? 1 : many_records, count);
-    const std::size_t together = lone ? panels : 1;
-    const std::size_t stride = together * pitch;
-    Buffer<std::uint32_t> cells(held * stride);
-    Buffer<unsigned char> scratch(batch.scratch_bytes);
-    Buffer<Moments> moments(chunk);
+  // Few queries: hash each on all panels at once, which hides latency. Many: panel by panel, whose counters then stay
+  // in the cache.
+  constexpr std::size_t few = 8;
+  const bool lone = batch.count <= few;
+  const std::size_t held = lone ? 1 : std::min(block_records, batch.count);
+  const std::size_t chunk = lone ? 1 : std::min(2 * block_records, batch.count);
+  const std::size_t together = lone ? panels : 1, stride = together * pitch;
+  struct Workspace {
+    Buffer<std::uint32_t> cells;
+    Buffer<unsigned char> scratch;
+    Buffer<Moments> moments;
+  };
+  const std::size_t many = workers(batch.count, batch.count * rows, threads);
+  std::vector<Workspace> spaces;
+  spaces.reserve(many);
+  for (std::size_t t = 0; t < many; ++t)
+    spaces.push_back({Buffer<std::uint32_t>(held * stride), Buffer<unsigned char>(batch.scratch_bytes),
+                      Buffer<Moments>(chunk)});
+  share(batch.count, many, [&](Range records, std::size_t t) {
+    auto& [cells, scratch, moments] = spaces[t];
     for (std::size_t first = records.begin; first < records.end; first += chunk) {
       const std::size_t last = std::min(records.end, first + chunk);
       for (std::size_t panel = 0; panel < panels; panel += together) {
@@ -210,8 +238,7 @@ void read_batch(const Batch& batch, const Value* table, std::size_t rows, std::s
                  moments.data() + (at - first));
         }
       }
-      for (std::size_t at = first; at < last; ++at)
-        finish(moments[at - first], rows, block, mean[at], variance[at]);
+      for (std::size_t at = first; at < last; ++at) finish(moments[at - first], rows, block, mean[at], variance[at]);
     }
   });
 }

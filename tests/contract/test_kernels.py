@@ -44,7 +44,7 @@ def table_of(tally: Tally) -> Table:
 
 def folded(basis: HashRows, similarity: NDArray[np.float64]) -> NDArray[np.float64]:
     """The chance of sharing a cell: the same hash value, or by folding."""
-    return similarity + (1.0 - similarity) * basis.fold_rate()
+    return similarity + (1.0 - similarity) * basis.fold_rate
 
 
 def structured(case: Case) -> bool:
@@ -211,7 +211,8 @@ class TestHashableKernel:
         assert np.all(square <= 1.6 * reported.mean(axis=0))
         assert np.all(reported.mean(axis=0) <= 1.6 * square)
         blocks = rows / case.kernel.independent_rows()
-        rate = f.basis.fold_rate()
+        assert isinstance(f, TableFunction)
+        rate = f.basis.fold_rate
         roots = np.sqrt(folded(HashRows(case.kernel, 1, width, 0), similarity)).sum(axis=0)
         largest = roots**2 / blocks + f.noise.variance / rows + (rate * f.count_stderr) ** 2
         assert np.all(square <= 1.6 * largest / (1.0 - rate) ** 2)

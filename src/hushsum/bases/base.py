@@ -78,6 +78,12 @@ class Basis(Protocol):
     def read(self, table: Table, batch: Batch, *, threads: int) -> Readings:
         """The table's answers at prepared queries."""
 
+    def sums(self, table: Table, batch: Batch, *, count: float, scale: float, threads: int) -> Floats:
+        """``scale`` times the kernel sums at prepared queries: read and unfold in one step."""
+
+    def reader(self, table: Table, *, count: float, scale: float) -> Callable[[object], Floats | None]:
+        """The same for plain arrays without ceremony; None for anything that needs checking or converting."""
+
     def unfold(self, mean: Floats, count: float) -> Floats:
         """Kernel sums from mean cells: removes what other records add by sharing a cell."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -144,10 +145,28 @@ class HashRows:
         mean, variance = self._hasher.read(*batch.arrays, table, block, threads)
         return Readings(mean, variance, -(-self.rows // block))
 
+    def sums(self, table: Table, batch: Batch, *, count: float, scale: float, threads: int) -> Floats:
+        """``scale`` times the kernel sums (Algorithm 2 with the fold removed)."""
+        slope, shift = self._line(count, scale)
+        return self._hasher.means(*batch.arrays, table, slope, shift, threads)
+
+    def reader(self, table: Table, *, count: float, scale: float) -> Callable[[object], Floats | None]:
+        """A native reader of plain arrays; of nothing where bounds move the origin or records are no rows."""
+        make = getattr(self._hasher, "reader", None)
+        if make is None or self.bounds is not None:
+            return lambda queries: None
+        reader: Callable[[object], Floats | None] = make(table, *self._line(count, scale))
+        return reader
+
+    def _line(self, count: float, scale: float) -> tuple[float, float]:
+        """Slope and shift that take a mean cell to ``scale`` times the kernel sum."""
+        slope = scale / (1.0 - self.fold_rate)
+        return slope, -count * self.fold_rate * slope
+
     def unfold(self, mean: Floats, count: float) -> Floats:
         """Remove the fold: E[cell] = Σ k + (1 − k)/W, so f̂ = (mean − N̂/W)/(1 − 1/W)."""
-        rate = self.fold_rate
-        return (mean - count * rate) * (1.0 / (1.0 - rate)) if rate else mean
+        slope, shift = self._line(count, 1.0)
+        return mean * slope + shift
 
     @cached_property
     def fold_rate(self) -> float:

@@ -43,7 +43,7 @@ def theorem_3_4(root_sum: float, rows: int, epsilon: float, failure: float) -> f
     scale R/ε.
 
     >>> round(theorem_3_4(root_sum=1000.0, rows=500, epsilon=1.0, failure=0.05), 1)
-    536.2
+    536.3
     """
     return median_of_means_bound(root_sum**2 + 2.0 * (rows / epsilon) ** 2, rows, failure)
 

@@ -1,20 +1,20 @@
 """The entry point: commands, and what each kind of failure ends with.
 
 Exit codes: 0 ok, 1 unexpected, 2 usage, 3 budget exhausted, 4 incompatible tallies, 5 corrupt or unsupported
-file, 6 data refused; 130 interrupted, 141 the reader of standard output left.
+file, 6 data refused; 130 interrupted, 143 terminated, 141 the reader of
+standard output left.
 """
 
 from __future__ import annotations
 
 import os
-import signal
 import sys
-from types import FrameType
 from typing import Annotated, NoReturn
 
 import typer
 
 from hushsum.cli.demo import demo
+from hushsum.cli.interrupts import INTERRUPTED, end_on_signals
 from hushsum.cli.merge import merge
 from hushsum.cli.output import BROKEN_PIPE, silence_output, tell
 from hushsum.cli.plan import plan
@@ -28,8 +28,6 @@ from hushsum.version import __version__
 
 UNEXPECTED = 1
 USAGE = 2
-INTERRUPTED = 130
-TERMINATED = 143
 
 app = typer.Typer(
     name="hushsum",
@@ -60,7 +58,7 @@ def options(
 
 def run() -> NoReturn:
     """Run the command line and end the process with its exit code."""
-    signal.signal(signal.SIGTERM, _terminated)
+    end_on_signals()
     code = _run()
     try:
         sys.stdout.flush()
@@ -102,11 +100,6 @@ def _run() -> int:
         )
         return UNEXPECTED
     return 0
-
-
-def _terminated(number: int, frame: FrameType | None) -> NoReturn:
-    """Leave through the usual way out, so that unfinished files are removed."""
-    raise SystemExit(TERMINATED)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 import typer
 
+from hushsum.cli.interrupts import leave_if_asked
 from hushsum.jobs.progress import Progress
 
 BROKEN_PIPE = 141
@@ -87,13 +88,13 @@ def silence_output() -> None:
 
 
 @contextmanager
-def progress_bar(what: str) -> Iterator[Progress | None]:
+def progress_bar(what: str) -> Iterator[Progress]:
     """A bar on standard error while the block runs, if that is a terminal.
 
-    It shows a fraction, never a number of records.
+    It shows a fraction, never a number of records. Telling it how far the work is also lets a signal end it.
     """
     if not sys.stderr.isatty():
-        yield None
+        yield lambda _: leave_if_asked()
         return
     from rich.console import Console
     from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
@@ -104,6 +105,7 @@ def progress_bar(what: str) -> Iterator[Progress | None]:
         task = bar.add_task(what, total=None)
 
         def at(fraction: float | None) -> None:
+            leave_if_asked()
             if fraction is not None:
                 bar.update(task, total=1.0, completed=fraction)
 

@@ -7,11 +7,13 @@ import json as json_format
 import math
 import sys
 from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from hushsum.cli import options, values
+from hushsum.cli.interrupts import interruptible_input
 from hushsum.cli.output import progress_bar, reader_may_leave, write_json, write_table
 from hushsum.cli.sizes import short
 from hushsum.errors import UsageError
@@ -60,7 +62,8 @@ def query(
             _write_table(at, answered)
         return
     assert points is not None
-    with progress_bar("asking") as progress:
+    piped = interruptible_input() if points == "-" else nullcontext()
+    with piped, progress_bar("asking") as progress:
         batches = query_file(
             function,
             points,

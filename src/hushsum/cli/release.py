@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hushsum.cli import options
-from hushsum.cli.output import reader_may_leave, tell, warn, write_facts, write_json
+from hushsum.cli.output import reader_may_leave, tell, warn, write, write_facts, write_json
 from hushsum.errors import UsageError
 
 if TYPE_CHECKING:
@@ -65,14 +65,18 @@ def release(
             terms,
             key=None if key_file is None else read_key(key_file),
             threads=threads,
-            approve=lambda claim: _approve(claim, ask=not yes and sys.stdin.isatty()),
+            approve=_ask if sys.stdin.isatty() and not yes else None,
         )
     if released is None:
         tell("Nothing was released, and nothing was spent.")
         raise typer.Exit(DECLINED)
+    if not released.claim.secure:
+        warn("this release protects nobody: its noise can be computed from its seed.")
     if json:
         write_json(released.as_json())
-    elif not piped:
+    elif piped:
+        tell(released.claim.sentence())
+    else:
         _write(released)
 
 
@@ -83,17 +87,16 @@ def _rows(text: str) -> int | str:
         return text
 
 
-def _approve(claim: Claim, *, ask: bool) -> bool:
+def _ask(claim: Claim) -> bool:
     tell(claim.sentence())
-    if not claim.secure:
-        warn("this release protects nobody: its noise can be computed from its seed.")
-    return not ask or typer.confirm("Release it?", default=False, err=True)
+    return typer.confirm("Release it?", default=False, err=True)
 
 
 def _write(released: FunctionReleased) -> None:
     from hushsum.cli.sizes import bytes_in_words
     from hushsum.jobs.kernel_choice import kernel_in_words
 
+    write(released.claim.sentence() + "\n")
     write_facts(
         [
             ("released", f"{released.output} ({bytes_in_words(released.size)})"),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Annotated
 
 import typer
 
 from hushsum.cli import options, values
+from hushsum.cli.interrupts import interruptible_input
 from hushsum.cli.output import progress_bar, write_json
 from hushsum.cli.tally_facts import write_tally
 
@@ -54,12 +56,13 @@ def tally(
 
     hushsum tally skin.parquet --columns R,G,B --kernel euclidean --bandwidth 5 -o skin.tally
     """
-    from hushsum.jobs.file_places import read_key
+    from hushsum.jobs.file_places import STANDARD, read_key
     from hushsum.jobs.kernel_choice import KernelChoice
     from hushsum.jobs.tally_records import RecordFiles, TableSize, tally_records
 
     box = values.ranges(bounds, "--bounds")
-    with progress_bar("counting") as progress:
+    piped = interruptible_input() if STANDARD in files else nullcontext()
+    with piped, progress_bar("counting") as progress:
         written = tally_records(
             RecordFiles(tuple(files), values.names(columns, "--columns"), unit_column, set_column),
             output,

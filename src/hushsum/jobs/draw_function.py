@@ -139,7 +139,7 @@ def _fixed(
     if at is None:
         if bounds is None:
             raise UsageError(
-                f"a slice must fix the columns that are not drawn, {len(others)} here, since this function was "
+                "a slice must fix every column that is not drawn, since this function was "
                 "released without bounds; give their values"
             )
         return {column: float(bounds.centre[column]) for column in others}

@@ -164,6 +164,7 @@ def _count(
                 tally.add(batch, units=units, threads=threads)
                 meter.at(stream.progress)
         meter.finish(name)
+    meter.at(1.0)
     assert tally is not None
     return tally
 
@@ -215,6 +216,7 @@ class _Meter:
 
     def finish(self, name: str) -> None:
         """Go on to the next file."""
-        if self._total:
+        following = next(self._paths, None)
+        if self._total and following is not None:
             self._before += self._sizes[name]
-        self._current = next(self._paths, name)
+        self._current = name if following is None else following

@@ -45,17 +45,16 @@ class Hasher(Protocol):
     """The native side of a hash family: R hash functions of a record into W cells."""
 
     def count(self, *arguments: Any) -> None:
-        """``(*arrays, table, step, threads)``: add ``step`` to each record's cell in every row of the
-        table.
-        """
+        """``(*arrays, table, step, threads)``: add ``step`` to each record's cell in every row."""
 
     def cells(self, *arguments: Any) -> NDArray[np.int32]:
         """``(*arrays, rows)``: the cell of each record in each of the first rows."""
 
     def read(self, *arguments: Any) -> tuple[Floats, Floats]:
-        """``(*arrays, table, block, threads)``: mean over rows of each query's cell, and the variance of
-        that mean.
-        """
+        """``(*arrays, table, block, threads)``: mean over rows of each query's cell, and its variance."""
+
+    def means(self, *arguments: Any) -> Floats:
+        """``(*arrays, table, scale, shift, threads)``: ``scale`` times that mean plus ``shift``."""
 
 
 class Kernel(ABC):

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import math
+import operator
 
 from hushsum.errors import UsageError
 
 
 def positive_integer(name: str, value: int, *, at_most: int) -> int:
     """An integer from 1 to ``at_most``."""
-    if isinstance(value, bool) or not hasattr(value, "__index__") or not 1 <= value.__index__() <= at_most:
+    try:
+        number = 0 if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        number = 0
+    if not 1 <= number <= at_most:
         raise UsageError(
-            f"{name} must be an integer from 1 to {at_most}, got {value!r}; give one in that range"
+            f"{name} must be an integer from 1 to {at_most}, got {shown(value)}; give one in that range"
         )
-    return value.__index__()
+    return number
 
 
 def positive_number(name: str, value: float) -> float:
@@ -24,6 +29,20 @@ def positive_number(name: str, value: float) -> float:
         number = math.nan
     if not (math.isfinite(number) and number > 0):
         raise UsageError(
-            f"{name} must be a finite number above 0, got {value!r}; give the scale of the data in its units"
+            f"{name} must be a finite number above 0, got {shown(value)}; "
+            "give the scale of the data in its units"
         )
     return number
+
+
+def shown(value: object) -> str:
+    """A refused parameter in a message: a number or a name as it is, of anything else the type alone.
+
+    Who mixes up two arguments passes records here, and messages end in logs.
+
+    >>> shown(-1), shown([3.5])
+    ('-1', 'a list')
+    """
+    if isinstance(value, bool | int | float) or (isinstance(value, str) and len(value) <= 40):
+        return repr(value)
+    return f"a {type(value).__name__}"

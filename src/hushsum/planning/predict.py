@@ -24,6 +24,7 @@ from hushsum.privacy.calibration import (
 )
 from hushsum.privacy.claim import Promise, exact
 from hushsum.privacy.relation import Relation
+from hushsum.privacy.sensitivity import Sensitivity
 
 DEFAULT_DENSITY = 0.01
 COMPARISON_DELTA = 1e-6
@@ -51,7 +52,7 @@ def plan(
     queries: object = None,
     relation: str | Relation = Relation.ADD_REMOVE,
     count_share: float | Fraction = COUNT_SHARE,
-    max_per_unit: int = 1,
+    max_per_unit: int | None = None,
 ) -> Plan:
     """The predicted error of each way to release, before any budget is spent.
 
@@ -75,6 +76,8 @@ def plan(
         Public data that resemble the private ones. The hashing part is then an estimate.
     queries : records, optional
         Public queries to estimate it at; default: the public records themselves.
+    max_per_unit : int, optional
+        As for the tally: plan for persons with up to this many records.
 
     Examples
     --------
@@ -91,7 +94,11 @@ def plan(
         if public is None
         else estimated_spread(chosen, width=width, seed=seed, records=number, public=public, queries=queries)
     )
-    per_unit = positive_integer("max_per_unit", max_per_unit, at_most=1 << 20)
+    per_unit = (
+        None if max_per_unit is None else positive_integer("max_per_unit", max_per_unit, at_most=1 << 20)
+    )
+    neighbours = Relation.of(relation)
+    a_row = basis.sensitivity(neighbours).times(per_unit or 1)
     asked = [Promise.of(epsilon=e, delta=delta, rho=rho) for e in _each(epsilon)]
     shown = list(asked)
     if delta is None and rho is None:
@@ -99,8 +106,8 @@ def plan(
     options: list[Option] = []
     for promise in shown:
         group = []
-        for count in _row_choices(rows, promise, number, per_unit):
-            noise = _noise(chosen, count, width, seed, promise, Relation.of(relation), count_share, per_unit)
+        for count in _row_choices(rows, promise, number, a_row):
+            noise = _noise(chosen, count, width, seed, promise, neighbours, count_share, per_unit)
             group.append(_option(basis, count, promise, noise, spread, number, asked=promise in asked))
         options += sorted(group, key=lambda option: option.error)
     return Plan(tuple(options), number, float(spread.density.mean()), spread.source)
@@ -124,7 +131,7 @@ def _kernel(name: str, dim: int | None, bandwidth: float | None) -> Kernel:
 
 
 def _row_choices(
-    rows: int | Sequence[int] | None, promise: Promise, records: int, per_unit: int
+    rows: int | Sequence[int] | None, promise: Promise, records: int, moved: Sensitivity
 ) -> Sequence[int]:
     if rows is not None:
         return sorted(
@@ -135,7 +142,7 @@ def _row_choices(
         )
     if promise.pure:
         assert promise.epsilon is not None
-        auto = rows_for_laplace(records, float(promise.epsilon) / per_unit, _ROWS[-1])
+        auto = rows_for_laplace(records, float(promise.epsilon) / moved.l1, _ROWS[-1])
         return sorted({*_ROWS, auto})
     return _ROWS
 
@@ -148,12 +155,12 @@ def _noise(
     promise: Promise,
     relation: Relation,
     count_share: float | Fraction,
-    per_unit: int,
+    per_unit: int | None,
 ) -> IntegerNoise:
     """The noise a release with these rows would draw; the same calibration as the release itself."""
-    moved = HashRows(kernel, rows, width, seed).sensitivity(relation).times(per_unit)
+    moved = HashRows(kernel, rows, width, seed).sensitivity(relation).times(per_unit or 1)
     share = exact("count_share", count_share)
-    count = 0 if relation is Relation.REPLACE and per_unit == 1 else per_unit
+    count = per_unit or (0 if relation is Relation.REPLACE else 1)
     if promise.pure:
         table_epsilon, _ = split_epsilon(promise, private_count=count > 0, count_share=share)
         return laplace_noise(moved.l1, table_epsilon)

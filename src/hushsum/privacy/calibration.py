@@ -8,6 +8,7 @@ cells and the count composed in the accountant.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -67,10 +68,13 @@ class IntegerNoise:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> IntegerNoise:
-        """The noise of a file's header."""
-        if data["mechanism"] not in (LAPLACE, GAUSSIAN, NONE):
-            raise ValueError("unknown mechanism")
-        return cls(data["mechanism"], Fraction(data["parameter"]))
+        """The noise of a file's header; ValueError if it is none that could have been drawn."""
+        if data["mechanism"] not in (LAPLACE, GAUSSIAN, NONE) or not isinstance(data["parameter"], str):
+            raise ValueError("unknown noise")
+        noise = cls(data["mechanism"], Fraction(data["parameter"]))
+        if not math.isfinite(noise.variance):
+            raise ValueError("parameter")
+        return noise
 
 
 NO_NOISE = IntegerNoise(NONE, Fraction(0))

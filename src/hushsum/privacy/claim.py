@@ -76,6 +76,9 @@ class Promise:
         return self.epsilon is not None and self.delta == 0
 
 
+UNITS = ("record", "person")
+
+
 @dataclass(frozen=True, slots=True)
 class Claim:
     """What a release promises about every unit, whatever an attacker knows or later computes.
@@ -163,17 +166,38 @@ arithmetic='integers')
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Claim:
-        """The claim of a file's header."""
-        epsilon, rho = (None if data[name] is None else Fraction(data[name]) for name in ("epsilon", "rho"))
-        return cls(
-            promise=Promise(epsilon, Fraction(data["delta"]), rho),
-            unit=str(data["unit"]),
-            records_per_unit=int(data["records_per_unit"]),
+        """The claim of a file's header; ValueError if it is none that could have been written."""
+        epsilon, rho = (None if data[name] is None else _stored(data[name]) for name in ("epsilon", "rho"))
+        claim = cls(
+            promise=Promise.of(epsilon=epsilon, delta=_stored(data["delta"]) or None, rho=rho),
+            unit=data["unit"],
+            records_per_unit=data["records_per_unit"],
             relation=Relation.of(data["relation"]),
-            mechanism=str(data["mechanism"]),
-            arithmetic=str(data["arithmetic"]),
-            secure=bool(data["secure"]),
+            mechanism=data["mechanism"],
+            arithmetic=data["arithmetic"],
+            secure=data["secure"],
         )
+        if (
+            claim.unit not in UNITS
+            or type(claim.secure) is not bool
+            or type(claim.records_per_unit) is not int
+        ):
+            raise ValueError("unit")
+        if claim.records_per_unit < 1 or not (
+            isinstance(claim.mechanism, str) and isinstance(claim.arithmetic, str)
+        ):
+            raise ValueError("mechanism")
+        return claim
+
+
+def _stored(text: object) -> Fraction:
+    """A rational as a file spells it: a string, of a size that a float can show."""
+    if not isinstance(text, str):
+        raise TypeError("a rational is stored as a string")
+    number = Fraction(text)
+    if number and not float(number):
+        raise ValueError("too small")
+    return number
 
 
 def _positive(name: str, value: float | Fraction) -> Fraction:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import math
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import IO, Any
@@ -16,22 +18,24 @@ from hushsum.bases.race_theory import groups_for, median_of_means_bound
 from hushsum.errors import UsageError
 from hushsum.files.arrays import decode_array, encode_array, encoded_size, narrowest_type
 from hushsum.files.container import FileKind, Header, write_container
-from hushsum.kernels.base import Kernel
+from hushsum.kernels.base import Batch, Kernel
 from hushsum.privacy.calibration import IntegerNoise
 from hushsum.privacy.claim import Claim
 from hushsum.releases.answers import Answers
-from hushsum.releases.load import register
+from hushsum.releases.base import ReleasedFunction
+from hushsum.releases.load import load, register
 
 Floats = NDArray[np.float64]
 
 ESTIMATORS = ("mean", "median-of-means")
+_LARGEST_COUNT = 2**63
 _FEWEST_BLOCKS = 8
 """Below this many independent blocks of rows their spread says too little, and the bound is reported
 instead.
 """
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class TableFunction:
     """A released sketch: public, frozen, answering mean kernel values for any query, for ever.
 
@@ -125,8 +129,12 @@ class TableFunction:
         nonnegative : bool
             Raise negative answers to 0: closer to the truth for each query, biased upwards on average.
         """
+        if estimator == "mean" and count == "combined" and threads == 1 and not nonnegative:
+            values = self._quick(Q)
+            if values is not None:
+                return values
         number = self._number(count)
-        return self._sums(Q, estimator, number, nonnegative, threads) / max(number, 1.0)
+        return self._sums(Q, estimator, number, 1.0 / max(number, 1.0), nonnegative, threads)
 
     def sum(
         self,
@@ -138,7 +146,7 @@ class TableFunction:
         threads: int = 1,
     ) -> Floats:
         """Kernel sums f(q) = Σ k(x, q), shape (n_queries,); parameters as for calling the function."""
-        return self._sums(Q, estimator, self._number(count), nonnegative, threads)
+        return self._sums(Q, estimator, self._number(count), 1.0, nonnegative, threads)
 
     def query(self, Q: object, *, of: str = "mean", level: float = 0.95, threads: int = 1) -> Answers:
         """Values with standard errors and intervals, from the spread over the rows.
@@ -194,6 +202,16 @@ class TableFunction:
         }
         write_container(target, FileKind.RELEASED, header, [encode_array(self.table, type_name)])
 
+    @cached_property
+    def _quick(self) -> Callable[[object], Floats | None]:
+        """Mean kernel values of plain arrays, in a third of the time that a single query takes otherwise."""
+        return self.basis.reader(self.table, count=self.count, scale=1.0 / max(self.count, 1.0))
+
+    def __reduce__(self) -> tuple[Callable[[bytes], ReleasedFunction], tuple[bytes]]:
+        buffer = io.BytesIO()
+        self.save(buffer)
+        return _from_bytes, (buffer.getvalue(),)
+
     def _number(self, count: str) -> float:
         if count == "combined":
             return self.count
@@ -204,20 +222,23 @@ class TableFunction:
     def _read(self, Q: object, threads: int) -> Readings:
         return self.basis.read(self.table, self.basis.prepare_queries(Q), threads=threads)
 
-    def _sums(self, Q: object, estimator: str, number: float, nonnegative: bool, threads: int) -> Floats:
+    def _sums(
+        self, Q: object, estimator: str, number: float, scale: float, nonnegative: bool, threads: int
+    ) -> Floats:
+        """``scale`` times the kernel sums, with ``number`` records."""
+        batch = self.basis.prepare_queries(Q)
         if estimator == "mean":
-            means = self._read(Q, threads).mean
+            sums = self.basis.sums(self.table, batch, count=number, scale=scale, threads=threads)
         elif estimator == "median-of-means":
-            means = self._median_of_means(Q)
+            sums = scale * self.basis.unfold(self._median_of_means(batch), number)
         else:
             raise UsageError(
                 f"estimator must be one of {', '.join(ESTIMATORS)}, got {estimator!r}; choose one"
             )
-        sums = self.basis.unfold(means, number)
         return np.maximum(sums, 0.0) if nonnegative else sums
 
-    def _median_of_means(self, Q: object, failure: float = 0.05) -> Floats:
-        cells = self.basis.cells(self.basis.prepare_queries(Q))
+    def _median_of_means(self, batch: Batch, failure: float = 0.05) -> Floats:
+        cells = self.basis.cells(batch)
         values = self.table[np.arange(self.rows), cells].astype(np.float64)
         groups = min(groups_for(failure), self.rows)
         edges = np.linspace(0, self.rows, groups + 1).astype(np.int64)
@@ -246,6 +267,11 @@ def _quantile(level: float, blocks: int) -> float:
     return float(stdtrit(max(blocks - 1, 1) if blocks >= _FEWEST_BLOCKS else 1e9, 0.5 + level / 2.0))
 
 
+def _from_bytes(payload: bytes) -> ReleasedFunction:
+    """A function from the bytes of its file, which is what travels in a pickle."""
+    return load(io.BytesIO(payload))
+
+
 def _native_type(table: NDArray[Any]) -> Table:
     """The types the native loops read: 32 bits, or 64 where those were needed."""
     return table.astype(np.int64) if table.dtype.itemsize == 8 else table.astype(np.int32)
@@ -258,17 +284,25 @@ def _payload_size(header: Header) -> int:
     return encoded_size(shape, header["table"]["type"])
 
 
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError("text")
+    return value
+
+
 def _build(header: Header, payload: memoryview) -> TableFunction:
     basis = basis_from_json(header["basis"])
     count: dict[str, Any] = header["count"]
+    if type(count["value"]) is not int or abs(count["value"]) > _LARGEST_COUNT:
+        raise ValueError("count")
     return TableFunction(
         basis=basis,
         table=_native_type(decode_array(payload, basis.shape, header["table"]["type"])),
         claim=Claim.from_json(header["claim"]),
         noise=IntegerNoise.from_json(header["noise"]),
-        noisy_count=int(count["value"]),
+        noisy_count=count["value"],
         count_noise=IntegerNoise.from_json(count["noise"]),
-        producer=str(header["producer"]),
+        producer=_text(header["producer"]),
     )
 
 

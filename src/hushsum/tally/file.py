@@ -18,7 +18,7 @@ from hushsum.files.container import (
     read_container,
     write_container,
 )
-from hushsum.files.encryption import CHUNK, NONCE_BYTES, decrypt, encrypt, encrypted_size
+from hushsum.files.encryption import CHUNK, SALT_BYTES, decrypt, encrypt, encrypted_size
 from hushsum.records.units import UnitCap
 from hushsum.tally.tally import Tally
 from hushsum.version import PRODUCER
@@ -57,9 +57,9 @@ def save_tally(tally: Tally, path: str | os.PathLike[str], *, key: bytes | None 
         "encryption": None,
     }
     if key is not None:
-        nonce = os.urandom(NONCE_BYTES)
-        header["encryption"] = {"cipher": "AES-256-GCM", "chunk": CHUNK, "nonce": nonce.hex()}
-        sections = encrypt(sections, key, nonce, canonical_json(header))
+        salt = os.urandom(SALT_BYTES)
+        header["encryption"] = {"cipher": "HKDF-SHA256, AES-256-GCM", "chunk": CHUNK, "salt": salt.hex()}
+        sections = encrypt(sections, key, salt, canonical_json(header))
     write_container(path, FileKind.TALLY, header, sections, mode=0o600)
 
 
@@ -77,8 +77,8 @@ def load_tally(path: str | os.PathLike[str], *, key: bytes | None = None) -> Tal
     if header["encryption"] is not None:
         if key is None:
             raise UsageError("this tally is encrypted; give its key")
-        nonce = bytes.fromhex(header["encryption"]["nonce"])
-        payload = decrypt(payload, key, nonce, canonical_json(header), header["encryption"]["chunk"])
+        salt = bytes.fromhex(header["encryption"]["salt"])
+        payload = decrypt(payload, key, salt, canonical_json(header), header["encryption"]["chunk"])
     try:
         return _build(header, payload)
     except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError):
@@ -121,8 +121,8 @@ def _payload_size(header: Header) -> int:
         size += encoded_size((header["units"]["slots"], 3), "int64")
     if header["encryption"] is None:
         return size
-    if len(bytes.fromhex(header["encryption"]["nonce"])) != NONCE_BYTES:
-        raise ValueError("nonce")
+    if len(bytes.fromhex(header["encryption"]["salt"])) != SALT_BYTES:
+        raise ValueError("salt")
     return encrypted_size(size, header["encryption"]["chunk"])
 
 

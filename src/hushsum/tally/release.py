@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.bases.base import Basis
+from hushsum.bases.base import Basis, Table
 from hushsum.bases.race_theory import rows_for_laplace
 from hushsum.errors import UsageError
 from hushsum.kernels.parameters import positive_integer
@@ -26,6 +26,8 @@ from hushsum.privacy.noise import NoiseSource
 from hushsum.privacy.relation import Relation
 from hushsum.releases.table import TableFunction
 from hushsum.version import PRODUCER
+
+_CELLS_AT_A_TIME = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,26 +93,55 @@ def release_table(
     one. Sequential composition: ε of the count and ε of the table add to the promise; Gaussian noise is
     composed in calibration.
     """
-    capacity = basis.shape[0]
-    if options.rows is not None and options.rows > capacity:
-        raise UsageError(
-            f"rows must be at most the tally's {capacity}, got {options.rows}; make a tally with more rows"
-        )
+    _check_rows(basis, options)
     release = _release_laplace if promise.pure else _release_gaussian
     with _source(options) as source:
         published, noise, noisy_count, count_noise = release(basis, count, promise, options, source)
-        rows, width = published.shape
-        noisy = noise.draw(rows * width, source, threads=options.threads).reshape(rows, width)
-        noisy += table[:rows]
+        noisy = _with_noise(table[: published.shape[0]], noise, source, options.threads)
     return TableFunction(
         basis=published,
-        table=_narrow(noisy),
+        table=noisy,
         claim=options.claim(promise),
         noise=noise,
         noisy_count=noisy_count,
         count_noise=count_noise,
         producer=PRODUCER,
     )
+
+
+def check_release(basis: Basis, promise: Promise, options: ReleaseOptions) -> None:
+    """Refuse what cannot be released, from public parameters alone: a book is debited only after this.
+
+    The noise of the largest release that may follow is calibrated, and its variance computed, which refuses
+    what the samplers would.
+    """
+    _check_rows(basis, options)
+    moved = (
+        basis.prefix(options.rows or basis.shape[0])
+        .sensitivity(options.relation)
+        .times(options.per_unit or 1)
+    )
+    if promise.pure:
+        table_epsilon, count_epsilon = split_epsilon(
+            promise, private_count=options.count_moves > 0, count_share=options.count_share
+        )
+        noises = [laplace_noise(moved.l1, table_epsilon)]
+        if options.count_moves:
+            noises.append(laplace_noise(options.count_moves, count_epsilon))
+    else:
+        noises = list(
+            gaussian_noises(promise, moved, count=options.count_moves, count_share=options.count_share)
+        )
+    for noise in noises:
+        _ = noise.variance
+
+
+def _check_rows(basis: Basis, options: ReleaseOptions) -> None:
+    capacity = basis.shape[0]
+    if options.rows is not None and options.rows > capacity:
+        raise UsageError(
+            f"rows must be at most the tally's {capacity}, got {options.rows}; make a tally with more rows"
+        )
 
 
 def _source(options: ReleaseOptions) -> NoiseSource:
@@ -133,8 +164,8 @@ def _release_laplace(
     noisy_count = count + int(count_noise.draw(1, source)[0])
     rows = options.rows
     if rows is None:
-        per_unit = options.per_unit or 1
-        rows = rows_for_laplace(max(noisy_count, 1), float(table_epsilon) / per_unit, basis.shape[0])
+        a_row = basis.prefix(1).sensitivity(options.relation).times(options.per_unit or 1).l1
+        rows = rows_for_laplace(max(noisy_count, 1), float(table_epsilon) / a_row, basis.shape[0])
     published = basis.prefix(rows)
     moved = published.sensitivity(options.relation).times(options.per_unit or 1)
     return published, laplace_noise(moved.l1, table_epsilon), noisy_count, count_noise
@@ -151,9 +182,20 @@ def _release_gaussian(
     return published, noise, count + int(count_noise.draw(1, source)[0]), count_noise
 
 
-def _narrow(table: NDArray[np.int64]) -> NDArray[np.int64] | NDArray[np.int32]:
-    """Half the memory where noisy counts fit 32 bits, which reads faster."""
-    limits = np.iinfo(np.int32)
-    if table.min() >= limits.min and table.max() <= limits.max:
-        return table.astype(np.int32)
-    return table
+def _with_noise(table: NDArray[np.int64], noise: IntegerNoise, source: NoiseSource, threads: int) -> Table:
+    """The table plus independent noise in every cell, some rows at a time so that little is held twice.
+
+    Noisy counts that fit 32 bits are kept in them, which halves the memory and reads faster.
+    """
+    rows, width = table.shape
+    step = max(1, _CELLS_AT_A_TIME // width)
+    noisy: Table = np.empty((rows, width), np.int32)
+    smallest, largest = -(2**31), 2**31 - 1
+    for start in range(0, rows, step):
+        exact = table[start : start + step]
+        part = noise.draw(exact.size, source, threads=threads).reshape(exact.shape)
+        part += exact
+        if noisy.dtype == np.int32 and (part.min() < smallest or part.max() > largest):
+            noisy = noisy.astype(np.int64)
+        noisy[start : start + step] = part
+    return noisy

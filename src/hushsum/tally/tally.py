@@ -18,7 +18,7 @@ from hushsum.privacy.claim import Promise
 from hushsum.privacy.relation import Relation
 from hushsum.records.units import UnitCap
 from hushsum.releases.base import ReleasedFunction
-from hushsum.tally.release import ReleaseOptions, release_table
+from hushsum.tally.release import ReleaseOptions, check_release, release_table
 from hushsum.tally.spend import stage_release
 
 _LARGEST = int(np.iinfo(np.int64).max)
@@ -235,6 +235,7 @@ class Tally:
             return make()
         if dataset is None:
             raise UsageError("dataset must name the data in the ledger, got none; give dataset=...")
+        check_release(self._basis, promise, options)
         staged = stage_release(
             ledger,
             dataset,

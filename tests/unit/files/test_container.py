@@ -172,7 +172,6 @@ def test_another_spelling_of_the_header_is_refused(header: bytes) -> None:
         b'{"size":5,"what":"\\ud800"}',
         b'{"size":' + b"9" * 5000 + b"}",
         b'{"size":5,"x":' + b"[" * 100_000 + b"]" * 100_000 + b"}",
-        b'{"size":5,"x":' + b"[" * 990 + b"]" * 990 + b"}",
         '{"size":5}'.encode("utf-16"),
         b"{}",
         b'{"size":null}',
@@ -181,13 +180,8 @@ def test_another_spelling_of_the_header_is_refused(header: bytes) -> None:
     ids=lambda value: repr(value[:16]),
 )
 def test_a_header_that_makes_no_sense_is_refused(header: bytes) -> None:
-    nested = b"[" * 990 in header and b"[" * 991 not in header
-    try:
+    with pytest.raises(FileRefused, match="damaged"):
         read(assemble(header=header))
-    except FileRefused as refusal:
-        assert "damaged" in str(refusal)
-    else:
-        assert nested, "only the nested header is harmless, on interpreters that can parse it"
 
 
 def test_a_size_the_header_promises_too_large_is_refused() -> None:

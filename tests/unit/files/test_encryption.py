@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hmac
+
 import pytest
 
 from hushsum.errors import FileRefused, UsageError
@@ -10,7 +12,7 @@ from hushsum.files.container import Buffer
 from hushsum.files.encryption import decrypt, encrypt, encrypted_size
 
 KEY = bytes(range(32))
-NONCE = bytes(8)
+SALT = bytes(16)
 HEADER = b'{"a":1}'
 CHUNK = 10
 SEALED = CHUNK + 16
@@ -21,12 +23,12 @@ def _small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(encryption, "CHUNK", CHUNK)
 
 
-def sealed(sections: list[Buffer], header: bytes = HEADER, nonce: bytes = NONCE) -> bytes:
-    return b"".join(bytes(piece) for piece in encrypt(sections, KEY, nonce, header))
+def sealed(sections: list[Buffer], header: bytes = HEADER, salt: bytes = SALT) -> bytes:
+    return b"".join(bytes(piece) for piece in encrypt(sections, KEY, salt, header))
 
 
-def opened(payload: bytes, key: bytes = KEY, nonce: bytes = NONCE, header: bytes = HEADER) -> bytes:
-    return bytes(decrypt(memoryview(payload), key, nonce, header, CHUNK))
+def opened(payload: bytes, key: bytes = KEY, salt: bytes = SALT, header: bytes = HEADER) -> bytes:
+    return bytes(decrypt(memoryview(payload), key, salt, header, CHUNK))
 
 
 @pytest.mark.parametrize("size", [0, 1, 9, 10, 11, 20, 29, 30, 31])
@@ -41,9 +43,11 @@ def test_round_trip_at_every_chunk_boundary(size: int) -> None:
 def test_the_law_is_aes_gcm_with_the_documented_nonces() -> None:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-    cipher = AESGCM(KEY)
-    first = cipher.encrypt(NONCE + bytes([0, 0, 0, 0]), b"0123456789", HEADER)
-    last = cipher.encrypt(NONCE + bytes([0, 0, 0, 3]), b"ab", HEADER)
+    # HKDF of RFC 5869, for one block: extract, then expand.
+    extracted = hmac.digest(SALT, KEY, "sha256")
+    cipher = AESGCM(hmac.digest(extracted, b"hushsum tally 1" + bytes([1]), "sha256"))
+    first = cipher.encrypt(bytes(11) + bytes([0]), b"0123456789", HEADER)
+    last = cipher.encrypt(bytes(11) + bytes([3]), b"ab", HEADER)
     assert sealed([b"0123456789ab"]) == first + last
 
 
@@ -55,7 +59,7 @@ def test_a_wrong_key_is_refused() -> None:
 @pytest.mark.parametrize("key", [b"", bytes(16), bytes(31), bytes(33), "x" * 32, None])
 def test_a_key_of_another_size_is_a_usage_error(key: bytes) -> None:
     with pytest.raises(UsageError, match="key must be 32 bytes"):
-        encrypt([b"x"], key, NONCE, HEADER)
+        encrypt([b"x"], key, SALT, HEADER)
 
 
 def test_every_changed_bit_is_refused() -> None:
@@ -91,17 +95,17 @@ def test_every_truncation_is_refused() -> None:
 
 
 def test_an_appended_chunk_of_another_file_is_refused() -> None:
-    other = sealed([bytes(10)], nonce=b"otherone")
+    other = sealed([bytes(10)], salt=b"another sixteen.")
     with pytest.raises(FileRefused):
         opened(sealed([bytes(10)]) + other)
 
 
-def test_a_tampered_header_or_nonce_is_refused() -> None:
+def test_a_tampered_header_or_salt_is_refused() -> None:
     payload = sealed([b"secret"])
     with pytest.raises(FileRefused):
         opened(payload, header=b'{"a":2}')
     with pytest.raises(FileRefused):
-        opened(payload, nonce=b"\1" + bytes(7))
+        opened(payload, salt=b"\1" + bytes(15))
 
 
 @pytest.mark.parametrize("chunk", [0, -1, 2.5, None])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -142,7 +143,7 @@ def test_select_keeps_the_chosen_sets() -> None:
     chosen = batch.select(np.array([True, True, False, True, False]))
     assert len(chosen) == 3
     values, starts = chosen.arrays
-    assert [values[a:b].tolist() for a, b in zip(starts, starts[1:], strict=False)] == [[1, 2, 3], [], [5, 6]]
+    assert [values[a:b].tolist() for a, b in pairwise(starts.tolist())] == [[1, 2, 3], [], [5, 6]]
     none = batch.select(np.zeros(5, np.bool_))
     assert len(none) == 0
     assert none.arrays[1].tolist() == [0]

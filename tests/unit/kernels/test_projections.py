@@ -65,7 +65,7 @@ def test_structured_floors_are_those_of_hadamard_matrices() -> None:
 
 
 def test_structured_projections_have_the_length_of_normal_ones() -> None:
-    """Over all coordinates of a block the squared projections add to D·‖x‖²: orthogonal rounds keep length."""
+    """Over all coordinates of a block the squares add to D·‖x‖²: orthogonal rounds keep the length."""
     x = np.random.default_rng(2).integers(-9, 10, (5, 64))
     y = structured(x, "euclidean", 3, 64, 1)[:, :, 0] / 64.0
     np.testing.assert_allclose((y**2).mean(axis=1), (x**2).sum(axis=1))

@@ -19,7 +19,7 @@ RATIOS = [1e-6, 1e-3, 0.05, 0.3, 1.0, 2.5, 10.0, 300.0, 1e5]
 
 
 def integrated(ratio: float, density: Any) -> float:
-    """P(floor(u) equal) for two points whose projections differ by |z|·ratio cells: E[max(0, 1 − |z|·ratio)]."""
+    """The chance of one floor for projections that differ by |z|·ratio cells: E[max(0, 1 − |z|·ratio)]."""
     value, _ = quad(lambda z: 2 * density(z) * (1 - z * ratio), 0.0, min(1 / ratio, 40.0), epsabs=1e-14)
     if 1 / ratio > 40.0:
         rest, _ = quad(
@@ -58,20 +58,20 @@ def slow(kernel: Kernel, x: Any, q: Any) -> float:
     """One similarity, by the definition of the kernel."""
     if isinstance(kernel, hs.JaccardKernel):
         a, b = set(x), set(q)
-        return (len(a & b) / len(a | b) if a | b else 1.0) ** kernel.power
+        return float((len(a & b) / len(a | b) if a | b else 1.0) ** kernel.power)
     if isinstance(kernel, hs.HammingKernel):
-        return (sum(i == j for i, j in zip(x, q, strict=True)) / kernel.dim) ** kernel.power
+        return float((sum(i == j for i, j in zip(x, q, strict=True)) / kernel.dim) ** kernel.power)
     x, q = [float(v) for v in x], [float(v) for v in q]
     if isinstance(kernel, hs.AngularKernel):
         dot = sum(i * j for i, j in zip(x, q, strict=True))
         cosine = dot / (math.hypot(*x) * math.hypot(*q))
         angle = math.acos(max(-1.0, min(1.0, cosine)))
-        return (1.0 - angle / math.pi) ** (kernel.bits * kernel.power)
+        return float((1.0 - angle / math.pi) ** (kernel.bits * kernel.power))
     if isinstance(kernel, hs.GaussianKernel):
         return math.exp(-(math.dist(x, q) ** 2) / (2 * kernel.bandwidth**2)) ** kernel.power
     if isinstance(kernel, hs.ManhattanKernel):
         t = kernel.bandwidth / max(sum(abs(i - j) for i, j in zip(x, q, strict=True)), 1e-9)
-        return ((2 * math.atan(t) - math.log(1 + t * t) / t) / math.pi) ** kernel.power
+        return float(((2 * math.atan(t) - math.log(1 + t * t) / t) / math.pi) ** kernel.power)
     assert isinstance(kernel, hs.EuclideanKernel)
     t = kernel.bandwidth / max(math.dist(x, q), 1e-9)
     normal = math.erf(t / math.sqrt(2))

@@ -55,6 +55,14 @@ def test_answers_do_not_depend_on_the_batch(block: int) -> None:
             np.testing.assert_array_equal(np.concatenate([np.stack(part) for part in parts], axis=1), whole)
 
 
+def test_answers_do_not_depend_on_the_threads() -> None:
+    queries = np.tile(QUERIES, (40, 1))
+    native, table = PROJECTIONS.native(), noisy_table(ROWS, np.int64)
+    alone = np.tile(np.stack(native.read(QUERIES, table, 1, 1)), 40)
+    for threads in (1, 2, 3, 7):
+        np.testing.assert_array_equal(np.stack(native.read(queries, table, 1, threads)), alone)
+
+
 def test_more_queries_than_are_held_at_once() -> None:
     queries = np.random.default_rng(4).standard_normal((10_001, 4)).astype(np.float32)
     native, table = PROJECTIONS.native(), noisy_table(ROWS, np.int32)

@@ -19,14 +19,17 @@ def test_every_way_of_adding_gives_the_same_counters(width: int, count: int) -> 
     assert (table == 7).all()
 
 
+@pytest.mark.parametrize("rows", [1, 17, 50])
 @pytest.mark.parametrize(("width", "count"), [(10, 140_000), (60_000, 300_000)])
-def test_popular_cells_overflow_no_narrow_counter(width: int, count: int) -> None:
-    native = Projections.draw(seed=2, rows=17, power=1, dim=1, width=width).native()
+def test_popular_cells_overflow_no_narrow_counter(rows: int, width: int, count: int) -> None:
+    native = Projections.draw(seed=2, rows=rows, power=1, dim=1, width=width).native()
     records = np.zeros((count, 1), np.float32)
-    table = np.zeros((17, width), np.int64)
+    table = np.zeros((rows, width), np.int64)
     native.count(records, table, -1, 1)
-    np.testing.assert_array_equal(table[np.arange(17), native.cells(records[:1], 17)[0]], np.full(17, -count))
-    assert table.sum() == -17 * count
+    np.testing.assert_array_equal(
+        table[np.arange(rows), native.cells(records[:1], rows)[0]], np.full(rows, -count)
+    )
+    assert table.sum() == -rows * count
 
 
 def test_counts_of_split_batches_add_up() -> None:

@@ -74,7 +74,7 @@ def test_replace_from_add_remove_is_two_steps() -> None:
 @pytest.mark.parametrize("relation", ["add/remove", "replace"])
 def test_the_same_relation_changes_nothing(relation: str) -> None:
     assert relation_steps(relation, relation) == 1
-    assert convert_delta(0.5, 1e-6, have=relation, want=relation) == 1e-6  # type: ignore[arg-type]
+    assert convert_delta(0.5, 1e-6, have=relation, want=relation) == 1e-6
 
 
 def test_replace_never_gives_add_remove() -> None:

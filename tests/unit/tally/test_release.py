@@ -174,6 +174,12 @@ def test_auto_rows_follow_the_noisy_count(tally: Tally, epsilon: float, seed: in
     assert f.rows == rows_for_laplace(max(f.noisy_count, 1), epsilon * 0.98, 100)
 
 
+def test_auto_rows_weigh_the_noise_of_the_relation(tally: Tally) -> None:
+    f = released(tally, epsilon=0.5, relation="replace")
+    assert f.rows == rows_for_laplace(RECORDS, 0.5 / 2, 100)
+    assert f.rows < released(tally, epsilon=0.5).rows
+
+
 def test_auto_rows_do_not_look_at_the_exact_count(tally: Tally, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[float] = []
 

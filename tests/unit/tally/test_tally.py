@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -26,7 +27,7 @@ LARGEST = 2**63 - 1
 POINTS = np.array([[0.0, 0.0], [1.0, 1.0], [5.0, -3.0]])
 
 
-def empty(**options: int) -> Tally:
+def empty(**options: Any) -> Tally:
     return hs.race(KERNEL, **{"rows": 20, "width": 16, "seed": 1, **options})
 
 
@@ -113,6 +114,10 @@ def test_removals_use_up_room_too() -> None:
     tally = with_moves(LARGEST, count=10)
     with pytest.raises(CounterOverflow):
         tally.remove(POINTS[:1])
+
+
+def test_room_is_used_by_every_move_and_never_given_back() -> None:
+    assert empty().add(POINTS).remove(POINTS[:2])._state()["moves"] == 5
 
 
 def test_a_merge_that_could_overflow_is_refused() -> None:

@@ -82,9 +82,9 @@ def test_the_header_holds_no_count(tmp_path: Path) -> None:
     filled(4321).save(large, key=KEY)
     (small_data, small_header), (large_data, large_header) = header_of(small), header_of(large)
     assert len(small_data) == len(large_data), "an encrypted file's size tells how many records it holds"
-    assert small_header["encryption"].pop("nonce") != large_header["encryption"].pop("nonce")
+    assert small_header["encryption"].pop("salt") != large_header["encryption"].pop("salt")
     assert small_header == large_header
-    assert b"1234" not in small_data[: small_data.index(b"}}") + 200].split(b'"nonce"')[0]
+    assert b"1234" not in small_data[: small_data.index(b"}}") + 200].split(b'"salt"')[0]
 
 
 def test_encryption_hides_the_counts(tmp_path: Path) -> None:
@@ -128,12 +128,12 @@ def test_a_rewritten_header_of_an_encrypted_tally_is_refused(tmp_path: Path) -> 
         hs.load_tally(path, key=KEY)
 
 
-@pytest.mark.parametrize("nonce", ["zz" * 8, "00", "", "00" * 9, 5, None])
-def test_a_senseless_nonce_is_refused(tmp_path: Path, nonce: object) -> None:
+@pytest.mark.parametrize("salt", ["zz" * 16, "00", "", "00" * 17, 5, None])
+def test_a_senseless_salt_is_refused(tmp_path: Path, salt: object) -> None:
     path = tmp_path / "a.tally"
     filled().save(path, key=KEY)
     header, payload = read_container(path, FileKind.TALLY, lambda h: 6 * 10 * 8 + 16 + 16)
-    header["encryption"]["nonce"] = nonce
+    header["encryption"]["salt"] = salt
     write_container(path, FileKind.TALLY, header, [payload])
     with pytest.raises(FileRefused):
         hs.load_tally(path, key=KEY)

@@ -1,0 +1,268 @@
+"""Plans: the noise they predict is the noise that is drawn, and their bounds bound."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import hushsum as hs
+from hushsum.bases import HashRows
+from hushsum.errors import ClaimError, UsageError
+from hushsum.planning.spread import bounded_spread, estimated_spread
+from hushsum.releases import TableFunction
+
+KERNEL = hs.EuclideanKernel(dim=2, bandwidth=1.0)
+NORMAL = math.sqrt(2 / math.pi)
+
+
+def cloud(number: int, seed: int = 0) -> NDArray[np.float64]:
+    rng = np.random.default_rng(seed)
+    centres = np.array([[0.0, 0.0], [6.0, 1.0], [-3.0, 5.0]])
+    return centres[rng.integers(0, 3, number)] + rng.normal(size=(number, 2))
+
+
+@pytest.mark.parametrize(
+    "promise",
+    [
+        {"epsilon": 0.5},
+        {"epsilon": 0.5, "delta": 1e-6},
+        {"rho": 0.02},
+        {"epsilon": 0.5, "relation": "replace"},
+        {"epsilon": 0.5, "delta": 1e-6, "relation": "replace"},
+        {"rho": 0.02, "relation": "replace"},
+        {"epsilon": 0.5, "count_share": 0.1},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("persons", [None, 1, 3])
+def test_the_noise_part_is_that_of_the_actual_release(promise: dict[str, Any], persons: int | None) -> None:
+    rows, width, records = 150, 40, 10_000
+    plan = hs.plan(records=records, kernel=KERNEL, rows=rows, width=width, max_per_unit=persons, **promise)
+    option = plan.option(rows=rows, mechanism=plan.best.mechanism)
+    tally = hs.race(KERNEL, rows=rows, width=width, max_per_unit=persons)
+    f = tally.release(rows=rows, insecure_noise_seed=1, **promise)
+    assert isinstance(f, TableFunction)
+    deviation = math.sqrt(f.noise.variance / rows) / (1 - 1 / width) / records
+    peaked = 1 - 1 / (8 * rows) if "laplace" in option.mechanism else 1.0
+    assert option.mechanism == f.claim.mechanism
+    assert option.noise == pytest.approx(NORMAL * deviation * peaked, rel=1e-9)
+
+
+def test_the_noise_part_is_the_mean_absolute_noise_of_answers() -> None:
+    """400 releases of an empty tally: mean |x| of 400 normal numbers is within 6·0.76/√400 = 23 % (2e-9)."""
+    records, rows = 1000, 50
+    option = hs.plan(records=records, kernel=KERNEL, rho=0.05, rows=rows, width=16).best
+    tally = hs.race(KERNEL, rows=rows, width=16)
+    errors = []
+    for seed in range(400):
+        f = tally.release(rho=0.05, relation="replace", insecure_noise_seed=seed)
+        errors.append(abs(float(f.sum([[0.0, 0.0]])[0])) / records)
+    # Under replace the noise has √2 times the deviation, and no count takes its share of it.
+    assert np.mean(errors) == pytest.approx(option.noise * math.sqrt(2 * 0.98), rel=0.23)
+
+
+def test_the_bound_is_above_the_estimate_from_public_data() -> None:
+    public = cloud(2000)
+    estimate = hs.plan(records=50_000, kernel=KERNEL, epsilon=1.0, public=public, rows=[100, 1000])
+    bound = hs.plan(records=50_000, kernel=KERNEL, epsilon=1.0, density=estimate.density, rows=[100, 1000])
+    assert (estimate.basis, bound.basis) == ("public data", "bound")
+    for rows in (100, 1000):
+        assert bound.option(rows=rows).hashing >= estimate.option(rows=rows).hashing
+        assert bound.option(rows=rows).noise == pytest.approx(estimate.option(rows=rows).noise)
+        assert bound.option(rows=rows).error >= bound.option(rows=rows).noise
+
+
+def test_the_bound_is_the_variance_of_an_all_or_nothing_row() -> None:
+    spread = bounded_spread(0.04, fold_rate=0.0)
+    assert spread.row_variance[0] == pytest.approx(0.04 * 0.96)
+    folded = 0.04 + 0.96 / 50
+    assert bounded_spread(0.04, fold_rate=1 / 50).row_variance[0] == pytest.approx(folded - folded**2)
+
+
+@pytest.mark.parametrize("own", [True, False], ids=["own queries", "other queries"])
+def test_the_estimate_is_within_a_quarter_of_the_measured_spread(own: bool) -> None:
+    """Hash rows of 20,000 records like the 3000 public ones, over 2000 rows, at 40 queries.
+
+    Both sides are variances over about 2000 rows, each with a relative deviation near √(2/2000)·√kurtosis;
+    averaged over the queries they agree far within 25 %.
+    """
+    records, rows, width = 20_000, 2000, 100
+    queries = cloud(40, seed=9)
+    public = cloud(3000, seed=1)
+    spread = estimated_spread(
+        KERNEL, width=width, seed=5, records=records, public=public, queries=None if own else queries
+    )
+    tally = hs.race(KERNEL, rows=rows, width=width, seed=77).add(cloud(records, seed=2))
+    basis = tally.basis
+    asked = public[:: 3000 // 40] if own else queries
+    cells = basis.cells(basis.prepare_queries(asked))
+    rows_answers = tally._state()["table"][np.arange(rows), cells] / records
+    measured = rows_answers.var(axis=1, ddof=1)
+    assert np.sqrt(spread.row_variance).mean() == pytest.approx(np.sqrt(measured).mean(), rel=0.25)
+    exact = KERNEL.exact_sum(cloud(records, seed=2), asked) / records
+    assert spread.density.mean() == pytest.approx(exact.mean(), rel=0.1)
+
+
+def test_the_estimate_counts_pairs_of_different_records() -> None:
+    """By loops over pairs: E[p²] from two different records that collide with the query in one row."""
+    public, queries, records = cloud(12, seed=4), cloud(3, seed=5), 1000
+    spread = estimated_spread(KERNEL, width=50, seed=6, records=records, public=public, queries=queries)
+    basis = HashRows(KERNEL, 2000, 50, 6)
+    mine, theirs = (basis.cells(basis.prepare(points)) for points in (public, queries))
+    for q in range(3):
+        hits = mine == theirs[q]
+        once = np.mean([hits[i].mean() for i in range(12)])
+        twice = np.mean([(hits[i] & hits[j]).mean() for i in range(12) for j in range(12) if i != j])
+        expected = max(twice - once**2, 0.0) + (once - twice) / records
+        assert spread.row_variance[q] == pytest.approx(expected)
+
+
+def test_a_public_sample_as_small_as_the_data_gives_no_bias_from_its_size() -> None:
+    large = estimated_spread(
+        KERNEL, width=100, seed=5, records=20_000, public=cloud(6000, 1), queries=cloud(30, 9)
+    )
+    small = estimated_spread(
+        KERNEL, width=100, seed=5, records=20_000, public=cloud(600, 3), queries=cloud(30, 9)
+    )
+    assert np.sqrt(small.row_variance).mean() == pytest.approx(np.sqrt(large.row_variance).mean(), rel=0.15)
+
+
+def test_planning_never_sees_private_data() -> None:
+    """The number of records is an argument without a default, and no argument is called X."""
+    parameters = inspect.signature(hs.plan).parameters
+    assert all(each.kind is inspect.Parameter.KEYWORD_ONLY for each in parameters.values())
+    assert parameters["records"].default is inspect.Parameter.empty
+    assert {"X", "data", "tally"}.isdisjoint(parameters)
+    with pytest.raises(TypeError):
+        hs.plan(kernel=KERNEL, epsilon=1.0, public=cloud(100))  # type: ignore[call-arg]
+    for given in (cloud(5), [1, 2, 3], "many", 2.5, None, True):
+        with pytest.raises(UsageError, match="records must be an integer") as refusal:
+            hs.plan(records=given, kernel=KERNEL, epsilon=1.0)  # type: ignore[arg-type]
+        assert str(cloud(5)[0, 0])[:4] not in str(refusal.value), "a data value is shown"
+
+
+def test_the_size_of_the_public_sample_does_not_stand_for_the_data() -> None:
+    few, many = (
+        hs.plan(records=9000, kernel=KERNEL, epsilon=1.0, rows=100, public=cloud(number)).best
+        for number in (500, 5000)
+    )
+    assert few.noise == many.noise
+    assert few.size == many.size
+
+
+def test_the_one_liner_never_uses_the_length(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[float] = []
+
+    def spy(records: float, epsilon: float, capacity: int) -> int:
+        asked.append(records)
+        return 3
+
+    monkeypatch.setattr("hushsum.tally.release.rows_for_laplace", spy)
+    lengths = []
+    for _ in range(6):
+        f = hs.release(cloud(777), epsilon=0.5, bandwidth=1.0)
+        assert isinstance(f, TableFunction)
+        assert f.rows == 3
+        lengths.append(f.noisy_count)
+    assert asked == lengths
+    assert set(lengths) != {777}, "six Laplace draws of scale 100 are all 0 with probability 2e-14"
+
+
+def test_best_is_the_smallest_error_among_what_was_asked() -> None:
+    plan = hs.plan(records=241_000, dim=3, epsilon=1.0, bandwidth=5.0)
+    asked = [option for option in plan if option.asked]
+    assert plan.best == min(asked, key=lambda option: option.error)
+    assert plan.best.delta == 0.0
+    shown = [option for option in plan if not option.asked]
+    assert shown
+    assert all(option.delta == 1e-6 for option in shown)
+    assert len(plan) == len(asked) + len(shown)
+
+
+def test_every_asked_epsilon_is_planned() -> None:
+    plan = hs.plan(records=1000, kernel=KERNEL, epsilon=[0.1, 1.0], delta=1e-6, rows=[100, 200])
+    assert [(o.epsilon, o.rows) for o in sorted(plan, key=lambda o: (o.epsilon or 0, o.rows))] == [
+        (0.1, 100),
+        (0.1, 200),
+        (1.0, 100),
+        (1.0, 200),
+    ]
+    assert plan.option(epsilon=0.1).error > plan.option(epsilon=1.0).error
+    with pytest.raises(UsageError, match="no option"):
+        plan.option(rows=300)
+
+
+def test_gaussian_noise_does_not_grow_with_rows_and_laplace_noise_does() -> None:
+    plan = hs.plan(records=10_000, kernel=KERNEL, epsilon=1.0, rows=[100, 400])
+    laplace = [plan.option(rows=rows, mechanism="discrete laplace").noise for rows in (100, 400)]
+    gaussian = [plan.option(rows=rows, mechanism="discrete gaussian").noise for rows in (100, 400)]
+    assert laplace[1] == pytest.approx(2 * laplace[0], rel=0.01)
+    assert gaussian[1] == pytest.approx(gaussian[0], rel=0.01)
+
+
+def test_a_plan_prints_as_a_table_with_the_best_marked() -> None:
+    plan = hs.plan(records=10_000, kernel=KERNEL, epsilon=1.0, rows=[100, 400])
+    lines = str(plan).splitlines()
+    assert lines[0].split()[:4] == ["method", "mechanism", "promise", "rows"]
+    marked = [line for line in lines if line.startswith("* ")]
+    assert len(marked) == 1
+    assert f" {plan.best.rows} " in marked[0]
+    assert "eps=1" in marked[0]
+    assert len({len(line) for line in lines[:-2]}) == 1, "columns are not aligned"
+    assert "10,000 records" in lines[-1]
+    assert "a bound" in lines[-1]
+    assert "rho=0.5" in str(hs.plan(records=100, kernel=KERNEL, rho=0.5, rows=10))
+
+
+def test_a_plan_is_data_for_machines() -> None:
+    plan = hs.plan(records=10_000, kernel=KERNEL, rho=0.5)
+    again = json.loads(json.dumps(plan.as_dicts()))
+    assert [row["rows"] for row in again] == [option.rows for option in plan]
+    assert again[0]["epsilon"] is None
+
+
+def test_the_size_is_about_that_of_the_file(tmp_path: Any) -> None:
+    option = hs.plan(records=500, kernel=KERNEL, rho=0.5, rows=200, width=100).best
+    hs.race(KERNEL, rows=200, width=100).add(cloud(500)).release(rho=0.5).save(tmp_path / "a.hush")
+    assert (tmp_path / "a.hush").stat().st_size == pytest.approx(option.size, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"epsilon": 1.0}, UsageError, "dim must be given"),
+        ({"epsilon": 1.0, "dim": 2}, UsageError, "bandwidth must be given"),
+        ({"epsilon": 1.0, "kernel": "cubic"}, UsageError, "kernel must be one of"),
+        ({"epsilon": 1.0, "kernel": hs.GaussianKernel(1, 1.0)}, UsageError, "not a collision probability"),
+        ({"kernel": KERNEL}, ClaimError, "either epsilon or rho"),
+        ({"kernel": KERNEL, "epsilon": []}, UsageError, "epsilon must hold at least one"),
+        ({"kernel": KERNEL, "epsilon": [1.0, -1.0]}, ClaimError, "epsilon must be above 0"),
+        ({"kernel": KERNEL, "epsilon": 1.0, "rows": 0}, UsageError, "rows must be"),
+        ({"kernel": KERNEL, "epsilon": 1.0, "width": 1}, UsageError, "width must be"),
+        ({"kernel": KERNEL, "epsilon": 1.0, "density": 0.0}, UsageError, "density must be"),
+        ({"kernel": KERNEL, "epsilon": 1.0, "density": 1.5}, UsageError, "density must be"),
+        ({"kernel": KERNEL, "epsilon": 1.0, "max_per_unit": 0}, UsageError, "max_per_unit must be"),
+        ({"kernel": KERNEL, "epsilon": 1.0, "count_share": 1.0}, ClaimError, "count_share"),
+        ({"kernel": KERNEL, "epsilon": 1.0, "public": [[0.0, 0.0]]}, UsageError, "at least 3 records"),
+        ({"kernel": KERNEL, "epsilon": 1.0, "relation": "swap"}, ClaimError, "relation must be"),
+    ],
+    ids=lambda value: str(value)[:40] if isinstance(value, dict) else "",
+)
+def test_senseless_plans_are_refused(options: dict[str, Any], error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words):
+        hs.plan(records=100, **options)
+
+
+def test_names_of_kernels_without_columns() -> None:
+    assert hs.plan(records=100, kernel="jaccard", epsilon=1.0).best.method == "race"
+    with pytest.raises(UsageError, match="has no bandwidth"):
+        hs.release([[1], [2]], kernel="jaccard", bandwidth=1.0, epsilon=1.0)
+    with pytest.raises(UsageError, match="bandwidth must be given"):
+        hs.release(cloud(5), epsilon=1.0)
+    assert hs.release([[1], [2, 3]], kernel="jaccard", epsilon=1.0).kernel == hs.JaccardKernel()

@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hushsum.errors import UsageError
+from hushsum.plotting.curve import Curve, draw_curve
+from hushsum.plotting.figure import new_figure, save_figure
+from hushsum.plotting.heat_map import HeatMap, draw_heat_map
+
+X = np.linspace(0.0, 1.0, 40)
+
+
+def curve(height: float) -> Curve:
+    return Curve(X, height * X, height * X - 0.1, height * X + 0.1, 0.9, truth=(X, X))
+
+
+def draw(path: Path, height: float = 1.0) -> bytes:
+    draw_curve(curve(height), path, title="T", caption="what it claims", x_label="salary", y_label="sum")
+    return path.read_bytes()
+
+
+def test_a_curve_has_its_words(tmp_path: Path) -> None:
+    words = draw(tmp_path / "c.svg").decode()
+    # Matplotlib writes text as outlines, with the words in comments.
+    for word in ("T", "what it claims", "salary", "sum", "released", "true", "90% interval, at each point"):
+        assert f"<!-- {word} -->" in words
+
+
+@pytest.mark.parametrize("suffix", ["png", "pdf"])
+def test_the_same_picture_has_the_same_bytes(tmp_path: Path, suffix: str) -> None:
+    first, again, other = (draw(tmp_path / f"c.{suffix}", height) for height in (1.0, 1.0, 2.0))
+    assert first == again
+    assert first != other
+    assert [path.name for path in tmp_path.iterdir()] == [f"c.{suffix}"]
+
+
+def test_a_heat_map_marks_what_stands_out(tmp_path: Path) -> None:
+    value = np.outer(X, X)
+    pictures = {}
+    for name, lower in (("marked", value - 0.2), ("plain", value + 0.1)):
+        path = tmp_path / f"{name}.svg"
+        heat = HeatMap(X, X, value, lower)
+        draw_heat_map(heat, path, title="T", caption="C", x_label="a", y_label="b", value_label="density")
+        pictures[name] = path.read_text()
+    assert "<!-- density -->" in pictures["marked"]
+    assert pictures["marked"].count("stroke-dasharray") > pictures["plain"].count("stroke-dasharray")
+
+
+def test_other_formats_and_failures_leave_nothing(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="must end in one of"):
+        draw(tmp_path / "c.gif")
+    figure, axes = new_figure(title="T", caption="C")
+    axes.set_title(r"$\frac{$")
+    with pytest.raises(ValueError, match="frac"):
+        save_figure(figure, tmp_path / "c.png")
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,123 @@
+"""Claims: exact rationals inside, plain words outside."""
+
+from __future__ import annotations
+
+import json
+import math
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from hushsum.errors import ClaimError
+from hushsum.privacy.claim import Claim, Promise, exact
+from hushsum.privacy.relation import Relation
+
+
+def claim(promise: Promise, **changes: Any) -> Claim:
+    fields: dict[str, Any] = {
+        "unit": "record",
+        "records_per_unit": 1,
+        "relation": Relation.ADD_REMOVE,
+        "mechanism": "discrete laplace",
+        "arithmetic": "exact integers",
+        "secure": True,
+    }
+    return Claim(promise, **{**fields, **changes})
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        (0.1, Fraction(1, 10)),
+        (1e-6, Fraction(1, 10**6)),
+        (3, Fraction(3)),
+        ("1/3", Fraction(1, 3)),
+        (Fraction(2, 7), Fraction(2, 7)),
+        (0.30000000000000004, Fraction("0.30000000000000004")),
+    ],
+)
+def test_numbers_are_what_a_person_means(given: Any, meant: Fraction) -> None:
+    assert exact("epsilon", given) == meant
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf, "x", "1/0", None, [1.0]])
+def test_what_is_no_number_is_refused(bad: Any) -> None:
+    with pytest.raises(ClaimError, match="epsilon must be"):
+        exact("epsilon", bad)
+
+
+def test_kinds_of_promises() -> None:
+    assert Promise.of(epsilon=1).pure
+    assert Promise.of(epsilon=1, delta=0).pure
+    assert not Promise.of(epsilon=1, delta=1e-9).pure
+    assert not Promise.of(rho=1).pure
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({}, "neither"),
+        ({"epsilon": 1, "rho": 1}, "both"),
+        ({"rho": 1, "delta": 1e-6}, "delta must not be given with rho"),
+        ({"epsilon": 0}, "epsilon must be above 0"),
+        ({"epsilon": 1, "delta": 1}, "delta must be at least 0 and below 1"),
+        ({"rho": -1}, "rho must be above 0"),
+    ],
+    ids=str,
+)
+def test_promises_that_make_no_sense(given: dict[str, float], words: str) -> None:
+    with pytest.raises(ClaimError, match=words):
+        Promise.of(**given)
+
+
+SENTENCES = [
+    (
+        claim(Promise.of(epsilon=0.5)),
+        "Whatever anyone knows or computes, no answer is more than e^0.5 times as likely or unlikely "
+        "because one record is in the data or is not.",
+    ),
+    (
+        claim(Promise.of(epsilon=1, delta=1e-6), relation=Relation.REPLACE),
+        "Whatever anyone knows or computes, no answer is more than e^1 times as likely or unlikely "
+        "because one record is this one or another, except with probability 1e-06.",
+    ),
+    (
+        claim(Promise.of(rho=0.25), unit="person", records_per_unit=3),
+        "0.25-zero-concentrated differential privacy: it hides whether one person (with up to 3 records) "
+        "is in the data or is not.",
+    ),
+    (
+        claim(Promise.of(epsilon=1), secure=False),
+        "No protection: the noise came from a seed, for tests only.",
+    ),
+]
+
+
+@pytest.mark.parametrize(("made", "sentence"), SENTENCES, ids=["pure", "delta", "rho", "insecure"])
+def test_sentences(made: Claim, sentence: str) -> None:
+    assert made.sentence() == sentence
+
+
+@pytest.mark.parametrize("made", [made for made, _ in SENTENCES], ids=["pure", "delta", "rho", "insecure"])
+def test_claims_survive_a_file_exactly(made: Claim) -> None:
+    assert Claim.from_json(json.loads(json.dumps(made.as_json()))) == made
+
+
+def test_rationals_are_stored_exactly() -> None:
+    stored = claim(Promise.of(epsilon=Fraction(1, 3), delta=1e-6)).as_json()
+    assert (stored["epsilon"], stored["delta"]) == ("1/3", "1/1000000")
+
+
+def test_repr_names_what_matters() -> None:
+    text = repr(claim(Promise.of(rho=0.5), unit="person", records_per_unit=4, secure=False))
+    assert text == (
+        "Claim(rho=0.5, unit='person', records_per_unit=4, relation='add/remove', "
+        "mechanism='discrete laplace', arithmetic='exact integers', secure=False)"
+    )
+
+
+def test_relations() -> None:
+    assert Relation.of("replace") is Relation.REPLACE
+    with pytest.raises(ClaimError, match="relation must be 'add/remove' or 'replace'"):
+        Relation.of("swap")

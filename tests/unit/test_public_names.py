@@ -1,0 +1,101 @@
+"""The public face: which names there are, what importing them costs, that every module says what it is."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import hushsum as hs
+
+PACKAGE = Path(hs.__file__).parent
+SOURCES = sorted(path for path in PACKAGE.rglob("*.py") if "__pycache__" not in path.parts)
+HEAVY = [
+    "cryptography",
+    "matplotlib",
+    "pandas",
+    "polars",
+    "pyarrow",
+    "rich",
+    "scipy",
+    "sklearn",
+    "typer",
+]
+
+
+def test_the_public_names_are_these() -> None:
+    assert hs.__all__ == [
+        "AngularKernel",
+        "Answers",
+        "Claim",
+        "EuclideanKernel",
+        "GaussianKernel",
+        "HammingKernel",
+        "JaccardKernel",
+        "ManhattanKernel",
+        "Plan",
+        "ReleasedFunction",
+        "Tally",
+        "__version__",
+        "errors",
+        "load",
+        "load_tally",
+        "plan",
+        "race",
+        "release",
+    ]
+
+
+@pytest.mark.parametrize("name", hs.__all__)
+def test_every_public_name_exists_and_is_documented(name: str) -> None:
+    thing = getattr(hs, name)
+    assert name == "__version__" or thing.__doc__
+
+
+def test_star_import_brings_exactly_the_public_names() -> None:
+    space: dict[str, object] = {}
+    exec("from hushsum import *", space)
+    assert set(space) - {"__builtins__"} == set(hs.__all__)
+
+
+def test_importing_hushsum_imports_nothing_heavy() -> None:
+    script = f"import sys, hushsum; print([name for name in {HEAVY!r} if name in sys.modules])"
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", script],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"PYTHONPATH": str(PACKAGE.parent), "PATH": ""},
+    )
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_every_module_has_a_docstring_and_fits_a_reader(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert ast.get_docstring(ast.parse(text)), "a module says what it is in its first line"
+    assert len(text.splitlines()) <= 400
+
+
+def test_every_error_tells_its_exit_code() -> None:
+    codes = {
+        "HushsumError": 1,
+        "UsageError": 2,
+        "ClaimError": 2,
+        "BudgetExhausted": 3,
+        "IncompatibleTallies": 4,
+        "FileRefused": 5,
+        "DataRefused": 6,
+        "CounterOverflow": 6,
+        "SecretRefused": 2,
+    }
+    found = {
+        name: thing.exit_code
+        for name, thing in vars(hs.errors).items()
+        if isinstance(thing, type) and issubclass(thing, hs.errors.HushsumError)
+    }
+    assert found == codes
+    assert all(f"{name} " in (hs.errors.__doc__ or "") or name == "HushsumError" for name in codes)
