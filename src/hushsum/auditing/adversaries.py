@@ -50,7 +50,9 @@ def set_records(kernel: Kernel, rng: np.random.Generator) -> Pool:
     """Sets: empty, single, repeated members, long ones across every tile, disjoint ones, extreme members."""
     ends = np.iinfo(np.int64)
     sets: list[list[int]] = [[], [], [0], [-1], [ends.min], [ends.max], [5] * 9, [5], [0, ends.max]]
-    sets += [list(range(start, start + size)) for start, size in ((0, 7), (0, 8), (0, 9), (100, 33), (1000, 300))]
+    sets += [
+        list(range(start, start + size)) for start, size in ((0, 7), (0, 8), (0, 9), (100, 33), (1000, 300))
+    ]
     sets += [rng.integers(0, 30, rng.integers(1, 12)).tolist() for _ in range(30)]
     sets += [(rng.integers(0, 1 << 40, 5) + (1 << 50)).tolist() for _ in range(8)]
     return [*sets, *sets[-4:]]

@@ -8,30 +8,23 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 
-def lower_bound(hits: int, number: int, tail: float) -> float:
-    """Clopper and Pearson's lower bound: the probability is below it in at most ``tail`` of all samples.
+def binomial_bounds(hits: int, number: int, tail: float) -> tuple[float, float]:
+    """Clopper and Pearson's bounds: each is on the wrong side of the probability in at most ``tail`` of all
+    samples.
 
-    >>> round(lower_bound(90, 100, 1e-3), 3)
-    0.784
+    >>> low, high = binomial_bounds(90, 100, 1e-3)
+    >>> round(low, 3), round(high, 3)
+    (0.784, 0.966)
     """
     from scipy.special import betaincinv
 
-    return 0.0 if hits == 0 else float(betaincinv(hits, number - hits + 1, tail))
-
-
-def upper_bound(hits: int, number: int, tail: float) -> float:
-    """Clopper and Pearson's upper bound; 1 when nothing was drawn.
-
-    >>> round(upper_bound(10, 100, 1e-3), 3)
-    0.216
-    """
-    from scipy.special import betaincinv
-
-    return 1.0 if hits == number else float(betaincinv(hits + 1, number - hits, 1.0 - tail))
+    low = 0.0 if hits == 0 else float(betaincinv(hits, number - hits + 1, tail))
+    high = 1.0 if hits == number else float(betaincinv(hits + 1, number - hits, 1.0 - tail))
+    return low, high
 
 
 def lower_bounds(hits: Floats, number: int, tail: float) -> Floats:
-    """`lower_bound` of many counts, all above 0, at once."""
+    """The lower bounds of many counts, all above 0, at once."""
     from scipy.special import betaincinv
 
     bounds: Floats = betaincinv(hits, number - hits + 1.0, tail)
@@ -49,7 +42,7 @@ def at_most(hits: Floats, number: Floats, probability: Floats | float) -> Floats
 
 
 def most_hits_below(number: Floats, probability: Floats, tail: float) -> Floats:
-    """The most hits whose `upper_bound` stays below ``probability``: −1 where none does.
+    """The most hits whose upper bound stays below ``probability``: −1 where none does.
 
     The bound is below p exactly when P(X ≤ hits) < tail under p, so this is the critical value of the test
     that rejects p from above.

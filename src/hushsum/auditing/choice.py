@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.auditing.binomial import at_most, lower_bound, most_hits_below
+from hushsum.auditing.binomial import at_most, binomial_bounds, most_hits_below
 from hushsum.auditing.noise import LESS_NOISE, NoiseAudit
 from hushsum.auditing.tail_test import FALSE_ALARM, Floats, draws_for, too_strong
 from hushsum.errors import UsageError
@@ -74,7 +74,9 @@ def audit_choice(
         raise too_strong("epsilon", claimed)
     rng = np.random.default_rng(seed)
     sizes = rng.poisson(number, 2)
-    counts = [_outcomes(choose(int(size)), len(first)) for choose, size in zip((left, right), sizes, strict=True)]
+    counts = [
+        _outcomes(choose(int(size)), len(first)) for choose, size in zip((left, right), sizes, strict=True)
+    ]
     lowest = _bound(counts[0], counts[1])
     return NoiseAudit(mechanism, "epsilon", claimed, lowest, int(sizes.sum()), power(number))
 
@@ -85,7 +87,7 @@ def _bound(left: NDArray[np.int64], right: NDArray[np.int64]) -> float:
     best = 0.0
     for one, other in zip(left.tolist(), right.tolist(), strict=True):
         for hits in (one, other):
-            share = lower_bound(hits, one + other, tail) if one + other else 0.0
+            share = binomial_bounds(hits, one + other, tail)[0] if one + other else 0.0
             if 0.0 < share < 1.0:
                 best = max(best, math.log(share / (1.0 - share)))
     return best
@@ -113,7 +115,7 @@ def _power_against(claimed: float, left: Floats, right: Floats) -> Callable[[int
 
 
 def _outcomes(drawn: NDArray[np.int64], number: int) -> NDArray[np.int64]:
-    if drawn.size and not (0 <= drawn.min() and drawn.max() < number):
+    if drawn.size and not (drawn.min() >= 0 and drawn.max() < number):
         raise UsageError(f"outcomes must be numbered from 0 to {number - 1}, got another; number them so")
     return np.bincount(drawn, minlength=number).astype(np.int64)
 

@@ -31,9 +31,7 @@ def neighbours(
             yield _pair(pool, relation, rng, size, place)
 
 
-def _bare(
-    pool: Pool, relation: Relation, rng: np.random.Generator, *, everything: bool
-) -> Iterator[Pair]:
+def _bare(pool: Pool, relation: Relation, rng: np.random.Generator, *, everything: bool) -> Iterator[Pair]:
     """One record and nothing else: every record of the pool against none, or against another one."""
     if relation is Relation.ADD_REMOVE:
         for record in pool:

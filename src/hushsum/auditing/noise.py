@@ -19,7 +19,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.auditing.binomial import lower_bound, upper_bound
+from hushsum.auditing.binomial import binomial_bounds
 from hushsum.auditing.lattice_law import LatticeLaw, Term, law_of
 from hushsum.auditing.tail_test import (
     FALSE_ALARM,
@@ -60,7 +60,12 @@ class NoiseAudit:
 
 
 def audit_laplace(
-    draw: Draw, epsilon: float | Fraction, *, shift: int = 1, draws: int | None = None, less: float = LESS_NOISE
+    draw: Draw,
+    epsilon: float | Fraction,
+    *,
+    shift: int = 1,
+    draws: int | None = None,
+    less: float = LESS_NOISE,
 ) -> NoiseAudit:
     """Audit one cell that neighbours move by ``shift``, against pure ``epsilon``.
 
@@ -83,10 +88,12 @@ def audit_laplace(
     """
     claimed = float(epsilon)
     if not claimed > 0 or shift < 1:
-        raise UsageError(f"epsilon must be above 0 and shift at least 1, got {claimed:g} and {shift}")
+        raise UsageError(
+            f"epsilon must be above 0 and shift at least 1, got {claimed:g} and {shift}; give the claimed ones"
+        )
     number = laplace_draws(claimed, shift=shift, less=less) if draws is None else draws
-    directions = _counted(lambda size: draw(size), number, Events(0, shift))
-    lowest = max(-math.log(upper_bound(hits.far, hits.near, _LAPLACE_TAIL)) for hits in directions)
+    directions = _counted(draw, number, Events(0, shift))
+    lowest = max(-math.log(binomial_bounds(hits.far, hits.near, _LAPLACE_TAIL)[1]) for hits in directions)
     power = laplace_power(claimed, number, shift=shift, less=less)
     return NoiseAudit("discrete laplace", "epsilon", claimed, lowest, number, power)
 
@@ -226,21 +233,22 @@ def audit_gaussian(
     return NoiseAudit("discrete gaussian", "mu", pair.mu, lowest, design.number, design.power)
 
 
-def gaussian_draws(
-    mu: float, *, variance: float = 1e4, cells: int | None = None, less: float = LESS_NOISE
-) -> int:
-    """How often a pair at ``mu`` must be simulated for the wanted power."""
-    number = max(1, round(mu**2 * variance)) if cells is None else cells
-    return _design(GaussianPair(variance, number), less, None).number
+def gaussian_draws(pair: GaussianPair, *, less: float = LESS_NOISE) -> int:
+    """How often a pair must be simulated for the wanted power.
+
+    >>> gaussian_draws(GaussianPair(variance=16.0, cells=16)) < 10_000
+    True
+    """
+    return _design(pair, less, None).number
 
 
 def _mu_bound(pair: GaussianPair, hits: Hits) -> float:
     from scipy.special import ndtri
 
-    near = lower_bound(hits.near, hits.number, _GAUSSIAN_TAIL)
+    near = binomial_bounds(hits.near, hits.number, _GAUSSIAN_TAIL)[0]
     if near == 0.0:
         return 0.0
-    far = upper_bound(hits.far, hits.near, _GAUSSIAN_TAIL) * near
+    far = binomial_bounds(hits.far, hits.near, _GAUSSIAN_TAIL)[1] * near
     claimed = float(pair.least_ratio(np.array([near]))[0]) * near
     # The claim is broken exactly when far < claimed; on the scale of normal quantiles that reads as a μ.
     return pair.mu * float((ndtri(near) - ndtri(far)) / (ndtri(near) - ndtri(claimed)))

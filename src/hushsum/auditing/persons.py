@@ -20,30 +20,34 @@ Visit = tuple[str, object]
 
 def audit_persons(
     basis: Basis, pool: Pool, relation: Relation, rng: np.random.Generator, *, cap: int, rounds: int = 24
-) -> tuple[SensitivityAudit, int, int]:
+) -> tuple[SensitivityAudit, int]:
     """Compare capped tallies of people with and without one person, or with another in their place.
 
     The person brings more records than the cap allows: all equal, so that they meet in one cell of every row,
-    or all different; at once, or spread over batches among others. Also returns how far the count may move,
-    and how far it did.
+    or all different; at once, or spread over batches among others. Also returns how far the
+    count moved.
     """
     found = Sensitivity(0, 0, 0)
     count_found = 0
     number = 0
     for left, right in _pairs(pool, relation, rng, cap=cap, rounds=rounds):
-        (table, count), (other_table, other_count) = (_counted(basis, visits, cap, rng) for visits in (left, right))
+        (table, count), (other_table, other_count) = (
+            _counted(basis, visits, cap, rng) for visits in (left, right)
+        )
         found = furthest(found, table - other_table)
         count_found = max(count_found, abs(count - other_count))
         number += 1
     declared = basis.sensitivity(relation).times(cap)
-    return SensitivityAudit(relation, declared, found, number), cap, count_found
+    return SensitivityAudit(relation, declared, found, number), count_found
 
 
 def _pairs(
     pool: Pool, relation: Relation, rng: np.random.Generator, *, cap: int, rounds: int
 ) -> Iterator[tuple[list[Visit], list[Visit]]]:
     for i in range(rounds):
-        crowd = [(f"p{rng.integers(5)}", pool[j]) for j in rng.integers(0, len(pool), int(rng.integers(0, 30)))]
+        crowd = [
+            (f"p{rng.integers(5)}", pool[j]) for j in rng.integers(0, len(pool), int(rng.integers(0, 30)))
+        ]
         left = _joined(crowd, _visits(pool, rng, cap, together=i % 2 == 0), rng)
         if relation is Relation.ADD_REMOVE:
             yield left, crowd
@@ -62,7 +66,9 @@ def _visits(pool: Pool, rng: np.random.Generator, cap: int, *, together: bool) -
 def _joined(crowd: list[Visit], visits: list[Visit], rng: np.random.Generator) -> list[Visit]:
     """The crowd in its order, the person's visits in theirs, shuffled into each other."""
     merged = [*crowd]
-    for place, visit in zip(np.sort(rng.integers(0, len(crowd) + 1, len(visits)))[::-1], visits[::-1], strict=True):
+    for place, visit in zip(
+        np.sort(rng.integers(0, len(crowd) + 1, len(visits)))[::-1], visits[::-1], strict=True
+    ):
         merged.insert(int(place), visit)
     return merged
 

@@ -106,8 +106,8 @@ def draws_for(power: Callable[[int], float]) -> int | None:
 def too_strong(quantity: str, value: float) -> UsageError:
     """The error for a claim that no affordable number of draws can test."""
     return UsageError(
-        f"a claim of {quantity} = {value:.3g} cannot be tested by sampling: the events that tell are too "
-        "rare; audit one with more noise, or a smaller move"
+        f"the claim {quantity} = {value:.3g} is too strong to be audited by {MOST_DRAWS:.0e} draws, or its "
+        "telling events are too rare; audit a larger or a smaller move of the same noise"
     )
 
 
