@@ -27,8 +27,7 @@ def lower_bounds(hits: Floats, number: int, tail: float) -> Floats:
     """The lower bounds of many counts, all above 0, at once."""
     from scipy.special import betaincinv
 
-    bounds: Floats = betaincinv(hits, number - hits + 1.0, tail)
-    return bounds
+    return np.asarray(betaincinv(hits, number - hits + 1.0, tail), dtype=np.float64)
 
 
 def at_most(hits: Floats, number: Floats, probability: Floats | float) -> Floats:

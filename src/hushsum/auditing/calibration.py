@@ -69,7 +69,7 @@ def _row(quantity: str, claimed: Fraction, spent: Fraction | None) -> AuditRow:
 
 
 def _epsilon(l1: int, noise: IntegerNoise) -> Fraction | None:
-    """Pure ε of a move of ``l1``; None for infinitely much."""
+    """Pure ε of a move of ``l1``; None for infinitely much, as without noise or with another kind of it."""
     if l1 == 0:
         return Fraction(0)
     return Fraction(l1) / noise.parameter if noise.mechanism == LAPLACE and noise.parameter > 0 else None

@@ -41,9 +41,9 @@ def audit_choice(
 ) -> NoiseAudit:
     """Audit a choice among finitely many outcomes on a pair of neighbours, against the loss of that pair.
 
-    The claim tested is the largest log-ratio that ``laws(epsilon)`` has on this pair, at most ε: a pair of the
-    exponential mechanism falls short of ε by what its normaliser takes, and a bound that lies between would
-    let a fifth less noise pass.
+    The claim tested is the largest log-ratio that ``laws(epsilon)`` has on this pair, at most ε: a pair of
+    the exponential mechanism falls short of ε by what its normaliser takes, and a bound that lies between
+    would let a fifth less noise pass.
 
     Parameters
     ----------

@@ -47,7 +47,8 @@ class LatticeLaw:
             smooth: Floats = ndtr((0.5 - wanted) / self.deviation)
             return smooth
         middle = len(self.survival) // 2
-        return self.survival[np.clip(wanted + middle, 0, len(self.survival) - 1)]
+        values: Floats = self.survival[np.clip(wanted + middle, 0, len(self.survival) - 1)]
+        return values
 
 
 @lru_cache(maxsize=64)

@@ -8,6 +8,7 @@ added, replaced and taken out at the front, in the middle and at the end of batc
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 import numpy as np
 
@@ -65,7 +66,7 @@ def _split(records: list[object], rng: np.random.Generator) -> list[list[object]
     number = len(records)
     cuts = np.sort(rng.integers(1, number, rng.integers(0, 4))).tolist() if number > 1 else []
     edges = [0, *cuts, number]
-    return [records[a:b] for a, b in zip(edges, edges[1:], strict=False) if a < b]
+    return [records[a:b] for a, b in pairwise(edges) if a < b]
 
 
 def _threads(rng: np.random.Generator) -> int:

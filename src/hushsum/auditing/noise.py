@@ -89,7 +89,7 @@ def audit_laplace(
     claimed = float(epsilon)
     if not claimed > 0 or shift < 1:
         raise UsageError(
-            f"epsilon must be above 0 and shift at least 1, got {claimed:g} and {shift}; give the claimed ones"
+            f"epsilon must be above 0 and shift at least 1, got {claimed:g} and {shift}; give those claimed"
         )
     number = laplace_draws(claimed, shift=shift, less=less) if draws is None else draws
     directions = _counted(draw, number, Events(0, shift))
@@ -201,7 +201,7 @@ def audit_gaussian(
     draws: int | None = None,
     less: float = LESS_NOISE,
 ) -> NoiseAudit:
-    """Audit ``cells`` cells, and a count, that neighbours move by ``shift`` each, against the trade-off curve.
+    """Audit cells, and a count, that neighbours move by ``shift`` each, against the trade-off curve.
 
     The claim is the exact curve of the stated noise, lattice and all: at a variance of 1 a discrete Gaussian
     is 5 % easier to tell apart than the Gaussian curve of its μ allows (Dong, Roth and Su 2022), and a test
@@ -225,7 +225,7 @@ def audit_gaussian(
     a, b = pair.weights
 
     def statistic(size: int) -> NDArray[np.int64]:
-        total = a * draw(size * cells).reshape(size, cells).sum(axis=1)
+        total: NDArray[np.int64] = a * draw(size * cells).reshape(size, cells).sum(axis=1)
         return total if count is None else total + b * count[0](size)
 
     directions = _counted(statistic, design.number, design.events, cells)

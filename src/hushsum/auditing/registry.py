@@ -29,7 +29,7 @@ from hushsum.privacy.noise import NoiseSource
 
 @dataclass(frozen=True, slots=True)
 class KernelCases:
-    """How to attack a kernel's hash functions: its adversary, and examples that between them run every loop."""
+    """How to attack a kernel: its adversary, and examples that between them run every loop."""
 
     adversary: Adversary
     examples: tuple[Kernel, ...]

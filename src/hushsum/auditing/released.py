@@ -12,7 +12,7 @@ from functools import partial
 
 from hushsum.auditing.calibration import audit_calibration, count_moves
 from hushsum.auditing.noise import GaussianPair, audit_gaussian, audit_laplace, gaussian_draws
-from hushsum.auditing.report import AuditRow
+from hushsum.auditing.report import AuditRow, Half
 from hushsum.auditing.steps import Randomness, Step, noise_row, sensitivity_steps
 from hushsum.errors import UsageError
 from hushsum.privacy.calibration import GAUSSIAN, LAPLACE, IntegerNoise
@@ -20,13 +20,15 @@ from hushsum.releases.table import TableFunction
 
 _MOST_SIMULATED = 1 << 25
 _MOST_CELLS = 16
+_LARGEST_CAP = 16
 
 
 def released_steps(function: TableFunction, *, thorough: bool) -> Iterator[Step]:
     """The tests of one released function."""
     yield Step("stated noise", lambda randomness, step: audit_calibration(function))
-    yield from sensitivity_steps(function.basis, thorough=thorough)
     claim = function.claim
+    cap = min(claim.records_per_unit, _LARGEST_CAP) if claim.unit == "person" else None
+    yield from sensitivity_steps(function.basis, thorough=thorough, relations=[claim.relation], cap=cap)
     moved = function.basis.sensitivity(claim.relation).times(claim.records_per_unit)
     count = function.count_noise if count_moves(claim) else None
     if function.noise.mechanism == LAPLACE:
@@ -51,7 +53,7 @@ def _laplace(noise: IntegerNoise, whose: str, randomness: Randomness, step: int)
         try:
             audit = audit_laplace(lambda size: noise.draw(size, source), shift / noise.parameter, shift=shift)
         except UsageError:
-            return []
+            return [_untested(f"{LAPLACE}, {whose} noise", "epsilon", float(shift / noise.parameter))]
     return [noise_row(audit, f"{whose} noise, one cell moved by {shift}")]
 
 
@@ -80,6 +82,10 @@ def _gaussian(
                 count=None if count is None else (lambda size: count.draw(size, source), count.parameter),
             )
         except UsageError:
-            return []
+            return [_untested(GAUSSIAN, "mu", GaussianPair(float(noise.parameter), cells, shift).mu)]
     also = "" if count is None else " and the count"
     return [noise_row(audit, f"{cells} cells{also} moved by {shift}")]
+
+
+def _untested(what: str, quantity: str, claimed: float) -> AuditRow:
+    return AuditRow(what, Half.NOISE, quantity, claimed, 0.0, 0.0, 0)

@@ -10,6 +10,9 @@ from typing import Any
 
 from hushsum.errors import UsageError
 
+STATED_POWER = 0.99
+"""What a test of noise must have before it says anything."""
+
 
 class Half(StrEnum):
     """Which question a row answers.
@@ -44,14 +47,20 @@ class AuditRow:
     draws: int
 
     @property
-    def holds(self) -> bool:
-        """Whether the claim survived."""
-        return self.lower_bound <= self.claim
+    def verdict(self) -> str:
+        """``"holds"``; ``"BROKEN"``; or ``"untested"``, where draws could not have shown a fault.
+
+        A declared sensitivity is a bound, and one that no pair reaches is safe: it holds whatever the power.
+        """
+        if self.lower_bound > self.claim:
+            return "BROKEN"
+        weak = self.half is Half.NOISE and self.power < STATED_POWER
+        return "untested" if weak else "holds"
 
     @property
-    def verdict(self) -> str:
-        """``"holds"`` or ``"BROKEN"``."""
-        return "holds" if self.holds else "BROKEN"
+    def holds(self) -> bool:
+        """Whether the claim was tested and survived."""
+        return self.verdict == "holds"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +80,13 @@ class AuditReport:
 
     @property
     def holds(self) -> bool:
-        """Whether every claim survived."""
+        """Whether every claim was tested and survived."""
         return all(row.holds for row in self.rows)
 
     @property
     def broken(self) -> tuple[AuditRow, ...]:
         """The rows whose claim was broken."""
-        return tuple(row for row in self.rows if not row.holds)
+        return tuple(row for row in self.rows if row.verdict == "BROKEN")
 
     @property
     def weakest_power(self) -> float:
@@ -94,13 +103,16 @@ class AuditReport:
     def sentence(self) -> str:
         """The result in one sentence."""
         number = len(self.rows)
-        if not self.holds:
+        if self.broken:
             first = self.broken[0]
             more = "" if len(self.broken) == 1 else f" ({len(self.broken)} of {number} claims are broken)"
             return (
                 f"the claim {first.quantity} = {short(first.claim)} of {first.what} is broken: "
                 f"it is at least {short(first.lower_bound)}{more}"
             )
+        if not self.holds:
+            first = next(row for row in self.rows if not row.holds)
+            return f"no claim is broken, but {first.what} has too little noise to be tested by draws"
         return f"all {number} claims hold; the weakest test had a power of {short(self.weakest_power)}"
 
     def table(self) -> tuple[list[str], list[list[str]]]:

@@ -22,7 +22,7 @@ from hushsum.privacy.calibration import COUNT_SHARE
 from hushsum.releases.table import TableFunction
 from hushsum.tally.tally import Tally
 
-RELEASES = 600
+RELEASES = 1000
 GROSS = 4.0
 """How much too large a loss the stated power is for: noise divided by four."""
 
@@ -64,7 +64,8 @@ class SmokeCase:
         high = binomial_bounds(without, releases, _TAIL)[1]
         if low == 0.0 or high == 1.0:
             return 0.0
-        return math.log(low / high) if self.epsilon is not None else float(ndtri(low) - ndtri(high))
+        value = math.log(low / high) if self.epsilon is not None else float(ndtri(low) - ndtri(high))
+        return max(value, 0.0)
 
     def least_alarm(self, power: Floats) -> Floats:
         """The false alarms that the claim demands of an attacker of this power."""
@@ -76,7 +77,7 @@ class SmokeCase:
         return alarm
 
     def chances(self, fault: float) -> tuple[float, float]:
-        """P(cell ≥ the unit's records) with the unit and without it, when the noise is divided by ``fault``."""
+        """P(cell ≥ the unit's records) with the unit and without, when the noise is divided by ``fault``."""
         number = self.persons or 1
         share = 1.0 - float(COUNT_SHARE)
         if self.epsilon is not None:
@@ -100,8 +101,8 @@ def audit_smoke(case: SmokeCase, *, seed: int | None = None, releases: int = REL
     """Release both neighbours ``releases`` times and bound what that tells.
 
     Two events are looked at: that the unit's cell reaches the unit's records, and that the count does. Pure
-    ε is bounded by the log-ratio of probabilities, ρ by the μ = √(2ρ) of the Gaussian curve; at this noise the
-    lattice exceeds that curve by less than half a per cent, far within the slack of the bounds.
+    ε is bounded by the log-ratio of probabilities, ρ by the μ = √(2ρ) of the Gaussian curve; at this noise
+    the lattice exceeds that curve by less than half a per cent, far within the slack of the bounds.
     """
     number = case.persons or 1
     empty, full = (_tally(case.persons, visits) for visits in (0, number))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
@@ -15,7 +15,7 @@ from hushsum.auditing.persons import audit_persons
 from hushsum.auditing.registry import NoiseCase, noise_cases, pool_for
 from hushsum.auditing.report import AuditRow, Half
 from hushsum.auditing.sensitivity import SensitivityAudit, audit_sensitivity
-from hushsum.auditing.smoke import CASES, SmokeCase, audit_smoke
+from hushsum.auditing.smoke import CASES, RELEASES, SmokeCase, audit_smoke
 from hushsum.bases.base import Basis
 from hushsum.privacy.noise import NoiseSource
 from hushsum.privacy.relation import Relation
@@ -49,18 +49,23 @@ class Step:
     run: Callable[[Randomness, int], list[AuditRow]]
 
 
-def sensitivity_steps(basis: Basis, *, thorough: bool) -> Iterator[Step]:
-    """Neighbours that differ in a record, under both relations, and in a person under a cap.
+def sensitivity_steps(
+    basis: Basis, *, thorough: bool, relations: Iterable[Relation] = tuple(Relation), cap: int | None = CAP
+) -> Iterator[Step]:
+    """Neighbours that differ in a record, and in a person under a cap if there is one.
 
     Of a large table the first rows are searched: each has its own hash function, and a record's cell in it
     does not depend on how many follow.
     """
     rows, width = basis.shape
     searched = basis.prefix(min(rows, max(1, _MOST_CELLS // width)))
-    for relation in Relation:
-        what = f"{basis_in_words(basis)}, {relation}"
+    first = "" if searched.shape == basis.shape else f", first {searched.shape[0]} rows"
+    for relation in relations:
+        what = f"{basis_in_words(basis)}{first}, {relation}"
         yield Step(what, partial(_records, searched, relation, what, thorough))
-        yield Step(f"{what}, persons", partial(_persons, searched, relation, what, thorough))
+        if cap is not None:
+            named = f"{what}, {cap} records a person"
+            yield Step(named, partial(_persons, searched, relation, named, thorough, cap))
 
 
 def noise_steps(*, thorough: bool) -> Iterator[Step]:
@@ -72,7 +77,7 @@ def noise_steps(*, thorough: bool) -> Iterator[Step]:
 def smoke_steps(*, thorough: bool) -> Iterator[Step]:
     """Whole releases of made-up neighbours."""
     for case in CASES:
-        yield Step(str(case), partial(_smoke, case, 3000 if thorough else 600))
+        yield Step(str(case), partial(_smoke, case, 3000 if thorough else RELEASES))
 
 
 def _records(
@@ -84,16 +89,15 @@ def _records(
 
 
 def _persons(
-    basis: Basis, relation: Relation, what: str, thorough: bool, randomness: Randomness, step: int
+    basis: Basis, relation: Relation, what: str, thorough: bool, cap: int, randomness: Randomness, step: int
 ) -> list[AuditRow]:
     rng = randomness.numbers(step)
-    audit, count = audit_persons(
-        basis, pool_for(basis, rng), relation, rng, cap=CAP, rounds=200 if thorough else 24
-    )
-    row = sensitivity_row(f"{what}, {CAP} records a person", audit)
-    if count <= CAP:
+    pool, rounds = pool_for(basis, rng), 200 if thorough else 24
+    audit, count = audit_persons(basis, pool, relation, rng, cap=cap, rounds=rounds)
+    row = sensitivity_row(what, audit)
+    if count <= cap:
         return [row]
-    return [row, AuditRow(row.what, Half.SENSITIVITY, "count", CAP, count, 1.0, audit.pairs)]
+    return [row, AuditRow(what, Half.SENSITIVITY, "count", cap, count, 1.0, audit.pairs)]
 
 
 def _noise(case: NoiseCase, randomness: Randomness, step: int) -> list[AuditRow]:
