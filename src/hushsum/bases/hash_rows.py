@@ -44,12 +44,14 @@ class HashRows:
         Records are clipped to this box, which is declared and never learned from the data.
 
     Privacy
-    ------- One record present or absent moves exactly one cell of each row by 1: Δ1 = R, Δ2 = √R. One
-    record replaced moves at most two cells of each row by 1: Δ1 = 2R, Δ2 = √(2R). A record's cells depend
-    on that record alone, bit for bit.
+    -------
+    One record present or absent moves exactly one cell of each row by 1: Δ1 = R, Δ2 = √R. One record
+    replaced moves at most two cells of each row by 1: Δ1 = 2R, Δ2 = √(2R). A record's cells depend on
+    that record alone, bit for bit.
 
     Notes
-    ----- Coleman and Shrivastava, *A one-pass distributed and private sketch for kernel sums*, CCS 2021,
+    -----
+    Coleman and Shrivastava, *A one-pass distributed and private sketch for kernel sums*, CCS 2021,
     Algorithm 1.
     """
 

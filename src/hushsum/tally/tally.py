@@ -213,8 +213,9 @@ class Tally:
             if the book has not enough left; nothing is released.
 
         Privacy
-        ------- Exactly the claim asked for, for the unit of this tally: discrete Laplace or discrete
-        Gaussian noise on integers, from a fresh key of the operating system for every release.
+        -------
+        Exactly the claim asked for, for the unit of this tally: discrete Laplace or discrete Gaussian
+        noise on integers, from a fresh key of the operating system for every release.
         """
         promise = Promise.of(epsilon=epsilon, delta=delta, rho=rho)
         options = ReleaseOptions.of(
