@@ -24,7 +24,7 @@ def audit_calibration(function: TableFunction) -> list[AuditRow]:
     moved = function.basis.sensitivity(claim.relation).times(claim.records_per_unit)
     rows = [_spent(claim, moved, function.noise, function.count_noise)]
     known = 0.0 if claim.secure else 1.0
-    rows.append(AuditRow("key of the noise", Half.CALIBRATION, "known keys", 0.0, known, 1.0, 0))
+    rows.append(AuditRow("noise source", Half.CALIBRATION, "known seeds", 0.0, known, 1.0, 0))
     return rows
 
 

@@ -107,8 +107,8 @@ class AuditReport:
             first = self.broken[0]
             more = "" if len(self.broken) == 1 else f" ({len(self.broken)} of {number} claims are broken)"
             return (
-                f"the claim {first.quantity} = {short(first.claim)} of {first.what} is broken: "
-                f"it is at least {short(first.lower_bound)}{more}"
+                f"{first.what} claims {first.quantity} = {short(first.claim)}, "
+                f"but has at least {short(first.lower_bound)}{more}"
             )
         if not self.holds:
             first = next(row for row in self.rows if not row.holds)
