@@ -71,7 +71,7 @@ def test_randomised_answers_reach_their_epsilon() -> None:
 @pytest.mark.slow
 def test_the_stated_power_is_the_real_one() -> None:
     """400 runs where the power is in the middle; 5.5 deviations, false alarms 4e-8 (and seeds are fixed)."""
-    number = 1500
+    number = 3500
     audits = [run(answers, 1.0, at=1.25, seed=seed, draws=number) for seed in range(400)]
     caught = sum(not audit.holds for audit in audits) / 400
     one_outcome = audits[0].power
