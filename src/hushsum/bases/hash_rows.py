@@ -23,6 +23,8 @@ from hushsum.records.bounds import Bounds
 MAX_ROWS = 1 << 24
 MAX_WIDTH = 1 << 30
 MAX_CELLS = 1 << 34
+MAX_NUMBERS = 1 << 32
+"""Random numbers behind the hash functions: a file that asks for more is refused before any is made."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,11 @@ class HashRows:
             )
         distinct = self.kernel.distinct_hashes()
         width = width if distinct is None else min(width, distinct)
+        numbers = rows * getattr(self.kernel, "dim", 1) * getattr(self.kernel, "power", 1)
+        if numbers * getattr(self.kernel, "bits", 1) > MAX_NUMBERS:
+            raise UsageError(
+                f"rows × columns × power must be at most {MAX_NUMBERS}, got more; use fewer rows"
+            )
         if rows * width > MAX_CELLS:
             raise UsageError(f"rows × width must be at most {MAX_CELLS}, got {rows * width}; use fewer rows")
         if isinstance(self.seed, bool) or not hasattr(self.seed, "__index__"):

@@ -83,6 +83,8 @@ def write_container(
         _write_parts(target, [memoryview(prefix), memoryview(encoded), *views])
         return
     path = Path(target)
+    if not path.parent.is_dir():
+        raise UsageError(f"no folder {str(path.parent)!r} to write into; make it first")
     descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
         with os.fdopen(descriptor, "wb") as stream:
@@ -159,7 +161,7 @@ def _read_stream(
     digest.update(prefix)
     digest.update(encoded)
     digest.update(payload)
-    if bytes(_take(stream, _DIGEST, name)) != digest.digest():
+    if bytes(_take(stream, _DIGEST, name)) != digest.digest() or stream.read(1):
         raise _damaged(name)
     return header, payload
 
