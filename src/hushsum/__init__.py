@@ -17,7 +17,7 @@ from hushsum.kernels import (
     JaccardKernel,
     ManhattanKernel,
 )
-from hushsum.methods import race
+from hushsum.methods import choose, choose_kernel, private_bounds, private_quantiles, race
 from hushsum.planning import Plan, plan, release
 from hushsum.privacy.claim import Claim
 from hushsum.releases import Answers, ReleasedFunction, load
@@ -40,10 +40,14 @@ __all__ = [
     "Tally",
     "__version__",
     "audit",
+    "choose",
+    "choose_kernel",
     "errors",
     "load",
     "load_tally",
     "plan",
+    "private_bounds",
+    "private_quantiles",
     "race",
     "release",
 ]

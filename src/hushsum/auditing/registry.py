@@ -6,10 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hushsum.auditing.adversaries import Adversary, Pool, code_records, dense_records, set_records
+from hushsum.auditing.choice import audit_choice
 from hushsum.auditing.noise import NoiseAudit, audit_gaussian, audit_laplace
 from hushsum.bases.base import Basis
 from hushsum.bases.hash_rows import HashRows
@@ -25,6 +28,12 @@ from hushsum.kernels import (
 from hushsum.privacy.calibration import GAUSSIAN, LAPLACE, IntegerNoise, laplace_noise
 from hushsum.privacy.claim import exact
 from hushsum.privacy.noise import NoiseSource
+from hushsum.privacy.noise.choice import (
+    exponential_choice,
+    exponential_law,
+    permute_and_flip,
+    permute_and_flip_law,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +51,9 @@ class BasisCases:
     pool: Callable[[Basis, np.random.Generator], Pool]
     example: Callable[[Kernel], Basis]
 
+
+Choose = Callable[[Sequence[int], Fraction, NoiseSource], int]
+Law = Callable[[Sequence[int], float], list[float]]
 
 RunNoise = Callable[[NoiseSource, float], NoiseAudit]
 """Runs an audit with noise from the source, times the given factor: 1 for the audit, less for a mutant."""
@@ -148,6 +160,25 @@ def _gaussian(
     return NoiseCase("discrete_gaussian", pair + (" and the count" if count else ""), run, thorough)
 
 
+def _choice(choose: Choose, law: Law, epsilon: float, pair: tuple[list[int], list[int]]) -> NoiseCase:
+    """Scores of sensitivity 1, so that the rate is ε/2."""
+
+    def run(source: NoiseSource, factor: float) -> NoiseAudit:
+        rate = exact("epsilon", epsilon) / 2 / exact("factor", factor)
+
+        def side(scores: list[int]) -> Callable[[int], NDArray[np.int64]]:
+            return lambda size: np.array([choose(scores, rate, source) for _ in range(size)], np.int64)
+
+        def laws(at: float) -> tuple[list[float], list[float]]:
+            return law(pair[0], at / 2), law(pair[1], at / 2)
+
+        name = choose.__name__.replace("_", " ")
+        seed = source.stream().more_bits(0)(0)
+        return audit_choice(side(pair[0]), side(pair[1]), epsilon, laws, mechanism=name, seed=seed)
+
+    return NoiseCase(choose.__name__, f"scores {pair[0]} and {pair[1]}", run)
+
+
 def _register_all() -> None:
     register_kernel(
         "euclidean",
@@ -183,6 +214,8 @@ def _register_all() -> None:
         _gaussian(0.5, 4, shift=1, thorough=True),
         _gaussian(1e4, 100, count=500.0, thorough=True),
         _gaussian(9.0, 9, count=9.0, shift=3, thorough=True),
+        _choice(permute_and_flip, permute_and_flip_law, 1.0, ([-2, 0], [-1, -1])),
+        _choice(exponential_choice, exponential_law, 1.0, ([1, 0, 0, 0], [0, 1, 1, 1])),
     )
     for case in cases:
         register_noise(case)
