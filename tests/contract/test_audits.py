@@ -177,14 +177,15 @@ class TestNoise:
 
     @pytest.mark.slow
     def test_the_power_is_what_was_stated(self, case: NoiseCase) -> None:
-        """Of 200 copies with a fifth less noise at least 189 are caught: with a power of 0.99 fewer happen
-        once in 10⁷. Of 200 sound ones none is accused.
+        """Of 200 copies with a fifth less noise at least 189 are caught, of 20 slow ones 16: with the stated
+        0.995 fewer happen once in 10⁷. Of as many sound ones none is accused.
         """
         if case.run(NoiseSource.insecure(1), 1.0).draws > 100_000:
             pytest.skip("too long; the formula is tested at smaller numbers")
-        caught = sum(not case.run(NoiseSource.insecure(100 + i), float(LESS)).holds for i in range(200))
-        assert caught >= 189
-        assert all(case.run(NoiseSource.insecure(500 + i), 1.0).holds for i in range(200))
+        runs, enough = (200, 189) if case.sampler.startswith("discrete") else (20, 16)
+        caught = sum(not case.run(NoiseSource.insecure(100 + i), float(LESS)).holds for i in range(runs))
+        assert caught >= enough
+        assert all(case.run(NoiseSource.insecure(500 + i), 1.0).holds for i in range(runs))
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.quantity}-{case.persons}")
