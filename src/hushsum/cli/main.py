@@ -15,6 +15,7 @@ import typer
 
 from hushsum.cli.demo import demo
 from hushsum.cli.interrupts import INTERRUPTED, end_on_signals
+from hushsum.cli.ledger import ledger
 from hushsum.cli.merge import merge
 from hushsum.cli.output import BROKEN_PIPE, silence_output, tell
 from hushsum.cli.plan import plan
@@ -39,6 +40,7 @@ app = typer.Typer(
 )
 for command in (demo, plan, tally, merge, release, query, show, plot):
     app.command()(command)
+app.add_typer(ledger)
 
 
 def _version(wanted: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -10,8 +11,8 @@ from typing import Any
 from hushsum.errors import BudgetExhausted, UsageError
 from hushsum.ledger.charge import Charge
 from hushsum.ledger.terms import Accounting, DatasetTerms
-from hushsum.privacy.accounting.parameters import float_below
 from hushsum.privacy.accounting.zcdp import zcdp_epsilon
+from hushsum.privacy.claim import exact
 from hushsum.privacy.relation import Relation
 
 OPEN = "open"
@@ -110,13 +111,13 @@ class Account:
 
     @property
     def largest_pure_epsilon(self) -> float:
-        """The largest pure ε the next release of the whole data may have, rounded down."""
+        """The largest pure ε the next release of the whole data may have: a float that, read as the
+        decimal it is written as, still fits.
+        """
+        left = self.remaining
         if self.terms.accounting is not Accounting.ZCDP:
-            return float_below(self.remaining.epsilon)
-        root = math.sqrt(2 * self.remaining.rho)
-        while root > 0 and Fraction(root) ** 2 > 2 * self.remaining.rho:
-            root = math.nextafter(root, 0.0)
-        return root
+            return _largest_float(float(left.epsilon), lambda value: value <= left.epsilon)
+        return _largest_float(math.sqrt(2 * left.rho), lambda value: value**2 / 2 <= left.rho)
 
     def least_laplace_scale(self, l1: int) -> float | None:
         """The least scale of Laplace noise the next release may have, if one unit moves it by ``l1`` in
@@ -159,6 +160,12 @@ class Account:
             known = ", ".join(map(repr, self.terms.partition)) or "none declared"
             raise UsageError(f"part must be one of the dataset's parts ({known}), got {part!r}; choose one")
         return self.terms.partition.index(part)
+
+
+def _largest_float(start: float, fits: Callable[[Fraction], bool]) -> float:
+    while start > 0 and not fits(exact("epsilon", start)):
+        start = math.nextafter(start, 0.0)
+    return start
 
 
 def _largest(parts: tuple[Charge, ...], number: int) -> Charge:

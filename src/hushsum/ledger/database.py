@@ -79,9 +79,14 @@ def upgrade(connection: sa.Connection) -> None:
     command.upgrade(config, "head")
 
 
+def has_ledger(connection: sa.Connection) -> bool:
+    """Whether the database holds a ledger, of whatever revision."""
+    return sa.inspect(connection).has_table(schema.VERSION_TABLE)
+
+
 def check_revision(connection: sa.Connection) -> None:
     """Raise unless the database holds a ledger of this code's revision."""
-    if not sa.inspect(connection).has_table(schema.VERSION_TABLE):
+    if not has_ledger(connection):
         raise UsageError("there is no ledger in this database; make one with: hushsum ledger init")
     found = connection.execute(sa.select(schema.version.c.version_num)).scalar()
     if found is None or found > schema.REVISION:

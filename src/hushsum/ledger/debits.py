@@ -59,8 +59,8 @@ class LedgerDebit:
         AlreadyPublished
             if a release with this key has been published.
         UsageError
-            if the debit was voided, or a restored backup was accepted since: then it may have been drawn in the
-            events that were lost, and a second result for one debit must not exist.
+            if the debit was voided, or a restored backup was accepted since: then it may have been drawn in
+            the events that were lost, and a second result for one debit must not exist.
         """
         with self._writing() as journal:
             entry = self._entry(journal)

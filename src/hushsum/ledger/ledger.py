@@ -16,7 +16,7 @@ from hushsum.ledger import restores
 from hushsum.ledger.account import OPEN, RETIRED, Account
 from hushsum.ledger.chain import Event, Kind
 from hushsum.ledger.charge import Charge
-from hushsum.ledger.database import Database, check_revision, connect, upgrade
+from hushsum.ledger.database import Database, check_revision, connect, has_ledger, upgrade
 from hushsum.ledger.debits import LedgerDebit, Spending, already_published
 from hushsum.ledger.entries import Entry, entries_of
 from hushsum.ledger.journal import Journal
@@ -80,8 +80,9 @@ class Ledger:
         return cls(database, journal.receipt.ledger, marks)
 
     @classmethod
-    def open(cls, place: str | os.PathLike[str]) -> Ledger:
-        """Open a ledger by its path or URL.
+    def open(cls, place: str | os.PathLike[str], *, damaged: bool = False) -> Ledger:
+        """Open a ledger by its path or URL; with ``damaged`` also one whose last events are missing, to
+        verify it.
 
         Raises
         ------
@@ -93,10 +94,20 @@ class Ledger:
         database = connect(place)
         with database.reading() as connection:
             check_revision(connection)
-            journal = Journal.opened(connection)
+            journal = Journal.opened(connection, damaged=damaged)
         if journal is None:
             raise UsageError("there is no ledger in this database; make one with: hushsum ledger init")
         return cls(database, journal.receipt.ledger, Marks())
+
+    @classmethod
+    def upgrade(cls, place: str | os.PathLike[str]) -> Ledger:
+        """Bring an existing ledger to this version's schema, and open it."""
+        database = connect(place)
+        with database.writing() as connection:
+            if not has_ledger(connection):
+                raise UsageError("there is no ledger in this database; make one with: hushsum ledger init")
+            upgrade(connection)
+        return cls.open(place)
 
     def __repr__(self) -> str:
         return f"<Ledger {self._identity} on {self._database.dialect}>"
