@@ -118,7 +118,7 @@ def main() -> int:
         print(json.dumps(results))
         return 0
     print(
-        "  eps   delta  rows  error     relative  noise/plan  hashing (bound)      total/plan  auto rows, error"
+        "  eps   delta  rows  error     relative noise/plan  hashing (bound)     total/plan  auto rows, error"
     )
     for r in results:
         print(

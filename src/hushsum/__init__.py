@@ -16,7 +16,7 @@ from hushsum.kernels import (
     JaccardKernel,
     ManhattanKernel,
 )
-from hushsum.methods import race
+from hushsum.methods import choose, choose_kernel, private_bounds, private_quantiles, race
 from hushsum.planning import Plan, plan, release
 from hushsum.privacy.claim import Claim
 from hushsum.releases import Answers, ReleasedFunction, load
@@ -37,10 +37,14 @@ __all__ = [
     "ReleasedFunction",
     "Tally",
     "__version__",
+    "choose",
+    "choose_kernel",
     "errors",
     "load",
     "load_tally",
     "plan",
+    "private_bounds",
+    "private_quantiles",
     "race",
     "release",
 ]

@@ -14,6 +14,9 @@
     │   └── CounterOverflow   a counter would leave its range                   exit 6
     └── SecretRefused         something secret was about to leave               exit 2, also a TypeError
 
+    UserWarning └── SuspiciousParameter   a declared parameter looks read off the records   a warning, for the
+    owner's eyes
+
 A message says what is wrong, the rule, what was got and the remedy. It never contains a data value.
 """
 
@@ -87,3 +90,12 @@ class SecretRefused(HushsumError, TypeError):
     """Something secret was about to leave through a door meant for public things."""
 
     exit_code = 2
+
+
+class SuspiciousParameter(UserWarning):
+    """A declared parameter looks as if it had been read off the private records.
+
+    It depends on the data, so it is for the owner's eyes only; it shows no value. Silence it with
+    ``warnings.simplefilter("ignore", hushsum.errors.SuspiciousParameter)`` where the number has another
+    source.
+    """

@@ -201,7 +201,7 @@ class TestHashableKernel:
             )
             assert isinstance(f, TableFunction)
             answers = f.query(queries, of="sum")
-            np.testing.assert_array_equal(answers.value, f.sum(queries))
+            np.testing.assert_allclose(answers.value, f.sum(queries), rtol=1e-12, atol=1e-12)
             errors[seed] = answers.value - exact
             reported[seed] = answers.stderr**2
         bias, spread = errors.mean(axis=0), errors.std(axis=0, ddof=1)

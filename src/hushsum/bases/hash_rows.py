@@ -23,6 +23,8 @@ from hushsum.records.bounds import Bounds
 MAX_ROWS = 1 << 24
 MAX_WIDTH = 1 << 30
 MAX_CELLS = 1 << 34
+MAX_NUMBERS = 1 << 32
+"""Random numbers behind the hash functions: a file that asks for more is refused before any is made."""
 
 
 @dataclass(frozen=True)
@@ -44,12 +46,14 @@ class HashRows:
         Records are clipped to this box, which is declared and never learned from the data.
 
     Privacy
-    ------- One record present or absent moves exactly one cell of each row by 1: Δ1 = R, Δ2 = √R. One
-    record replaced moves at most two cells of each row by 1: Δ1 = 2R, Δ2 = √(2R). A record's cells depend
-    on that record alone, bit for bit.
+    -------
+    One record present or absent moves exactly one cell of each row by 1: Δ1 = R, Δ2 = √R. One record
+    replaced moves at most two cells of each row by 1: Δ1 = 2R, Δ2 = √(2R). A record's cells depend on
+    that record alone, bit for bit.
 
     Notes
-    ----- Coleman and Shrivastava, *A one-pass distributed and private sketch for kernel sums*, CCS 2021,
+    -----
+    Coleman and Shrivastava, *A one-pass distributed and private sketch for kernel sums*, CCS 2021,
     Algorithm 1.
     """
 
@@ -72,6 +76,11 @@ class HashRows:
             )
         distinct = self.kernel.distinct_hashes()
         width = width if distinct is None else min(width, distinct)
+        numbers = rows * getattr(self.kernel, "dim", 1) * getattr(self.kernel, "power", 1)
+        if numbers * getattr(self.kernel, "bits", 1) > MAX_NUMBERS:
+            raise UsageError(
+                f"rows × columns × power must be at most {MAX_NUMBERS}, got more; use fewer rows"
+            )
         if rows * width > MAX_CELLS:
             raise UsageError(f"rows × width must be at most {MAX_CELLS}, got {rows * width}; use fewer rows")
         if isinstance(self.seed, bool) or not hasattr(self.seed, "__index__"):

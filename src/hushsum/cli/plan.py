@@ -42,7 +42,9 @@ def plan(
     columns: options.Columns = None,
     set_column: options.SetColumn = None,
     relation: options.RelationName = "add/remove",
-    max_per_unit: Annotated[int, typer.Option("--max-per-unit", help="Records of a person, at most.")] = 1,
+    max_per_unit: Annotated[
+        int | None, typer.Option("--max-per-unit", help="Records of a person, at most.")
+    ] = None,
     json: options.Json = False,
 ) -> None:
     """Predict the error of a release before any budget is spent. Reads no private data.

@@ -10,6 +10,7 @@ import typer
 from hushsum.cli import options, values
 from hushsum.cli.interrupts import interruptible_input
 from hushsum.cli.output import progress_bar, write_json
+from hushsum.cli.suspicions import suspicions_told
 from hushsum.cli.tally_facts import write_tally
 
 
@@ -52,7 +53,8 @@ def tally(
 ) -> None:
     """Count private records into a confidential tally, in one pass.
 
-    Nothing printed depends on the records. The file appears at the end, and only if every record was counted.
+    Nothing printed depends on the records, except a warning on standard error if a bound or the bandwidth
+    looks as if it had been read off them. The file appears at the end, and only if every record was counted.
 
     hushsum tally skin.parquet --columns R,G,B --kernel euclidean --bandwidth 5 -o skin.tally
     """
@@ -62,7 +64,7 @@ def tally(
 
     box = values.ranges(bounds, "--bounds")
     piped = interruptible_input() if STANDARD in files else nullcontext()
-    with piped, progress_bar("counting") as progress:
+    with suspicions_told(), piped, progress_bar("counting") as progress:
         written = tally_records(
             RecordFiles(tuple(files), values.names(columns, "--columns"), unit_column, set_column),
             output,

@@ -59,7 +59,7 @@ def plan_release(
     density: float | None = None,
     public: PublicFile | None = None,
     relation: str = "add/remove",
-    max_per_unit: int = 1,
+    max_per_unit: int | None = None,
 ) -> ReleasePlanned:
     """The predicted error of each way to release; see :func:`hushsum.plan`. No private data is read.
 

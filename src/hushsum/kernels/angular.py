@@ -36,9 +36,12 @@ class AngularKernel(Kernel):
         Structured projections are faster from about 512 columns on.
 
     Notes
-    ----- The hash is the signs of ``bits·power`` normal projections (Charikar 2002). When 2^(bits·power)
-    values fit the width of a row, each has its own cell and nothing is folded.
+    -----
+    The hash is the signs of ``bits·power`` normal projections (Charikar 2002). When 2^(bits·power) values
+    fit the width of a row, each has its own cell and nothing is folded.
 
+    Examples
+    --------
     >>> AngularKernel(dim=2, bits=2).similarity([[1.0, 0.0]], [[3.0, 0.0], [0.0, 1.0], [-1.0, 0.0]]).round(3)
     array([[1.  , 0.25, 0.  ]])
     """

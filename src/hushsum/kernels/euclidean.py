@@ -9,7 +9,7 @@ import numpy as np
 
 from hushsum.kernels.base import Batch, Floats, Hasher, Kernel, register
 from hushsum.kernels.columns import MAX_DIM, MAX_POWER, dense_batch
-from hushsum.kernels.parameters import positive_integer, positive_number
+from hushsum.kernels.parameters import bandwidth_number, positive_integer
 from hushsum.kernels.projections import Projections, check_projection, structured_block
 from hushsum.records.bounds import Bounds
 
@@ -33,10 +33,13 @@ class EuclideanKernel(Kernel):
         Structured projections are faster from about 512 columns on.
 
     Notes
-    ----- The hash is ``floor((a·x + b)/w)``, a standard normal, b uniform in [0, w). Two points at distance
-    r collide with probability ``erf(t/√2) − √(2/π)·(1 − exp(−t²/2))/t``, t = w/r (Datar, Immorlica, Indyk,
+    -----
+    The hash is ``floor((a·x + b)/w)``, a standard normal, b uniform in [0, w). Two points at distance r
+    collide with probability ``erf(t/√2) − √(2/π)·(1 − exp(−t²/2))/t``, t = w/r (Datar, Immorlica, Indyk,
     Mirrokni 2004).
 
+    Examples
+    --------
     >>> EuclideanKernel(dim=1, bandwidth=5.0).similarity([[0.0]], [[0.0], [5.0], [50.0]]).round(3)
     array([[1.   , 0.369, 0.04 ]])
     """
@@ -50,7 +53,7 @@ class EuclideanKernel(Kernel):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "dim", positive_integer("dim", self.dim, at_most=MAX_DIM))
-        object.__setattr__(self, "bandwidth", positive_number("bandwidth", self.bandwidth))
+        object.__setattr__(self, "bandwidth", bandwidth_number(self.bandwidth))
         object.__setattr__(self, "power", positive_integer("power", self.power, at_most=MAX_POWER))
         check_projection(self.projection, self.dim, self.power)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from hushsum.kernels.base import Batch, Floats, Kernel, register
 from hushsum.kernels.columns import MAX_DIM, MAX_POWER, dense_batch
-from hushsum.kernels.parameters import positive_integer, positive_number
+from hushsum.kernels.parameters import bandwidth_number, positive_integer
 from hushsum.records.bounds import Bounds
 
 
@@ -29,6 +29,8 @@ class GaussianKernel(Kernel):
     power : int, default 1
         The similarity to that power, which narrows the bandwidth by √power.
 
+    Examples
+    --------
     >>> GaussianKernel(dim=1, bandwidth=2.0).similarity([[0.0]], [[0.0], [2.0]]).round(4)
     array([[1.    , 0.6065]])
     """
@@ -42,7 +44,7 @@ class GaussianKernel(Kernel):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "dim", positive_integer("dim", self.dim, at_most=MAX_DIM))
-        object.__setattr__(self, "bandwidth", positive_number("bandwidth", self.bandwidth))
+        object.__setattr__(self, "bandwidth", bandwidth_number(self.bandwidth))
         object.__setattr__(self, "power", positive_integer("power", self.power, at_most=MAX_POWER))
 
     def parameters(self) -> dict[str, Any]:

@@ -35,6 +35,8 @@ class HammingKernel(Kernel):
     -----
     The hash is the codes at ``power`` columns drawn with replacement (Indyk, Motwani 1998).
 
+    Examples
+    --------
     >>> HammingKernel(dim=4).similarity([[1, 0, 1, 7]], [[1, 0, 0, 7], [0, 1, 0, 0]])
     array([[0.75, 0.  ]])
     """

@@ -32,11 +32,14 @@ class JaccardKernel(Kernel):
         MinHashes concatenated in a row; the similarity is taken to that power.
 
     Notes
-    ----- The hash is the smallest image of the elements under a random function (Broder 1997): ``a·g(x) + b
-    mod 2³²`` with a odd and g a fixed mixing of the element with the seed. Linear functions alone are not
+    -----
+    The hash is the smallest image of the elements under a random function (Broder 1997): ``a·g(x) + b mod
+    2³²`` with a odd and g a fixed mixing of the element with the seed. Linear functions alone are not
     min-wise independent; after mixing, the remaining bias is below what a million rows can see, which the
     tests measure.
 
+    Examples
+    --------
     >>> JaccardKernel().similarity([[1, 2, 3], []], [[2, 3, 4], []])
     array([[0.5, 0. ],
            [0. , 1. ]])

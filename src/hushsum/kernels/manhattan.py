@@ -9,7 +9,7 @@ import numpy as np
 
 from hushsum.kernels.base import Batch, Floats, Hasher, Kernel, register
 from hushsum.kernels.columns import MAX_DIM, MAX_POWER, dense_batch
-from hushsum.kernels.parameters import positive_integer, positive_number
+from hushsum.kernels.parameters import bandwidth_number, positive_integer
 from hushsum.kernels.projections import Projections
 from hushsum.records.bounds import Bounds
 
@@ -31,10 +31,13 @@ class ManhattanKernel(Kernel):
         Hashes concatenated in a row; the similarity is taken to that power.
 
     Notes
-    ----- The hash is ``floor((a·x + b)/w)``, a standard Cauchy (a ratio of normals), b uniform in [0, w).
-    Two points at distance r collide with probability ``2·atan(t)/π − ln(1 + t²)/(π·t)``, t = w/r (Datar et
+    -----
+    The hash is ``floor((a·x + b)/w)``, a standard Cauchy (a ratio of normals), b uniform in [0, w). Two
+    points at distance r collide with probability ``2·atan(t)/π − ln(1 + t²)/(π·t)``, t = w/r (Datar et
     al. 2004).
 
+    Examples
+    --------
     >>> ManhattanKernel(dim=2, bandwidth=2.0).similarity([[0.0, 0.0]], [[0.0, 0.0], [1.0, -1.0]]).round(3)
     array([[1.   , 0.279]])
     """
@@ -47,7 +50,7 @@ class ManhattanKernel(Kernel):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "dim", positive_integer("dim", self.dim, at_most=MAX_DIM))
-        object.__setattr__(self, "bandwidth", positive_number("bandwidth", self.bandwidth))
+        object.__setattr__(self, "bandwidth", bandwidth_number(self.bandwidth))
         object.__setattr__(self, "power", positive_integer("power", self.power, at_most=MAX_POWER))
 
     def parameters(self) -> dict[str, Any]:

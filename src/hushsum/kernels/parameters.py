@@ -35,6 +35,14 @@ def positive_number(name: str, value: float) -> float:
     return number
 
 
+def bandwidth_number(value: float) -> float:
+    """A bandwidth that single-precision records can be divided by: from 1e-30 to 1e30."""
+    number = positive_number("bandwidth", value)
+    if not 1e-30 <= number <= 1e30:
+        raise UsageError(f"bandwidth must be from 1e-30 to 1e30, got {number:g}; rescale the columns")
+    return number
+
+
 def shown(value: object) -> str:
     """A refused parameter in a message: a number or a name as it is, of anything else the type alone.
 

@@ -2,8 +2,8 @@
 
 A row's hash of x is made of ``count`` numbers z = a·x + b. Dense projections draw every a independently.
 Structured ones take the coordinates of three rounds of random signs and Hadamard transforms, which cost D
-log D for D of them instead of D². Their marginals are close to normal, but the rows of one block share
-signs, so only blocks are independent.
+log D for D of them instead of D². Their marginals are close to normal for D of 128 or more, to which fewer
+columns are padded, but the rows of one block share signs, so only blocks are independent.
 """
 
 from __future__ import annotations
@@ -69,7 +69,9 @@ class Projections:
             directions = pairs[:, :numbers] / pairs[:, numbers:]
         else:
             directions = normals(row_words(f"{self.family}/directions", seed, rows, numbers))
-        weights = (directions * self.scale).astype(np.float32)
+        # A ratio of normals may leave single precision; infinity times a zero column would be no number.
+        largest = np.finfo(np.float32).max
+        weights = np.clip(directions * self.scale, -largest, largest).astype(np.float32)
         return np.ascontiguousarray(weights.reshape(rows, self.count, self.dim))
 
     def _offsets(self, seed: int, rows: int) -> NDArray[np.float32]:
@@ -88,8 +90,8 @@ class Projections:
 
 
 def padded(dim: int) -> int:
-    """The power of two, at least 2, that holds ``dim`` columns."""
-    return max(2, 1 << (dim - 1).bit_length())
+    """The power of two, at least 128, that holds ``dim`` columns."""
+    return max(STRUCTURED_BLOCK, 1 << (dim - 1).bit_length())
 
 
 def structured_block(dim: int, count: int) -> int:

@@ -44,16 +44,14 @@ def race(
     --------
     >>> import hushsum as hs
     >>> tally = hs.race(hs.EuclideanKernel(dim=2, bandwidth=1.0), rows=200, seed=7)
-    >>> tally.add([[0.0, 0.0], [0.1, 0.0]])
-    <Tally CONFIDENTIAL EuclideanKernel(dim=2, bandwidth=1.0, power=1, projection='dense') rows=200
-    width=1000 unit='record'>
-    >>> f = tally.release(epsilon=1.0)
+    >>> f = tally.add([[0.0, 0.0], [0.1, 0.0]]).release(epsilon=1.0)
     >>> f.claim.epsilon, f.claim.unit
     (1.0, 'record')
 
     Notes
-    ----- Coleman and Shrivastava, CCS 2021, Algorithms 1 and 2, with exact integer noise in place of a
-    rounded real one.
+    -----
+    Coleman and Shrivastava, CCS 2021, Algorithms 1 and 2, with exact integer noise in place of a rounded
+    real one.
     """
     dim = getattr(kernel, "dim", None)
     box = None if bounds is None else Bounds.of(bounds, dim if dim is not None else 1)

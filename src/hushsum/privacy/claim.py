@@ -14,6 +14,8 @@ from hushsum.privacy.relation import Relation
 def exact(name: str, value: float | int | str | Fraction) -> Fraction:
     """The rational number a person means: ``0.1`` is one tenth, not its nearest binary fraction.
 
+    Examples
+    --------
     >>> exact("epsilon", 0.1)
     Fraction(1, 10)
     """
@@ -38,6 +40,8 @@ def exact(name: str, value: float | int | str | Fraction) -> Fraction:
 class Promise:
     """What is asked for: pure ``epsilon``; ``epsilon`` and ``delta``; or ``rho`` (zero-concentrated privacy).
 
+    Examples
+    --------
     >>> Promise.of(epsilon=0.5)
     Promise(epsilon=Fraction(1, 2), delta=Fraction(0, 1), rho=None)
     """
@@ -88,6 +92,8 @@ class Claim:
     know: such a release protects nobody. The rational numbers behind ``epsilon``, ``delta`` and ``rho`` are
     in ``promise``.
 
+    Examples
+    --------
     >>> promise = Promise.of(epsilon=0.1)
     >>> Claim(promise, "record", 1, Relation.ADD_REMOVE, "discrete laplace", "integers", True)
     Claim(epsilon=0.1, delta=0, unit='record', relation='add/remove', mechanism='discrete laplace', \

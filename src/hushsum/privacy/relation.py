@@ -13,6 +13,8 @@ class Relation(StrEnum):
     *Add/remove*: one unit present or absent; the number of records is private. *Replace*: same number of
     records, one of them different; the number of records is public.
 
+    Examples
+    --------
     >>> Relation.of("replace")
     <Relation.REPLACE: 'replace'>
     """

@@ -89,8 +89,9 @@ def release_table(
     """Add noise to the first rows of a table, and to the count, and wrap them with their claim.
 
     Privacy
-    ------- The count is drawn first; the number of rows may depend on the noisy count, never on the exact
-    one. Sequential composition: ε of the count and ε of the table add to the promise; Gaussian noise is
+    -------
+    The count is drawn first; the number of rows may depend on the noisy count, never on the exact one.
+    Sequential composition: ε of the count and ε of the table add to the promise; Gaussian noise is
     composed in calibration.
     """
     _check_rows(basis, options)

@@ -4,18 +4,27 @@ from __future__ import annotations
 
 import os
 import secrets
+import warnings
 from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.bases.base import Basis
-from hushsum.errors import CounterOverflow, DataRefused, IncompatibleTallies, SecretRefused, UsageError
+from hushsum.errors import (
+    CounterOverflow,
+    DataRefused,
+    IncompatibleTallies,
+    SecretRefused,
+    SuspiciousParameter,
+    UsageError,
+)
 from hushsum.kernels.base import Batch
 from hushsum.kernels.parameters import positive_integer
 from hushsum.privacy.budget import Budget
 from hushsum.privacy.claim import Promise
 from hushsum.privacy.relation import Relation
+from hushsum.records.suspicion import suspicions
 from hushsum.records.units import UnitCap
 from hushsum.releases.base import ReleasedFunction
 from hushsum.tally.release import ReleaseOptions, check_release, release_table
@@ -103,8 +112,14 @@ class Tally:
         ------
         DataRefused
             NaN, infinity, wrong width, empty batch, non-numeric columns; the tally is unchanged.
+
+        Warns
+        -----
+        SuspiciousParameter
+            if a bound or the bandwidth looks as if it had been read off this batch. For the owner's eyes.
         """
         batch = self._basis.prepare(X)
+        self._suspect(X)
         if self._cap is None:
             if units is not None:
                 raise UsageError("units need a tally made with max_per_unit; make one, or leave units out")
@@ -213,8 +228,9 @@ class Tally:
             if the book has not enough left; nothing is released.
 
         Privacy
-        ------- Exactly the claim asked for, for the unit of this tally: discrete Laplace or discrete
-        Gaussian noise on integers, from a fresh key of the operating system for every release.
+        -------
+        Exactly the claim asked for, for the unit of this tally: discrete Laplace or discrete Gaussian
+        noise on integers, from a fresh key of the operating system for every release.
         """
         promise = Promise.of(epsilon=epsilon, delta=delta, rho=rho)
         options = ReleaseOptions.of(
@@ -254,6 +270,15 @@ class Tally:
         from hushsum.tally.file import save_tally
 
         save_tally(self, path, key=key)
+
+    def _suspect(self, X: object) -> None:
+        kernel = self._basis.kernel
+        dim, bandwidth = getattr(kernel, "dim", None), getattr(kernel, "bandwidth", None)
+        if dim is None or not kernel.bounded_columns:
+            return
+        bounds = getattr(self._basis, "bounds", None)
+        for sentence in suspicions(X, dim=dim, bounds=bounds, bandwidth=bandwidth):
+            warnings.warn(sentence, SuspiciousParameter, stacklevel=3)
 
     def _accumulate(self, batch: Batch, step: int, threads: int | None) -> None:
         largest = self._basis.sensitivity(Relation.ADD_REMOVE).largest

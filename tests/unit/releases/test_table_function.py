@@ -170,8 +170,8 @@ def test_too_few_blocks_of_rows_report_the_bound() -> None:
     np.testing.assert_array_equal(few.stderr, few.bound)
     assert np.all(released(rows=8).query(QUERIES).stderr < released(rows=8).query(QUERIES).bound)
     kernel = hs.EuclideanKernel(2, 1.0, projection="structured")
-    assert kernel.independent_rows() == 2
-    f = hs.race(kernel, rows=14, width=30).add(QUERIES).release(rho=1.0, insecure_noise_seed=1)
+    assert kernel.independent_rows() == 128
+    f = hs.race(kernel, rows=7 * 128, width=30).add(QUERIES).release(rho=1.0, insecure_noise_seed=1)
     np.testing.assert_array_equal(f.query(QUERIES).stderr, f.query(QUERIES).bound)
 
 

@@ -1,0 +1,163 @@
+"""``hushsum choose``."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hushsum.cli import options, values
+from hushsum.cli.interrupts import interruptible_input
+from hushsum.cli.output import tell, warn, write, write_facts, write_json
+from hushsum.errors import UsageError
+
+if TYPE_CHECKING:
+    from hushsum.jobs.choose_parameters import Approve, BoundsChosen, ChoiceTerms, KernelChosen
+    from hushsum.jobs.tally_records import RecordFiles
+    from hushsum.privacy.claim import Claim
+
+DECLINED = 1
+_WHAT = ("bounds", "bandwidth")
+
+
+def choose(
+    what: Annotated[str, typer.Argument(help="bounds or bandwidth.")],
+    files: Annotated[
+        list[str],
+        typer.Argument(metavar="FILE...", help="CSV, Parquet or Arrow; - reads CSV from standard input."),
+    ],
+    epsilon: Annotated[
+        float, typer.Option("--epsilon", help="ε of the choice; a later release adds its own.")
+    ],
+    columns: options.Columns = None,
+    within: Annotated[
+        str | None,
+        typer.Option(
+            "--within",
+            metavar="LOW:HIGH[,...]",
+            help="For bounds: the widest range that can be, of all columns or of each; declared.",
+        ),
+    ] = None,
+    tail: Annotated[
+        float, typer.Option("--tail", help="For bounds: the part of the records left out on either side.")
+    ] = 0.01,
+    grid: Annotated[int, typer.Option("--grid", help="For bounds: even steps of the range.")] = 1000,
+    candidates: Annotated[
+        str | None,
+        typer.Option(
+            "--candidates", metavar="NUMBERS", help="For a bandwidth: the ones to choose from; declared."
+        ),
+    ] = None,
+    density: Annotated[
+        float, typer.Option("--density", help="For a bandwidth: the mean kernel value of two records.")
+    ] = 0.05,
+    kernel: options.KernelName = "euclidean",
+    power: options.Power = None,
+    relation: options.RelationName = "add/remove",
+    unit_column: Annotated[
+        str | None,
+        typer.Option("--unit-column", metavar="NAME", help="Column of persons: they become the unit."),
+    ] = None,
+    max_per_unit: Annotated[
+        int | None, typer.Option("--max-per-unit", help="Count at most this many records of a person.")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    insecure_noise_seed: Annotated[int | None, typer.Option("--insecure-noise-seed", hidden=True)] = None,
+    json: options.Json = False,
+) -> None:
+    """Let the private records choose bounds or a bandwidth. This spends privacy, and cannot be taken back.
+
+    The files must fit into memory. The claim is shown first, and on a terminal you are asked.
+
+    hushsum choose bounds skin.parquet --columns R,G,B --within 0:1000 --epsilon 0.1
+
+    hushsum choose bandwidth skin.parquet --columns R,G,B --candidates 1,5,25 --epsilon 0.1
+    """
+    from hushsum.jobs.choose_parameters import ChoiceTerms
+    from hushsum.jobs.file_places import STANDARD
+    from hushsum.jobs.tally_records import RecordFiles
+
+    if what not in _WHAT:
+        raise UsageError(f"what to choose must be bounds or bandwidth, got {what!r}; name one of them")
+    terms = ChoiceTerms(epsilon, relation, max_per_unit, insecure_noise_seed=insecure_noise_seed)
+    records = RecordFiles(tuple(files), values.names(columns, "--columns"), unit_column)
+    ask = _ask if sys.stdin.isatty() and not yes else None
+    with interruptible_input() if STANDARD in files else nullcontext():
+        chosen: BoundsChosen | KernelChosen | None
+        if what == "bounds":
+            chosen = _bounds(records, terms, within, tail, grid, ask)
+        else:
+            chosen = _bandwidth(records, terms, kernel, power, candidates, density, ask)
+    if chosen is None:
+        tell("Nothing was chosen, and nothing was spent.")
+        raise typer.Exit(DECLINED)
+    if not terms.claim.secure:
+        warn("this choice protects nobody: its noise can be computed from its seed.")
+    write_json(chosen.as_json()) if json else _write(chosen, terms)
+
+
+def _bounds(
+    records: RecordFiles,
+    terms: ChoiceTerms,
+    within: str | None,
+    tail: float,
+    grid: int,
+    ask: Approve | None,
+) -> BoundsChosen | None:
+    from hushsum.jobs.choose_parameters import choose_bounds
+
+    box = values.ranges(within, "--within")
+    if box is None:
+        raise UsageError("bounds are chosen within a declared range, got none; give --within such as 0:255")
+    return choose_bounds(records, terms, within=box, tail=tail, grid=grid, approve=ask)
+
+
+def _bandwidth(
+    records: RecordFiles,
+    terms: ChoiceTerms,
+    kernel: str,
+    power: int | None,
+    candidates: str | None,
+    density: float,
+    ask: Approve | None,
+) -> KernelChosen | None:
+    from hushsum.jobs.choose_parameters import choose_bandwidth
+    from hushsum.jobs.kernel_choice import KernelChoice
+
+    listed = values.numbers(candidates or "", "--candidates")
+    if not listed:
+        raise UsageError(
+            "a bandwidth is chosen from declared ones, got none; give --candidates such as 1,5,25"
+        )
+    return choose_bandwidth(
+        records,
+        terms,
+        kernel=KernelChoice(kernel, power=power),
+        candidates=listed,
+        density=density,
+        approve=ask,
+    )
+
+
+def _ask(claim: Claim) -> bool:
+    tell(claim.sentence())
+    return typer.confirm("Choose?", default=False, err=True)
+
+
+def _write(chosen: BoundsChosen | KernelChosen, terms: ChoiceTerms) -> None:
+    from hushsum.jobs.choose_parameters import BoundsChosen
+    from hushsum.jobs.kernel_choice import kernel_in_words
+
+    write(terms.claim.sentence() + "\n")
+    facts = [("claim", repr(terms.claim))]
+    if isinstance(chosen, BoundsChosen):
+        option = ",".join(f"{low:g}:{high:g}" for low, high in chosen.bounds)
+        named = [
+            (name, f"{low:g} to {high:g}")
+            for name, (low, high) in zip(chosen.columns, chosen.bounds, strict=True)
+        ]
+        write_facts([*named, ("option", f"--bounds {option}"), *facts])
+    else:
+        write_facts([("kernel", kernel_in_words(chosen.choice.candidate)), *facts])

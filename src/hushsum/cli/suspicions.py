@@ -1,0 +1,22 @@
+"""Warnings about parameters that look read off the records, told once and to the owner's terminal only."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from hushsum.cli.output import warn
+from hushsum.errors import SuspiciousParameter
+
+
+@contextmanager
+def suspicions_told() -> Iterator[None]:
+    """Collect the warnings of the block and say each once on standard error, where results never go."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", SuspiciousParameter)
+        yield
+    for sentence in dict.fromkeys(
+        str(each.message) for each in caught if issubclass(each.category, SuspiciousParameter)
+    ):
+        warn(sentence)

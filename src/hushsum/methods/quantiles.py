@@ -1,0 +1,288 @@
+"""Private quantiles on a declared grid, and bounds made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushsum.errors import DataRefused, UsageError
+from hushsum.methods.ranks import Ranks, rank_sensitivity
+from hushsum.privacy.budget import Budget
+from hushsum.privacy.claim import Claim, exact
+from hushsum.privacy.paid import Payment, pay_for
+from hushsum.privacy.relation import Relation
+from hushsum.privacy.selection import PERMUTE_AND_FLIP, Question, choice_claim, choice_promise, select
+from hushsum.records.bounds import Bounds
+from hushsum.records.numbers import numbers_of
+from hushsum.records.units import UnitCap
+
+Floats = NDArray[np.float64]
+Pair = tuple[float, float]
+
+MOST_STEPS = 1 << 16
+_LARGEST_DENOMINATOR = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class PrivateQuantiles:
+    """Quantiles that were paid for: ``values[j][i]`` is the ``q[i]``-quantile of column j; public."""
+
+    q: tuple[float, ...]
+    values: tuple[tuple[float, ...], ...]
+    claim: Claim
+
+
+@dataclass(frozen=True, slots=True)
+class PrivateBounds(Sequence[Pair]):
+    """Bounds that were paid for, one (low, high) a column, as ``bounds=`` takes them; public."""
+
+    pairs: tuple[Pair, ...]
+    claim: Claim
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    @overload
+    def __getitem__(self, index: int) -> Pair: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Pair, ...]: ...
+    def __getitem__(self, index: int | slice) -> Pair | tuple[Pair, ...]:
+        return self.pairs[index]
+
+    def __iter__(self) -> Iterator[Pair]:
+        return iter(self.pairs)
+
+
+def private_quantiles(
+    X: object,
+    q: float | Sequence[float],
+    *,
+    bounds: Sequence[Pair] | Pair,
+    epsilon: float,
+    grid: int | Sequence[float] | Floats = 1000,
+    relation: str | Relation = Relation.ADD_REMOVE,
+    units: object = None,
+    max_per_unit: int | None = None,
+    ledger: Budget | None = None,
+    dataset: str | None = None,
+    key: str | None = None,
+    insecure_noise_seed: int | None = None,
+) -> PrivateQuantiles:
+    """Quantiles of every column, each a point of a declared grid. Spends ``epsilon``.
+
+    Works well where many records lie between two grid points' ranks: a quantile is off by about
+    ``2·(columns·quantiles/epsilon)·ln(steps)`` ranks. With few records, or hundreds of columns, it is noise.
+
+    Parameters
+    ----------
+    X : records of shape (n, columns)
+        Private; arrays, frames or Arrow data of numbers.
+    q : float or list of float
+        From 0 to 1.
+    bounds : list of (low, high), or one (low, high) for all columns
+        Declared: what a value may be at all. They may be wide; a grid of even steps then is coarse.
+    epsilon : float
+        For all columns and quantiles together; each gets an equal share, exactly.
+    grid : int or list of float
+        Even steps between the bounds, or the points themselves, the same for all columns (for instance
+        ``np.geomspace(1, 1e9, 200)`` for incomes).
+    relation, units, max_per_unit, ledger, dataset, key, insecure_noise_seed
+        As for ``Tally.add`` and ``Tally.release``.
+
+    Raises
+    ------
+    UsageError, ClaimError
+        if a parameter breaks its rule.
+    DataRefused
+        if the records are not finite numbers.
+    BudgetExhausted
+        if the book has not enough left; nothing is released.
+
+    Privacy
+    -------
+    Pure ε. For each column and quantile one grid point is chosen by permute-and-flip with rank scores (Smith
+    2011), exact integers; the score's sensitivity is proven in ``Ranks.scores``, and the shares add up. The
+    values are then put in order, which spends nothing.
+
+    Examples
+    --------
+    >>> ages = [[float(age)] for age in range(18, 90)] * 100
+    >>> private_quantiles(ages, [0.5], bounds=(0, 120), epsilon=1.0, grid=120, insecure_noise_seed=1).values
+    ((53.0,),)
+    """
+    wanted = _quantiles(q)
+    columns = _columns(X, bounds)
+    grids = _grids(bounds, columns, grid)
+    promise = choice_promise(epsilon)
+    assert promise.epsilon is not None
+    share = promise.epsilon / (columns * len(wanted))
+    claim = choice_claim(
+        promise,
+        PERMUTE_AND_FLIP,
+        relation=relation,
+        max_per_unit=_cap(units, max_per_unit),
+        insecure_noise_seed=insecure_noise_seed,
+    )
+    values = _values(X, columns, units, max_per_unit)
+
+    def make() -> dict[str, object]:
+        questions = []
+        for column, points in enumerate(grids):
+            ranks = Ranks.of(values[:, column], points)
+            for each in wanted:
+                moved = rank_sensitivity(each, claim.relation, claim.records_per_unit)
+                questions.append(Question(ranks.scores(each), share, moved))
+        chosen = iter(select(questions, insecure_noise_seed=insecure_noise_seed))
+        return {
+            "values": [_in_order([float(points[next(chosen)]) for _ in wanted], wanted) for points in grids]
+        }
+
+    subject: dict[str, object] = {
+        "choice": "quantiles",
+        "q": [str(each) for each in wanted],
+        "grid": [[float(points[0]), float(points[-1]), len(points)] for points in grids],
+    }
+    result = pay_for(Payment.of(ledger, dataset, key), claim, subject=subject, make=make)
+    return PrivateQuantiles(
+        q=tuple(float(each) for each in wanted),
+        values=tuple(tuple(row) for row in result["values"]),
+        claim=claim,
+    )
+
+
+def private_bounds(
+    X: object,
+    *,
+    within: Sequence[Pair] | Pair,
+    epsilon: float,
+    tail: float = 0.01,
+    grid: int | Sequence[float] | Floats = 1000,
+    relation: str | Relation = Relation.ADD_REMOVE,
+    units: object = None,
+    max_per_unit: int | None = None,
+    ledger: Budget | None = None,
+    dataset: str | None = None,
+    key: str | None = None,
+    insecure_noise_seed: int | None = None,
+) -> PrivateBounds:
+    """Bounds for every column that leave about ``tail`` of the records out on each side. Spends ``epsilon``.
+
+    The ``tail`` and ``1 − tail`` quantiles, moved one grid point outwards; parameters as for
+    :func:`private_quantiles`, with ``within`` for the widest bounds that can be, which are declared.
+
+    Works well where ``tail`` times the number of records is well above ``4·columns/epsilon·ln(steps)`` ranks.
+    Below that a bound may land anywhere in the empty part of a wide range: take a larger tail or fewer steps.
+
+    Examples
+    --------
+    >>> import hushsum as hs
+    >>> ages = [[float(age)] for age in range(18, 90)] * 100
+    >>> bounds = hs.private_bounds(ages, within=(0, 120), epsilon=1.0, grid=120, insecure_noise_seed=1)
+    >>> list(bounds)
+    [(17.0, 90.0)]
+    >>> tally = hs.race(hs.EuclideanKernel(dim=1, bandwidth=5.0), bounds=bounds)
+    """
+    share = exact("tail", tail)
+    if not 0 < share < Fraction(1, 2):
+        raise UsageError(f"tail must be above 0 and below 0.5, got {tail:g}; try 0.01")
+    found = private_quantiles(
+        X,
+        [float(share), float(1 - share)],
+        bounds=within,
+        epsilon=epsilon,
+        grid=grid,
+        relation=relation,
+        units=units,
+        max_per_unit=max_per_unit,
+        ledger=ledger,
+        dataset=dataset,
+        key=key,
+        insecure_noise_seed=insecure_noise_seed,
+    )
+    grids = _grids(within, len(found.values), grid)
+    pairs = [_widened(row[0], row[1], points) for row, points in zip(found.values, grids, strict=True)]
+    return PrivateBounds(tuple(pairs), found.claim)
+
+
+def _widened(low: float, high: float, points: Floats) -> Pair:
+    first = max(int(np.searchsorted(points, low)) - 1, 0)
+    last = min(int(np.searchsorted(points, high)) + 1, len(points) - 1)
+    return float(points[first]), float(points[last])
+
+
+def _quantiles(q: float | Sequence[float]) -> list[Fraction]:
+    given = [q] if isinstance(q, int | float) else list(q)
+    if not given:
+        raise UsageError("q must name at least one quantile, got none; give numbers such as [0.01, 0.99]")
+    wanted = [exact("q", each) for each in given]
+    for each in wanted:
+        if not 0 <= each <= 1:
+            raise UsageError(f"q must be from 0 to 1, got {float(each):g}; 0.5 is the median")
+        if each.denominator > _LARGEST_DENOMINATOR:
+            raise UsageError(f"q must have at most six decimals, got {float(each)!r}; round it")
+    return wanted
+
+
+def _in_order(values: list[float], wanted: list[Fraction]) -> list[float]:
+    """The values rearranged to rise with q: post-processing that never takes one further from its quantile's
+    place among the others.
+    """
+    ordered = sorted(values)
+    places = sorted(range(len(wanted)), key=lambda i: wanted[i])
+    result = [0.0] * len(values)
+    for value, place in zip(ordered, places, strict=True):
+        result[place] = value
+    return result
+
+
+def _columns(X: object, bounds: Sequence[Pair] | Pair) -> int:
+    """The number of columns, which is public: of the bounds, or of the data where one pair serves all."""
+    if isinstance(bounds, Sequence | np.ndarray) and len(bounds) and np.ndim(bounds[0]):
+        return len(bounds)
+    shape = getattr(X, "shape", None)
+    if shape is None:
+        shape = np.asarray(X).shape
+    return int(shape[1]) if len(shape) > 1 else 1
+
+
+def _grids(bounds: Sequence[Pair] | Pair, columns: int, grid: int | Sequence[float] | Floats) -> list[Floats]:
+    box = Bounds.of(bounds, columns)
+    assert box is not None
+    if isinstance(grid, int) and not isinstance(grid, bool):
+        if not 1 <= grid <= MOST_STEPS:
+            raise UsageError(f"grid must be from 1 to {MOST_STEPS} steps, got {grid}; try 1000")
+        return [np.linspace(low, high, grid + 1) for low, high in zip(box.low, box.high, strict=True)]
+    points = np.asarray(grid, dtype=np.float64)
+    if points.ndim != 1 or not 2 <= len(points) <= MOST_STEPS + 1 or not np.all(np.diff(points) > 0):
+        raise UsageError("grid must be a number of steps, or 2 or more rising points; try np.geomspace(...)")
+    if not np.isfinite(points).all():
+        raise UsageError("grid must have finite points; leave infinity out")
+    inside = [points[(points >= low) & (points <= high)] for low, high in zip(box.low, box.high, strict=True)]
+    if any(len(each) < 2 for each in inside):
+        raise UsageError("grid must have at least 2 points within the bounds of every column; add some")
+    return inside
+
+
+def _cap(units: object, max_per_unit: int | None) -> int | None:
+    if (units is None) != (max_per_unit is None):
+        raise UsageError("units and max_per_unit need each other, got one; give both, or neither")
+    return max_per_unit
+
+
+def _values(X: object, columns: int, units: object, max_per_unit: int | None) -> Floats:
+    parts = numbers_of(X, dim=columns)
+    values = np.concatenate([part.values.astype(np.float64) for part in parts], axis=1)
+    if not np.isfinite(values).all():
+        raise DataRefused("records must be finite, got NaN or infinity; fill them with a public constant")
+    if max_per_unit is None:
+        return values
+    keep, _ = UnitCap(max_per_unit).plan(units)
+    if len(keep) != len(values):
+        raise DataRefused("units must have one id for each record, got another number; align them")
+    kept: Floats = values[keep]
+    return kept

@@ -1,0 +1,105 @@
+"""Which of a list, chosen by scores of the private data and paid for: the calibration of a private choice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from hushsum.errors import ClaimError
+from hushsum.privacy.claim import Claim, Promise
+from hushsum.privacy.noise import NoiseSource
+from hushsum.privacy.noise.choice import EXPONENTIAL, PERMUTE_AND_FLIP, exponential_choice, permute_and_flip
+from hushsum.privacy.noise.stopping import Stopping, draw_runs
+from hushsum.privacy.relation import Relation
+
+__all__ = [
+    "EXPONENTIAL",
+    "PERMUTE_AND_FLIP",
+    "RANDOM_STOPPING",
+    "Question",
+    "Stopping",
+    "choice_claim",
+    "choice_promise",
+    "draw_candidates",
+    "select",
+]
+
+RANDOM_STOPPING = "random stopping"
+_MECHANISMS: dict[str, Callable[[Sequence[int], Fraction, NoiseSource], int]] = {
+    PERMUTE_AND_FLIP: permute_and_flip,
+    EXPONENTIAL: exponential_choice,
+}
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Question:
+    """Integer scores of the candidates, how far one unit moves them, and the ε of this choice; secret.
+
+    ``sensitivity`` bounds the move of any one score. ``monotone`` says that a unit moves no two scores in
+    opposite directions, which halves the noise: proven by the caller, as for counts under add/remove.
+    """
+
+    scores: Sequence[int]
+    epsilon: Fraction
+    sensitivity: int
+    monotone: bool = False
+
+    @property
+    def rate(self) -> Fraction:
+        """ε over the largest rise minus the smallest: Δ where scores move one way, 2Δ otherwise."""
+        return self.epsilon / (self.sensitivity if self.monotone else 2 * self.sensitivity)
+
+    def __repr__(self) -> str:
+        return f"<Question CONFIDENTIAL candidates={len(self.scores)}>"
+
+
+def select(
+    questions: Sequence[Question],
+    *,
+    mechanism: str = PERMUTE_AND_FLIP,
+    insecure_noise_seed: int | None = None,
+) -> list[int]:
+    """The position chosen for each question, all from one fresh key; their ε add up."""
+    choose = _MECHANISMS[mechanism]
+    with _source(insecure_noise_seed) as source:
+        return [choose(question.scores, question.rate, source) for question in questions]
+
+
+def draw_candidates(rule: Stopping, candidates: int, *, insecure_noise_seed: int | None) -> list[int]:
+    """Which candidate each run takes, for a secret random number of runs."""
+    with _source(insecure_noise_seed) as source:
+        return draw_runs(rule, candidates, source)
+
+
+def choice_promise(epsilon: float | Fraction) -> Promise:
+    """The promise of a choice, which is always pure."""
+    return Promise.of(epsilon=epsilon)
+
+
+def choice_claim(
+    promise: Promise,
+    mechanism: str,
+    *,
+    relation: str | Relation,
+    max_per_unit: int | None,
+    insecure_noise_seed: int | None,
+) -> Claim:
+    """What a choice claims; known before anything is drawn."""
+    if max_per_unit is not None and (type(max_per_unit) is not int or max_per_unit < 1):
+        raise ClaimError(f"max_per_unit must be an integer of at least 1, got {max_per_unit!r}; give a cap")
+    return Claim(
+        promise=promise,
+        unit="record" if max_per_unit is None else "person",
+        records_per_unit=max_per_unit or 1,
+        relation=Relation.of(relation),
+        mechanism=mechanism,
+        arithmetic="exact integers",
+        secure=insecure_noise_seed is None,
+    )
+
+
+def _source(insecure_noise_seed: int | None) -> NoiseSource:
+    if insecure_noise_seed is None:
+        return NoiseSource.fresh()
+    return NoiseSource.insecure(insecure_noise_seed)

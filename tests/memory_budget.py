@@ -1,0 +1,59 @@
+"""A budget book in memory: honest about budgets, keys and steps; forgotten at the end of the process."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from hushsum.errors import BudgetExhausted, ClaimError
+from hushsum.privacy.claim import Claim
+
+
+@dataclass
+class MemoryDebit:
+    """An entry, with the steps it has passed in order."""
+
+    claim: Claim
+    subject: Mapping[str, object]
+    staged: bytes | None = None
+    steps: list[str] = field(default_factory=lambda: ["debited"])
+
+    def draw(self) -> None:
+        assert self.staged is None
+        self.steps.append("drawn")
+
+    def stage(self, payload: bytes) -> None:
+        assert self.steps[-1] == "drawn"
+        self.staged = payload
+        self.steps.append("staged")
+
+    def publish(self) -> None:
+        assert self.staged is not None
+        self.steps.append("published")
+
+
+@dataclass
+class MemoryBudget:
+    """A pure-ε budget for one dataset."""
+
+    total: Fraction
+    entries: dict[str, MemoryDebit] = field(default_factory=dict)
+
+    @property
+    def spent(self) -> Fraction:
+        return sum(
+            (entry.claim.promise.epsilon or Fraction(0) for entry in self.entries.values()), Fraction(0)
+        )
+
+    def debit(self, dataset: str, claim: Claim, *, subject: Mapping[str, object], key: str) -> MemoryDebit:
+        if key in self.entries:
+            return self.entries[key]
+        if not claim.secure:
+            raise ClaimError("insecure noise cannot be booked")
+        assert claim.promise.pure
+        assert claim.promise.epsilon is not None
+        if self.spent + claim.promise.epsilon > self.total:
+            raise BudgetExhausted("the budget is exhausted")
+        self.entries[key] = MemoryDebit(claim, subject)
+        return self.entries[key]
