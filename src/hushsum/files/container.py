@@ -82,26 +82,11 @@ def write_container(
     if not isinstance(target, str | os.PathLike):
         _write_parts(target, [memoryview(prefix), memoryview(encoded), *views])
         return
-<<<<<<< HEAD
-    with atomic_file(Path(target), mode=mode) as stream:
-        _write_parts(stream, [memoryview(prefix), memoryview(encoded), *views])
-=======
     path = Path(target)
     if not path.parent.is_dir():
         raise UsageError(f"no folder {str(path.parent)!r} to write into; make it first")
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(descriptor, "wb") as stream:
-            _write_parts(stream, [memoryview(prefix), memoryview(encoded), *views])
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.chmod(name, mode & ~_umask())
-        os.replace(name, path)
-    except BaseException:
-        os.unlink(name)
-        raise
-    _sync_folder(path.parent)
->>>>>>> main
+    with atomic_file(path, mode=mode) as stream:
+        _write_parts(stream, [memoryview(prefix), memoryview(encoded), *views])
 
 
 def read_container(
