@@ -63,3 +63,11 @@ Ledger = Annotated[
     str, typer.Option("--ledger", metavar="PATH|URL", help="Budget book: a file, or a PostgreSQL URL.")
 ]
 Dataset = Annotated[str, typer.Option("--dataset", help="Name of the data in the ledger.")]
+ReleaseKey = Annotated[
+    str | None,
+    typer.Option("--key", help="Name of this release in the ledger, so that a retry does not spend again."),
+]
+Recipient = Annotated[str | None, typer.Option("--to", help="Who receives it, for the ledger.")]
+PartName = Annotated[
+    str | None, typer.Option("--part", help="Declared part of the dataset that is read, for the ledger.")
+]

@@ -12,7 +12,6 @@ from hushsum.cli.output import reader_may_leave, tell, warn, write, write_facts,
 from hushsum.errors import UsageError
 
 if TYPE_CHECKING:
-    from hushsum.jobs.ledger_release import Booking
     from hushsum.jobs.release_tally import FunctionReleased
     from hushsum.ledger import Account
     from hushsum.privacy.claim import Claim
@@ -37,14 +36,9 @@ def release(
     ] = 0.02,
     ledger: options.LedgerPlace = None,
     dataset: options.DatasetName = None,
-    key: Annotated[
-        str | None,
-        typer.Option("--key", help="Name of this release in the ledger; default: one made of the command."),
-    ] = None,
-    to: Annotated[str | None, typer.Option("--to", help="Who receives it, for the ledger.")] = None,
-    part: Annotated[
-        str | None, typer.Option("--part", help="Declared part of the dataset that the tally counts.")
-    ] = None,
+    key: options.ReleaseKey = None,
+    to: options.Recipient = None,
+    part: options.PartName = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     threads: options.Threads = None,
     key_file: options.KeyFile = None,
@@ -59,10 +53,11 @@ def release(
 
     hushsum release all.tally --epsilon 1 -o skin.hush
     """
+    from hushsum.cli.ledger_booking import booking_of
     from hushsum.jobs.file_places import STANDARD, read_key
     from hushsum.jobs.release_tally import ReleaseTerms, release_tally
 
-    booking = _booking(ledger, dataset, key, to, part)
+    booking = booking_of(ledger, dataset, key, to, part)
     piped = output == STANDARD
     if piped and json:
         raise UsageError(
@@ -103,20 +98,6 @@ def _rows(text: str) -> int | str:
         return int(text)
     except ValueError:
         return text
-
-
-def _booking(
-    ledger: str | None, dataset: str | None, key: str | None, to: str | None, part: str | None
-) -> Booking | None:
-    from hushsum.jobs.ledger_release import Booking
-
-    if (ledger is None) != (dataset is None):
-        raise UsageError("--ledger and --dataset go together, got one of them; give both")
-    if ledger is None or dataset is None:
-        if not key == to == part is None:
-            raise UsageError("--key, --to and --part are entries of a ledger, got none; give --ledger")
-        return None
-    return Booking(ledger, dataset, key, to, part)
 
 
 def _left(account: Account) -> str:

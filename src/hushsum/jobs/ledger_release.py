@@ -11,6 +11,7 @@ from typing import IO, TYPE_CHECKING, Any
 from hushsum.errors import AlreadyPublished
 from hushsum.files.atomic import atomic_file
 from hushsum.jobs.ledger_keys import release_key
+from hushsum.privacy.budget import Budget
 from hushsum.privacy.claim import Claim
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.load import load
@@ -55,6 +56,13 @@ class Booked:
             "remaining": self.account.remaining.as_json(),
             "again": self.again,
         }
+
+
+def open_budget(booking: Booking) -> Budget:
+    """The ledger of a booking, for calls that take a budget."""
+    from hushsum.ledger import Ledger
+
+    return Ledger.open(booking.ledger).spending(to=booking.to, part=booking.part)
 
 
 Approve = Callable[[Claim, "Account | None"], bool]

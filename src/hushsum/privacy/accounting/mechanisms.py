@@ -76,3 +76,5 @@ def check_mechanism(claim: Claim) -> None:
 register_mechanism("discrete laplace", ClaimKind.PURE)
 register_mechanism("discrete gaussian", ClaimKind.APPROXIMATE, ClaimKind.CONCENTRATED)
 register_mechanism("exponential", ClaimKind.PURE)
+register_mechanism("permute and flip", ClaimKind.PURE)
+register_mechanism("random stopping", ClaimKind.PURE)
