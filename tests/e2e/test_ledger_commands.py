@@ -158,6 +158,28 @@ def test_a_missing_or_foreign_ledger_is_one_sentence(quick: Shell) -> None:
     assert not (quick.folder / "book.db").exists()
 
 
+def test_a_paid_choice_is_booked(booked: Shell) -> None:
+    ask = (
+        "choose",
+        "bounds",
+        "ok.csv",
+        "--columns",
+        "a",
+        "--within",
+        "-100:100",
+        "--epsilon",
+        "0.6",
+        *DATASET,
+    )
+    chosen = booked.ok(*ask, "--key", "bounds", "--json").json
+    assert chosen["claim"]["epsilon"] == "3/5"
+    assert booked.ok("ledger", "status", *DATASET, "--json").json["spent"]["epsilon"] == "3/5"
+    assert booked.run(*ask, "--key", "bounds").code == 2
+    assert booked.run(*ask, "--key", "more").code == 3
+    entry = booked.ok("ledger", "history", *DATASET, "--json").json[0]
+    assert (entry["key"], entry["step"]) == ("bounds", "published")
+
+
 def test_on_postgresql(quick: Shell, postgres: str, tmp_path: Path) -> None:
     book = ("--ledger", postgres, "--dataset", "d")
     quick.ok("ledger", "init", *book, "--rho", "0.5", "--delta", "1e-6")

@@ -7,6 +7,7 @@ import os
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 
 from sqlalchemy import Connection
 
@@ -43,14 +44,12 @@ class Ledger:
 
     Examples
     --------
-    >>> import os, tempfile
-    >>> folder = tempfile.TemporaryDirectory()
-    >>> os.environ["HUSHSUM_STATE"] = folder.name
-    >>> ledger = Ledger.create(folder.name + "/book.db")
-    >>> _ = ledger.create_dataset("payroll", DatasetTerms.of(epsilon=1.0))
-    >>> ledger.account("payroll").remaining.in_words()
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ledger = Ledger.create(folder + "/book.db", state=folder)
+    ...     account = ledger.create_dataset("payroll", DatasetTerms.of(epsilon=1.0))
+    ...     ledger.account("payroll").remaining.in_words()
     'ε 1'
-    >>> folder.cleanup()
     """
 
     def __init__(self, database: Database, identity: str, marks: Marks) -> None:
@@ -59,15 +58,30 @@ class Ledger:
         self._marks = marks
 
     @classmethod
-    def create(cls, place: str | os.PathLike[str], *, who: str | None = None) -> Ledger:
+    def create(
+        cls,
+        place: str | os.PathLike[str],
+        *,
+        who: str | None = None,
+        state: str | os.PathLike[str] | None = None,
+    ) -> Ledger:
         """Make a ledger, or bring the one that is there to this version's schema.
+
+        Parameters
+        ----------
+        place : path or URL
+            A file, or ``postgresql://user@host/name``.
+        who : str, optional
+            Who makes it; default: the user of this process.
+        state : path, optional
+            The folder that remembers how far ledgers have come; default: the user's.
 
         Raises
         ------
         LedgerUnavailable
             if the database cannot be reached.
         """
-        marks = Marks()
+        marks = Marks(None if state is None else Path(state))
         marks.prepare()
         database = connect(place, create=True)
         with database.writing() as connection:
@@ -80,7 +94,13 @@ class Ledger:
         return cls(database, journal.receipt.ledger, marks)
 
     @classmethod
-    def open(cls, place: str | os.PathLike[str], *, damaged: bool = False) -> Ledger:
+    def open(
+        cls,
+        place: str | os.PathLike[str],
+        *,
+        state: str | os.PathLike[str] | None = None,
+        damaged: bool = False,
+    ) -> Ledger:
         """Open a ledger by its path or URL; with ``damaged`` also one whose last events are missing, to
         verify it.
 
@@ -97,7 +117,7 @@ class Ledger:
             journal = Journal.opened(connection, damaged=damaged)
         if journal is None:
             raise UsageError("there is no ledger in this database; make one with: hushsum ledger init")
-        return cls(database, journal.receipt.ledger, Marks())
+        return cls(database, journal.receipt.ledger, Marks(None if state is None else Path(state)))
 
     @classmethod
     def upgrade(cls, place: str | os.PathLike[str]) -> Ledger:

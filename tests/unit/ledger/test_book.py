@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -43,6 +45,14 @@ def test_the_migrations_make_what_the_code_reads(sqlite: str) -> None:
         changes = compare_metadata(context, metadata)
     structural = [each for each in changes if each[0] in ("add_table", "add_column", "remove_column")]
     assert structural == []
+
+
+def test_a_command_without_a_ledger_loads_no_database() -> None:
+    code = (
+        "import sys, hushsum, hushsum.cli.main, hushsum.jobs.release_tally; "
+        "sys.exit(bool({'sqlalchemy', 'alembic', 'psycopg', 'dp_accounting'} & set(sys.modules)))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_marks_only_move_forward_unless_reset(state: Path) -> None:
