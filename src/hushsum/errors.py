@@ -99,3 +99,16 @@ class SuspiciousParameter(UserWarning):
     ``warnings.simplefilter("ignore", hushsum.errors.SuspiciousParameter)`` where the number has another
     source.
     """
+
+
+def shown(value: object) -> str:
+    """A refused parameter in a message: a number or a name as it is, of anything else the type alone.
+
+    Who mixes up two arguments passes records here, and messages end in logs.
+
+    >>> shown(-1), shown([3.5])
+    ('-1', 'a list')
+    """
+    if isinstance(value, bool | int | float) or (isinstance(value, str) and len(value) <= 40):
+        return repr(value)
+    return f"a {type(value).__name__}"

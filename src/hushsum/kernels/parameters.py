@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 
-from hushsum.errors import UsageError
+from hushsum.errors import UsageError, shown
 
 
 def positive_integer(name: str, value: int, *, at_most: int) -> int:
@@ -41,16 +41,3 @@ def bandwidth_number(value: float) -> float:
     if not 1e-30 <= number <= 1e30:
         raise UsageError(f"bandwidth must be from 1e-30 to 1e30, got {number:g}; rescale the columns")
     return number
-
-
-def shown(value: object) -> str:
-    """A refused parameter in a message: a number or a name as it is, of anything else the type alone.
-
-    Who mixes up two arguments passes records here, and messages end in logs.
-
-    >>> shown(-1), shown([3.5])
-    ('-1', 'a list')
-    """
-    if isinstance(value, bool | int | float) or (isinstance(value, str) and len(value) <= 40):
-        return repr(value)
-    return f"a {type(value).__name__}"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hushsum.errors import UsageError
+from hushsum.errors import DataRefused, UsageError
 from hushsum.kernels.base import Kernel, kernel_class
 from hushsum.methods.race import DEFAULT_WIDTH, race
 from hushsum.privacy.relation import Relation
@@ -82,5 +82,18 @@ def _named(name: str, X: object, bandwidth: float | None) -> Kernel:
 def _columns(X: object) -> int:
     shape = getattr(X, "shape", None)
     if shape is None:
-        shape = np.asarray(X).shape
-    return int(shape[1]) if len(shape) > 1 else 1
+        try:
+            shape = np.asarray(X).shape
+        except ValueError:
+            shape = None
+    # Refused out here: NumPy's own message tells the number of records.
+    if shape is None or len(shape) not in (1, 2):
+        raise DataRefused("records must be rows of one length; pass an array or a frame of two dimensions")
+    if len(shape) == 1:
+        return 1
+    if shape[1] > shape[0]:
+        raise DataRefused(
+            "the number of columns is taken as public, got more columns than records; "
+            "turn the table, or give a kernel with its dim"
+        )
+    return int(shape[1])

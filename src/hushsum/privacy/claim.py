@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from hushsum.errors import ClaimError
+from hushsum.errors import ClaimError, shown
 from hushsum.privacy.relation import Relation
 
 
@@ -33,7 +33,7 @@ def exact(name: str, value: float | int | str | Fraction) -> Fraction:
     try:
         return Fraction(value)
     except (ValueError, ZeroDivisionError):
-        raise ClaimError(f"{name} must be a number, got {value!r}; give a number such as 1.0") from None
+        raise ClaimError(f"{name} must be a number, got {shown(value)}; give a number such as 1.0") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,11 +149,15 @@ arithmetic='integers')
             "is in the data or is not" if self.relation is Relation.ADD_REMOVE else "is this one or another"
         )
         if self.rho is not None:
-            return f"{self.rho:g}-zero-concentrated differential privacy: it hides whether {who} {what}."
-        slack = f", except with probability {self.delta:g}" if self.delta else ""
+            return f"{self.rho:.15g}-zero-concentrated differential privacy: it hides whether {who} {what}."
+        if self.delta:
+            return (
+                "Whatever anyone knows or computes, the probability of any set of answers changes to at most "
+                f"e^{self.epsilon:.15g} times itself plus {self.delta:.15g} because {who} {what}."
+            )
         return (
-            f"Whatever anyone knows or computes, no answer is more than e^{self.epsilon:g} times as likely "
-            f"or unlikely because {who} {what}{slack}."
+            f"Whatever anyone knows or computes, no answer is more than e^{self.epsilon:.15g} times as "
+            f"likely or unlikely because {who} {what}."
         )
 
     def as_json(self) -> dict[str, Any]:

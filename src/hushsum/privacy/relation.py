@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from hushsum.errors import ClaimError
+from hushsum.errors import ClaimError, shown
 
 
 class Relation(StrEnum):
     """The neighbours that a claim makes indistinguishable.
 
-    *Add/remove*: one unit present or absent; the number of records is private. *Replace*: same number of
-    records, one of them different; the number of records is public.
+    *Add/remove*: one unit present or absent; the number of records is private. *Replace*: one unit is this or
+    another; where the unit is a record, the number of records is public.
 
     Examples
     --------
@@ -29,5 +29,5 @@ class Relation(StrEnum):
             return cls(value)
         except ValueError:
             raise ClaimError(
-                f"relation must be 'add/remove' or 'replace', got {value!r}; choose one"
+                f"relation must be 'add/remove' or 'replace', got {shown(value)}; choose one"
             ) from None

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hushsum.errors import DataRefused
 from hushsum.records.bounds import Bounds
-from hushsum.records.numbers import Numbers, numbers_of, refuse_empty, refuse_width
+from hushsum.records.numbers import Numbers, numbers_of, refuse_empty, refuse_length, refuse_width
 
 _FLOAT32: Final = np.dtype(np.float32)
 _ROWS_AT_A_TIME: Final = 1 << 14
@@ -63,6 +63,8 @@ def as_dense(
     if type(data) is np.ndarray and bounds is None and data.dtype is _FLOAT32:
         rows = data
         if data.ndim == 1:
+            if dim not in (1, len(data)):
+                refuse_length(dim)
             rows = data.reshape(1, -1) if dim > 1 else data.reshape(-1, 1)
         if rows.ndim == 2 and rows.flags.c_contiguous:
             if rows.shape[1] != dim:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from hushsum.errors import DataRefused, UsageError
 from hushsum.records import arrow
 
+_MOST_COLUMNS_TOLD: Final = 64
 _KINDS: Final = {
     "U": "text",
     "S": "bytes",
@@ -121,6 +122,8 @@ def _matrix(array: NDArray[Any], dim: int) -> NDArray[Any]:
             f"data must be of numbers, got {_KINDS.get(array.dtype.kind, 'objects')}; {_ENCODE}"
         )
     if array.ndim == 1:
+        if dim not in (1, len(array)):
+            refuse_length(dim)
         array = array.reshape(-1, 1) if dim == 1 else array.reshape(1, -1)
     elif array.ndim != 2:
         raise DataRefused(
@@ -133,9 +136,20 @@ def _matrix(array: NDArray[Any], dim: int) -> NDArray[Any]:
 
 
 def refuse_width(dim: int, got: int) -> NoReturn:
-    """Raise the refusal of another number of columns than the kernel's."""
+    """Raise the refusal of another number of columns than the kernel's.
+
+    A table turned on its side has as many columns as there are records, so a large number is not told.
+    """
+    told = f"got {got}" if got <= _MOST_COLUMNS_TOLD else "got many more"
     raise DataRefused(
-        f"data must have {dim} columns, got {got}; choose the columns, or make a kernel with dim={got}"
+        f"data must have {dim} columns, {told}; choose the columns, or make a kernel with that dim"
+    )
+
+
+def refuse_length(dim: int) -> NoReturn:
+    """Raise the refusal of one-dimensional data that are not one record; their length may be private."""
+    raise DataRefused(
+        f"data must have {dim} columns, got one dimension of another length; pass data.reshape(-1, {dim})"
     )
 
 
@@ -147,12 +161,19 @@ def choose_columns(available: Sequence[str], columns: Sequence[str]) -> list[int
     for name in columns:
         hits = [i for i, other in enumerate(available) if other == name]
         if not hits:
-            listed = ", ".join(repr(str(other)) for other in available)
-            raise UsageError(f"column {name!r} is not in the data; the columns are {listed}")
+            raise UsageError(f"column {name!r} is not in the data; {_listed(available)}")
         if len(hits) > 1:
             raise UsageError(f"column {name!r} must be unique, got {len(hits)} of that name; rename one")
         positions.append(hits[0])
     return positions
+
+
+def _listed(available: Sequence[str]) -> str:
+    """The columns there are, unless some look like the first record of a file without a header."""
+    names = [str(name) for name in available]
+    if all(name.isidentifier() for name in names):
+        return f"the columns are {', '.join(map(repr, names))}"
+    return "check the first line of the file, or the names of the frame's columns"
 
 
 def _from_columns(

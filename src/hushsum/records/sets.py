@@ -132,6 +132,9 @@ def _from_pandas(data: Any) -> Sets:
     try:
         column = arrow.pyarrow().array(data, from_pandas=True)
     except Exception:
+        column = None
+    # Refused out here: Arrow's own message, which shows a value, must not stand above ours.
+    if column is None:
         _refuse_members()
     return _from_arrow(arrow.as_chunks(column))
 

@@ -28,8 +28,9 @@ class UnitIds:
 def identify(units: object) -> UnitIds:
     """Read the ids of a batch, one per record.
 
-    An integer is the same person in every integer type, and so is a string in every string type, categories
-    included. The integer 1 and the string "1" are different persons.
+    A person is the text of an id: an integer is the same person in every integer type, a string in every
+    string type, categories included, and the integer 1 is the string "1". CSV files know only text, so one
+    person counts once whichever kind of file a record comes from. The string "01" is another person.
 
     Parameters
     ----------
@@ -67,7 +68,7 @@ def _from_numpy(units: NDArray[Any]) -> UnitIds:
         raise DataRefused(f"unit ids must have one dimension, got {units.ndim}; pass one id per record")
     if units.dtype.kind in "iu":
         distinct, person = np.unique(units, return_inverse=True)
-        return UnitIds(_digests(b"i%d" % unit for unit in distinct.tolist()), person)
+        return UnitIds(_digests(b"%d" % unit for unit in distinct.tolist()), person)
     if units.dtype.kind in "OUT":
         return _from_objects(units.tolist())
     _refuse_type(str(units.dtype))
@@ -81,6 +82,9 @@ def _from_pandas(units: Any) -> UnitIds:
     try:
         column = arrow.pyarrow().array(units, from_pandas=True)
     except Exception:
+        column = None
+    # Refused out here: Arrow's own message, which shows a value, must not stand above ours.
+    if column is None:
         _refuse_type("objects")
     return _from_arrow(arrow.as_chunks(column))
 
@@ -108,7 +112,7 @@ def _from_arrow(chunks: Any) -> UnitIds:
     if isinstance(encoded, pa.ChunkedArray):
         encoded = encoded.combine_chunks()
     person = encoded.indices.to_numpy(zero_copy_only=False).astype(np.intp)
-    return UnitIds(_digests(b"s" + unit.encode() for unit in encoded.dictionary.to_pylist()), person)
+    return UnitIds(_digests(unit.encode() for unit in encoded.dictionary.to_pylist()), person)
 
 
 def _from_objects(units: Sequence[Any]) -> UnitIds:
@@ -124,7 +128,7 @@ def _from_objects(units: Sequence[Any]) -> UnitIds:
         if issubclass(kind, bool) or not issubclass(kind, int | str | np.integer):
             _refuse_type(kind.__name__)
     canonical = (
-        b"s" + unit.encode("utf-8", "surrogatepass") if isinstance(unit, str) else b"i%d" % int(unit)
+        unit.encode("utf-8", "surrogatepass") if isinstance(unit, str) else b"%d" % int(unit)
         for unit in units
     )
     position: dict[bytes, int] = {}

@@ -4,5 +4,6 @@ from hushsum.releases.answers import Answers
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.load import load
 from hushsum.releases.table import TableFunction
+from hushsum.releases.table_file import save_table
 
-__all__ = ["Answers", "ReleasedFunction", "TableFunction", "load"]
+__all__ = ["Answers", "ReleasedFunction", "TableFunction", "load", "save_table"]

@@ -16,7 +16,8 @@ class Answers:
     """What a released function says at each query.
 
     ``value`` ± ``stderr``, an interval from ``lower`` to ``upper`` at ``level``, and ``bound``: the largest
-    standard error that any data with these answers could have. All arrays have shape (n_queries,).
+    standard error that any data with these answers could have, but for one case in a thousand. All arrays
+    have shape (n_queries,).
 
     The standard error holds for queries chosen without regard to the hash functions. It is too small for a
     query found by optimising the function itself, and where fewer than about ten rows meet a heavy cluster;

@@ -8,27 +8,28 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import IO, Any
+from typing import IO
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.bases.base import Basis, Readings, Table, basis_as_json, basis_from_json
+from hushsum.bases.base import Basis, Readings, Table
 from hushsum.bases.race_theory import groups_for, median_of_means_bound
 from hushsum.errors import UsageError
-from hushsum.files.arrays import decode_array, encode_array, encoded_size, narrowest_type
-from hushsum.files.container import FileKind, Header, write_container
 from hushsum.kernels.base import Batch, Kernel
 from hushsum.privacy.calibration import IntegerNoise
 from hushsum.privacy.claim import Claim
 from hushsum.releases.answers import Answers
 from hushsum.releases.base import ReleasedFunction
-from hushsum.releases.load import load, register
+from hushsum.releases.load import load
 
 Floats = NDArray[np.float64]
 
 ESTIMATORS = ("mean", "median-of-means")
-_LARGEST_COUNT = 2**63
+_RARE = 0.001
+"""The probability with which ``Answers.bound`` may be too small."""
+
+_CELLS_AT_A_TIME = 1 << 22
 _FEWEST_BLOCKS = 8
 """Below this many independent blocks of rows their spread says too little, and the bound is reported
 instead.
@@ -113,6 +114,7 @@ class TableFunction:
         estimator: str = "mean",
         count: str = "combined",
         nonnegative: bool = False,
+        failure: float = 0.05,
         threads: int = 1,
     ) -> Floats:
         """Mean kernel values f(q)/N̂ (Algorithm 2), shape (n_queries,).
@@ -128,13 +130,16 @@ class TableFunction:
             ``"table"`` is Algorithm 2 as published, which takes N from the table alone.
         nonnegative : bool
             Raise negative answers to 0: closer to the truth for each query, biased upwards on average.
+        failure : float
+            Of the median of means: the probability with which :meth:`error_bound` may be exceeded. It decides
+            how many groups the rows are cut into.
         """
         if estimator == "mean" and count == "combined" and threads == 1 and not nonnegative:
             values = self._quick(Q)
             if values is not None:
                 return values
         number = self._number(count)
-        return self._sums(Q, estimator, number, 1.0 / max(number, 1.0), nonnegative, threads)
+        return self._sums(Q, estimator, number, 1.0 / max(number, 1.0), nonnegative, failure, threads)
 
     def sum(
         self,
@@ -143,10 +148,11 @@ class TableFunction:
         estimator: str = "mean",
         count: str = "combined",
         nonnegative: bool = False,
+        failure: float = 0.05,
         threads: int = 1,
     ) -> Floats:
         """Kernel sums f(q) = Σ k(x, q), shape (n_queries,); parameters as for calling the function."""
-        return self._sums(Q, estimator, self._number(count), 1.0, nonnegative, threads)
+        return self._sums(Q, estimator, self._number(count), 1.0, nonnegative, failure, threads)
 
     def query(self, Q: object, *, of: str = "mean", level: float = 0.95, threads: int = 1) -> Answers:
         """Values with standard errors and intervals, from the spread over the rows.
@@ -162,7 +168,7 @@ class TableFunction:
         sums = self.basis.unfold(readings.mean, number)
         rate = self.basis.fold_rate
         keep = 1.0 / (1.0 - rate)
-        largest = self._largest_variance(sums)
+        largest = self._largest_variance(readings.mean, _RARE)
         noise = self.noise.variance / self.rows
         enough = readings.blocks >= _FEWEST_BLOCKS
         spread = np.maximum(readings.variance, noise) if enough else largest
@@ -177,30 +183,22 @@ class TableFunction:
         return Answers(value, stderr, value - reach, value + reach, bound, level)
 
     def error_bound(self, Q: object, *, failure: float = 0.05) -> Floats:
-        """Theorem 3.4 for f.sum by median of means, at each query: exceeded with probability at most
-        ``failure``.
+        """Theorem 3.4 for ``f.sum(Q, estimator="median-of-means", failure=failure)``, at each query.
 
-        The theorem's (Σ√k)² is private; its bound N̂·f̂ is used instead, with the fold, and the noise that
-        was really drawn.
+        Exceeded with probability at most ``failure``, whatever the data, for queries chosen without regard to
+        the hash functions. Half of that pays for the theorem. The theorem's (Σ√k)² is private, so N·f stands
+        for it, and the other half pays for bounding N·f from above by what was released.
         """
-        sums = self.basis.unfold(self._read(Q, 1).mean, self.count)
-        factor = median_of_means_bound(1.0, self.rows, failure)
-        rate = self.basis.fold_rate
-        return factor * np.sqrt(self.rows * self._largest_variance(sums)) / (1.0 - rate)
+        mean = self._read(Q, 1).mean
+        largest = self._largest_variance(mean, failure / 2.0)
+        factor = median_of_means_bound(1.0, self._blocks, failure / 2.0)
+        return factor * np.sqrt(self._blocks * largest) / (1.0 - self.basis.fold_rate)
 
     def save(self, target: str | os.PathLike[str] | IO[bytes]) -> None:
         """Write a ``.hush`` file; to a path atomically."""
-        type_name = narrowest_type(self.table)
-        header = {
-            "type": "table",
-            "basis": basis_as_json(self.basis),
-            "claim": self.claim.as_json(),
-            "noise": self.noise.as_json(),
-            "count": {"value": self.noisy_count, "noise": self.count_noise.as_json()},
-            "producer": self.producer,
-            "table": {"type": type_name, "shape": list(self.basis.shape)},
-        }
-        write_container(target, FileKind.RELEASED, header, [encode_array(self.table, type_name)])
+        from hushsum.releases.table_file import save_table
+
+        save_table(self, target)
 
     @cached_property
     def _quick(self) -> Callable[[object], Floats | None]:
@@ -223,39 +221,63 @@ class TableFunction:
         return self.basis.read(self.table, self.basis.prepare_queries(Q), threads=threads)
 
     def _sums(
-        self, Q: object, estimator: str, number: float, scale: float, nonnegative: bool, threads: int
+        self,
+        Q: object,
+        estimator: str,
+        number: float,
+        scale: float,
+        nonnegative: bool,
+        failure: float,
+        threads: int,
     ) -> Floats:
         """``scale`` times the kernel sums, with ``number`` records."""
         batch = self.basis.prepare_queries(Q)
         if estimator == "mean":
             sums = self.basis.sums(self.table, batch, count=number, scale=scale, threads=threads)
         elif estimator == "median-of-means":
-            sums = scale * self.basis.unfold(self._median_of_means(batch), number)
+            sums = scale * self.basis.unfold(self._median_of_means(batch, failure), number)
         else:
             raise UsageError(
                 f"estimator must be one of {', '.join(ESTIMATORS)}, got {estimator!r}; choose one"
             )
         return np.maximum(sums, 0.0) if nonnegative else sums
 
-    def _median_of_means(self, batch: Batch, failure: float = 0.05) -> Floats:
+    @property
+    def _blocks(self) -> int:
+        """How many independent blocks of rows there are; rows of a block share random numbers."""
+        return -(-self.rows // self.kernel.independent_rows())
+
+    def _median_of_means(self, batch: Batch, failure: float) -> Floats:
+        """Groups of whole blocks, ⌈8 ln(2/failure)⌉ of them or as many as there are blocks."""
+        groups = min(groups_for(failure / 2.0), self._blocks)
+        edges = np.linspace(0, self._blocks, groups + 1).astype(np.int64) * self.kernel.independent_rows()
+        edges[-1] = self.rows
+        medians = np.empty(len(batch))
+        step = max(1, _CELLS_AT_A_TIME // self.rows)
         cells = self.basis.cells(batch)
-        values = self.table[np.arange(self.rows), cells].astype(np.float64)
-        groups = min(groups_for(failure), self.rows)
-        edges = np.linspace(0, self.rows, groups + 1).astype(np.int64)
-        means = np.add.reduceat(values, edges[:-1], axis=1) / np.diff(edges)
-        medians: Floats = np.median(means, axis=1)
+        for start in range(0, len(batch), step):
+            values = self.table[np.arange(self.rows), cells[start : start + step]].astype(np.float64)
+            means = np.add.reduceat(values, edges[:-1], axis=1) / np.diff(edges)
+            medians[start : start + step] = np.median(means, axis=1)
         return medians
 
-    def _largest_variance(self, sums: Floats) -> Floats:
-        """The largest variance of the mean over rows that data with these sums can have.
+    def _largest_variance(self, mean: Floats, failure: float) -> Floats:
+        """The largest variance of the mean over rows that data with this released mean can have.
 
-        A row's variance is at most (Σ√k̃)² ≤ N·Σk̃ with k̃ = k + (1 − k)/W (Theorem 2.5, Cauchy–Schwarz).
-        Rows that share random numbers are charged as if their whole block were one row.
+        An exact cell X of a row lies in [0, N] and has mean m = Σ(k + (1 − k)/W) and variance at most N·m
+        (Theorem 2.5, Cauchy–Schwarz). By the multiplicative Chernoff bound over b independent blocks the
+        exact average is below m − t with probability at most exp(−t²·b/(2·m·N)), so m ≤ (a + √(a² +
+        average))² with a² = N·ln(1/p)/(2b), even where no row has met a heavy cluster. The average and N are
+        known up to noise, whose sums are bounded by Chebyshev's inequality; each of the three takes a third
+        of ``failure``.
         """
-        rate = self.basis.fold_rate
-        folded = np.clip(sums, 0.0, self.count) * (1.0 - rate) + self.count * rate
-        blocks = self.rows / self.kernel.independent_rows()
-        return self.count * folded / max(blocks, 1.0) + self.noise.variance / self.rows
+        part = failure / 3.0
+        noise = self.noise.variance / self.rows
+        number = self._counts[0] + math.sqrt(self._counts[1] / part)
+        average = np.clip(mean + math.sqrt(noise / part), 0.0, number)
+        half = number * math.log(1.0 / part) / (2.0 * self._blocks)
+        most = np.minimum((math.sqrt(half) + np.sqrt(half + average)) ** 2, number)
+        return number * most / self._blocks + noise
 
 
 def _quantile(level: float, blocks: int) -> float:
@@ -270,40 +292,3 @@ def _quantile(level: float, blocks: int) -> float:
 def _from_bytes(payload: bytes) -> ReleasedFunction:
     """A function from the bytes of its file, which is what travels in a pickle."""
     return load(io.BytesIO(payload))
-
-
-def _native_type(table: NDArray[Any]) -> Table:
-    """The types the native loops read: 32 bits, or 64 where those were needed."""
-    return table.astype(np.int64) if table.dtype.itemsize == 8 else table.astype(np.int32)
-
-
-def _payload_size(header: Header) -> int:
-    shape = basis_from_json(header["basis"]).shape
-    if list(shape) != header["table"]["shape"]:
-        raise ValueError("shape")
-    return encoded_size(shape, header["table"]["type"])
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise TypeError("text")
-    return value
-
-
-def _build(header: Header, payload: memoryview) -> TableFunction:
-    basis = basis_from_json(header["basis"])
-    count: dict[str, Any] = header["count"]
-    if type(count["value"]) is not int or abs(count["value"]) > _LARGEST_COUNT:
-        raise ValueError("count")
-    return TableFunction(
-        basis=basis,
-        table=_native_type(decode_array(payload, basis.shape, header["table"]["type"])),
-        claim=Claim.from_json(header["claim"]),
-        noise=IntegerNoise.from_json(header["noise"]),
-        noisy_count=count["value"],
-        count_noise=IntegerNoise.from_json(count["noise"]),
-        producer=_text(header["producer"]),
-    )
-
-
-register("table", _payload_size, _build)

@@ -20,7 +20,7 @@ from hushsum.files.container import (
 )
 from hushsum.files.encryption import CHUNK, SALT_BYTES, decrypt, encrypt, encrypted_size
 from hushsum.records.units import UnitCap
-from hushsum.tally.tally import Tally
+from hushsum.tally.tally import ORIGIN_BYTES, Tally
 from hushsum.version import PRODUCER
 
 WARNING = "CONFIDENTIAL: exact sums of private records. Not for release; see hushsum release."
@@ -48,11 +48,14 @@ def save_tally(tally: Tally, path: str | os.PathLike[str], *, key: bytes | None 
         padded_counts = np.zeros(capacity, np.int64)
         padded_counts[:persons] = counts
         sections += [padded_digests.tobytes(), encode_array(padded_counts, "int64")]
+    origins: frozenset[bytes] = state["origins"]
+    sections.append(b"".join(sorted(origins)))
     header: dict[str, Any] = {
         "warning": WARNING,
         "basis": basis_as_json(tally.basis),
         "producer": PRODUCER,
         "table": {"type": type_name},
+        "origins": len(origins),
         "units": None if cap is None else {"limit": cap.limit, "slots": _padded(persons)},
         "encryption": None,
     }
@@ -109,16 +112,20 @@ def _build(header: Header, payload: memoryview) -> Tally:
         slots = header["units"]["slots"]
         middle = end + _DIGEST_BYTES * slots
         digests = np.frombuffer(payload[end:middle], np.uint8).reshape(slots, _DIGEST_BYTES)
-        counts = decode_array(payload[middle:], (slots,), "int64")
+        end = middle + encoded_size((slots,), "int64")
+        counts = decode_array(payload[middle:end], (slots,), "int64")
         used = counts > 0
         cap = UnitCap.from_state(header["units"]["limit"], digests[used], counts[used])
-    return Tally._restore(basis, table, int(numbers[0]), int(numbers[1]), cap)
+    tail = bytes(payload[end:])
+    origins = frozenset(tail[i : i + ORIGIN_BYTES] for i in range(0, len(tail), ORIGIN_BYTES))
+    return Tally._restore(basis, table, int(numbers[0]), int(numbers[1]), cap, origins)
 
 
 def _payload_size(header: Header) -> int:
     size = 16 + encoded_size(basis_from_json(header["basis"]).shape, header["table"]["type"])
     if header["units"] is not None:
         size += encoded_size((header["units"]["slots"], 3), "int64")
+    size += ORIGIN_BYTES * encoded_size((header["origins"],), "int8")
     if header["encryption"] is None:
         return size
     if len(bytes.fromhex(header["encryption"]["salt"])) != SALT_BYTES:

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from hushsum.bases.base import Basis, Table
 from hushsum.bases.race_theory import rows_for_laplace
-from hushsum.errors import UsageError
+from hushsum.errors import ClaimError, UsageError
 from hushsum.kernels.parameters import positive_integer
+from hushsum.privacy.accounting.parameters import check_delta
 from hushsum.privacy.calibration import (
     GAUSSIAN,
     LAPLACE,
@@ -27,6 +28,7 @@ from hushsum.privacy.relation import Relation
 from hushsum.releases.table import TableFunction
 from hushsum.version import PRODUCER
 
+LARGEST_UNDECLARED_DELTA = Fraction(1, 100_000)
 _CELLS_AT_A_TIME = 1 << 20
 
 
@@ -108,6 +110,21 @@ def release_table(
         count_noise=count_noise,
         producer=PRODUCER,
     )
+
+
+def check_declared_delta(promise: Promise, population: int | None, *, allow_large: bool = False) -> None:
+    """Refuse a δ that would allow to publish somebody: below a tenth of one over the units, or below 1e-5.
+
+    A mechanism that publishes one random record has δ = 1/units. The true number is private, so the rule
+    takes the declared one, and a ceiling where none is declared.
+    """
+    if population is not None:
+        check_delta(promise.delta, population, allow_large=allow_large)
+    elif promise.delta > LARGEST_UNDECLARED_DELTA and not allow_large:
+        raise ClaimError(
+            f"delta must be at most {float(LARGEST_UNDECLARED_DELTA):g} where no population is declared, "
+            f"got {float(promise.delta):g}; declare population=..., or allow_large_delta=True"
+        )
 
 
 def check_release(basis: Basis, promise: Promise, options: ReleaseOptions) -> None:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import secrets
+import threading
 import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import numpy as np
@@ -27,11 +30,12 @@ from hushsum.privacy.relation import Relation
 from hushsum.records.suspicion import suspicions
 from hushsum.records.units import UnitCap
 from hushsum.releases.base import ReleasedFunction
-from hushsum.tally.release import ReleaseOptions, check_release, release_table
+from hushsum.tally.release import ReleaseOptions, check_declared_delta, check_release, release_table
 from hushsum.tally.spend import stage_release
 
 _LARGEST = int(np.iinfo(np.int64).max)
 MAX_PER_UNIT = 1 << 20
+ORIGIN_BYTES = 16
 
 
 class Tally:
@@ -52,10 +56,12 @@ class Tally:
 
     Notes
     -----
-    Not safe for two threads that add at once; let each fill its own tally, and merge.
+    Two threads that change one tally at once are refused; let each fill its own, and merge. A tally that was
+    interrupted while counting (Ctrl-C) may hold a part of the batch, or all of it: it refuses everything from
+    then on, because counting the batch again would count records twice.
     """
 
-    __slots__ = ("_basis", "_cap", "_count", "_moves", "_table")
+    __slots__ = ("_basis", "_broken", "_cap", "_count", "_lock", "_moves", "_origins", "_table")
 
     def __init__(self, basis: Basis, *, max_per_unit: int | None = None) -> None:
         self._basis = basis
@@ -64,6 +70,9 @@ class Tally:
         # Every record moves a cell by at most `largest`, so this bounds every counter without looking at
         # the table.
         self._moves = 0
+        self._origins: frozenset[bytes] = frozenset()
+        self._broken = False
+        self._lock = threading.Lock()
         self._cap = (
             None
             if max_per_unit is None
@@ -96,13 +105,17 @@ class Tally:
             "save it with .save(path, key=...), or release it and share that"
         )
 
+    def __getstate__(self) -> NoReturn:
+        self.__reduce_ex__(2)
+
     def add(self, X: object, *, units: object = None, threads: int | None = None) -> Tally:
         """Count records; any number of times, in one pass.
 
         Parameters
         ----------
         X : arrays, frames, Arrow tables, or lists of sets, as the kernel takes them
-            Checked as a whole first: if anything is refused, nothing is counted.
+            Checked as a whole first: if anything is refused, nothing is counted. Mend the batch and add it
+            again; leaving it out because of one record would let that record move all the others.
         units : one id a record
             Whose record it is; needed if, and only if, the tally was made with ``max_per_unit``.
         threads : int, optional
@@ -125,13 +138,13 @@ class Tally:
                 raise UsageError("units need a tally made with max_per_unit; make one, or leave units out")
             self._accumulate(batch, 1, threads)
             return self
+        cap = self._cap
         if units is None:
             raise UsageError("this tally counts persons: add needs units, one id for each record")
-        keep, pending = self._cap.plan(units)
+        keep, pending = cap.plan(units)
         if len(keep) != len(batch):
             raise DataRefused("units must have one id for each record, got another number; align them")
-        self._accumulate(batch.select(keep), 1, threads)
-        self._cap.commit(pending)
+        self._accumulate(batch.select(keep), 1, threads, first=lambda: cap.commit(pending))
         return self
 
     def remove(self, X: object, *, threads: int | None = None) -> Tally:
@@ -157,7 +170,8 @@ class Tally:
         Raises
         ------
         IncompatibleTallies
-            if the fingerprints differ, or one tally counts persons and the other records.
+            if the fingerprints differ, one tally counts persons and the other records, or both hold the
+            same records, one being a copy or a continuation of the other.
         """
         if not isinstance(other, Tally):
             raise UsageError(
@@ -175,12 +189,23 @@ class Tally:
             raise IncompatibleTallies(
                 "one tally counts persons, the other records; make both with max_per_unit, or neither"
             )
+        if self._origins & other._origins:
+            raise IncompatibleTallies(
+                "the two tallies hold the same records, one being a copy or a continuation of the other, "
+                "and they would count twice; merge each tally once"
+            )
         self._check_room(other._moves)
-        if self._cap is not None and other._cap is not None:
-            self._cap.merge(other._cap, disjoint=disjoint_units)
-        self._table += other._table
-        self._count += other._count
-        self._moves += other._moves
+
+        def work() -> None:
+            if self._cap is not None and other._cap is not None:
+                self._cap.merge(other._cap, disjoint=disjoint_units)
+            self._table += other._table
+            self._count += other._count
+            self._moves += other._moves
+            self._origins |= other._origins
+
+        with other._held():
+            self._change(work)
         return self
 
     def release(
@@ -193,6 +218,8 @@ class Tally:
         rows: int | str = "auto",
         count_share: float = 0.02,
         threads: int | None = None,
+        population: int | None = None,
+        allow_large_delta: bool = False,
         insecure_noise_seed: int | None = None,
         ledger: Budget | None = None,
         dataset: str | None = None,
@@ -212,6 +239,11 @@ class Tally:
             does not grow with rows.
         count_share : float
             The part of the budget that pays for the separate noisy count.
+        population : int, optional
+            The declared number of units. ``delta`` must lie below a tenth of one over it; where none is
+            declared, at most at 1e-5.
+        allow_large_delta : bool
+            Claim a larger ``delta`` all the same.
         insecure_noise_seed : int, optional
             Deterministic noise for tests. The release is marked and protects nobody.
         ledger, dataset : Budget and str, optional
@@ -242,8 +274,11 @@ class Tally:
             insecure_noise_seed=insecure_noise_seed,
         )
 
+        check_declared_delta(promise, population, allow_large=allow_large_delta)
+
         def make() -> ReleasedFunction:
-            return release_table(self._basis, self._table, self._count, promise, options)
+            with self._held():
+                return release_table(self._basis, self._table, self._count, promise, options)
 
         if ledger is None:
             if dataset is not None or key is not None:
@@ -269,7 +304,8 @@ class Tally:
         """
         from hushsum.tally.file import save_tally
 
-        save_tally(self, path, key=key)
+        with self._held():
+            save_tally(self, path, key=key)
 
     def _suspect(self, X: object) -> None:
         kernel = self._basis.kernel
@@ -280,14 +316,50 @@ class Tally:
         for sentence in suspicions(X, dim=dim, bounds=bounds, bandwidth=bandwidth):
             warnings.warn(sentence, SuspiciousParameter, stacklevel=3)
 
-    def _accumulate(self, batch: Batch, step: int, threads: int | None) -> None:
+    def _accumulate(
+        self, batch: Batch, step: int, threads: int | None, first: Callable[[], None] | None = None
+    ) -> None:
         largest = self._basis.sensitivity(Relation.ADD_REMOVE).largest
         moves = len(batch) * largest
+        many = _threads(threads)
         self._check_room(moves)
-        if len(batch):
-            self._basis.accumulate(self._table, batch, step=step, threads=_threads(threads))
-        self._count += step * len(batch)
-        self._moves += moves
+
+        def work() -> None:
+            if first is not None:
+                first()
+            self._count += step * len(batch)
+            self._moves += moves
+            # Copies of an empty tally may be filled apart; from the first record on a copy is the same data.
+            if len(batch) and not self._origins:
+                self._origins = frozenset({secrets.token_bytes(ORIGIN_BYTES)})
+            if len(batch):
+                self._basis.accumulate(self._table, batch, step=step, threads=many)
+
+        self._change(work)
+
+    def _change(self, work: Callable[[], None]) -> None:
+        """Do all of ``work``, or leave a tally that says that it cannot be trusted any more."""
+        with self._held():
+            self._broken = True
+            work()
+            self._broken = False
+
+    @contextmanager
+    def _held(self) -> Iterator[None]:
+        """Nobody else changes the tally meanwhile, and nobody was interrupted while changing it before."""
+        if not self._lock.acquire(blocking=False):
+            raise UsageError(
+                "another thread is using this tally; let each thread fill a tally of its own, and merge them"
+            )
+        try:
+            if self._broken:
+                raise UsageError(
+                    "this tally was interrupted while counting and may hold a part of a batch; "
+                    "start again from the last saved one"
+                )
+            yield
+        finally:
+            self._lock.release()
 
     def _check_room(self, moves: int) -> None:
         if self._moves + moves > _LARGEST:
@@ -295,15 +367,28 @@ class Tally:
 
     def _state(self) -> dict[str, Any]:
         """Everything secret, for the file format in this package."""
-        return {"table": self._table, "count": self._count, "moves": self._moves, "cap": self._cap}
+        return {
+            "table": self._table,
+            "count": self._count,
+            "moves": self._moves,
+            "cap": self._cap,
+            "origins": self._origins,
+        }
 
     @classmethod
     def _restore(
-        cls, basis: Basis, table: NDArray[np.int64], count: int, moves: int, cap: UnitCap | None
+        cls,
+        basis: Basis,
+        table: NDArray[np.int64],
+        count: int,
+        moves: int,
+        cap: UnitCap | None,
+        origins: frozenset[bytes] = frozenset(),
     ) -> Tally:
         """A tally with the given state, for the file format in this package."""
-        tally = cls.__new__(cls)
-        tally._basis, tally._table, tally._count, tally._moves, tally._cap = basis, table, count, moves, cap
+        tally = cls(basis)
+        tally._table, tally._count, tally._moves, tally._cap = table, count, moves, cap
+        tally._origins = origins
         return tally
 
 

@@ -92,7 +92,7 @@ def test_a_string_is_one_person_in_every_container(container: str) -> None:
 
 def test_a_number_and_its_spelling_are_two_persons() -> None:
     cap = UnitCap(1)
-    assert add(cap, [1, "1", 1, "1"]) == [True, True, False, False]
+    assert add(cap, [1, "01", "1", "01"]) == [True, True, False, False]
     assert add(cap, np.array([1])) == [False]
     assert add(cap, np.array(["1"])) == [False]
     assert add(cap, ["i1", "s1"]) == [True, True]
