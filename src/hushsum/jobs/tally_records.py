@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from hushsum.errors import DataRefused, UsageError
-from hushsum.jobs.file_places import STANDARD, check_output, refuse_repeated
+from hushsum.jobs.file_places import STANDARD, check_tally_output, refuse_repeated
 from hushsum.jobs.kernel_choice import KernelChoice
 from hushsum.jobs.progress import Progress
 from hushsum.kernels.base import Kernel
 from hushsum.methods.race import DEFAULT_ROWS, DEFAULT_WIDTH, race
+from hushsum.records.bounds import Bounds
 from hushsum.records.streams import RecordStream, open_batches
 from hushsum.tally.tally import Tally
 
@@ -52,15 +53,27 @@ class TallyWritten:
     kernel: Kernel
     rows: int
     width: int
+    bounds: Bounds | None
     max_per_unit: int | None
     encrypted: bool
+    columns: tuple[str, ...] | None = None
 
     @classmethod
-    def of(cls, tally: Tally, output: Path, *, encrypted: bool) -> TallyWritten:
-        """Describe a tally that was just written."""
+    def of(
+        cls, tally: Tally, output: Path, *, encrypted: bool, columns: Sequence[str] | None = None
+    ) -> TallyWritten:
+        """Describe a tally that was just written; ``columns`` are those of the files it was counted from."""
         rows, width = tally.basis.shape
         return cls(
-            str(output), tally.fingerprint, tally.basis.kernel, rows, width, tally.max_per_unit, encrypted
+            str(output),
+            tally.fingerprint,
+            tally.basis.kernel,
+            rows,
+            width,
+            getattr(tally.basis, "bounds", None),
+            tally.max_per_unit,
+            encrypted,
+            None if columns is None else tuple(columns),
         )
 
     @property
@@ -78,6 +91,8 @@ class TallyWritten:
             "kernel": {"name": self.kernel.name, "parameters": self.kernel.parameters()},
             "rows": self.rows,
             "width": self.width,
+            "bounds": None if self.bounds is None else self.bounds.as_json(),
+            "columns": None if self.columns is None else list(self.columns),
             "unit": "record" if self.max_per_unit is None else "person",
             "max_per_unit": self.max_per_unit,
         }
@@ -106,14 +121,14 @@ def tally_records(
     DataRefused
         records that break a rule; no file is left behind.
     """
-    path = check_output(output, inputs=records.paths)
+    path = check_tally_output(output, inputs=records.paths)
     _check_columns(records, kernel, max_per_unit)
     for name in records.paths:
         if name != STANDARD:
             _open(records, name, records.columns).close()
-    tally = _count(records, kernel, size or TableSize(), max_per_unit, threads, progress)
+    tally, columns = _count(records, kernel, size or TableSize(), max_per_unit, threads, progress)
     tally.save(path, key=key)
-    return TallyWritten.of(tally, path, encrypted=key is not None)
+    return TallyWritten.of(tally, path, encrypted=key is not None, columns=columns)
 
 
 def _check_columns(records: RecordFiles, kernel: KernelChoice, max_per_unit: int | None) -> None:
@@ -133,7 +148,14 @@ def _check_columns(records: RecordFiles, kernel: KernelChoice, max_per_unit: int
 
 
 def _open(records: RecordFiles, name: str, columns: Sequence[str] | None) -> RecordStream:
-    return open_batches(name, columns=columns, unit_column=records.unit_column, set_column=records.set_column)
+    try:
+        return open_batches(
+            name, columns=columns, unit_column=records.unit_column, set_column=records.set_column
+        )
+    except UsageError as error:
+        if len(records.paths) == 1 or name in str(error):
+            raise
+        raise UsageError(f"{name}: {error}") from None
 
 
 def _count(
@@ -143,7 +165,8 @@ def _count(
     max_per_unit: int | None,
     threads: int | None,
     progress: Progress | None,
-) -> Tally:
+) -> tuple[Tally, Sequence[str]]:
+    """The tally of all files, and the columns that were counted."""
     tally: Tally | None = None
     columns: Sequence[str] | None = records.columns
     meter = _Meter(records.paths, progress)
@@ -166,7 +189,7 @@ def _count(
         meter.finish(name)
     meter.at(1.0)
     assert tally is not None
-    return tally
+    return tally, columns or [str(records.set_column)]
 
 
 def _with_first(stream: RecordStream, name: str) -> Iterator[tuple[Any, Any]]:
