@@ -102,7 +102,7 @@ class HashRows:
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 over kernel, rows, width, seed and bounds."""
+        """SHA-256 over kernel, rows, width, seed, bounds and columns."""
         return hashlib.sha256(
             canonical_json({"name": self.name, "parameters": self.parameters()})
         ).hexdigest()
