@@ -8,6 +8,7 @@ True
 """
 
 from hushsum import errors
+from hushsum.auditing import AuditReport, audit
 from hushsum.kernels import (
     AngularKernel,
     EuclideanKernel,
@@ -27,6 +28,7 @@ from hushsum.version import __version__
 __all__ = [
     "AngularKernel",
     "Answers",
+    "AuditReport",
     "Claim",
     "EuclideanKernel",
     "GaussianKernel",
@@ -37,6 +39,7 @@ __all__ = [
     "ReleasedFunction",
     "Tally",
     "__version__",
+    "audit",
     "choose",
     "choose_kernel",
     "errors",

@@ -30,6 +30,7 @@ def test_the_public_names_are_these() -> None:
     assert hs.__all__ == [
         "AngularKernel",
         "Answers",
+        "AuditReport",
         "Claim",
         "EuclideanKernel",
         "GaussianKernel",
@@ -40,6 +41,7 @@ def test_the_public_names_are_these() -> None:
         "ReleasedFunction",
         "Tally",
         "__version__",
+        "audit",
         "choose",
         "choose_kernel",
         "errors",

@@ -1,6 +1,20 @@
 """Try to break a claim: search for neighbours that move too far, and for noise that hides too little."""
 
+from hushsum.auditing.audit import audit
+from hushsum.auditing.choice import audit_choice
 from hushsum.auditing.noise import NoiseAudit, audit_gaussian, audit_laplace
+from hushsum.auditing.report import AuditReport, AuditRow, Half
 from hushsum.auditing.sensitivity import SensitivityAudit, audit_sensitivity
 
-__all__ = ["NoiseAudit", "SensitivityAudit", "audit_gaussian", "audit_laplace", "audit_sensitivity"]
+__all__ = [
+    "AuditReport",
+    "AuditRow",
+    "Half",
+    "NoiseAudit",
+    "SensitivityAudit",
+    "audit",
+    "audit_choice",
+    "audit_gaussian",
+    "audit_laplace",
+    "audit_sensitivity",
+]

@@ -13,6 +13,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from hushsum.cli.audit import audit
 from hushsum.cli.choose import choose
 from hushsum.cli.demo import demo
 from hushsum.cli.interrupts import INTERRUPTED, end_on_signals
@@ -39,7 +40,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, plan, choose, tally, merge, release, query, show, plot):
+for command in (demo, plan, choose, tally, merge, release, query, show, plot, audit):
     app.command()(command)
 app.add_typer(ledger)
 

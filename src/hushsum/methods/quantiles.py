@@ -216,7 +216,7 @@ def _widened(low: float, high: float, points: Floats) -> Pair:
 
 
 def _quantiles(q: float | Sequence[float]) -> list[Fraction]:
-    given = [q] if isinstance(q, int | float) else list(q)
+    given: list[float] = np.ravel(q).tolist()
     if not given:
         raise UsageError("q must name at least one quantile, got none; give numbers such as [0.01, 0.99]")
     wanted = [exact("q", each) for each in given]
@@ -229,9 +229,7 @@ def _quantiles(q: float | Sequence[float]) -> list[Fraction]:
 
 
 def _in_order(values: list[float], wanted: list[Fraction]) -> list[float]:
-    """The values rearranged to rise with q: post-processing that never takes one further from its quantile's
-    place among the others.
-    """
+    """The values, each given to the quantile of its rank; post-processing."""
     ordered = sorted(values)
     places = sorted(range(len(wanted)), key=lambda i: wanted[i])
     result = [0.0] * len(values)

@@ -18,13 +18,21 @@ from hushsum.privacy.budget import Budget
 from hushsum.privacy.claim import Claim
 from hushsum.privacy.paid import Payment, pay_for
 from hushsum.privacy.relation import Relation
-from hushsum.privacy.selection import PERMUTE_AND_FLIP, Question, choice_claim, choice_promise, select
+from hushsum.privacy.selection import (
+    PERMUTE_AND_FLIP,
+    Question,
+    choice_claim,
+    choice_promise,
+    random_places,
+    select,
+)
 from hushsum.records.unit_ids import identify
 
 C = TypeVar("C")
 Judge = Callable[[Batch], int]
 
 MOST_BLOCKS = 1 << 16
+VOTE_SENSITIVITY = 1
 _RECORDS_A_BLOCK = 128
 """A judge compares this many records of a block pairwise, the first ones: more would take more time."""
 
@@ -87,10 +95,12 @@ def choose_kernel(
 
     Privacy
     -------
-    Pure ε. A record's block depends on that record alone (or on its person alone), so one unit more changes
-    one block, which has one vote: it may leave one candidate for another, and no score moves by more than Δ =
-    1; a unit replaced changes at most two blocks, Δ = 2. This holds whatever the judge of a block computes
-    (sample and aggregate: Nissim, Raskhodnikova & Smith 2007). One candidate is taken by permute-and-flip.
+    Pure ε. Every unit, a record or a person with all its records, goes into a block of its own random choice.
+    Give the other units the same blocks in both of two neighbours, and a replaced unit its predecessor's:
+    then only one block differs, which has one vote. The vote may leave one candidate for another, so no score
+    moves by more than Δ = 1, under add/remove and replace, whatever the judge of a block computes; the choice
+    given the blocks is pure ε, and so is its average over the blocks (sample and aggregate: Nissim,
+    Raskhodnikova & Smith 2007). One candidate is taken by permute-and-flip.
 
     Examples
     --------
@@ -118,15 +128,15 @@ def choose_kernel(
     batch = candidates[0].prepare(X)
     if len(batch.arrays) != 1:
         raise UsageError("a vote needs rows of numbers or codes, got sets; choose the kernel by the subject")
-    place = _places(batch.arrays[0], number) if units is None else _places_of(units, len(batch), number)
+    unit = _units(units, len(batch))
 
     def judge(block: Batch) -> int:
         return _nearest(block, candidates, math.log(density))
 
     def make() -> dict[str, object]:
-        votes = count_votes(batch, place, number, judge, len(candidates))
-        sensitivity = 1 if claim.relation is Relation.ADD_REMOVE else 2
-        question = Question(votes, claim.promise.epsilon or Fraction(0), sensitivity)
+        places = random_places(int(unit.max()) + 1, number, insecure_noise_seed=insecure_noise_seed)
+        votes = count_votes(batch, places[unit], number, judge, len(candidates))
+        question = Question(votes, claim.promise.epsilon or Fraction(0), VOTE_SENSITIVITY)
         return {"candidate": select([question], insecure_noise_seed=insecure_noise_seed)[0]}
 
     subject: dict[str, object] = {
@@ -166,26 +176,14 @@ def _nearest(block: Batch, candidates: Sequence[Kernel], wanted: float) -> int:
     return distances.index(min(distances))
 
 
-def _places(rows: NDArray[np.generic], blocks: int) -> NDArray[np.int64]:
-    """The block of each record, from the record's own bits: a fixed multiply–xor hash of its words."""
-    words = np.ascontiguousarray(rows).view(np.uint32).reshape(len(rows), -1).astype(np.uint64)
-    value = np.full(len(rows), 0x9E3779B97F4A7C15, np.uint64)
-    for column in range(words.shape[1]):
-        value = (value ^ words[:, column]) * np.uint64(0xBF58476D1CE4E5B9)
-        value ^= value >> np.uint64(29)
-    value *= np.uint64(0x94D049BB133111EB)
-    value ^= value >> np.uint64(32)
-    places: NDArray[np.int64] = (value % np.uint64(blocks)).astype(np.int64)
-    return places
-
-
-def _places_of(units: object, records: int, blocks: int) -> NDArray[np.int64]:
-    ids = identify(units)
-    if len(ids.person) != records:
+def _units(units: object, records: int) -> NDArray[np.intp]:
+    """The number of each record's unit: its own, or its person's."""
+    if units is None:
+        return np.arange(records)
+    person = identify(units).person
+    if len(person) != records:
         raise DataRefused("units must have one id for each record, got another number; align them")
-    of_person = [int.from_bytes(digest[:8], "little") % blocks for digest in ids.digests]
-    places: NDArray[np.int64] = np.array(of_person, np.int64)[ids.person]
-    return places
+    return person
 
 
 def _blocks(blocks: int | None, epsilon: Fraction, candidates: int) -> int:

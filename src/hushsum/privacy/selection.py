@@ -6,10 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+import numpy as np
+from numpy.typing import NDArray
+
 from hushsum.errors import ClaimError
 from hushsum.privacy.claim import Claim, Promise
 from hushsum.privacy.noise import NoiseSource
 from hushsum.privacy.noise.choice import EXPONENTIAL, PERMUTE_AND_FLIP, exponential_choice, permute_and_flip
+from hushsum.privacy.noise.integers import independent_places
 from hushsum.privacy.noise.stopping import Stopping, draw_runs
 from hushsum.privacy.relation import Relation
 
@@ -22,6 +26,7 @@ __all__ = [
     "choice_claim",
     "choice_promise",
     "draw_candidates",
+    "random_places",
     "select",
 ]
 
@@ -70,6 +75,12 @@ def draw_candidates(rule: Stopping, candidates: int, *, insecure_noise_seed: int
     """Which candidate each run takes, for a secret random number of runs."""
     with _source(insecure_noise_seed) as source:
         return draw_runs(rule, candidates, source)
+
+
+def random_places(size: int, places: int, *, insecure_noise_seed: int | None) -> NDArray[np.int64]:
+    """A secret random place for each of ``size`` units, independent of the data and of each other."""
+    with _source(insecure_noise_seed) as source:
+        return independent_places(size, places, source)
 
 
 def choice_promise(epsilon: float | Fraction) -> Promise:

@@ -157,7 +157,10 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     "none in lists": (lambda: [[SECRET, None]], "must be of numbers"),
     "masked": (lambda: np.ma.MaskedArray(bad(1.0), bad(1.0) == 1.0), "got a masked array"),
     "width": (lambda: np.full((2, 3), SECRET), "must have 2 columns, got 3"),
-    "width of a vector": (lambda: np.full(5, SECRET), "must have 2 columns, got 5"),
+    "width of a vector": (
+        lambda: np.full(5, SECRET),
+        "must have 2 columns, got one dimension of another length",
+    ),
     "width of a table": (lambda: pa.table({"x": [SECRET]}), "must have 2 columns, got 1"),
     "width of a wide table": (lambda: pa.table({c: [SECRET] for c in "xyz"}), "2 columns, got 3"),
     "width of a frame": (lambda: pd.DataFrame({"x": [1], "y": [SECRET], "z": ["t"]}), "2 columns, got 3"),

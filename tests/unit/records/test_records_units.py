@@ -217,16 +217,16 @@ def test_the_state_does_not_tell_the_order() -> None:
 
 def test_the_state_holds_digests_and_restores() -> None:
     cap = UnitCap(2)
-    add(cap, ["98765", 98765, 98765])
+    add(cap, ["098765", "98765", 98765])
     digests, counts = cap.state()
     expected = {
         hashlib.blake2b(name, digest_size=16, person=b"hushsum-unit").digest(): count
-        for name, count in ((b"s98765", 1), (b"i98765", 2))
+        for name, count in ((b"098765", 1), (b"98765", 2))
     }
     assert dict(zip((bytes(row) for row in digests), counts.tolist(), strict=True)) == expected
     restored = UnitCap.from_state(2, digests, counts)
     assert_same_state(restored.state(), cap.state())
-    assert add(restored, ["98765", 98765]) == [True, False]
+    assert add(restored, ["098765", 98765]) == [True, False]
 
 
 def test_an_empty_state_restores() -> None:

@@ -79,8 +79,8 @@ SENTENCES = [
     ),
     (
         claim(Promise.of(epsilon=1, delta=1e-6), relation=Relation.REPLACE),
-        "Whatever anyone knows or computes, no answer is more than e^1 times as likely or unlikely "
-        "because one record is this one or another, except with probability 1e-06.",
+        "Whatever anyone knows or computes, the probability of any set of answers changes to at most "
+        "e^1 times itself plus 1e-06 because one record is this one or another.",
     ),
     (
         claim(Promise.of(rho=0.25), unit="person", records_per_unit=3),

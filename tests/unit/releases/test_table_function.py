@@ -110,7 +110,7 @@ def test_nothing_is_unfolded_where_nothing_was_folded() -> None:
 @pytest.mark.parametrize("rows", [10, 24, 25, 60, 100])
 def test_median_of_means_is_numpys(rows: int) -> None:
     f = released(rows=rows)
-    groups = min(groups_for(0.05), rows)
+    groups = min(groups_for(0.025), rows)
     edges = [int(g * rows / groups) for g in range(groups + 1)]
     values = read_cells(f)
     means = np.stack([values[:, a:b].mean(axis=1) for a, b in pairwise(edges)])
@@ -177,14 +177,22 @@ def test_too_few_blocks_of_rows_report_the_bound() -> None:
 
 def test_the_bound_by_hand(f: TableFunction) -> None:
     rate, keep = 1 / 30, 1 / (1 - 1 / 30)
-    sums = np.clip(f.sum(QUERIES), 0, f.count)
-    folded = sums * (1 - rate) + f.count * rate
-    largest = f.count * folded / f.rows + gaussian_variance(f.noise.parameter) / f.rows
+
+    def largest_variance(failure: float) -> NDArray[np.float64]:
+        noise = gaussian_variance(f.noise.parameter) / f.rows
+        number = f.count + f.count_stderr / math.sqrt(failure / 3)
+        average = np.clip(read_cells(f).mean(axis=1) + math.sqrt(3 * noise / failure), 0, number)
+        half = number * math.log(3 / failure) / (2 * f.rows)
+        most = np.minimum((math.sqrt(half) + np.sqrt(half + average)) ** 2, number)
+        variance: NDArray[np.float64] = number * most / f.rows + noise
+        return variance
+
+    largest = largest_variance(0.001)
     slope = keep * rate
     expected = np.sqrt(keep**2 * largest + slope**2 * f.count_stderr**2)
     answers = f.query(QUERIES, of="sum")
     np.testing.assert_allclose(answers.bound, np.maximum(expected, answers.stderr))
-    theorem = keep * np.sqrt(32 * math.log(1 / 0.01) * largest)
+    theorem = keep * np.sqrt(32 * math.log(1 / 0.005) * largest_variance(0.005))
     np.testing.assert_allclose(f.error_bound(QUERIES, failure=0.01), theorem)
 
 
@@ -201,7 +209,7 @@ def test_error_bound_needs_enough_rows() -> None:
         (lambda f: f.query(QUERIES, of="density"), "of must be 'mean' or 'sum'"),
         (lambda f: f.query(QUERIES, level=1.0), "level must be between 0 and 1"),
         (lambda f: f.query(QUERIES, level=0.0), "level must be between 0 and 1"),
-        (lambda f: f.error_bound(QUERIES, failure=1.0), "failure must be between 0 and 1"),
+        (lambda f: f.error_bound(QUERIES, failure=2.0), "failure must be between 0 and 1"),
     ],
 )
 def test_options_are_checked(f: TableFunction, call: Any, message: str) -> None:

@@ -121,7 +121,7 @@ def test_a_rewritten_header_of_an_encrypted_tally_is_refused(tmp_path: Path) -> 
     """The checksum alone would accept it: anyone can compute that. The cipher does not."""
     path = tmp_path / "a.tally"
     filled().save(path, key=KEY)
-    header, payload = read_container(path, FileKind.TALLY, lambda h: 6 * 10 * 8 + 16 + 16)
+    header, payload = read_container(path, FileKind.TALLY, lambda h: 6 * 10 * 8 + 16 + 16 + 16)
     header["basis"]["parameters"]["seed"] = 2
     write_container(path, FileKind.TALLY, header, [payload])
     with pytest.raises(FileRefused, match="key does not open"):
@@ -132,7 +132,7 @@ def test_a_rewritten_header_of_an_encrypted_tally_is_refused(tmp_path: Path) -> 
 def test_a_senseless_salt_is_refused(tmp_path: Path, salt: object) -> None:
     path = tmp_path / "a.tally"
     filled().save(path, key=KEY)
-    header, payload = read_container(path, FileKind.TALLY, lambda h: 6 * 10 * 8 + 16 + 16)
+    header, payload = read_container(path, FileKind.TALLY, lambda h: 6 * 10 * 8 + 16 + 16 + 16)
     header["encryption"]["salt"] = salt
     write_container(path, FileKind.TALLY, header, [payload])
     with pytest.raises(FileRefused):

@@ -1,0 +1,91 @@
+"""The audit of a released function, from what its file says in public.
+
+Three questions: does the stated noise suffice for the claim (calibration), does one record of such a basis
+move as little as declared (sensitivity), does noise with these parameters hide it (noise)? The table itself
+is not looked at: whether *this* noise was drawn as stated cannot be seen from one table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from hushsum.auditing.calibration import audit_calibration, count_moves
+from hushsum.auditing.noise import GaussianPair, audit_gaussian, audit_laplace, gaussian_draws
+from hushsum.auditing.report import AuditRow, Half
+from hushsum.auditing.steps import Randomness, Step, noise_row, sensitivity_steps
+from hushsum.errors import UsageError
+from hushsum.privacy.calibration import GAUSSIAN, LAPLACE, IntegerNoise
+from hushsum.releases.table import TableFunction
+
+_MOST_SIMULATED = 1 << 25
+_MOST_CELLS = 16
+_LARGEST_CAP = 16
+
+
+def released_steps(function: TableFunction, *, thorough: bool) -> Iterator[Step]:
+    """The tests of one released function."""
+    yield Step("stated noise", lambda randomness, step: audit_calibration(function))
+    claim = function.claim
+    cap = min(claim.records_per_unit, _LARGEST_CAP) if claim.unit == "person" else None
+    yield from sensitivity_steps(function.basis, thorough=thorough, relations=[claim.relation], cap=cap)
+    moved = function.basis.sensitivity(claim.relation).times(claim.records_per_unit)
+    count = function.count_noise if count_moves(claim) else None
+    if function.noise.mechanism == LAPLACE:
+        yield Step("noise of the table", partial(_laplace, function.noise, "the table's"))
+        if count is not None and count.mechanism == LAPLACE:
+            yield Step("noise of the count", partial(_laplace, count, "the count's"))
+    elif function.noise.mechanism == GAUSSIAN:
+        cells = moved.l2_squared // moved.largest**2
+        paired = count if count is not None and count.mechanism == GAUSSIAN else None
+        yield Step(
+            "noise of table and count", partial(_gaussian, function.noise, paired, cells, moved.largest)
+        )
+
+
+def _laplace(noise: IntegerNoise, whose: str, randomness: Randomness, step: int) -> list[AuditRow]:
+    """One cell moved by about the scale, so that its loss is near 1, where a test needs the fewest draws.
+
+    A scale claims k/scale for a move of every k; over many rows the losses concentrate, and nothing is seen.
+    """
+    shift = max(1, round(noise.parameter))
+    with randomness.noise(step) as source:
+        try:
+            audit = audit_laplace(lambda size: noise.draw(size, source), shift / noise.parameter, shift=shift)
+        except UsageError:
+            return [_untested(f"{LAPLACE}, {whose} noise", "epsilon", float(shift / noise.parameter))]
+    return [noise_row(audit, f"{whose} noise, one cell moved by {shift}")]
+
+
+def _gaussian(
+    noise: IntegerNoise, count: IntegerNoise | None, cells: int, shift: int, randomness: Randomness, step: int
+) -> list[AuditRow]:
+    """The worst pair itself where it can be afforded; otherwise fewer cells, moved further."""
+    pair = GaussianPair(
+        float(noise.parameter), cells, shift, None if count is None else float(count.parameter)
+    )
+    try:
+        affordable = cells * gaussian_draws(pair) <= _MOST_SIMULATED
+    except UsageError:
+        affordable = False
+    if not affordable:
+        cells = min(cells, _MOST_CELLS)
+        shift = max(1, round((float(noise.parameter) / cells) ** 0.5))
+        count = None
+    with randomness.noise(step) as source:
+        try:
+            audit = audit_gaussian(
+                lambda size: noise.draw(size, source),
+                noise.parameter,
+                cells=cells,
+                shift=shift,
+                count=None if count is None else (lambda size: count.draw(size, source), count.parameter),
+            )
+        except UsageError:
+            return [_untested(GAUSSIAN, "mu", GaussianPair(float(noise.parameter), cells, shift).mu)]
+    also = "" if count is None else " and the count"
+    return [noise_row(audit, f"{cells} cells{also} moved by {shift}")]
+
+
+def _untested(what: str, quantity: str, claimed: float) -> AuditRow:
+    return AuditRow(what, Half.NOISE, quantity, claimed, 0.0, 0.0, 0)

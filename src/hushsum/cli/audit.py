@@ -1,0 +1,53 @@
+"""``hushsum audit``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hushsum.cli import options
+from hushsum.cli.output import progress_bar, tell, write, write_json, write_table
+
+if TYPE_CHECKING:
+    from hushsum.auditing.report import AuditReport
+
+BROKEN = 1
+
+
+def audit(
+    file: Annotated[
+        str | None,
+        typer.Argument(help="A .hush file; - is standard input. Without one, all mechanisms are audited."),
+    ] = None,
+    thorough: Annotated[
+        bool,
+        typer.Option("--thorough", help="More neighbours, noise levels and releases: minutes, not seconds."),
+    ] = False,
+    json: options.Json = False,
+) -> None:
+    """Try to break what is claimed, and say how likely a fault would have been found.
+
+    Works on made-up data and on the public header of a file; nothing private is touched or spent. Ends with
+    1 if a claim is broken or could not be tested.
+
+    hushsum audit skin.hush
+    """
+    from hushsum.jobs.audit import audit_file
+
+    with progress_bar("auditing") as progress:
+        report = audit_file(file, thorough=thorough, progress=progress)
+    if json:
+        write_json({"holds": report.holds, "sentence": report.sentence(), "rows": report.as_dicts()})
+    else:
+        _write(report)
+    if not report.holds:
+        tell(f"hushsum: {report.sentence()}")
+        raise typer.Exit(BROKEN)
+
+
+def _write(report: AuditReport) -> None:
+    head, rows = report.table()
+    write_table(head, rows, left=3)
+    if report.holds:
+        write(report.sentence().capitalize() + ".")
