@@ -23,10 +23,11 @@ class MemoryDebit:
         assert self.staged is None
         self.steps.append("drawn")
 
-    def stage(self, payload: bytes) -> None:
+    def stage(self, payload: bytes) -> bytes:
         assert self.steps[-1] == "drawn"
         self.staged = payload
         self.steps.append("staged")
+        return payload
 
     def publish(self) -> None:
         assert self.staged is not None

@@ -4,8 +4,10 @@
 
     HushsumError
     ├── UsageError            a parameter breaks a rule                         exit 2, also a ValueError
-    │   └── ClaimError        a privacy parameter cannot be claimed             exit 2
+    │   ├── ClaimError        a privacy parameter cannot be claimed             exit 2
+    │   └── AlreadyPublished  this release was made before, its bytes are gone  exit 2
     ├── BudgetExhausted       the ledger has not enough left                    exit 3
+    ├── LedgerUnavailable     the ledger cannot be reached or kept durably      exit 1
     ├── IncompatibleTallies   two tallies do not add the same vectors           exit 4
     ├── FileRefused           a file is damaged, unsupported or of another kind exit 5
     ├── DataRefused           records break a rule; nothing was added           exit 6, also a ValueError
@@ -39,10 +41,27 @@ class ClaimError(UsageError):
     """A privacy parameter, or a combination of them, cannot be claimed."""
 
 
+class AlreadyPublished(UsageError):
+    """A release with this key reached its reader before; it is neither drawn nor delivered again.
+
+    ``sha256`` is that of the bytes that were published.
+    """
+
+    def __init__(self, message: str, sha256: str) -> None:
+        super().__init__(message)
+        self.sha256 = sha256
+
+
 class BudgetExhausted(HushsumError):
     """The ledger has less left than the release would spend; nothing was released."""
 
     exit_code = 3
+
+
+class LedgerUnavailable(HushsumError):
+    """The ledger, or the mark that goes with it, could not be reached or written; repeat with the same
+    key.
+    """
 
 
 class IncompatibleTallies(HushsumError):

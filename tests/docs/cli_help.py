@@ -14,14 +14,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from typer.models import ArgumentInfo, OptionInfo
+from typer.models import ArgumentInfo, CommandInfo, OptionInfo
 
 from .pages import DOCS
 
 PAGE: Final = DOCS / "reference" / "command-line.md"
 WIDTH: Final = 100
 _KINDS: Final = {"str": "TEXT", "int": "INTEGER", "float": "NUMBER"}
-_GENERATED: Final = re.compile(r"(<!-- help: (?P<name>[\w-]+) -->\n\n)```text\n.*?\n```", re.DOTALL)
+_GENERATED: Final = re.compile(r"(<!-- help: (?P<name>[\w -]+?) -->\n\n)```text\n.*?\n```", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +51,20 @@ class Parameter:
 
 
 def commands() -> dict[str, Callable[..., None]]:
-    """Every command by its name."""
+    """Every command by its name; those of a group by both names."""
     from hushsum.cli.main import app
 
-    callbacks = [each.callback for each in app.registered_commands]
-    return {each.__name__.replace("_", "-"): each for each in callbacks if each is not None}
+    found = _commands_of(app.registered_commands, "")
+    for group in app.registered_groups:
+        assert group.typer_instance is not None
+        prefix = f"{group.typer_instance.info.name} "
+        found |= _commands_of(group.typer_instance.registered_commands, prefix)
+    return found
+
+
+def _commands_of(registered: list[CommandInfo], prefix: str) -> dict[str, Callable[..., None]]:
+    callbacks = [each.callback for each in registered]
+    return {prefix + each.__name__.replace("_", "-"): each for each in callbacks if each is not None}
 
 
 def parameters_of(command: Callable[..., None]) -> list[Parameter]:

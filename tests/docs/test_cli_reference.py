@@ -32,7 +32,7 @@ def test_an_outdated_page_is_noticed() -> None:
 def test_the_terminal_shows_the_same_options(name: str) -> None:
     from hushsum.cli.main import app
 
-    shown = CliRunner().invoke(app, [name, "--help"], env=WIDE)
+    shown = CliRunner().invoke(app, [*name.split(), "--help"], env=WIDE)
     assert shown.exit_code == 0
     options = set(re.findall(r"(?<![\w-])--[a-z][\w-]*", shown.output))
     declared = {

@@ -72,6 +72,7 @@ def test_examples_run_as_shown(page: Path, tmp_path: Path, monkeypatch: pytest.M
     work.mkdir()
     monkeypatch.chdir(work)
     environment = _environment(tmp_path / "bin")
+    monkeypatch.setenv("HUSHSUM_STATE", environment["HUSHSUM_STATE"])
     names: dict[str, Any] = {"__name__": "__main__"}
     for block in blocks_of(page):
         where = f"{page_id(page)}:{block.line}"
@@ -162,6 +163,7 @@ def _environment(folder: Path) -> dict[str, str]:
         "PATH": os.pathsep.join([str(folder), str(Path(sys.executable).parent), os.environ["PATH"]]),
         "PYTHONPATH": os.pathsep.join(filter(None, [source, os.environ.get("PYTHONPATH")])),
         "COLUMNS": "100",
+        "HUSHSUM_STATE": str(folder.parent / "state"),
         "NO_COLOR": "1",
         "TERM": "dumb",
     }

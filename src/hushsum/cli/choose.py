@@ -63,6 +63,11 @@ def choose(
     max_per_unit: Annotated[
         int | None, typer.Option("--max-per-unit", help="Count at most this many records of a person.")
     ] = None,
+    ledger: options.LedgerPlace = None,
+    dataset: options.DatasetName = None,
+    key: options.ReleaseKey = None,
+    to: options.Recipient = None,
+    part: options.PartName = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     insecure_noise_seed: Annotated[int | None, typer.Option("--insecure-noise-seed", hidden=True)] = None,
     json: options.Json = False,
@@ -75,13 +80,24 @@ def choose(
 
     hushsum choose bandwidth skin.parquet --columns R,G,B --candidates 1,5,25 --epsilon 0.1
     """
+    from hushsum.cli.ledger_booking import booking_of
     from hushsum.jobs.choose_parameters import ChoiceTerms
     from hushsum.jobs.file_places import STANDARD
+    from hushsum.jobs.ledger_release import open_budget
     from hushsum.jobs.tally_records import RecordFiles
 
     if what not in _WHAT:
         raise UsageError(f"what to choose must be bounds or bandwidth, got {what!r}; name one of them")
-    terms = ChoiceTerms(epsilon, relation, max_per_unit, insecure_noise_seed=insecure_noise_seed)
+    booking = booking_of(ledger, dataset, key, to, part)
+    terms = ChoiceTerms(
+        epsilon,
+        relation,
+        max_per_unit,
+        ledger=None if booking is None else open_budget(booking),
+        dataset=dataset,
+        key=key,
+        insecure_noise_seed=insecure_noise_seed,
+    )
     records = RecordFiles(tuple(files), values.names(columns, "--columns"), unit_column)
     ask = _ask if sys.stdin.isatty() and not yes else None
     with interruptible_input() if STANDARD in files else nullcontext():

@@ -17,6 +17,7 @@ from hushsum.cli.audit import audit
 from hushsum.cli.choose import choose
 from hushsum.cli.demo import demo
 from hushsum.cli.interrupts import INTERRUPTED, end_on_signals
+from hushsum.cli.ledger import ledger
 from hushsum.cli.merge import merge
 from hushsum.cli.output import BROKEN_PIPE, silence_output, tell
 from hushsum.cli.plan import plan
@@ -41,6 +42,7 @@ app = typer.Typer(
 )
 for command in (demo, plan, choose, tally, merge, release, query, show, plot, audit):
     app.command()(command)
+app.add_typer(ledger)
 
 
 def _version(wanted: bool) -> None:

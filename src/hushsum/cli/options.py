@@ -54,3 +54,20 @@ RelationName = Annotated[
     str,
     typer.Option("--relation", help="add/remove: the number of records is private; replace: it is public."),
 ]
+LedgerPlace = Annotated[
+    str | None,
+    typer.Option("--ledger", metavar="PATH|URL", help="Budget book: a file, or a PostgreSQL URL."),
+]
+DatasetName = Annotated[str | None, typer.Option("--dataset", help="Name of the data in the ledger.")]
+Ledger = Annotated[
+    str, typer.Option("--ledger", metavar="PATH|URL", help="Budget book: a file, or a PostgreSQL URL.")
+]
+Dataset = Annotated[str, typer.Option("--dataset", help="Name of the data in the ledger.")]
+ReleaseKey = Annotated[
+    str | None,
+    typer.Option("--key", help="Name of this release in the ledger, so that a retry does not spend again."),
+]
+Recipient = Annotated[str | None, typer.Option("--to", help="Who receives it, for the ledger.")]
+PartName = Annotated[
+    str | None, typer.Option("--part", help="Declared part of the dataset that is read, for the ledger.")
+]

@@ -13,6 +13,7 @@ from hushsum.errors import UsageError
 
 if TYPE_CHECKING:
     from hushsum.jobs.release_tally import FunctionReleased
+    from hushsum.ledger import Account
     from hushsum.privacy.claim import Claim
 
 DECLINED = 1
@@ -33,6 +34,11 @@ def release(
     count_share: Annotated[
         float, typer.Option("--count-share", help="Part of the budget that pays for the noisy count.")
     ] = 0.02,
+    ledger: options.LedgerPlace = None,
+    dataset: options.DatasetName = None,
+    key: options.ReleaseKey = None,
+    to: options.Recipient = None,
+    part: options.PartName = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     threads: options.Threads = None,
     key_file: options.KeyFile = None,
@@ -41,13 +47,17 @@ def release(
 ) -> None:
     """Draw noise once and make the function public. This spends privacy, and cannot be taken back.
 
-    The claim is shown first, and on a terminal you are asked. Releasing a tally again spends again.
+    The claim is shown first, and on a terminal you are asked. Releasing a tally again spends again. With
+    --ledger the dataset's budget is debited first, and the very same command resumes after a crash instead of
+    spending again.
 
     hushsum release all.tally --epsilon 1 -o skin.hush
     """
+    from hushsum.cli.ledger_booking import booking_of
     from hushsum.jobs.file_places import STANDARD, read_key
     from hushsum.jobs.release_tally import ReleaseTerms, release_tally
 
+    booking = booking_of(ledger, dataset, key, to, part)
     piped = output == STANDARD
     if piped and json:
         raise UsageError(
@@ -66,6 +76,7 @@ def release(
             key=None if key_file is None else read_key(key_file),
             threads=threads,
             approve=_ask if sys.stdin.isatty() and not yes else None,
+            booking=booking,
         )
     if released is None:
         tell("Nothing was released, and nothing was spent.")
@@ -76,6 +87,8 @@ def release(
         write_json(released.as_json())
     elif piped:
         tell(released.claim.sentence())
+        if released.booked is not None:
+            tell(_left(released.booked.account))
     else:
         _write(released)
 
@@ -87,8 +100,14 @@ def _rows(text: str) -> int | str:
         return text
 
 
-def _ask(claim: Claim) -> bool:
+def _left(account: Account) -> str:
+    return f"{account.remaining.in_words()} left of {account.terms.budget.in_words()}"
+
+
+def _ask(claim: Claim, account: Account | None) -> bool:
     tell(claim.sentence())
+    if account is not None:
+        tell(f"After it the dataset has {_left(account)}.")
     return typer.confirm("Release it?", default=False, err=True)
 
 
@@ -97,11 +116,15 @@ def _write(released: FunctionReleased) -> None:
     from hushsum.jobs.kernel_choice import kernel_in_words
 
     write(released.claim.sentence() + "\n")
-    write_facts(
-        [
-            ("released", f"{released.output} ({bytes_in_words(released.size)})"),
-            ("claim", repr(released.claim)),
-            ("kernel", kernel_in_words(released.function.kernel)),
-            ("rows × width", f"{released.rows} × {released.width}"),
-        ]
-    )
+    facts = [
+        ("released", f"{released.output} ({bytes_in_words(released.size)})"),
+        ("claim", repr(released.claim)),
+        ("kernel", kernel_in_words(released.function.kernel)),
+        ("rows × width", f"{released.rows} × {released.width}"),
+    ]
+    booked = released.booked
+    if booked is not None:
+        facts += [("dataset", f"{booked.dataset}: {_left(booked.account)}"), ("key", booked.key)]
+        if booked.again:
+            facts.append(("note", "this release was made before; its file is unchanged, nothing was spent"))
+    write_facts(facts)

@@ -21,13 +21,13 @@ import hashlib
 import json
 import os
 import struct
-import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from pathlib import Path
 from typing import IO, Any
 
 from hushsum.errors import FileRefused, UsageError
+from hushsum.files.atomic import atomic_file
 
 VERSION = 1
 _PREFIX = struct.Struct("<8sIIQ")
@@ -85,18 +85,8 @@ def write_container(
     path = Path(target)
     if not path.parent.is_dir():
         raise UsageError(f"no folder {str(path.parent)!r} to write into; make it first")
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(descriptor, "wb") as stream:
-            _write_parts(stream, [memoryview(prefix), memoryview(encoded), *views])
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.chmod(name, mode & ~_umask())
-        os.replace(name, path)
-    except BaseException:
-        os.unlink(name)
-        raise
-    _sync_folder(path.parent)
+    with atomic_file(path, mode=mode) as stream:
+        _write_parts(stream, [memoryview(prefix), memoryview(encoded), *views])
 
 
 def read_container(
@@ -212,17 +202,3 @@ def _write_parts(stream: IO[bytes], parts: Iterable[memoryview]) -> None:
         digest.update(part)
         stream.write(part)
     stream.write(digest.digest())
-
-
-def _umask() -> int:
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

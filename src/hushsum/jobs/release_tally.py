@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
 from hushsum.jobs.file_places import STANDARD, check_output
+from hushsum.jobs.ledger_release import Approve, Booked, Booking, release_booked
 from hushsum.jobs.open_function import as_table
 from hushsum.privacy.claim import Claim, Promise
 from hushsum.releases.base import ReleasedFunction
 from hushsum.tally.file import load_tally
 from hushsum.tally.release import ReleaseOptions
 from hushsum.tally.tally import Tally
-
-Approve = Callable[[Claim], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +58,7 @@ class FunctionReleased:
     rows: int
     width: int
     size: int
+    booked: Booked | None = None
 
     @property
     def claim(self) -> Claim:
@@ -75,6 +74,7 @@ class FunctionReleased:
             "rows": self.rows,
             "width": self.width,
             "size": self.size,
+            "booked": None if self.booked is None else self.booked.as_json(),
         }
 
 
@@ -86,18 +86,24 @@ def release_tally(
     key: bytes | None = None,
     threads: int | None = None,
     approve: Approve | None = None,
+    booking: Booking | None = None,
 ) -> FunctionReleased | None:
     """Release a tally's function to a ``.hush`` file, or to a binary stream.
 
     Parameters
     ----------
     approve : callable, optional
-        Shown the claim before any noise is drawn; if it says no, nothing is released and None is returned.
+        Shown the claim, and the dataset's account after it if there is a booking, before any noise is
+        drawn; if it says no, nothing is released and None is returned.
+    booking : Booking, optional
+        The ledger that is debited first.
 
     Raises
     ------
     ClaimError
-        if the terms cannot be claimed.
+        if the terms cannot be claimed, or not in that ledger.
+    BudgetExhausted
+        if the ledger has not enough left; nothing is released.
     FileRefused
         if the tally is damaged.
     """
@@ -106,21 +112,56 @@ def release_tally(
     if isinstance(output, str):
         check_output(output, inputs=[tally])
     secret = load_tally(tally, key=key)
-    if approve is not None and not approve(terms.claim_for(secret)):
-        return None
-    function = secret.release(
-        epsilon=terms.epsilon,
-        delta=terms.delta,
-        rho=terms.rho,
-        relation=terms.relation,
-        rows=terms.rows,
-        count_share=terms.count_share,
-        threads=threads,
-        insecure_noise_seed=terms.insecure_noise_seed,
+    claim = terms.claim_for(secret)
+
+    def make() -> ReleasedFunction:
+        return secret.release(
+            epsilon=terms.epsilon,
+            delta=terms.delta,
+            rho=terms.rho,
+            relation=terms.relation,
+            rows=terms.rows,
+            count_share=terms.count_share,
+            threads=threads,
+            insecure_noise_seed=terms.insecure_noise_seed,
+        )
+
+    if booking is None:
+        if approve is not None and not approve(claim, None):
+            return None
+        function = make()
+        return _released(output, function, _save(function, output), None)
+    delivered = release_booked(
+        booking,
+        claim,
+        tally=tally,
+        output=output,
+        subject=_subject(secret, terms, output),
+        options=[str(terms.count_share)],
+        make=make,
+        approve=approve,
     )
-    size = _save(function, output)
+    if delivered is None:
+        return None
+    return _released(output, delivered.function, delivered.size, delivered.booked)
+
+
+def _subject(tally: Tally, terms: ReleaseTerms, output: str | IO[bytes]) -> dict[str, object]:
+    """What the book says of a release: public, and known before anything is drawn."""
+    return {
+        "fingerprint": tally.fingerprint,
+        "kernel": tally.basis.kernel.name,
+        "rows": terms.rows,
+        "output": Path(output).name if isinstance(output, str) else "standard output",
+    }
+
+
+def _released(
+    output: str | IO[bytes], function: ReleasedFunction, size: int, booked: Booked | None
+) -> FunctionReleased:
     rows, width = as_table(function).basis.shape
-    return FunctionReleased(output if isinstance(output, str) else STANDARD, function, rows, width, size)
+    name = output if isinstance(output, str) else STANDARD
+    return FunctionReleased(name, function, rows, width, size, booked)
 
 
 def _save(function: ReleasedFunction, output: str | IO[bytes]) -> int:

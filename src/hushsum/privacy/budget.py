@@ -24,8 +24,12 @@ class Debit(Protocol):
     def draw(self) -> None:
         """Book that noise is about to be drawn; from here on nothing is refunded."""
 
-    def stage(self, payload: bytes) -> None:
-        """Keep the bytes durably, before anyone may see one of them."""
+    def stage(self, payload: bytes) -> bytes:
+        """Keep the bytes durably, before anyone may see one of them.
+
+        Returns the bytes that count: those of the first to stage, if another process with the same key was
+        faster. What the slower one drew must not leave it.
+        """
 
     def publish(self) -> None:
         """Book that the staged bytes have reached their reader."""

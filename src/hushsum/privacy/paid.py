@@ -65,11 +65,8 @@ def pay_for(
     payload = debit.staged
     if payload is None:
         debit.draw()
-        debit.stage(canonical_json({**asked, "result": make()}))
         # Another process may have staged first under this key; only what the book kept may be told.
-        payload = debit.staged
-    if payload is None:
-        raise UsageError("key names a choice that another process has just published; ask it for the result")
+        payload = debit.stage(canonical_json({**asked, "result": make()}))
     staged = json.loads(payload)
     if {name: staged.get(name) for name in asked} != asked or "result" not in staged:
         raise UsageError("key names another choice in the ledger; leave it out, or give a new one")

@@ -37,13 +37,15 @@ def stage_release(
     debit. After it, the retry gets the staged bytes back.
     """
     debit = budget.debit(dataset, claim, subject=subject, key=key)
-    payload = debit.staged
-    if payload is not None:
-        return StagedRelease(load(io.BytesIO(payload)), payload, debit)
+    earlier = debit.staged
+    if earlier is not None:
+        return StagedRelease(load(io.BytesIO(earlier)), earlier, debit)
     debit.draw()
     function = make()
     buffer = io.BytesIO()
     function.save(buffer)
-    payload = buffer.getvalue()
-    debit.stage(payload)
+    drawn = buffer.getvalue()
+    payload = debit.stage(drawn)
+    if payload != drawn:
+        function = load(io.BytesIO(payload))
     return StagedRelease(function, payload, debit)

@@ -72,7 +72,8 @@ def test_a_declined_release_draws_nothing(folder: Path) -> None:
     count(folder, "a.csv")
     shown: list[Claim] = []
 
-    def decline(claim: Claim) -> bool:
+    def decline(claim: Claim, account: object) -> bool:
+        assert account is None
         shown.append(claim)
         return False
 

@@ -35,9 +35,10 @@ class Entry:
     def draw(self) -> None:
         self._step("drawn")
 
-    def stage(self, payload: bytes) -> None:
+    def stage(self, payload: bytes) -> bytes:
         self._step("staged")
         self.staged = payload
+        return payload
 
     def publish(self) -> None:
         self._step("published")

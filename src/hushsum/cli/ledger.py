@@ -1,0 +1,195 @@
+"""``hushsum ledger``: the budget book."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Final
+
+import typer
+
+from hushsum.cli import options
+from hushsum.cli.ledger_care import accept_restore, retire, set_budget, upgrade, void, write_off
+from hushsum.cli.ledger_views import write_entries, write_status
+from hushsum.cli.output import tell, write, write_json
+from hushsum.errors import FileRefused, UsageError
+
+ledger = typer.Typer(
+    name="ledger", help="Keep the budget book of datasets that are released from.", no_args_is_help=True
+)
+
+
+def init(
+    ledger: options.Ledger,
+    dataset: options.Dataset,
+    epsilon: options.Epsilon = None,
+    delta: options.Delta = None,
+    rho: options.Rho = None,
+    accounting: Annotated[
+        str | None,
+        typer.Option("--accounting", help="pure, basic or zcdp; default: what the numbers given suggest."),
+    ] = None,
+    unit: Annotated[str, typer.Option("--unit", help="record, or person.")] = "record",
+    records_per_unit: Annotated[
+        int | None,
+        typer.Option("--records-per-unit", help="Most records a person has; converts claims for records."),
+    ] = None,
+    relation: options.RelationName = "add/remove",
+    units: Annotated[
+        int | None,
+        typer.Option("--units", help="Declared number of records or persons, for the rule on δ."),
+    ] = None,
+    partition: Annotated[
+        str | None,
+        typer.Option("--partition", metavar="NAMES", help="Disjoint parts of the data, separated by commas."),
+    ] = None,
+    allow_large_delta: Annotated[
+        bool, typer.Option("--allow-large-delta", help="Accept a δ of 1/(10 × units) or more.")
+    ] = False,
+    json: options.Json = False,
+) -> None:
+    """Give a dataset a total budget; the ledger is made if it is not there.
+
+    ε alone is added up as it is; ε and δ each; ρ is added up too, and takes pure ε as ε²/2. Whom the budget
+    protects (unit, relation) is fixed from then on.
+
+    hushsum ledger init --ledger ledger.db --dataset skin --epsilon 2
+    """
+    from hushsum.cli import values
+    from hushsum.jobs.ledger_book import init_ledger
+    from hushsum.ledger import DatasetTerms
+
+    terms = DatasetTerms.of(
+        epsilon=epsilon,
+        delta=delta,
+        rho=rho,
+        accounting=accounting,
+        unit=unit,
+        records_per_unit=records_per_unit,
+        relation=relation,
+        units=units,
+        partition=tuple(values.names(partition, "--partition") or ()),
+        allow_large_delta=allow_large_delta,
+    )
+    made = init_ledger(ledger, dataset, terms)
+    write_json(made.as_json()) if json else write_status([made])
+
+
+def status(ledger: options.Ledger, dataset: options.DatasetName = None, json: options.Json = False) -> None:
+    """Show what is spent and what is left, of one dataset or of all.
+
+    hushsum ledger status --ledger ledger.db --dataset skin
+    """
+    from hushsum.jobs.ledger_book import ledger_status
+
+    found = ledger_status(ledger, dataset)
+    if json:
+        write_json([each.as_json() for each in found] if dataset is None else found[0].as_json())
+        return
+    if not found:
+        tell("The ledger has no datasets yet; add one with: hushsum ledger init")
+        return
+    write_status(found)
+
+
+def history(ledger: options.Ledger, dataset: options.DatasetName = None, json: options.Json = False) -> None:
+    """List the releases: when, by whom, to whom, what, for how much, and how far they came.
+
+    hushsum ledger history --ledger ledger.db --dataset skin
+    """
+    from hushsum.jobs.ledger_book import open_ledger
+
+    entries = open_ledger(ledger).history(dataset)
+    write_json([each.as_json() for each in entries]) if json else write_entries(entries)
+
+
+def verify(
+    ledger: options.Ledger,
+    receipt: Annotated[
+        list[str] | None,
+        typer.Option("--receipt", metavar="FILE", help="Receipt kept elsewhere; repeatable."),
+    ] = None,
+    json: options.Json = False,
+) -> None:
+    """Recompute the whole book: every hash, every balance, every step. Ends with 5 at the first wrong row.
+
+    A removed tail shows against a receipt, or against what this machine remembers of the ledger.
+
+    hushsum ledger verify --ledger ledger.db --receipt receipt.json
+    """
+    from hushsum.jobs.ledger_book import verify_ledger
+
+    result = verify_ledger(ledger, receipt or [])
+    if json:
+        write_json(result.as_json())
+    if result.problem is not None:
+        raise FileRefused(f"the ledger does not hold: {result.problem}")
+    if not json:
+        write(f"All {result.events} events of ledger {result.ledger} hold.")
+
+
+def export(
+    ledger: options.Ledger,
+    dataset: options.Dataset,
+    output: Annotated[
+        str | None,
+        typer.Option("--output", "-o", help="File to write, .md or .json; default: Markdown on stdout."),
+    ] = None,
+    json: options.Json = False,
+) -> None:
+    """Write a disclosure report: the claims in plain words, and what was released to whom.
+
+    hushsum ledger export --ledger ledger.db --dataset skin -o skin-report.md
+    """
+    from hushsum.jobs.file_places import check_output
+    from hushsum.jobs.ledger_book import as_text, disclosure, write_text
+
+    report = disclosure(ledger, dataset)
+    if output is None:
+        write_json(report.as_json()) if json else write(report.as_markdown().rstrip())
+        return
+    if not output.endswith((".md", ".json")):
+        raise UsageError(f"a report is a .md or a .json file, got {output!r}; choose one of these endings")
+    check_output(output)
+    write_text(output, as_text(report.as_json()) if output.endswith(".json") else report.as_markdown())
+    write_json({"output": output}) if json else write(f"Wrote {output}.")
+
+
+def receipt(
+    ledger: options.Ledger,
+    output: Annotated[
+        str | None, typer.Option("--output", "-o", help="File to write; default: standard output.")
+    ] = None,
+    json: options.Json = False,
+) -> None:
+    """Write down how far the book has come. Keep it where whoever keeps the ledger cannot change it.
+
+    hushsum ledger receipt --ledger ledger.db -o receipt.json
+    """
+    from hushsum.jobs.file_places import check_output
+    from hushsum.jobs.ledger_book import as_text, open_ledger, write_text
+
+    made = open_ledger(ledger).receipt()
+    if output is None:
+        write_json(made.as_json())
+        return
+    check_output(output)
+    write_text(output, as_text(made.as_json()))
+    write_json({"output": output, **made.as_json()}) if json else write(f"Wrote {output}.")
+
+
+COMMANDS: Final[tuple[Callable[..., None], ...]] = (
+    init,
+    status,
+    history,
+    verify,
+    export,
+    receipt,
+    void,
+    set_budget,
+    retire,
+    accept_restore,
+    write_off,
+    upgrade,
+)
+for command in COMMANDS:
+    ledger.command()(command)

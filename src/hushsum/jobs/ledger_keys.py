@@ -1,0 +1,67 @@
+"""The key a command has by default: the same for the same command, and telling nothing about the records."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import secrets
+from contextlib import suppress
+from pathlib import Path
+
+from hushsum.errors import LedgerUnavailable
+from hushsum.files.container import canonical_json
+
+_STEP = 1 << 20
+
+
+def release_key(tally: str, *public: object) -> str:
+    """A key made of the tally file's bytes and of everything public that names the release.
+
+    Repeating a command after a crash gives the same key, so it resumes instead of spending again.
+
+    Privacy
+    -------
+    A plain digest of a tally would let whoever reads the ledger test guesses about its records. So the
+    digest is keyed with 32 random bytes that stay in the user's state folder.
+    """
+    digest = hmac.new(_secret(), digestmod=hashlib.sha256)
+    digest.update(canonical_json(list(public)))
+    with open(tally, "rb") as stream:
+        while piece := stream.read(_STEP):
+            digest.update(piece)
+    return f"auto-{digest.hexdigest()[:40]}"
+
+
+def _secret() -> bytes:
+    from hushsum.ledger.marks import state_folder
+
+    path = state_folder() / "release-key"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if not path.exists():
+            _make(path)
+        key = path.read_bytes()
+    except OSError:
+        raise LedgerUnavailable(
+            f"the folder {path.parent} cannot be written; make it writable, name another in HUSHSUM_STATE, "
+            "or give the release a --key"
+        ) from None
+    if len(key) != 32:
+        raise LedgerUnavailable(f"the file {path} is damaged; remove it, or give the release a --key")
+    return key
+
+
+def _make(path: Path) -> None:
+    """Write a fresh secret; if two processes do at once, the first one's stays."""
+    own = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    descriptor = os.open(own, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(secrets.token_bytes(32))
+            stream.flush()
+            os.fsync(stream.fileno())
+        with suppress(FileExistsError):
+            os.link(own, path)
+    finally:
+        os.unlink(own)

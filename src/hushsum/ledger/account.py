@@ -1,0 +1,188 @@
+"""The state of one dataset's budget: a value, changed only by making the next one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from hushsum.errors import BudgetExhausted, UsageError
+from hushsum.ledger.charge import Charge
+from hushsum.ledger.terms import Accounting, DatasetTerms
+from hushsum.privacy.accounting.zcdp import zcdp_epsilon
+from hushsum.privacy.claim import exact
+from hushsum.privacy.relation import Relation
+
+OPEN = "open"
+FROZEN = "frozen"
+RETIRED = "retired"
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What was spent on the whole data and on each declared part, and whether more may be.
+
+    Privacy
+    -------
+    *Parallel composition.* Take neighbours that differ in one unit. Under add/remove that unit lies in one
+    part, j. Given all earlier results, a release of any other part reads the same data in both worlds, so its
+    distribution is the same; only releases of the whole and of j count, however they were chosen. Hence the
+    whole plus the *largest* part bounds the loss of every unit. Under replace the unit may leave part i
+    for part j; each of the two sees one record less or more, so the claims of parts are for add/remove,
+    and the whole plus the *two largest* parts is the bound. Largest is taken for ε, δ and ρ separately,
+    which is never less.
+    """
+
+    terms: DatasetTerms
+    whole: Charge
+    parts: tuple[Charge, ...]
+    state: str
+
+    @classmethod
+    def opened(cls, terms: DatasetTerms) -> Account:
+        """The account of a new dataset."""
+        return cls(terms, Charge(), tuple(Charge() for _ in terms.partition), OPEN)
+
+    @property
+    def spent(self) -> Charge:
+        """The bound on what any unit has lost."""
+        return self.whole + self._worst(self.parts)
+
+    @property
+    def remaining(self) -> Charge:
+        """The largest charge a release of the whole data may still have."""
+        return (self.terms.budget - self.spent).at_least_zero()
+
+    def remaining_in(self, part: str | None) -> Charge:
+        """The largest charge a release of this part may still have."""
+        if part is None:
+            return self.remaining
+        place = self._place(part)
+        used = self.whole + self.parts[place]
+        if self.terms.relation is Relation.REPLACE:
+            used += _largest(self.parts[:place] + self.parts[place + 1 :], 1)
+        return (self.terms.budget - used).at_least_zero()
+
+    def debited(self, charge: Charge, *, part: str | None, dataset: str) -> Account:
+        """The account after the charge.
+
+        Raises
+        ------
+        BudgetExhausted
+            if it does not fit, or nothing may be spent.
+        """
+        if self.state != OPEN:
+            raise BudgetExhausted(_closed(dataset, self.state))
+        after = self.charged(charge, part=part)
+        if not after.spent.fits(self.terms.budget):
+            raise BudgetExhausted(
+                f"the release would spend {charge.in_words()} of dataset {dataset!r}, which has "
+                f"{self.remaining_in(part).in_words()} left of {self.terms.budget.in_words()}; "
+                "nothing was released, ask for less"
+            )
+        return after
+
+    def charged(self, charge: Charge, *, part: str | None = None) -> Account:
+        """The account after the charge, whether or not it fits; for what happened already."""
+        if part is None:
+            return replace(self, whole=self.whole + charge)
+        place = self._place(part)
+        return replace(
+            self, parts=(*self.parts[:place], self.parts[place] + charge, *self.parts[place + 1 :])
+        )
+
+    def voided(self, charge: Charge, *, part: str | None) -> Account:
+        """The account with the charge of a debit taken back that was never drawn."""
+        return self.charged(Charge() - charge, part=part)
+
+    def in_state(self, state: str) -> Account:
+        """The same account, open, frozen or retired."""
+        return replace(self, state=state)
+
+    def epsilon_at(self, charge: Charge) -> float | None:
+        """A charge told as ε: itself, or ρ converted once at the dataset's δ; None without such a δ."""
+        if self.terms.accounting is not Accounting.ZCDP:
+            return float(charge.epsilon)
+        if self.terms.report_delta is None:
+            return None
+        return zcdp_epsilon(charge.rho, self.terms.report_delta) if charge.rho else 0.0
+
+    @property
+    def largest_pure_epsilon(self) -> float:
+        """The largest pure ε the next release of the whole data may have: a float that, read as the
+        decimal it is written as, still fits.
+        """
+        left = self.remaining
+        if self.terms.accounting is not Accounting.ZCDP:
+            return _largest_float(float(left.epsilon), lambda value: value <= left.epsilon)
+        return _largest_float(math.sqrt(2 * left.rho), lambda value: value**2 / 2 <= left.rho)
+
+    def least_laplace_scale(self, l1: int) -> float | None:
+        """The least scale of Laplace noise the next release may have, if one unit moves it by ``l1`` in
+        L1.
+        """
+        largest = self.largest_pure_epsilon
+        return l1 / largest if largest else None
+
+    def least_gaussian_variance(self, l2_squared: int) -> float | None:
+        """The least variance of Gaussian noise under ρ-accounting, if one unit moves it by √l2_squared in
+        L2.
+        """
+        left = self.remaining.rho
+        return float(Fraction(l2_squared) / (2 * left)) if left else None
+
+    def as_json(self) -> dict[str, Any]:
+        """Exactly, for an event."""
+        return {
+            "terms": self.terms.as_json(),
+            "whole": self.whole.as_json(),
+            "parts": [each.as_json() for each in self.parts],
+            "state": self.state,
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Account:
+        """What ``as_json`` wrote."""
+        return cls(
+            DatasetTerms.from_json(data["terms"]),
+            Charge.from_json(data["whole"]),
+            tuple(Charge.from_json(each) for each in data["parts"]),
+            data["state"],
+        )
+
+    def _worst(self, parts: tuple[Charge, ...]) -> Charge:
+        return _largest(parts, 2 if self.terms.relation is Relation.REPLACE else 1)
+
+    def _place(self, part: str) -> int:
+        if part not in self.terms.partition:
+            known = ", ".join(map(repr, self.terms.partition)) or "none declared"
+            raise UsageError(f"part must be one of the dataset's parts ({known}), got {part!r}; choose one")
+        return self.terms.partition.index(part)
+
+
+def _largest_float(start: float, fits: Callable[[Fraction], bool]) -> float:
+    while start > 0 and not fits(exact("epsilon", start)):
+        start = math.nextafter(start, 0.0)
+    return start
+
+
+def _largest(parts: tuple[Charge, ...], number: int) -> Charge:
+    def most(values: list[Fraction]) -> Fraction:
+        return sum(sorted(values)[-number:], Fraction(0))
+
+    return Charge(
+        most([each.epsilon for each in parts]),
+        most([each.delta for each in parts]),
+        most([each.rho for each in parts]),
+    )
+
+
+def _closed(dataset: str, state: str) -> str:
+    if state == FROZEN:
+        return (
+            f"dataset {dataset!r} is frozen: a restored backup does not know what was spent after it; "
+            "charge that with: hushsum ledger write-off"
+        )
+    return f"dataset {dataset!r} is retired, and nothing more may be released from it"

@@ -1,0 +1,198 @@
+"""SQLite or PostgreSQL: how a ledger's database is opened, locked, and said to be out of reach."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import sqlalchemy as sa
+from sqlalchemy import exc
+from sqlalchemy.pool import NullPool
+
+from hushsum.errors import FileRefused, LedgerUnavailable, UsageError
+from hushsum.ledger import schema
+
+WAIT_SECONDS = 60
+"""How long to wait for another process's short transaction before giving up."""
+
+_AGAIN = "repeat the command: the same key never spends twice"
+
+
+class Database:
+    """Short transactions on one database; every one on a connection of its own.
+
+    Connections are not kept: a ledger is used a few times an hour, survives a fork of the process, and
+    notices a restarted server at once.
+    """
+
+    def __init__(self, engine: sa.Engine) -> None:
+        self._engine = engine
+
+    @property
+    def dialect(self) -> str:
+        """``sqlite`` or ``postgresql``."""
+        return self._engine.dialect.name
+
+    @contextmanager
+    def reading(self) -> Iterator[sa.Connection]:
+        """A transaction that sees one state of the ledger and changes nothing."""
+        with _told(), self._engine.connect() as connection, connection.begin():
+            if self.dialect == "postgresql":
+                connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[sa.Connection]:
+        """A transaction that is durable when the block has ended; on SQLite it excludes other writers."""
+        with _told(), self._engine.connect() as connection:
+            connection = connection.execution_options(hushsum_writing=True)
+            with connection.begin():
+                yield connection
+
+
+def connect(place: str | os.PathLike[str], *, create: bool = False) -> Database:
+    """The database at a file path (SQLite) or a URL (``sqlite:///``, ``postgresql://``).
+
+    Raises
+    ------
+    UsageError
+        if there is no such file, or the URL or its driver cannot be used.
+    """
+    url = _url(place)
+    if url.get_backend_name() == "sqlite":
+        return Database(_sqlite(url, create=create))
+    return Database(_postgresql(url))
+
+
+def upgrade(connection: sa.Connection) -> None:
+    """Bring the schema to this code's revision, within the connection's transaction."""
+    from alembic import command
+    from alembic.config import Config
+
+    if connection.dialect.name == "postgresql":
+        connection.exec_driver_sql("SELECT pg_advisory_xact_lock(7235925402417296384)")
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
+    config.attributes["connection"] = connection
+    command.upgrade(config, "head")
+
+
+def has_ledger(connection: sa.Connection) -> bool:
+    """Whether the database holds a ledger, of whatever revision."""
+    return sa.inspect(connection).has_table(schema.VERSION_TABLE)
+
+
+def check_revision(connection: sa.Connection) -> None:
+    """Raise unless the database holds a ledger of this code's revision."""
+    if not has_ledger(connection):
+        raise UsageError("there is no ledger in this database; make one with: hushsum ledger init")
+    found = connection.execute(sa.select(schema.version.c.version_num)).scalar()
+    if found is None or found > schema.REVISION:
+        raise FileRefused(f"the ledger has schema {found}, made by a later Hushsum; install that one")
+    if found < schema.REVISION:
+        raise FileRefused(f"the ledger has the older schema {found}; upgrade it with: hushsum ledger upgrade")
+
+
+def _url(place: str | os.PathLike[str]) -> sa.URL:
+    text = os.fspath(place)
+    if "://" not in text:
+        return sa.URL.create("sqlite", database=text)
+    try:
+        url = sa.make_url(text)
+    except exc.ArgumentError:
+        raise UsageError("the ledger's URL cannot be read; write postgresql://user@host/name") from None
+    if url.drivername in ("postgresql", "postgres"):
+        url = url.set(drivername="postgresql+psycopg")
+    if url.get_backend_name() not in ("sqlite", "postgresql"):
+        raise UsageError(
+            f"a ledger is a file or a PostgreSQL database, got a URL of {url.get_backend_name()!r}; "
+            "give a path, or postgresql://user@host/name"
+        )
+    return url
+
+
+def _sqlite(url: sa.URL, *, create: bool) -> sa.Engine:
+    name = url.database
+    if not name or name == ":memory:" or name.startswith("file:"):
+        raise UsageError("a ledger must outlive its process, got no file; give the path of a file")
+    path = Path(name)
+    if path.is_dir():
+        raise UsageError(f"{name!r} is a folder; give the path of a file in it")
+    if not path.exists():
+        if not create:
+            raise UsageError(f"no ledger {name!r}; check the path, or make one with: hushsum ledger init")
+        if not path.parent.is_dir():
+            raise UsageError(
+                f"the folder {str(path.parent)!r} must exist to make a ledger in it; make it first"
+            )
+    # A new file is its owner's alone: it says who released what, and to whom.
+    if create:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+    engine = sa.create_engine(
+        url, poolclass=NullPool, connect_args={"timeout": WAIT_SECONDS, "isolation_level": None}
+    )
+
+    @sa.event.listens_for(engine, "connect")
+    def _durable(connection: sa.PoolProxiedConnection, record: object) -> None:
+        # A rollback journal keeps the ledger one file. EXTRA also syncs the folder after the journal is
+        # removed: otherwise a power cut may bring the journal back, and with it the budget of the last
+        # commit.
+        connection.execute("PRAGMA synchronous=EXTRA")
+        connection.execute("PRAGMA trusted_schema=OFF")
+
+    @sa.event.listens_for(engine, "begin")
+    def _begin(connection: sa.Connection) -> None:
+        writing = connection.get_execution_options().get("hushsum_writing", False)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
+
+    return engine
+
+
+def _postgresql(url: sa.URL) -> sa.Engine:
+    try:
+        engine = sa.create_engine(
+            url,
+            poolclass=NullPool,
+            isolation_level="READ COMMITTED",
+            connect_args={"connect_timeout": 10},
+        )
+    except ImportError:
+        raise UsageError("a ledger in PostgreSQL needs a driver; install hushsum[ledger]") from None
+
+    @sa.event.listens_for(engine, "begin")
+    def _durable(connection: sa.Connection) -> None:
+        if connection.get_execution_options().get("hushsum_writing", False):
+            connection.exec_driver_sql("SET LOCAL synchronous_commit = on")
+            connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{WAIT_SECONDS}s'")
+
+    return engine
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """One sentence for what a database says; its own words may quote the URL."""
+    try:
+        yield
+    except exc.DBAPIError as error:
+        raise _in_words(error) from error
+
+
+def _in_words(error: exc.DBAPIError) -> Exception:
+    text = str(error.orig).lower()
+    if "not a database" in text or "malformed" in text:
+        return FileRefused("the ledger's file is damaged or no SQLite database; restore it from a backup")
+    if "no such table" in text or "undefinedtable" in type(error.orig).__name__.lower():
+        return FileRefused("the ledger's database lacks a table; it is damaged, restore it from a backup")
+    if "append-only" in text:
+        return FileRefused("the events of a ledger are append-only, and the database refused to change one")
+    if "locked" in text or "lock timeout" in text:
+        return LedgerUnavailable(
+            f"another process has held the ledger for more than {WAIT_SECONDS} seconds; {_AGAIN}"
+        )
+    if "full" in text or "disk" in text or "no space" in text:
+        return LedgerUnavailable(f"the ledger's disk is full or failing, and nothing was booked; {_AGAIN}")
+    if "readonly" in text or "read-only" in text or "unable to open" in text or "permission denied" in text:
+        return LedgerUnavailable("the ledger cannot be opened for writing; check its permissions and folder")
+    return LedgerUnavailable(f"the ledger's database cannot be reached, or was lost on the way; {_AGAIN}")

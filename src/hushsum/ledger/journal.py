@@ -1,0 +1,184 @@
+"""One transaction's view of the book: what it says, and the one way to add to it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import sqlalchemy as sa
+
+from hushsum.errors import FileRefused, UsageError
+from hushsum.files.container import canonical_json
+from hushsum.ledger.account import Account
+from hushsum.ledger.chain import ACCOUNT_KINDS, GENESIS, Event, Kind
+from hushsum.ledger.entries import Entry
+from hushsum.ledger.receipt import Receipt
+from hushsum.ledger.schema import events, head
+
+
+class Journal:
+    """Events read and appended within one transaction.
+
+    Whoever appends holds the head row's lock, so sequence numbers have no gaps and every event sees all
+    before it. The hash of every event that is relied on is recomputed; the whole chain is checked by
+    ``verify``.
+    """
+
+    def __init__(self, connection: sa.Connection, receipt: Receipt) -> None:
+        self.connection = connection
+        self._ledger = receipt.ledger
+        self._sequence = receipt.sequence
+        self._hash = receipt.hash
+        self.appended = False
+
+    @classmethod
+    def created(cls, connection: sa.Connection, ledger: str, who: str) -> Journal:
+        """The journal of a new ledger, with its first event."""
+        connection.execute(sa.insert(head).values(place=1, id=ledger, sequence=0, hash=GENESIS))
+        journal = cls(connection, Receipt(ledger, 0, GENESIS))
+        journal.append(Kind.LEDGER_CREATED, body={"who": who})
+        return journal
+
+    @classmethod
+    def opened(
+        cls, connection: sa.Connection, *, lock: bool = False, damaged: bool = False
+    ) -> Journal | None:
+        """The journal at its head, if there is a ledger; ``lock`` keeps others from appending until the
+        transaction ends.
+
+        Raises
+        ------
+        FileRefused
+            if the head is not the last event.
+        """
+        query = sa.select(head.c.id, head.c.sequence, head.c.hash)
+        row = connection.execute(query.with_for_update() if lock else query).one_or_none()
+        if row is None:
+            return None
+        journal = cls(connection, Receipt(row.id, row.sequence, row.hash))
+        if damaged:
+            return journal
+        last = connection.execute(sa.select(sa.func.max(events.c.sequence))).scalar()
+        if last != row.sequence or journal.event(row.sequence).hash != row.hash:
+            raise FileRefused(
+                "the ledger's head is not its last event: rows were removed or changed; "
+                "see which with: hushsum ledger verify"
+            )
+        return journal
+
+    @property
+    def receipt(self) -> Receipt:
+        """The head of the chain."""
+        return Receipt(self._ledger, self._sequence, self._hash)
+
+    def append(
+        self, kind: Kind, *, dataset: str = "", key: str = "", body: dict[str, Any] | None = None
+    ) -> Event:
+        """Add an event to the chain."""
+        event = Event.after(
+            self._hash,
+            ledger=self._ledger,
+            sequence=self._sequence + 1,
+            at=datetime.now(UTC).isoformat(timespec="microseconds"),
+            kind=kind,
+            dataset=dataset,
+            key=key,
+            body=body or {},
+        )
+        row = {**event.as_json(), "body": canonical_json(event.body).decode()}
+        self.connection.execute(sa.insert(events).values(row))
+        self.connection.execute(sa.update(head).values(sequence=event.sequence, hash=event.hash))
+        self._sequence, self._hash, self.appended = event.sequence, event.hash, True
+        return event
+
+    def event(self, sequence: int) -> Event:
+        """One event, its hash recomputed."""
+        row = self.connection.execute(sa.select(events).where(events.c.sequence == sequence)).one_or_none()
+        if row is None:
+            raise _changed(sequence)
+        return self._checked(row)
+
+    def account(self, dataset: str) -> Account:
+        """A dataset's account, from the last event that changed it.
+
+        Raises
+        ------
+        UsageError
+            if there is no such dataset.
+        """
+        query = (
+            sa.select(events)
+            .where(events.c.dataset == dataset, events.c.kind.in_([str(kind) for kind in ACCOUNT_KINDS]))
+            .order_by(events.c.sequence.desc())
+            .limit(1)
+        )
+        row = self.connection.execute(query).one_or_none()
+        if row is None:
+            known = ", ".join(map(repr, self.datasets())) or "none yet"
+            raise UsageError(
+                f"dataset must be one of the ledger's ({known}), got {dataset!r}; "
+                "check the name, or add it with: hushsum ledger init"
+            )
+        return Account.from_json(self._checked(row).body["account"])
+
+    def datasets(self) -> list[str]:
+        """The names of all datasets, oldest first."""
+        query = (
+            sa.select(events.c.dataset)
+            .where(events.c.kind == str(Kind.DATASET_CREATED))
+            .order_by(events.c.sequence)
+        )
+        return list(self.connection.execute(query).scalars())
+
+    def entry(self, key: str) -> Entry | None:
+        """The release with this key."""
+        # The index on keys leaves the empty ones out, so it is used only where they cannot be meant.
+        named = events.c.key != sa.literal_column("''")
+        query = sa.select(events).where(events.c.key == key, named).order_by(events.c.sequence)
+        return Entry.of(self._checked(row) for row in self.connection.execute(query))
+
+    def last_restore(self) -> int:
+        """The number of the last event that accepted a restored backup; 0 without one."""
+        query = sa.select(sa.func.max(events.c.sequence)).where(events.c.kind == str(Kind.RESTORE_ACCEPTED))
+        return self.connection.execute(query).scalar() or 0
+
+    def events(self, dataset: str | None = None) -> Iterator[Event]:
+        """All events, or those of a dataset, in order; their hashes are not recomputed."""
+        query = sa.select(events).order_by(events.c.sequence)
+        if dataset is not None:
+            query = query.where(events.c.dataset == dataset)
+        for row in self.connection.execute(query):
+            yield parsed(row)
+
+    def _checked(self, row: sa.Row[Any]) -> Event:
+        event = parsed(row)
+        if not event.holds(self._ledger):
+            raise _changed(event.sequence)
+        return event
+
+
+def parsed(row: sa.Row[Any]) -> Event:
+    """A row as an event.
+
+    Raises
+    ------
+    FileRefused
+        if it is none.
+    """
+    try:
+        body = json.loads(row.body)
+        kind = Kind(row.kind)
+        if not isinstance(body, dict):
+            raise ValueError
+    except (ValueError, TypeError):
+        raise _changed(row.sequence) from None
+    return Event(row.sequence, row.at, kind, row.dataset, row.key, body, row.previous, row.hash)
+
+
+def _changed(sequence: int) -> FileRefused:
+    return FileRefused(
+        f"event {sequence} of the ledger was changed or removed after it was written; "
+        "compare with a receipt (hushsum ledger verify --receipt FILE) and restore a backup"
+    )

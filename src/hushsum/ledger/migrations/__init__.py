@@ -1,0 +1,1 @@
+"""The schema's history, for Alembic; run by :func:`hushsum.ledger.database.upgrade`."""

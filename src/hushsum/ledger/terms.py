@@ -1,0 +1,202 @@
+"""What is fixed about a dataset when its budget is set."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from fractions import Fraction
+from typing import Any
+
+from hushsum.errors import ClaimError, UsageError
+from hushsum.ledger.charge import Charge
+from hushsum.privacy.accounting.parameters import at_least_one, check_delta
+from hushsum.privacy.accounting.zcdp import zcdp_rho
+from hushsum.privacy.claim import Promise, exact
+from hushsum.privacy.relation import Relation
+
+
+class Accounting(StrEnum):
+    """Which sum is bounded. Each is proven for releases chosen one by one, looking at earlier results.
+
+    Such a bound is a *filter*: the analyst picks the next mechanism, and its parameters, after seeing all
+    results so far, and the book says yes or no. Sums of ε and δ are filters (Rogers, Roth, Ullman & Vadhan
+    2016, "Privacy odometers and filters"), and so is the sum of ρ (Feldman & Zrnic 2021, "Individual privacy
+    accounting via a Rényi filter", with every individual's loss at its bound). Composing privacy loss
+    distributions over releases is tighter, but proven only for a list that was fixed beforehand; for that
+    there is ``privacy.accounting.composition``, and no book.
+    """
+
+    PURE = "pure"
+    """Σε ≤ ε, and every δ is 0."""
+    BASIC = "basic"
+    """Σε ≤ ε and Σδ ≤ δ."""
+    ZCDP = "zcdp"
+    """Σρ ≤ ρ, with pure ε as ε²/2; told as ε once, at the dataset's δ."""
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetTerms:
+    """A total budget, and whom it protects in which sense. Made by :meth:`of`.
+
+    ``records_per_unit`` is the most records a person has; without it claims for records are refused where the
+    unit is the person. ``units`` is a *declared* number of records or persons. ``partition`` names disjoint
+    parts of the data: all records of a unit lie in one part. ``report_delta`` is the δ at which ρ is told
+    as ε.
+    """
+
+    accounting: Accounting
+    budget: Charge
+    unit: str
+    records_per_unit: int | None
+    relation: Relation
+    units: int | None
+    partition: tuple[str, ...]
+    report_delta: Fraction | None
+    allow_large_delta: bool
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        epsilon: float | Fraction | None = None,
+        delta: float | Fraction | None = None,
+        rho: float | Fraction | None = None,
+        accounting: str | None = None,
+        unit: str = "record",
+        records_per_unit: int | None = None,
+        relation: str | Relation = Relation.ADD_REMOVE,
+        units: int | None = None,
+        partition: tuple[str, ...] = (),
+        allow_large_delta: bool = False,
+    ) -> DatasetTerms:
+        """Check the combination and read the numbers exactly.
+
+        Without ``accounting``: ``epsilon`` is pure, ``epsilon`` and ``delta`` are basic, ``rho`` (and
+        ``delta`` to tell it as ε) is zcdp. With ``accounting="zcdp"``, ``epsilon`` and ``delta`` become
+        the largest ρ that implies them.
+
+        Raises
+        ------
+        ClaimError
+            if the numbers make no budget, or δ is 1/(10 × units) or more without ``allow_large_delta``.
+
+        >>> DatasetTerms.of(epsilon=1.0).budget.in_words()
+        'ε 1'
+        """
+        kind, budget, report = _budget(epsilon, delta, rho, accounting)
+        bound = report if kind is Accounting.ZCDP else budget.delta
+        if units is not None:
+            units = at_least_one("units", units, "declare how many records or persons there are")
+        if bound:
+            # The claims' own δ sum to at most this one, so the rule holds for each of them.
+            check_delta(bound, units, allow_large=allow_large_delta)
+        if unit not in ("record", "person"):
+            raise UsageError(f"unit must be 'record' or 'person', got {unit!r}; choose one")
+        if records_per_unit is not None:
+            if unit == "record":
+                raise UsageError("records_per_unit is for persons, got the unit 'record'; leave it out")
+            records_per_unit = at_least_one("records_per_unit", records_per_unit, "leave it out if unknown")
+        return cls(
+            kind,
+            budget,
+            unit,
+            records_per_unit,
+            Relation.of(relation),
+            units,
+            _checked_parts(partition),
+            report or None,
+            allow_large_delta,
+        )
+
+    def with_budget(self, budget: Charge) -> DatasetTerms:
+        """The same terms with another budget, checked by the same rules."""
+        if self.accounting is Accounting.ZCDP:
+            return replace(self, budget=Charge(rho=Promise.of(rho=budget.rho).rho or Fraction(0)))
+        fresh = DatasetTerms.of(
+            epsilon=budget.epsilon,
+            delta=budget.delta if self.accounting is Accounting.BASIC else None,
+            units=self.units,
+            allow_large_delta=self.allow_large_delta,
+        )
+        return replace(self, budget=fresh.budget)
+
+    def as_json(self) -> dict[str, Any]:
+        """Exactly, with rationals as strings."""
+        return {
+            "accounting": str(self.accounting),
+            "budget": self.budget.as_json(),
+            "unit": self.unit,
+            "records_per_unit": self.records_per_unit,
+            "relation": str(self.relation),
+            "units": self.units,
+            "partition": list(self.partition),
+            "report_delta": None if self.report_delta is None else str(self.report_delta),
+            "allow_large_delta": self.allow_large_delta,
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> DatasetTerms:
+        """What ``as_json`` wrote."""
+        return cls(
+            Accounting(data["accounting"]),
+            Charge.from_json(data["budget"]),
+            data["unit"],
+            data["records_per_unit"],
+            Relation.of(data["relation"]),
+            data["units"],
+            tuple(data["partition"]),
+            None if data["report_delta"] is None else Fraction(data["report_delta"]),
+            data["allow_large_delta"],
+        )
+
+
+def _budget(
+    epsilon: float | Fraction | None,
+    delta: float | Fraction | None,
+    rho: float | Fraction | None,
+    accounting: str | None,
+) -> tuple[Accounting, Charge, Fraction | None]:
+    kind = _accounting(delta, rho, accounting)
+    if kind is not Accounting.ZCDP:
+        if rho is not None:
+            raise ClaimError(f"accounting {str(kind)!r} adds epsilon, got rho; give epsilon, or take 'zcdp'")
+        promise = Promise.of(epsilon=epsilon, delta=delta)
+        if (promise.delta > 0) != (kind is Accounting.BASIC):
+            raise ClaimError(
+                f"accounting {str(kind)!r} takes "
+                + ("a delta above 0, got none; give one" if kind is Accounting.BASIC else "no delta, got one")
+            )
+        assert promise.epsilon is not None
+        return kind, Charge(promise.epsilon, promise.delta), None
+    report = None if delta is None else exact("delta", delta)
+    if rho is not None:
+        total = Promise.of(epsilon=epsilon, rho=rho).rho
+        assert total is not None
+        return kind, Charge(rho=total), report
+    if not report:
+        raise ClaimError("accounting 'zcdp' needs rho, or epsilon and delta, got neither; give rho")
+    asked = Promise.of(epsilon=epsilon, delta=report)
+    assert asked.epsilon is not None
+    return kind, Charge(rho=Fraction(zcdp_rho(asked.epsilon, asked.delta))), report
+
+
+def _accounting(
+    delta: float | Fraction | None, rho: float | Fraction | None, accounting: str | None
+) -> Accounting:
+    if accounting is None:
+        if rho is not None:
+            return Accounting.ZCDP
+        return Accounting.BASIC if delta else Accounting.PURE
+    try:
+        return Accounting(accounting)
+    except ValueError:
+        known = ", ".join(repr(str(each)) for each in Accounting)
+        raise UsageError(f"accounting must be one of {known}, got {accounting!r}; choose one") from None
+
+
+def _checked_parts(partition: tuple[str, ...]) -> tuple[str, ...]:
+    if len(set(partition)) != len(partition) or any(not name.strip() for name in partition):
+        raise UsageError("partition must name each part once, got an empty or repeated name; name each once")
+    if len(partition) == 1:
+        raise UsageError("partition must name at least two parts, got one; leave it out for the whole data")
+    return tuple(partition)

@@ -1,0 +1,80 @@
+"""The mechanisms whose claims may be booked, and which kind of claim is proven for each.
+
+A book that accepted any name would add numbers nobody has proven. So names are registered with the kinds of
+claim their proof gives, and everything else is refused.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from hushsum.errors import ClaimError
+from hushsum.privacy.claim import Claim
+
+
+class ClaimKind(StrEnum):
+    """What a promise is made of."""
+
+    PURE = "pure epsilon"
+    APPROXIMATE = "epsilon and delta"
+    CONCENTRATED = "rho"
+
+    @classmethod
+    def of(cls, claim: Claim) -> ClaimKind:
+        """The kind of a claim."""
+        if claim.promise.rho is not None:
+            return cls.CONCENTRATED
+        return cls.PURE if claim.promise.pure else cls.APPROXIMATE
+
+
+_KNOWN: dict[str, frozenset[ClaimKind]] = {}
+
+
+def register_mechanism(name: str, *kinds: ClaimKind) -> None:
+    """Make a mechanism known, with the kinds of claim that are proven for it.
+
+    Raises
+    ------
+    ValueError
+        if the name is known with other kinds: two proofs must not share a name.
+    """
+    if _KNOWN.setdefault(name, frozenset(kinds)) != frozenset(kinds):
+        raise ValueError(f"mechanism {name!r} is registered with other kinds")
+
+
+def known_mechanisms() -> list[str]:
+    """The registered names, sorted.
+
+    >>> "discrete laplace" in known_mechanisms()
+    True
+    """
+    return sorted(_KNOWN)
+
+
+def check_mechanism(claim: Claim) -> None:
+    """Refuse a claim of a mechanism that is unknown, or of a kind that is not proven for it.
+
+    Raises
+    ------
+    ClaimError
+        in both cases.
+    """
+    kinds = _KNOWN.get(claim.mechanism)
+    if kinds is None:
+        raise ClaimError(
+            f"the claim's mechanism must be one of {', '.join(known_mechanisms())}, got {claim.mechanism!r}; "
+            "what it spends is not known, so it cannot be booked"
+        )
+    if ClaimKind.of(claim) not in kinds:
+        proven = " or ".join(sorted(kinds))
+        raise ClaimError(
+            f"a claim of the mechanism {claim.mechanism!r} must be in {proven}, got {ClaimKind.of(claim)}; "
+            "release with a mechanism that gives it"
+        )
+
+
+register_mechanism("discrete laplace", ClaimKind.PURE)
+register_mechanism("discrete gaussian", ClaimKind.APPROXIMATE, ClaimKind.CONCENTRATED)
+register_mechanism("exponential", ClaimKind.PURE)
+register_mechanism("permute and flip", ClaimKind.PURE)
+register_mechanism("random stopping", ClaimKind.PURE)

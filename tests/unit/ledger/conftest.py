@@ -1,0 +1,5 @@
+"""A state folder for every test."""
+
+from tests.ledger_fixtures import sqlite, state
+
+__all__ = ["sqlite", "state"]
