@@ -17,7 +17,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-SETTINGS = "-c listen_addresses= -c max_connections=300 -c fsync=on -c log_min_messages=fatal"
+SETTINGS = "-c listen_addresses= -c max_connections=300 -c fsync=off -c full_page_writes=off"
 
 
 @contextmanager

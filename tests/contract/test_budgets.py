@@ -249,6 +249,9 @@ class BudgetContract:
         with pytest.raises(UsageError, match="nothing to accept"):
             ledger.accept_restore(reason="again")
         assert ledger.verify().holds
+        with ledger._writing() as journal:
+            journal.append(Kind.STAGED, dataset="d", key="early", body={"sha256": "0" * 64, "size": 1})
+        assert "closed" in (ledger.verify().problem or "")
 
     def test_budget_changes_and_retirement_are_booked(self, ledger: Ledger) -> None:
         ledger.debit("d", TENTH, subject={}, key="a")

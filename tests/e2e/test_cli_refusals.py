@@ -137,7 +137,7 @@ def test_names_and_files_that_are_not_replaced(quick: QuickShell) -> None:
         ("query", "ok.hush", "--at", "0,0", "--level", "1.5"),
         ("query", "ok.hush", "--at", "0,0", "--estimator", "mode"),
         ("query", "ok.hush", "--at", "0,0", "--points", "ok.csv"),
-        ("query", "one.hush", "--points", "ok.csv"),
+        ("query", "one.hush", "--points", "ok.csv", "--columns", "a,b"),
         ("query", "missing.hush", "--at", "0,0"),
         ("show", "missing.hush"),
         ("plan", "--records", "0", "--dim", "3", "--epsilon", "1", "--bandwidth", "5"),

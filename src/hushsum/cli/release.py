@@ -117,7 +117,7 @@ def release(
         if released.booked is not None:
             tell(_left(released.booked.account))
     else:
-        _write(released, told=asks)
+        _write(released, told=asks and not (released.booked is not None and released.booked.again))
 
 
 def _rows(text: str) -> int | str:

@@ -9,7 +9,7 @@ import typer
 from hushsum.cli import options
 from hushsum.cli.output import warn, write, write_facts, write_json
 from hushsum.cli.sizes import bytes_in_words, short
-from hushsum.cli.tally_facts import bounds_in_words
+from hushsum.cli.tally_facts import bounds_in_words, names_in_words
 from hushsum.jobs.kernel_choice import kernel_in_words
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ def _write_function(description: FunctionDescription) -> None:
     facts = [
         ("claim", repr(claim)),
         ("kernel", kernel_in_words(function.kernel)),
+        ("columns", "not named" if function.columns is None else names_in_words(function.columns)),
         ("bounds", bounds_in_words(description.bounds)),
         ("rows × width", f"{rows} × {width}"),
         ("noise", f"{noise.mechanism}, standard deviation {short(noise.variance**0.5)} a cell"),
@@ -69,6 +70,7 @@ def _write_tally(description: TallyDescription) -> None:
     write_facts(
         [
             ("kernel", kernel_in_words(description.kernel)),
+            ("columns", "not named" if description.columns is None else names_in_words(description.columns)),
             ("bounds", bounds_in_words(description.bounds)),
             ("rows × width", f"{description.rows} × {description.width}"),
             ("seed", str(description.seed)),

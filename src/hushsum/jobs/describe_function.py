@@ -40,6 +40,7 @@ class FunctionDescription:
             "kernel": kernel_as_json(function.kernel),
             "rows": rows,
             "width": width,
+            "columns": None if function.columns is None else list(function.columns),
             "bounds": None if self.bounds is None else self.bounds.as_json(),
             "noise": {**function.noise.as_json(), "standard_deviation": function.noise.variance**0.5},
             "estimated_count": {"value": function.count, "stderr": function.count_stderr},
@@ -59,6 +60,7 @@ class TallyDescription:
     rows: int
     width: int
     seed: int
+    columns: tuple[str, ...] | None
     bounds: Bounds | None
     max_per_unit: int | None
     fingerprint: str
@@ -75,6 +77,7 @@ class TallyDescription:
             "rows": self.rows,
             "width": self.width,
             "seed": self.seed,
+            "columns": None if self.columns is None else list(self.columns),
             "bounds": None if self.bounds is None else self.bounds.as_json(),
             "unit": "record" if self.max_per_unit is None else "person",
             "max_per_unit": self.max_per_unit,
@@ -110,6 +113,7 @@ def _describe_tally(source: str) -> TallyDescription:
         rows=rows,
         width=width,
         seed=int(basis.parameters()["seed"]),
+        columns=getattr(basis, "columns", None),
         bounds=getattr(basis, "bounds", None),
         max_per_unit=None if units is None else int(units["limit"]),
         fingerprint=basis.fingerprint,

@@ -129,7 +129,9 @@ def release_booked(
 
 def _account_after(ledger: Ledger, booking: Booking, claim: Claim, key: str) -> Account:
     """What a person who is asked should see: the account after this release, which may be debited already."""
-    if ledger.find(key) is not None:
+    entry = ledger.find(key)
+    if entry is not None:
+        entry.refuse_again()
         return ledger.account(booking.dataset)
     return ledger.price(booking.dataset, claim, part=booking.part)[1]
 

@@ -56,13 +56,11 @@ class TallyWritten:
     bounds: Bounds | None
     max_per_unit: int | None
     encrypted: bool
-    columns: tuple[str, ...] | None = None
+    columns: tuple[str, ...] | None
 
     @classmethod
-    def of(
-        cls, tally: Tally, output: Path, *, encrypted: bool, columns: Sequence[str] | None = None
-    ) -> TallyWritten:
-        """Describe a tally that was just written; ``columns`` are those of the files it was counted from."""
+    def of(cls, tally: Tally, output: Path, *, encrypted: bool) -> TallyWritten:
+        """Describe a tally that was just written."""
         rows, width = tally.basis.shape
         return cls(
             str(output),
@@ -73,7 +71,7 @@ class TallyWritten:
             getattr(tally.basis, "bounds", None),
             tally.max_per_unit,
             encrypted,
-            None if columns is None else tuple(columns),
+            getattr(tally.basis, "columns", None),
         )
 
     @property
@@ -126,9 +124,9 @@ def tally_records(
     for name in records.paths:
         if name != STANDARD:
             _open(records, name, records.columns).close()
-    tally, columns = _count(records, kernel, size or TableSize(), max_per_unit, threads, progress)
+    tally = _count(records, kernel, size or TableSize(), max_per_unit, threads, progress)
     tally.save(path, key=key)
-    return TallyWritten.of(tally, path, encrypted=key is not None, columns=columns)
+    return TallyWritten.of(tally, path, encrypted=key is not None)
 
 
 def _check_columns(records: RecordFiles, kernel: KernelChoice, max_per_unit: int | None) -> None:
@@ -165,8 +163,7 @@ def _count(
     max_per_unit: int | None,
     threads: int | None,
     progress: Progress | None,
-) -> tuple[Tally, Sequence[str]]:
-    """The tally of all files, and the columns that were counted."""
+) -> Tally:
     tally: Tally | None = None
     columns: Sequence[str] | None = records.columns
     meter = _Meter(records.paths, progress)
@@ -182,6 +179,7 @@ def _count(
                         width=size.width,
                         seed=size.seed,
                         bounds=size.bounds,
+                        columns=None if kernel.takes_sets else columns,
                         max_per_unit=max_per_unit,
                     )
                 tally.add(batch, units=units, threads=threads)
@@ -189,7 +187,7 @@ def _count(
         meter.finish(name)
     meter.at(1.0)
     assert tally is not None
-    return tally, columns or [str(records.set_column)]
+    return tally
 
 
 def _with_first(stream: RecordStream, name: str) -> Iterator[tuple[Any, Any]]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
-from hushsum.errors import AlreadyPublished, FileRefused, UsageError
+from hushsum.errors import FileRefused, UsageError
 from hushsum.ledger.chain import Kind
 from hushsum.ledger.entries import Entry
 from hushsum.ledger.journal import Journal
@@ -70,8 +70,7 @@ class LedgerDebit:
                 journal.append(Kind.DRAWN, dataset=entry.dataset, key=self.key)
             elif entry.step is Kind.VOIDED:
                 raise _voided(self.key)
-            elif entry.step is Kind.PUBLISHED:
-                raise already_published(entry)
+            entry.refuse_again()
 
     def stage(self, payload: bytes) -> bytes:
         """Keep the bytes durably; returns those of the first to stage."""
@@ -79,8 +78,7 @@ class LedgerDebit:
             entry = self._entry(journal)
             if entry.step is Kind.STAGED:
                 return staged_bytes(journal, entry)
-            if entry.step is Kind.PUBLISHED:
-                raise already_published(entry)
+            entry.refuse_again()
             if entry.step is not Kind.DRAWN:
                 raise UsageError(f"bytes are staged after they were drawn, got the step {str(entry.step)!r}")
             self._refuse_lost(journal, entry)
@@ -155,16 +153,6 @@ def staged_bytes(journal: Journal, entry: Entry) -> bytes:
             "restore the ledger from a backup"
         )
     return payload
-
-
-def already_published(entry: Entry) -> AlreadyPublished:
-    """The refusal to make a release twice."""
-    assert entry.sha256 is not None
-    return AlreadyPublished(
-        f"the release {entry.key!r} was published already, and its bytes are not kept by the ledger; "
-        f"find the file with SHA-256 {entry.sha256}, or give another key, which spends again",
-        entry.sha256,
-    )
 
 
 def _voided(key: str) -> UsageError:

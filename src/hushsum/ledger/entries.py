@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from hushsum.errors import AlreadyPublished
 from hushsum.ledger.chain import Event, Kind
 from hushsum.ledger.charge import Charge
 from hushsum.privacy.claim import Claim
@@ -74,6 +75,15 @@ class Entry:
             event.body["sha256"] if staged else self.sha256,
             event.body["size"] if staged else self.size,
         )
+
+    def refuse_again(self) -> None:
+        """Raise AlreadyPublished if the release has reached its reader."""
+        if self.step is Kind.PUBLISHED and self.sha256 is not None:
+            raise AlreadyPublished(
+                f"the release {self.key!r} was published already, and its bytes are not kept by the ledger; "
+                f"find the file with SHA-256 {self.sha256}, or give another key, which spends again",
+                self.sha256,
+            )
 
     def as_json(self) -> dict[str, Any]:
         """The entry for a machine."""

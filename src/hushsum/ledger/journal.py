@@ -134,7 +134,9 @@ class Journal:
 
     def entry(self, key: str) -> Entry | None:
         """The release with this key."""
-        query = sa.select(events).where(events.c.key == key).order_by(events.c.sequence)
+        # The index on keys leaves the empty ones out, so it is used only where they cannot be meant.
+        named = events.c.key != sa.literal_column("''")
+        query = sa.select(events).where(events.c.key == key, named).order_by(events.c.sequence)
         return Entry.of(self._checked(row) for row in self.connection.execute(query))
 
     def last_restore(self) -> int:

@@ -18,7 +18,7 @@ from hushsum.ledger.account import OPEN, RETIRED, Account
 from hushsum.ledger.chain import Event, Kind
 from hushsum.ledger.charge import Charge
 from hushsum.ledger.database import Database, check_revision, connect, has_ledger, upgrade
-from hushsum.ledger.debits import LedgerDebit, Spending, already_published
+from hushsum.ledger.debits import LedgerDebit, Spending
 from hushsum.ledger.entries import Entry, entries_of
 from hushsum.ledger.journal import Journal
 from hushsum.ledger.marks import Marks
@@ -403,8 +403,7 @@ def _check_same(
         )
     if entry.step is Kind.VOIDED:
         raise UsageError(f"the debit {entry.key!r} was voided; release with another key")
-    if entry.step is Kind.PUBLISHED:
-        raise already_published(entry)
+    entry.refuse_again()
 
 
 def _check_name(what: str, name: str) -> None:

@@ -85,6 +85,7 @@ class _Book:
     ledger: str
     count: int = 0
     last: str = GENESIS
+    restored: int = 0
     hashes: list[str] = field(default_factory=list)
     accounts: dict[str, Account] = field(default_factory=dict)
     entries: dict[str, Entry] = field(default_factory=dict)
@@ -126,6 +127,8 @@ class _Book:
     def _apply(self, event: Event) -> None:
         if event.key:
             self._step(event)
+        if event.kind is Kind.RESTORE_ACCEPTED:
+            self.restored = event.sequence
         if event.kind in ACCOUNT_KINDS:
             found = Account.from_json(event.body["account"])
             if found != self._expected(event):
@@ -141,6 +144,8 @@ class _Book:
             allowed = None if place == 0 else STEPS[place - 1]
         if before is not allowed or (entry is not None and entry.dataset != event.dataset):
             raise _BrokenError(f"event {event.sequence} takes a step out of order")
+        if entry is not None and entry.sequence < self.restored and event.kind is not Kind.PUBLISHED:
+            raise _BrokenError(f"event {event.sequence} goes on with a debit that a restore has closed")
         moved = Entry.of([event]) if entry is None else entry.moved(event)
         assert moved is not None
         self.entries[event.key] = moved

@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
@@ -21,6 +23,7 @@ from hushsum.ledger import DatasetTerms, Ledger, Receipt
 from hushsum.ledger.database import connect
 from hushsum.ledger.marks import Marks, state_folder
 from hushsum.ledger.schema import REVISION, VERSION_TABLE, metadata
+from tests.ledger_fixtures import claim_of
 
 
 def test_a_hash_can_be_recomputed_from_the_documented_bytes(sqlite: str) -> None:
@@ -53,6 +56,35 @@ def test_a_command_without_a_ledger_loads_no_database() -> None:
         "sys.exit(bool({'sqlalchemy', 'alembic', 'psycopg', 'dp_accounting'} & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_no_step_of_a_release_reads_the_whole_history(sqlite: str) -> None:
+    ledger = Ledger.create(sqlite)
+    ledger.create_dataset("d", DatasetTerms.of(epsilon=1))
+    asked: list[tuple[str, tuple[object, ...]]] = []
+
+    @sa.event.listens_for(ledger._database._engine, "before_cursor_execute")
+    def note(
+        connection: sa.Connection,
+        cursor: object,
+        statement: str,
+        parameters: tuple[object, ...],
+        context: object,
+        many: bool,
+    ) -> None:
+        if statement.startswith("SELECT"):
+            asked.append((statement, parameters))
+
+    debit = ledger.debit("d", claim_of(epsilon=0.1), subject={}, key="k")
+    debit.draw()
+    debit.stage(b"x")
+    debit.publish()
+    assert len(asked) > 8
+    with sqlite3.connect(sqlite) as connection:
+        for statement, parameters in asked:
+            plan = connection.execute(f"EXPLAIN QUERY PLAN {statement}", parameters).fetchall()
+            assert not [each for each in plan if "SCAN hushsum_events" in each[3]], statement
+    connection.close()
 
 
 def test_marks_only_move_forward_unless_reset(state: Path) -> None:

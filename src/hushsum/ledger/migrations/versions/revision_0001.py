@@ -35,6 +35,7 @@ def upgrade() -> None:
         sa.Column("hash", sa.String(64), nullable=False, unique=True),
     )
     op.create_index("hushsum_events_dataset", "hushsum_events", ["dataset", "sequence"])
+    op.create_index("hushsum_events_kind", "hushsum_events", ["kind", "sequence"])
     # One step of one key happens once, whatever the code above it believes.
     op.create_index(
         "hushsum_events_key_step",
