@@ -53,7 +53,7 @@ EXAMPLES = [
     for kernel in kernel_cases(kernels).examples
 ]
 LESS = Fraction(4, 5)
-SEES_NO_RECORDS = {"draw_runs"}
+SEES_NO_RECORDS = {"draw_runs", "independent_places"}
 """Draws how many runs there are; what their best result tells is tested with the law of its proof."""
 EVERY = [pytest.param(case, marks=[pytest.mark.slow] if case.thorough else []) for case in noise_cases()]
 

@@ -38,7 +38,7 @@ def test_tally_agrees_with_the_library(shell: Shell) -> None:
         *("--rows", "30", "--width", "50", "--seed", "9", "--bounds", "-4:4,-3:3", "--json", "-o", "x.tally"),
     ).json
     kernel = hs.ManhattanKernel(dim=2, bandwidth=2.0, power=2)
-    expected = hs.race(kernel, rows=30, width=50, seed=9, bounds=[(-4, 4), (-3, 3)])
+    expected = hs.race(kernel, rows=30, width=50, seed=9, bounds=[(-4, 4), (-3, 3)], columns=["b", "a"])
     points = np.loadtxt(shell.folder / "ok.csv", delimiter=",", skiprows=1)
     expected.add(points[:, ::-1])
     loaded = hs.load_tally(shell.folder / "x.tally")

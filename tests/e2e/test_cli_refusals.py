@@ -89,7 +89,7 @@ def test_an_old_tally_survives_a_refused_run(quick: QuickShell) -> None:
         ("query", "ok.hush", "--at", "0,0", "--level", "1.5"),
         ("query", "ok.hush", "--at", "0,0", "--estimator", "mode"),
         ("query", "ok.hush", "--at", "0,0", "--points", "ok.csv"),
-        ("query", "one.hush", "--points", "ok.csv"),
+        ("query", "one.hush", "--points", "ok.csv", "--columns", "a,b"),
         ("query", "missing.hush", "--at", "0,0"),
         ("show", "missing.hush"),
         ("plan", "--records", "0", "--dim", "3", "--epsilon", "1", "--bandwidth", "5"),

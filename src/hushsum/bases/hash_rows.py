@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -44,6 +44,9 @@ class HashRows:
         Public. Equal seeds give equal hash functions on every machine.
     bounds : Bounds, optional
         Records are clipped to this box, which is declared and never learned from the data.
+    columns : tuple of str, optional
+        What the columns are called, in their order. Frames and tables are then read by name, arrays by
+        position.
 
     Privacy
     -------
@@ -64,6 +67,7 @@ class HashRows:
     width: int
     seed: int
     bounds: Bounds | None = None
+    columns: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         if not self.kernel.hashable:
@@ -85,6 +89,7 @@ class HashRows:
             raise UsageError(f"rows × width must be at most {MAX_CELLS}, got {rows * width}; use fewer rows")
         if isinstance(self.seed, bool) or not hasattr(self.seed, "__index__"):
             raise UsageError(f"seed must be an integer, got {type(self.seed).__name__}; give one such as 7")
+        _check_columns(self.columns, getattr(self.kernel, "dim", 1))
         if self.bounds is not None and not self.kernel.bounded_columns:
             raise UsageError(f"the {self.kernel.name} kernel takes no bounds; leave them out")
         for field, value in (("rows", rows), ("width", width), ("seed", self.seed.__index__())):
@@ -97,7 +102,7 @@ class HashRows:
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 over kernel, rows, width, seed and bounds."""
+        """SHA-256 over kernel, rows, width, seed, bounds and columns."""
         return hashlib.sha256(
             canonical_json({"name": self.name, "parameters": self.parameters()})
         ).hexdigest()
@@ -115,6 +120,7 @@ class HashRows:
             "width": self.width,
             "seed": self.seed,
             "bounds": None if self.bounds is None else self.bounds.as_json(),
+            "columns": None if self.columns is None else list(self.columns),
         }
 
     @classmethod
@@ -126,15 +132,16 @@ class HashRows:
             width=data["width"],
             seed=data["seed"],
             bounds=None if data["bounds"] is None else Bounds.from_json(data["bounds"]),
+            columns=None if data["columns"] is None else tuple(data["columns"]),
         )
 
     def prepare(self, data: object) -> Batch:
         """Records, checked and clipped to the bounds."""
-        return self.kernel.prepare(data, self.bounds)
+        return self.kernel.prepare(data, self.bounds, columns=self.columns)
 
     def prepare_queries(self, data: object) -> Batch:
         """Queries, checked; a query may lie outside the bounds."""
-        return self.kernel.prepare(data, self.bounds, clip=False)
+        return self.kernel.prepare(data, self.bounds, clip=False, columns=self.columns)
 
     def accumulate(self, table: NDArray[np.int64], batch: Batch, *, step: int, threads: int) -> None:
         """Add ``step`` to each record's cell in every row."""
@@ -142,7 +149,7 @@ class HashRows:
 
     def prefix(self, rows: int) -> HashRows:
         """The first rows; row r is the same whatever the number of rows."""
-        return self if rows == self.rows else HashRows(self.kernel, rows, self.width, self.seed, self.bounds)
+        return self if rows == self.rows else replace(self, rows=rows)
 
     def cells(self, batch: Batch) -> NDArray[np.int32]:
         """The cell of each record in each row."""
@@ -190,6 +197,18 @@ class HashRows:
     @cached_property
     def _hasher(self) -> Hasher:
         return self.kernel.hasher(rows=self.rows, width=self.width, seed=self.seed)
+
+
+def _check_columns(columns: tuple[str, ...] | None, dim: int) -> None:
+    if columns is None:
+        return
+    if not isinstance(columns, tuple) or not all(isinstance(name, str) and name for name in columns):
+        raise UsageError("columns must be names, got something else; give a list of strings")
+    if len(set(columns)) != len(columns):
+        raise UsageError("columns must name each column once; leave the repetitions out")
+    # One name may stand for a column of lists, such as embeddings.
+    if len(columns) not in (1, dim):
+        raise UsageError(f"columns must be {dim} names, one for each, got {len(columns)}; name them all")
 
 
 register(HashRows.name, HashRows.from_parameters)

@@ -46,6 +46,7 @@ def _write_function(description: FunctionDescription) -> None:
     facts = [
         ("claim", repr(claim)),
         ("kernel", kernel_in_words(function.kernel)),
+        ("columns", "not named" if function.columns is None else ", ".join(function.columns)),
         ("bounds", _bounds(description.bounds)),
         ("rows × width", f"{rows} × {width}"),
         ("noise", f"{noise.mechanism}, standard deviation {short(noise.variance**0.5)} a cell"),

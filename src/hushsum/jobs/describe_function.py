@@ -40,6 +40,7 @@ class FunctionDescription:
             "kernel": kernel_as_json(function.kernel),
             "rows": rows,
             "width": width,
+            "columns": None if function.columns is None else list(function.columns),
             "bounds": None if self.bounds is None else self.bounds.as_json(),
             "noise": {**function.noise.as_json(), "standard_deviation": function.noise.variance**0.5},
             "estimated_count": {"value": function.count, "stderr": function.count_stderr},

@@ -33,7 +33,7 @@ class View:
 
     ``axes`` are the columns drawn, one or two. ``ranges`` has one (low, high) for each of them, or one for
     all. ``at`` fixes the other columns: one value for each of them, or for every column, of which those of
-    the axes are ignored. ``labels`` are names of the axes, which a released function does not know.
+    the axes are ignored. ``labels`` are names of the axes, where the function's own do not serve.
     """
 
     axes: tuple[int, ...] | None = None
@@ -52,6 +52,7 @@ class PictureDrawn:
     axes: tuple[int, ...]
     ranges: tuple[Range, ...]
     fixed: dict[int, float]
+    names: tuple[str, ...] | None = None
 
     def as_json(self) -> dict[str, Any]:
         """The picture for a machine."""
@@ -98,7 +99,7 @@ def _frame(function: TableFunction, view: View, output: str) -> PictureDrawn:
     bounds: Bounds | None = getattr(function.basis, "bounds", None)
     ranges = _ranges(view.ranges, axes, bounds)
     others = [column for column in range(dim) if column not in axes]
-    return PictureDrawn(output, axes, ranges, _fixed(view.at, others, dim, bounds))
+    return PictureDrawn(output, axes, ranges, _fixed(view.at, others, dim, bounds), function.columns)
 
 
 def _columns(function: TableFunction) -> int:
@@ -208,7 +209,10 @@ def _value_label(view: View) -> str:
 
 
 def _label(view: View, picture: PictureDrawn, position: int) -> str:
-    return view.labels[position] if view.labels is not None else f"column {picture.axes[position]}"
+    if view.labels is not None:
+        return view.labels[position]
+    names, axis = picture.names, picture.axes[position]
+    return names[axis] if names is not None and axis < len(names) else f"column {axis}"
 
 
 def _slice_note(picture: PictureDrawn) -> str:

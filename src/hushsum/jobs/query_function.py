@@ -116,7 +116,8 @@ def query_file(
 ) -> Iterator[AnsweredQueries]:
     """Answers at the points of a CSV, Parquet or Arrow file, batch by batch, in bounded memory.
 
-    Columns are matched by their order; a released function does not know names. For a function of sets,
+    Columns are found by the names the function knows; ``columns`` gives other names, in the function's order,
+    and a function without names takes all columns in the file's order. For a function of sets,
     ``set_column`` names the column of them, unless the file has one column only. The first batch is answered
     before this returns, so that what is wrong is told before anything is written.
     """
@@ -148,14 +149,16 @@ def _answer_file(
     progress: Progress | None,
 ) -> Iterator[AnsweredQueries]:
     dim = dimension(function)
-    with open_batches(path, columns=columns, set_column=set_column) as stream:
+    own = function.columns
+    with open_batches(path, columns=own if columns is None else columns, set_column=set_column) as stream:
         for batch, _ in stream:
             if dim is not None and 1 < batch.num_columns != dim:
                 raise UsageError(
                     f"points must have {dim} columns for this function, got {batch.num_columns}; "
                     "choose the columns"
                 )
-            yield _ask(function, batch, batch, terms)
+            renamed = own is not None and columns is not None and len(own) == batch.num_columns
+            yield _ask(function, batch, batch.rename_columns(list(own)) if renamed and own else batch, terms)
             if progress is not None:
                 progress(stream.progress)
 

@@ -159,6 +159,7 @@ def _count(
                         width=size.width,
                         seed=size.seed,
                         bounds=size.bounds,
+                        columns=None if kernel.takes_sets else columns,
                         max_per_unit=max_per_unit,
                     )
                 tally.add(batch, units=units, threads=threads)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -64,9 +65,16 @@ class AngularKernel(Kernel):
         """The constructor's arguments."""
         return {"dim": self.dim, "bits": self.bits, "power": self.power, "projection": self.projection}
 
-    def prepare(self, data: object, bounds: Bounds | None = None, *, clip: bool = True) -> Batch:
+    def prepare(
+        self,
+        data: object,
+        bounds: Bounds | None = None,
+        *,
+        clip: bool = True,
+        columns: Sequence[str] | None = None,
+    ) -> Batch:
         """Rows of ``dim`` finite numbers."""
-        return dense_batch(data, self.dim, bounds, clip=clip)
+        return dense_batch(data, self.dim, bounds, clip=clip, columns=columns)
 
     def distinct_hashes(self) -> int | None:
         """2^bits, while that is a number of cells one could have."""

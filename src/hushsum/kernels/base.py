@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
@@ -76,9 +77,18 @@ class Kernel(ABC):
         """The constructor's arguments, as JSON values."""
 
     @abstractmethod
-    def prepare(self, data: object, bounds: Bounds | None = None, *, clip: bool = True) -> Batch:
-        """Check records, or queries (``clip=False``), and bring them into the native form; raises
-        ``DataRefused``.
+    def prepare(
+        self,
+        data: object,
+        bounds: Bounds | None = None,
+        *,
+        clip: bool = True,
+        columns: Sequence[str] | None = None,
+    ) -> Batch:
+        """Check records, or queries (``clip=False``), and bring them into the native form.
+
+        ``columns`` names those of a frame or table that are meant, in order; data without names are taken by
+        position. Raises ``DataRefused``.
         """
 
     @abstractmethod

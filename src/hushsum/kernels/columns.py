@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hushsum.kernels.base import Batch
 from hushsum.records.bounds import Bounds
 from hushsum.records.dense import as_dense
@@ -10,9 +12,11 @@ MAX_DIM = 1 << 20
 MAX_POWER = 256
 
 
-def dense_batch(data: object, dim: int, bounds: Bounds | None, *, clip: bool) -> Batch:
+def dense_batch(
+    data: object, dim: int, bounds: Bounds | None, *, clip: bool, columns: Sequence[str] | None
+) -> Batch:
     """Checked single-precision rows; with bounds centred on their box, and clipped to it unless they are
     queries.
     """
-    rows = as_dense(data, dim=dim, bounds=bounds, clip=clip)
+    rows = as_dense(data, dim=dim, bounds=bounds, clip=clip, columns=columns)
     return Batch((rows,), len(rows))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -66,9 +67,16 @@ class EuclideanKernel(Kernel):
             "projection": self.projection,
         }
 
-    def prepare(self, data: object, bounds: Bounds | None = None, *, clip: bool = True) -> Batch:
+    def prepare(
+        self,
+        data: object,
+        bounds: Bounds | None = None,
+        *,
+        clip: bool = True,
+        columns: Sequence[str] | None = None,
+    ) -> Batch:
         """Rows of ``dim`` finite numbers."""
-        return dense_batch(data, self.dim, bounds, clip=clip)
+        return dense_batch(data, self.dim, bounds, clip=clip, columns=columns)
 
     def independent_rows(self) -> int:
         """1, or the rows of a structured block."""

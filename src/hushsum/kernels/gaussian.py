@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -51,9 +52,16 @@ class GaussianKernel(Kernel):
         """The constructor's arguments."""
         return {"dim": self.dim, "bandwidth": self.bandwidth, "power": self.power}
 
-    def prepare(self, data: object, bounds: Bounds | None = None, *, clip: bool = True) -> Batch:
+    def prepare(
+        self,
+        data: object,
+        bounds: Bounds | None = None,
+        *,
+        clip: bool = True,
+        columns: Sequence[str] | None = None,
+    ) -> Batch:
         """Rows of ``dim`` finite numbers."""
-        return dense_batch(data, self.dim, bounds, clip=clip)
+        return dense_batch(data, self.dim, bounds, clip=clip, columns=columns)
 
     def _pairwise(self, records: Batch, queries: Batch) -> Floats:
         from scipy.spatial.distance import cdist

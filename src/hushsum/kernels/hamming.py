@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -55,9 +56,16 @@ class HammingKernel(Kernel):
         """The constructor's arguments."""
         return {"dim": self.dim, "power": self.power}
 
-    def prepare(self, data: object, bounds: Bounds | None = None, *, clip: bool = True) -> Batch:
+    def prepare(
+        self,
+        data: object,
+        bounds: Bounds | None = None,
+        *,
+        clip: bool = True,
+        columns: Sequence[str] | None = None,
+    ) -> Batch:
         """Rows of ``dim`` 32-bit codes."""
-        codes = as_codes(data, dim=self.dim)
+        codes = as_codes(data, dim=self.dim, columns=columns)
         return Batch((codes,), len(codes))
 
     def hasher(self, *, rows: int, width: int, seed: int) -> Hasher:

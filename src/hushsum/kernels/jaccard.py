@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -57,7 +58,14 @@ class JaccardKernel(Kernel):
         """The constructor's arguments."""
         return {"power": self.power}
 
-    def prepare(self, data: object, bounds: Bounds | None = None, *, clip: bool = True) -> Batch:
+    def prepare(
+        self,
+        data: object,
+        bounds: Bounds | None = None,
+        *,
+        clip: bool = True,
+        columns: Sequence[str] | None = None,
+    ) -> Batch:
         """A list of sets of 64-bit integers."""
         sets = as_sets(data)
         return Batch((sets.values, sets.indptr), len(sets))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -57,9 +58,16 @@ class ManhattanKernel(Kernel):
         """The constructor's arguments."""
         return {"dim": self.dim, "bandwidth": self.bandwidth, "power": self.power}
 
-    def prepare(self, data: object, bounds: Bounds | None = None, *, clip: bool = True) -> Batch:
+    def prepare(
+        self,
+        data: object,
+        bounds: Bounds | None = None,
+        *,
+        clip: bool = True,
+        columns: Sequence[str] | None = None,
+    ) -> Batch:
         """Rows of ``dim`` finite numbers."""
-        return dense_batch(data, self.dim, bounds, clip=clip)
+        return dense_batch(data, self.dim, bounds, clip=clip, columns=columns)
 
     def hasher(self, *, rows: int, width: int, seed: int) -> Hasher:
         """The p-stable hash functions, scaled by the bandwidth."""

@@ -20,6 +20,7 @@ def race(
     width: int = DEFAULT_WIDTH,
     seed: int = 0,
     bounds: Sequence[tuple[float, float]] | tuple[float, float] | None = None,
+    columns: Sequence[str] | None = None,
     max_per_unit: int | None = None,
 ) -> Tally:
     """An empty tally of hash rows, to be filled by ``add`` and made public by ``release``.
@@ -37,6 +38,9 @@ def race(
     bounds : list of (low, high), or one (low, high) for all columns, optional
         Declared, never read off the data. Records are clipped to it. Useful where columns have a large
         offset.
+    columns : list of str, optional
+        What the columns are called, in their order. It becomes part of the fingerprint and of the released
+        file, and frames are read by these names.
     max_per_unit : int, optional
         Protect persons instead of records, each with at most this many records.
 
@@ -55,4 +59,5 @@ def race(
     """
     dim = getattr(kernel, "dim", None)
     box = None if bounds is None else Bounds.of(bounds, dim if dim is not None else 1)
-    return Tally(HashRows(kernel, rows, width, seed, box), max_per_unit=max_per_unit)
+    names = None if columns is None else tuple(columns)
+    return Tally(HashRows(kernel, rows, width, seed, box, names), max_per_unit=max_per_unit)

@@ -68,6 +68,11 @@ class TableFunction:
         return self.basis.kernel
 
     @property
+    def columns(self) -> tuple[str, ...] | None:
+        """What the columns are called, in the order in which arrays give them; None if not declared."""
+        return getattr(self.basis, "columns", None)
+
+    @property
     def rows(self) -> int:
         """How many rows were published."""
         return self.basis.shape[0]

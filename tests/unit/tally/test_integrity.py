@@ -7,6 +7,7 @@ import threading
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.typing import NDArray
 
@@ -176,3 +177,24 @@ def test_no_message_tells_the_number_of_records(call: object) -> None:
         call()
     assert "4884" not in str(refusal.value)
     assert refusal.value.__context__ is None
+
+
+def test_columns_are_found_by_name_and_never_swapped() -> None:
+    frame = pd.DataFrame({"sbp": [130.0, 90.0], "age": [55.0, 30.0]})
+    named = hs.race(KERNEL, rows=6, width=10, seed=1, columns=["age", "sbp"])
+    by_name = named.add(frame)._state()["table"]
+    by_position = empty().add([[55.0, 130.0], [30.0, 90.0]])._state()["table"]
+    np.testing.assert_array_equal(by_name, by_position)
+    swapped = hs.race(KERNEL, rows=6, width=10, seed=1, columns=["sbp", "age"])
+    with pytest.raises(IncompatibleTallies, match="one fingerprint"):
+        named.merge(swapped)
+    f = named.release(epsilon=1.0, insecure_noise_seed=1)
+    np.testing.assert_array_equal(f(frame), f([[55.0, 130.0], [30.0, 90.0]]))
+    with pytest.raises(UsageError, match="'age' is not in the data"):
+        f(frame.rename(columns={"age": "years"}))
+
+
+@pytest.mark.parametrize("columns", [["a"] * 2, ["a", "b", "c"], ["a", ""]])
+def test_senseless_columns_are_refused(columns: list[str]) -> None:
+    with pytest.raises(UsageError, match="columns must"):
+        hs.race(KERNEL, columns=columns)
