@@ -364,12 +364,13 @@ class TestPostgreSQL(BudgetContract):
             thread = threading.Thread(target=debit)
             thread.start()
             victim = None
-            while victim is None:
+            while victim is None and thread.is_alive():
                 time.sleep(0.01)
                 victim = holder.exec_driver_sql(
                     "SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock' "
                     "AND datname = current_database()"
                 ).scalar()
+            assert victim is not None
             holder.exec_driver_sql(f"SELECT pg_terminate_backend({victim})")
             thread.join(60)
         assert len(told) == 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import os
 import uuid
 from collections.abc import Iterator, Mapping
@@ -12,7 +11,6 @@ from pathlib import Path
 from sqlalchemy import Connection
 
 from hushsum.errors import ClaimError, FileRefused, UsageError
-from hushsum.files.container import canonical_json
 from hushsum.ledger import restores
 from hushsum.ledger.account import OPEN, RETIRED, Account
 from hushsum.ledger.chain import Event, Kind
@@ -24,11 +22,10 @@ from hushsum.ledger.journal import Journal
 from hushsum.ledger.marks import Marks
 from hushsum.ledger.pricing import charge_for
 from hushsum.ledger.receipt import Receipt
+from hushsum.ledger.rules import check_name, check_same, person, reason_of
 from hushsum.ledger.terms import DatasetTerms
 from hushsum.ledger.verify import Verification, verify_chain
 from hushsum.privacy.claim import Claim
-
-_LONGEST = 200
 
 
 class Ledger:
@@ -88,7 +85,7 @@ class Ledger:
             upgrade(connection)
             journal = Journal.opened(connection, lock=True)
             if journal is None:
-                journal = Journal.created(connection, uuid.uuid4().hex, _person(who))
+                journal = Journal.created(connection, uuid.uuid4().hex, person(who))
         if journal.appended:
             marks.advance(journal.receipt)
         return cls(database, journal.receipt.ledger, marks)
@@ -145,7 +142,7 @@ class Ledger:
         UsageError
             if the name is taken.
         """
-        _check_name("dataset", name)
+        check_name("dataset", name)
         account = Account.opened(terms)
         with self._writing() as journal:
             if name in journal.datasets():
@@ -186,18 +183,18 @@ class Ledger:
         UsageError
             if the key was used for another release.
         """
-        _check_name("key", key)
+        check_name("key", key)
         public = dict(subject)
         with self._writing() as journal:
             entry = journal.entry(key)
             if entry is not None:
-                _check_same(entry, dataset, claim, public, part)
+                check_same(entry, dataset, claim, public, part)
             else:
                 account = journal.account(dataset)
                 charge = charge_for(claim, account.terms, part=part)
                 after = account.debited(charge, part=part, dataset=dataset)
                 body = {
-                    "who": _person(who),
+                    "who": person(who),
                     "to": to,
                     "part": part,
                     "subject": public,
@@ -255,14 +252,14 @@ class Ledger:
         with self._writing() as journal:
             account = journal.account(dataset)
             after = Account(account.terms.with_budget(budget), account.whole, account.parts, account.state)
-            self._book(journal, Kind.BUDGET_CHANGED, dataset, after, who, reason=_reason(reason))
+            self._book(journal, Kind.BUDGET_CHANGED, dataset, after, who, reason=reason_of(reason))
         return after
 
     def retire(self, dataset: str, *, reason: str, who: str | None = None) -> Account:
         """Close a dataset for ever; its history stays."""
         with self._writing() as journal:
             after = journal.account(dataset).in_state(RETIRED)
-            self._book(journal, Kind.RETIRED, dataset, after, who, reason=_reason(reason))
+            self._book(journal, Kind.RETIRED, dataset, after, who, reason=reason_of(reason))
         return after
 
     def write_off(self, dataset: str, charge: Charge, *, reason: str, who: str | None = None) -> Account:
@@ -278,7 +275,7 @@ class Ledger:
                 dataset,
                 after,
                 who,
-                reason=_reason(reason),
+                reason=reason_of(reason),
                 charge=charge.as_json(),
             )
         return after
@@ -298,7 +295,7 @@ class Ledger:
                 raise UsageError(
                     "the ledger has all that this machine knows of it; there is nothing to accept"
                 )
-            frozen = restores.accept(journal, mark, who=_person(who), reason=_reason(reason))
+            frozen = restores.accept(journal, mark, who=person(who), reason=reason_of(reason))
         self._marks.reset(journal.receipt)
         return frozen
 
@@ -359,7 +356,7 @@ class Ledger:
         key: str = "",
         **extra: object,
     ) -> None:
-        body = {"who": _person(who), "account": account.as_json(), **extra}
+        body = {"who": person(who), "account": account.as_json(), **extra}
         journal.append(kind, dataset=dataset, key=key, body=body)
 
     @contextmanager
@@ -389,38 +386,3 @@ class Ledger:
         if journal is None or journal.receipt.ledger != self._identity:
             raise FileRefused("another ledger stands where this one was; check the path, and open it again")
         return journal
-
-
-def _check_same(
-    entry: Entry, dataset: str, claim: Claim, subject: dict[str, object], part: str | None
-) -> None:
-    asked = canonical_json([dataset, claim.as_json(), subject, part])
-    known = canonical_json([entry.dataset, entry.claim.as_json(), entry.subject, entry.part])
-    if asked != known:
-        raise UsageError(
-            f"the key {entry.key!r} belongs to another release of dataset {entry.dataset!r}; "
-            "give another key, which spends anew"
-        )
-    if entry.step is Kind.VOIDED:
-        raise UsageError(f"the debit {entry.key!r} was voided; release with another key")
-    entry.refuse_again()
-
-
-def _check_name(what: str, name: str) -> None:
-    if not isinstance(name, str) or not name.strip() or len(name) > _LONGEST or not name.isprintable():
-        raise UsageError(f"{what} must be a name of 1 to {_LONGEST} printable characters; give such a one")
-
-
-def _reason(text: str) -> str:
-    if not text.strip():
-        raise UsageError("a reason must be given, for whoever reads the book later; got none")
-    return text
-
-
-def _person(who: str | None) -> str:
-    if who is not None:
-        return who
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError):
-        return f"uid {os.getuid()}"
