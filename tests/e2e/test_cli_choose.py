@@ -21,7 +21,7 @@ def test_bounds_for_every_column(quick: QuickShell) -> None:
     (low, high), (below, above) = ((each["low"], each["high"]) for each in found["bounds"])
     assert -4 < low < 0 < 2 < high < 6
     assert -5 < below < -2.5 < -1.5 < above < 1
-    assert found["claim"]["epsilon"] == "4"
+    assert found["claim"]["epsilon"] == 4.0
     assert str(RECORDS) not in ended.text
 
 

@@ -4,13 +4,14 @@ import csv
 import io
 import secrets
 import stat
+import subprocess
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet  # type: ignore[import-untyped]
 import pytest
-from tests.e2e.cli_process import Shell
+from tests.e2e.cli_process import Shell, environment
 from tests.e2e.conftest import RECORDS, QuickShell
 
 import hushsum as hs
@@ -22,14 +23,24 @@ COMMANDS = ("demo", "plan", "tally", "merge", "release", "query", "show", "plot"
 def test_help(shell: Shell, command: tuple[str, ...]) -> None:
     text = shell.ok(*command, "--help").text
     assert "Usage: hushsum" in text
+    assert "bool" not in text
     if not command:
         assert all(name in text for name in COMMANDS)
         assert shell.ok("--version").text == f"hushsum {hs.__version__}\n"
 
 
 def test_shell_completion(shell: Shell) -> None:
-    ended = shell.run(_HUSHSUM_COMPLETE="complete_bash", COMP_WORDS="hushsum pl", COMP_CWORD="1")
-    assert set(ended.text.split()) == {"plan", "plot"}
+    def completed(words: str) -> set[str]:
+        place = str(len(words.split()) - 1)
+        return set(
+            shell.run(_HUSHSUM_COMPLETE="complete_bash", COMP_WORDS=words, COMP_CWORD=place).text.split()
+        )
+
+    assert completed("hushsum pl") == {"plan", "plot"}
+    assert completed("hushsum tally --kernel ha") == {"hamming"}
+    assert completed("hushsum tally --projection s") == {"structured"}
+    assert completed("hushsum release --relation r") == {"replace"}
+    assert completed("hushsum query --estimator m") == {"mean", "median-of-means"}
 
 
 def test_tally_agrees_with_the_library(shell: Shell) -> None:
@@ -86,8 +97,48 @@ def test_merge_and_release_of_persons(quick: QuickShell) -> None:
     apart = quick.ok("merge", "p.tally", "q.tally", "--disjoint-units", "-o", "apart.tally", "--json").json
     assert (added["unit"], added["max_per_unit"], apart["max_per_unit"]) == ("person", 2, 1)
     claim = quick.ok("release", "sum.tally", "--epsilon", "0.5", "-o", "sum.hush", "--json").json["claim"]
-    assert (claim["epsilon"], claim["unit"], claim["records_per_unit"]) == ("1/2", "person", 2)
+    assert (claim["epsilon"], claim["unit"], claim["records_per_unit"]) == (0.5, "person", 2)
     assert "one person (with up to 2 records)" in quick.ok("show", "sum.hush").text
+
+
+def test_claims_in_json_are_numbers(quick: QuickShell) -> None:
+    told = [
+        quick.ok(
+            "release", "one.tally", "--epsilon", "0.1", "--delta", "1e-6", "-o", "d.hush", "--json"
+        ).json,
+        quick.ok("show", "d.hush", "--json").json,
+    ]
+    for each in told:
+        claim = each["claim"]
+        assert (claim["epsilon"], claim["delta"], claim["rho"]) == (0.1, 1e-6, None)
+        assert claim["exact"] == {"epsilon": "1/10", "delta": "1/1000000", "rho": None}
+
+
+def test_a_summary_tells_columns_and_bounds(quick: QuickShell) -> None:
+    text = quick.ok(
+        *("tally", "ok.csv", "--columns", "b, a", "--bandwidth", "1", "--rows", "20"),
+        *("--bounds", "-5:5,0:3", "-o", "x.tally"),
+    ).text
+    assert "columns       b, a\n" in text
+    assert "bounds        -5:5, 0:3\n" in text
+
+
+def test_a_declared_population_allows_its_delta(quick: QuickShell) -> None:
+    large = ("release", "one.tally", "--epsilon", "1", "--delta", "1e-4", "-o", "x.hush")
+    assert "at most 1e-05" in quick.refused(2, *large)
+    assert "5e-05" in quick.refused(2, *large, "--population", "2000")
+    quick.ok(*large, "--population", "900")
+    quick.ok(*large, "--allow-large-delta")
+
+
+def test_poor_releases_are_warned_of(quick: QuickShell) -> None:
+    loud = quick.ok("release", "one.tally", "--epsilon", "11", "-o", "x.hush")
+    assert loud.err.startswith("WARNING: ε = 11 promises little")
+    assert loud.err.count("\n") == 1
+    # 2357 records at ε = 0.001 are worth a row or two, whatever the noise.
+    faint = quick.ok("release", "one.tally", "--epsilon", "0.001", "-o", "x.hush", "--json")
+    assert f"only {faint.json['rows']} of 120 rows are published" in faint.err
+    assert quick.ok("release", "one.tally", "--epsilon", "1", "--rows", "5", "-o", "x.hush").err == ""
 
 
 def test_sets(shell: Shell) -> None:
@@ -97,6 +148,9 @@ def test_sets(shell: Shell) -> None:
     shell.ok("release", "s.tally", "--epsilon", "4", "-o", "s.hush")
     hit, miss = shell.ok("query", "s.hush", "--at", "1,5,9", "--at", "7", "--json").json["answers"]
     assert hit["at"] == [1, 5, 9]
+    for spelling in ("1 5 9", "1;5;9"):
+        assert shell.ok("query", "s.hush", "--at", spelling, "--json").json["answers"] == [hit]
+    assert "members of a set" in shell.refused(2, "query", "s.hush", "--at", "one")
     assert hit["value"] > 0.4 > 0.1 > miss["value"]
     rows = list(csv.DictReader(io.StringIO(shell.ok("query", "s.hush", "--points", "sets.csv").text)))
     assert len(rows) == 600
@@ -159,8 +213,11 @@ def test_plan(quick: QuickShell) -> None:
     best = [option for option in made["options"] if option["best"]]
     assert [(option["rows"], option["mechanism"]) for option in best] == [(200, "discrete laplace")]
     text = quick.ok(*asked).text
-    assert text.count("*") == 2
-    assert "discrete gaussian" in text
+    assert sum(line.startswith("*") for line in text.splitlines()) == 1
+    assert "gaussian" in text
+    assert max(len(line) for line in text.splitlines()) <= 80
+    assert "at busier places, with mean kernel value 0.1" in text.lower()
+    assert "busier" not in quick.ok(*asked, "--density", "0.2").text
     public = ("--public", "ok.csv", "--columns", "a,b", "--json")
     made = quick.ok("plan", "--records", "9000", "--rho", "0.1", "--bandwidth", "1", *public).json
     assert made["basis"] == "public data"
@@ -179,6 +236,8 @@ def test_encrypted_tallies(quick: QuickShell) -> None:
     assert merged["encrypted"] is True
     quick.ok("release", "e.tally", "--epsilon", "1", "--key-file", "hex.key", "-o", "e.hush")
     assert "encrypted" in quick.refused(2, "release", "e.tally", "--epsilon", "1", "-o", "f.hush")
+    unasked = ("release", "ok.tally", "--epsilon", "1", "--key-file", "raw.key", "-o", "f.hush")
+    assert "is not encrypted, got a key" in quick.refused(2, *unasked)
 
 
 def test_no_record_count_is_ever_told(shell: Shell) -> None:
@@ -217,6 +276,12 @@ def test_demo(shell: Shell) -> None:
     for name in ("payroll.parquet", "payroll.tally", "payroll.hush", "payroll.png"):
         assert f"d/{name}" in text
         assert (shell.folder / "d" / name).stat().st_size > 1000
+    command = text.strip().splitlines()[-1].removeprefix("Ask it yourself: ")
+    assert command.endswith("query d/payroll.hush --sum --at 60000")
+    ended = subprocess.run(
+        ["sh", "-c", command], cwd=shell.folder, env=environment(), check=False, capture_output=True
+    )
+    assert ended.returncode == 0, ended.stderr
     done = shell.ok("demo", "--records", "5000", "-o", "d", "--json").json
     assert len(done["answers"]) >= 5
     # Intervals that mostly miss would mean wrong error bars; each holds the truth with probability 0.95.

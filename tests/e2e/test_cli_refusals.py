@@ -1,7 +1,12 @@
 from __future__ import annotations
 
+import errno
+import gzip
+import os
 import random
 
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.parquet  # type: ignore[import-untyped]
 import pytest
 from tests.e2e.cli_process import Shell
 from tests.e2e.conftest import QuickShell
@@ -20,6 +25,9 @@ KERNEL = ("--kernel", "euclidean", "--bandwidth", "1")
         ("header.csv", b"a,b\n", 6, "at least one record"),
         ("empty.csv", b"", 6, "empty file"),
         ("numbers.csv", b"1,2\n3,4\n", 6, "must name the columns"),
+        ("semicolons.csv", b"a;b\n1;2\n", 6, "separated by commas, got semicolons"),
+        ("gzip.csv", b"\x1f\x8b\x08junk", 6, "got gzipped data; unpack it first"),
+        ("parquet.csv", b"PAR1junk", 6, "got Parquet; give the path"),
         ("junk.parquet", random.Random(1).randbytes(3000), 6, "cannot be read as Parquet"),
         ("junk.csv.gz", random.Random(2).randbytes(3000), 6, "gzipped CSV"),
         ("other.csv", b"a,c\n1,2\n", 2, "column 'b' is not in the data"),
@@ -38,6 +46,46 @@ def test_an_old_tally_survives_a_refused_run(quick: QuickShell) -> None:
     (quick.folder / "nan.csv").write_text("a,b\n1,2\n3,nan\n")
     quick.refused(6, "tally", "ok.csv", "nan.csv", *KERNEL, "-o", "ok.tally")
     assert (quick.folder / "ok.tally").read_bytes() == before
+
+
+def test_a_wrong_column_of_several_files_names_the_file(quick: QuickShell) -> None:
+    (quick.folder / "other.csv").write_text("a,c\n1,2\n")
+    sentence = quick.refused(2, "tally", "ok.csv", "other.csv", "--columns", "a,b", *KERNEL, "-o", "x.tally")
+    assert "other.csv: column 'b' is not in the data" in sentence
+
+
+def test_categories_are_refused_in_plain_words(quick: QuickShell) -> None:
+    table = pa.table({"a": pa.array(["x", "y"]).dictionary_encode()})
+    pa.parquet.write_table(table, quick.folder / "c.parquet")
+    assert "got categories; " in quick.refused(6, "tally", "c.parquet", *KERNEL, "-o", "x.tally")
+
+
+def test_compressed_bytes_on_standard_input(shell: Shell) -> None:
+    packed = gzip.compress(b"a,b\n1,2\n")
+    assert "zcat" in shell.refused(6, "tally", "-", *KERNEL, "-o", "x.tally", stdin=packed)
+
+
+def test_only_kernels_that_can_be_tallied_are_offered(quick: QuickShell) -> None:
+    sentence = quick.refused(2, "tally", "ok.csv", "--kernel", "gauss", "-o", "x.tally")
+    assert "gaussian" not in sentence
+    assert "euclidean" in sentence
+
+
+def test_names_and_files_that_are_not_replaced(quick: QuickShell) -> None:
+    before = {name: (quick.folder / name).read_bytes() for name in ("ok.csv", "ok.tally", "one.tally")}
+    (quick.folder / "mislabelled.hush").write_bytes(before["ok.tally"])
+    release = ("release", "one.tally", "--epsilon", "1", "--yes", "-o")
+    assert "let its name end in .tally" in quick.refused(2, "tally", "ok.csv", *KERNEL, "-o", "x.hush")
+    assert "let its name end in .tally" in quick.refused(2, "merge", "ok.tally", "one.tally", "-o", "x.hush")
+    assert "let its name end in .hush" in quick.refused(2, *release, "x.tally")
+    assert "is a tally" in quick.refused(2, *release, "mislabelled.hush")
+    assert "is no released function" in quick.refused(2, *release, "ok.csv")
+    (quick.folder / "notes.txt").write_text("not to be lost")
+    assert "is no tally" in quick.refused(2, "tally", "ok.csv", *KERNEL, "-o", "notes.txt")
+    assert {name: (quick.folder / name).read_bytes() for name in before} == before
+    first = (quick.folder / "one.hush").read_bytes()
+    quick.ok(*release, "one.hush")
+    assert (quick.folder / "one.hush").read_bytes() != first
 
 
 @pytest.mark.parametrize(
@@ -113,10 +161,9 @@ def test_usage_that_is_refused(quick: QuickShell, arguments: tuple[str, ...]) ->
     [("tally", "ok.csv"), ("release", "ok.tally", "--epsilon", "one"), ("nothing",), ("show", "-x")],
 )
 def test_mistyped_commands(quick: QuickShell, arguments: tuple[str, ...]) -> None:
-    ended = quick.run(*arguments)
-    assert ended.code == 2
-    assert "Usage:" in ended.err
-    assert ended.out == b""
+    sentence = quick.refused(2, *arguments)
+    assert sentence.endswith(" --help")
+    assert not set(sentence) & set("╭│╰")
 
 
 def test_tallies_that_do_not_fit(quick: QuickShell) -> None:
@@ -159,6 +206,19 @@ def test_a_wrong_key(quick: QuickShell) -> None:
         5, "release", "e.tally", "--epsilon", "1", "--key-file", "wrong.key", "-o", "x.hush"
     )
     assert "key does not open" in sentence
+
+
+@pytest.mark.parametrize("suffix", ["png", "svg", "pdf"])
+def test_a_full_disk_is_told_in_one_sentence(
+    quick: QuickShell, monkeypatch: pytest.MonkeyPatch, suffix: str
+) -> None:
+    def full(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("os.fsync", full)
+    said = quick.refused(1, "plot", "one.hush", "-o", f"x.{suffix}")
+    assert f"refused the file 'x.{suffix}': no space left on device; free some space" in said
+    assert "'x.tally'" in quick.refused(1, "tally", "ok.csv", *KERNEL, "-o", "x.tally")
 
 
 def test_unexpected_failures_say_how_to_see_more(quick: QuickShell, monkeypatch: pytest.MonkeyPatch) -> None:

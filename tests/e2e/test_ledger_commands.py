@@ -172,7 +172,7 @@ def test_a_paid_choice_is_booked(booked: Shell) -> None:
         *DATASET,
     )
     chosen = booked.ok(*ask, "--key", "bounds", "--json").json
-    assert chosen["claim"]["epsilon"] == "3/5"
+    assert chosen["claim"]["epsilon"] == 0.6
     assert booked.ok("ledger", "status", *DATASET, "--json").json["spent"]["epsilon"] == "3/5"
     assert booked.run(*ask, "--key", "bounds").code == 2
     assert booked.run(*ask, "--key", "more").code == 3

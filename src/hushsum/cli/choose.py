@@ -23,7 +23,9 @@ _WHAT = ("bounds", "bandwidth")
 
 
 def choose(
-    what: Annotated[str, typer.Argument(help="bounds or bandwidth.")],
+    what: Annotated[
+        str, typer.Argument(help="bounds or bandwidth.", autocompletion=options.completing(*_WHAT))
+    ],
     files: Annotated[
         list[str],
         typer.Argument(metavar="FILE...", help="CSV, Parquet or Arrow; - reads CSV from standard input."),

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
+import shutil
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -74,4 +78,17 @@ def _write(done: DemoDone, records: int) -> None:
             ),
         ]
     )
-    write(f"\nAsk it yourself: hushsum query {done.files['function']} --sum --at 60000")
+    write(f"\nAsk it yourself: {_this_command()} query {done.files['function']} --sum --at 60000")
+
+
+def _this_command() -> str:
+    """How the running command is called from here: by its name if the shell finds it, else by its path."""
+    name = "hushsum"
+    if shutil.which(name) is not None:
+        return name
+    started = Path(sys.argv[0])
+    if started.stem != name or not started.is_file():
+        return f"{shlex.quote(sys.executable)} -m hushsum"
+    path = started.absolute()
+    here = Path.cwd()
+    return shlex.quote(str(path.relative_to(here) if path.is_relative_to(here) else path))

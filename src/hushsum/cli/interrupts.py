@@ -30,6 +30,11 @@ def leave_if_asked() -> None:
         _raise(_received[0])
 
 
+def was_interrupted() -> bool:
+    """Whether SIGINT has come."""
+    return signal.SIGINT in _received
+
+
 def _leave(number: int, frame: FrameType | None) -> NoReturn:
     _received.append(number)
     _raise(number)

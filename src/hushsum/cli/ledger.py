@@ -11,10 +11,14 @@ from hushsum.cli import options
 from hushsum.cli.ledger_care import accept_restore, retire, set_budget, upgrade, void, write_off
 from hushsum.cli.ledger_views import write_entries, write_status
 from hushsum.cli.output import tell, write, write_json
+from hushsum.cli.usage import Command, Group, help_of
 from hushsum.errors import FileRefused, UsageError
 
 ledger = typer.Typer(
-    name="ledger", help="Keep the budget book of datasets that are released from.", no_args_is_help=True
+    name="ledger",
+    cls=Group,
+    help="Keep the budget book of datasets that are released from.",
+    no_args_is_help=True,
 )
 
 
@@ -192,4 +196,4 @@ COMMANDS: Final[tuple[Callable[..., None], ...]] = (
     upgrade,
 )
 for command in COMMANDS:
-    ledger.command()(command)
+    ledger.command(cls=Command, help=help_of(command))(command)

@@ -7,16 +7,17 @@ standard output left.
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, Final, NoReturn
 
 import typer
 
 from hushsum.cli.audit import audit
 from hushsum.cli.choose import choose
 from hushsum.cli.demo import demo
-from hushsum.cli.interrupts import INTERRUPTED, end_on_signals
+from hushsum.cli.interrupts import INTERRUPTED, end_on_signals, was_interrupted
 from hushsum.cli.ledger import ledger
 from hushsum.cli.merge import merge
 from hushsum.cli.output import BROKEN_PIPE, silence_output, tell
@@ -26,14 +27,27 @@ from hushsum.cli.query import query
 from hushsum.cli.release import release
 from hushsum.cli.show import show
 from hushsum.cli.tally import tally
+from hushsum.cli.usage import Command, Group, help_of, is_usage_error, sentence_of, shows_help
 from hushsum.errors import HushsumError
 from hushsum.version import __version__
 
 UNEXPECTED = 1
 USAGE = 2
+_REMEDIES: Final = {
+    errno.ENOSPC: "free some space, or choose another folder",
+    errno.EDQUOT: "free some space, or choose another folder",
+    errno.EACCES: "check its permissions, or choose another folder",
+    errno.EPERM: "check its permissions, or choose another folder",
+    errno.EROFS: "choose another folder",
+    errno.EFBIG: "choose another folder, or fewer rows",
+    errno.ENAMETOOLONG: "choose a shorter name",
+    errno.EIO: "check the disk",
+}
+_NOT_A_WRONG_PATH: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 app = typer.Typer(
     name="hushsum",
+    cls=Group,
     help="Release a function of your private data once; ask it questions for ever.",
     epilog="Start with: hushsum demo",
     no_args_is_help=True,
@@ -41,7 +55,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for command in (demo, plan, choose, tally, merge, release, query, show, plot, audit):
-    app.command()(command)
+    app.command(cls=Command, help=help_of(command))(command)
 app.add_typer(ledger)
 
 
@@ -76,10 +90,13 @@ def _run() -> int:
     """One sentence for whatever goes wrong; engines' own messages, which may quote data, are never shown."""
     debug = os.environ.get("HUSHSUM_DEBUG", "") not in ("", "0")
     try:
-        app(prog_name="hushsum")
+        code = app(prog_name="hushsum", standalone_mode=False)
+        if code == INTERRUPTED and was_interrupted():
+            tell("interrupted")
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else UNEXPECTED
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, typer.Abort):
+        tell("interrupted")
         return INTERRUPTED
     except HushsumError as error:
         if debug:
@@ -89,13 +106,14 @@ def _run() -> int:
     except OSError as error:
         if debug:
             raise
-        where = f" {error.filename!r}" if isinstance(error.filename, str) else ""
-        tell(f"hushsum: the system refused the file{where}: {(error.strerror or 'no reason given').lower()}")
-        return USAGE if error.filename else UNEXPECTED
+        tell(f"hushsum: {_refused_by_the_system(error)}")
+        return USAGE if error.filename and error.errno not in _NOT_A_WRONG_PATH else UNEXPECTED
     except MemoryError:
         tell("hushsum: the memory of this machine does not suffice; use fewer rows or a smaller width")
         return UNEXPECTED
     except Exception as error:
+        if is_usage_error(error):
+            return _misused(error)
         if debug:
             raise
         tell(
@@ -103,7 +121,24 @@ def _run() -> int:
             "set HUSHSUM_DEBUG=1 to see where, and report it"
         )
         return UNEXPECTED
-    return 0
+    return code if isinstance(code, int) else 0
+
+
+def _refused_by_the_system(error: OSError) -> str:
+    """What failed, on which file, and what helps where that is known."""
+    names = [name for name in (error.filename2, error.filename) if isinstance(name, str)]
+    where = f" {names[0]!r}" if names else ""
+    reason = (error.strerror or "no reason given").lower()
+    remedy = _REMEDIES.get(error.errno or 0)
+    return f"the system refused the file{where}: {reason}" + (f"; {remedy}" if remedy else "")
+
+
+def _misused(error: Any) -> int:
+    if shows_help(error):
+        error.show()
+    else:
+        tell(f"hushsum: {sentence_of(error)}")
+    return int(error.exit_code)
 
 
 if __name__ == "__main__":

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
+
+
+def completing(*choices: str) -> Callable[[str], list[str]]:
+    """What a shell completes a value to."""
+    return lambda incomplete: [each for each in choices if each.startswith(incomplete)]
+
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON on standard output, and nothing else there.")]
 KeyFile = Annotated[
@@ -18,7 +25,11 @@ Threads = Annotated[
 ]
 KernelName = Annotated[
     str,
-    typer.Option("--kernel", help="euclidean, manhattan, angular, jaccard or hamming."),
+    typer.Option(
+        "--kernel",
+        help="euclidean, manhattan, angular, jaccard or hamming.",
+        autocompletion=completing("euclidean", "manhattan", "angular", "jaccard", "hamming"),
+    ),
 ]
 Bandwidth = Annotated[
     float | None,
@@ -31,7 +42,12 @@ Power = Annotated[
 ]
 Bits = Annotated[int | None, typer.Option("--bits", help="Sign bits of the angular kernel.")]
 Projection = Annotated[
-    str | None, typer.Option("--projection", help="dense, or structured: faster from about 512 columns on.")
+    str | None,
+    typer.Option(
+        "--projection",
+        help="dense, or structured: faster from about 512 columns on.",
+        autocompletion=completing("dense", "structured"),
+    ),
 ]
 Columns = Annotated[
     str | None,
@@ -52,7 +68,11 @@ Rho = Annotated[
 ]
 RelationName = Annotated[
     str,
-    typer.Option("--relation", help="add/remove: the number of records is private; replace: it is public."),
+    typer.Option(
+        "--relation",
+        help="add/remove: the number of records is private; replace: it is public.",
+        autocompletion=completing("add/remove", "replace"),
+    ),
 ]
 LedgerPlace = Annotated[
     str | None,

@@ -39,14 +39,24 @@ def write_facts(facts: Iterable[tuple[str, str]]) -> None:
 
 
 def write_table(
-    head: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 0, best: int | None = None
+    head: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    left: int = 0,
+    best: int | None = None,
+    dense: bool = False,
 ) -> None:
-    """Print a table, the first ``left`` columns aligned to the left; row ``best`` is marked."""
+    """Print a table, the first ``left`` columns aligned to the left; row ``best`` is marked.
+
+    A ``dense`` one has less space between its columns, for many of them on 80 letters.
+    """
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table = Table(
+        box=SIMPLE_HEAD, pad_edge=False, show_edge=not dense, padding=(0, 1, 0, 0) if dense else (0, 1)
+    )
     for i, name in enumerate(head):
         table.add_column(name, justify="left" if i < left else "right", no_wrap=True)
     for i, row in enumerate(rows):

@@ -11,7 +11,11 @@ from hushsum.cli.output import write, write_json, write_table
 from hushsum.cli.sizes import bytes_in_words
 
 if TYPE_CHECKING:
+    from hushsum.jobs.plan_release import ReleasePlanned
     from hushsum.planning.plan import Option, Plan
+
+BUSY = 0.1
+"""The mean kernel value of a place with many records, told beside that of a quiet one."""
 
 
 def plan(
@@ -57,62 +61,75 @@ def plan(
     source = None
     if public is not None:
         source = PublicFile(public, values.names(columns, "--columns"), set_column)
-    planned = plan_release(
-        records=records,
-        kernel=KernelChoice(kernel, bandwidth, power, bits, projection),
-        dim=dim,
-        epsilon=None if epsilon is None else values.numbers(epsilon, "--epsilon"),
-        delta=delta,
-        rho=rho,
-        rows=values.integers(rows, "--rows"),
-        width=width,
-        density=density,
-        public=source,
-        relation=relation,
-        max_per_unit=max_per_unit,
-    )
-    write_json(planned.as_json()) if json else _write(planned.plan)
+    choice = KernelChoice(kernel, bandwidth, power, bits, projection)
+    epsilons = None if epsilon is None else values.numbers(epsilon, "--epsilon")
+    counts = values.integers(rows, "--rows")
+
+    def at(place: float | None) -> ReleasePlanned:
+        return plan_release(
+            records=records,
+            kernel=choice,
+            dim=dim,
+            epsilon=epsilons,
+            delta=delta,
+            rho=rho,
+            rows=counts,
+            width=width,
+            density=place,
+            public=source,
+            relation=relation,
+            max_per_unit=max_per_unit,
+        )
+
+    planned = at(density)
+    if json:
+        write_json(planned.as_json())
+        return
+    busier = source is None and planned.plan.density < BUSY
+    _write(planned.plan, at(BUSY).plan if busier else None)
 
 
-def _write(made: Plan) -> None:
-    options_shown = list(made)
-    best = options_shown.index(made.best)
+def _write(made: Plan, denser: Plan | None) -> None:
+    shown = list(made)
+    best = shown.index(made.best)
     write_table(
-        (
-            "",
-            "method",
-            "mechanism",
-            "promise",
-            "rows",
-            "noise",
-            "hashing",
-            "error",
-            "relative",
-            "file",
-            "build",
-        ),
-        [("*" if i == best else "", *_cells(option, made.density)) for i, option in enumerate(options_shown)],
-        left=4,
+        ("", "law", "promise", "rows", "noise", "hash", "error", "rel.", "file", "build"),
+        [("*" if i == best else "", *_cells(option, made.density)) for i, option in enumerate(shown)],
+        left=3,
         best=best,
+        dense=True,
     )
     rests = "a bound" if made.basis == "bound" else "an estimate from public data"
     write(
-        f"Mean absolute error of f(q)/N for {made.records:,} records at mean kernel value "
-        f"{made.density:.3g}; the hashing part is {rests}. * is best for what was asked."
+        f"Mean absolute error of f(q)/N for {made.records:,} records; * is best for what was asked.\n"
+        f"The relative error is for places with mean kernel value {made.density:.3g}; the part of the\n"
+        f"hashes is {rests}."
     )
+    if denser is not None:
+        error = denser.option(
+            rows=made.best.rows, epsilon=made.best.epsilon, mechanism=made.best.mechanism
+        ).error
+        write(
+            f"At busier places, with mean kernel value {denser.density:.3g}, * errs by {error:.2g}, which is "
+            f"{error / denser.density:.1%}."
+        )
 
 
 def _cells(option: Option, density: float) -> tuple[str, ...]:
-    promise = f"ρ = {option.rho:g}" if option.rho is not None else f"ε = {option.epsilon:g}"
+    promise = f"ρ {option.rho:g}" if option.rho is not None else f"ε {option.epsilon:g}"
     return (
-        option.method,
-        option.mechanism,
-        promise + (f", δ = {option.delta:g}" if option.delta else ""),
+        option.mechanism.removeprefix("discrete "),
+        promise + (f" δ {_brief(f'{option.delta:g}')}" if option.delta else ""),
         str(option.rows),
-        f"{option.noise:.2e}",
-        f"{option.hashing:.2e}",
-        f"{option.error:.2e}",
+        _brief(f"{option.noise:.1e}"),
+        _brief(f"{option.hashing:.1e}"),
+        _brief(f"{option.error:.1e}"),
         f"{option.error / density:.1%}",
         bytes_in_words(option.size),
         f"{option.seconds * 1000:.0f} ms" if option.seconds < 1 else f"{option.seconds:.3g} s",
     )
+
+
+def _brief(number: str) -> str:
+    """Without the zero before a one-digit exponent."""
+    return number.replace("e-0", "e-").replace("e+0", "e+")

@@ -24,7 +24,9 @@ def plot(
     at: Annotated[
         str | None,
         typer.Option(
-            "--at", metavar="VALUES", help="Values of the other columns; default: the middle of the bounds."
+            "--at",
+            metavar="VALUES",
+            help="Values of the other columns, or one for all; default: the middle of the bounds.",
         ),
     ] = None,
     labels: Annotated[

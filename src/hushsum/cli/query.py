@@ -26,7 +26,11 @@ def query(
     function: Annotated[str, typer.Argument(metavar="HUSH", help="The .hush file; - is standard input.")],
     at: Annotated[
         list[str] | None,
-        typer.Option("--at", metavar="VALUES", help="A point, such as 120,80,60, or a set; may be repeated."),
+        typer.Option(
+            "--at",
+            metavar="VALUES",
+            help="A point such as 120,80,60, or the members of a set; may be repeated.",
+        ),
     ] = None,
     points: Annotated[
         str | None,
@@ -37,7 +41,12 @@ def query(
     sum: options.Sum = False,
     level: options.Level = 0.95,
     estimator: Annotated[
-        str, typer.Option("--estimator", help="mean, or median-of-means with the bound of its theorem.")
+        str,
+        typer.Option(
+            "--estimator",
+            help="mean, or median-of-means with the bound of its theorem.",
+            autocompletion=options.completing("mean", "median-of-means"),
+        ),
     ] = "mean",
     threads: Annotated[int, typer.Option("--threads", help="Threads to read the table with.")] = 1,
     json: options.Json = False,
@@ -55,7 +64,7 @@ def query(
         raise UsageError("points are given by --at or by --points, got both or neither; give one of them")
     terms = QueryTerms(sum=sum, level=level, estimator=estimator, threads=threads)
     if at is not None:
-        answered = query_points(function, [values.numbers(each, "--at") for each in at], terms)
+        answered = query_points(function, [values.point(each, "--at") for each in at], terms)
         if json:
             write_json({"of": "sum" if sum else "mean", "level": level, "answers": answered.as_json()})
         else:

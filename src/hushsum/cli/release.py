@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from hushsum.privacy.claim import Claim
 
 DECLINED = 1
+LARGE_EPSILON = 10.0
 
 
 def release(
@@ -34,6 +37,13 @@ def release(
     count_share: Annotated[
         float, typer.Option("--count-share", help="Part of the budget that pays for the noisy count.")
     ] = 0.02,
+    population: Annotated[
+        int | None,
+        typer.Option("--population", help="Declared number of records or persons, for the rule on δ."),
+    ] = None,
+    allow_large_delta: Annotated[
+        bool, typer.Option("--allow-large-delta", help="Claim a δ that the rule refuses.")
+    ] = False,
     ledger: options.LedgerPlace = None,
     dataset: options.DatasetName = None,
     key: options.ReleaseKey = None,
@@ -47,7 +57,8 @@ def release(
 ) -> None:
     """Draw noise once and make the function public. This spends privacy, and cannot be taken back.
 
-    The claim is shown first, and on a terminal you are asked. Releasing a tally again spends again. With
+    The claim is shown first, and on a terminal you are asked. Releasing a tally again spends again, also into
+    the same file. A .hush file is replaced; a tally never, and another file only if you are asked. With
     --ledger the dataset's budget is debited first, and the very same command resumes after a crash instead of
     spending again.
 
@@ -66,8 +77,17 @@ def release(
     if piped and sys.stdout.isatty():
         raise UsageError("the file is binary and standard output is a terminal; give a path, or redirect it")
     terms = ReleaseTerms(
-        epsilon, delta, rho, relation, _rows(rows), count_share, insecure_noise_seed=insecure_noise_seed
+        epsilon,
+        delta,
+        rho,
+        relation,
+        _rows(rows),
+        count_share,
+        population,
+        allow_large_delta,
+        insecure_noise_seed,
     )
+    asks = sys.stdin.isatty() and not yes
     with reader_may_leave():
         released = release_tally(
             tally,
@@ -75,7 +95,7 @@ def release(
             terms,
             key=None if key_file is None else read_key(key_file),
             threads=threads,
-            approve=_ask if sys.stdin.isatty() and not yes else None,
+            approve=_asking(output) if asks else None,
             booking=booking,
         )
     if released is None:
@@ -83,6 +103,13 @@ def release(
         raise typer.Exit(DECLINED)
     if not released.claim.secure:
         warn("this release protects nobody: its noise can be computed from its seed.")
+    if not asks:
+        _warn_of(released.claim)
+    if released.starved and rows == "auto":
+        warn(
+            f"only {released.rows} of {released.capacity} rows are published, because ε times the number of "
+            "records is small; answers will be poor."
+        )
     if json:
         write_json(released.as_json())
     elif piped:
@@ -90,7 +117,7 @@ def release(
         if released.booked is not None:
             tell(_left(released.booked.account))
     else:
-        _write(released)
+        _write(released, told=asks and not (released.booked is not None and released.booked.again))
 
 
 def _rows(text: str) -> int | str:
@@ -104,18 +131,36 @@ def _left(account: Account) -> str:
     return f"{account.remaining.in_words()} left of {account.terms.budget.in_words()}"
 
 
-def _ask(claim: Claim, account: Account | None) -> bool:
-    tell(claim.sentence())
-    if account is not None:
-        tell(f"After it the dataset has {_left(account)}.")
-    return typer.confirm("Release it?", default=False, err=True)
+def _warn_of(claim: Claim) -> None:
+    if claim.epsilon is not None and claim.epsilon > LARGE_EPSILON:
+        warn(f"ε = {claim.epsilon:g} promises little: above {LARGE_EPSILON:g}, hardly anything is hidden.")
 
 
-def _write(released: FunctionReleased) -> None:
+def _asking(output: str) -> Callable[[Claim, Account | None], bool]:
+    """Show the claim, and what happens to a file that is there, and ask."""
+    exists = Path(output).exists()
+
+    def ask(claim: Claim, account: Account | None) -> bool:
+        tell(claim.sentence())
+        _warn_of(claim)
+        if exists and account is None:
+            tell(f"{output!r} exists and will be replaced. Releasing again spends again.")
+        elif exists:
+            tell(f"{output!r} exists and will be replaced, unless it is this very release.")
+        if account is not None:
+            tell(f"After it the dataset has {_left(account)}.")
+        return typer.confirm("Release it?", default=False, err=True)
+
+    return ask
+
+
+def _write(released: FunctionReleased, *, told: bool) -> None:
+    """Print the release; the claim's sentence unless it stands above the question already."""
     from hushsum.cli.sizes import bytes_in_words
     from hushsum.jobs.kernel_choice import kernel_in_words
 
-    write(released.claim.sentence() + "\n")
+    if not told:
+        write(released.claim.sentence() + "\n")
     facts = [
         ("released", f"{released.output} ({bytes_in_words(released.size)})"),
         ("claim", repr(released.claim)),

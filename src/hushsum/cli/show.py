@@ -9,11 +9,11 @@ import typer
 from hushsum.cli import options
 from hushsum.cli.output import warn, write, write_facts, write_json
 from hushsum.cli.sizes import bytes_in_words, short
+from hushsum.cli.tally_facts import bounds_in_words, names_in_words
 from hushsum.jobs.kernel_choice import kernel_in_words
 
 if TYPE_CHECKING:
     from hushsum.jobs.describe_function import FunctionDescription, TallyDescription
-    from hushsum.records.bounds import Bounds
 
 
 def show(
@@ -46,8 +46,8 @@ def _write_function(description: FunctionDescription) -> None:
     facts = [
         ("claim", repr(claim)),
         ("kernel", kernel_in_words(function.kernel)),
-        ("columns", "not named" if function.columns is None else ", ".join(function.columns)),
-        ("bounds", _bounds(description.bounds)),
+        ("columns", "not named" if function.columns is None else names_in_words(function.columns)),
+        ("bounds", bounds_in_words(description.bounds)),
         ("rows × width", f"{rows} × {width}"),
         ("noise", f"{noise.mechanism}, standard deviation {short(noise.variance**0.5)} a cell"),
         (
@@ -70,7 +70,8 @@ def _write_tally(description: TallyDescription) -> None:
     write_facts(
         [
             ("kernel", kernel_in_words(description.kernel)),
-            ("bounds", _bounds(description.bounds)),
+            ("columns", "not named" if description.columns is None else names_in_words(description.columns)),
+            ("bounds", bounds_in_words(description.bounds)),
             ("rows × width", f"{description.rows} × {description.width}"),
             ("seed", str(description.seed)),
             ("unit", "record" if cap is None else f"person with up to {cap} records"),
@@ -79,9 +80,3 @@ def _write_tally(description: TallyDescription) -> None:
             ("fingerprint", description.fingerprint),
         ]
     )
-
-
-def _bounds(bounds: Bounds | None) -> str:
-    if bounds is None:
-        return "none declared"
-    return ", ".join(f"{low:g}:{high:g}" for low, high in zip(bounds.low, bounds.high, strict=True))

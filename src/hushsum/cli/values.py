@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import csv
+import re
 
 from hushsum.errors import UsageError
 
 
 def names(text: str | None, option: str) -> tuple[str, ...] | None:
-    """Names separated by commas; a name with a comma in it stands in quotes.
+    """Names separated by commas, with or without blanks; a name with a comma in it stands in quotes.
 
-    >>> names('R,"a, b"', "--columns")
+    >>> names('R, "a, b"', "--columns")
     ('R', 'a, b')
     """
     if text is None:
         return None
-    found = tuple(next(csv.reader([text]), []))
+    found = tuple(each.strip() for each in next(csv.reader([text], skipinitialspace=True), []))
     if not found or "" in found:
         raise UsageError(f"{option} must be names separated by commas, got an empty one; such as R,G,B")
     return found
@@ -34,6 +35,21 @@ def numbers(text: str, option: str) -> tuple[float, ...]:
     except ValueError:
         raise UsageError(
             f"{option} must be numbers separated by commas, got something else; such as 120,80,60"
+        ) from None
+
+
+def point(text: str, option: str) -> tuple[float, ...]:
+    """The numbers of a point, or the members of a set, which files separate by blanks or semicolons too.
+
+    >>> point("3 17;20", "--at")
+    (3.0, 17.0, 20.0)
+    """
+    try:
+        return tuple(float(each) for each in re.split(r"[,;\s]+", text.strip(" ,;")) if each)
+    except ValueError:
+        raise UsageError(
+            f"{option} must be the numbers of a point, or the members of a set, separated by commas, got "
+            "something else; such as 120,80,60"
         ) from None
 
 

@@ -15,8 +15,21 @@ def atomic_file(path: Path, *, mode: int = 0o644) -> Iterator[IO[bytes]]:
     """A stream whose bytes take the path's place when the block has ended well, durably.
 
     A reader sees the old file, none, or the whole new one. ``mode`` is the permission of the file, before the
-    process's umask.
+    process's umask. An OSError names the path, and not the unfinished file beside it.
     """
+    try:
+        with _beside(path, mode) as stream:
+            yield stream
+    except OSError as error:
+        if error.errno is None or error.filename == str(path):
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from error
+    _sync_folder(path.parent)
+
+
+@contextmanager
+def _beside(path: Path, mode: int) -> Iterator[IO[bytes]]:
+    """A new file in the same folder, which takes the path's place in the end."""
     descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
         with os.fdopen(descriptor, "wb") as stream:
@@ -28,7 +41,6 @@ def atomic_file(path: Path, *, mode: int = 0o644) -> Iterator[IO[bytes]]:
     except BaseException:
         os.unlink(name)
         raise
-    _sync_folder(path.parent)
 
 
 def _umask() -> int:

@@ -76,7 +76,7 @@ class BoundsChosen:
                 {"column": name, "low": low, "high": high}
                 for name, (low, high) in zip(self.columns, self.bounds, strict=True)
             ],
-            "claim": {**self.bounds.claim.as_json(), "sentence": self.bounds.claim.sentence()},
+            "claim": self.bounds.claim.in_numbers(),
         }
 
 
@@ -91,7 +91,7 @@ class KernelChosen:
         claim = self.choice.claim
         return {
             "kernel": kernel_as_json(self.choice.candidate),
-            "claim": {**claim.as_json(), "sentence": claim.sentence()},
+            "claim": claim.in_numbers(),
         }
 
 

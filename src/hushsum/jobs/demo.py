@@ -59,7 +59,7 @@ class DemoDone:
         """The demonstration for a machine."""
         return {
             "files": self.files,
-            "claim": {**self.claim.as_json(), "sentence": self.claim.sentence()},
+            "claim": self.claim.in_numbers(),
             "answers": [
                 {**each, "truth": truth}
                 for each, truth in zip(self.answers.as_json(), self.truth, strict=True)

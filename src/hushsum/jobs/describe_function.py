@@ -8,7 +8,7 @@ from typing import Any
 
 from hushsum.bases.base import basis_from_json
 from hushsum.files.container import FileKind
-from hushsum.jobs.file_places import STANDARD
+from hushsum.jobs.file_places import STANDARD, kind_of
 from hushsum.jobs.open_function import open_function
 from hushsum.kernels.base import Kernel, kernel_as_json
 from hushsum.records.bounds import Bounds
@@ -36,7 +36,7 @@ class FunctionDescription:
         return {
             "kind": "released function",
             "source": self.source,
-            "claim": {**function.claim.as_json(), "sentence": function.claim.sentence()},
+            "claim": function.claim.in_numbers(),
             "kernel": kernel_as_json(function.kernel),
             "rows": rows,
             "width": width,
@@ -60,6 +60,7 @@ class TallyDescription:
     rows: int
     width: int
     seed: int
+    columns: tuple[str, ...] | None
     bounds: Bounds | None
     max_per_unit: int | None
     fingerprint: str
@@ -76,6 +77,7 @@ class TallyDescription:
             "rows": self.rows,
             "width": self.width,
             "seed": self.seed,
+            "columns": None if self.columns is None else list(self.columns),
             "bounds": None if self.bounds is None else self.bounds.as_json(),
             "unit": "record" if self.max_per_unit is None else "person",
             "max_per_unit": self.max_per_unit,
@@ -93,18 +95,10 @@ def describe_file(source: str) -> FunctionDescription | TallyDescription:
     FileRefused
         if it is damaged or neither of them.
     """
-    if source != STANDARD and _is_tally(source):
+    if source != STANDARD and kind_of(Path(source)) is FileKind.TALLY:
         return _describe_tally(source)
     function = open_function(source)
     return FunctionDescription(source, function, None if source == STANDARD else Path(source).stat().st_size)
-
-
-def _is_tally(source: str) -> bool:
-    path = Path(source)
-    if not path.is_file():
-        return False
-    with path.open("rb") as stream:
-        return stream.read(len(FileKind.TALLY.value)) == FileKind.TALLY.value
 
 
 def _describe_tally(source: str) -> TallyDescription:
@@ -119,6 +113,7 @@ def _describe_tally(source: str) -> TallyDescription:
         rows=rows,
         width=width,
         seed=int(basis.parameters()["seed"]),
+        columns=getattr(basis, "columns", None),
         bounds=getattr(basis, "bounds", None),
         max_per_unit=None if units is None else int(units["limit"]),
         fingerprint=basis.fingerprint,

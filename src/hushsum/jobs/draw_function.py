@@ -32,8 +32,9 @@ class View:
     """What of a function is shown; everything left out comes from its declared bounds.
 
     ``axes`` are the columns drawn, one or two. ``ranges`` has one (low, high) for each of them, or one for
-    all. ``at`` fixes the other columns: one value for each of them, or for every column, of which those of
-    the axes are ignored. ``labels`` are names of the axes, where the function's own do not serve.
+    all. ``at`` fixes the other columns: one value for all of them, one for each, or one for every column, of
+    which those of the axes are ignored. ``labels`` are names of the axes, where the function's own do not
+    serve.
     """
 
     axes: tuple[int, ...] | None = None
@@ -117,7 +118,8 @@ def _ranges(
     if given is None:
         if bounds is None:
             raise UsageError(
-                "the range to draw must be given, since this function was released without bounds"
+                "the range to draw must be given, since this function was released without bounds; "
+                "give --range such as 0:100"
             )
         return tuple((bounds.low[axis], bounds.high[axis]) for axis in axes)
     if len(given) not in (1, len(axes)):
@@ -141,7 +143,7 @@ def _fixed(
         if bounds is None:
             raise UsageError(
                 "a slice must fix every column that is not drawn, since this function was "
-                "released without bounds; give their values"
+                "released without bounds; give --at"
             )
         return {column: float(bounds.centre[column]) for column in others}
     if not all(np.isfinite(value) for value in at):
@@ -150,7 +152,14 @@ def _fixed(
         return {column: at[column] for column in others}
     if len(at) == len(others):
         return dict(zip(others, at, strict=True))
-    raise UsageError(f"fixed values must be {len(others)} or {dim}, got {len(at)}")
+    if len(at) == 1 and others:
+        return dict.fromkeys(others, at[0])
+    raise UsageError(
+        "at must be one value for all columns that are not drawn, or one for each of them "
+        f"({len(others)}), got {len(at)}; such as --at {','.join(['0'] * len(others))}"
+        if others
+        else f"at fixes columns that are not drawn, got {len(at)} and all are drawn; leave --at out"
+    )
 
 
 def _draw_curve(function: TableFunction, view: View, picture: PictureDrawn, point: Floats) -> None:

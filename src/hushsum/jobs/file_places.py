@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hushsum.errors import UsageError
+from hushsum.files.container import FileKind
 from hushsum.files.encryption import KEY_BYTES
 
 STANDARD = "-"
@@ -35,6 +36,61 @@ def check_output(output: str, *, inputs: Sequence[str] = ()) -> Path:
         if path.exists() and each != STANDARD and Path(each).exists() and path.samefile(each):
             raise UsageError(f"{output!r} is an input too, and would be overwritten; give another output")
     return path
+
+
+def check_tally_output(output: str, *, inputs: Sequence[str] = ()) -> Path:
+    """The path of a tally to be written; it may replace a tally, and nothing else.
+
+    Raises
+    ------
+    UsageError
+        as `check_output` does, for a name that belongs to public files, and for a file that is no tally.
+    """
+    path = check_output(output, inputs=inputs)
+    if path.suffix.lower() == ".hush":
+        raise UsageError(
+            f"a tally is secret, and .hush is for public files, got {output!r}; let its name end in .tally"
+        )
+    if path.exists() and kind_of(path) is not FileKind.TALLY and path.stat().st_size:
+        raise UsageError(f"{output!r} exists and is no tally, so it is not replaced; give another output")
+    return path
+
+
+def check_function_output(output: str, *, inputs: Sequence[str] = (), asked: bool = False) -> Path:
+    """The path of a released function to be written; it never replaces a tally.
+
+    A released function is replaced, and any other file only if a person is ``asked`` about it.
+
+    Raises
+    ------
+    UsageError
+        as `check_output` does, for a name that belongs to tallies, and for a file that is not replaced.
+    """
+    path = check_output(output, inputs=inputs)
+    if path.suffix.lower() == ".tally":
+        raise UsageError(
+            f".tally is for confidential tallies, got {output!r} for a released function; "
+            "let its name end in .hush"
+        )
+    if not path.exists():
+        return path
+    kind = kind_of(path)
+    if kind is FileKind.TALLY:
+        raise UsageError(f"{output!r} is a tally, which a release never replaces; give another output")
+    if kind is None and not asked and path.stat().st_size:
+        raise UsageError(
+            f"{output!r} exists and is no released function, so it is not replaced; give another output"
+        )
+    return path
+
+
+def kind_of(path: Path) -> FileKind | None:
+    """What a file says it is in its first bytes; None if it is neither kind, or no file that can be read."""
+    if not path.is_file():
+        return None
+    with path.open("rb") as stream:
+        magic = stream.read(len(FileKind.TALLY.value))
+    return next((kind for kind in FileKind if kind.value == magic), None)
 
 
 def refuse_repeated(paths: Sequence[str]) -> None:

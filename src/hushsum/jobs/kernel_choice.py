@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hushsum.errors import UsageError
-from hushsum.kernels.base import Kernel, kernel_class
+from hushsum.kernels.base import Kernel, kernel_class, kernel_names
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +26,15 @@ class KernelChoice:
 
     @property
     def _fields(self) -> dict[str, Any]:
-        fields: dict[str, Any] = getattr(kernel_class(self.name), "__dataclass_fields__", {})
-        return fields
+        return getattr(self._class, "__dataclass_fields__", {})
+
+    @property
+    def _class(self) -> type[Kernel]:
+        """The kernel of that name, if its sums can be tallied."""
+        known = [name for name in kernel_names() if kernel_class(name).hashable]
+        if self.name not in known:
+            raise UsageError(f"kernel must be one of {', '.join(known)}, got {self.name!r}; choose one")
+        return kernel_class(self.name)
 
     def build(self, dim: int | None) -> Kernel:
         """The kernel for records of ``dim`` columns.
@@ -57,7 +64,7 @@ class KernelChoice:
                     f"the number of columns must be given for the {self.name} kernel; give the dimension"
                 )
             arguments["dim"] = dim
-        return kernel_class(self.name)(**arguments)
+        return self._class(**arguments)
 
 
 def kernel_in_words(kernel: Kernel) -> str:

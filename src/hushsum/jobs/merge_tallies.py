@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hushsum.errors import UsageError
-from hushsum.jobs.file_places import check_output, refuse_repeated
+from hushsum.jobs.file_places import check_tally_output, refuse_repeated
 from hushsum.jobs.progress import Progress
 from hushsum.jobs.tally_records import TallyWritten
 from hushsum.tally.file import load_tally
@@ -38,7 +38,7 @@ def merge_tallies(
     if len(paths) < 2:
         raise UsageError(f"merge takes at least two tallies, got {len(paths)}; name them all")
     refuse_repeated(paths)
-    path = check_output(output)
+    path = check_tally_output(output)
     total = load_tally(paths[0], key=key)
     for done, each in enumerate(paths[1:], start=1):
         if progress is not None:

@@ -5,16 +5,20 @@ from __future__ import annotations
 import io
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Final
 
-from hushsum.jobs.file_places import STANDARD, check_output
+from hushsum.errors import UsageError
+from hushsum.jobs.file_places import STANDARD, check_function_output
 from hushsum.jobs.ledger_release import Approve, Booked, Booking, release_booked
 from hushsum.jobs.open_function import as_table
 from hushsum.privacy.claim import Claim, Promise
 from hushsum.releases.base import ReleasedFunction
-from hushsum.tally.file import load_tally
-from hushsum.tally.release import ReleaseOptions
+from hushsum.tally.file import load_tally, public_header
+from hushsum.tally.release import ReleaseOptions, check_declared_delta, check_release
 from hushsum.tally.tally import Tally
+
+FEW_ROWS: Final = 10
+"""Below so many rows the spread of the hashes alone is as large as most answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +31,8 @@ class ReleaseTerms:
     relation: str = "add/remove"
     rows: int | str = "auto"
     count_share: float = 0.02
+    population: int | None = None
+    allow_large_delta: bool = False
     insecure_noise_seed: int | None = None
 
     def claim_for(self, tally: Tally) -> Claim:
@@ -46,6 +52,9 @@ class ReleaseTerms:
             threads=1,
             insecure_noise_seed=self.insecure_noise_seed,
         )
+        # A book is debited before the tally itself would refuse these.
+        check_declared_delta(promise, self.population, allow_large=self.allow_large_delta)
+        check_release(tally.basis, promise, options)
         return options.claim(promise)
 
 
@@ -58,6 +67,7 @@ class FunctionReleased:
     rows: int
     width: int
     size: int
+    capacity: int
     booked: Booked | None = None
 
     @property
@@ -65,11 +75,18 @@ class FunctionReleased:
         """What was promised."""
         return self.function.claim
 
+    @property
+    def starved(self) -> bool:
+        """Whether the budget gave so few rows that answers are poor. It follows from the noisy count, which
+        is public.
+        """
+        return self.rows < min(FEW_ROWS, self.capacity)
+
     def as_json(self) -> dict[str, Any]:
         """The release for a machine."""
         return {
             "output": self.output,
-            "claim": {**self.claim.as_json(), "sentence": self.claim.sentence()},
+            "claim": self.claim.in_numbers(),
             "kernel": {"name": self.function.kernel.name, "parameters": self.function.kernel.parameters()},
             "rows": self.rows,
             "width": self.width,
@@ -102,6 +119,9 @@ def release_tally(
     ------
     ClaimError
         if the terms cannot be claimed, or not in that ledger.
+    UsageError
+        if the output would replace a tally or, with nobody to ask, something else than a released function;
+        and for a key to a tally that is not encrypted.
     BudgetExhausted
         if the ledger has not enough left; nothing is released.
     FileRefused
@@ -110,7 +130,9 @@ def release_tally(
     # Terms first: a wrong ε is told before a large file is read.
     Promise.of(epsilon=terms.epsilon, delta=terms.delta, rho=terms.rho)
     if isinstance(output, str):
-        check_output(output, inputs=[tally])
+        check_function_output(output, inputs=[tally], asked=approve is not None)
+    if key is not None and public_header(tally)["encryption"] is None:
+        raise UsageError(f"{tally} is not encrypted, got a key for it; leave the key out")
     secret = load_tally(tally, key=key)
     claim = terms.claim_for(secret)
 
@@ -123,6 +145,8 @@ def release_tally(
             rows=terms.rows,
             count_share=terms.count_share,
             threads=threads,
+            population=terms.population,
+            allow_large_delta=terms.allow_large_delta,
             insecure_noise_seed=terms.insecure_noise_seed,
         )
 
@@ -130,7 +154,7 @@ def release_tally(
         if approve is not None and not approve(claim, None):
             return None
         function = make()
-        return _released(output, function, _save(function, output), None)
+        return _released(output, secret, function, _save(function, output), None)
     delivered = release_booked(
         booking,
         claim,
@@ -143,7 +167,7 @@ def release_tally(
     )
     if delivered is None:
         return None
-    return _released(output, delivered.function, delivered.size, delivered.booked)
+    return _released(output, secret, delivered.function, delivered.size, delivered.booked)
 
 
 def _subject(tally: Tally, terms: ReleaseTerms, output: str | IO[bytes]) -> dict[str, object]:
@@ -157,11 +181,11 @@ def _subject(tally: Tally, terms: ReleaseTerms, output: str | IO[bytes]) -> dict
 
 
 def _released(
-    output: str | IO[bytes], function: ReleasedFunction, size: int, booked: Booked | None
+    output: str | IO[bytes], tally: Tally, function: ReleasedFunction, size: int, booked: Booked | None
 ) -> FunctionReleased:
     rows, width = as_table(function).basis.shape
     name = output if isinstance(output, str) else STANDARD
-    return FunctionReleased(name, function, rows, width, size, booked)
+    return FunctionReleased(name, function, rows, width, size, tally.basis.shape[0], booked)
 
 
 def _save(function: ReleasedFunction, output: str | IO[bytes]) -> int:

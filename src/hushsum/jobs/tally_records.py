@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from hushsum.errors import DataRefused, UsageError
-from hushsum.jobs.file_places import STANDARD, check_output, refuse_repeated
+from hushsum.jobs.file_places import STANDARD, check_tally_output, refuse_repeated
 from hushsum.jobs.kernel_choice import KernelChoice
 from hushsum.jobs.progress import Progress
 from hushsum.kernels.base import Kernel
 from hushsum.methods.race import DEFAULT_ROWS, DEFAULT_WIDTH, race
+from hushsum.records.bounds import Bounds
 from hushsum.records.streams import RecordStream, open_batches
 from hushsum.tally.tally import Tally
 
@@ -52,15 +53,25 @@ class TallyWritten:
     kernel: Kernel
     rows: int
     width: int
+    bounds: Bounds | None
     max_per_unit: int | None
     encrypted: bool
+    columns: tuple[str, ...] | None
 
     @classmethod
     def of(cls, tally: Tally, output: Path, *, encrypted: bool) -> TallyWritten:
         """Describe a tally that was just written."""
         rows, width = tally.basis.shape
         return cls(
-            str(output), tally.fingerprint, tally.basis.kernel, rows, width, tally.max_per_unit, encrypted
+            str(output),
+            tally.fingerprint,
+            tally.basis.kernel,
+            rows,
+            width,
+            getattr(tally.basis, "bounds", None),
+            tally.max_per_unit,
+            encrypted,
+            getattr(tally.basis, "columns", None),
         )
 
     @property
@@ -78,6 +89,8 @@ class TallyWritten:
             "kernel": {"name": self.kernel.name, "parameters": self.kernel.parameters()},
             "rows": self.rows,
             "width": self.width,
+            "bounds": None if self.bounds is None else self.bounds.as_json(),
+            "columns": None if self.columns is None else list(self.columns),
             "unit": "record" if self.max_per_unit is None else "person",
             "max_per_unit": self.max_per_unit,
         }
@@ -106,7 +119,7 @@ def tally_records(
     DataRefused
         records that break a rule; no file is left behind.
     """
-    path = check_output(output, inputs=records.paths)
+    path = check_tally_output(output, inputs=records.paths)
     _check_columns(records, kernel, max_per_unit)
     for name in records.paths:
         if name != STANDARD:
@@ -133,7 +146,14 @@ def _check_columns(records: RecordFiles, kernel: KernelChoice, max_per_unit: int
 
 
 def _open(records: RecordFiles, name: str, columns: Sequence[str] | None) -> RecordStream:
-    return open_batches(name, columns=columns, unit_column=records.unit_column, set_column=records.set_column)
+    try:
+        return open_batches(
+            name, columns=columns, unit_column=records.unit_column, set_column=records.set_column
+        )
+    except UsageError as error:
+        if len(records.paths) == 1 or name in str(error):
+            raise
+        raise UsageError(f"{name}: {error}") from None
 
 
 def _count(

@@ -96,7 +96,7 @@ class Entry:
             "to": self.to,
             "part": self.part,
             "subject": self.subject,
-            "claim": {**self.claim.as_json(), "sentence": self.claim.sentence()},
+            "claim": self.claim.in_numbers(),
             "charge": self.charge.as_json(),
             "step": str(self.step),
             "sha256": self.sha256,

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.plotting.figure import BLUE, INK, VERMILION, new_figure, save_figure
-
-if TYPE_CHECKING:
-    from matplotlib.ticker import Formatter
+from hushsum.plotting.ticks import label_ticks
 
 Floats = NDArray[np.float64]
+_SIDE = 0.015
+"""Room left and right of a curve, as a part of its length, so that it ends inside the picture."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,19 +45,14 @@ def draw_curve(
     if curve.truth is not None:
         axes.plot(*curve.truth, color=VERMILION, linewidth=1.4, linestyle=(0, (4, 2)), label="true")
     axes.axhline(0.0, color=INK, linewidth=0.6)
-    axes.set_xlim(float(curve.x[0]), float(curve.x[-1]))
+    first, last = float(curve.x[0]), float(curve.x[-1])
+    axes.set_xlim(first - _SIDE * (last - first), last + _SIDE * (last - first))
     lowest, highest = min(0.0, float(curve.lower.min())), float(curve.upper.max())
     margin = 0.04 * (highest - lowest) or 1.0
     axes.set_ylim(lowest - (margin if lowest < 0 else 0.0), highest + margin)
     axes.set_xlabel(x_label, color=INK)
     axes.set_ylabel(y_label, color=INK)
-    axes.xaxis.set_major_formatter(_with_thousands())
-    axes.yaxis.set_major_formatter(_with_thousands())
+    label_ticks(axes.xaxis)
+    label_ticks(axes.yaxis)
     axes.legend(frameon=False, fontsize=9, labelcolor=INK)
     save_figure(figure, path)
-
-
-def _with_thousands() -> Formatter:
-    from matplotlib.ticker import FuncFormatter
-
-    return FuncFormatter(lambda number, _: f"{number:,.0f}" if abs(number) >= 1000 else f"{number:g}")

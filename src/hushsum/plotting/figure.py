@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import os
-import tempfile
 import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from hushsum.errors import UsageError
+from hushsum.files.atomic import atomic_file
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -54,23 +55,15 @@ def new_figure(*, title: str, caption: str, width: float = 8.0, height: float = 
 
 
 def save_figure(figure: Figure, path: str | os.PathLike[str]) -> None:
-    """Write a picture in the format of its suffix; a reader sees the old file, none, or the whole new one."""
+    """Write a picture in the format of its suffix; a reader sees the old file, none, or the whole new one.
+
+    It is drawn in memory first, since drawing engines report a full disk each in its own way.
+    """
     file = check_format(path)
     suffix = file.suffix.lower()
-    descriptor, name = tempfile.mkstemp(prefix=f".{file.stem}.", suffix=suffix, dir=file.parent)
-    os.close(descriptor)
     # No date in the file: the same picture has the same bytes.
     metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(suffix)
-    try:
-        figure.savefig(name, format=suffix[1:], metadata=metadata)
-        os.chmod(name, 0o666 & ~_umask())
-        os.replace(name, file)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-
-
-def _umask() -> int:
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask
+    drawn = io.BytesIO()
+    figure.savefig(drawn, format=suffix[1:], metadata=metadata)
+    with atomic_file(file, mode=0o666) as stream:
+        stream.write(drawn.getbuffer())

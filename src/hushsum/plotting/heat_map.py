@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.plotting.figure import FAINT, INK, new_figure, save_figure
+from hushsum.plotting.ticks import label_ticks
 
 Floats = NDArray[np.float64]
 
@@ -55,6 +56,8 @@ def draw_heat_map(
     bar.set_label(value_label, color=INK)
     bar.outline.set_visible(False)
     bar.ax.tick_params(colors=INK, labelsize=9, length=3, color=FAINT)
+    for axis in (axes.xaxis, axes.yaxis, bar.ax.yaxis):
+        label_ticks(axis)
     axes.set_xlabel(x_label, color=INK)
     axes.set_ylabel(y_label, color=INK)
     save_figure(figure, path)

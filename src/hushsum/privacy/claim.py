@@ -174,6 +174,17 @@ arithmetic='integers')
             "secure": self.secure,
         }
 
+    def in_numbers(self) -> dict[str, Any]:
+        """The claim for a program that computes: numbers, the rationals behind them, and the sentence."""
+        stored = self.as_json()
+        names = ("epsilon", "delta", "rho")
+        return {
+            **stored,
+            **{name: getattr(self, name) for name in names},
+            "exact": {name: stored[name] for name in names},
+            "sentence": self.sentence(),
+        }
+
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Claim:
         """The claim of a file's header; ValueError if it is none that could have been written."""

@@ -142,7 +142,8 @@ def refuse_other_types(schema: Any, columns: Sequence[str], set_column: str | No
                     "number the members with a public list of them"
                 )
         elif not arrow.is_number(inner):
+            categories = arrow.pyarrow().types.is_dictionary(kind)
             raise DataRefused(
-                f"column {column!r} must be of numbers, got {kind}; "
+                f"column {column!r} must be of numbers, got {'categories' if categories else kind}; "
                 "encode it with a public list of categories, or leave the column out"
             )

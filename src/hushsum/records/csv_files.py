@@ -18,6 +18,16 @@ from hushsum.records import arrow
 _HEADER_BYTES: Final = 1 << 20
 _FAULTY_COLUMN: Final = re.compile(r"In CSV column #(\d+)")
 _LEAST_BLOCK: Final = 1 << 16
+_SEPARATORS: Final = {";": "semicolons", "\t": "tabs", "|": "bars"}
+_OTHER_FORMATS: Final = {
+    b"\x1f\x8b": (
+        "gzipped data",
+        "unpack it first, as in: zcat FILE | …, or name a file that ends in .csv.gz",
+    ),
+    b"PAR1": ("Parquet", "give the path of a file that ends in .parquet"),
+    b"ARROW1": ("Arrow", "give the path of a file that ends in .arrow"),
+    b"PK\x03\x04": ("a zip archive or spreadsheet", "export the table as CSV"),
+}
 
 
 class CsvSource:
@@ -110,6 +120,7 @@ class CsvSource:
         except (OSError, EOFError, arrow.pyarrow().ArrowException):
             raise DataRefused(f"{self._name} cannot be read as gzipped CSV; check what wrote it") from None
         start = bytes(start).removeprefix(b"\xef\xbb\xbf")
+        self._refuse_other_formats(start)
         if not start.strip():
             raise DataRefused(
                 f"{self._name} must have a header and records, got an empty file; check what wrote it"
@@ -127,11 +138,22 @@ class CsvSource:
                 f"the first line of {self._name} must name the columns, got numbers; add a header, "
                 "with names that are not numbers"
             )
+        if len(names) == 1 and any(names[0].count(each) for each in ";\t|"):
+            separator = max(";\t|", key=names[0].count)
+            raise DataRefused(
+                f"the fields of {self._name} must be separated by commas, got "
+                f"{_SEPARATORS[separator]} in its first line; write it again with commas"
+            )
         if len(set(names)) != len(names):
             raise UsageError(f"the columns of {self._name} must have distinct names; rename them")
         if not ending and len(start) == _HEADER_BYTES:
             raise DataRefused(f"{self._name} cannot be read as CSV: its first line is too long for a header")
         return names, rest
+
+    def _refuse_other_formats(self, start: bytes) -> None:
+        for magic, (kind, remedy) in _OTHER_FORMATS.items():
+            if start.startswith(magic):
+                raise DataRefused(f"{self._name} must be CSV, got {kind}; {remedy}")
 
     def _with_sets(self, batch: Any) -> Any:
         """Replace text by the lists of integers that it writes."""
@@ -156,10 +178,15 @@ class CsvSource:
         fault = _FAULTY_COLUMN.match(str(error))
         if fault is not None:
             column = self.column_names[int(fault.group(1))]
-            kind = "text in UTF-8" if self._types.get(column) == arrow.pyarrow().string() else "numbers"
+            if self._types.get(column) == arrow.pyarrow().string():
+                return DataRefused(
+                    f"column {column!r} of {self._name} must be text in UTF-8, got other bytes; "
+                    "convert the file"
+                )
             return DataRefused(
-                f"column {column!r} of {self._name} must be of {kind}, got something else; "
-                "encode it with a public list of categories, or leave the column out"
+                f"column {column!r} of {self._name} must be of numbers, got at least one cell that is none; "
+                "correct or drop such records, or if it is a column of text, encode it with a public list of "
+                "categories or leave it out"
             )
         if str(error).startswith("Empty CSV file"):
             return DataRefused(

@@ -71,12 +71,14 @@ def test_slices(folder: Path) -> None:
     assert drawn.fixed == {0: 5.0, 1: 6.0}
     drawn = draw_function(free, output, View(axes=(2, 0), ranges=((0.0, 1.0),), at=(7.0, 8.0, 9.0)))
     assert (drawn.ranges, drawn.fixed) == (((0.0, 1.0),) * 2, {1: 8.0})
+    drawn = draw_function(free, output, View(axes=(1,), ranges=((0.0, 1.0),), at=(5.0,)))
+    assert drawn.fixed == {0: 5.0, 2: 5.0}
     for view, says in (
         (View(), "range to draw must be given"),
         (View(ranges=((0.0, 1.0),)), "must fix every column"),
         (View(ranges=((0.0, 1.0),), axes=(0, 0)), "axes must be"),
         (View(ranges=((0.0, 1.0),) * 3, at=(1.0,)), "the range must be one"),
-        (View(ranges=((0.0, 1.0),), at=(1.0, 2.0)), "fixed values must be 1 or 3, got 2"),
+        (View(ranges=((0.0, 1.0),), at=(1.0, 2.0)), r"at must be one value .* \(1\), got 2; such as --at 0"),
         (View(ranges=((0.0, 1.0),), at=(1.0,), labels=("a",)), "labels must name"),
     ):
         with pytest.raises(UsageError, match=says):

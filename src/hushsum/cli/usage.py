@@ -1,0 +1,69 @@
+"""What the argument parser says, in the same words as everything else."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
+from typing import Any, Final
+
+from typer.core import TyperCommand, TyperGroup
+
+_WRONG_NUMBER: Final = re.compile(r"Invalid value for ([^:]+): .*valid (number|float|int\w*).*")
+_SUGGESTION: Final = re.compile(r"\.? *\(?(Did you mean|Possible options:|Did you mean one of:) *")
+
+
+class Command(TyperCommand):
+    """A command whose help names no type for flags, which take no value."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Its parameters, flags without a placeholder."""
+        return _without_placeholders(super().get_params(ctx))
+
+
+class Group(TyperGroup):
+    """A group of commands, likewise."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Its parameters, flags without a placeholder."""
+        return _without_placeholders(super().get_params(ctx))
+
+
+def _without_placeholders(parameters: list[Any]) -> list[Any]:
+    for each in parameters:
+        if getattr(each, "is_flag", False):
+            each.metavar = ""
+    return parameters
+
+
+def help_of(command: Callable[..., None]) -> str:
+    """A docstring whose paragraphs are one line each: the terminal's width breaks them, not the source's."""
+    paragraphs = inspect.cleandoc(command.__doc__ or "").split("\n\n")
+    return "\n\n".join(" ".join(each.split()) for each in paragraphs)
+
+
+def is_usage_error(error: Exception) -> bool:
+    """Whether the argument parser raised it; the class has another home in every other version of Typer."""
+    return hasattr(error, "format_message") and hasattr(error, "exit_code")
+
+
+def shows_help(error: Exception) -> bool:
+    """Whether it only says that a command without arguments shows its help."""
+    return type(error).__name__ == "NoArgsIsHelpError"
+
+
+def sentence_of(error: Any) -> str:
+    """A usage error in one sentence, with the help to look at.
+
+    >>> sentence_of(type("E", (Exception,), {"format_message": lambda self: "Missing option '--output'."})())
+    "missing option '--output'; see hushsum --help"
+    """
+    text = " ".join(error.format_message().split()).rstrip(".?")
+    wrong = _WRONG_NUMBER.fullmatch(text)
+    if wrong is not None:
+        kind = "an integer" if wrong[2].startswith("int") else "a number"
+        text = f"{wrong[1]} must be {kind}, got something else"
+    text = _SUGGESTION.sub(", did you mean ", text).rstrip(")")
+    context = getattr(error, "ctx", None)
+    command = "hushsum" if context is None else context.command_path
+    return f"{text[:1].lower()}{text[1:]}; see {command} --help"
