@@ -6,6 +6,7 @@ import io
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from hushsum.errors import UsageError
 from hushsum.privacy.budget import Budget, Debit
 from hushsum.privacy.claim import Claim
 from hushsum.releases.base import ReleasedFunction
@@ -39,7 +40,7 @@ def stage_release(
     debit = budget.debit(dataset, claim, subject=subject, key=key)
     earlier = debit.staged
     if earlier is not None:
-        return StagedRelease(load(io.BytesIO(earlier)), earlier, debit)
+        return StagedRelease(_of_this_release(load(io.BytesIO(earlier)), claim), earlier, debit)
     debit.draw()
     function = make()
     buffer = io.BytesIO()
@@ -47,5 +48,12 @@ def stage_release(
     drawn = buffer.getvalue()
     payload = debit.stage(drawn)
     if payload != drawn:
-        function = load(io.BytesIO(payload))
+        function = _of_this_release(load(io.BytesIO(payload)), claim)
     return StagedRelease(function, payload, debit)
+
+
+def _of_this_release(function: ReleasedFunction, claim: Claim) -> ReleasedFunction:
+    """Staged bytes that claim something else were staged for another release: the book mixed up its keys."""
+    if function.claim != claim:
+        raise UsageError("the key belongs to a release with another claim; release with another key")
+    return function

@@ -137,6 +137,16 @@ def test_a_retry_after_staging_gives_the_staged_bytes_and_draws_no_noise(
     assert book.steps == ["debited", "drawn", "staged", "published"]
 
 
+def test_staged_bytes_of_another_claim_are_refused(tally: Tally) -> None:
+    """A book that mixes up its keys must not deliver another release."""
+    book = Book(fail_at="published")
+    with pytest.raises(OSError, match="crash at published"):
+        tally.release(epsilon=1.0, ledger=book, dataset="skin", key="k")
+    book.fail_at = ""
+    with pytest.raises(UsageError, match="another claim"):
+        tally.release(epsilon=0.5, ledger=book, dataset="skin", key="k")
+
+
 def test_a_retry_before_staging_spends_once(tally: Tally) -> None:
     book = Book(fail_at="staged")
     with pytest.raises(OSError, match="crash at staged"):
