@@ -49,6 +49,9 @@ const char* clone_name(Clone clone) {
 
 NB_MODULE(_native, module) {
   module.doc() = "Hushsum's hot loops.";
+#if defined(NDEBUG)
+  nb::set_leak_warnings(false);  // what lives until the process ends is no news to a user
+#endif
   module.def("clone", [] { return hushsum::clone_name(hushsum::chosen_clone()); },
              "The instruction set the hot loops run with: baseline, v3 or v4.");
   hushsum::bind_count(module);

@@ -14,6 +14,8 @@ from hushsum.privacy.relation import Relation
 from hushsum.privacy.sensitivity import Sensitivity
 from hushsum.tally.tally import Tally
 
+_COMPARED = 64
+
 Visit = tuple[str, object]
 """Who, and the record."""
 
@@ -30,7 +32,8 @@ def audit_persons(
     found = Sensitivity(0, 0, 0)
     count_found = 0
     number = 0
-    for left, right in _pairs(pool, relation, rng, cap=cap, rounds=rounds):
+    far = _furthest_apart(basis, pool)
+    for left, right in _pairs(pool, relation, rng, far, cap=cap, rounds=rounds):
         (table, count), (other_table, other_count) = (
             _counted(basis, visits, cap, rng) for visits in (left, right)
         )
@@ -42,25 +45,46 @@ def audit_persons(
 
 
 def _pairs(
-    pool: Pool, relation: Relation, rng: np.random.Generator, *, cap: int, rounds: int
+    pool: Pool,
+    relation: Relation,
+    rng: np.random.Generator,
+    far: tuple[int, int],
+    *,
+    cap: int,
+    rounds: int,
 ) -> Iterator[tuple[list[Visit], list[Visit]]]:
     for i in range(rounds):
         crowd = [
             (f"p{rng.integers(5)}", pool[j]) for j in rng.integers(0, len(pool), int(rng.integers(0, 30)))
         ]
-        left = _joined(crowd, _visits(pool, rng, cap, together=i % 2 == 0), rng)
+        # First the two who share as few cells as any: what a search by chance may miss where cells are few.
+        ones = [None if i else each for each in far]
+        left = _joined(crowd, _visits(pool, rng, cap, together=i % 2 == 0, which=ones[0]), rng)
         if relation is Relation.ADD_REMOVE:
             yield left, crowd
         else:
             absent = i % 6 == 5
-            another = [] if absent else _visits(pool, rng, cap, together=i % 2 == 0)
+            another = [] if absent else _visits(pool, rng, cap, together=i % 2 == 0, which=ones[1])
             yield left, _joined(crowd, another, rng)
 
 
-def _visits(pool: Pool, rng: np.random.Generator, cap: int, *, together: bool) -> list[Visit]:
+def _furthest_apart(basis: Basis, pool: Pool) -> tuple[int, int]:
+    """Two records of the pool that share a cell in as few rows as any two."""
+    cells = basis.cells(basis.prepare([pool[i] for i in range(min(len(pool), _COMPARED))]))
+    apart = (cells[:, None, :] != cells[None, :, :]).sum(axis=2)
+    first, second = np.unravel_index(int(apart.argmax()), apart.shape)
+    return int(first), int(second)
+
+
+def _visits(
+    pool: Pool, rng: np.random.Generator, cap: int, *, together: bool, which: int | None = None
+) -> list[Visit]:
     number = cap + 3
-    which = np.full(number, rng.integers(len(pool))) if together else rng.integers(0, len(pool), number)
-    return [("adversary", pool[i]) for i in which]
+    if which is not None:
+        chosen = np.full(number, which)
+    else:
+        chosen = np.full(number, rng.integers(len(pool))) if together else rng.integers(0, len(pool), number)
+    return [("adversary", pool[i]) for i in chosen]
 
 
 def _joined(crowd: list[Visit], visits: list[Visit], rng: np.random.Generator) -> list[Visit]:
