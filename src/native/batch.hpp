@@ -62,4 +62,9 @@ template <class Value>
 void read_batch(const Batch& batch, const Value* table, std::size_t rows, std::size_t block, std::size_t threads,
                 double* mean, double* variance);
 
+// scale times the mean plus shift, for those who need no variance.
+template <class Value>
+void mean_batch(const Batch& batch, const Value* table, std::size_t rows, std::size_t threads, double scale,
+                double shift, double* mean);
+
 }  // namespace hushsum

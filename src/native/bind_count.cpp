@@ -2,7 +2,6 @@
 #include <nanobind/stl/pair.h>
 
 #include <limits>
-#include <memory>
 
 #include "arrays.hpp"
 #include "batch.hpp"
@@ -75,10 +74,8 @@ std::pair<nb::object, nb::object> read(const Batch& batch, const Array& table, s
 nb::object means(const Batch& batch, const Array& table, double scale, double shift, std::int64_t threads) {
   const std::size_t rows = table_rows(batch, table), many = thread_count(threads);
   Result<double> mean(batch.count);
-  const auto spread = std::make_unique_for_overwrite<double[]>(batch.count);
   with_table(batch, table, rows, [&](const auto* counters) {
-    read_batch(batch, counters, rows, 1, many, mean.data(), spread.get());
-    for (std::size_t at = 0; at < batch.count; ++at) mean.data()[at] = mean.data()[at] * scale + shift;
+    mean_batch(batch, counters, rows, many, scale, shift, mean.data());
   });
   return mean.array();
 }
@@ -123,7 +120,7 @@ nb::class_<Hasher> bind_hasher(nb::module_& module, const char* name, const char
 template <class Hasher>
 void bind_reader(nb::module_& module, nb::class_<Hasher>& hasher, const char* name) {
   nb::class_<Reader<Hasher>>(module, name, "A hasher, a table, a scale and a shift, for single queries.")
-      .def("__call__", &Reader<Hasher>::operator(), nb::arg("queries"),
+      .def("__call__", &Reader<Hasher>::operator(), nb::arg("queries").none(),
            "scale times the mean over rows plus shift, or None where queries need checking or converting first.");
   hasher.def("reader",
              [](const Hasher& self, Array table, double scale, double shift) {

@@ -89,6 +89,27 @@ void gather(const std::uint32_t* cells, std::size_t count, std::size_t stride, s
   }
 }
 
+// The sums alone, in integers, so that their order does not matter.
+template <class Value>
+void total(const std::uint32_t* cells, std::size_t count, std::size_t stride, std::size_t first_row, std::size_t rows,
+           std::size_t width, const Value* table, std::int64_t* sums) {
+  for (std::size_t j = 0; j < count; ++j, cells += stride) {
+    std::int64_t part[4] = {first_row == 0 ? 0 : sums[j], 0, 0, 0};
+    const Value* from = table;
+    std::size_t row = 0;
+    for (; row + 4 <= rows; row += 4, from += 4 * width) {
+      HUSHSUM_UNROLL
+      for (std::size_t l = 0; l < 4; ++l) {
+        std::size_t cell = cells[row + l];
+        asm("" : "+r"(cell));  // plain loads, as above
+        part[l] += from[l * width + cell];
+      }
+    }
+    for (; row < rows; ++row, from += width) part[0] += from[cells[row]];
+    sums[j] = part[0] + part[1] + part[2] + part[3];
+  }
+}
+
 void add_narrow(const std::uint32_t* cells, std::size_t count, std::size_t stride, std::size_t rows,
                 std::size_t width, std::uint16_t* counters) {
   add_cells<std::uint16_t>(cells, count, stride, rows, width, 1, counters);
@@ -157,6 +178,8 @@ const Kernels kernels = {
     transpose_cells,
     gather<std::int32_t>,
     gather<std::int64_t>,
+    total<std::int32_t>,
+    total<std::int64_t>,
     all_finite,
 };
 

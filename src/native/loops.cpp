@@ -173,6 +173,57 @@ void finish(const Moments& of, std::size_t rows, std::size_t block, double& mean
                               (static_cast<double>(blocks - 1) * many);
 }
 
+void total(const std::uint32_t* cells, std::size_t count, std::size_t stride, std::size_t first_row, std::size_t rows,
+           std::size_t width, const std::int32_t* table, std::int64_t* sums) {
+  chosen_kernels().total32(cells, count, stride, first_row, rows, width, table, sums);
+}
+
+void total(const std::uint32_t* cells, std::size_t count, std::size_t stride, std::size_t first_row, std::size_t rows,
+           std::size_t width, const std::int64_t* table, std::int64_t* sums) {
+  chosen_kernels().total64(cells, count, stride, first_row, rows, width, table, sums);
+}
+
+// Hashes every record on the first `rows` rows and hands the cells to `visit`, some records and rows at a time, with one
+// State per record that starts with row 0; `done` gets each state after the last row.
+template <class State, class Visit, class Done>
+void read_rows(const Batch& batch, std::size_t rows, std::size_t threads, const Visit& visit, const Done& done) {
+  if (batch.count == 0) return;
+  const std::size_t pitch = batch.panel_rows, panels = (rows + pitch - 1) / pitch;
+  // Few queries: hash each on all panels at once, which hides latency. Many: panel by panel, whose counters then stay
+  // in the cache.
+  constexpr std::size_t few = 8;
+  const bool lone = batch.count <= few;
+  const std::size_t held = lone ? 1 : std::min<std::size_t>(24, batch.count);
+  const std::size_t chunk = lone ? 1 : std::min(2 * block_records, batch.count);
+  const std::size_t together = lone ? panels : 1, stride = together * pitch;
+  struct Workspace {
+    Buffer<std::uint32_t> cells;
+    Buffer<unsigned char> scratch;
+    Buffer<State> states;
+  };
+  const std::size_t many = workers(batch.count, batch.count * rows, threads);
+  std::vector<Workspace> spaces;
+  spaces.reserve(many);
+  for (std::size_t t = 0; t < many; ++t)
+    spaces.push_back({Buffer<std::uint32_t>(held * stride), Buffer<unsigned char>(batch.scratch_bytes),
+                      Buffer<State>(chunk)});
+  share(batch.count, many, [&](Range records, std::size_t t) {
+    auto& [cells, scratch, states] = spaces[t];
+    for (std::size_t first = records.begin; first < records.end; first += chunk) {
+      const std::size_t last = std::min(records.end, first + chunk);
+      for (std::size_t panel = 0; panel < panels; panel += together) {
+        const std::size_t row = panel * pitch, here = std::min(stride, rows - row);
+        for (std::size_t at = first; at < last; at += held) {
+          const std::size_t some = std::min(held, last - at);
+          batch.cells(at, some, panel, together, cells.data(), stride, scratch.data());
+          visit(cells.data(), some, stride, row, here, states.data() + (at - first));
+        }
+      }
+      for (std::size_t at = first; at < last; ++at) done(states[at - first], at);
+    }
+  });
+}
+
 }  // namespace
 
 void count_batch(const Batch& batch, std::int64_t* counters, std::int64_t step, std::size_t threads) {
@@ -205,44 +256,31 @@ void write_cells(const Batch& batch, std::size_t rows, std::int32_t* to) {
 template <class Value>
 void read_batch(const Batch& batch, const Value* table, std::size_t rows, std::size_t block, std::size_t threads,
                 double* mean, double* variance) {
-  if (batch.count == 0) return;
-  const std::size_t pitch = batch.panel_rows, panels = (rows + pitch - 1) / pitch;
-  // Few queries: hash each on all panels at once, which hides latency. Many: panel by panel, whose counters then stay
-  // in the cache.
-  constexpr std::size_t few = 8;
-  const bool lone = batch.count <= few;
-  const std::size_t held = lone ? 1 : std::min(block_records, batch.count);
-  const std::size_t chunk = lone ? 1 : std::min(2 * block_records, batch.count);
-  const std::size_t together = lone ? panels : 1, stride = together * pitch;
-  struct Workspace {
-    Buffer<std::uint32_t> cells;
-    Buffer<unsigned char> scratch;
-    Buffer<Moments> moments;
-  };
-  const std::size_t many = workers(batch.count, batch.count * rows, threads);
-  std::vector<Workspace> spaces;
-  spaces.reserve(many);
-  for (std::size_t t = 0; t < many; ++t)
-    spaces.push_back({Buffer<std::uint32_t>(held * stride), Buffer<unsigned char>(batch.scratch_bytes),
-                      Buffer<Moments>(chunk)});
-  share(batch.count, many, [&](Range records, std::size_t t) {
-    auto& [cells, scratch, moments] = spaces[t];
-    for (std::size_t first = records.begin; first < records.end; first += chunk) {
-      const std::size_t last = std::min(records.end, first + chunk);
-      for (std::size_t panel = 0; panel < panels; panel += together) {
-        const std::size_t row = panel * pitch, here = std::min(stride, rows - row);
-        for (std::size_t at = first; at < last; at += held) {
-          const std::size_t some = std::min(held, last - at);
-          batch.cells(at, some, panel, together, cells.data(), stride, scratch.data());
-          gather(cells.data(), some, stride, row, here, batch.width, table + row * batch.width, block,
-                 moments.data() + (at - first));
-        }
-      }
-      for (std::size_t at = first; at < last; ++at) finish(moments[at - first], rows, block, mean[at], variance[at]);
-    }
-  });
+  read_rows<Moments>(
+      batch, rows, threads,
+      [&](const std::uint32_t* cells, std::size_t count, std::size_t stride, std::size_t row, std::size_t many,
+          Moments* moments) {
+        gather(cells, count, stride, row, many, batch.width, table + row * batch.width, block, moments);
+      },
+      [&](const Moments& moments, std::size_t at) { finish(moments, rows, block, mean[at], variance[at]); });
 }
 
+template <class Value>
+void mean_batch(const Batch& batch, const Value* table, std::size_t rows, std::size_t threads, double scale,
+                double shift, double* mean) {
+  read_rows<std::int64_t>(
+      batch, rows, threads,
+      [&](const std::uint32_t* cells, std::size_t count, std::size_t stride, std::size_t row, std::size_t many,
+          std::int64_t* sums) { total(cells, count, stride, row, many, batch.width, table + row * batch.width, sums); },
+      [&](std::int64_t sum, std::size_t at) {
+        mean[at] = static_cast<double>(sum) / static_cast<double>(rows) * scale + shift;
+      });
+}
+
+template void mean_batch<std::int32_t>(const Batch&, const std::int32_t*, std::size_t, std::size_t, double, double,
+                                       double*);
+template void mean_batch<std::int64_t>(const Batch&, const std::int64_t*, std::size_t, std::size_t, double, double,
+                                       double*);
 template void read_batch<std::int32_t>(const Batch&, const std::int32_t*, std::size_t, std::size_t, std::size_t,
                                        double*, double*);
 template void read_batch<std::int64_t>(const Batch&, const std::int64_t*, std::size_t, std::size_t, std::size_t,

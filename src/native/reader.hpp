@@ -44,14 +44,12 @@ class Reader {
     if (!chosen_kernels().all_finite(queries, count * hasher_.dim)) return nanobind::none();
     const auto batch = hasher_.bind(queries, count);
     Result<double> mean(count);
-    Buffer<double> spread(count);
     {
       const nanobind::gil_scoped_release released;
       if (narrow_)
-        read_batch(batch, static_cast<const std::int32_t*>(table_.data()), rows_, 1, 1, mean.data(), spread.data());
+        mean_batch(batch, static_cast<const std::int32_t*>(table_.data()), rows_, 1, scale_, shift_, mean.data());
       else
-        read_batch(batch, static_cast<const std::int64_t*>(table_.data()), rows_, 1, 1, mean.data(), spread.data());
-      for (std::size_t at = 0; at < count; ++at) mean.data()[at] = mean.data()[at] * scale_ + shift_;
+        mean_batch(batch, static_cast<const std::int64_t*>(table_.data()), rows_, 1, scale_, shift_, mean.data());
     }
     return mean.array();
   }
