@@ -71,7 +71,7 @@ def main() -> None:
     ratios = [
         *dense_ratios(241_000 // scale, 3, 1000, 1000, repeats, numpy_target=4),
         *dense_ratios(581_000 // scale, 55, 1000, 1000, repeats, numpy_target=2),
-        *high_dimension_ratios(200_000 // (4 * scale), 768, 500, 1000, repeats),
+        *high_dimension_ratios(200_000 // scale, 768, 500, 1000, repeats),
         *wide_ratios(241_000, 64, repeats),
     ]
     yardsticks.report(ratios, options.json)

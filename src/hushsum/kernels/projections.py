@@ -8,7 +8,6 @@ columns are padded, but the rows of one block share signs, so only blocks are in
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,8 +25,6 @@ blocks.
 """
 
 PROJECTIONS = ("dense", "structured")
-
-Directions = Callable[[NDArray[np.uint64]], NDArray[np.float64]]
 
 
 @dataclass(frozen=True, slots=True)

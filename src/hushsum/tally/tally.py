@@ -32,6 +32,7 @@ from hushsum.records.units import UnitCap
 from hushsum.releases.base import ReleasedFunction
 from hushsum.tally.release import ReleaseOptions, check_declared_delta, check_release, release_table
 from hushsum.tally.spend import stage_release
+from hushsum.tally.threads import thread_count
 
 _LARGEST = int(np.iinfo(np.int64).max)
 MAX_PER_UNIT = 1 << 20
@@ -196,16 +197,18 @@ class Tally:
             )
         self._check_room(other._moves)
 
-        def work() -> None:
+        def merge_caps() -> None:
             if self._cap is not None and other._cap is not None:
                 self._cap.merge(other._cap, disjoint=disjoint_units)
+
+        def work() -> None:
             self._table += other._table
             self._count += other._count
             self._moves += other._moves
             self._origins |= other._origins
 
         with other._held():
-            self._change(work)
+            self._change(work, first=merge_caps)
         return self
 
     def release(
@@ -270,7 +273,7 @@ class Tally:
             rows=rows,
             count_share=count_share,
             per_unit=self.max_per_unit,
-            threads=_threads(threads),
+            threads=thread_count(threads),
             insecure_noise_seed=insecure_noise_seed,
         )
 
@@ -321,12 +324,10 @@ class Tally:
     ) -> None:
         largest = self._basis.sensitivity(Relation.ADD_REMOVE).largest
         moves = len(batch) * largest
-        many = _threads(threads)
+        many = thread_count(threads)
         self._check_room(moves)
 
         def work() -> None:
-            if first is not None:
-                first()
             self._count += step * len(batch)
             self._moves += moves
             # Copies of an empty tally may be filled apart; from the first record on a copy is the same data.
@@ -335,11 +336,16 @@ class Tally:
             if len(batch):
                 self._basis.accumulate(self._table, batch, step=step, threads=many)
 
-        self._change(work)
+        self._change(work, first=first)
 
-    def _change(self, work: Callable[[], None]) -> None:
-        """Do all of ``work``, or leave a tally that says that it cannot be trusted any more."""
+    def _change(self, work: Callable[[], None], *, first: Callable[[], None] | None = None) -> None:
+        """Do all of ``work``, or leave a tally that says that it cannot be trusted any more.
+
+        ``first`` may still refuse: it touches the cap alone, which then counts too many at worst.
+        """
         with self._held():
+            if first is not None:
+                first()
             self._broken = True
             work()
             self._broken = False
@@ -390,9 +396,3 @@ class Tally:
         tally._table, tally._count, tally._moves, tally._cap = table, count, moves, cap
         tally._origins = origins
         return tally
-
-
-def _threads(threads: int | None) -> int:
-    if threads is None:
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return positive_integer("threads", threads, at_most=1024)

@@ -120,6 +120,8 @@ def test_a_number_and_its_text_are_one_person() -> None:
     overlapping = empty(max_per_unit=3).add(POINTS[:1], units=["5"])
     with pytest.raises(DataRefused, match="declared disjoint"):
         tally.merge(overlapping, disjoint_units=True)
+    assert tally.merge(overlapping)._state()["count"] == 4
+    assert tally.max_per_unit == 6
 
 
 def test_state_does_not_leave_by_the_back_door() -> None:
