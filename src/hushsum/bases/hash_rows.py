@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.bases.base import Floats, Readings, Table, register
+from hushsum.bases.race_theory import rows_for_laplace
 from hushsum.errors import UsageError
 from hushsum.files.container import canonical_json
 from hushsum.kernels.base import Batch, Hasher, Kernel, kernel_as_json, kernel_from_json
@@ -150,6 +151,10 @@ class HashRows:
     def prefix(self, rows: int) -> HashRows:
         """The first rows; row r is the same whatever the number of rows."""
         return self if rows == self.rows else replace(self, rows=rows)
+
+    def rows_for(self, count: int, epsilon: float, moves: int) -> int:
+        """Rows that balance Laplace noise, which grows with them, against hashing, which falls."""
+        return rows_for_laplace(max(count, 1), epsilon / moves, self.rows)
 
     def cells(self, batch: Batch) -> NDArray[np.int32]:
         """The cell of each record in each row."""
