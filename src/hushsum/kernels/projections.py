@@ -46,7 +46,7 @@ class Projections:
         multipliers, addends = multiply_shift(self.family, seed, rows, words)
         offsets = self._offsets(seed, rows)
         if not self.structured:
-            weights = self._weights(seed, rows)
+            weights = self.weights(seed, rows)
             return _native.ProjectionHasher(weights, offsets, multipliers, addends, width, self.signs, fold)
         size = padded(self.dim)
         block = structured_block(self.dim, self.count)
@@ -58,7 +58,8 @@ class Projections:
             width, self.signs, fold, block,
         )  # fmt: skip
 
-    def _weights(self, seed: int, rows: int) -> NDArray[np.float32]:
+    def weights(self, seed: int, rows: int) -> NDArray[np.float32]:
+        """The vectors a of dense projections, shape (rows, count, dim)."""
         numbers = self.count * self.dim
         if self.family == "manhattan":
             words = row_words("manhattan/directions", seed, rows, 2 * numbers)
