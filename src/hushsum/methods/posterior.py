@@ -41,8 +41,9 @@ def fit_ops(
     One record present or absent changes the exponent by γ(v − θ·φ)²/2, which lies between 0 and
     γ(1 + bound)²/2 on the ball; the normalising constant changes by a factor of the same range, in the other
     direction. So γ = 2ε/(1 + bound)² keeps ε (the exponential mechanism with scores that all move one way).
-    λ = 2m/(γ·bound²) is public: a prior under which a draw fits the ball. The sampler is exact, up to rounding: a Gaussian
-    tilted towards the ball proposes, and what is kept has the law above (see `sample_in_ball`).
+    λ = 2m/(γ·bound²) is public: a prior under which a draw fits the ball. The sampler is exact, up to
+    rounding: a Gaussian tilted towards the ball proposes, and what is kept has the law above (see
+    `sample_in_ball`).
 
     Dimitrakakis et al. (2014); Wang, Fienberg and Smola (2015), *Privacy for free*, with the factor of two
     that scores of one sign save.

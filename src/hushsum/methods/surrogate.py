@@ -132,7 +132,7 @@ def fit_regression(sketch: ReleasedFunction, level: ReleasedFunction, length: fl
     ridge = _CAUTION * moments.sigma * scale**2 / count * math.sqrt(len(moments.first))
     values, vectors = np.linalg.eigh(gram)
     slopes = vectors @ (vectors.T @ cross / (np.maximum(values, 0.0) + ridge))
-    theta = np.concatenate(([mean - slopes @ middle], slopes)) * length
+    theta: Floats = np.concatenate(([mean - slopes @ middle], slopes)) * length
     return theta
 
 
