@@ -2,8 +2,22 @@
 
 from hushsum.releases.answers import Answers
 from hushsum.releases.base import ReleasedFunction
+from hushsum.releases.curve import CurveFunction
+from hushsum.releases.curve_file import save_curve
 from hushsum.releases.load import load
+from hushsum.releases.points import PointsFunction
+from hushsum.releases.points_file import save_points
 from hushsum.releases.table import TableFunction
 from hushsum.releases.table_file import save_table
 
-__all__ = ["Answers", "ReleasedFunction", "TableFunction", "load", "save_table"]
+__all__ = [
+    "Answers",
+    "CurveFunction",
+    "PointsFunction",
+    "ReleasedFunction",
+    "TableFunction",
+    "load",
+    "save_curve",
+    "save_points",
+    "save_table",
+]
