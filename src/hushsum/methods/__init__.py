@@ -1,5 +1,6 @@
 """Ways from records to a released function, and paid choices of their parameters."""
 
+from hushsum.methods.grid import grid
 from hushsum.methods.kme import kme
 from hushsum.methods.mwem import mwem
 from hushsum.methods.pfda import pfda
@@ -14,6 +15,7 @@ __all__ = [
     "Method",
     "choose",
     "choose_kernel",
+    "grid",
     "kme",
     "method_named",
     "method_names",

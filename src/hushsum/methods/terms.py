@@ -63,7 +63,7 @@ class Terms:
         neighbours = Relation.of(relation)
         if neighbours not in relations:
             raise ClaimError(
-                f"this method protects under {relations[0]} alone, because it divides by the number of records, "
+                f"this method divides by the number of records, which is public under {relations[0]} alone, "
                 f"got {neighbours}; use another method"
             )
         claim = Claim(

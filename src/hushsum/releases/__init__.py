@@ -2,9 +2,11 @@
 
 from hushsum.releases.answers import Answers
 from hushsum.releases.base import ReleasedFunction
+from hushsum.releases.coefficients import CoefficientFunction
 from hushsum.releases.curve import CurveFunction
 from hushsum.releases.curve_file import save_curve
 from hushsum.releases.load import load
+from hushsum.releases.noisy_table import NoisyTable
 from hushsum.releases.points import PointsFunction
 from hushsum.releases.points_file import save_points
 from hushsum.releases.table import TableFunction
@@ -12,7 +14,9 @@ from hushsum.releases.table_file import save_table
 
 __all__ = [
     "Answers",
+    "CoefficientFunction",
     "CurveFunction",
+    "NoisyTable",
     "PointsFunction",
     "ReleasedFunction",
     "TableFunction",
