@@ -1,6 +1,7 @@
 """Ways from records to a released function, and paid choices of their parameters."""
 
 from hushsum.methods.grid import grid
+from hushsum.methods.histogram import histogram, histogram_tally
 from hushsum.methods.kme import kme
 from hushsum.methods.mwem import mwem
 from hushsum.methods.pfda import pfda
@@ -16,6 +17,8 @@ __all__ = [
     "choose",
     "choose_kernel",
     "grid",
+    "histogram",
+    "histogram_tally",
     "kme",
     "method_named",
     "method_names",
