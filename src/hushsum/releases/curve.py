@@ -105,7 +105,9 @@ class CurveFunction:
     @cached_property
     def _places(self) -> Floats:
         centre = float(self.bounds.centre[0])
-        return np.linspace(self.bounds.low[0] - centre, self.bounds.high[0] - centre, len(self.values))
+        places = np.linspace(self.bounds.low[0] - centre, self.bounds.high[0] - centre, len(self.values))
+        places.flags.writeable = False
+        return places
 
     def _read(self, Q: object, numbers: Floats) -> Floats:
         queries = self.kernel.prepare(Q, self.bounds, clip=False).arrays[0][:, 0].astype(np.float64)

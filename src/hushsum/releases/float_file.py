@@ -39,9 +39,12 @@ def common_fields(header: Header) -> dict[str, Any]:
     """
     if not isinstance(header["method"], str) or not isinstance(header["producer"], str):
         raise TypeError("text")
+    bounds = Bounds.from_json(header["bounds"])
+    if bounds.as_json() != header["bounds"]:
+        raise ValueError("bounds have one spelling")
     return {
         "kernel": kernel_from_json(header["kernel"]),
-        "bounds": Bounds.from_json(header["bounds"]),
+        "bounds": bounds,
         "claim": Claim.from_json(header["claim"]),
         "count": real(header["count"]["value"], at_least=1.0),
         "count_variance": real(header["count"]["variance"], at_least=0.0),
