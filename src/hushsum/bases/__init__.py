@@ -2,7 +2,17 @@
 
 from hushsum.bases.base import Basis, Readings, basis_as_json, basis_from_json
 from hushsum.bases.bins import Bins
+from hushsum.bases.fourier_features import FourierFeatures
 from hushsum.bases.grid_weights import GridWeights
 from hushsum.bases.hash_rows import HashRows
 
-__all__ = ["Basis", "Bins", "GridWeights", "HashRows", "Readings", "basis_as_json", "basis_from_json"]
+__all__ = [
+    "Basis",
+    "Bins",
+    "FourierFeatures",
+    "GridWeights",
+    "HashRows",
+    "Readings",
+    "basis_as_json",
+    "basis_from_json",
+]

@@ -1,5 +1,6 @@
 """Ways from records to a released function, and paid choices of their parameters."""
 
+from hushsum.methods.fourier_features import fourier_features
 from hushsum.methods.grid import grid
 from hushsum.methods.histogram import histogram, histogram_tally
 from hushsum.methods.kme import kme
@@ -16,6 +17,7 @@ __all__ = [
     "Method",
     "choose",
     "choose_kernel",
+    "fourier_features",
     "grid",
     "histogram",
     "histogram_tally",
