@@ -29,8 +29,8 @@ RULES = ("likelihood", "map")
 MOST_ROWS = 1000
 _ROWS_AT_ONE = 150
 """Rows of a class at ε = 1. Decisions fall where the sums of the classes are alike and small beside the
-noise, so fewer rows serve than elsewhere. Measured on pulsars, occupancy and RNA at ε from 0.1 to 10: the best
-number grows about as √ε, and the optimum is flat.
+noise, so fewer rows serve than elsewhere. Measured on pulsars, occupancy and RNA at ε from 0.1 to 10: the
+best number grows about as √ε, and the optimum is flat.
 """
 _DEEPEST = -30.0
 _PUBLIC_CLASSES = "the list of classes is public"
