@@ -31,6 +31,22 @@ MethodName = Annotated[
         autocompletion=completing("race", "grid"),
     ),
 ]
+PlannedMethod = Annotated[
+    str,
+    typer.Option(
+        "--method",
+        help="auto compares all methods that can release the kernel; or one of them.",
+        autocompletion=completing("auto", "race", "grid"),
+    ),
+]
+BoundsText = Annotated[
+    str | None,
+    typer.Option(
+        "--bounds",
+        metavar="LOW:HIGH[,...]",
+        help="Declared range of all columns, or of each; records are clipped to it.",
+    ),
+]
 Spacing = Annotated[
     float | None,
     typer.Option("--spacing", help="Distance of a grid's nodes in bandwidths. [default: 0.75]"),

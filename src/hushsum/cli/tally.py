@@ -36,14 +36,7 @@ def tally(
     ] = None,
     spacing: options.Spacing = None,
     seed: Annotated[int, typer.Option("--seed", help="Public seed of the random functions.")] = 0,
-    bounds: Annotated[
-        str | None,
-        typer.Option(
-            "--bounds",
-            metavar="LOW:HIGH[,...]",
-            help="Declared range of all columns, or of each; records are clipped to it.",
-        ),
-    ] = None,
+    bounds: options.BoundsText = None,
     unit_column: Annotated[
         str | None,
         typer.Option("--unit-column", metavar="NAME", help="Column of persons: they become the unit."),
