@@ -8,8 +8,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from hushsum.bases.hash_rows import HashRows
+from hushsum.kernels.base import Kernel
 from hushsum.kernels.slabs import Slabs
-from hushsum.models.mode_search import Function, separated, spread_points
+from hushsum.models.mode_search import Function, spread_points
+from hushsum.releases.table import TableFunction
 
 Floats = NDArray[np.float64]
 
@@ -34,18 +37,44 @@ class Partitions:
     low: Floats
     high: Floats
 
-    def positions(self, points: Floats, rows: object = slice(None)) -> Floats:
-        """Where points lie between the faces of some rows."""
-        chosen = Slabs(self.slabs.weights[rows], self.slabs.offsets[rows])  # type: ignore[index]
+    @classmethod
+    def of(cls, function: TableFunction, low: Floats, high: Floats) -> Partitions:
+        """The partitions behind a released table.
+
+        Raises
+        ------
+        UsageError
+            if its hash rows are not slabs.
+        """
+        basis = function.basis
+        assert isinstance(basis, HashRows)
+        rows = np.arange(function.rows)
+
+        def counts(points: Floats) -> Floats:
+            return function.table[rows, basis.cells(basis.prepare_queries(points))].astype(np.float64)
+
+        slabs = Slabs.of(function.kernel, rows=function.rows, seed=basis.seed)
+        origin = np.zeros(len(low)) if basis.bounds is None else basis.bounds.centre
+        return cls(slabs, function, counts, origin, low, high)
+
+    @staticmethod
+    def check(kernel: Kernel) -> None:
+        """Raise UsageError for a kernel whose hash rows are not slabs."""
+        Slabs.of(kernel, rows=1, seed=0)
+
+    def positions(self, points: Floats, rows: slice = slice(None)) -> Floats:
+        """Where points lie between the faces of some rows, shape (n, rows, power)."""
+        chosen = Slabs(self.slabs.weights[rows], self.slabs.offsets[rows])
         return chosen.positions(points - self.origin)
 
 
 def intersect(parts: Partitions, starts: Floats, *, reach: float, size: float, seed: int) -> Floats:
     """From each start, intersect one row's cells after the other with what is left of its surroundings.
 
-    A region begins as the part of the box within ``reach`` of the start. Of the cells into which the next row cuts it, the one is kept that holds the
-    highest total count met so far; the region is a polytope, sampled by hit-and-run, and ends when it is
-    smaller than ``size`` or the rows are used up. Returns the middle of each region, shape (n, dim).
+    A region begins as the part of the box within ``reach`` of the start. Of the cells into which the next row
+    cuts it, the one is kept that holds the highest total count met so far. The region is a polytope, sampled
+    by hit-and-run, and ends when it is smaller than ``size`` or the rows are used up. Returns the middle of
+    the fullest part of each region, shape (n, dim).
 
     Notes
     -----
@@ -89,8 +118,8 @@ def _narrow(
 
 
 def _hit_and_run(normals: Floats, limits: Floats, seeds: Floats, random: np.random.Generator) -> Floats:
-    """Points of the polytope ``normals·x ≤ limits``, from seeds inside it: each goes a random part of a random
-    chord, a few times (Smith 1984).
+    """Points of the polytope ``normals·x ≤ limits``, from seeds inside it: each goes a random part of a
+    random chord, a few times (Smith 1984).
     """
     points = seeds[random.integers(len(seeds), size=_CLOUD)]
     for _ in range(_STEPS):
@@ -167,9 +196,3 @@ def _program(parts: Partitions, rows: NDArray[np.int64], slabs: Floats, weight: 
         x, outside = answer.x[:dim], answer.x[dim:]
         scale = w / (outside + 0.5)
     return np.asarray(x, np.float64)
-
-
-def promising(parts: Partitions, *, distance: float, most: int, seed: int) -> Floats:
-    """Starts: the highest of evenly spread points, none close to another."""
-    cloud = spread_points(parts.low, parts.high, 2048, seed)
-    return cloud[separated(cloud, parts.f(cloud), distance, most)]
