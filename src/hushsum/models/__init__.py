@@ -4,6 +4,7 @@ They count in secret, release once under one claim, and answer from what they re
 """
 
 from hushsum.models.base import PrivateModel
+from hushsum.models.classification import PrivateClassifier
 from hushsum.models.declared_columns import CategoryColumn, FlagColumn, NumberColumn
 from hushsum.models.density import PrivateDensity
 from hushsum.models.encoding import PublicEncoder
@@ -16,6 +17,7 @@ __all__ = [
     "CategoryColumn",
     "FlagColumn",
     "NumberColumn",
+    "PrivateClassifier",
     "PrivateDensity",
     "PrivateModel",
     "PrivateModes",

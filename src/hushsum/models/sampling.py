@@ -135,14 +135,14 @@ class PrivateSampler(OneSketch):
             if the released function nowhere stands out of its noise.
         """
         number = _positive_integer("n_samples", n_samples)
-        self._reading()
-        low, high = np.array(self._box()).T
+        kernel = self._reading().kernel
+        low, high = np.array(self._box(self._fitted("bounds"))).T
         random = _generator(random_state)
         if self.method == "grid":
             return from_grid(self._weights, low, high, number, random)
         if self.method == "rejection":
             return by_rejection(self._weights, low, high, number, random)
-        step = float(getattr(self._kernel(), "bandwidth", 0.5))
+        step = float(getattr(kernel, "bandwidth", 0.5))
         return by_chain(self._weights, low, high, number, random, step=step, steps=self.steps)
 
     def select(
