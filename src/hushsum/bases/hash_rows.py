@@ -90,7 +90,7 @@ class HashRows:
             raise UsageError(f"rows × width must be at most {MAX_CELLS}, got {rows * width}; use fewer rows")
         if isinstance(self.seed, bool) or not hasattr(self.seed, "__index__"):
             raise UsageError(f"seed must be an integer, got {type(self.seed).__name__}; give one such as 7")
-        _check_columns(self.columns, getattr(self.kernel, "dim", 1))
+        check_columns(self.columns, getattr(self.kernel, "dim", 1))
         if self.bounds is not None and not self.kernel.bounded_columns:
             raise UsageError(f"the {self.kernel.name} kernel takes no bounds; leave them out")
         for field, value in (("rows", rows), ("width", width), ("seed", self.seed.__index__())):
@@ -204,7 +204,8 @@ class HashRows:
         return self.kernel.hasher(rows=self.rows, width=self.width, seed=self.seed)
 
 
-def _check_columns(columns: tuple[str, ...] | None, dim: int) -> None:
+def check_columns(columns: tuple[str, ...] | None, dim: int) -> None:
+    """Refuse names that are no names, or not one for each column."""
     if columns is None:
         return
     if not isinstance(columns, tuple) or not all(isinstance(name, str) and name for name in columns):
