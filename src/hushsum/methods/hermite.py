@@ -7,22 +7,28 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hushsum.bases.box_polynomials import BoxPolynomials, degrees_of
+from hushsum.bases.box_polynomials import BoxPolynomials, degrees_of, number_of_degrees
 from hushsum.bases.declared_box import DEFAULT_SCALE
-from hushsum.bases.hermite_reading import read_energy
+from hushsum.bases.hermite_reading import read_energy, relative_square_error
 from hushsum.kernels.base import Kernel
 from hushsum.records.bounds import Bounds
 from hushsum.tally.tally import Tally
 
 _WEIGHT_STEPS = 1 << 10
+_ORDINARY = 0.012
+_ORDERS = (0, 1, 2, 3, 4)
+_SIDES = (0.25, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0)
+_MOST_CELLS = 1 << 23
 
 
 def hermite(
     kernel: Kernel,
     *,
     bounds: Sequence[tuple[float, float]] | tuple[float, float],
-    order: int = 2,
-    side: float = 1.0,
+    order: int | None = None,
+    side: float | None = None,
+    records: int | None = None,
+    epsilon: float | None = None,
     columns: Sequence[str] | None = None,
     max_per_unit: int | None = None,
 ) -> Tally:
@@ -38,10 +44,13 @@ def hermite(
         bandwidths too (``f.with_kernel``), best wider ones.
     bounds : list of (low, high), or one (low, high) for all columns
         Declared, never read off the data. Records are clipped to it.
-    order : int
+    order : int, optional
         Highest degree, over all columns together. 0 is a histogram, which has the least noise.
-    side : float
+    side : float, optional
         Of a box, in bandwidths. Wider boxes are fewer and need a higher order.
+    records, epsilon : int and float, optional
+        About how many records there will be, declared and not counted, and the ε to be released with: order
+        and side are then chosen by :func:`predicted_error`. Without them order 2 and side 1.
     columns, max_per_unit
         As for :func:`hushsum.race`.
 
@@ -61,17 +70,71 @@ def hermite(
     reading, with Δ1 = Σw; least at w_α ∝ e_α^(1/3).
     """
     dim = int(getattr(kernel, "dim", 1))
-    bandwidth = float(getattr(kernel, "bandwidth", 1.0)) / math.sqrt(getattr(kernel, "power", 1))
-    width = side * bandwidth
+    box = Bounds.declared(bounds, dim, "hermite")
+    if records is not None and epsilon is not None:
+        order, side = _best_expansion(kernel, box, order, side, records * epsilon)
+    order = 2 if order is None else order
+    width = (1.0 if side is None else side) * _bandwidth(kernel)
     basis = BoxPolynomials(
         kernel=kernel,
-        bounds=Bounds.declared(bounds, dim, "hermite"),
+        bounds=box,
         columns=None if columns is None else tuple(columns),
         side=width,
         order=order,
         weights=best_weights(kernel, width, order),
     )
     return Tally(basis, max_per_unit=max_per_unit)
+
+
+def predicted_error(
+    kernel: Kernel, *, order: int, side: float, records: float, epsilon: float
+) -> tuple[float, float]:
+    """Of a mean kernel value under pure ε: the standard deviation of the noise, and the truncation error.
+
+    The noise is what it will be. The truncation error is the root mean square one of the kernel times 0.012:
+    what mean kernel values of ordinary data, and the averaging of errors of both signs, come to (measured on
+    salaries and colours; a guess elsewhere).
+
+    >>> import hushsum as hs
+    >>> kernel = hs.GaussianKernel(dim=1, bandwidth=5000.0)
+    >>> noise, truncation = predicted_error(kernel, order=3, side=1.4, records=21_000, epsilon=1.0)
+    >>> round(noise, 5), round(truncation, 5)
+    (0.00019, 2e-05)
+    """
+    dim, width = int(getattr(kernel, "dim", 1)), side * _bandwidth(kernel)
+    degrees = degrees_of(dim, order, every_column=False)
+    energy = read_energy(kernel, "chebyshev", width, order)
+    weights = np.array(best_weights(kernel, width, order), np.float64)
+    gain = np.array([np.prod([energy[power] for power in degree]) for degree in degrees]) / weights**2
+    noise = math.sqrt(2.0 * gain.sum()) * weights.sum() / (records * epsilon)
+    relative = relative_square_error(kernel, "chebyshev", width, order, degrees)
+    return float(noise), _ORDINARY * math.sqrt(relative)
+
+
+def _best_expansion(
+    kernel: Kernel, bounds: Bounds, order: int | None, side: float | None, records_epsilon: float
+) -> tuple[int, float]:
+    """The smallest predicted error among expansions whose table is not too large."""
+    dim, best, least = int(getattr(kernel, "dim", 1)), (2, 1.0), math.inf
+    for each_order in _ORDERS if order is None else (order,):
+        for each_side in _SIDES if side is None else (side,):
+            width = each_side * _bandwidth(kernel)
+            cells = number_of_degrees(dim, each_order, every_column=False)
+            cells *= math.prod(math.ceil(2.0 * float(half) / width) for half in bounds.half_width)
+            if cells > _MOST_CELLS:
+                continue
+            error = math.hypot(
+                *predicted_error(
+                    kernel, order=each_order, side=each_side, records=records_epsilon, epsilon=1.0
+                )
+            )
+            if error < least:
+                best, least = (each_order, each_side), error
+    return best
+
+
+def _bandwidth(kernel: Kernel) -> float:
+    return float(getattr(kernel, "bandwidth", 1.0)) / math.sqrt(getattr(kernel, "power", 1))
 
 
 def best_weights(kernel: Kernel, side: float, order: int) -> tuple[int, ...]:
