@@ -9,6 +9,7 @@ from hushsum.bases.fourier_features import FourierFeatures
 from hushsum.bases.fourier_series import FourierSeries
 from hushsum.bases.grid_weights import GridWeights
 from hushsum.bases.hash_rows import HashRows
+from hushsum.bases.moments import Moments
 from hushsum.bases.trigonometric import TrigonometricPolynomials
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "GridWeights",
     "HashRows",
     "LinearBasis",
+    "Moments",
     "Readings",
     "RowBasis",
     "TrigonometricPolynomials",
