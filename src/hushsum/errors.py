@@ -6,7 +6,7 @@
     ├── UsageError            a parameter breaks a rule                         exit 2, also a ValueError
     │   ├── ClaimError        a privacy parameter cannot be claimed             exit 2
     │   ├── AlreadyPublished  this release was made before, its bytes are gone  exit 2
-    │   └── AlreadyReleased   a model that was released takes no more records   exit 2
+    │   └── AlreadyReleased   a model that was released takes no more records   exit 2, an AttributeError
     ├── BudgetExhausted       the ledger has not enough left                    exit 3
     ├── LedgerUnavailable     the ledger cannot be reached or kept durably      exit 1
     ├── IncompatibleTallies   two tallies do not add the same vectors           exit 4
@@ -55,8 +55,12 @@ class AlreadyPublished(UsageError):
         self.sha256 = sha256
 
 
-class AlreadyReleased(UsageError):
-    """A model that was released takes no more records: its release was paid for once, as it is."""
+class AlreadyReleased(UsageError, AttributeError):
+    """A model that was released takes no more records: its release was paid for once, as it is.
+
+    An ``AttributeError`` too, because from the release on a model has no ``partial_fit``: whoever asks with
+    ``hasattr`` is told so.
+    """
 
 
 class BudgetExhausted(HushsumError):

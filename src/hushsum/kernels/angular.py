@@ -106,7 +106,7 @@ class AngularKernel(Kernel):
         """
         if self.projection != "dense":
             raise UsageError("a structured projection has no list of normals; use projection='dense'")
-        return self._projections.weights(seed, rows)
+        return self._projections.numbers(seed=seed, rows=rows)[0]
 
     @property
     def _projections(self) -> Projections:

@@ -46,7 +46,7 @@ class Projections:
         multipliers, addends = multiply_shift(self.family, seed, rows, words)
         offsets = self._offsets(seed, rows)
         if not self.structured:
-            weights = self.weights(seed, rows)
+            weights = self._weights(seed, rows)
             return _native.ProjectionHasher(weights, offsets, multipliers, addends, width, self.signs, fold)
         size = padded(self.dim)
         block = structured_block(self.dim, self.count)
@@ -58,8 +58,13 @@ class Projections:
             width, self.signs, fold, block,
         )  # fmt: skip
 
-    def weights(self, seed: int, rows: int) -> NDArray[np.float32]:
-        """The vectors a of dense projections, shape (rows, count, dim)."""
+    def numbers(self, *, seed: int, rows: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Directions a (rows, count, dim), divided by the bandwidth, and offsets b (rows, count) of dense
+        projections.
+        """
+        return self._weights(seed, rows), self._offsets(seed, rows)
+
+    def _weights(self, seed: int, rows: int) -> NDArray[np.float32]:
         numbers = self.count * self.dim
         if self.family == "manhattan":
             words = row_words("manhattan/directions", seed, rows, 2 * numbers)

@@ -13,12 +13,13 @@ from sklearn.exceptions import NotFittedError  # type: ignore[import-untyped]
 from sklearn.utils import check_random_state  # type: ignore[import-untyped]
 from sklearn.utils.validation import check_is_fitted, validate_data  # type: ignore[import-untyped]
 
-from hushsum.errors import AlreadyReleased, DataRefused, UsageError
+from hushsum.errors import DataRefused, UsageError
 from hushsum.files.container import canonical_json
-from hushsum.models.facts import to_json
+from hushsum.models.facts import from_json, to_json
 from hushsum.models.lineage import check_first, new_lineage, note_release
 from hushsum.models.seen import Seen
 from hushsum.models.state import ModelState
+from hushsum.models.until_released import until_released
 from hushsum.privacy.calibration import GAUSSIAN, LAPLACE
 from hushsum.privacy.claim import Claim, Promise
 from hushsum.privacy.paid import Payment
@@ -94,6 +95,10 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         """Further public facts for the bundle, such as the classes; known when counting starts."""
         return {}
 
+    def _assumptions(self) -> list[str]:
+        """What must be public knowledge for the claim to hold, in words that follow "assumes that"."""
+        return []
+
     def _restore(self, facts: dict[str, Any]) -> None:
         """Set the fitted attributes that :meth:`_facts` described."""
 
@@ -107,11 +112,12 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
             mechanism=LAPLACE if promise.pure else GAUSSIAN,
             arithmetic="exact integers",
             secure=True,
+            assumptions=tuple(self._assumptions()),
         )
 
     def _records(self, X: object, y: object, *, reset: bool) -> tuple[Floats, NDArray[Any] | None]:
         """Checked records; here of numbers alone, whatever ``y`` is."""
-        return self._columns(X, reset=reset), None
+        return self._checked(X, reset=reset), None
 
     # -- counting ---------------------------------------------------------------------------------------
 
@@ -139,6 +145,7 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         self._state = state
         return self
 
+    @until_released
     def partial_fit(self, X: object, y: object = None, **refused: object) -> Self:
         """Count further records. Spends nothing.
 
@@ -148,12 +155,7 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
             after the release: what was paid for is the model as it was then.
         """
         self._refuse(refused)
-        state = getattr(self, "_state", None)
-        if state is not None and state.bundle is not None:
-            raise AlreadyReleased(
-                "a released model takes no more records, because its budget was spent on those it had; "
-                "fit again, which spends again"
-            )
+        state: ModelState | None = getattr(self, "_state", None)
         records, target = self._records(X, y, reset=state is None)
         if state is None:
             state = self._begin()
@@ -183,10 +185,12 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
     def _of_the_owner(self) -> dict[str, object]:
         return {name: getattr(self, name) for name in PARAMETERS_OF_THE_OWNER}
 
-    def _columns(self, X: object, *, reset: bool) -> Floats:
-        """Columns of finite numbers, for records and for queries, with scikit-learn's own checks."""
+    def _checked(self, X: object, y: object = "no_validation", *, reset: bool) -> Any:
+        """Columns of finite numbers, for records and for queries, with scikit-learn's own checks; with ``y``
+        both.
+        """
         try:
-            return validate_data(self, X, reset=reset, dtype=np.float64)  # type: ignore[no-any-return]
+            return validate_data(self, X, y, reset=reset, dtype=np.float64)
         except ValueError as error:
             if "could not convert" not in str(error):
                 raise
@@ -278,7 +282,7 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
             "parameters": parameters,
             "features": self.n_features_in_,
             "feature_names": None if names is None else [str(name) for name in names],
-            "assumptions": [],
+            "assumptions": self._assumptions(),
             **self._facts(),
         }
 
@@ -287,7 +291,14 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
     def _queries(self, X: object) -> Floats:
         """Checked queries; they are checked before a budget is spent on answering them."""
         check_is_fitted(self)
-        return self._columns(X, reset=False)
+        checked: Floats = self._checked(X, reset=False)
+        return checked
+
+    def _within_bounds(self, queries: Floats) -> Floats:
+        """Queries moved to the nearest point of the box, beyond which there are no records."""
+        low, high = np.array(self._box(self._fitted("bounds"))).T
+        clipped: Floats = np.clip(queries, low, high)
+        return clipped
 
     def _reading(self) -> Any:
         """What :meth:`_open` made; releases the model first where that has not been done."""
@@ -297,9 +308,13 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
             state.reading = self._open(state.bundle)
         return state.reading
 
-    def _box(self) -> list[tuple[float, float]]:
+    def _fitted(self, name: str) -> Any:
+        """A parameter as it was when the records were counted."""
+        return from_json(self._state.facts["parameters"][name])
+
+    def _box(self, bounds: object = None) -> list[tuple[float, float]]:
         """The declared bounds, one (low, high) for each column."""
-        box = Bounds.of(self.bounds, self.n_features_in_)
+        box = Bounds.of(self.bounds if bounds is None else bounds, self.n_features_in_)
         if box is None:
             raise UsageError(
                 "bounds must be declared, got None; give (low, high), or one pair for each column"
