@@ -157,7 +157,7 @@ def fit_classifier(sketch: ReleasedFunction, *, seed: int, rounds: int = 30) -> 
     count = max(moments.count, 1.0)
     ridge = _CAUTION * moments.sigma / count * math.sqrt(len(moments.first))
     values, vectors = np.linalg.eigh(moments.second / count)
-    start = vectors @ (vectors.T @ (moments.first / count) / (np.maximum(values, 0.0) + ridge))
+    start: Floats = vectors @ (vectors.T @ (moments.first / count) / (np.maximum(values, 0.0) + ridge))
     size = float(np.linalg.norm(start))
     if size == 0.0:
         return start
