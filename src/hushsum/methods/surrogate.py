@@ -60,6 +60,11 @@ def regression_records(features: Floats, target: Floats, length: float) -> Float
     return on_sphere(np.column_stack((features * (length / scale), target / scale)))
 
 
+def margin_records(features: Floats, sign: Floats, length: float) -> Floats:
+    """z̃ of y·φ, y = ±1."""
+    return on_sphere(features * sign[:, None])
+
+
 def rows_for_moments(count: float, epsilon: float, most: int) -> int:
     """The rows of a pure-ε sketch at which noise and hashing add the same error to a moment.
 
@@ -70,11 +75,12 @@ def rows_for_moments(count: float, epsilon: float, most: int) -> int:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SketchedMoments:
-    """Estimates of Σ z zᵀ and Σ z from a released sketch, and the standard deviation of an entry's error."""
+    """Estimates of Σ z zᵀ and Σ z from a released sketch, and the standard deviations of an entry's error."""
 
     second: Floats
     first: Floats
     sigma: float
+    first_sigma: float
     count: float
 
     @classmethod
@@ -109,7 +115,8 @@ class SketchedMoments:
         pairs = rows * bits * (bits - 1) / 2.0
         second = (second + second.T) * (math.pi / 4.0 / pairs)
         sigma = math.pi / 2.0 * math.sqrt(squares / pairs / pairs / 2.0)
-        return cls(second[:-1, :-1], first[:-1], sigma, function.count)
+        first_sigma = math.sqrt(math.pi / 2.0 * float(np.mean(singles**2)) / (bits * rows))
+        return cls(second[:-1, :-1], first[:-1], sigma, first_sigma, function.count)
 
 
 def fit_regression(sketch: ReleasedFunction, level: ReleasedFunction, length: float) -> Floats:
@@ -123,17 +130,32 @@ def fit_regression(sketch: ReleasedFunction, level: ReleasedFunction, length: fl
     scale = math.sqrt(length**2 + 1.0)
     target = NoisyMoments.of(level)
     count = max(moments.count, 1.0)
-    mean = float(np.clip(target.cross[0] / max(target.gram[0, 0], 1e-9), -1.0, 1.0))
+    mean = float(_shrunken(target.cross[:1] / count, target.sigma / count)[0])
     # z = (1, u, v)/scale: second moments of the columns u and v, and their first.
-    middle = moments.first[1:-1] * scale / count
-    middle = np.clip(middle, -1.0, 1.0)
+    middle = _shrunken(moments.first[1:-1] * scale / count, moments.first_sigma * scale / count)
     gram = moments.second[1:-1, 1:-1] * scale**2 / count - np.outer(middle, middle)
     cross = moments.second[1:-1, -1] * scale**2 / count - middle * mean
-    ridge = _CAUTION * moments.sigma * scale**2 / count * math.sqrt(len(moments.first))
-    values, vectors = np.linalg.eigh(gram)
-    slopes = vectors @ (vectors.T @ cross / (np.maximum(values, 0.0) + ridge))
+    slopes = _ridge(gram, cross, moments.sigma * scale**2 / count)
     theta: Floats = np.concatenate(([mean - slopes @ middle], slopes)) * length
     return theta
+
+
+def _ridge(gram: Floats, cross: Floats, sigma: float) -> Floats:
+    """The solution with a ridge that covers errors of deviation ``sigma`` in every entry."""
+    if not len(gram):
+        return cross
+    values, vectors = np.linalg.eigh(gram)
+    error = sigma * math.sqrt(len(values))
+    solution: Floats = vectors @ (vectors.T @ cross / (np.maximum(values, 0.0) + _CAUTION * error))
+    return solution
+
+
+def _shrunken(means: Floats, deviation: float) -> Floats:
+    """Noisy means between −1 and 1, moved to 0 by as much as noise explains (James and Stein)."""
+    square = float(means @ means)
+    keep = max(0.0, 1.0 - len(means) * deviation**2 / square) if square > 0.0 else 0.0
+    shrunken: Floats = np.clip(keep * means, -1.0, 1.0)
+    return shrunken
 
 
 def regression_loss(sketch: ReleasedFunction, thetas: Floats, length: float) -> Floats:
@@ -155,9 +177,7 @@ def fit_classifier(sketch: ReleasedFunction, *, seed: int, rounds: int = 30) -> 
     """
     moments = SketchedMoments.of(sketch)
     count = max(moments.count, 1.0)
-    ridge = _CAUTION * moments.sigma / count * math.sqrt(len(moments.first))
-    values, vectors = np.linalg.eigh(moments.second / count)
-    start: Floats = vectors @ (vectors.T @ (moments.first / count) / (np.maximum(values, 0.0) + ridge))
+    start = _ridge(moments.second / count, moments.first / count, moments.sigma / count)
     size = float(np.linalg.norm(start))
     if size == 0.0:
         return start

@@ -20,7 +20,9 @@ from hushsum.methods.sufficient_statistics import (
     solve_plain,
 )
 from hushsum.methods.surrogate import (
+    fit_classifier,
     fit_regression,
+    margin_records,
     regression_records,
     rows_for_moments,
     surrogate_tally,
@@ -125,9 +127,15 @@ class FromMoments:
 
 @dataclass(frozen=True, slots=True)
 class FromSketch:
-    """The surrogate loss of a sketch, and the target's mean."""
+    """The surrogate loss of a sketch, and the target's mean.
+
+    ``vectors`` makes unit vectors of features, target and the ball's length; ``extra`` says how many more
+    coordinates than features they have, but for the one that gives them unit length.
+    """
 
     rows: int
+    vectors: Callable[[Floats, Floats, float], Floats] = regression_records
+    extra: int = 1
     mechanism: str | None = None
     pure: bool = False
     needs_delta: bool = False
@@ -136,12 +144,12 @@ class FromSketch:
         """An empty sketch, and empty moments of the target alone."""
         low, high = ball.bounds.low[-1], ball.bounds.high[-1]
         level = Tally(Moments(UnitBall(Bounds((low,), (high,)))))
-        return surrogate_tally(ball.features + 1, rows=self.rows, seed=seed), level
+        return surrogate_tally(ball.features + self.extra, rows=self.rows, seed=seed), level
 
     def count(self, secret: tuple[Tally, Tally], ball: UnitBall, records: Floats) -> None:
         """Add to both."""
         features, target = ball.of_records(records)
-        secret[0].add(regression_records(features, target, ball.length))
+        secret[0].add(self.vectors(features, target, ball.length))
         secret[1].add(records[:, -1:])
 
     def draw(self, secret: tuple[Tally, Tally], promise: Promise) -> Drawn:
@@ -224,17 +232,44 @@ def regression_way(method: str, *, rows: int, theta_bound: float, published: boo
     return ways[method]
 
 
+def classification_way(method: str, *, rows: int, ridge: float) -> Way:
+    """The way of a named method to a linear classifier; targets are −1 and 1."""
+    ways: dict[str, Way] = {
+        "sketch": FromSketch(rows, margin_records, 0),
+        "objective": FromRecords(
+            objective.MECHANISM,
+            lambda features, target, promise: objective.fit_logistic(
+                features, target, epsilon=_epsilon(promise), ridge=ridge
+            ),
+            pure=True,
+            needs_delta=False,
+        ),
+    }
+    return ways[method]
+
+
+def classification_theta(bundle: Bundle, ball: UnitBall) -> Floats:
+    """θ of sign(θ·φ), from what any of the ways released; post-processing."""
+    if "theta" in bundle.arrays:
+        return _theta(bundle, ball)
+    return fit_classifier(bundle.parts["sketch"], seed=bundle.about["seed"])
+
+
 def regression_theta(bundle: Bundle, ball: UnitBall) -> Floats:
     """θ of v ≈ θ·φ, from what any of the ways released; post-processing."""
     if "theta" in bundle.arrays:
-        theta: Floats = bundle.arrays["theta"]
-        if theta.shape != (ball.features,):
-            raise ValueError("theta")
-        return theta
+        return _theta(bundle, ball)
     if "sketch" in bundle.parts:
         return fit_regression(bundle.parts["sketch"], bundle.parts["level"], ball.length)
     solve = solve_plain if bundle.about["method"] == "ssp" else solve_adaptive
     return solve(NoisyMoments.of(bundle.parts["moments"]))
+
+
+def _theta(bundle: Bundle, ball: UnitBall) -> Floats:
+    theta: Floats = bundle.arrays["theta"]
+    if theta.shape != (ball.features,):
+        raise ValueError("theta")
+    return theta
 
 
 def claimed(way: Way, promise: Promise) -> tuple[Promise, str, str]:
