@@ -3,8 +3,8 @@
 Records in the unit ball are made unit vectors z̃ by one more coordinate, √(1 − ‖z‖²), and counted by p signed
 random projections a row: W = 2^p cells. A query with a unit vector q and no further coordinate collides with
 z̃ with probability k(z·q) = (1 − arccos(z·q)/π)^p, increasing in z·q. For regression z = (φ, v) and the query
-is ±(θ, −1): k(t) + k(−t) is even in the residual t and grows with t². For classification z = y·φ and the
-query is −θ: k(−y·θ·φ) falls with the margin.
+is ±(θ, −1): k(t) + k(−t) is even in the residual t and grows with t². For classification z = φ, a sketch for
+each class, and the query is −y·θ: k(−y·θ·φ) falls with the margin.
 """
 
 from __future__ import annotations
@@ -58,11 +58,6 @@ def regression_records(features: Floats, target: Floats, length: float) -> Float
     """z̃ of (φ, v): both scaled so that every coordinate weighs the same, and into the unit ball."""
     scale = math.sqrt(length**2 + 1.0)
     return on_sphere(np.column_stack((features * (length / scale), target / scale)))
-
-
-def margin_records(features: Floats, sign: Floats, length: float) -> Floats:
-    """z̃ of y·φ, y = ±1."""
-    return on_sphere(features * sign[:, None])
 
 
 def rows_for_moments(count: float, epsilon: float, most: int) -> int:
@@ -169,26 +164,41 @@ def regression_loss(sketch: ReleasedFunction, thetas: Floats, length: float) -> 
     return loss
 
 
-def fit_classifier(sketch: ReleasedFunction, *, seed: int, rounds: int = 30) -> Floats:
-    """θ of a linear classifier sign(θ·φ) from the sketch of z = y·φ.
+def fit_classifier(
+    first: ReleasedFunction, second: ReleasedFunction, length: float, *, seed: int, rounds: int = 30
+) -> Floats:
+    """θ of a linear classifier, θ·φ > 0 for the second class, from one sketch of φ for each class.
 
-    Starts at the ridge regression of y on φ, whose sums Σφφᵀ and Σyφ are the second and first moments of z,
-    and then searches for the least surrogate margin loss (`margin_loss`) without derivatives.
+    Starts half way between the means of the classes, across the direction in which they differ most beside
+    the spread within them (Fisher), all read off the sketches' moments. Then it searches for a lower
+    surrogate margin loss (`margin_loss`) without derivatives.
     """
-    moments = SketchedMoments.of(sketch)
-    count = max(moments.count, 1.0)
-    start = _ridge(moments.second / count, moments.first / count, moments.sigma / count)
-    size = float(np.linalg.norm(start))
-    if size == 0.0:
+    classes = [SketchedMoments.of(each) for each in (first, second)]
+    numbers = [max(each.count, 1.0) for each in classes]
+    means = [
+        _shrunken(each.first[1:] * length / number, each.first_sigma * length / number)
+        for each, number in zip(classes, numbers, strict=True)
+    ]
+    spread = np.zeros((len(means[0]), len(means[0])))
+    variance = 0.0
+    for each, number, mean in zip(classes, numbers, means, strict=True):
+        spread += (each.second[1:, 1:] * length**2 / number - np.outer(mean, mean)) / 2.0
+        variance += (each.sigma * length**2 / number / 2.0) ** 2
+    slopes = _ridge(spread, means[1] - means[0], math.sqrt(variance))
+    start = np.concatenate(([-slopes @ (means[0] + means[1]) / 2.0], slopes))
+    if not start.any():
         return start
-    return search(lambda thetas: margin_loss(sketch, thetas), start / size, seed=seed, rounds=rounds)
+    return search(lambda thetas: margin_loss(first, second, thetas), start, seed=seed, rounds=rounds)
 
 
-def margin_loss(sketch: ReleasedFunction, thetas: Floats) -> Floats:
-    """The surrogate margin loss, shape (n_models,): mean over records of k(−y·θ·φ/‖θ‖), falling with the
-    margin.
+def margin_loss(first: ReleasedFunction, second: ReleasedFunction, thetas: Floats) -> Floats:
+    """The surrogate margin loss of planes θ, shape (n_planes,), each class with the same weight.
+
+    The mean over a class of k(−y·θ·φ/‖θ‖), y = −1 for the first: the chance that a record collides with the
+    far side, which falls with its margin.
     """
-    loss: Floats = sketch(np.column_stack((-thetas, np.zeros(len(thetas)))))
+    queries = np.column_stack((thetas, np.zeros(len(thetas))))
+    loss: Floats = first(queries) + second(-queries)
     return loss
 
 

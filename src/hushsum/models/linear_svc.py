@@ -65,8 +65,9 @@ class PrivateLinearSVC(ClassifierMixin, PrivateModel):  # type: ignore[misc]
 
     Privacy
     -------
-    Unit: one record with its label; neighbours: add/remove. The sketch takes exact integer noise; objective
-    perturbation is proven for real numbers, and its claim says so.
+    Unit: one record with its label; neighbours: add/remove. There is one sketch for each class, with exact
+    integer noise; a record is in one, so each takes the whole budget (parallel composition over declared
+    classes). Objective perturbation is proven for real numbers, and its claim says so.
 
     Examples
     --------

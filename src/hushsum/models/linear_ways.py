@@ -22,7 +22,7 @@ from hushsum.methods.sufficient_statistics import (
 from hushsum.methods.surrogate import (
     fit_classifier,
     fit_regression,
-    margin_records,
+    on_sphere,
     regression_records,
     rows_for_moments,
     surrogate_tally,
@@ -127,15 +127,9 @@ class FromMoments:
 
 @dataclass(frozen=True, slots=True)
 class FromSketch:
-    """The surrogate loss of a sketch, and the target's mean.
-
-    ``vectors`` makes unit vectors of features, target and the ball's length; ``extra`` says how many more
-    coordinates than features they have, but for the one that gives them unit length.
-    """
+    """The surrogate loss of a sketch, and the target's mean."""
 
     rows: int
-    vectors: Callable[[Floats, Floats, float], Floats] = regression_records
-    extra: int = 1
     mechanism: str | None = None
     pure: bool = False
     needs_delta: bool = False
@@ -144,12 +138,12 @@ class FromSketch:
         """An empty sketch, and empty moments of the target alone."""
         low, high = ball.bounds.low[-1], ball.bounds.high[-1]
         level = Tally(Moments(UnitBall(Bounds((low,), (high,)))))
-        return surrogate_tally(ball.features + self.extra, rows=self.rows, seed=seed), level
+        return surrogate_tally(ball.features + 1, rows=self.rows, seed=seed), level
 
     def count(self, secret: tuple[Tally, Tally], ball: UnitBall, records: Floats) -> None:
         """Add to both."""
         features, target = ball.of_records(records)
-        secret[0].add(self.vectors(features, target, ball.length))
+        secret[0].add(regression_records(features, target, ball.length))
         secret[1].add(records[:, -1:])
 
     def draw(self, secret: tuple[Tally, Tally], promise: Promise) -> Drawn:
@@ -161,6 +155,34 @@ class FromSketch:
         if second.epsilon is not None:
             rows = rows_for_moments(released.count, float(second.epsilon), self.rows)
         return Drawn({"level": released, "sketch": sketch.release(**_asked(second), rows=rows)}, {})
+
+
+@dataclass(frozen=True, slots=True)
+class FromClassSketches:
+    """One sketch of each class. A record is in one of them, so each takes the whole budget."""
+
+    rows: int
+    mechanism: str | None = None
+    pure: bool = False
+    needs_delta: bool = False
+
+    def start(self, ball: UnitBall, seed: int) -> tuple[Tally, Tally]:
+        """Two empty sketches with the same hash functions."""
+        first, second = (surrogate_tally(ball.features, rows=self.rows, seed=seed) for _ in range(2))
+        return first, second
+
+    def count(self, secret: tuple[Tally, Tally], ball: UnitBall, records: Floats) -> None:
+        """Add each record to the sketch of its class, −1 or 1."""
+        features, target = ball.of_records(records)
+        vectors = on_sphere(features)
+        for tally, members in zip(secret, (target < 0.0, target > 0.0), strict=True):
+            if members.any():
+                tally.add(vectors[members])
+
+    def draw(self, secret: tuple[Tally, Tally], promise: Promise) -> Drawn:
+        """Both, in parallel composition."""
+        parts = {f"class {i}": tally.release(**_asked(promise)) for i, tally in enumerate(secret)}
+        return Drawn(parts, {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +257,7 @@ def regression_way(method: str, *, rows: int, theta_bound: float, published: boo
 def classification_way(method: str, *, rows: int, ridge: float) -> Way:
     """The way of a named method to a linear classifier; targets are −1 and 1."""
     ways: dict[str, Way] = {
-        "sketch": FromSketch(rows, margin_records, 0),
+        "sketch": FromClassSketches(rows),
         "objective": FromRecords(
             objective.MECHANISM,
             lambda features, target, promise: objective.fit_logistic(
@@ -252,7 +274,8 @@ def classification_theta(bundle: Bundle, ball: UnitBall) -> Floats:
     """θ of sign(θ·φ), from what any of the ways released; post-processing."""
     if "theta" in bundle.arrays:
         return _theta(bundle, ball)
-    return fit_classifier(bundle.parts["sketch"], seed=bundle.about["seed"])
+    parts = bundle.parts
+    return fit_classifier(parts["class 0"], parts["class 1"], ball.length, seed=bundle.about["seed"])
 
 
 def regression_theta(bundle: Bundle, ball: UnitBall) -> Floats:
