@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.bases.base import Floats, Table
-from hushsum.bases.hash_rows import check_columns
 from hushsum.errors import UsageError
 from hushsum.files.container import canonical_json
 from hushsum.kernels.base import Batch, Kernel, kernel_as_json, kernel_from_json
+from hushsum.kernels.columns import check_columns
 from hushsum.kernels.gaussian import GaussianKernel
 from hushsum.privacy.relation import Relation
 from hushsum.privacy.sensitivity import Sensitivity

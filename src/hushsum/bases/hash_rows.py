@@ -16,6 +16,7 @@ from hushsum.bases.race_theory import rows_for_laplace
 from hushsum.errors import UsageError
 from hushsum.files.container import canonical_json
 from hushsum.kernels.base import Batch, Hasher, Kernel, kernel_as_json, kernel_from_json
+from hushsum.kernels.columns import check_columns
 from hushsum.kernels.parameters import positive_integer
 from hushsum.privacy.relation import Relation
 from hushsum.privacy.sensitivity import Sensitivity
@@ -202,19 +203,6 @@ class HashRows:
     @cached_property
     def _hasher(self) -> Hasher:
         return self.kernel.hasher(rows=self.rows, width=self.width, seed=self.seed)
-
-
-def check_columns(columns: tuple[str, ...] | None, dim: int) -> None:
-    """Refuse names that are no names, or not one for each column."""
-    if columns is None:
-        return
-    if not isinstance(columns, tuple) or not all(isinstance(name, str) and name for name in columns):
-        raise UsageError("columns must be names, got something else; give a list of strings")
-    if len(set(columns)) != len(columns):
-        raise UsageError("columns must name each column once; leave the repetitions out")
-    # One name may stand for a column of lists, such as embeddings.
-    if len(columns) not in (1, dim):
-        raise UsageError(f"columns must be {dim} names, one for each, got {len(columns)}; name them all")
 
 
 register(HashRows.name, HashRows.from_parameters)
