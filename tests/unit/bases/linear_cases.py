@@ -57,6 +57,7 @@ CASES = [
     Case("hermite-2d", lambda: hermite(gaussian(2), bounds=BOX, order=5, side=1.0), 2, 1e-4),
     Case("hermite-3d", lambda: hermite(gaussian(3, 2.0), bounds=BOX, order=3, side=1.0), 3, 3e-3),
     Case("hermite-manhattan", lambda: hermite(hs.ManhattanKernel(1, 2.0), bounds=BOX, side=0.3), 1, 2e-2),
+    Case("hermite-laplacian", lambda: hermite(hs.LaplacianKernel(2, 3.0), bounds=BOX, side=0.4), 2, 1e-2),
     Case("lsq_fgt", lambda: lsq_fgt(gaussian(1), bounds=BOX, order=9), 1, 1e-3),
     Case("lsq_fgt-2d", lambda: lsq_fgt(gaussian(2), bounds=BOX, order=6), 2, 1e-2),
     Case("lsq_rff", lambda: lsq_rff(gaussian(2), bounds=BOX, features=64, seed=3), 2, 0.5),
@@ -68,7 +69,9 @@ def slow_vector(basis: BoxBasis, record: Floats) -> Floats:
     half = [(high - low) / 2 for low, high in zip(basis.bounds.low, basis.bounds.high, strict=True)]
     centre = [(high + low) / 2 for low, high in zip(basis.bounds.low, basis.bounds.high, strict=True)]
     x = [float(value) - c for value, c in zip(record, centre, strict=True)]
-    assert isinstance(basis.kernel, hs.GaussianKernel | hs.EuclideanKernel | hs.ManhattanKernel)
+    assert isinstance(
+        basis.kernel, hs.GaussianKernel | hs.EuclideanKernel | hs.ManhattanKernel | hs.LaplacianKernel
+    )
     width = basis.kernel.bandwidth
     if isinstance(basis, FourierSeries):
         waves, weights, _ = basis._series
