@@ -23,12 +23,40 @@ KeyFile = Annotated[
 Threads = Annotated[
     int | None, typer.Option("--threads", help="Default: all cores. The result does not depend on it.")
 ]
+MethodName = Annotated[
+    str,
+    typer.Option(
+        "--method",
+        help="race: any kernel that hashes; grid: gaussian, 1 to 4 columns, needs --bounds.",
+        autocompletion=completing("race", "grid"),
+    ),
+]
+PlannedMethod = Annotated[
+    str,
+    typer.Option(
+        "--method",
+        help="auto compares all methods that can release the kernel; or one of them.",
+        autocompletion=completing("auto", "race", "grid"),
+    ),
+]
+BoundsText = Annotated[
+    str | None,
+    typer.Option(
+        "--bounds",
+        metavar="LOW:HIGH[,...]",
+        help="Declared range of all columns, or of each; records are clipped to it.",
+    ),
+]
+Spacing = Annotated[
+    float | None,
+    typer.Option("--spacing", help="Distance of a grid's nodes in bandwidths. [default: 0.75]"),
+]
 KernelName = Annotated[
     str,
     typer.Option(
         "--kernel",
-        help="euclidean, manhattan, angular, jaccard or hamming.",
-        autocompletion=completing("euclidean", "manhattan", "angular", "jaccard", "hamming"),
+        help="euclidean, manhattan, angular, jaccard, hamming or gaussian.",
+        autocompletion=completing("euclidean", "manhattan", "angular", "jaccard", "hamming", "gaussian"),
     ),
 ]
 Bandwidth = Annotated[

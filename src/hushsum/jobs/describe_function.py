@@ -15,7 +15,7 @@ from hushsum.kernels.base import Kernel, kernel_as_json
 from hushsum.records.bounds import Bounds
 from hushsum.releases.bundle import Bundle
 from hushsum.releases.load import load
-from hushsum.releases.table import TableFunction
+from hushsum.releases.noisy_table import NoisyTable
 from hushsum.tally.file import public_header
 
 MOST_TOLD: Final = 1000
@@ -27,7 +27,7 @@ class FunctionDescription:
     """A released function, for whoever received its file. ``size`` is None when it was read from a pipe."""
 
     source: str
-    function: TableFunction
+    function: NoisyTable
     size: int | None
 
     @property
@@ -43,6 +43,7 @@ class FunctionDescription:
             "kind": "released function",
             "source": self.source,
             "claim": function.claim.in_numbers(),
+            "basis": function.basis.name,
             "kernel": kernel_as_json(function.kernel),
             "rows": rows,
             "width": width,
@@ -62,10 +63,11 @@ class TallyDescription:
 
     source: str
     warning: str
+    basis: str
     kernel: Kernel
     rows: int
     width: int
-    seed: int
+    seed: int | None
     columns: tuple[str, ...] | None
     bounds: Bounds | None
     max_per_unit: int | None
@@ -79,6 +81,7 @@ class TallyDescription:
             "kind": "confidential tally",
             "source": self.source,
             "warning": self.warning,
+            "basis": self.basis,
             "kernel": kernel_as_json(self.kernel),
             "rows": self.rows,
             "width": self.width,
@@ -149,10 +152,11 @@ def _describe_tally(source: str) -> TallyDescription:
     return TallyDescription(
         source=source,
         warning=str(header["warning"]),
+        basis=basis.name,
         kernel=basis.kernel,
         rows=rows,
         width=width,
-        seed=int(basis.parameters()["seed"]),
+        seed=basis.parameters().get("seed"),
         columns=getattr(basis, "columns", None),
         bounds=getattr(basis, "bounds", None),
         max_per_unit=None if units is None else int(units["limit"]),
