@@ -1,7 +1,7 @@
 """Modes of a mixture whose modes are known, by every method; and the searches on functions without noise.
 
-Noise is drawn afresh in every run. At ε = 1 on 30,000 records it moves a mode by about 0.01; tolerances are ten
-times that, which a sound build exceeds in fewer than one run of 10⁶.
+Noise is drawn afresh in every run. At ε = 1 on 30,000 records it moves a mode by about 0.01; tolerances are
+ten times that, which a sound build exceeds in fewer than one run of 10⁶.
 """
 
 from __future__ import annotations
