@@ -3,9 +3,10 @@
 They count in secret, release once under one claim, and answer from what they released.
 """
 
+from hushsum.models.anomaly import PrivateOutlierDetector
 from hushsum.models.base import PrivateModel
 from hushsum.models.classification import PrivateClassifier
 from hushsum.models.density import PrivateDensity
 from hushsum.models.load import load_model
 
-__all__ = ["PrivateClassifier", "PrivateDensity", "PrivateModel", "load_model"]
+__all__ = ["PrivateClassifier", "PrivateDensity", "PrivateModel", "PrivateOutlierDetector", "load_model"]

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from hushsum.errors import UsageError
 from hushsum.models.base import Floats, PrivateModel
 from hushsum.models.density_plan import GRID, Wanted, planned, tallies
-from hushsum.models.random_walk import walk
 from hushsum.models.normalisation import integral_over_box, normalising_constant
+from hushsum.models.random_walk import walk
 from hushsum.privacy.accounting.zcdp import zcdp_rho
 from hushsum.privacy.claim import Promise
 from hushsum.releases.base import ReleasedFunction
@@ -201,7 +201,11 @@ class PrivateDensity(PrivateModel):
     def normalised_over_(self) -> str:
         """Where the density of the first kernel integrates to 1; only after the release."""
         _ = self.released_
-        return "bounds" if normalising_constant(self._estimate(None, None).wanted.kernel) is None else "all space"
+        return (
+            "bounds"
+            if normalising_constant(self._estimate(None, None).wanted.kernel) is None
+            else "all space"
+        )
 
     def _estimate(self, kernel: str | None, bandwidth: float | None) -> _Estimate:
         estimates: list[_Estimate] = self._reading()

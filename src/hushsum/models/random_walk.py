@@ -21,9 +21,10 @@ def walk(
 ) -> Floats:
     """``number`` points, about as dense as ``density`` says; shape (number, columns).
 
-    Even candidates are drawn by their density, then each walks on by itself: a step is taken with the ratio of
-    densities (Metropolis), so that points do not repeat and a density much narrower than the candidates'
-    spacing is found by those that start near it.
+    Even candidates are drawn by their density, then each walks on by itself: a step is taken with the ratio
+    of densities (Metropolis), so that points do not repeat and a density much narrower than the candidates'
+    spacing is found by those that start near it. In more than about six columns the candidates miss most of
+    it.
     """
     generator = check_random_state(random_state)
     low, high = np.array(box).T
