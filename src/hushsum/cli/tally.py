@@ -35,6 +35,7 @@ def tally(
         int | None, typer.Option("--width", help="Cells of a row of a race table. [default: 1000]")
     ] = None,
     spacing: options.Spacing = None,
+    features: options.Features = None,
     seed: Annotated[int, typer.Option("--seed", help="Public seed of the random functions.")] = 0,
     bounds: options.BoundsText = None,
     unit_column: Annotated[
@@ -69,7 +70,13 @@ def tally(
             output,
             kernel=KernelChoice(kernel, bandwidth, power, bits, projection),
             size=TableSize(
-                method, rows, width, seed, box[0] if box is not None and len(box) == 1 else box, spacing
+                method,
+                rows,
+                width,
+                seed,
+                box[0] if box is not None and len(box) == 1 else box,
+                spacing,
+                features,
             ),
             max_per_unit=max_per_unit,
             threads=threads,

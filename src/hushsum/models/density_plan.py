@@ -73,7 +73,9 @@ def tallies(wanted: Sequence[Wanted], *, seed: int, box: Box) -> dict[str, Tally
             # The finest kernel decides the spacing; the coarser ones are read off the same nodes.
             made[GRID] = grid(min(on_the_grid, key=_bandwidth), bounds=box)
         elif each.method == "race":
-            made[each.part] = race(each.kernel, seed=seed, bounds=box if each.kernel.bounded_columns else None)
+            made[each.part] = race(
+                each.kernel, seed=seed, bounds=box if each.kernel.bounded_columns else None
+            )
         else:
             made[each.part] = fourier_features(each.kernel, seed=seed, bounds=box)
     return made

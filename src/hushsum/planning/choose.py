@@ -8,9 +8,10 @@ import numpy as np
 
 from hushsum.errors import DataRefused, UsageError
 from hushsum.kernels.base import Kernel, kernel_class
+from hushsum.methods.fourier_features import fourier_features
 from hushsum.methods.grid import grid
 from hushsum.methods.race import DEFAULT_WIDTH, race
-from hushsum.planning.predict import MAX_BYTES, plan
+from hushsum.planning.predict import MAX_BYTES, MAX_SECONDS, plan
 from hushsum.privacy.budget import Budget
 from hushsum.privacy.relation import Relation
 from hushsum.releases.base import ReleasedFunction
@@ -41,6 +42,7 @@ def release(
     relation: str | Relation = Relation.ADD_REMOVE,
     threads: int | None = None,
     max_bytes: int = MAX_BYTES,
+    max_seconds: float = MAX_SECONDS,
     ledger: Budget | None = None,
     dataset: str | None = None,
     key: str | None = None,
@@ -64,7 +66,7 @@ def release(
         A name, or a kernel object, which then brings its own bandwidth.
     bounds : list of (low, high), optional
         Declared; records are clipped to it. Grids, the most accurate way in one to four columns, need it.
-    method : {"auto", "race", "grid"}
+    method : {"auto", "race", "grid", "fourier_features"}
         ``"auto"`` takes the best of :func:`hushsum.plan`.
     records : int, optional
         About how many there are, declared: sizes are then chosen for that number. The true number is private.
@@ -74,6 +76,8 @@ def release(
         Of hash rows: cells of a row.
     max_bytes : int
         The largest file to consider.
+    max_seconds : float
+        The longest time to count, roughly and on one core.
 
     Examples
     --------
@@ -94,10 +98,13 @@ def release(
         width=width,
         relation=relation,
         max_bytes=max_bytes,
+        max_seconds=max_seconds,
     ).best
     if best.method == "grid":
         assert bounds is not None
         tally = grid(chosen, bounds=bounds, spacing=best.settings["spacing"])
+    elif best.method == "fourier_features":
+        tally = fourier_features(chosen, features=best.rows, seed=seed, bounds=bounds)
     else:
         size, cells = (_CAPACITY, DEFAULT_WIDTH) if records is None else (best.rows, best.width)
         tally = race(

@@ -13,6 +13,7 @@ from hushsum.kernels.base import Kernel, kernel_class
 from hushsum.kernels.parameters import positive_integer, positive_number
 from hushsum.methods.race import DEFAULT_WIDTH
 from hushsum.planning.plan import Option, Plan
+from hushsum.planning.predict_features import features_options
 from hushsum.planning.predict_grid import grid_options
 from hushsum.planning.predict_race import race_options
 from hushsum.planning.question import Question
@@ -25,7 +26,8 @@ from hushsum.records.bounds import Bounds
 DEFAULT_DENSITY = 0.01
 COMPARISON_DELTA = 1e-6
 MAX_BYTES = 64_000_000
-METHODS = ("race", "grid")
+MAX_SECONDS = 60.0
+METHODS = ("race", "grid", "fourier_features")
 
 
 def plan(
@@ -49,6 +51,7 @@ def plan(
     count_share: float | Fraction = COUNT_SHARE,
     max_per_unit: int | None = None,
     max_bytes: int = MAX_BYTES,
+    max_seconds: float = MAX_SECONDS,
 ) -> Plan:
     """The predicted error of each way to release, before any budget is spent.
 
@@ -66,7 +69,7 @@ def plan(
         As for a release.
     bounds : list of (low, high), or one (low, high) for all columns, optional
         Declared; grids need them.
-    method : {"auto", "race", "grid"}
+    method : {"auto", "race", "grid", "fourier_features"}
         ``"auto"`` compares all that can release the kernel.
     rows, width : int or list of int
         Table sizes of hash rows to compare.
@@ -80,6 +83,8 @@ def plan(
         As for the tally: plan for persons with up to this many records.
     max_bytes : int
         The largest file to consider.
+    max_seconds : float
+        The longest time to count, roughly and on one core.
 
     Examples
     --------
@@ -128,7 +133,11 @@ def plan(
                 # What is private without δ is private with it, and few cells take less noise so.
                 stronger = Promise.of(epsilon=promise.epsilon)
                 group += grid_options(replace(question, promise=stronger))
-        options += sorted(group, key=lambda option: option.error)
+        if method in ("auto", "fourier_features"):
+            group += features_options(question)
+        quick = [option for option in group if option.seconds <= max_seconds or rows is not None]
+        quick = quick or sorted(group, key=lambda option: option.seconds)[:1]
+        options += sorted(quick, key=lambda option: option.error)
     if not options:
         raise UsageError(_nothing(chosen, method, bounds is not None))
     return Plan(tuple(options), number, place, "bound" if own is None else own.source)

@@ -54,6 +54,8 @@ def test_the_method_follows_the_kernel_and_what_is_declared() -> None:
     X = records(500)
     assert isinstance(hs.release(X, epsilon=1.0, kernel=GAUSSIAN, bounds=(-1, 1)), CoefficientFunction)
     assert isinstance(hs.release(X, epsilon=1.0, bandwidth=1.0, bounds=(-1, 1)), TableFunction)
+    assert hs.plan(records=500, epsilon=1.0, kernel=GAUSSIAN).best.method == "fourier_features"
+    assert hs.release(records(900, 6), epsilon=1.0, kernel="gaussian", bandwidth=1.0).claim.delta == 0.0
     with pytest.raises(UsageError, match="declare bounds"):
         hs.plan(records=500, epsilon=1.0, kernel=GAUSSIAN, method="grid")
     with pytest.raises(UsageError, match="not a collision probability"):
@@ -67,6 +69,9 @@ def test_files_stay_below_the_limit() -> None:
     assert all(option.size <= 64_000_000 for option in plan)
     small = hs.plan(records=10_000, kernel=GAUSSIAN, bounds=(-1, 1), epsilon=1.0, max_bytes=2500)
     assert 0 < len(small) < len(hs.plan(records=10_000, kernel=GAUSSIAN, bounds=(-1, 1), epsilon=1.0))
+    quick = hs.plan(records=10**7, dim=20, bandwidth=1.0, epsilon=1.0, delta=1e-6, max_seconds=30)
+    assert all(option.seconds <= 30 for option in quick)
+    assert len(hs.plan(records=10**12, dim=20, bandwidth=1.0, epsilon=1.0, delta=1e-6)) == 1
     rows = hs.plan(records=10_000, dim=3, bandwidth=1.0, epsilon=1.0, delta=1e-6, max_bytes=2_000_000)
     assert all(option.size <= 2_000_000 for option in rows)
 

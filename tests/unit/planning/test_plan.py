@@ -240,7 +240,11 @@ def test_the_size_is_about_that_of_the_file(tmp_path: Any) -> None:
         ({"epsilon": 1.0}, UsageError, "dim must be given"),
         ({"epsilon": 1.0, "dim": 2}, UsageError, "bandwidth must be given"),
         ({"epsilon": 1.0, "kernel": "cubic"}, UsageError, "kernel must be one of"),
-        ({"epsilon": 1.0, "kernel": hs.GaussianKernel(1, 1.0)}, UsageError, "declare bounds"),
+        (
+            {"epsilon": 1.0, "kernel": hs.GaussianKernel(1, 1.0), "method": "grid"},
+            UsageError,
+            "declare bounds",
+        ),
         ({"kernel": KERNEL}, ClaimError, "either epsilon or rho"),
         ({"kernel": KERNEL, "epsilon": []}, UsageError, "epsilon must hold at least one"),
         ({"kernel": KERNEL, "epsilon": [1.0, -1.0]}, ClaimError, "epsilon must be above 0"),
