@@ -1,7 +1,7 @@
 """Write the golden files of released points and curves, beside those of tables.
 
-Run once for each format version, ``python -m tests.golden.make_points``. Files that exist are left alone: they
-are promises. The noise comes from an insecure seed and the records from arithmetic, so nothing is private.
+Run once for each format version, ``python -m tests.golden.make_points``. Files that exist are left alone:
+they are promises. The noise comes from an insecure seed and the records from arithmetic: nothing is private.
 """
 
 from __future__ import annotations

@@ -152,6 +152,7 @@ def points_of(function: CoefficientFunction) -> PointsFunction:
         count=max(function.count, 1.0),
         count_variance=function.count_stderr**2,
         weight_variance=function.noise.variance,
+        answer_stderr=None,
         claim=function.claim,
         method=NAME,
         producer=function.producer,

@@ -16,6 +16,9 @@ from hushsum.kernels.base import Kernel
 from hushsum.methods import kme
 from hushsum.methods.herding import herd, reduced_set
 from hushsum.methods.kme import fourier_features, mean_kernel_values, random_frequencies
+from hushsum.methods.kme_lattice import Lattice
+from hushsum.records.bounds import Bounds
+from hushsum.records.cell_grid import CellGrid
 from tests.draw_record import DrawRecord
 
 Floats = NDArray[np.float64]
@@ -40,7 +43,21 @@ def test_without_noise_the_points_have_the_records_kernel_mean(kernel: Kernel) -
     f = kme(X, kernel, bounds=(0, 1), epsilon=1e6, points=80, insecure_noise_seed=1)
     Q = np.linspace(0, 1, 50)[:, None]
     np.testing.assert_allclose(f(Q), kernel.exact_sum(X, Q) / 3000, atol=0.002)
-    assert f.query(Q).stderr[0] != f.query(Q).stderr[0], "the noise is correlated, and its size not stated"
+
+
+@pytest.mark.parametrize("options", [{"points": 30}, {"lattice": 12}], ids=["points", "lattice"])
+def test_the_stated_error_bounds_that_of_the_noise_and_is_near_it(options: dict[str, Any]) -> None:
+    """500 seeded releases: standard deviations at most six of their own standard errors above what is
+    stated.
+    """
+    X, Q = records(200), np.linspace(0, 1, 9)[:, None]
+    given: dict[str, Any] = {"bounds": (0, 1), "epsilon": 1.0, **options}
+    found = np.array([kme(X, ONE, insecure_noise_seed=seed, **given)(Q) for seed in range(500)]).std(axis=0)
+    f = kme(X, ONE, **given)
+    stated = f.query(Q).stderr
+    assert (found < stated * (1.0 + 6.0 / np.sqrt(1000))).all()
+    assert (found > 0.8 * stated).all()
+    assert np.isnan(f.with_kernel(hs.GaussianKernel(dim=1, bandwidth=0.2)).query(Q).stderr).all()
 
 
 @pytest.mark.parametrize("algorithm", ["subspace", "features"])
@@ -117,6 +134,42 @@ def test_herding_visits_what_the_target_holds_and_weights_meet_it() -> None:
     np.testing.assert_allclose(weights, [0.6, 0.3, 0.1], rtol=1e-5)
 
 
+def test_a_lattice_is_the_subspace_of_its_points(record: DrawRecord) -> None:
+    """The same mean and, but for the ridge, the same span; the factor is another, so the noise is too."""
+    X = records(300, 2)
+    lattice = Lattice.of(TWO, CellGrid(Bounds((0.0, 0.0), (1.0, 1.0)), (4, 5)), 1e-9)
+    points = np.stack(np.meshgrid(*lattice.places, indexing="ij"), axis=-1).reshape(-1, 2)
+    rows = (X - 0.5).astype(np.float32)
+    values = lattice.mean_kernel_values(rows)
+    np.testing.assert_allclose(values.ravel(), mean_kernel_values(rows, points, TWO), rtol=1e-6)
+    gram = TWO.similarity(points, points)
+    coordinates = lattice.coordinates(values)
+    squared = values.ravel() @ np.linalg.solve(gram, values.ravel())
+    assert float((coordinates**2).sum()) == pytest.approx(float(squared), rel=1e-4)
+    np.testing.assert_allclose(gram @ lattice.weights(coordinates).ravel(), values.ravel(), rtol=1e-4)
+
+
+def test_a_record_replaced_moves_the_lattice_s_coordinates_no_further_than_declared(
+    record: DrawRecord,
+) -> None:
+    for corner in ([0.0, 0.0], [1.0, 1.0], [0.5, 0.5], [0.52, 0.5], [9.0, -9.0]):
+        data = np.concatenate([records(20, 2), [corner]])
+        kme(data, TWO, bounds=(0, 1), epsilon=1.0, lattice=[7, 6], sensitivity="tight", insecure_noise_seed=1)
+    values = [each[0] for each in record.gaussian]
+    found = max(float(np.linalg.norm(a - b)) for a in values for b in values)
+    assert {each[0].shape for each in record.gaussian} == {(7, 6)}
+    assert {l2 for _, l2, _, _ in record.gaussian} == {math.sqrt(2.0) / 21}
+    assert 0.8 * math.sqrt(2.0) / 21 < found <= math.sqrt(2.0) / 21
+
+
+def test_without_noise_a_lattice_has_the_records_kernel_mean() -> None:
+    X, Q = records(2000, 3), records(40, 3)
+    kernel = hs.GaussianKernel(dim=3, bandwidth=0.2, power=2)
+    f = kme(X, kernel, bounds=(0, 1), epsilon=1e6, lattice=10, insecure_noise_seed=1)
+    assert f.points.shape == (1000, 3)
+    np.testing.assert_allclose(f(Q), kernel.exact_sum(X, Q) / 2000, atol=0.002)
+
+
 def test_public_points_may_be_given_and_are_taken_once() -> None:
     given = [[0.1], [0.5], [0.9], [0.5]]
     f = kme(records(100), ONE, bounds=(0, 1), epsilon=1.0, points=given)
@@ -142,6 +195,9 @@ def test_public_points_depend_on_the_seed_alone() -> None:
         ({"points": 0}, "points"),
         ({"points": 1 << 20}, "points"),
         ({"features": 0}, "features"),
+        ({"lattice": 0}, "bins"),
+        ({"lattice": 1 << 22}, "bins"),
+        ({"lattice": 5, "algorithm": "features"}, "lattice"),
     ],
 )
 def test_refuses_parameters_that_break_a_rule(options: dict[str, Any], rule: str) -> None:

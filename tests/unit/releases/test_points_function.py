@@ -93,6 +93,7 @@ def test_points_and_weights_must_fit() -> None:
         {"count": 0.0},
         {"count_variance": -1.0},
         {"weight_variance": -1.0},
+        {"answer_stderr": -1.0},
     ],
 )
 def test_a_file_that_no_method_writes_is_refused(change: dict[str, Any]) -> None:
