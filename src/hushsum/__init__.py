@@ -15,9 +15,18 @@ from hushsum.kernels import (
     GaussianKernel,
     HammingKernel,
     JaccardKernel,
+    LaplacianKernel,
     ManhattanKernel,
 )
-from hushsum.methods import choose, choose_kernel, grid, private_bounds, private_quantiles, race
+from hushsum.methods import (
+    choose,
+    choose_kernel,
+    fourier_features,
+    grid,
+    private_bounds,
+    private_quantiles,
+    race,
+)
 from hushsum.planning import Plan, plan, release
 from hushsum.privacy.claim import Claim
 from hushsum.releases import Answers, ReleasedFunction, load
@@ -34,6 +43,7 @@ __all__ = [
     "GaussianKernel",
     "HammingKernel",
     "JaccardKernel",
+    "LaplacianKernel",
     "ManhattanKernel",
     "Plan",
     "ReleasedFunction",
@@ -43,6 +53,7 @@ __all__ = [
     "choose",
     "choose_kernel",
     "errors",
+    "fourier_features",
     "grid",
     "load",
     "load_tally",

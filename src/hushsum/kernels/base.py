@@ -71,6 +71,8 @@ class Kernel(ABC):
     hashable: ClassVar[bool] = True
     bounded_columns: ClassVar[bool] = True
     """Whether records are columns of numbers that declared bounds can clip."""
+    rotation_invariant: ClassVar[bool] = False
+    """Whether only the Euclidean distance counts, so that random frequencies may be made orthogonal."""
 
     @abstractmethod
     def parameters(self) -> dict[str, Any]:
@@ -126,6 +128,17 @@ class Kernel(ABC):
         raise UsageError(
             f"the {self.name} kernel is not a collision probability, so hash rows cannot release it; "
             "use another method, or the euclidean kernel"
+        )
+
+    def frequencies(self, *, rows: int, seed: int, orthogonal: bool) -> NDArray[np.float32]:
+        """Draws from the spectral measure in turns, shape (rows, dim): k(x, q) = E cos(2π·frequency·(x − q)).
+
+        Row r is the same whatever the number of rows. ``orthogonal`` rows, within blocks of ``dim``, have the
+        same law each, for a kernel that is rotation invariant.
+        """
+        raise UsageError(
+            f"the {self.name} kernel has no known spectral measure, so Fourier features cannot release it; "
+            "use another method, or the gaussian kernel"
         )
 
 
