@@ -42,8 +42,8 @@ def test_the_standard_error_is_that_of_the_noise() -> None:
     assert np.abs(sums.std(axis=0, ddof=1) / stated - 1.0).max() < 6 * np.sqrt(1.5 / 400)
 
 
-def test_default_bins_are_half_a_bandwidth_wide() -> None:
+def test_default_bins_are_a_quarter_of_the_bandwidth_wide() -> None:
     f = histogram(X[:, :1], hs.GaussianKernel(dim=1, bandwidth=0.1), bounds=(0, 1), epsilon=1.0)
-    assert len(f.weights) == 20
+    assert len(f.weights) == 40
     wide = histogram(X, hs.GaussianKernel(dim=2, bandwidth=1e-4), bounds=(0, 1), epsilon=1.0)
     assert len(wide.weights) <= 1 << 18
