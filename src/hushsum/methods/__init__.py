@@ -2,17 +2,32 @@
 
 from hushsum.methods.fourier_features import fourier_features
 from hushsum.methods.grid import grid
+from hushsum.methods.histogram import histogram, histogram_tally
+from hushsum.methods.kme import kme
+from hushsum.methods.mwem import mwem
+from hushsum.methods.pfda import pfda
+from hushsum.methods.privbayes import privbayes
 from hushsum.methods.quantiles import private_bounds, private_quantiles
 from hushsum.methods.race import race
+from hushsum.methods.registry import Method, method_named, method_names
 from hushsum.methods.select import choose
 from hushsum.methods.vote import choose_kernel
 
 __all__ = [
+    "Method",
     "choose",
     "choose_kernel",
     "fourier_features",
     "grid",
+    "histogram",
+    "histogram_tally",
+    "kme",
+    "method_named",
+    "method_names",
+    "mwem",
+    "pfda",
     "private_bounds",
     "private_quantiles",
+    "privbayes",
     "race",
 ]

@@ -1,0 +1,28 @@
+"""Models on released functions, as scikit-learn estimators.
+
+They count in secret, release once under one claim, and answer from what they released.
+"""
+
+from hushsum.models.base import PrivateModel
+from hushsum.models.classification import PrivateClassifier
+from hushsum.models.declared_columns import CategoryColumn, FlagColumn, NumberColumn
+from hushsum.models.density import PrivateDensity
+from hushsum.models.encoding import PublicEncoder
+from hushsum.models.load import load_model
+from hushsum.models.modes import PrivateModes
+from hushsum.models.neighbors import PrivateNeighbors
+from hushsum.models.sampling import PrivateSampler
+
+__all__ = [
+    "CategoryColumn",
+    "FlagColumn",
+    "NumberColumn",
+    "PrivateClassifier",
+    "PrivateDensity",
+    "PrivateModel",
+    "PrivateModes",
+    "PrivateNeighbors",
+    "PrivateSampler",
+    "PublicEncoder",
+    "load_model",
+]
