@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from hushsum.errors import DataRefused, PublicAssumption, UsageError
 from hushsum.models.base import Floats, PrivateModel
 from hushsum.models.facts import labels_from_json, labels_to_json
 from hushsum.models.linear_ways import Way, claimed, classification_theta, classification_way
+from hushsum.models.until_released import until_released
 from hushsum.privacy.claim import Claim, Promise
 from hushsum.privacy.relation import Relation
 from hushsum.records.bounds import Bounds
@@ -114,6 +115,23 @@ class PrivateLinearSVC(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         self.dataset = dataset
         self.key = key
 
+    @until_released
+    def partial_fit(self, X: object, y: object = None, classes: object = None, **refused: object) -> Self:
+        """Count further records. Spends nothing.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        classes : two labels, optional
+            On the first call, in place of the parameter ``classes``.
+        """
+        self._given_classes = classes
+        try:
+            return super().partial_fit(X, y, **refused)
+        finally:
+            del self._given_classes
+
     def _records(self, X: object, y: object, *, reset: bool) -> tuple[Floats, NDArray[Any] | None]:
         if self.method not in METHODS:
             raise UsageError(f"method must be one of {', '.join(METHODS)}, got {self.method!r}; choose one")
@@ -124,12 +142,12 @@ class PrivateLinearSVC(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         return records, self._signs(labels)
 
     def _settle_classes(self, labels: NDArray[Any]) -> None:
-        self._classes_from_labels = self.classes is None
-        found = np.unique(labels if self.classes is None else np.asarray(self.classes))
+        declared = getattr(self, "_given_classes", None) if self.classes is None else self.classes
+        self._classes_from_labels = declared is None
+        found = np.unique(labels if declared is None else np.asarray(declared))
         if len(found) > 2:
             raise UsageError(
-                "Only binary classification is supported. The type of the target is "
-                f"{type_of_target(found if self.classes is not None else labels)}."
+                f"Only binary classification is supported. The type of the target is {type_of_target(found)}."
             )
         if len(found) < 2:
             raise UsageError("classes must be two, got one class; declare classes=[...] with both labels")

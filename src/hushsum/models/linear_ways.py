@@ -27,6 +27,7 @@ from hushsum.methods.surrogate import (
     rows_for_moments,
     surrogate_tally,
 )
+from hushsum.models.evidence import COUNT_SHARE, says_something
 from hushsum.privacy.accounting import zcdp_rho
 from hushsum.privacy.calibration import GAUSSIAN, LAPLACE
 from hushsum.privacy.claim import Promise
@@ -40,6 +41,11 @@ from hushsum.tally.tally import Tally
 Floats = NDArray[np.float64]
 
 EXACT_INTEGERS = "exact integers"
+_STANDARD_ERRORS = 20.0
+"""A regression is silent below so many standard errors of its count, at ε = 1 some 600 records: fewer cannot
+tell a slope, and what looks like one would be noise.
+"""
+
 LEVEL_SHARE = Fraction(1, 10)
 """The part of a sketch's budget that pays for the count and the mean of the target."""
 
@@ -181,8 +187,11 @@ class FromClassSketches:
 
     def draw(self, secret: tuple[Tally, Tally], promise: Promise) -> Drawn:
         """Both, in parallel composition."""
-        parts = {f"class {i}": tally.release(**_asked(promise)) for i, tally in enumerate(secret)}
-        return Drawn(parts, {})
+        parts = {
+            f"class {i}": tally.release(**_asked(promise), count_share=COUNT_SHARE)
+            for i, tally in enumerate(secret)
+        }
+        return Drawn(dict(parts), {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,17 +280,28 @@ def classification_way(method: str, *, rows: int, ridge: float) -> Way:
 
 
 def classification_theta(bundle: Bundle, ball: UnitBall) -> Floats:
-    """θ of sign(θ·φ), from what any of the ways released; post-processing."""
+    """θ of sign(θ·φ), from what any of the ways released; post-processing.
+
+    Zero, which is the first class, where the counts of records are within the noise.
+    """
     if "theta" in bundle.arrays:
         return _theta(bundle, ball)
     parts = bundle.parts
+    if not says_something(parts.values()):
+        return np.zeros(ball.features)
     return fit_classifier(parts["class 0"], parts["class 1"], ball.length, seed=bundle.about["seed"])
 
 
 def regression_theta(bundle: Bundle, ball: UnitBall) -> Floats:
-    """θ of v ≈ θ·φ, from what any of the ways released; post-processing."""
+    """θ of v ≈ θ·φ, from what any of the ways released; post-processing.
+
+    Zero, the middle of the target's bounds, where the count of records is within the noise.
+    """
     if "theta" in bundle.arrays:
         return _theta(bundle, ball)
+    counted: Any = bundle.parts["level" if "sketch" in bundle.parts else "moments"]
+    if counted.count < _STANDARD_ERRORS * counted.count_stderr:
+        return np.zeros(ball.features)
     if "sketch" in bundle.parts:
         return fit_regression(bundle.parts["sketch"], bundle.parts["level"], ball.length)
     solve = solve_plain if bundle.about["method"] == "ssp" else solve_adaptive
