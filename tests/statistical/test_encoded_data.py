@@ -1,7 +1,7 @@
 """A census with categories and gaps, encoded three ways: what a classifier makes of each at ε = 1.
 
-Needs ``HUSHSUM_DATA``. Hash seeds are fixed. Balanced accuracies are about 0.75 and move by less than 0.01 from
-noise to noise; guessing gives 0.5.
+Needs ``HUSHSUM_DATA``. Hash seeds are fixed. Balanced accuracies are about 0.75 and move by less than 0.01
+from noise to noise; guessing gives 0.5.
 """
 
 from __future__ import annotations

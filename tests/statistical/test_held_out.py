@@ -1,7 +1,7 @@
 """Heights at found maxima: held-out rows are honest, the rows that were searched are not.
 
-The records are spread evenly, so that every maximum is one of the hashes and the noise. All seeds are fixed: the
-numbers are the same in every run. Over 40 releases the mean of standardised errors strays by 0.16.
+The records are spread evenly, so that every maximum is one of the hashes and the noise. All seeds are fixed:
+the numbers are the same in every run. Over 40 releases the mean of standardised errors strays by 0.16.
 """
 
 from __future__ import annotations
@@ -48,6 +48,6 @@ def test_held_out_heights_are_unbiased_and_their_errors_hold(standardised: Any) 
 
 
 def test_the_rows_that_were_searched_flatter_the_maximum(standardised: Any) -> None:
-    """Why rows are held out at all: without that every height would be too high by a standard error or more."""
+    """Why rows are held out at all: without that every height would be too high by standard errors."""
     searched, _ = standardised
     assert searched.mean() > 1.0
