@@ -73,7 +73,8 @@ class _Reading:
         in_noise[:, there] = np.maximum(answers / noise.max(), _DEEPEST)
         # Rises with the answer and is positive even where noise made that negative: ln(1 + eˣ), which is x
         # well above the noise.
-        return np.logaddexp(0.0, in_noise)
+        masses: Floats = np.logaddexp(0.0, in_noise)
+        return masses
 
 
 class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
