@@ -142,6 +142,7 @@ def mwem(
             count=count,
             count_variance=count_variance,
             weight_variance=None,
+            answer_stderr=None,
             claim=terms.claim,
             method=NAME,
             producer=PRODUCER,
