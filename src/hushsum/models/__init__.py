@@ -3,6 +3,7 @@
 They count in secret, release once under one claim, and answer from what they released.
 """
 
+from hushsum.models.anomaly import PrivateOutlierDetector
 from hushsum.models.base import PrivateModel
 from hushsum.models.classification import PrivateClassifier
 from hushsum.models.declared_columns import CategoryColumn, FlagColumn, NumberColumn
@@ -22,6 +23,7 @@ __all__ = [
     "PrivateModel",
     "PrivateModes",
     "PrivateNeighbors",
+    "PrivateOutlierDetector",
     "PrivateSampler",
     "PublicEncoder",
     "load_model",
