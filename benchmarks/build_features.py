@@ -83,7 +83,8 @@ def real_data(folder: Path, bandwidth: float, numbers: list[int]) -> None:
     exact = kernel.exact_sum(records, queries) / len(records)
     print(f"\ncovtype {records.shape}, bandwidth {bandwidth:g}, mean density {exact.mean():.4f}")
     print(
-        f"{'features':>8}{'wall s':>8}{'CPU s':>8}{'ε':>6}{'δ':>8}{'published':>11}{'error':>10}{'predicted':>11}"
+        f"{'features':>8}{'wall s':>8}{'CPU s':>8}{'ε':>6}{'δ':>8}"
+        f"{'published':>11}{'error':>10}{'predicted':>11}"
     )
     for number in numbers:
         tally = hs.fourier_features(kernel, features=number, seed=1)
