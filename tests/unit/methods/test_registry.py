@@ -6,6 +6,7 @@ import pytest
 
 import hushsum as hs
 from hushsum.errors import UsageError
+from hushsum.kernels import Kernel
 from hushsum.methods import method_named, method_names
 
 LINE = hs.GaussianKernel(dim=1, bandwidth=1.0)
