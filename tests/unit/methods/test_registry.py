@@ -6,15 +6,14 @@ import pytest
 
 import hushsum as hs
 from hushsum.errors import UsageError
+from hushsum.kernels import Kernel
 from hushsum.methods import method_named, method_names
 
 LINE = hs.GaussianKernel(dim=1, bandwidth=1.0)
 TEN = hs.EuclideanKernel(dim=10, bandwidth=1.0)
 
 
-def suited(
-    kernel: hs.GaussianKernel | hs.EuclideanKernel | hs.JaccardKernel, delta: float | None
-) -> set[str]:
+def suited(kernel: Kernel, delta: float | None) -> set[str]:
     names = {"histogram", "kme", "mwem", "pfda", "privbayes"}
     return {name for name in names if method_named(name).suits(kernel, delta=delta)}
 
