@@ -159,9 +159,9 @@ def fit_adaops(
     with real_noise(insecure_noise_seed) as noise:
         lowest = float(np.linalg.eigvalsh(features.T @ features)[0])
         lowest = max(lowest + sigma * float(noise.normal(1)[0]) - sigma * reach - 1.0, 0.0)
-        wanted = max(2.0 * math.sqrt(number) * analytic_gaussian_sigma(epsilon / 2.0, delta / 3.0), 1.0)
-        ridge = max(wanted - lowest, 0.0)
-        floor = lowest + ridge
+        half = analytic_gaussian_sigma(epsilon / 2.0, delta / 3.0)
+        floor = _best_floor(lowest, number * half**2, sigma * reach + 1.0)
+        ridge = floor - lowest
         posterior = Posterior.of(features, target, ridge, 1.0)
         centre = float(np.linalg.norm(posterior.along / posterior.values))
         step = math.log1p(1.0 / floor)
@@ -172,3 +172,13 @@ def fit_adaops(
         drawn = Posterior(posterior.values, posterior.vectors, posterior.along, precision).draw(noise)
     result: Floats = posterior.vectors @ drawn
     return result
+
+
+def _best_floor(lowest: float, spread: float, raised: float) -> float:
+    """The λ₀ = lowest + ridge of the least expected loss for a θ of length 1; from public numbers.
+
+    A sample adds about m·σ²·L²/λ₀ with the residual bound L = 2(1 + 1/λ₀)^raised; a ridge adds about itself.
+    """
+    floors = np.maximum(np.geomspace(0.5, 1e6, 400), max(lowest, 0.5))
+    costs = np.log(4.0 * spread / floors) + 2.0 * raised * np.log1p(1.0 / floors)
+    return float(floors[np.argmin(np.logaddexp(costs, np.log(np.maximum(floors - lowest, 1e-12))))])

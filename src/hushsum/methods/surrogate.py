@@ -3,8 +3,8 @@
 Records in the unit ball are made unit vectors z̃ by one more coordinate, √(1 − ‖z‖²), and counted by p signed
 random projections a row: W = 2^p cells. A query with a unit vector q and no further coordinate collides with
 z̃ with probability k(z·q) = (1 − arccos(z·q)/π)^p, increasing in z·q. For regression z = (φ, v) and the query
-is ±(θ, −1): k(t) + k(−t) is even in the residual t and grows with t². For classification z = y·φ and the
-query is −θ: k(−y·θ·φ) falls with the margin.
+is ±(θ, −1): k(t) + k(−t) is even in the residual t and grows with t². For classification z = φ, a sketch for
+each class, and the query is −y·θ: k(−y·θ·φ) falls with the margin.
 """
 
 from __future__ import annotations
@@ -70,11 +70,12 @@ def rows_for_moments(count: float, epsilon: float, most: int) -> int:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SketchedMoments:
-    """Estimates of Σ z zᵀ and Σ z from a released sketch, and the standard deviation of an entry's error."""
+    """Estimates of Σ z zᵀ and Σ z from a released sketch, and the standard deviations of an entry's error."""
 
     second: Floats
     first: Floats
     sigma: float
+    first_sigma: float
     count: float
 
     @classmethod
@@ -109,7 +110,8 @@ class SketchedMoments:
         pairs = rows * bits * (bits - 1) / 2.0
         second = (second + second.T) * (math.pi / 4.0 / pairs)
         sigma = math.pi / 2.0 * math.sqrt(squares / pairs / pairs / 2.0)
-        return cls(second[:-1, :-1], first[:-1], sigma, function.count)
+        first_sigma = math.sqrt(math.pi / 2.0 * float(np.mean(singles**2)) / (bits * rows))
+        return cls(second[:-1, :-1], first[:-1], sigma, first_sigma, function.count)
 
 
 def fit_regression(sketch: ReleasedFunction, level: ReleasedFunction, length: float) -> Floats:
@@ -123,17 +125,32 @@ def fit_regression(sketch: ReleasedFunction, level: ReleasedFunction, length: fl
     scale = math.sqrt(length**2 + 1.0)
     target = NoisyMoments.of(level)
     count = max(moments.count, 1.0)
-    mean = float(np.clip(target.cross[0] / max(target.gram[0, 0], 1e-9), -1.0, 1.0))
+    mean = float(_shrunken(target.cross[:1] / count, target.sigma / count)[0])
     # z = (1, u, v)/scale: second moments of the columns u and v, and their first.
-    middle = moments.first[1:-1] * scale / count
-    middle = np.clip(middle, -1.0, 1.0)
+    middle = _shrunken(moments.first[1:-1] * scale / count, moments.first_sigma * scale / count)
     gram = moments.second[1:-1, 1:-1] * scale**2 / count - np.outer(middle, middle)
     cross = moments.second[1:-1, -1] * scale**2 / count - middle * mean
-    ridge = _CAUTION * moments.sigma * scale**2 / count * math.sqrt(len(moments.first))
-    values, vectors = np.linalg.eigh(gram)
-    slopes = vectors @ (vectors.T @ cross / (np.maximum(values, 0.0) + ridge))
+    slopes = _ridge(gram, cross, moments.sigma * scale**2 / count)
     theta: Floats = np.concatenate(([mean - slopes @ middle], slopes)) * length
     return theta
+
+
+def _ridge(gram: Floats, cross: Floats, sigma: float) -> Floats:
+    """The solution with a ridge that covers errors of deviation ``sigma`` in every entry."""
+    if not len(gram):
+        return cross
+    values, vectors = np.linalg.eigh(gram)
+    error = sigma * math.sqrt(len(values))
+    solution: Floats = vectors @ (vectors.T @ cross / (np.maximum(values, 0.0) + _CAUTION * error))
+    return solution
+
+
+def _shrunken(means: Floats, deviation: float) -> Floats:
+    """Noisy means between −1 and 1, moved to 0 by as much as noise explains (James and Stein)."""
+    square = float(means @ means)
+    keep = max(0.0, 1.0 - len(means) * deviation**2 / square) if square > 0.0 else 0.0
+    shrunken: Floats = np.clip(keep * means, -1.0, 1.0)
+    return shrunken
 
 
 def regression_loss(sketch: ReleasedFunction, thetas: Floats, length: float) -> Floats:
@@ -147,28 +164,41 @@ def regression_loss(sketch: ReleasedFunction, thetas: Floats, length: float) -> 
     return loss
 
 
-def fit_classifier(sketch: ReleasedFunction, *, seed: int, rounds: int = 30) -> Floats:
-    """θ of a linear classifier sign(θ·φ) from the sketch of z = y·φ.
+def fit_classifier(
+    first: ReleasedFunction, second: ReleasedFunction, length: float, *, seed: int, rounds: int = 30
+) -> Floats:
+    """θ of a linear classifier, θ·φ > 0 for the second class, from one sketch of φ for each class.
 
-    Starts at the ridge regression of y on φ, whose sums Σφφᵀ and Σyφ are the second and first moments of z,
-    and then searches for the least surrogate margin loss (`margin_loss`) without derivatives.
+    Starts half way between the means of the classes, across the direction in which they differ most beside
+    the spread within them (Fisher), all read off the sketches' moments. Then it searches for a lower
+    surrogate margin loss (`margin_loss`) without derivatives.
     """
-    moments = SketchedMoments.of(sketch)
-    count = max(moments.count, 1.0)
-    ridge = _CAUTION * moments.sigma / count * math.sqrt(len(moments.first))
-    values, vectors = np.linalg.eigh(moments.second / count)
-    start: Floats = vectors @ (vectors.T @ (moments.first / count) / (np.maximum(values, 0.0) + ridge))
-    size = float(np.linalg.norm(start))
-    if size == 0.0:
+    classes = [SketchedMoments.of(each) for each in (first, second)]
+    numbers = [max(each.count, 1.0) for each in classes]
+    means = [
+        _shrunken(each.first[1:] * length / number, each.first_sigma * length / number)
+        for each, number in zip(classes, numbers, strict=True)
+    ]
+    spread = np.zeros((len(means[0]), len(means[0])))
+    variance = 0.0
+    for each, number, mean in zip(classes, numbers, means, strict=True):
+        spread += (each.second[1:, 1:] * length**2 / number - np.outer(mean, mean)) / 2.0
+        variance += (each.sigma * length**2 / number / 2.0) ** 2
+    slopes = _ridge(spread, means[1] - means[0], math.sqrt(variance))
+    start = np.concatenate(([-slopes @ (means[0] + means[1]) / 2.0], slopes))
+    if not start.any():
         return start
-    return search(lambda thetas: margin_loss(sketch, thetas), start / size, seed=seed, rounds=rounds)
+    return search(lambda thetas: margin_loss(first, second, thetas), start, seed=seed, rounds=rounds)
 
 
-def margin_loss(sketch: ReleasedFunction, thetas: Floats) -> Floats:
-    """The surrogate margin loss, shape (n_models,): mean over records of k(−y·θ·φ/‖θ‖), falling with the
-    margin.
+def margin_loss(first: ReleasedFunction, second: ReleasedFunction, thetas: Floats) -> Floats:
+    """The surrogate margin loss of planes θ, shape (n_planes,), each class with the same weight.
+
+    The mean over a class of k(−y·θ·φ/‖θ‖), y = −1 for the first: the chance that a record collides with the
+    far side, which falls with its margin.
     """
-    loss: Floats = sketch(np.column_stack((-thetas, np.zeros(len(thetas)))))
+    queries = np.column_stack((thetas, np.zeros(len(thetas))))
+    loss: Floats = first(queries) + second(-queries)
     return loss
 
 

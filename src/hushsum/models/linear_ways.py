@@ -20,11 +20,14 @@ from hushsum.methods.sufficient_statistics import (
     solve_plain,
 )
 from hushsum.methods.surrogate import (
+    fit_classifier,
     fit_regression,
+    on_sphere,
     regression_records,
     rows_for_moments,
     surrogate_tally,
 )
+from hushsum.models.evidence import COUNT_SHARE, says_something
 from hushsum.privacy.accounting import zcdp_rho
 from hushsum.privacy.calibration import GAUSSIAN, LAPLACE
 from hushsum.privacy.claim import Promise
@@ -38,6 +41,11 @@ from hushsum.tally.tally import Tally
 Floats = NDArray[np.float64]
 
 EXACT_INTEGERS = "exact integers"
+_STANDARD_ERRORS = 20.0
+"""A regression is silent below so many standard errors of its count, at ε = 1 some 600 records: fewer cannot
+tell a slope, and what looks like one would be noise.
+"""
+
 LEVEL_SHARE = Fraction(1, 10)
 """The part of a sketch's budget that pays for the count and the mean of the target."""
 
@@ -156,6 +164,37 @@ class FromSketch:
 
 
 @dataclass(frozen=True, slots=True)
+class FromClassSketches:
+    """One sketch of each class. A record is in one of them, so each takes the whole budget."""
+
+    rows: int
+    mechanism: str | None = None
+    pure: bool = False
+    needs_delta: bool = False
+
+    def start(self, ball: UnitBall, seed: int) -> tuple[Tally, Tally]:
+        """Two empty sketches with the same hash functions."""
+        first, second = (surrogate_tally(ball.features, rows=self.rows, seed=seed) for _ in range(2))
+        return first, second
+
+    def count(self, secret: tuple[Tally, Tally], ball: UnitBall, records: Floats) -> None:
+        """Add each record to the sketch of its class, −1 or 1."""
+        features, target = ball.of_records(records)
+        vectors = on_sphere(features)
+        for tally, members in zip(secret, (target < 0.0, target > 0.0), strict=True):
+            if members.any():
+                tally.add(vectors[members])
+
+    def draw(self, secret: tuple[Tally, Tally], promise: Promise) -> Drawn:
+        """Both, in parallel composition."""
+        parts = {
+            f"class {i}": tally.release(**_asked(promise), count_share=COUNT_SHARE)
+            for i, tally in enumerate(secret)
+        }
+        return Drawn(dict(parts), {})
+
+
+@dataclass(frozen=True, slots=True)
 class FromRecords:
     """A fit on all records at once, with noise on real numbers."""
 
@@ -224,17 +263,56 @@ def regression_way(method: str, *, rows: int, theta_bound: float, published: boo
     return ways[method]
 
 
-def regression_theta(bundle: Bundle, ball: UnitBall) -> Floats:
-    """θ of v ≈ θ·φ, from what any of the ways released; post-processing."""
+def classification_way(method: str, *, rows: int, ridge: float) -> Way:
+    """The way of a named method to a linear classifier; targets are −1 and 1."""
+    ways: dict[str, Way] = {
+        "sketch": FromClassSketches(rows),
+        "objective": FromRecords(
+            objective.MECHANISM,
+            lambda features, target, promise: objective.fit_logistic(
+                features, target, epsilon=_epsilon(promise), ridge=ridge
+            ),
+            pure=True,
+            needs_delta=False,
+        ),
+    }
+    return ways[method]
+
+
+def classification_theta(bundle: Bundle, ball: UnitBall) -> Floats:
+    """θ of sign(θ·φ), from what any of the ways released; post-processing.
+
+    Zero, which is the first class, where the counts of records are within the noise.
+    """
     if "theta" in bundle.arrays:
-        theta: Floats = bundle.arrays["theta"]
-        if theta.shape != (ball.features,):
-            raise ValueError("theta")
-        return theta
+        return _theta(bundle, ball)
+    parts = bundle.parts
+    if not says_something(parts.values()):
+        return np.zeros(ball.features)
+    return fit_classifier(parts["class 0"], parts["class 1"], ball.length, seed=bundle.about["seed"])
+
+
+def regression_theta(bundle: Bundle, ball: UnitBall) -> Floats:
+    """θ of v ≈ θ·φ, from what any of the ways released; post-processing.
+
+    Zero, the middle of the target's bounds, where the count of records is within the noise.
+    """
+    if "theta" in bundle.arrays:
+        return _theta(bundle, ball)
+    counted: Any = bundle.parts["level" if "sketch" in bundle.parts else "moments"]
+    if counted.count < _STANDARD_ERRORS * counted.count_stderr:
+        return np.zeros(ball.features)
     if "sketch" in bundle.parts:
         return fit_regression(bundle.parts["sketch"], bundle.parts["level"], ball.length)
     solve = solve_plain if bundle.about["method"] == "ssp" else solve_adaptive
     return solve(NoisyMoments.of(bundle.parts["moments"]))
+
+
+def _theta(bundle: Bundle, ball: UnitBall) -> Floats:
+    theta: Floats = bundle.arrays["theta"]
+    if theta.shape != (ball.features,):
+        raise ValueError("theta")
+    return theta
 
 
 def claimed(way: Way, promise: Promise) -> tuple[Promise, str, str]:

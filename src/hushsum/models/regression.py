@@ -140,7 +140,12 @@ class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
             )
         promise = Promise.of(epsilon=self.epsilon, delta=self.delta)
         self.method_ = (
-            choose_method(promise, columns=self.n_features_in_, records=self.records)
+            choose_method(
+                promise,
+                columns=self.n_features_in_,
+                records=self.records,
+                theta_bound=self.theta_bound,
+            )
             if self.method == "auto"
             else self.method
         )
