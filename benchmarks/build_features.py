@@ -83,15 +83,8 @@ def real_data(folder: Path, bandwidth: float, numbers: list[int]) -> None:
     kernel = hs.GaussianKernel(records.shape[1], bandwidth)
     exact = kernel.exact_sum(records, queries) / len(records)
     print(f"\ncovtype {records.shape}, bandwidth {bandwidth:g}, mean density {exact.mean():.4f}")
-<<<<<<< HEAD
     titles = ("features", "wall s", "CPU s", "ε", "δ", "published", "error", "predicted", "sharpened")
     print("".join(f"{title:>10}" for title in titles))
-=======
-    print(
-        f"{'features':>8}{'wall s':>8}{'CPU s':>8}{'ε':>6}{'δ':>8}"
-        f"{'published':>11}{'error':>10}{'predicted':>11}"
-    )
->>>>>>> main
     for number in numbers:
         tally = hs.fourier_features(kernel, features=number, seed=1)
         started = time.perf_counter(), time.process_time()
