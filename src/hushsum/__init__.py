@@ -85,7 +85,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """The models, and ``hushsum.models`` itself, once they are asked for: importing scikit-learn takes long."""
+    """The models, and ``hushsum.models`` itself, once they are asked for: scikit-learn is slow to import."""
     if name == "models" or name in __all__:
         models = import_module("hushsum.models")
         return models if name == "models" else getattr(models, name)

@@ -58,7 +58,8 @@ def put_together(header: dict[str, Any], payload: bytes) -> io.BytesIO:
 
 def test_every_kind_of_file_is_held_to_the_contract() -> None:
     kinds = {taken_apart(file_of(released(name)))[0]["type"] for name in RELEASES}
-    assert kinds == set(_CODECS)
+    # A bundle holds released functions and is none: it has tests of its own.
+    assert kinds == set(_CODECS) - {"bundle"}
 
 
 @pytest.mark.parametrize("name", RELEASES)

@@ -1,7 +1,7 @@
 """``hushsum fit`` and ``hushsum predict``: models from files to files, and what goes wrong on the way.
 
-The two classes are eight deviations apart: at ε = 1 with 1,200 records each, a prediction at a centre is wrong in
-fewer than one run of 10⁹.
+The two classes are eight deviations apart: at ε = 1 with 1,200 records each, a prediction at a centre is
+wrong in fewer than one run of 10⁹.
 """
 
 from __future__ import annotations

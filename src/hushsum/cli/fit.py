@@ -35,7 +35,10 @@ def fit(
         str, typer.Option("--output", "-o", help="The .hush file to write; - is standard output.")
     ],
     epsilon: Annotated[float, typer.Option("--epsilon", help="ε of the one release.")],
-    delta: options.Delta = None,
+    delta: Annotated[
+        float | None,
+        typer.Option("--delta", help="δ; default: the model's own, which the claim shows."),
+    ] = None,
     target: Annotated[
         str | None, typer.Option("--target", metavar="NAME", help="Column to learn from the others.")
     ] = None,

@@ -42,4 +42,3 @@ def integral_over_box(function: ReleasedFunction, box: Box) -> float:
     low, high = np.array(box).T
     values = np.maximum(function(spread_points(low, high, POINTS, seed=0)), 0.0)
     return max(volume * float(values.mean()), float(np.finfo(np.float64).tiny))
-

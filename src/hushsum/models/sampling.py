@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state  # type: ignore[import-untyped]
 
 from hushsum.errors import UsageError, shown
 from hushsum.models.base import Floats
-from hushsum.models.draws import by_chain, by_rejection, diverse, from_grid, from_list
+from hushsum.models.draws import by_chain, by_rejection, diverse_choice, from_grid, from_list
 from hushsum.models.one_sketch import OneSketch
 
 METHODS: Final = ("chain", "grid", "rejection")
@@ -148,7 +148,7 @@ class PrivateSampler(OneSketch):
         return by_chain(self._weights, low, high, number, random, step=step, steps=self.steps)
 
     def select(
-        self, candidates: object, n_samples: int, *, diverse_ones: bool = True, random_state: Any = None
+        self, candidates: object, n_samples: int, *, diverse: bool = True, random_state: Any = None
     ) -> NDArray[np.int64]:
         """Positions of public candidates where the data are; at most ``n_samples``, none twice.
 
@@ -156,7 +156,7 @@ class PrivateSampler(OneSketch):
         ----------
         candidates : array-like of shape (n_candidates, n_features)
         n_samples : int
-        diverse_ones : bool
+        diverse : bool
             True picks heavy candidates that are unlike one another, deterministically: the greedy mode of a
             determinantal point process. False draws them at random by weight.
         random_state : int, RandomState or None
@@ -165,10 +165,10 @@ class PrivateSampler(OneSketch):
         number = _positive_integer("n_samples", n_samples)
         points = self._queries(candidates)
         weights = self.decision_function(points)
-        if not diverse_ones:
+        if not diverse:
             return from_list(weights, number, _generator(random_state))
         kernel = self._reading().kernel
-        return diverse(weights, lambda i: kernel.similarity(points[i : i + 1], points)[0], number)
+        return diverse_choice(weights, lambda i: kernel.similarity(points[i : i + 1], points)[0], number)
 
     def _weights(self, points: Floats) -> Floats:
         answers = self._reading().query(points)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 import hushsum as hs
 from hushsum.errors import UsageError
 from hushsum.models import PrivateSampler
-from hushsum.models.draws import by_chain, by_rejection, diverse, from_grid, from_list
+from hushsum.models.draws import by_chain, by_rejection, diverse_choice, from_grid, from_list
 
 Floats = NDArray[np.float64]
 
@@ -81,7 +81,7 @@ def test_diverse_picks_are_the_greedy_determinants() -> None:
         rest = [i for i in range(12) if i not in picked]
         volumes = [np.linalg.det(scaled[np.ix_([*picked, i], [*picked, i])]) for i in rest]
         picked.append(rest[int(np.argmax(volumes))])
-    assert diverse(weights, lambda i: matrix[i], 5).tolist() == picked
+    assert diverse_choice(weights, lambda i: matrix[i], 5).tolist() == picked
 
 
 def test_synthetic_records_resemble_the_data() -> None:
@@ -107,7 +107,7 @@ def test_candidates_are_selected_where_the_data_are() -> None:
     chosen = model.select(candidates, 3)
     # Fifty copies of one point are one point to a diverse choice.
     assert sorted(candidates[chosen][:, 0].tolist()) == [0.4, 0.5, 0.6]
-    drawn = model.select(candidates, 30, diverse_ones=False, random_state=2)
+    drawn = model.select(candidates, 30, diverse=False, random_state=2)
     assert len(set(drawn.tolist())) == 30
     assert (drawn < 52).all()
 
