@@ -66,6 +66,17 @@ def test_two_neighbours_differ_as_the_module_says() -> None:
     assert spread == pytest.approx(1.0 / (1.0 + leverage))
 
 
+@pytest.mark.parametrize("largest", [0.01, 0.3, 5.0])
+def test_one_pair_stands_for_all_smaller_leverages(largest: float) -> None:
+    for precision in (0.1, 1.0, 20.0):
+        for epsilon in (0.1, 1.0):
+            worst = sample_delta(
+                epsilon, precision=precision, leverage=largest, residual=1.5 * math.sqrt(1.0 + largest)
+            )
+            for leverage in np.geomspace(largest / 1e4, largest, 40).tolist():
+                assert sample_delta(epsilon, precision=precision, leverage=leverage, residual=1.5) <= worst
+
+
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, 10.0])
 def test_beyond_the_largest_leverage_nothing_is_private(epsilon: float) -> None:
     most = largest_leverage(epsilon, 1e-6)
