@@ -32,7 +32,8 @@ from hushsum.errors import (
     SecretRefused,
     UsageError,
 )
-from hushsum.models import PrivateModel, load_model
+from hushsum.models import load_model
+from hushsum.models.base import PrivateModel
 from tests.budget_book import Book
 from tests.contract.test_models_sklearn import MODELS
 
