@@ -41,9 +41,11 @@ if TYPE_CHECKING:
     from hushsum.models import (
         PrivateClassifier,
         PrivateDensity,
+        PrivateLinearSVC,
         PrivateModes,
         PrivateNeighbors,
         PrivateOutlierDetector,
+        PrivateRegressor,
         PrivateSampler,
     )
 
@@ -61,9 +63,11 @@ __all__ = [
     "Plan",
     "PrivateClassifier",
     "PrivateDensity",
+    "PrivateLinearSVC",
     "PrivateModes",
     "PrivateNeighbors",
     "PrivateOutlierDetector",
+    "PrivateRegressor",
     "PrivateSampler",
     "ReleasedFunction",
     "Tally",
