@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from tests.ledger_fixtures import claim_of
 
 from hushsum.errors import ClaimError
 from hushsum.privacy.accounting.mechanisms import check_mechanism, together
 from hushsum.privacy.claim import Claim
-from tests.ledger_fixtures import claim_of
 
 LAPLACE, GAUSSIAN, CHOICE = "discrete laplace", "discrete gaussian", "permute and flip"
 
@@ -34,7 +34,6 @@ def test_steps_that_prove_the_claim_together_may_be_booked(claim: Claim) -> None
         claim_of(rho=0.1, mechanism=together(GAUSSIAN, CHOICE)),
         claim_of(epsilon=1.0, mechanism=together(LAPLACE, "hope")),
         claim_of(epsilon=1.0, mechanism=f"{LAPLACE} +  {CHOICE}"),
-        claim_of(epsilon=1.0, mechanism=""),
     ],
     ids=str,
 )
