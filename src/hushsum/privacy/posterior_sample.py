@@ -88,3 +88,17 @@ def largest_precision(epsilon: float, delta: float, *, leverage: float, residual
         middle = (low + high) / 2.0
         low, high = (middle, high) if private(middle) else (low, middle)
     return math.exp(low)
+
+
+def largest_leverage(epsilon: float, delta: float) -> float:
+    """The largest leverage at which a sample can keep (ε, δ) at all: with no weight on the data, γ → 0, the
+    neighbours' laws still differ in their spread by 1 + h.
+    """
+    low, high = 0.0, 1.0
+    while sample_delta(epsilon, precision=1e-300, leverage=high, residual=1.0) * _SLACK <= delta:
+        low, high = high, 2.0 * high
+    for _ in range(50):
+        middle = (low + high) / 2.0
+        fits = sample_delta(epsilon, precision=1e-300, leverage=middle, residual=1.0) * _SLACK <= delta
+        low, high = (middle, high) if fits else (low, middle)
+    return low
