@@ -17,7 +17,7 @@ from hushsum.kernels import (
     JaccardKernel,
     ManhattanKernel,
 )
-from hushsum.methods import choose, choose_kernel, private_bounds, private_quantiles, race
+from hushsum.methods import choose, choose_kernel, grid, private_bounds, private_quantiles, race
 from hushsum.planning import Plan, plan, release
 from hushsum.privacy.claim import Claim
 from hushsum.releases import Answers, ReleasedFunction, load
@@ -43,6 +43,7 @@ __all__ = [
     "choose",
     "choose_kernel",
     "errors",
+    "grid",
     "load",
     "load_tally",
     "plan",

@@ -5,7 +5,8 @@
     HushsumError
     ├── UsageError            a parameter breaks a rule                         exit 2, also a ValueError
     │   ├── ClaimError        a privacy parameter cannot be claimed             exit 2
-    │   └── AlreadyPublished  this release was made before, its bytes are gone  exit 2
+    │   ├── AlreadyPublished  this release was made before, its bytes are gone  exit 2
+    │   └── AlreadyReleased   a model that was released takes no more records   exit 2, an AttributeError
     ├── BudgetExhausted       the ledger has not enough left                    exit 3
     ├── LedgerUnavailable     the ledger cannot be reached or kept durably      exit 1
     ├── IncompatibleTallies   two tallies do not add the same vectors           exit 4
@@ -14,8 +15,10 @@
     │   └── CounterOverflow   a counter would leave its range                   exit 6
     └── SecretRefused         something secret was about to leave               exit 2, also a TypeError
 
-    UserWarning └── SuspiciousParameter   a declared parameter looks read off the records   a warning, for the
-    owner's eyes
+    UserWarning
+    ├── SuspiciousParameter   a declared parameter looks read off the records; for the owner's eyes
+    ├── PublicAssumption      a model takes something of the records as public knowledge
+    └── RepeatedSpending      a model, or a copy of it with the same records, spends again
 
 A message says what is wrong, the rule, what was got and the remedy. It never contains a data value.
 """
@@ -50,6 +53,14 @@ class AlreadyPublished(UsageError):
     def __init__(self, message: str, sha256: str) -> None:
         super().__init__(message)
         self.sha256 = sha256
+
+
+class AlreadyReleased(UsageError, AttributeError):
+    """A model that was released takes no more records: its release was paid for once, as it is.
+
+    An ``AttributeError`` too, because from the release on a model has no ``partial_fit``: whoever asks with
+    ``hasattr`` is told so.
+    """
 
 
 class BudgetExhausted(HushsumError):
@@ -98,6 +109,22 @@ class SuspiciousParameter(UserWarning):
     It depends on the data, so it is for the owner's eyes only; it shows no value. Silence it with
     ``warnings.simplefilter("ignore", hushsum.errors.SuspiciousParameter)`` where the number has another
     source.
+    """
+
+
+class PublicAssumption(UserWarning):
+    """A model takes something that it found in the records as public knowledge; its claim holds under that.
+
+    The assumption is written into what the model releases. Declare the thing, such as ``classes=[...]``, and
+    nothing is assumed.
+    """
+
+
+class RepeatedSpending(UserWarning):
+    """A model or one of its clones releases again: what each spent adds up if they saw the same records.
+
+    A search over parameters and a cross-validation do that once for every fit. Choose parameters on public
+    data, or pay for the choice with ``hushsum.choose``.
     """
 
 

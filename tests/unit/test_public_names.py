@@ -92,6 +92,7 @@ def test_every_error_tells_its_exit_code() -> None:
         "UsageError": 2,
         "ClaimError": 2,
         "AlreadyPublished": 2,
+        "AlreadyReleased": 2,
         "BudgetExhausted": 3,
         "LedgerUnavailable": 1,
         "IncompatibleTallies": 4,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from hushsum.auditing.registry import audited_bases, audited_kernels, basis_cases, kernel_cases
+from hushsum.auditing import cases  # noqa: F401  (registers them)
+from hushsum.auditing.registry import audited_bases, basis_cases, kernel_cases
 from hushsum.auditing.released import released_steps
 from hushsum.auditing.report import AuditReport, report_of
 from hushsum.auditing.steps import Randomness, Step, noise_steps, sensitivity_steps, smoke_steps
@@ -12,7 +13,7 @@ from hushsum.bases.base import Basis
 from hushsum.errors import SecretRefused, UsageError
 from hushsum.kernels.base import Kernel
 from hushsum.releases.base import ReleasedFunction
-from hushsum.releases.table import TableFunction
+from hushsum.releases.noisy_table import NoisyTable
 from hushsum.tally.tally import Tally
 
 Target = Basis | Kernel | ReleasedFunction | None
@@ -65,21 +66,20 @@ def audit_steps(target: Target = None, *, thorough: bool = False) -> list[Step]:
             "an audit takes nothing secret, got a tally; audit tally.basis, or the function it released"
         )
     if target is None:
-        examples = [kernel for name in audited_kernels() for kernel in kernel_cases(name).examples]
-        bases = [basis_cases(name).example(kernel) for name in audited_bases() for kernel in examples]
+        bases = [basis for name in audited_bases() for basis in basis_cases(name).examples]
         return [
             *(step for basis in bases for step in sensitivity_steps(basis, thorough=thorough)),
             *noise_steps(thorough=thorough),
             *smoke_steps(thorough=thorough),
         ]
-    if isinstance(target, TableFunction):
+    if isinstance(target, NoisyTable):
         return list(released_steps(target, thorough=thorough))
     if isinstance(target, Kernel):
         kernel_cases(target.name)
-        bases = [basis_cases(name).example(target) for name in audited_bases()]
+        makers = [basis_cases(name).of_kernel for name in audited_bases()]
+        bases = [make(target) for make in makers if make is not None]
     elif isinstance(target, Basis):
         basis_cases(target.name)
-        kernel_cases(target.kernel.name)
         bases = [target]
     else:
         raise UsageError(

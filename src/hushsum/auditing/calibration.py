@@ -15,10 +15,10 @@ from hushsum.privacy.calibration import GAUSSIAN, LAPLACE, IntegerNoise
 from hushsum.privacy.claim import Claim
 from hushsum.privacy.relation import Relation
 from hushsum.privacy.sensitivity import Sensitivity
-from hushsum.releases.table import TableFunction
+from hushsum.releases.noisy_table import NoisyTable
 
 
-def audit_calibration(function: TableFunction) -> list[AuditRow]:
+def audit_calibration(function: NoisyTable) -> list[AuditRow]:
     """What the stated noise spends, against the claim; and whether anyone could know that noise."""
     claim = function.claim
     moved = function.basis.sensitivity(claim.relation).times(claim.records_per_unit)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.auditing.adversaries import Pool
-from hushsum.auditing.sensitivity import SensitivityAudit, furthest
+from hushsum.auditing.sensitivity import SensitivityAudit, counted, furthest
 from hushsum.bases.base import Basis
 from hushsum.privacy.relation import Relation
 from hushsum.privacy.sensitivity import Sensitivity
@@ -69,9 +69,9 @@ def _pairs(
 
 
 def _furthest_apart(basis: Basis, pool: Pool) -> tuple[int, int]:
-    """Two records of the pool that share a cell in as few rows as any two."""
-    cells = basis.cells(basis.prepare([pool[i] for i in range(min(len(pool), _COMPARED))]))
-    apart = (cells[:, None, :] != cells[None, :, :]).sum(axis=2)
+    """Two records of the pool whose vectors differ as much as any two, and differ from nothing most."""
+    vectors = [counted(basis, [pool[i]]).ravel() for i in range(min(len(pool), _COMPARED))]
+    apart = np.array([[np.abs(one - other).sum() for other in vectors] for one in vectors])
     first, second = np.unravel_index(int(apart.argmax()), apart.shape)
     return int(first), int(second)
 

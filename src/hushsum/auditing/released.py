@@ -16,14 +16,14 @@ from hushsum.auditing.report import AuditRow, Half
 from hushsum.auditing.steps import Randomness, Step, noise_row, sensitivity_steps
 from hushsum.errors import UsageError
 from hushsum.privacy.calibration import GAUSSIAN, LAPLACE, IntegerNoise
-from hushsum.releases.table import TableFunction
+from hushsum.releases.noisy_table import NoisyTable
 
 _MOST_SIMULATED = 1 << 25
 _MOST_CELLS = 16
 _LARGEST_CAP = 16
 
 
-def released_steps(function: TableFunction, *, thorough: bool) -> Iterator[Step]:
+def released_steps(function: NoisyTable, *, thorough: bool) -> Iterator[Step]:
     """The tests of one released function."""
     yield Step("stated noise", lambda randomness, step: audit_calibration(function))
     claim = function.claim

@@ -16,7 +16,7 @@ from hushsum.auditing.registry import NoiseCase, noise_cases, pool_for
 from hushsum.auditing.report import AuditRow, Half
 from hushsum.auditing.sensitivity import SensitivityAudit, audit_sensitivity
 from hushsum.auditing.smoke import CASES, RELEASES, SmokeCase, audit_smoke
-from hushsum.bases.base import Basis
+from hushsum.bases.base import Basis, RowBasis
 from hushsum.privacy.noise import NoiseSource
 from hushsum.privacy.relation import Relation
 
@@ -58,7 +58,9 @@ def sensitivity_steps(
     does not depend on how many follow.
     """
     rows, width = basis.shape
-    searched = basis.prefix(min(rows, max(1, _MOST_CELLS // width)))
+    searched: Basis = basis
+    if isinstance(basis, RowBasis):
+        searched = basis.prefix(min(rows, max(1, _MOST_CELLS // width)))
     first = "" if searched.shape == basis.shape else f", first {searched.shape[0]} rows"
     for relation in relations:
         what = f"{basis_in_words(basis)}{first}, {relation}"

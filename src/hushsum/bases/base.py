@@ -70,7 +70,18 @@ class Basis(Protocol):
         """Add ``step`` times each record's vector to the table, in place."""
 
     def prefix(self, rows: int) -> Self:
-        """The basis of the first rows alone."""
+        """The basis of the first rows alone; refused where rows are not interchangeable."""
+
+    def rows_for(self, count: int, epsilon: float, moves: int) -> int:
+        """How many rows a pure-ε release should publish, from the paid noisy count.
+
+        ``moves`` is how many records' vectors one unit may move: 2 for a replaced record, times the cap.
+        """
+
+
+@runtime_checkable
+class RowBasis(Basis, Protocol):
+    """Rows that each estimate the same kernel sum by the one cell in which a query falls."""
 
     def cells(self, batch: Batch) -> NDArray[np.int32]:
         """The cell of each record in each row, shape (len(batch), rows)."""
@@ -90,6 +101,26 @@ class Basis(Protocol):
     @property
     def fold_rate(self) -> float:
         """The chance that two different hash values share a cell; 0 where every value has its own."""
+
+
+@runtime_checkable
+class LinearBasis(Basis, Protocol):
+    """Answers are linear in the whole table: f̂(q) = Σ_j r_j(q)·table_j, with public r."""
+
+    def evaluate(self, table: Table, batch: Batch, *, threads: int) -> Floats:
+        """Kernel sums at prepared queries, shape (len(batch),)."""
+
+    def noise_gain(self, batch: Batch) -> Floats:
+        """Σ_j r_j(q)²: the variance of an answer when every cell has noise of variance 1."""
+
+    def method_variance(self, table: Table, batch: Batch, sums: Floats, count: float) -> Floats:
+        """The expected squared error of the method itself, were there no noise; zeros where it is exact."""
+
+    def total(self, table: Table) -> tuple[float, float] | None:
+        """The number of records as the table tells it, and its noise gain; None where it tells nothing."""
+
+    def with_kernel(self, kernel: Kernel) -> Self:
+        """The same table, read for another kernel; ``UsageError`` where the table is made for one."""
 
 
 Reader = Callable[[dict[str, Any]], Basis]

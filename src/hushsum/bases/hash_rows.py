@@ -12,9 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.bases.base import Floats, Readings, Table, register
+from hushsum.bases.race_theory import rows_for_laplace
 from hushsum.errors import UsageError
 from hushsum.files.container import canonical_json
 from hushsum.kernels.base import Batch, Hasher, Kernel, kernel_as_json, kernel_from_json
+from hushsum.kernels.columns import check_columns
 from hushsum.kernels.parameters import positive_integer
 from hushsum.privacy.relation import Relation
 from hushsum.privacy.sensitivity import Sensitivity
@@ -89,7 +91,7 @@ class HashRows:
             raise UsageError(f"rows × width must be at most {MAX_CELLS}, got {rows * width}; use fewer rows")
         if isinstance(self.seed, bool) or not hasattr(self.seed, "__index__"):
             raise UsageError(f"seed must be an integer, got {type(self.seed).__name__}; give one such as 7")
-        _check_columns(self.columns, getattr(self.kernel, "dim", 1))
+        check_columns(self.columns, getattr(self.kernel, "dim", 1))
         if self.bounds is not None and not self.kernel.bounded_columns:
             raise UsageError(f"the {self.kernel.name} kernel takes no bounds; leave them out")
         for field, value in (("rows", rows), ("width", width), ("seed", self.seed.__index__())):
@@ -151,6 +153,10 @@ class HashRows:
         """The first rows; row r is the same whatever the number of rows."""
         return self if rows == self.rows else replace(self, rows=rows)
 
+    def rows_for(self, count: int, epsilon: float, moves: int) -> int:
+        """Rows that balance Laplace noise, which grows with them, against hashing, which falls."""
+        return rows_for_laplace(max(count, 1), epsilon / moves, self.rows)
+
     def cells(self, batch: Batch) -> NDArray[np.int32]:
         """The cell of each record in each row."""
         return self._hasher.cells(*batch.arrays, self.rows)
@@ -197,18 +203,6 @@ class HashRows:
     @cached_property
     def _hasher(self) -> Hasher:
         return self.kernel.hasher(rows=self.rows, width=self.width, seed=self.seed)
-
-
-def _check_columns(columns: tuple[str, ...] | None, dim: int) -> None:
-    if columns is None:
-        return
-    if not isinstance(columns, tuple) or not all(isinstance(name, str) and name for name in columns):
-        raise UsageError("columns must be names, got something else; give a list of strings")
-    if len(set(columns)) != len(columns):
-        raise UsageError("columns must name each column once; leave the repetitions out")
-    # One name may stand for a column of lists, such as embeddings.
-    if len(columns) not in (1, dim):
-        raise UsageError(f"columns must be {dim} names, one for each, got {len(columns)}; name them all")
 
 
 register(HashRows.name, HashRows.from_parameters)

@@ -6,14 +6,14 @@ import sys
 
 from hushsum.errors import UsageError
 from hushsum.jobs.file_places import STANDARD
-from hushsum.releases import load
 from hushsum.releases.base import ReleasedFunction
+from hushsum.releases.load import load_function
 from hushsum.releases.table import TableFunction
 
 
 def open_function(source: str) -> TableFunction:
     """The function in a ``.hush`` file; ``"-"`` reads it from standard input."""
-    return as_table(load(sys.stdin.buffer if source == STANDARD else source))
+    return as_table(load_function(sys.stdin.buffer if source == STANDARD else source))
 
 
 def as_table(function: ReleasedFunction) -> TableFunction:

@@ -89,8 +89,9 @@ class Claim:
 
     ``unit`` is ``'record'`` or ``'person'`` (then up to ``records_per_unit`` records each). ``arithmetic``
     says in which numbers the proof holds. ``secure`` is false when the noise came from a seed somebody may
-    know: such a release protects nobody. The rational numbers behind ``epsilon``, ``delta`` and ``rho`` are
-    in ``promise``.
+    know: such a release protects nobody. ``assumptions`` are what must be public knowledge for the claim to
+    hold, such as ``'the list of classes is public'``; mostly none. The rational numbers behind ``epsilon``,
+    ``delta`` and ``rho`` are in ``promise``.
 
     Examples
     --------
@@ -107,6 +108,7 @@ arithmetic='integers')
     mechanism: str
     arithmetic: str
     secure: bool
+    assumptions: tuple[str, ...] = ()
 
     @property
     def epsilon(self) -> float | None:
@@ -126,6 +128,7 @@ arithmetic='integers')
     def __repr__(self) -> str:
         cap = f", records_per_unit={self.records_per_unit}" if self.unit == "person" else ""
         mark = "" if self.secure else ", secure=False"
+        mark += f", assumptions={self.assumptions!r}" if self.assumptions else ""
         return (
             f"Claim({self._numbers()}, unit={self.unit!r}{cap}, relation={str(self.relation)!r}, "
             f"mechanism={self.mechanism!r}, arithmetic={self.arithmetic!r}{mark})"
@@ -138,6 +141,9 @@ arithmetic='integers')
 
     def sentence(self) -> str:
         """The claim in plain words."""
+        return " ".join([self._promised(), *(f"This assumes that {each}." for each in self.assumptions)])
+
+    def _promised(self) -> str:
         if not self.secure:
             return "No protection: the noise came from a seed, for tests only."
         who = (
@@ -161,8 +167,10 @@ arithmetic='integers')
         )
 
     def as_json(self) -> dict[str, Any]:
-        """The claim for a file's header; rationals as strings, exactly."""
+        """The claim for a file's header; rationals as strings, exactly, assumptions where there are any."""
+        assumed = {"assumptions": list(self.assumptions)} if self.assumptions else {}
         return {
+            **assumed,
             "epsilon": None if self.promise.epsilon is None else str(self.promise.epsilon),
             "delta": str(self.promise.delta),
             "rho": None if self.promise.rho is None else str(self.promise.rho),
@@ -197,6 +205,7 @@ arithmetic='integers')
             mechanism=data["mechanism"],
             arithmetic=data["arithmetic"],
             secure=data["secure"],
+            assumptions=_assumptions(data.get("assumptions", [])),
         )
         if (
             claim.unit not in UNITS
@@ -209,6 +218,12 @@ arithmetic='integers')
         ):
             raise ValueError("mechanism")
         return claim
+
+
+def _assumptions(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+        raise TypeError("assumptions are stored as a list of strings")
+    return tuple(value)
 
 
 def _stored(text: object) -> Fraction:

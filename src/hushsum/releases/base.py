@@ -15,6 +15,17 @@ from hushsum.releases.answers import Answers
 Floats = NDArray[np.float64]
 
 
+class Released(Protocol):
+    """Whatever leaves: it says what it claims, and writes itself to a file."""
+
+    @property
+    def claim(self) -> Claim:
+        """What the release promises."""
+
+    def save(self, target: str | os.PathLike[str] | IO[bytes]) -> None:
+        """Write a ``.hush`` file."""
+
+
 @runtime_checkable
 class ReleasedFunction(Protocol):
     """A public function of private data: ask it as often as you like, publish it, keep it.

@@ -1,4 +1,4 @@
-"""Read a released function from a file."""
+"""Read what was released from a file."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import IO, Any
 
 from hushsum.errors import FileRefused
 from hushsum.files.container import FileKind, Header, read_container
-from hushsum.releases.base import ReleasedFunction
+from hushsum.releases.base import Released, ReleasedFunction
 
-Builder = Callable[[Header, memoryview], ReleasedFunction]
+Builder = Callable[[Header, memoryview], Released]
 Sizer = Callable[[Header], int]
 _CODECS: dict[str, tuple[Sizer, Builder]] = {}
 
@@ -20,8 +20,10 @@ def register(name: str, payload_size: Sizer, build: Builder) -> None:
     _CODECS[name] = (payload_size, build)
 
 
-def load(source: str | os.PathLike[str] | IO[bytes]) -> ReleasedFunction:
-    """The released function in a ``.hush`` file.
+def load(source: str | os.PathLike[str] | IO[bytes]) -> ReleasedFunction | Any:
+    """The released function in a ``.hush`` file, or the :class:`hushsum.releases.Bundle` of a model.
+
+    Which of the two it is only the file knows, so the type is left open beside the usual one.
 
     Raises
     ------
@@ -30,9 +32,29 @@ def load(source: str | os.PathLike[str] | IO[bytes]) -> ReleasedFunction:
     UsageError
         if there is no such file.
     """
-    header, payload = read_container(source, FileKind.RELEASED, lambda h: _codec(h)[0](h))
+    return _read(source, _codec)
+
+
+def load_function(source: str | os.PathLike[str] | IO[bytes]) -> ReleasedFunction:
+    """The released function in a ``.hush`` file, where the bundle of a model will not do; it is refused."""
+
+    def codec(header: Header) -> tuple[Sizer, Builder]:
+        if header.get("type") == "bundle":
+            raise FileRefused(
+                "the file holds a model, not one released function; read it with hushsum.models.load_model"
+            )
+        return _codec(header)
+
+    function: ReleasedFunction = _read(source, codec)
+    return function
+
+
+def _read(
+    source: str | os.PathLike[str] | IO[bytes], codec: Callable[[Header], tuple[Sizer, Builder]]
+) -> Any:
+    header, payload = read_container(source, FileKind.RELEASED, lambda h: codec(h)[0](h))
     try:
-        return _codec(header)[1](header, payload)
+        return codec(header)[1](header, payload)
     except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError):
         raise FileRefused(
             "the file's header makes no sense, though its checksum holds; ask who wrote it"

@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-import io
 import math
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import IO
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hushsum.bases.base import Basis, Readings, Table
+from hushsum.bases.base import Readings, RowBasis
 from hushsum.bases.race_theory import groups_for, median_of_means_bound
 from hushsum.errors import UsageError
-from hushsum.kernels.base import Batch, Kernel
-from hushsum.privacy.calibration import IntegerNoise
-from hushsum.privacy.claim import Claim
+from hushsum.kernels.base import Batch
 from hushsum.releases.answers import Answers
-from hushsum.releases.base import ReleasedFunction
-from hushsum.releases.load import load
-
-Floats = NDArray[np.float64]
+from hushsum.releases.noisy_table import Floats, NoisyTable, check_question
 
 ESTIMATORS = ("mean", "median-of-means")
 _RARE = 0.001
@@ -37,7 +28,7 @@ instead.
 
 
 @dataclass(frozen=True, eq=False)
-class TableFunction:
+class TableFunction(NoisyTable):
     """A released sketch: public, frozen, answering mean kernel values for any query, for ever.
 
     Made by ``Tally.release`` or ``hushsum.load``; not by hand.
@@ -47,47 +38,11 @@ class TableFunction:
     Everything here is computed from noisy integers and public parameters, so using it spends nothing.
     """
 
-    basis: Basis
-    table: Table
-    claim: Claim
-    noise: IntegerNoise
-    noisy_count: int
-    count_noise: IntegerNoise
-    producer: str
-
-    def __post_init__(self) -> None:
-        self.table.flags.writeable = False
+    basis: RowBasis
 
     def __repr__(self) -> str:
         rows, width = self.basis.shape
         return f"ReleasedFunction({self.kernel!r}, rows={rows}, width={width}, claim={self.claim!r})"
-
-    @property
-    def kernel(self) -> Kernel:
-        """The similarity whose sums it answers."""
-        return self.basis.kernel
-
-    @property
-    def columns(self) -> tuple[str, ...] | None:
-        """What the columns are called, in the order in which arrays give them; None if not declared."""
-        return getattr(self.basis, "columns", None)
-
-    @property
-    def rows(self) -> int:
-        """How many rows were published."""
-        return self.basis.shape[0]
-
-    @cached_property
-    def _counts(self) -> tuple[float, float]:
-        """The number of records and the variance of that estimate: the paid count and the table's total,
-        combined.
-        """
-        table, table_variance = self._table_count
-        if self.count_noise.variance == 0.0:
-            return float(self.noisy_count), 0.0
-        weight = table_variance / (table_variance + self.count_noise.variance)
-        value = weight * self.noisy_count + (1.0 - weight) * table
-        return max(value, 1.0), weight * self.count_noise.variance
 
     @cached_property
     def _table_count(self) -> tuple[float, float]:
@@ -95,15 +50,8 @@ class TableFunction:
         rows, width = self.basis.shape
         return float(self.table.sum(dtype=np.int64)) / rows, width * self.noise.variance / rows
 
-    @property
-    def count(self) -> float:
-        """The estimated number of records; public and exact under the replace relation."""
-        return self._counts[0]
-
-    @property
-    def count_stderr(self) -> float:
-        """The standard error of :attr:`count`."""
-        return math.sqrt(self._counts[1])
+    def _own_count(self) -> tuple[float, float]:
+        return self._table_count
 
     @property
     def table_count(self) -> float:
@@ -164,10 +112,7 @@ class TableFunction:
 
         ``of`` is ``"mean"`` for f(q)/N̂ or ``"sum"`` for f(q). The error of N̂ is part of both.
         """
-        if of not in ("mean", "sum"):
-            raise UsageError(f"of must be 'mean' or 'sum', got {of!r}; choose one")
-        if not 0.0 < level < 1.0:
-            raise UsageError(f"level must be between 0 and 1, got {level}; try 0.95")
+        check_question(of, level)
         readings = self._read(Q, threads)
         number, number_variance = self._counts
         sums = self.basis.unfold(readings.mean, number)
@@ -199,21 +144,10 @@ class TableFunction:
         factor = median_of_means_bound(1.0, self._blocks, failure / 2.0)
         return factor * np.sqrt(self._blocks * largest) / (1.0 - self.basis.fold_rate)
 
-    def save(self, target: str | os.PathLike[str] | IO[bytes]) -> None:
-        """Write a ``.hush`` file; to a path atomically."""
-        from hushsum.releases.table_file import save_table
-
-        save_table(self, target)
-
     @cached_property
     def _quick(self) -> Callable[[object], Floats | None]:
         """Mean kernel values of plain arrays, in a third of the time that a single query takes otherwise."""
         return self.basis.reader(self.table, count=self.count, scale=1.0 / max(self.count, 1.0))
-
-    def __reduce__(self) -> tuple[Callable[[bytes], ReleasedFunction], tuple[bytes]]:
-        buffer = io.BytesIO()
-        self.save(buffer)
-        return _from_bytes, (buffer.getvalue(),)
 
     def _number(self, count: str) -> float:
         if count == "combined":
@@ -292,8 +226,3 @@ def _quantile(level: float, blocks: int) -> float:
     from scipy.special import stdtrit
 
     return float(stdtrit(max(blocks - 1, 1) if blocks >= _FEWEST_BLOCKS else 1e9, 0.5 + level / 2.0))
-
-
-def _from_bytes(payload: bytes) -> ReleasedFunction:
-    """A function from the bytes of its file, which is what travels in a pickle."""
-    return load(io.BytesIO(payload))

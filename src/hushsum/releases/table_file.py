@@ -13,13 +13,14 @@ from hushsum.files.arrays import decode_array, encode_array, encoded_size, narro
 from hushsum.files.container import FileKind, Header, write_container
 from hushsum.privacy.calibration import GAUSSIAN, LAPLACE, NONE, IntegerNoise
 from hushsum.privacy.claim import Claim
+from hushsum.releases.function_of import function_of
 from hushsum.releases.load import register
-from hushsum.releases.table import TableFunction
+from hushsum.releases.noisy_table import NoisyTable
 
 _LARGEST_COUNT = 2**63
 
 
-def save_table(function: TableFunction, target: str | os.PathLike[str] | IO[bytes]) -> None:
+def save_table(function: NoisyTable, target: str | os.PathLike[str] | IO[bytes]) -> None:
     """Write a released table; to a path atomically."""
     type_name = narrowest_type(function.table)
     header = {
@@ -34,7 +35,7 @@ def save_table(function: TableFunction, target: str | os.PathLike[str] | IO[byte
     write_container(target, FileKind.RELEASED, header, [encode_array(function.table, type_name)])
 
 
-def _check_noise(function: TableFunction) -> None:
+def _check_noise(function: NoisyTable) -> None:
     """Refuse a file whose noise cannot keep its claim; finds mistakes, not forgery.
 
     Pure ε and ρ add up exactly. For (ε, δ) the audit recomputes δ, which takes longer.
@@ -74,12 +75,12 @@ def _text(value: object) -> str:
     return value
 
 
-def _build(header: Header, payload: memoryview) -> TableFunction:
+def _build(header: Header, payload: memoryview) -> NoisyTable:
     basis = basis_from_json(header["basis"])
     count: dict[str, Any] = header["count"]
     if type(count["value"]) is not int or abs(count["value"]) > _LARGEST_COUNT:
         raise ValueError("count")
-    function = TableFunction(
+    function = function_of(
         basis=basis,
         table=_native_type(decode_array(payload, basis.shape, header["table"]["type"])),
         claim=Claim.from_json(header["claim"]),

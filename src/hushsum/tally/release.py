@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.bases.base import Basis, Table
-from hushsum.bases.race_theory import rows_for_laplace
 from hushsum.errors import ClaimError, UsageError
 from hushsum.kernels.parameters import positive_integer
 from hushsum.privacy.accounting.parameters import check_delta
@@ -25,7 +24,8 @@ from hushsum.privacy.calibration import (
 from hushsum.privacy.claim import Claim, Promise, exact
 from hushsum.privacy.noise import NoiseSource
 from hushsum.privacy.relation import Relation
-from hushsum.releases.table import TableFunction
+from hushsum.releases.function_of import function_of
+from hushsum.releases.noisy_table import NoisyTable
 from hushsum.version import PRODUCER
 
 LARGEST_UNDECLARED_DELTA = Fraction(1, 100_000)
@@ -84,10 +84,15 @@ class ReleaseOptions:
             return self.per_unit
         return 0 if self.relation is Relation.REPLACE else 1
 
+    @property
+    def moves(self) -> int:
+        """How many records' vectors one unit may move: replaced, a record leaves and another comes."""
+        return (self.per_unit or 1) * (2 if self.relation is Relation.REPLACE else 1)
+
 
 def release_table(
     basis: Basis, table: NDArray[np.int64], count: int, promise: Promise, options: ReleaseOptions
-) -> TableFunction:
+) -> NoisyTable:
     """Add noise to the first rows of a table, and to the count, and wrap them with their claim.
 
     Privacy
@@ -101,7 +106,7 @@ def release_table(
     with _source(options) as source:
         published, noise, noisy_count, count_noise = release(basis, count, promise, options, source)
         noisy = _with_noise(table[: published.shape[0]], noise, source, options.threads)
-    return TableFunction(
+    return function_of(
         basis=published,
         table=noisy,
         claim=options.claim(promise),
@@ -182,8 +187,7 @@ def _release_laplace(
     noisy_count = count + int(count_noise.draw(1, source)[0])
     rows = options.rows
     if rows is None:
-        a_row = basis.prefix(1).sensitivity(options.relation).times(options.per_unit or 1).l1
-        rows = rows_for_laplace(max(noisy_count, 1), float(table_epsilon) / a_row, basis.shape[0])
+        rows = basis.rows_for(noisy_count, float(table_epsilon), options.moves)
     published = basis.prefix(rows)
     moved = published.sensitivity(options.relation).times(options.per_unit or 1)
     return published, laplace_noise(moved.l1, table_epsilon), noisy_count, count_noise

@@ -55,7 +55,7 @@ def test_bytes_are_little_endian_on_every_machine() -> None:
     [((2, 2), "float32"), ((2, 2), "uint8"), ((-1, 2), "int8"), ((2, -2), "int8"), ((-2, -2), "int8")],
 )
 def test_unknown_types_and_negative_shapes_are_refused(shape: tuple[int, int], type_name: str) -> None:
-    with pytest.raises(FileRefused, match="unknown integer type or a negative size"):
+    with pytest.raises(FileRefused, match="unknown number type or a negative size"):
         encoded_size(shape, type_name)
 
 

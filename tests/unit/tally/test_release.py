@@ -187,7 +187,7 @@ def test_auto_rows_do_not_look_at_the_exact_count(tally: Tally, monkeypatch: pyt
         asked.append(records)
         return 7
 
-    monkeypatch.setattr("hushsum.tally.release.rows_for_laplace", spy)
+    monkeypatch.setattr("hushsum.bases.hash_rows.rows_for_laplace", spy)
     f = released(tally, epsilon=0.1)
     assert asked == [f.noisy_count]
     assert f.rows == 7

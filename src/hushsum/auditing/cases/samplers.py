@@ -1,0 +1,93 @@
+"""The worst pairs of every sampler of noise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushsum.auditing.choice import audit_choice
+from hushsum.auditing.noise import NoiseAudit, audit_gaussian, audit_laplace
+from hushsum.auditing.registry import Choose, Law, NoiseCase, register_noise
+from hushsum.privacy.calibration import GAUSSIAN, LAPLACE, IntegerNoise, laplace_noise
+from hushsum.privacy.claim import exact
+from hushsum.privacy.noise import NoiseSource
+from hushsum.privacy.noise.choice import (
+    exponential_choice,
+    exponential_law,
+    permute_and_flip,
+    permute_and_flip_law,
+)
+
+
+def _laplace(epsilon: float, shift: int, *, thorough: bool = False) -> NoiseCase:
+    claimed = exact("epsilon", epsilon)
+
+    def run(source: NoiseSource, factor: float) -> NoiseAudit:
+        noise = laplace_noise(shift, claimed)
+        drawn = IntegerNoise(LAPLACE, noise.parameter * exact("factor", factor))
+        return audit_laplace(lambda size: drawn.draw(size, source), claimed, shift=shift)
+
+    return NoiseCase("discrete_laplace", f"one cell moved by {shift}", run, thorough)
+
+
+def _gaussian(
+    variance: float, cells: int, *, count: float | None = None, shift: int = 1, thorough: bool = False
+) -> NoiseCase:
+    def run(source: NoiseSource, factor: float) -> NoiseAudit:
+        square = exact("factor", factor) ** 2
+        table = IntegerNoise(GAUSSIAN, exact("variance", variance) * square)
+        counts = None if count is None else IntegerNoise(GAUSSIAN, exact("variance", count) * square)
+        return audit_gaussian(
+            lambda size: table.draw(size, source),
+            variance,
+            cells=cells,
+            shift=shift,
+            count=None
+            if counts is None or count is None
+            else (lambda size: counts.draw(size, source), count),
+        )
+
+    pair = f"{cells} cells moved by {shift}" if cells > 1 else f"one cell moved by {shift}"
+    return NoiseCase("discrete_gaussian", pair + (" and the count" if count else ""), run, thorough)
+
+
+def _choice(choose: Choose, law: Law, epsilon: float, pair: tuple[list[int], list[int]]) -> NoiseCase:
+    """Scores of sensitivity 1, so that the rate is ε/2."""
+
+    def run(source: NoiseSource, factor: float) -> NoiseAudit:
+        rate = exact("epsilon", epsilon) / 2 / exact("factor", factor)
+
+        def side(scores: list[int]) -> Callable[[int], NDArray[np.int64]]:
+            return lambda size: np.array([choose(scores, rate, source) for _ in range(size)], np.int64)
+
+        def laws(at: float) -> tuple[list[float], list[float]]:
+            return law(pair[0], at / 2), law(pair[1], at / 2)
+
+        name = choose.__name__.replace("_", " ")
+        seed = source.stream().more_bits(0)(0)
+        return audit_choice(side(pair[0]), side(pair[1]), epsilon, laws, mechanism=name, seed=seed)
+
+    return NoiseCase(choose.__name__, f"scores {pair[0]} and {pair[1]}", run)
+
+
+cases: Sequence[NoiseCase] = (
+    _laplace(1.0, 1),
+    _laplace(1.0, 5),
+    _laplace(0.1, 1),
+    _laplace(3.0, 1),
+    _laplace(0.01, 1, thorough=True),
+    _laplace(1.0, 1000, thorough=True),
+    _laplace(8.0, 1, thorough=True),
+    _gaussian(1.0, 1),
+    _gaussian(16.0, 16),
+    _gaussian(16.0, 16, count=4.0),
+    _gaussian(0.5, 4, shift=1, thorough=True),
+    _gaussian(1e4, 100, count=500.0, thorough=True),
+    _gaussian(9.0, 9, count=9.0, shift=3, thorough=True),
+    _choice(permute_and_flip, permute_and_flip_law, 1.0, ([-2, 0], [-1, -1])),
+    _choice(exponential_choice, exponential_law, 1.0, ([1, 0, 0, 0], [0, 1, 1, 1])),
+)
+for case in cases:
+    register_noise(case)

@@ -1,0 +1,67 @@
+"""Read a released model from a file."""
+
+from __future__ import annotations
+
+import os
+from typing import IO, Any
+
+import numpy as np
+
+from hushsum.errors import FileRefused, HushsumError
+from hushsum.models.base import MODELS, PARAMETERS_OF_THE_OWNER, PrivateModel
+from hushsum.models.facts import from_json
+from hushsum.models.state import ModelState
+from hushsum.releases.bundle import Bundle
+from hushsum.releases.load import load
+
+
+def load_model(source: str | os.PathLike[str] | IO[bytes]) -> PrivateModel:
+    """The released model in a ``.hush`` file: an estimator that answers as the one that was saved.
+
+    Raises
+    ------
+    FileRefused
+        if the file is damaged, or holds something else than a model that this Hushsum knows.
+    UsageError
+        if there is no such file.
+    """
+    bundle = load(source)
+    if not isinstance(bundle, Bundle):
+        raise FileRefused("the file holds one released function, not a model; read it with hushsum.load")
+    return model_of(bundle)
+
+
+def model_of(bundle: Bundle) -> PrivateModel:
+    """The estimator that a bundle describes."""
+    name = bundle.about.get("model")
+    if name not in MODELS:
+        raise FileRefused(f"the file holds a model {name!r}, which this Hushsum does not know; upgrade it")
+    try:
+        return _restored(MODELS[name], bundle)
+    except HushsumError as error:
+        raise FileRefused(f"the file's model makes no sense: {error}") from None
+    except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, IndexError):
+        raise FileRefused(
+            "the file's model makes no sense, though its checksum holds; ask who wrote it"
+        ) from None
+
+
+def _restored(kind: type[PrivateModel], bundle: Bundle) -> PrivateModel:
+    about: dict[str, Any] = dict(bundle.about)
+    given = {name: from_json(value) for name, value in about["parameters"].items()}
+    if PARAMETERS_OF_THE_OWNER & set(given):
+        raise ValueError("parameters")
+    features, seed, names = about["features"], about["seed"], about["feature_names"]
+    if type(features) is not int or features < 1 or type(seed) is not int:
+        raise ValueError("features")
+    model = kind(**given)
+    model.n_features_in_ = features
+    if names is not None:
+        if len(names) != features or not all(isinstance(name, str) for name in names):
+            raise ValueError("feature names")
+        model.feature_names_in_ = np.array(names, dtype=object)
+    facts = {name: value for name, value in about.items() if name != "seed"}
+    model._restore(facts)
+    model._state = ModelState.opened(bundle, facts, seed)
+    model._reading()
+    return model

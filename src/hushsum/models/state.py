@@ -1,0 +1,81 @@
+"""What a fitted model holds: secret sums until it is released, the public bundle from then on."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from threading import Lock
+from typing import Any, NoReturn
+from weakref import WeakValueDictionary
+
+from hushsum.errors import SecretRefused
+from hushsum.models.seen import Seen
+from hushsum.releases.bundle import Bundle
+
+_HELD: WeakValueDictionary[str, ModelState] = WeakValueDictionary()
+"""The unreleased states of this process by their handles."""
+
+
+class ModelState:
+    """The one mutable thing of a model; its estimator's attributes do not change when it releases.
+
+    Before the release ``secret`` holds whatever was counted; after it, that is dropped, and ``bundle`` and
+    ``reading`` (what predictions are computed from) are public.
+
+    Privacy
+    -------
+    A pickle of an unreleased state never contains a record or a sum. While records are still being added
+    (``partial_fit``) it is refused. Of a complete one (``fit``) it is a handle: within this process it leads
+    back to this very state, so that there is still one model with one release; anywhere else it is refused.
+    """
+
+    def __init__(self, *, secret: object, facts: dict[str, Any], seed: int, key: str | None) -> None:
+        self.secret: Any = secret
+        self.facts = facts
+        self.seed = seed
+        self.key = secrets.token_hex(16) if key is None else key
+        self.growing = False
+        self.seen: Seen | None = None
+        self.bundle: Bundle | None = None
+        self.reading: Any = None
+        self.lock = Lock()
+
+    @classmethod
+    def opened(cls, bundle: Bundle, facts: dict[str, Any], seed: int) -> ModelState:
+        """The state of a model that was released before, from its bundle."""
+        state = cls(secret=None, facts=facts, seed=seed, key=None)
+        state.bundle = bundle
+        return state
+
+    def settle(self, bundle: Bundle, reading: object) -> None:
+        """Keep what was released and forget the records."""
+        self.bundle, self.reading, self.secret = bundle, reading, None
+
+    def __repr__(self) -> str:
+        return "<ModelState CONFIDENTIAL>" if self.bundle is None else "<ModelState released>"
+
+    def refuse_to_leave(self) -> NoReturn:
+        """Say why an unreleased model is not copied or pickled."""
+        raise SecretRefused(
+            "a model that has not been released holds private sums and must not be pickled or copied; "
+            "call release() first, which spends its budget, and share that"
+        )
+
+    def __reduce_ex__(self, protocol: object) -> tuple[Callable[..., ModelState], tuple[Any, ...]]:
+        if self.bundle is not None:
+            return ModelState.opened, (self.bundle, self.facts, self.seed)
+        if self.growing:
+            self.refuse_to_leave()
+        handle = secrets.token_hex(16)
+        _HELD[handle] = self
+        return _held, (handle,)
+
+
+def _held(handle: str) -> ModelState:
+    state = _HELD.get(handle)
+    if state is None:
+        raise SecretRefused(
+            "this pickle is of a model that had not been released, so it holds no records and opens only in "
+            "the process that does; call release() there, and pickle the model again"
+        )
+    return state

@@ -1,0 +1,129 @@
+"""What every released table has in common: noisy integers, a paid count, a claim, a file."""
+
+from __future__ import annotations
+
+import io
+import math
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import IO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushsum.bases.base import Basis, Table
+from hushsum.errors import UsageError
+from hushsum.kernels.base import Kernel
+from hushsum.privacy.calibration import IntegerNoise
+from hushsum.privacy.claim import Claim
+from hushsum.releases.answers import Answers
+from hushsum.releases.base import ReleasedFunction
+from hushsum.releases.load import load
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class NoisyTable(ABC):
+    """The noisy sum of a basis's vectors over records; public and frozen.
+
+    Privacy
+    -------
+    Everything here is computed from noisy integers and public parameters, so using it spends nothing.
+    """
+
+    basis: Basis
+    table: Table
+    claim: Claim
+    noise: IntegerNoise
+    noisy_count: int
+    count_noise: IntegerNoise
+    producer: str
+
+    def __post_init__(self) -> None:
+        self.table.flags.writeable = False
+
+    @abstractmethod
+    def __call__(self, Q: object) -> Floats:
+        """Mean kernel values f(q)/N̂, shape (n_queries,)."""
+
+    @abstractmethod
+    def sum(self, Q: object) -> Floats:
+        """Kernel sums f(q) = Σ k(x, q), shape (n_queries,)."""
+
+    @abstractmethod
+    def query(self, Q: object, *, of: str = "mean", level: float = 0.95, threads: int = 1) -> Answers:
+        """Values with standard errors and intervals; ``of`` is ``"mean"`` or ``"sum"``."""
+
+    @abstractmethod
+    def _own_count(self) -> tuple[float, float] | None:
+        """The number of records as the table itself tells it, and the variance of that; None if it does
+        not.
+        """
+
+    @property
+    def kernel(self) -> Kernel:
+        """The similarity whose sums it answers."""
+        return self.basis.kernel
+
+    @property
+    def columns(self) -> tuple[str, ...] | None:
+        """What the columns are called, in the order in which arrays give them; None if not declared."""
+        return getattr(self.basis, "columns", None)
+
+    @property
+    def rows(self) -> int:
+        """How many rows were published."""
+        return self.basis.shape[0]
+
+    @cached_property
+    def _counts(self) -> tuple[float, float]:
+        """The number of records and the variance of that estimate: the paid count and the table's own,
+        combined.
+        """
+        if self.count_noise.variance == 0.0:
+            return float(self.noisy_count), 0.0
+        own = self._own_count()
+        if own is None:
+            return max(float(self.noisy_count), 1.0), self.count_noise.variance
+        table, table_variance = own
+        weight = table_variance / (table_variance + self.count_noise.variance)
+        value = weight * self.noisy_count + (1.0 - weight) * table
+        return max(value, 1.0), weight * self.count_noise.variance
+
+    @property
+    def count(self) -> float:
+        """The estimated number of records; public and exact under the replace relation."""
+        return self._counts[0]
+
+    @property
+    def count_stderr(self) -> float:
+        """The standard error of :attr:`count`."""
+        return math.sqrt(self._counts[1])
+
+    def save(self, target: str | os.PathLike[str] | IO[bytes]) -> None:
+        """Write a ``.hush`` file; to a path atomically."""
+        from hushsum.releases.table_file import save_table
+
+        save_table(self, target)
+
+    def __reduce__(self) -> tuple[Callable[[bytes], ReleasedFunction], tuple[bytes]]:
+        buffer = io.BytesIO()
+        self.save(buffer)
+        return _from_bytes, (buffer.getvalue(),)
+
+
+def check_question(of: str, level: float) -> None:
+    """Refuse a ``query`` for something else than means or sums, or at an impossible level."""
+    if of not in ("mean", "sum"):
+        raise UsageError(f"of must be 'mean' or 'sum', got {of!r}; choose one")
+    if not 0.0 < level < 1.0:
+        raise UsageError(f"level must be between 0 and 1, got {level}; try 0.95")
+
+
+def _from_bytes(payload: bytes) -> ReleasedFunction:
+    """A function from the bytes of its file, which is what travels in a pickle."""
+    return load(io.BytesIO(payload))

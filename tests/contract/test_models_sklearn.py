@@ -1,0 +1,25 @@
+"""scikit-learn's own checks, for every model as it comes, and what all models share beyond them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks  # type: ignore[import-untyped]
+
+import hushsum.models
+from hushsum.models import PrivateModel
+
+MODELS: list[type[PrivateModel]] = [
+    getattr(hushsum.models, name)
+    for name in hushsum.models.__all__
+    if name.startswith("Private") and name != "PrivateModel"
+]
+
+
+@pytest.mark.filterwarnings("ignore::hushsum.errors.RepeatedSpending")
+@pytest.mark.filterwarnings("ignore::hushsum.errors.PublicAssumption")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@parametrize_with_checks([model() for model in MODELS])  # type: ignore[untyped-decorator]
+def test_every_model_passes_the_checks_of_scikit_learn(estimator: Any, check: Any) -> None:
+    check(estimator)

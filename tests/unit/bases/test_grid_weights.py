@@ -1,0 +1,173 @@
+"""Weights on a grid, against the sums they stand for."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pytest
+
+import hushsum as hs
+from hushsum.bases import GridWeights
+from hushsum.bases.grid_weights import POSITIONS, part_table
+from hushsum.errors import UsageError
+from hushsum.kernels.base import Kernel
+from hushsum.privacy.relation import Relation
+from hushsum.records.bounds import Bounds
+from hushsum.releases import CoefficientFunction
+from hushsum.tally import Tally
+
+RNG = np.random.default_rng(5)
+
+
+def grid_of(dim: int, *, spacing: float = 0.75, bandwidth: float = 0.4) -> Tally:
+    return hs.grid(hs.GaussianKernel(dim, bandwidth), bounds=(-1, 1), spacing=spacing)
+
+
+def unnoisy(tally: Tally, epsilon: float = 1e6) -> CoefficientFunction:
+    """So little noise that what is left is the grid's own error."""
+    function = tally.release(epsilon=epsilon, insecure_noise_seed=1)
+    assert isinstance(function, CoefficientFunction)
+    return function
+
+
+@pytest.mark.parametrize("parts", [4096, 512, 64, 32])
+class TestParts:
+    def test_sum_to_the_whole_and_are_not_negative(self, parts: int) -> None:
+        table = part_table(parts)
+        assert table.shape == (POSITIONS, 3)
+        assert (table.sum(axis=1) == parts).all()
+        assert (table >= 0).all()
+
+    def test_have_the_place_as_mean_and_a_constant_variance(self, parts: int) -> None:
+        table = part_table(parts) / parts
+        place = (np.arange(POSITIONS) + 0.5) / POSITIONS - 0.5
+        mean = table @ [-1.0, 0.0, 1.0]
+        second = table @ [1.0, 0.0, 1.0]
+        assert np.abs(mean - place).max() <= 1.0 / parts
+        assert np.abs(second - mean**2 - 0.25).max() <= 2.5 / parts
+
+
+@pytest.mark.parametrize("dim", [1, 2, 3, 4])
+class TestRecords:
+    def test_every_record_adds_exactly_one_whole(self, dim: int) -> None:
+        basis = grid_of(dim).basis
+        assert isinstance(basis, GridWeights)
+        records = np.concatenate(
+            [RNG.normal(size=(50, dim)), np.full((1, dim), 1.0), np.full((1, dim), -9.0)]
+        )
+        nodes, weights = basis.weights(basis.prepare(records).arrays[0])
+        assert (weights.sum(axis=1) == basis.whole).all()
+        assert nodes.min() >= 0
+        assert nodes.max() < np.prod(basis.shape)
+        assert all(len(set(row)) == 3**dim for row in nodes.tolist())
+
+    def test_no_record_is_longer_than_declared(self, dim: int) -> None:
+        basis = grid_of(dim).basis
+        assert isinstance(basis, GridWeights)
+        _, weights = basis.weights(basis.prepare(RNG.uniform(-1, 1, (2000, dim))).arrays[0])
+        declared = basis.sensitivity(Relation.ADD_REMOVE)
+        assert (weights**2).sum(axis=1).max() <= declared.l2_squared
+        assert declared.l1 == basis.whole
+        assert weights.max() <= declared.largest
+
+    def test_the_sums_come_back(self, dim: int) -> None:
+        tally = grid_of(dim, spacing=0.5)
+        records = RNG.uniform(-0.9, 0.9, (4000, dim))
+        queries = RNG.uniform(-1.0, 1.0, (40, dim))
+        exact = tally.basis.kernel.exact_sum(records, queries)
+        answers = unnoisy(tally.add(records)).sum(queries)
+        assert np.abs(answers - exact).max() < 0.003 * exact.max()
+
+    def test_pieces_in_any_order_are_the_same_tally(self, dim: int) -> None:
+        records = RNG.normal(size=(300, dim))
+        whole, pieces = grid_of(dim).add(records), grid_of(dim)
+        for part in np.split(records[::-1], [7, 100, 101]):
+            pieces.add(part)
+        assert (whole._state()["table"] == pieces._state()["table"]).all()
+
+
+@pytest.mark.parametrize("kernel", [hs.EuclideanKernel(2, 0.8), hs.ManhattanKernel(2, 1.0)], ids=repr)
+def test_other_kernels_are_read_from_the_same_release(kernel: Kernel) -> None:
+    records = RNG.uniform(-0.9, 0.9, (3000, 2))
+    queries = RNG.uniform(-1.0, 1.0, (20, 2))
+    f = unnoisy(hs.grid(hs.GaussianKernel(2, 0.2), bounds=(-1, 1)).add(records)).with_kernel(kernel)
+    exact = kernel.exact_sum(records, queries)
+    assert np.abs(f.sum(queries) - exact).max() < 0.01 * exact.max()
+
+
+def test_wide_kernels_are_read_through_matrix_products() -> None:
+    """A window of more nodes than the limit takes the other path; both give the same sums."""
+    records = RNG.uniform(-1, 1, (2000, 3))
+    queries = RNG.uniform(-1, 1, (10, 3))
+    f = unnoisy(hs.grid(hs.GaussianKernel(3, 0.9), bounds=(-1, 1), cells=40).add(records))
+    exact = f.kernel.exact_sum(records, queries)
+    assert np.abs(f.sum(queries) - exact).max() < 1e-3 * exact.max()
+
+
+@pytest.mark.parametrize("dim", [1, 2])
+@pytest.mark.parametrize(
+    "promise", [{"epsilon": 0.5}, {"epsilon": 0.5, "delta": 1e-6}, {"rho": 0.02}], ids=str
+)
+def test_the_noise_is_as_stated(dim: int, promise: dict[str, float]) -> None:
+    """The variance of 400 releases at 6 queries lies within its estimate: 5 sigma of a chi-square with 400
+    degrees are 0.65 to 1.36.
+    """
+    tally = grid_of(dim).add(RNG.uniform(-1, 1, (500, dim)))
+    queries = RNG.uniform(-1, 1, (6, dim))
+    exact = unnoisy(tally).sum(queries)
+    sums, stated = [], []
+    for seed in range(400):
+        f = tally.release(**promise, insecure_noise_seed=seed)  # type: ignore[arg-type]
+        assert isinstance(f, CoefficientFunction)
+        sums.append(f.sum(queries))
+        stated.append(f.noise.variance * f.basis.noise_gain(f.basis.prepare_queries(queries)))
+    ratio = np.mean((np.array(sums) - exact) ** 2, axis=0) / np.mean(stated, axis=0)
+    assert ((ratio > 0.65) & (ratio < 1.36)).all(), ratio
+
+
+@pytest.mark.parametrize("dim", [1, 2])
+def test_gains_of_kernels_without_factors_agree_with_brute_force(dim: int) -> None:
+    basis = GridWeights(hs.EuclideanKernel(dim, 0.8), (7,) * dim, Bounds((-1.0,) * dim, (1.0,) * dim))
+    batch = basis.prepare_queries(RNG.uniform(-1, 1, (3, dim)))
+    unit = [
+        basis.evaluate(cell.reshape(basis.shape), batch, threads=1) for cell in np.eye(9**dim, dtype=np.int64)
+    ]
+    assert np.allclose((np.array(unit) ** 2).sum(axis=0), basis.noise_gain(batch))
+
+
+def test_files_and_pickles_keep_the_answers() -> None:
+    f = grid_of(2).add(RNG.uniform(-1, 1, (100, 2))).release(epsilon=1.0)
+    buffer = io.BytesIO()
+    f.save(buffer)
+    buffer.seek(0)
+    queries = RNG.uniform(-1, 1, (5, 2))
+    again = hs.load(buffer)
+    assert isinstance(again, CoefficientFunction)
+    assert (again(queries) == f(queries)).all()
+    assert again.claim == f.claim
+
+
+def test_the_fingerprint_knows_no_kernel_but_the_grid() -> None:
+    fine = hs.grid(hs.GaussianKernel(1, 0.4), bounds=(-1, 1), cells=50)
+    wide = hs.grid(hs.GaussianKernel(1, 0.8), bounds=(-1, 1), cells=50)
+    other = hs.grid(hs.GaussianKernel(1, 0.8), bounds=(-1, 1), cells=51)
+    assert fine.fingerprint == wide.fingerprint != other.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("make", "rule"),
+    [
+        (lambda: hs.grid(hs.GaussianKernel(5, 1.0), bounds=(-1, 1)), "1 to 4 columns"),
+        (lambda: hs.grid(hs.HammingKernel(2), bounds=(-1, 1)), "gaussian, euclidean or manhattan"),
+        (lambda: hs.grid(hs.GaussianKernel(1, 1.0), bounds=(-1, 1), spacing=0.0), "spacing must be above 0"),
+        (lambda: hs.grid(hs.GaussianKernel(4, 1e-3), bounds=(-1, 1)), "nodes, got more"),
+        (lambda: hs.grid(hs.GaussianKernel(1, 0.1), bounds=(-1, 1), cells=4), "at least 0.8"),
+        (lambda: hs.grid(hs.GaussianKernel(2, 0.5), bounds=(-1, 1), cells=[9]), "one a column"),
+        (lambda: grid_of(1).add([[0.0]]).release(epsilon=1.0, rows=2), "leave rows out"),
+    ],
+)
+def test_refusals(make: object, rule: str) -> None:
+    assert callable(make)
+    with pytest.raises(UsageError, match=rule):
+        make()
