@@ -44,3 +44,6 @@ def whitened(public: Floats, tail: float) -> Map:
 
 
 SCALINGS: Final[dict[str, Callable[[Floats, float], Map]]] = {"box": unit_box, "whitened": whitened}
+
+RANGES: Final[dict[str, tuple[float, float]]] = {"box": (0.0, 1.0), "whitened": (-100.0, 100.0)}
+"""What the maps cannot leave, as bounds to declare; whitening stretches a bounded box by at most 1/√0.01."""
