@@ -119,8 +119,23 @@ def test_a_summary_tells_columns_and_bounds(quick: QuickShell) -> None:
         *("tally", "ok.csv", "--columns", "b, a", "--bandwidth", "1", "--rows", "20"),
         *("--bounds", "-5:5,0:3", "-o", "x.tally"),
     ).text
-    assert "columns       b, a\n" in text
-    assert "bounds        -5:5, 0:3\n" in text
+    assert "columns      b, a\n" in text
+    assert "bounds       -5:5, 0:3\n" in text
+
+
+def test_a_grid_from_records_to_a_picture(quick: QuickShell) -> None:
+    told = quick.ok(
+        *("tally", "ok.csv", "--columns", "a,b", "--method", "grid", "--kernel", "gaussian"),
+        *("--bandwidth", "0.5", "--bounds", "-5:5", "--spacing", "0.6", "-o", "g.tally"),
+    ).text
+    assert "grid-weights, 36 × 36" in told
+    quick.ok("release", "g.tally", "--epsilon", "1", "-o", "g.hush")
+    assert "grid-weights" in quick.ok("show", "g.hush").text
+    assert '"stderr"' in quick.ok("query", "g.hush", "--at", "0,0", "--json").text
+    quick.ok("plot", "g.hush", "-o", "g.png")
+    assert "use the mean" in quick.refused(
+        2, "query", "g.hush", "--at", "0,0", "--estimator", "median-of-means"
+    )
 
 
 def test_a_declared_population_allows_its_delta(quick: QuickShell) -> None:

@@ -65,10 +65,12 @@ def test_compressed_bytes_on_standard_input(shell: Shell) -> None:
     assert "zcat" in shell.refused(6, "tally", "-", *KERNEL, "-o", "x.tally", stdin=packed)
 
 
-def test_only_kernels_that_can_be_tallied_are_offered(quick: QuickShell) -> None:
-    sentence = quick.refused(2, "tally", "ok.csv", "--kernel", "gauss", "-o", "x.tally")
-    assert "gaussian" not in sentence
-    assert "euclidean" in sentence
+def test_methods_that_do_not_fit(quick: QuickShell) -> None:
+    tally = ("tally", "ok.csv", "--bandwidth", "1", "-o", "x.tally")
+    assert "use another method" in quick.refused(2, *tally, "--kernel", "gaussian")
+    assert "needs declared bounds" in quick.refused(2, *tally, "--kernel", "gaussian", "--method", "grid")
+    assert "spacing is for the method grid" in quick.refused(2, *tally, "--spacing", "1")
+    assert "method must be one of" in quick.refused(2, *tally, "--method", "guess")
 
 
 def test_names_and_files_that_are_not_replaced(quick: QuickShell) -> None:

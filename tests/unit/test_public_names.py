@@ -45,6 +45,7 @@ def test_the_public_names_are_these() -> None:
         "choose",
         "choose_kernel",
         "errors",
+        "grid",
         "load",
         "load_tally",
         "plan",

@@ -23,12 +23,24 @@ KeyFile = Annotated[
 Threads = Annotated[
     int | None, typer.Option("--threads", help="Default: all cores. The result does not depend on it.")
 ]
+MethodName = Annotated[
+    str,
+    typer.Option(
+        "--method",
+        help="race: any kernel that hashes; grid: gaussian, 1 to 4 columns, needs --bounds.",
+        autocompletion=completing("race", "grid"),
+    ),
+]
+Spacing = Annotated[
+    float | None,
+    typer.Option("--spacing", help="Distance of a grid's nodes in bandwidths. [default: 0.75]"),
+]
 KernelName = Annotated[
     str,
     typer.Option(
         "--kernel",
-        help="euclidean, manhattan, angular, jaccard or hamming.",
-        autocompletion=completing("euclidean", "manhattan", "angular", "jaccard", "hamming"),
+        help="euclidean, manhattan, angular, jaccard, hamming or gaussian.",
+        autocompletion=completing("euclidean", "manhattan", "angular", "jaccard", "hamming", "gaussian"),
     ),
 ]
 Bandwidth = Annotated[

@@ -21,16 +21,21 @@ def tally(
     ],
     output: Annotated[str, typer.Option("--output", "-o", help="The .tally file to write.")],
     columns: options.Columns = None,
+    method: options.MethodName = "race",
     kernel: options.KernelName = "euclidean",
     bandwidth: options.Bandwidth = None,
     power: options.Power = None,
     bits: options.Bits = None,
     projection: options.Projection = None,
     rows: Annotated[
-        int, typer.Option("--rows", help="Rows of the table; a release may publish fewer.")
-    ] = 1000,
-    width: Annotated[int, typer.Option("--width", help="Cells of a row.")] = 1000,
-    seed: Annotated[int, typer.Option("--seed", help="Public seed of the hash functions.")] = 0,
+        int | None,
+        typer.Option("--rows", help="Rows of a race table; a release may publish fewer. [default: 1000]"),
+    ] = None,
+    width: Annotated[
+        int | None, typer.Option("--width", help="Cells of a row of a race table. [default: 1000]")
+    ] = None,
+    spacing: options.Spacing = None,
+    seed: Annotated[int, typer.Option("--seed", help="Public seed of the random functions.")] = 0,
     bounds: Annotated[
         str | None,
         typer.Option(
@@ -60,7 +65,8 @@ def tally(
     """
     from hushsum.jobs.file_places import STANDARD, read_key
     from hushsum.jobs.kernel_choice import KernelChoice
-    from hushsum.jobs.tally_records import RecordFiles, TableSize, tally_records
+    from hushsum.jobs.method_choice import TableSize
+    from hushsum.jobs.tally_records import RecordFiles, tally_records
 
     box = values.ranges(bounds, "--bounds")
     piped = interruptible_input() if STANDARD in files else nullcontext()
@@ -69,7 +75,9 @@ def tally(
             RecordFiles(tuple(files), values.names(columns, "--columns"), unit_column, set_column),
             output,
             kernel=KernelChoice(kernel, bandwidth, power, bits, projection),
-            size=TableSize(rows, width, seed, box[0] if box is not None and len(box) == 1 else box),
+            size=TableSize(
+                method, rows, width, seed, box[0] if box is not None and len(box) == 1 else box, spacing
+            ),
             max_per_unit=max_per_unit,
             threads=threads,
             key=None if key_file is None else read_key(key_file),

@@ -24,7 +24,7 @@ def write_tally(written: TallyWritten) -> None:
             *([] if columns is None else [("columns", names_in_words(columns))]),
             ("kernel", kernel_in_words(written.kernel)),
             ("bounds", bounds_in_words(written.bounds)),
-            ("rows × width", f"{written.rows} × {written.width}"),
+            ("table", f"{written.basis}, {written.rows} × {written.width}"),
             ("unit", written.unit),
             ("fingerprint", written.fingerprint),
         ]

@@ -14,12 +14,13 @@ from numpy.typing import NDArray
 from hushsum.errors import UsageError
 from hushsum.jobs.draw_function import caption_of
 from hushsum.jobs.kernel_choice import KernelChoice
+from hushsum.jobs.method_choice import TableSize
 from hushsum.jobs.open_function import open_function
 from hushsum.jobs.payroll import SALARY_BOUNDS, write_payroll
 from hushsum.jobs.progress import Progress
 from hushsum.jobs.query_function import AnsweredQueries, QueryTerms, query_points
 from hushsum.jobs.release_tally import ReleaseTerms, release_tally
-from hushsum.jobs.tally_records import RecordFiles, TableSize, tally_records
+from hushsum.jobs.tally_records import RecordFiles, tally_records
 from hushsum.kernels.base import Kernel
 from hushsum.kernels.parameters import positive_integer
 from hushsum.plotting.curve import Curve, draw_curve
@@ -106,7 +107,7 @@ def run_demo(
             RecordFiles((files["records"],), columns=("salary",)),
             files["tally"],
             kernel=KernelChoice("euclidean", bandwidth=BANDWIDTH),
-            size=TableSize(_ROWS, _WIDTH, seed, SALARY_BOUNDS),
+            size=TableSize("race", _ROWS, _WIDTH, seed, SALARY_BOUNDS),
             threads=threads,
             progress=progress,
         ),

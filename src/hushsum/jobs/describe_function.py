@@ -12,7 +12,7 @@ from hushsum.jobs.file_places import STANDARD, kind_of
 from hushsum.jobs.open_function import open_function
 from hushsum.kernels.base import Kernel, kernel_as_json
 from hushsum.records.bounds import Bounds
-from hushsum.releases.table import TableFunction
+from hushsum.releases.noisy_table import NoisyTable
 from hushsum.tally.file import public_header
 
 
@@ -21,7 +21,7 @@ class FunctionDescription:
     """A released function, for whoever received its file. ``size`` is None when it was read from a pipe."""
 
     source: str
-    function: TableFunction
+    function: NoisyTable
     size: int | None
 
     @property
@@ -37,6 +37,7 @@ class FunctionDescription:
             "kind": "released function",
             "source": self.source,
             "claim": function.claim.in_numbers(),
+            "basis": function.basis.name,
             "kernel": kernel_as_json(function.kernel),
             "rows": rows,
             "width": width,
@@ -56,10 +57,11 @@ class TallyDescription:
 
     source: str
     warning: str
+    basis: str
     kernel: Kernel
     rows: int
     width: int
-    seed: int
+    seed: int | None
     columns: tuple[str, ...] | None
     bounds: Bounds | None
     max_per_unit: int | None
@@ -73,6 +75,7 @@ class TallyDescription:
             "kind": "confidential tally",
             "source": self.source,
             "warning": self.warning,
+            "basis": self.basis,
             "kernel": kernel_as_json(self.kernel),
             "rows": self.rows,
             "width": self.width,
@@ -109,10 +112,11 @@ def _describe_tally(source: str) -> TallyDescription:
     return TallyDescription(
         source=source,
         warning=str(header["warning"]),
+        basis=basis.name,
         kernel=basis.kernel,
         rows=rows,
         width=width,
-        seed=int(basis.parameters()["seed"]),
+        seed=basis.parameters().get("seed"),
         columns=getattr(basis, "columns", None),
         bounds=getattr(basis, "bounds", None),
         max_per_unit=None if units is None else int(units["limit"]),

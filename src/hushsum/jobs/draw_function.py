@@ -18,7 +18,7 @@ from hushsum.plotting.figure import check_format
 from hushsum.plotting.heat_map import HeatMap, draw_heat_map
 from hushsum.privacy.claim import Claim
 from hushsum.records.bounds import Bounds
-from hushsum.releases.table import TableFunction
+from hushsum.releases.noisy_table import NoisyTable
 
 Floats = NDArray[np.float64]
 Range = tuple[float, float]
@@ -84,7 +84,7 @@ def draw_function(source: str, output: str, view: View) -> PictureDrawn:
     return picture
 
 
-def _frame(function: TableFunction, view: View, output: str) -> PictureDrawn:
+def _frame(function: NoisyTable, view: View, output: str) -> PictureDrawn:
     """Settle what is shown."""
     dim = _columns(function)
     axes = view.axes if view.axes is not None else tuple(range(min(dim, 2)))
@@ -103,7 +103,7 @@ def _frame(function: TableFunction, view: View, output: str) -> PictureDrawn:
     return PictureDrawn(output, axes, ranges, _fixed(view.at, others, dim, bounds), function.columns)
 
 
-def _columns(function: TableFunction) -> int:
+def _columns(function: NoisyTable) -> int:
     dim = dimension(function)
     if dim is None or isinstance(function.kernel, HammingKernel):
         raise UsageError(
@@ -162,7 +162,7 @@ def _fixed(
     )
 
 
-def _draw_curve(function: TableFunction, view: View, picture: PictureDrawn, point: Floats) -> None:
+def _draw_curve(function: NoisyTable, view: View, picture: PictureDrawn, point: Floats) -> None:
     axis, (low, high) = picture.axes[0], picture.ranges[0]
     x = np.linspace(low, high, _CURVE_POINTS)
     queries = np.tile(point, (len(x), 1))
@@ -178,7 +178,7 @@ def _draw_curve(function: TableFunction, view: View, picture: PictureDrawn, poin
     )
 
 
-def _draw_heat_map(function: TableFunction, view: View, picture: PictureDrawn, point: Floats) -> None:
+def _draw_heat_map(function: NoisyTable, view: View, picture: PictureDrawn, point: Floats) -> None:
     x, y = (np.linspace(low, high, _HEAT_POINTS) for low, high in picture.ranges)
     across, up = np.meshgrid(x, y)
     queries = np.tile(point, (across.size, 1))
@@ -207,7 +207,7 @@ def _of(view: View) -> str:
     return "sum" if view.sum else "mean"
 
 
-def _title(function: TableFunction, view: View) -> str:
+def _title(function: NoisyTable, view: View) -> str:
     what = "Released kernel sum" if view.sum else "Released mean kernel value"
     scale = getattr(function.kernel, "bandwidth", None)
     return f"{what}, {function.kernel.name}" + ("" if scale is None else f", bandwidth {scale:g}")

@@ -14,6 +14,7 @@ from hushsum.errors import UsageError
 from hushsum.jobs.open_function import dimension, open_function
 from hushsum.jobs.progress import Progress
 from hushsum.records.streams import open_batches
+from hushsum.releases.noisy_table import NoisyTable
 from hushsum.releases.table import ESTIMATORS, TableFunction
 
 Floats = NDArray[np.float64]
@@ -141,7 +142,7 @@ def _chain(first: AnsweredQueries, rest: Iterator[AnsweredQueries]) -> Iterator[
 
 
 def _answer_file(
-    function: TableFunction,
+    function: NoisyTable,
     path: str,
     terms: QueryTerms,
     columns: Sequence[str] | None,
@@ -163,12 +164,16 @@ def _answer_file(
                 progress(stream.progress)
 
 
-def _ask(function: TableFunction, shown: Any, queries: object, terms: QueryTerms) -> AnsweredQueries:
+def _ask(function: NoisyTable, shown: Any, queries: object, terms: QueryTerms) -> AnsweredQueries:
     if terms.estimator == "mean":
         answers = function.query(
             queries, of="sum" if terms.sum else "mean", level=terms.level, threads=terms.threads
         )
         return AnsweredQueries(shown, answers.value, answers.stderr, answers.lower, answers.upper)
+    if not isinstance(function, TableFunction):
+        raise UsageError(
+            f"the {terms.estimator} estimator is for hash rows, got another method; use the mean"
+        )
     sums = function.sum(queries, estimator=terms.estimator)
     reach = function.error_bound(queries, failure=1.0 - BOUND_LEVEL)
     if not terms.sum:

@@ -12,9 +12,9 @@ from typing import Any
 from hushsum.errors import DataRefused, UsageError
 from hushsum.jobs.file_places import STANDARD, check_tally_output, refuse_repeated
 from hushsum.jobs.kernel_choice import KernelChoice
+from hushsum.jobs.method_choice import TableSize, empty_tally
 from hushsum.jobs.progress import Progress
 from hushsum.kernels.base import Kernel
-from hushsum.methods.race import DEFAULT_ROWS, DEFAULT_WIDTH, race
 from hushsum.records.bounds import Bounds
 from hushsum.records.streams import RecordStream, open_batches
 from hushsum.tally.tally import Tally
@@ -35,21 +35,12 @@ class RecordFiles:
 
 
 @dataclass(frozen=True, slots=True)
-class TableSize:
-    """The public shape of a tally: tallies that shall merge need the same one."""
-
-    rows: int = DEFAULT_ROWS
-    width: int = DEFAULT_WIDTH
-    seed: int = 0
-    bounds: tuple[tuple[float, float], ...] | tuple[float, float] | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class TallyWritten:
     """What may be said of a tally in a file: everything public, and nothing that was counted."""
 
     output: str
     fingerprint: str
+    basis: str
     kernel: Kernel
     rows: int
     width: int
@@ -65,6 +56,7 @@ class TallyWritten:
         return cls(
             str(output),
             tally.fingerprint,
+            tally.basis.name,
             tally.basis.kernel,
             rows,
             width,
@@ -86,6 +78,7 @@ class TallyWritten:
             "confidential": True,
             "encrypted": self.encrypted,
             "fingerprint": self.fingerprint,
+            "basis": self.basis,
             "kernel": {"name": self.kernel.name, "parameters": self.kernel.parameters()},
             "rows": self.rows,
             "width": self.width,
@@ -173,12 +166,9 @@ def _count(
                 columns = stream.column_names
             for batch, units in _with_first(stream, name):
                 if tally is None:
-                    tally = race(
+                    tally = empty_tally(
                         kernel.build(None if kernel.takes_sets else _dimension(batch)),
-                        rows=size.rows,
-                        width=size.width,
-                        seed=size.seed,
-                        bounds=size.bounds,
+                        size,
                         columns=None if kernel.takes_sets else columns,
                         max_per_unit=max_per_unit,
                     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,19 +25,26 @@ from hushsum.releases.bundle import Bundle
 from hushsum.releases.table import TableFunction
 from hushsum.tally.tally import Tally
 
-RULES = ("map", "likelihood")
+RULES = ("likelihood", "map")
+MOST_ROWS = 1000
+_ROWS_AT_ONE = 150
+"""Rows of a class at ε = 1. Decisions fall where the sums of the classes are alike and small beside the
+noise, so fewer rows serve than elsewhere. Measured on pulsars, occupancy and RNA at ε from 0.1 to 10: the best
+number grows about as √ε, and the optimum is flat.
+"""
+_DEEPEST = -30.0
 _PUBLIC_CLASSES = "the list of classes is public"
 
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """The functions of the classes in the order of ``classes_``, how many records each has, and how large a
-    sum must be to be told from noise.
+    """The functions of the classes in the order of ``classes_``, how many records each has, and the standard
+    error that noise gives to each one's sums.
     """
 
     functions: list[TableFunction]
     counts: Floats
-    floors: Floats
+    noise: Floats
     silent: bool
 
     def masses(self, queries: Floats, rule: str) -> Floats:
@@ -44,9 +52,11 @@ class _Reading:
         if self.silent:
             return np.ones((len(queries), len(self.functions)))
         sums = np.stack([function.sum(queries) for function in self.functions], axis=1)
-        if rule == "likelihood":
-            return np.maximum(sums / self.counts, float((self.floors / self.counts).max()))
-        return np.maximum(sums, self.floors)
+        divisors = self.counts if rule == "likelihood" else np.ones(len(self.counts))
+        scale = float((self.noise / divisors).max())
+        # Rises with the answer and is positive even where noise made that negative: ln(1 + eˣ), which is x
+        # well above the noise.
+        return np.logaddexp(0.0, np.maximum(sums / divisors / scale, _DEEPEST))
 
 
 class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
@@ -63,13 +73,17 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
     classes : array-like, optional
         Every label there is, declared; labels outside are refused. Without it the labels found in ``y`` are
         taken as public knowledge: it warns, and the claim says so.
-    rule : {"map", "likelihood"}
-        Compare ``f_c(q)``, the sums of all records of a class, so that frequent classes weigh more; or the
-        means ``f_c(q)/N_c``, as if all classes were as frequent.
+    rule : {"likelihood", "map"}
+        Compare the means ``f_c(q)/N_c``, as if all classes were as frequent; or the sums ``f_c(q)``, so that
+        frequent classes weigh more. The tails of the kernel are long, so that sums of a frequent class drown
+        a rare one: the first is usually better even where frequencies differ.
     bandwidth, power : float and int
         Of the Euclidean kernel. Public: choose them by the subject or on public data.
-    rows, width : int
-        Of each class's sketch; a pure-ε release publishes the part of the rows that suits it.
+    rows : int or "auto"
+        Of each class's sketch; a pure-ε release publishes no more of them than suit the class. ``"auto"``:
+        150·√ε, or 1000 with ``delta``, whose noise does not grow with rows.
+    width : int
+        Cells of a row.
     bounds : (low, high), or a list of one pair for each column
         Declared, never read off the data; records and queries are clipped to it.
     random_state : int, RandomState or None
@@ -116,10 +130,10 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         epsilon: float = 1.0,
         delta: float | None = None,
         classes: Sequence[Any] | None = None,
-        rule: str = "map",
-        bandwidth: float = 0.6,
+        rule: str = "likelihood",
+        bandwidth: float = 1.0,
         power: int = 4,
-        rows: int = 1000,
+        rows: int | str = "auto",
         width: int = 1000,
         bounds: Any = (-1, 1),
         random_state: Any = None,
@@ -201,9 +215,19 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
     def _start(self, seed: int) -> list[Tally]:
         kernel = EuclideanKernel(dim=self.n_features_in_, bandwidth=self.bandwidth, power=self.power)
         return [
-            race(kernel, rows=self.rows, width=self.width, seed=seed, bounds=self._box())
+            race(kernel, rows=self._rows(), width=self.width, seed=seed, bounds=self._box())
             for _ in self.classes_
         ]
+
+    def _rows(self) -> int:
+        if isinstance(self.rows, str):
+            if self.rows != "auto":
+                raise UsageError(f"rows must be a number or 'auto', got {self.rows!r}; choose one")
+            promise = Promise.of(epsilon=self.epsilon, delta=self.delta)
+            if not promise.pure or promise.epsilon is None:
+                return MOST_ROWS
+            return min(MOST_ROWS, max(1, math.ceil(_ROWS_AT_ONE * math.sqrt(promise.epsilon))))
+        return self.rows
 
     def _count(self, secret: list[Tally], X: Floats, y: NDArray[Any] | None) -> None:
         for code, tally in enumerate(secret):
@@ -233,14 +257,15 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         return _Reading(
             functions=functions,
             counts=np.array([function.count for function in functions]),
-            floors=np.array([(each.noise.variance / each.rows) ** 0.5 for each in functions]),
+            noise=np.array([(each.noise.variance / each.rows) ** 0.5 for each in functions]),
             silent=not says_something(functions),
         )
 
     def predict_proba(self, X: object) -> Floats:
         """The probability of each class at each point, shape (n_queries, n_classes), by ``rule``.
 
-        A class whose sum cannot be told from noise is given the sum that could.
+        They follow the rule as it is stated, not a calibration: where the sums of all classes are below the
+        noise they are near to one another.
         """
         queries = self._within_bounds(self._queries(X))
         reading: _Reading = self._reading()

@@ -10,8 +10,9 @@ from hushsum.errors import UsageError
 from hushsum.jobs.file_places import check_output, read_key, refuse_repeated
 from hushsum.jobs.kernel_choice import KernelChoice, kernel_in_words
 from hushsum.jobs.merge_tallies import merge_tallies
+from hushsum.jobs.method_choice import TableSize
 from hushsum.jobs.release_tally import ReleaseTerms, release_tally
-from hushsum.jobs.tally_records import RecordFiles, TableSize, TallyWritten, tally_records
+from hushsum.jobs.tally_records import RecordFiles, TallyWritten, tally_records
 from hushsum.privacy.claim import Claim
 
 CHOICE = KernelChoice("euclidean", bandwidth=1.0)
