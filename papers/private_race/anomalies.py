@@ -15,7 +15,13 @@ from numpy.typing import NDArray
 import hushsum as hs
 from papers.private_race.ace import ARRAYS, ace_scores, ace_tally
 from papers.private_race.data import Dataset, Floats, Labels, Split, split_records
-from papers.private_race.kernel_choice import Candidate, candidates, choose_on_public, maps_from
+from papers.private_race.kernel_choice import (
+    TRIAL_WIDTH,
+    Candidate,
+    candidates,
+    choose_on_public,
+    maps_from,
+)
 from papers.private_race.results import Curves, Settings, Subject
 from papers.private_race.scaling import Points
 
@@ -25,12 +31,13 @@ PUBLIC: Final = "public records alone"
 ACE: Final = "ACE, not private"
 PRIVATE_ACE: Final = "ACE, private"
 
-CHOICES: Final = candidates({"box": (0.1, 0.2, 0.4, 0.8, 1.6)}, powers=(1, 4))
+CHOICES: Final = candidates({"box": (0.2, 0.4, 0.8, 1.6)}, powers=(1, 4))
 
 _TAIL = 0.001
 _FOLDS = 4
-_HASH_SEEDS = 3
-_NORMAL_TESTED = 1500
+_HASH_SEEDS = 2
+_NORMAL_TESTED = 1000
+_MOST_PUBLIC = 6000
 _PAIRS_AT_A_TIME = 1 << 24
 
 
@@ -74,10 +81,16 @@ def exact_density(kernel: hs.EuclideanKernel, X: Points, Q: Points) -> Floats:
 
 
 def released_densities(
-    kernel: hs.EuclideanKernel, X: Points, Q: Points, epsilons: Sequence[float], *, hash_seed: int
+    kernel: hs.EuclideanKernel,
+    X: Points,
+    Q: Points,
+    epsilons: Sequence[float],
+    *,
+    hash_seed: int,
+    width: int = 1000,
 ) -> list[Floats]:
     """Released mean kernel values at the queries, for each ε."""
-    tally = hs.race(kernel, seed=hash_seed).add(X)
+    tally = hs.race(kernel, width=width, seed=hash_seed).add(X)
     return [tally.release(epsilon=epsilon)(Q) for epsilon in epsilons]
 
 
@@ -101,16 +114,19 @@ def _repeat(
             [
                 [
                     area_under_roc(hidden, density)
-                    for density in released_densities(kernel, fitted, held, noisy, hash_seed=seed)
+                    for density in released_densities(
+                        kernel, fitted, held, noisy, hash_seed=seed, width=TRIAL_WIDTH
+                    )
                 ]
                 for seed in range(1 if settings.quick else _HASH_SEEDS)
             ],
             axis=0,
         )
 
+    sample = split.public[:_MOST_PUBLIC]
     chosen = choose_on_public(
-        dataset.X[split.public],
-        labels[split.public],
+        dataset.X[sample],
+        labels[sample],
         CHOICES,
         maps,
         private_size=len(split.private),

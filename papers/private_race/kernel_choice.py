@@ -17,6 +17,11 @@ import hushsum as hs
 from papers.private_race.data import Floats
 from papers.private_race.scaling import SCALINGS, Map, Points
 
+TRIAL_WIDTH = 250
+"""Cells of a row while candidates are tried: a fourth of the default draws a fourth of the noise, and folds
+few records, of which there are few.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
