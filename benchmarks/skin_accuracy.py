@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import hushsum as hs
+from hushsum.bases.base import RowBasis
 from hushsum.releases import TableFunction
 
 Floats = NDArray[np.float64]
@@ -88,7 +89,7 @@ def measure(rows: int, seeds: int) -> list[dict[str, Any]]:
                 "planned_noise": bound.noise,
                 "noise_ratio": noise / bound.noise,
                 "hashing": hashing,
-                "hashing_bound": bound.hashing,
+                "hashing_bound": bound.approximation,
                 "planned_error": estimate.error,
                 "total_ratio": measured / estimate.error,
                 "auto_rows": round(auto_rows),
@@ -101,6 +102,7 @@ def measure(rows: int, seeds: int) -> list[dict[str, Any]]:
 def _without_noise(tally: hs.Tally, queries: NDArray[np.float32], number: int) -> Floats:
     """The answers of the exact table, which only a benchmark on public data may look at."""
     basis = tally.basis
+    assert isinstance(basis, RowBasis)
     mean = basis.read(tally._table, basis.prepare_queries(queries), threads=1).mean
     return basis.unfold(mean, number) / number
 

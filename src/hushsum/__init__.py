@@ -7,6 +7,9 @@
 True
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from hushsum import errors
 from hushsum.auditing import AuditReport, audit
 from hushsum.kernels import (
@@ -15,15 +18,34 @@ from hushsum.kernels import (
     GaussianKernel,
     HammingKernel,
     JaccardKernel,
+    LaplacianKernel,
     ManhattanKernel,
 )
-from hushsum.methods import choose, choose_kernel, grid, private_bounds, private_quantiles, race
+from hushsum.methods import (
+    choose,
+    choose_kernel,
+    fourier_features,
+    grid,
+    private_bounds,
+    private_quantiles,
+    race,
+)
 from hushsum.planning import Plan, plan, release
 from hushsum.privacy.claim import Claim
 from hushsum.releases import Answers, ReleasedFunction, load
 from hushsum.tally import Tally
 from hushsum.tally.file import load_tally
 from hushsum.version import __version__
+
+if TYPE_CHECKING:
+    from hushsum.models import (
+        PrivateClassifier,
+        PrivateDensity,
+        PrivateModes,
+        PrivateNeighbors,
+        PrivateOutlierDetector,
+        PrivateSampler,
+    )
 
 __all__ = [
     "AngularKernel",
@@ -34,8 +56,15 @@ __all__ = [
     "GaussianKernel",
     "HammingKernel",
     "JaccardKernel",
+    "LaplacianKernel",
     "ManhattanKernel",
     "Plan",
+    "PrivateClassifier",
+    "PrivateDensity",
+    "PrivateModes",
+    "PrivateNeighbors",
+    "PrivateOutlierDetector",
+    "PrivateSampler",
     "ReleasedFunction",
     "Tally",
     "__version__",
@@ -43,6 +72,7 @@ __all__ = [
     "choose",
     "choose_kernel",
     "errors",
+    "fourier_features",
     "grid",
     "load",
     "load_tally",
@@ -52,3 +82,15 @@ __all__ = [
     "race",
     "release",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """The models, and ``hushsum.models`` itself, once they are asked for: scikit-learn is slow to import."""
+    if name == "models" or name in __all__:
+        models = import_module("hushsum.models")
+        return models if name == "models" else getattr(models, name)
+    raise AttributeError(f"module 'hushsum' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

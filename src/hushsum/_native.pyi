@@ -217,3 +217,34 @@ def fill_gaussian(
     threads: int,
     decide: Callable[[int, int, int], int | None],
 ) -> None: ...
+
+WAVE_AMPLITUDE: float
+WAVE_LENGTH: int
+
+class FeatureMap:
+    """Cosines and sines of projections, as integers; a record's pair in a row is no longer than WAVE_LENGTH.
+
+    The phase of row r is the float32 chain acc = fma(frequencies[r, k], x[k], acc) over k = 0, 1, … from 0,
+    in turns; WAVE_AMPLITUDE times its cosine and sine, rounded, are the record's two integers.
+    """
+
+    def __init__(self, frequencies: NDArray[np.float32]) -> None: ...
+    @property
+    def rows(self) -> int: ...
+    @property
+    def dim(self) -> int: ...
+    def add(
+        self, records: NDArray[np.float32], table: NDArray[np.int64], step: int, threads: int
+    ) -> None: ...
+    def integers(self, records: NDArray[np.float32]) -> NDArray[np.int32]: ...
+    def waves(self, records: NDArray[np.float32]) -> NDArray[np.float32]: ...
+    def read(
+        self,
+        records: NDArray[np.float32],
+        table: NDArray[np.int32] | NDArray[np.int64],
+        scale: float,
+        threads: int,
+    ) -> NDArray[np.float64]: ...
+
+def orthogonalise(rows: NDArray[np.float64]) -> None:
+    """Make every row orthogonal to those before it in its block, in place, keeping its length."""

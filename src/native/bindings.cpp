@@ -10,6 +10,7 @@ namespace nb = nanobind;
 namespace hushsum {
 
 void bind_count(nb::module_& module);
+void bind_features(nb::module_& module);
 void bind_noise(nb::module_& module);
 
 namespace {
@@ -55,5 +56,6 @@ NB_MODULE(_native, module) {
   module.def("clone", [] { return hushsum::clone_name(hushsum::chosen_clone()); },
              "The instruction set the hot loops run with: baseline, v3 or v4.");
   hushsum::bind_count(module);
+  hushsum::bind_features(module);
   hushsum::bind_noise(module);
 }

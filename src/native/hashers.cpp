@@ -103,7 +103,7 @@ ProjectionHasher::Bound ProjectionHasher::bind(const Array& records) const {
 ProjectionHasher::Bound ProjectionHasher::bind(const float* records, std::size_t count) const {
   Bound batch;
   batch.records = records;
-  batch.plan = {fold_.plan(), weights_.data(), offsets_.data(), power_, dim, words_};
+  batch.plan = {{weights_.data(), offsets_.data(), power_, dim}, fold_.plan(), words_};
   describe(batch, *this, count, chosen_kernels().panel_rows, dim * sizeof(float));
   batch.scratch_bytes = chosen_kernels().dense_scratch(batch.plan);
   return batch;

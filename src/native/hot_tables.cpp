@@ -180,6 +180,9 @@ const Kernels kernels = {
     gather<std::int64_t>,
     total<std::int32_t>,
     total<std::int64_t>,
+    add_waves,
+    write_waves,
+    read_waves,
     all_finite,
 };
 

@@ -1,12 +1,11 @@
 #include <algorithm>
 #include <limits>
-#include <system_error>
-#include <thread>
 #include <vector>
 
 #include "batch.hpp"
 #include "dispatch.hpp"
 #include "plans.hpp"
+#include "share.hpp"
 
 namespace hushsum {
 
@@ -31,34 +30,6 @@ constexpr std::size_t chunk_bytes = 4u << 20;           // records that every pa
 constexpr std::size_t narrow_bytes = 512u << 10;        // 16-bit counters of a panel that stay in the cache
 constexpr std::size_t by_row_bytes = 32u << 20;         // cells kept back while a table beyond the cache is counted
 constexpr std::size_t narrow_most = 130 * block_records;  // fits 16 bits
-
-struct Range {
-  std::size_t begin, end;
-};
-
-// As many threads as are asked for, but none for less work than it costs to start one.
-std::size_t workers(std::size_t tasks, std::size_t cells, std::size_t threads) {
-  constexpr std::size_t least_cells = 32'768;
-  return std::max<std::size_t>(1, std::min({threads, tasks, cells / least_cells}));
-}
-
-// Runs work(range, worker) over a partition of [0, tasks), one worker on the caller's thread. The work may not throw:
-// whatever can fail comes before, so that no row of a table is ever counted without the others.
-template <class Work>
-void share(std::size_t tasks, std::size_t many, const Work& work) {
-  const auto run = [&](std::size_t t) noexcept { work(Range{tasks * t / many, tasks * (t + 1) / many}, t); };
-  std::vector<std::thread> others;
-  others.reserve(many - 1);
-  for (std::size_t t = 1; t < many; ++t) {
-    try {
-      others.emplace_back(run, t);
-    } catch (const std::system_error&) {
-      run(t);
-    }
-  }
-  run(0);
-  for (std::thread& other : others) other.join();
-}
 
 // The ways to add a panel's cells to its counters, by what fits which cache.
 enum class Way { narrow, wide, by_row };

@@ -23,12 +23,20 @@ struct FoldPlan {
 
 enum class Words { floors, signs };
 
-struct DensePlan {
-  FoldPlan fold;
+struct ProjectionPlan {
   const float* weights;  // [panel][i][k][lane]
   const float* offsets;  // [panel][i][lane]
   std::size_t power;
   std::size_t dim;
+};
+
+// Features are rounded multiples of wave_amplitude, and so, with at most 0.51 lost in either part, no longer than
+// wave_length.
+constexpr double wave_amplitude = 1023.0;
+constexpr std::int32_t wave_length = 1024;
+
+struct DensePlan : ProjectionPlan {
+  FoldPlan fold;
   Words words;
 };
 
@@ -111,6 +119,18 @@ struct Kernels {
                   std::size_t rows, std::size_t width, const std::int32_t* table, std::int64_t* sums);
   void (*total64)(const std::uint32_t* cells, std::size_t count, std::size_t stride, std::size_t first_row,
                   std::size_t rows, std::size_t width, const std::int64_t* table, std::int64_t* sums);
+  // Adds the rounded cosines and sines of a panel's projections, in turns, over at most 2^20 records to
+  // sums[2][panel_rows], cosines first.
+  void (*add_waves)(const ProjectionPlan&, const float* records, std::size_t count, std::size_t panel,
+                    std::int32_t* sums);
+  // waves[record * stride + 2 * lane] is the cosine of a record's projection in turns, the next its sine; neither is
+  // rounded to an integer.
+  void (*write_waves)(const ProjectionPlan&, const float* records, std::size_t count, std::size_t panel, float* waves,
+                      std::size_t stride);
+  // Adds the sum over some panels of coefficients[panel][0][lane] * cosine + coefficients[panel][1][lane] * sine to
+  // answers[record]; in single precision within the call.
+  void (*read_waves)(const ProjectionPlan&, const float* records, std::size_t count, std::size_t panel,
+                     std::size_t panels, const float* coefficients, double* answers);
   bool (*all_finite)(const float* values, std::size_t count);
 };
 

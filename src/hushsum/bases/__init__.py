@@ -1,7 +1,32 @@
 """What one record adds to a tally, and how the table is read. Importing it registers every basis."""
 
-from hushsum.bases.base import Basis, Readings, basis_as_json, basis_from_json
+from hushsum.bases.base import Basis, LinearBasis, Readings, RowBasis, basis_as_json, basis_from_json
+from hushsum.bases.bernstein import BernsteinLattice
+from hushsum.bases.bins import Bins
+from hushsum.bases.box_polynomials import BoxPolynomials
+from hushsum.bases.cosine_features import CosineFeatures
+from hushsum.bases.fourier_features import FourierFeatures
+from hushsum.bases.fourier_series import FourierSeries
 from hushsum.bases.grid_weights import GridWeights
 from hushsum.bases.hash_rows import HashRows
+from hushsum.bases.moments import Moments
+from hushsum.bases.trigonometric import TrigonometricPolynomials
 
-__all__ = ["Basis", "GridWeights", "HashRows", "Readings", "basis_as_json", "basis_from_json"]
+__all__ = [
+    "Basis",
+    "BernsteinLattice",
+    "Bins",
+    "BoxPolynomials",
+    "CosineFeatures",
+    "FourierFeatures",
+    "FourierSeries",
+    "GridWeights",
+    "HashRows",
+    "LinearBasis",
+    "Moments",
+    "Readings",
+    "RowBasis",
+    "TrigonometricPolynomials",
+    "basis_as_json",
+    "basis_from_json",
+]

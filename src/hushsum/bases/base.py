@@ -123,6 +123,16 @@ class LinearBasis(Basis, Protocol):
         """The same table, read for another kernel; ``UsageError`` where the table is made for one."""
 
 
+@runtime_checkable
+class SampledBasis(LinearBasis, Protocol):
+    """Rows that are random draws: each estimates the kernel sum, so that their spread tells the error."""
+
+    def spread(self, table: Table, batch: Batch) -> Readings:
+        """Kernel sums, the variance of each estimated from independent blocks of rows with the noise that is
+        in them, and the number of blocks.
+        """
+
+
 Reader = Callable[[dict[str, Any]], Basis]
 _BASES: dict[str, Reader] = {}
 

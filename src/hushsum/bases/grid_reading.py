@@ -160,7 +160,7 @@ def sharpened(table: Floats) -> Floats:
     weights to second order.
 
     >>> sharpened(np.array([0.125, 0.75, 0.125])).round(3).tolist()
-    [0.078, 0.906, 0.078]
+    [0.062, 0.906, 0.062]
     """
     for axis in range(table.ndim):
         padded = np.pad(table, [(1, 1) if i == axis else (0, 0) for i in range(table.ndim)])

@@ -27,20 +27,42 @@ MethodName = Annotated[
     str,
     typer.Option(
         "--method",
-        help="race: any kernel that hashes; grid: gaussian, 1 to 4 columns, needs --bounds.",
-        autocompletion=completing("race", "grid"),
+        help="race: kernels that hash; grid: 1 to 4 columns, needs --bounds; fourier_features: gaussian.",
+        autocompletion=completing("race", "grid", "fourier_features"),
+    ),
+]
+PlannedMethod = Annotated[
+    str,
+    typer.Option(
+        "--method",
+        help="auto compares all methods that can release the kernel; or one of them.",
+        autocompletion=completing("auto", "race", "grid", "fourier_features"),
+    ),
+]
+BoundsText = Annotated[
+    str | None,
+    typer.Option(
+        "--bounds",
+        metavar="LOW:HIGH[,...]",
+        help="Declared range of all columns, or of each; records are clipped to it.",
     ),
 ]
 Spacing = Annotated[
     float | None,
     typer.Option("--spacing", help="Distance of a grid's nodes in bandwidths. [default: 0.75]"),
 ]
+Features = Annotated[
+    int | None,
+    typer.Option("--features", help="Pairs of a cosine and a sine of fourier_features. [default: 4000]"),
+]
 KernelName = Annotated[
     str,
     typer.Option(
         "--kernel",
-        help="euclidean, manhattan, angular, jaccard, hamming or gaussian.",
-        autocompletion=completing("euclidean", "manhattan", "angular", "jaccard", "hamming", "gaussian"),
+        help="euclidean, manhattan, angular, jaccard, hamming, gaussian or laplacian.",
+        autocompletion=completing(
+            "euclidean", "manhattan", "angular", "jaccard", "hamming", "gaussian", "laplacian"
+        ),
     ),
 ]
 Bandwidth = Annotated[

@@ -34,7 +34,9 @@ def plan(
     bits: options.Bits = None,
     projection: options.Projection = None,
     rows: Annotated[str | None, typer.Option("--rows", metavar="R[,R...]", help="Rows to compare.")] = None,
-    width: Annotated[int, typer.Option("--width", help="Cells of a row.")] = 1000,
+    width: Annotated[int | None, typer.Option("--width", help="Cells of a row.")] = None,
+    method: options.PlannedMethod = "auto",
+    bounds: options.BoundsText = None,
     density: Annotated[
         float | None,
         typer.Option("--density", help="Mean kernel value of the queries that matter. [default: 0.01]"),
@@ -64,6 +66,7 @@ def plan(
     choice = KernelChoice(kernel, bandwidth, power, bits, projection)
     epsilons = None if epsilon is None else values.numbers(epsilon, "--epsilon")
     counts = values.integers(rows, "--rows")
+    box = values.ranges(bounds, "--bounds")
 
     def at(place: float | None) -> ReleasePlanned:
         return plan_release(
@@ -75,6 +78,8 @@ def plan(
             rho=rho,
             rows=counts,
             width=width,
+            method=method,
+            bounds=box[0] if box is not None and len(box) == 1 else box,
             density=place,
             public=source,
             relation=relation,
@@ -93,7 +98,7 @@ def _write(made: Plan, denser: Plan | None) -> None:
     shown = list(made)
     best = shown.index(made.best)
     write_table(
-        ("", "law", "promise", "rows", "noise", "hash", "error", "rel.", "file", "build"),
+        ("", "method", "promise", "table", "noise", "own", "error", "rel.", "file", "build"),
         [("*" if i == best else "", *_cells(option, made.density)) for i, option in enumerate(shown)],
         left=3,
         best=best,
@@ -102,12 +107,15 @@ def _write(made: Plan, denser: Plan | None) -> None:
     rests = "a bound" if made.basis == "bound" else "an estimate from public data"
     write(
         f"Mean absolute error of f(q)/N for {made.records:,} records; * is best for what was asked.\n"
-        f"The relative error is for places with mean kernel value {made.density:.3g}; the part of the\n"
-        f"hashes is {rests}."
+        f"The relative error is for places with mean kernel value {made.density:.3g}; the own\n"
+        f"error of hash rows is {rests}."
     )
     if denser is not None:
         error = denser.option(
-            rows=made.best.rows, epsilon=made.best.epsilon, mechanism=made.best.mechanism
+            method=made.best.method,
+            rows=made.best.rows,
+            epsilon=made.best.epsilon,
+            mechanism=made.best.mechanism,
         ).error
         write(
             f"At busier places, with mean kernel value {denser.density:.3g}, * errs by {error:.2g}, which is "
@@ -118,11 +126,11 @@ def _write(made: Plan, denser: Plan | None) -> None:
 def _cells(option: Option, density: float) -> tuple[str, ...]:
     promise = f"ρ {option.rho:g}" if option.rho is not None else f"ε {option.epsilon:g}"
     return (
-        option.mechanism.removeprefix("discrete "),
+        option.method.removeprefix("fourier_"),
         promise + (f" δ {_brief(f'{option.delta:g}')}" if option.delta else ""),
-        str(option.rows),
+        f"{option.rows}×{option.width}",
         _brief(f"{option.noise:.1e}"),
-        _brief(f"{option.hashing:.1e}"),
+        _brief(f"{option.approximation:.1e}"),
         _brief(f"{option.error:.1e}"),
         f"{option.error / density:.1%}",
         bytes_in_words(option.size),

@@ -35,15 +35,9 @@ def tally(
         int | None, typer.Option("--width", help="Cells of a row of a race table. [default: 1000]")
     ] = None,
     spacing: options.Spacing = None,
+    features: options.Features = None,
     seed: Annotated[int, typer.Option("--seed", help="Public seed of the random functions.")] = 0,
-    bounds: Annotated[
-        str | None,
-        typer.Option(
-            "--bounds",
-            metavar="LOW:HIGH[,...]",
-            help="Declared range of all columns, or of each; records are clipped to it.",
-        ),
-    ] = None,
+    bounds: options.BoundsText = None,
     unit_column: Annotated[
         str | None,
         typer.Option("--unit-column", metavar="NAME", help="Column of persons: they become the unit."),
@@ -76,7 +70,13 @@ def tally(
             output,
             kernel=KernelChoice(kernel, bandwidth, power, bits, projection),
             size=TableSize(
-                method, rows, width, seed, box[0] if box is not None and len(box) == 1 else box, spacing
+                method,
+                rows,
+                width,
+                seed,
+                box[0] if box is not None and len(box) == 1 else box,
+                spacing,
+                features,
             ),
             max_per_unit=max_per_unit,
             threads=threads,

@@ -8,12 +8,13 @@ from typing import Any
 
 from hushsum.errors import UsageError
 from hushsum.kernels.base import Kernel
+from hushsum.methods.fourier_features import fourier_features
 from hushsum.methods.grid import grid
 from hushsum.methods.race import race
 from hushsum.tally.tally import Tally
 
-METHODS = ("race", "grid")
-_OWN = {"race": ("rows", "width", "seed"), "grid": ("spacing",)}
+METHODS = ("race", "grid", "fourier_features")
+_OWN = {"race": ("rows", "width", "seed"), "grid": ("spacing",), "fourier_features": ("features", "seed")}
 """What each method can be told of its size."""
 
 
@@ -52,6 +53,10 @@ def empty_tally(
     given = {name: value for name, value in own.items() if value is not None}
     if size.method == "race":
         return race(kernel, **given, bounds=size.bounds, columns=columns, max_per_unit=max_per_unit)
+    if size.method == "fourier_features":
+        return fourier_features(
+            kernel, **given, bounds=size.bounds, columns=columns, max_per_unit=max_per_unit
+        )
     if size.bounds is None:
         raise UsageError("a grid needs declared bounds, got none; give the range of each column")
     return grid(kernel, **given, bounds=size.bounds, columns=columns, max_per_unit=max_per_unit)

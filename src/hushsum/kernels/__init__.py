@@ -6,6 +6,7 @@ from hushsum.kernels.euclidean import EuclideanKernel
 from hushsum.kernels.gaussian import GaussianKernel
 from hushsum.kernels.hamming import HammingKernel
 from hushsum.kernels.jaccard import JaccardKernel
+from hushsum.kernels.laplacian import LaplacianKernel
 from hushsum.kernels.manhattan import ManhattanKernel
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "HammingKernel",
     "JaccardKernel",
     "Kernel",
+    "LaplacianKernel",
     "ManhattanKernel",
     "kernel_as_json",
     "kernel_class",

@@ -71,6 +71,8 @@ class Kernel(ABC):
     hashable: ClassVar[bool] = True
     bounded_columns: ClassVar[bool] = True
     """Whether records are columns of numbers that declared bounds can clip."""
+    rotation_invariant: ClassVar[bool] = False
+    """Whether only the Euclidean distance counts, so that random frequencies may be made orthogonal."""
 
     @abstractmethod
     def parameters(self) -> dict[str, Any]:
@@ -99,6 +101,10 @@ class Kernel(ABC):
         """The matrix k(x, q), shape (n_records, n_queries), in double precision. For data one may look at."""
         return self._pairwise(self.prepare(X), self.prepare(Q))
 
+    def prepared_similarity(self, records: Batch, queries: Batch) -> Floats:
+        """The same matrix for records and queries that are prepared already."""
+        return self._pairwise(records, queries)
+
     def exact_sum(self, X: object, Q: object) -> Floats:
         """The exact kernel sums Σₓ k(x, q), shape (n_queries,). For data one may look at; costs n_records ×
         n_queries.
@@ -126,6 +132,17 @@ class Kernel(ABC):
         raise UsageError(
             f"the {self.name} kernel is not a collision probability, so hash rows cannot release it; "
             "use another method, or the euclidean kernel"
+        )
+
+    def frequencies(self, *, rows: int, seed: int, orthogonal: bool) -> NDArray[np.float32]:
+        """Draws from the spectral measure in turns, shape (rows, dim): k(x, q) = E cos(2π·frequency·(x − q)).
+
+        Row r is the same whatever the number of rows. ``orthogonal`` rows, within blocks of ``dim``, have the
+        same law each, for a kernel that is rotation invariant.
+        """
+        raise UsageError(
+            f"the {self.name} kernel has no known spectral measure, so Fourier features cannot release it; "
+            "use another method, or the gaussian kernel"
         )
 
 

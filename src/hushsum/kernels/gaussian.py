@@ -1,16 +1,19 @@
-"""The Gaussian kernel: exact sums only; for methods that release it without hashing."""
+"""The Gaussian kernel, for methods that release it without hashing: grids and Fourier features."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hushsum.kernels.base import Batch, Floats, Kernel, register
 from hushsum.kernels.columns import MAX_DIM, MAX_POWER, dense_batch
 from hushsum.kernels.parameters import bandwidth_number, positive_integer
+from hushsum.kernels.spectra import in_turns, normal_directions
 from hushsum.records.bounds import Bounds
 
 
@@ -38,6 +41,7 @@ class GaussianKernel(Kernel):
 
     name: ClassVar[str] = "gaussian"
     hashable: ClassVar[bool] = False
+    rotation_invariant: ClassVar[bool] = True
 
     dim: int
     bandwidth: float
@@ -62,6 +66,11 @@ class GaussianKernel(Kernel):
     ) -> Batch:
         """Rows of ``dim`` finite numbers."""
         return dense_batch(data, self.dim, bounds, clip=clip, columns=columns)
+
+    def frequencies(self, *, rows: int, seed: int, orthogonal: bool) -> NDArray[np.float32]:
+        """Normal numbers of standard deviation √power/bandwidth, in turns."""
+        directions = normal_directions("gaussian/frequencies", seed, rows, self.dim, orthogonal=orthogonal)
+        return in_turns(directions, math.sqrt(self.power) / self.bandwidth)
 
     def _pairwise(self, records: Batch, queries: Batch) -> Floats:
         from scipy.spatial.distance import cdist

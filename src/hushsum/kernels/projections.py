@@ -58,6 +58,12 @@ class Projections:
             width, self.signs, fold, block,
         )  # fmt: skip
 
+    def numbers(self, *, seed: int, rows: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Directions a (rows, count, dim), divided by the bandwidth, and offsets b (rows, count) of dense
+        projections.
+        """
+        return self._weights(seed, rows), self._offsets(seed, rows)
+
     def _weights(self, seed: int, rows: int) -> NDArray[np.float32]:
         numbers = self.count * self.dim
         if self.family == "manhattan":

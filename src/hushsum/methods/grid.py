@@ -60,13 +60,14 @@ def grid(
     box = Bounds.of(bounds, dim)
     assert box is not None
     names = None if columns is None else tuple(columns)
-    numbers = _cells(box, cells, spacing, bandwidth / math.sqrt(getattr(kernel, "power", 1)))
+    numbers = cells_for(box, cells, spacing, bandwidth / math.sqrt(getattr(kernel, "power", 1)))
     return Tally(GridWeights(kernel, numbers, box, names), max_per_unit=max_per_unit)
 
 
-def _cells(
+def cells_for(
     box: Bounds, cells: int | Sequence[int] | None, spacing: float, bandwidth: float
 ) -> tuple[int, ...]:
+    """Cells along each column: as given, or so many that nodes are at most ``spacing`` bandwidths apart."""
     if cells is not None:
         return (cells,) * len(box.low) if isinstance(cells, int) else tuple(cells)
     if not spacing > 0.0 or not math.isfinite(spacing):

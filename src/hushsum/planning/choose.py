@@ -8,12 +8,21 @@ import numpy as np
 
 from hushsum.errors import DataRefused, UsageError
 from hushsum.kernels.base import Kernel, kernel_class
+from hushsum.methods.fourier_features import fourier_features
+from hushsum.methods.grid import grid
 from hushsum.methods.race import DEFAULT_WIDTH, race
+from hushsum.planning.predict import MAX_BYTES, MAX_SECONDS, plan
+from hushsum.privacy.budget import Budget
 from hushsum.privacy.relation import Relation
 from hushsum.releases.base import ReleasedFunction
 
+_UNDECLARED = 100_000
+"""The number of records that sizes are chosen for where none is declared: its choice is near the best from a
+tenth to ten times as many.
+"""
+
 _CAPACITY = 2000
-"""Rows to count. Under pure ε the paid count decides how many are published; with δ all are."""
+"""Rows to count where nothing is declared. Under pure ε the paid count decides how many are published."""
 
 
 def release(
@@ -25,13 +34,21 @@ def release(
     bandwidth: float | None = None,
     kernel: str | Kernel = "euclidean",
     bounds: Sequence[tuple[float, float]] | tuple[float, float] | None = None,
+    method: str = "auto",
+    records: int | None = None,
     rows: int | str = "auto",
-    width: int = DEFAULT_WIDTH,
+    width: int | None = None,
     seed: int = 0,
     relation: str | Relation = Relation.ADD_REMOVE,
     threads: int | None = None,
+    max_bytes: int = MAX_BYTES,
+    max_seconds: float = MAX_SECONDS,
+    ledger: Budget | None = None,
+    dataset: str | None = None,
+    key: str | None = None,
 ) -> ReleasedFunction:
-    """Count records and release them, with the sizes chosen for you. Spends the claim.
+    """Count records and release them, by the method and with the sizes that are predicted to err least.
+    Spends the claim.
 
     The number of records is never used but through a paid noisy count; the number of columns is taken as
     public.
@@ -39,15 +56,28 @@ def release(
     Parameters
     ----------
     X : records
-        Private. For several batches, sites or persons make a tally with :func:`hushsum.race`.
-    epsilon, delta, rho, relation, rows
-        As for ``Tally.release``.
+        Private. For several batches, sites or persons make a tally with :func:`hushsum.race` or
+        :func:`hushsum.grid`.
+    epsilon, delta, rho, relation, ledger, dataset, key
+        As for ``Tally.release``. With ``delta`` a method may be chosen that keeps pure ε, which is stronger.
     bandwidth : float
         The scale of the kernel, in the units of the data, chosen without looking at them.
     kernel : str or Kernel
         A name, or a kernel object, which then brings its own bandwidth.
     bounds : list of (low, high), optional
-        Declared; records are clipped to it.
+        Declared; records are clipped to it. Grids, the most accurate way in one to four columns, need it.
+    method : {"auto", "race", "grid", "fourier_features"}
+        ``"auto"`` takes the best of :func:`hushsum.plan`.
+    records : int, optional
+        About how many there are, declared: sizes are then chosen for that number. The true number is private.
+    rows : int or "auto"
+        Of hash rows: how many to publish.
+    width : int, optional
+        Of hash rows: cells of a row.
+    max_bytes : int
+        The largest file to consider.
+    max_seconds : float
+        The longest time to count, roughly and on one core.
 
     Examples
     --------
@@ -57,10 +87,46 @@ def release(
     'add/remove'
     """
     chosen = kernel if isinstance(kernel, Kernel) else _named(kernel, X, bandwidth)
-    capacity = _CAPACITY if isinstance(rows, str) else rows
-    tally = race(chosen, rows=capacity, width=width, seed=seed, bounds=bounds)
+    best = plan(
+        records=_UNDECLARED if records is None else records,
+        kernel=chosen,
+        epsilon=epsilon,
+        delta=delta,
+        rho=rho,
+        bounds=bounds,
+        method=method if isinstance(rows, str) else "race",
+        width=width,
+        relation=relation,
+        max_bytes=max_bytes,
+        max_seconds=max_seconds,
+    ).best
+    if best.method == "grid":
+        assert bounds is not None
+        tally = grid(chosen, bounds=bounds, spacing=best.settings["spacing"])
+    elif best.method == "fourier_features":
+        tally = fourier_features(chosen, features=best.rows, seed=seed, bounds=bounds)
+    else:
+        size, cells = (_CAPACITY, DEFAULT_WIDTH) if records is None else (best.rows, best.width)
+        tally = race(
+            chosen,
+            rows=size if isinstance(rows, str) else rows,
+            width=cells if width is None else width,
+            seed=seed,
+            bounds=bounds,
+        )
     tally.add(X, threads=threads)
-    return tally.release(epsilon=epsilon, delta=delta, rho=rho, relation=relation, rows=rows, threads=threads)
+    return tally.release(
+        epsilon=epsilon,
+        # Pure ε where the best option keeps it.
+        delta=delta if best.delta else None,
+        rho=rho,
+        relation=relation,
+        rows=rows if best.method == "race" else "auto",
+        threads=threads,
+        ledger=ledger,
+        dataset=dataset,
+        key=key,
+    )
 
 
 def _named(name: str, X: object, bandwidth: float | None) -> Kernel:

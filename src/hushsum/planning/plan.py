@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from hushsum.errors import UsageError
+from hushsum.planning.question import Question
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,9 +15,10 @@ class Option:
     """One way to release, and what it is predicted to cost.
 
     Errors are mean absolute errors of the mean kernel value f(q)/N. ``noise`` is exact for the mechanism;
-    ``hashing`` is a bound at the stated density, or an estimate from public data; ``error`` joins both.
-    ``size`` is the file's bytes, and ``seconds`` a rough time to count on one core. ``asked`` is false for
-    options that are shown for comparison only.
+    ``approximation`` is the error of the method itself: for hash rows a bound at the stated density, or an
+    estimate from public data; ``error`` joins both. ``settings`` are the arguments that make the method's
+    tally, ``rows`` and ``width`` the shape of its table. ``size`` is the file's bytes, and ``seconds`` a
+    rough time to count on one core. ``asked`` is false for options that are shown for comparison only.
     """
 
     method: str
@@ -27,18 +29,53 @@ class Option:
     rows: int
     width: int
     noise: float
-    hashing: float
+    approximation: float
     error: float
     size: int
     seconds: float
     asked: bool
+    settings: dict[str, float]
+
+    @classmethod
+    def of(
+        cls,
+        question: Question,
+        *,
+        method: str,
+        settings: dict[str, float],
+        mechanism: str,
+        shape: tuple[int, int],
+        noise: float,
+        approximation: float,
+        error: float,
+        size: int,
+        seconds: float,
+    ) -> Option:
+        """An option that answers a question."""
+        promise = question.promise
+        return cls(
+            method=method,
+            mechanism=mechanism,
+            epsilon=None if promise.epsilon is None else float(promise.epsilon),
+            delta=float(promise.delta),
+            rho=None if promise.rho is None else float(promise.rho),
+            rows=shape[0],
+            width=shape[1],
+            noise=noise,
+            approximation=approximation,
+            error=error,
+            size=size,
+            seconds=seconds,
+            asked=question.asked,
+            settings=settings,
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     """Options in the order of their predicted error within each promise.
 
-    ``basis`` says what the hashing part rests on: ``"bound"`` or ``"public data"``.
+    ``basis`` says what the approximation of hash rows rests on: ``"bound"`` or ``"public data"``.
     """
 
     options: tuple[Option, ...]
@@ -52,10 +89,15 @@ class Plan:
         return min((option for option in self.options if option.asked), key=lambda option: option.error)
 
     def option(
-        self, *, rows: int | None = None, epsilon: float | None = None, mechanism: str | None = None
+        self,
+        *,
+        method: str | None = None,
+        rows: int | None = None,
+        epsilon: float | None = None,
+        mechanism: str | None = None,
     ) -> Option:
         """The best option with the given properties."""
-        wanted = {"rows": rows, "epsilon": epsilon, "mechanism": mechanism}
+        wanted = {"method": method, "rows": rows, "epsilon": epsilon, "mechanism": mechanism}
         found = [
             option
             for option in self.options
@@ -80,9 +122,9 @@ class Plan:
             "method",
             "mechanism",
             "promise",
-            "rows",
+            "table",
             "noise",
-            "hashing",
+            "own",
             "error",
             "relative",
             "file",
@@ -103,7 +145,7 @@ class Plan:
         note = (
             f"Mean absolute error of f(q)/N for {self.records:,} records "
             f"at mean kernel value {self.density:.3g}; "
-            f"the hashing part is {what}. * is best for what was asked."
+            f"the error of hash rows is {what}. * is best for what was asked."
         )
         return "\n".join([*text, "", note])
 
@@ -115,9 +157,9 @@ class Plan:
             option.method,
             option.mechanism,
             promise,
-            str(option.rows),
+            f"{option.rows}×{option.width}",
             f"{option.noise:.2e}",
-            f"{option.hashing:.2e}",
+            f"{option.approximation:.2e}",
             f"{option.error:.2e}",
             f"{option.error / self.density:.1%}",
             _bytes(option.size),

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from hushsum.bases.hash_rows import HashRows
 from hushsum.errors import UsageError
 from hushsum.kernels.base import Batch, Kernel
-from hushsum.kernels.parameters import positive_number
 
 Floats = NDArray[np.float64]
 
@@ -34,9 +33,6 @@ def bounded_spread(density: float, fold_rate: float) -> Spread:
     κ̃² (Theorem 2.5 of the paper, Cauchy–Schwarz). It is met when all similar records always collide
     together.
     """
-    positive_number("density", density)
-    if density > 1:
-        raise UsageError(f"density must be at most 1, got {density}; it is a mean kernel value")
     folded = density + (1.0 - density) * fold_rate
     return Spread(np.array([folded - folded**2]), np.array([density]), "bound")
 

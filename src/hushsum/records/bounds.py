@@ -102,6 +102,14 @@ class Bounds:
             raise UsageError(f"bounds must have one (low, high) for each of {dim} columns, got {bounds.dim}")
         return bounds
 
+    @classmethod
+    def declared(cls, value: object, dim: int, method: str) -> Bounds:
+        """Read the ``bounds=`` argument of a method that cannot do without."""
+        bounds = cls.of(value, dim)
+        if bounds is None:
+            raise UsageError(f"{method} needs bounds, got none; declare the range that a record may have")
+        return bounds
+
     @property
     def dim(self) -> int:
         """The number of columns."""

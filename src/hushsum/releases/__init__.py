@@ -5,8 +5,13 @@ from hushsum.releases.base import Released, ReleasedFunction
 from hushsum.releases.bundle import Bundle
 from hushsum.releases.bundle_file import save_bundle
 from hushsum.releases.coefficients import CoefficientFunction
+from hushsum.releases.curve import CurveFunction
+from hushsum.releases.curve_file import save_curve
 from hushsum.releases.load import load
 from hushsum.releases.noisy_table import NoisyTable
+from hushsum.releases.points import PointsFunction
+from hushsum.releases.points_file import save_points
+from hushsum.releases.sharpened import SharpenedFunction
 from hushsum.releases.table import TableFunction
 from hushsum.releases.table_file import save_table
 
@@ -14,11 +19,16 @@ __all__ = [
     "Answers",
     "Bundle",
     "CoefficientFunction",
+    "CurveFunction",
     "NoisyTable",
+    "PointsFunction",
     "Released",
     "ReleasedFunction",
+    "SharpenedFunction",
     "TableFunction",
     "load",
     "save_bundle",
+    "save_curve",
+    "save_points",
     "save_table",
 ]

@@ -8,6 +8,8 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
+from hushsum.errors import UsageError
+
 Floats = NDArray[np.float64]
 
 
@@ -39,3 +41,16 @@ class Answers:
         names = [field.name for field in fields(self) if field.name != "level"]
         for i in range(len(self)):
             yield {name: float(getattr(self, name)[i]) for name in names}
+
+
+def normal_answers(value: Floats, stderr: Floats, level: float) -> Answers:
+    """Answers whose error is about normal with a known standard deviation, which is then its own bound.
+
+    NaN where it is not known.
+    """
+    from scipy.special import ndtri
+
+    if not 0.0 < level < 1.0:
+        raise UsageError(f"level must be between 0 and 1, got {level}; try 0.95")
+    reach = float(ndtri(0.5 + level / 2.0)) * stderr
+    return Answers(value, stderr, value - reach, value + reach, stderr.copy(), level)

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hushsum.bases.base import LinearBasis
-from hushsum.kernels.base import Kernel
+from hushsum.bases.base import LinearBasis, SampledBasis
+from hushsum.kernels.base import Batch, Kernel
 from hushsum.releases.answers import Answers
 from hushsum.releases.noisy_table import Floats, NoisyTable, check_question
+
+if TYPE_CHECKING:
+    from hushsum.releases.sharpened import SharpenedFunction
+
+_FEWEST_BLOCKS = 8
+"""Below this many independent blocks of rows their spread says too little, and the bound is taken instead."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,24 +58,56 @@ class CoefficientFunction(NoisyTable):
 
     def query(self, Q: object, *, of: str = "mean", level: float = 0.95, threads: int = 1) -> Answers:
         """Values with standard errors and intervals: the noise exactly, the method's own error as its basis
-        states it, and the error of N̂.
+        states it or its rows show it by their spread, and the error of N̂.
         """
-        from scipy.special import ndtri
+        return self.query_plus(Q, 0.0, of=of, level=level, threads=threads)
 
+    def query_plus(self, Q: object, known: Floats | float, *, of: str, level: float, threads: int) -> Answers:
+        """The same with ``known`` added to the sums, which is exact."""
         check_question(of, level)
         batch = self.basis.prepare_queries(Q)
         sums = self.basis.evaluate(self.table, batch, threads=threads)
         number, number_variance = self._counts
-        variance = self.noise.variance * self.basis.noise_gain(batch)
-        variance = variance + self.basis.method_variance(self.table, batch, sums, number)
-        scale = 1.0
+        variance, largest, blocks = self._variances(batch, sums, number)
+        sums = sums + known
+        scale, of_number = 1.0, np.zeros(len(sums))
         if of == "mean":
             scale = 1.0 / max(number, 1.0)
-            variance = variance + (scale * sums) ** 2 * number_variance
-        stderr = scale * np.sqrt(variance)
+            of_number = (scale * sums) ** 2 * number_variance
+        stderr = scale * np.sqrt(variance + of_number)
+        bound = np.maximum(scale * np.sqrt(largest + of_number), stderr)
         value = scale * sums
-        reach = float(ndtri(0.5 + level / 2.0)) * stderr
-        return Answers(value, stderr, value - reach, value + reach, stderr, level)
+        reach = _quantile(level, blocks) * stderr
+        return Answers(value, stderr, value - reach, value + reach, bound, level)
+
+    def _variances(self, batch: Batch, sums: Floats, number: float) -> tuple[Floats, Floats, int | None]:
+        """The variance of each sum, a larger one that bounds it, and how many blocks the first comes from."""
+        noise = self.noise.variance * self.basis.noise_gain(batch)
+        method = self.basis.method_variance(self.table, batch, sums, number)
+        if not isinstance(self.basis, SampledBasis):
+            return noise + method, noise + method, None
+        readings = self.basis.spread(self.table, batch)
+        if readings.blocks < _FEWEST_BLOCKS:
+            return noise + method, noise + method, None
+        return np.maximum(readings.variance, noise), noise + method, readings.blocks
+
+    def sharpened(self, points: object) -> SharpenedFunction:
+        """The same release of Fourier features, read with the help of public points: nothing is spent.
+
+        Parameters
+        ----------
+        points : as queries
+            A few hundred to some thousand *public* points that resemble the records: a public sample,
+            synthetic data, or the queries themselves. Never private records. Unsuitable points do no harm.
+
+        Raises
+        ------
+        UsageError
+            if the release is none of Fourier features.
+        """
+        from hushsum.releases.sharpened import sharpen
+
+        return sharpen(self, points)
 
     def with_kernel(self, kernel: Kernel) -> CoefficientFunction:
         """The same release, read for another kernel or bandwidth: post-processing, nothing is spent.
@@ -79,3 +118,11 @@ class CoefficientFunction(NoisyTable):
             where the table was made for one kernel.
         """
         return replace(self, basis=self.basis.with_kernel(kernel))
+
+
+def _quantile(level: float, blocks: int | None) -> float:
+    """How many standard errors an interval reaches: Student's t where they come from blocks, else normal."""
+    from scipy.special import ndtri, stdtrit
+
+    rank = 0.5 + level / 2.0
+    return float(ndtri(rank) if blocks is None else stdtrit(blocks - 1, rank))

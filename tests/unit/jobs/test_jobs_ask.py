@@ -44,7 +44,7 @@ def test_the_bound_of_the_median_of_means_is_the_theorem(folder: Path) -> None:
     source = str(folder / "open.hush")
     terms = QueryTerms(sum=True, estimator="median-of-means")
     answered = query_points(source, [[0.0, 0.0, 0.0]], terms)
-    bound = hs.load(source).error_bound([[0.0, 0.0, 0.0]])  # type: ignore[attr-defined]
+    bound = hs.load(source).error_bound([[0.0, 0.0, 0.0]])  # type: ignore[union-attr]
     np.testing.assert_allclose(answered.upper - answered.value, bound)
     mean = query_points(source, [[0.0, 0.0, 0.0]], QueryTerms(estimator="median-of-means"))
     count = hs.load(source).count

@@ -73,7 +73,7 @@ def test_the_bound_is_above_the_estimate_from_public_data() -> None:
     bound = hs.plan(records=50_000, kernel=KERNEL, epsilon=1.0, density=estimate.density, rows=[100, 1000])
     assert (estimate.basis, bound.basis) == ("public data", "bound")
     for rows in (100, 1000):
-        assert bound.option(rows=rows).hashing >= estimate.option(rows=rows).hashing
+        assert bound.option(rows=rows).approximation >= estimate.option(rows=rows).approximation
         assert bound.option(rows=rows).noise == pytest.approx(estimate.option(rows=rows).noise)
         assert bound.option(rows=rows).error >= bound.option(rows=rows).noise
 
@@ -100,6 +100,7 @@ def test_the_estimate_is_within_a_quarter_of_the_measured_spread(own: bool) -> N
     )
     tally = hs.race(KERNEL, rows=rows, width=width, seed=77).add(cloud(records, seed=2))
     basis = tally.basis
+    assert isinstance(basis, HashRows)
     asked = public[:: 3000 // 40] if own else queries
     cells = basis.cells(basis.prepare_queries(asked))
     rows_answers = tally._state()["table"][np.arange(rows), cells] / records
@@ -163,7 +164,7 @@ def test_the_one_liner_never_uses_the_length(monkeypatch: pytest.MonkeyPatch) ->
         asked.append(records)
         return 3
 
-    monkeypatch.setattr("hushsum.tally.release.rows_for_laplace", spy)
+    monkeypatch.setattr("hushsum.bases.hash_rows.rows_for_laplace", spy)
     lengths = []
     for _ in range(6):
         f = hs.release(cloud(777), epsilon=0.5, bandwidth=1.0)
@@ -209,10 +210,10 @@ def test_gaussian_noise_does_not_grow_with_rows_and_laplace_noise_does() -> None
 def test_a_plan_prints_as_a_table_with_the_best_marked() -> None:
     plan = hs.plan(records=10_000, kernel=KERNEL, epsilon=1.0, rows=[100, 400])
     lines = str(plan).splitlines()
-    assert lines[0].split()[:4] == ["method", "mechanism", "promise", "rows"]
+    assert lines[0].split()[:4] == ["method", "mechanism", "promise", "table"]
     marked = [line for line in lines if line.startswith("* ")]
     assert len(marked) == 1
-    assert f" {plan.best.rows} " in marked[0]
+    assert f" {plan.best.rows}×" in marked[0]
     assert "eps=1" in marked[0]
     assert len({len(line) for line in lines[:-2]}) == 1, "columns are not aligned"
     assert "10,000 records" in lines[-1]
@@ -239,7 +240,11 @@ def test_the_size_is_about_that_of_the_file(tmp_path: Any) -> None:
         ({"epsilon": 1.0}, UsageError, "dim must be given"),
         ({"epsilon": 1.0, "dim": 2}, UsageError, "bandwidth must be given"),
         ({"epsilon": 1.0, "kernel": "cubic"}, UsageError, "kernel must be one of"),
-        ({"epsilon": 1.0, "kernel": hs.GaussianKernel(1, 1.0)}, UsageError, "not a collision probability"),
+        (
+            {"epsilon": 1.0, "kernel": hs.GaussianKernel(1, 1.0), "method": "grid"},
+            UsageError,
+            "declare bounds",
+        ),
         ({"kernel": KERNEL}, ClaimError, "either epsilon or rho"),
         ({"kernel": KERNEL, "epsilon": []}, UsageError, "epsilon must hold at least one"),
         ({"kernel": KERNEL, "epsilon": [1.0, -1.0]}, ClaimError, "epsilon must be above 0"),

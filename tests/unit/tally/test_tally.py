@@ -12,6 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 import hushsum as hs
+from hushsum.bases.base import RowBasis
 from hushsum.errors import (
     ClaimError,
     CounterOverflow,
@@ -244,5 +245,6 @@ def test_bounds_clip_records_and_not_queries() -> None:
 
     np.testing.assert_array_equal(table([[12.0, -7.0]]), table([[10.0, -1.0]]))
     basis = hs.race(KERNEL, rows=50, width=1000, seed=1, bounds=[(0.0, 10.0), (-1.0, 1.0)]).basis
+    assert isinstance(basis, RowBasis)
     outside, edge = (basis.cells(basis.prepare_queries([[x, 0.0]])) for x in (100.0, 10.0))
     assert np.count_nonzero(outside == edge) < 25

@@ -1,0 +1,33 @@
+"""Bins of a histogram."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hushsum.auditing.adversaries import Pool, dense_records
+from hushsum.auditing.registry import BasisCases, register_basis
+from hushsum.bases.base import Basis
+from hushsum.bases.bins import Bins
+from hushsum.kernels import EuclideanKernel, GaussianKernel
+from hushsum.records.bounds import Bounds
+
+
+def _pool(basis: Basis, rng: np.random.Generator) -> Pool:
+    """Those that attack any kernel; corners of the box; edges of cells, where rounding decides."""
+    assert isinstance(basis, Bins)
+    low, high, width = np.array(basis.bounds.low), np.array(basis.bounds.high), basis.grid.width
+    edges = low + rng.integers(0, np.array(basis.bins) + 1, (24, len(low))) * width
+    return [*dense_records(basis.kernel, rng), low, high, *edges, *np.nextafter(edges, high)]
+
+
+register_basis(
+    Bins.name,
+    BasisCases(
+        _pool,
+        (
+            Bins(GaussianKernel(dim=1, bandwidth=1.0), (40,), Bounds((-3.0,), (3.0,))),
+            Bins(GaussianKernel(dim=2, bandwidth=1.0), (7, 9), Bounds((-3.0, 0.0), (3.0, 0.3))),
+            Bins(EuclideanKernel(dim=3, bandwidth=1.0), (3, 1, 5), Bounds((-3.0,) * 3, (3.0,) * 3)),
+        ),
+    ),
+)

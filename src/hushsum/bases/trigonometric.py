@@ -1,0 +1,152 @@
+"""Trigonometric polynomials on the whole box: one table for every smooth query."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushsum.bases.base import Floats, Table, register
+from hushsum.bases.column_profiles import chebyshev_coefficients, chebyshev_values, column_profile
+from hushsum.bases.declared_box import BoxBasis, blocks, check_power, larger, queries_of
+from hushsum.bases.tensors import contracted, outer_products
+from hushsum.kernels.base import Batch, Kernel
+from hushsum.kernels.parameters import positive_integer
+from hushsum.privacy.relation import Relation
+from hushsum.privacy.sensitivity import Sensitivity
+
+MAX_TERMS = 1 << 12
+_NODES_A_BANDWIDTH = 8
+_MAX_NODES = 1 << 14
+_PLACES = 64
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrigonometricPolynomials(BoxBasis):
+    """Products of cos(r·θ) with x = cos θ in each column: Chebyshev's polynomials of the record.
+
+    The records' part does not know the kernel: any kernel that is a product over the columns is read from
+    one table, as the sum over its own coefficients. Few terms see only wide kernels.
+
+    Parameters
+    ----------
+    terms : int
+        t, in each column: r = 0, …, t − 1, so t^d coefficients.
+
+    Privacy
+    -------
+    Each of the t^d coefficients is an integer within ±F: Δ1 = F·t^d, Δ2² = F²·t^d, attained at a corner of
+    the box. A record replaced leaves the constant as it was: twice and four times the others; or, of a
+    person, it has no counterpart and moves all as above.
+
+    Notes
+    -----
+    Wang, Jin, Fan, Zhang, Huang, Zhong and Wang, *Differentially private data releasing for smooth queries*,
+    JMLR 2016 (NIPS 2013). Their coefficients of a query come from Jackson's kernel; here they are Chebyshev's
+    own, which decay at the rate of the best polynomial for the analytic kernels meant here.
+    """
+
+    name: ClassVar[str] = "trigonometric"
+
+    terms: int
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        column_profile(self.kernel, "trigonometric")
+        object.__setattr__(self, "terms", positive_integer("terms", self.terms, at_most=MAX_TERMS))
+        check_power("terms", self.terms, self.dim)
+
+    def _choices(self) -> dict[str, Any]:
+        return {"terms": self.terms}
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(1, terms^dim)."""
+        return 1, int(self.terms**self.dim)
+
+    def sensitivity(self, relation: Relation) -> Sensitivity:
+        """Every coefficient moves by at most F; by 2F, except the constant, under replace."""
+        coefficients, moved = self.shape[1], self.shape[1] - 1
+        added = Sensitivity(self.scale * coefficients, self.scale**2 * coefficients, self.scale)
+        if relation is Relation.ADD_REMOVE:
+            return added
+        return larger(added, Sensitivity(2 * self.scale * moved, 4 * self.scale**2 * moved, 2 * self.scale))
+
+    def _numbers_a_record(self) -> int:
+        return 2 * self.shape[1]
+
+    def _add(self, table: NDArray[np.int64], records: Floats, step: int) -> None:
+        factors = [
+            chebyshev_values(records[:, column] / self.half[column], self.terms - 1).T
+            for column in range(self.dim)
+        ]
+        whole = np.rint(outer_products(factors) * self.scale).astype(np.int64)
+        table[0] += step * whole.sum(axis=0)
+
+    def _factors(self, queries: Floats) -> list[Floats]:
+        profile = column_profile(self.kernel, "trigonometric")
+        return [
+            chebyshev_coefficients(
+                profile, float(self.half[column]), queries[:, column], self.terms - 1, self._nodes[column]
+            )
+            for column in range(self.dim)
+        ]
+
+    @cached_property
+    def _nodes(self) -> list[int]:
+        """Enough to see the kernel and the highest term."""
+        bandwidth = float(getattr(self.kernel, "bandwidth", 1.0)) / math.sqrt(
+            getattr(self.kernel, "power", 1)
+        )
+        return [
+            min(_MAX_NODES, max(4 * self.terms, int(_NODES_A_BANDWIDTH * half / bandwidth), 64))
+            for half in self.half
+        ]
+
+    def evaluate(self, table: Table, batch: Batch, *, threads: int) -> Floats:
+        """Σ over the kernel's coefficients times the records'."""
+        coefficients = table.reshape(-1) / self.scale
+        answers = np.empty(len(batch))
+        for start, stop in blocks(len(batch), self._numbers_a_query()):
+            answers[start:stop] = contracted(coefficients, self._factors(queries_of(batch)[start:stop]))
+        return answers
+
+    def noise_gain(self, batch: Batch) -> Floats:
+        """Π over columns of Σ squares."""
+        gain = np.full(len(batch), 1.0 / self.scale**2)
+        for start, stop in blocks(len(batch), self._numbers_a_query()):
+            for factor in self._factors(queries_of(batch)[start:stop]):
+                gain[start:stop] *= (factor * factor).sum(axis=1)
+        return gain
+
+    def _numbers_a_query(self) -> int:
+        return max(*self._nodes, self.shape[1])
+
+    def _mean_square_error(self, queries: Floats) -> Floats:
+        profile = column_profile(self.kernel, "trigonometric")
+        square, cross, fitted = (np.ones(len(queries)) for _ in range(3))
+        for start, stop in blocks(len(queries), max(self._nodes)):
+            for column, factor in enumerate(self._factors(queries[start:stop])):
+                nodes = max(_PLACES, self._nodes[column])
+                places: Floats = (np.arange(nodes, dtype=np.float64) + 0.5) * (2.0 / nodes) - 1.0
+                true = profile(self.half[column] * places - queries[start:stop, column, np.newaxis])
+                near = factor @ chebyshev_values(places, self.terms - 1)
+                square[start:stop] *= (true * true).mean(axis=1)
+                cross[start:stop] *= (true * near).mean(axis=1)
+                fitted[start:stop] *= (near * near).mean(axis=1)
+        return np.maximum(square - 2.0 * cross + fitted, 0.0)
+
+    def total(self, table: Table) -> tuple[float, float]:
+        """The constant term counts the records."""
+        return float(table[0, 0]) / self.scale, 1.0 / self.scale**2
+
+    def with_kernel(self, kernel: Kernel) -> Self:
+        """Any kernel that is a product over the columns."""
+        return self._read_with(kernel)
+
+
+register(TrigonometricPolynomials.name, TrigonometricPolynomials.from_parameters)

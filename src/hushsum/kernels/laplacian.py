@@ -1,0 +1,82 @@
+"""The Laplacian kernel: exponential in the sum of absolute differences; for methods that release it without
+hashing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushsum.kernels.base import Batch, Floats, Kernel, register
+from hushsum.kernels.columns import MAX_DIM, MAX_POWER, dense_batch
+from hushsum.kernels.parameters import bandwidth_number, positive_integer
+from hushsum.kernels.spectra import cauchy_directions, in_turns
+from hushsum.records.bounds import Bounds
+
+
+@register
+@dataclass(frozen=True, slots=True)
+class LaplacianKernel(Kernel):
+    """``exp(−‖x − q‖₁/bandwidth)``: sharper than the Gaussian at its peak, with heavier tails.
+
+    It is not the collision probability of the hash families here: hash rows refuse it.
+
+    Parameters
+    ----------
+    dim : int
+        Number of columns.
+    bandwidth : float
+        The distance, as a sum of absolute differences, at which the similarity has fallen to 1/e.
+    power : int, default 1
+        The similarity to that power, which divides the bandwidth.
+
+    Examples
+    --------
+    >>> LaplacianKernel(dim=2, bandwidth=2.0).similarity([[0.0, 0.0]], [[0.0, 0.0], [1.0, -1.0]]).round(4)
+    array([[1.    , 0.3679]])
+    """
+
+    name: ClassVar[str] = "laplacian"
+    hashable: ClassVar[bool] = False
+
+    dim: int
+    bandwidth: float
+    power: int = 1
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "dim", positive_integer("dim", self.dim, at_most=MAX_DIM))
+        object.__setattr__(self, "bandwidth", bandwidth_number(self.bandwidth))
+        object.__setattr__(self, "power", positive_integer("power", self.power, at_most=MAX_POWER))
+
+    def parameters(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {"dim": self.dim, "bandwidth": self.bandwidth, "power": self.power}
+
+    def prepare(
+        self,
+        data: object,
+        bounds: Bounds | None = None,
+        *,
+        clip: bool = True,
+        columns: Sequence[str] | None = None,
+    ) -> Batch:
+        """Rows of ``dim`` finite numbers."""
+        return dense_batch(data, self.dim, bounds, clip=clip, columns=columns)
+
+    def frequencies(self, *, rows: int, seed: int, orthogonal: bool) -> NDArray[np.float32]:
+        """Independent Cauchy numbers: the kernel is a product over columns. They are never orthogonal."""
+        directions = cauchy_directions("laplacian/frequencies", seed, rows, self.dim)
+        return in_turns(directions, self.power / self.bandwidth)
+
+    def _pairwise(self, records: Batch, queries: Batch) -> Floats:
+        from scipy.spatial.distance import cdist
+
+        distance = cdist(
+            records.arrays[0].astype(np.float64), queries.arrays[0].astype(np.float64), "cityblock"
+        )
+        result: Floats = np.exp(-self.power * distance / self.bandwidth)
+        return result

@@ -1,0 +1,54 @@
+"""The squared inner product: the loss of a linear model, as a kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from hushsum.kernels.base import Batch, Floats, Kernel
+from hushsum.kernels.columns import MAX_DIM, dense_batch
+from hushsum.kernels.parameters import positive_integer
+from hushsum.records.bounds import Bounds
+
+
+@dataclass(frozen=True, slots=True)
+class QuadraticKernel(Kernel):
+    """k(z, q) = (z·q)². Its sum at q = (θ, −1) over records z = (φ, v) is the squared error of v ≈ θ·φ.
+
+    It is no collision probability, so hash rows cannot count it; the moments Σ z zᵀ hold all of its sums.
+    No similarity in the usual sense: it is 1 where unit vectors coincide, and also where they are opposite.
+
+    Examples
+    --------
+    >>> QuadraticKernel(dim=2).exact_sum([[1.0, 2.0], [0.5, 0.5]], [[1.0, -1.0]])
+    array([1.])
+    """
+
+    name: ClassVar[str] = "quadratic"
+    hashable: ClassVar[bool] = False
+    bounded_columns: ClassVar[bool] = False
+
+    dim: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "dim", positive_integer("dim", self.dim, at_most=MAX_DIM))
+
+    def parameters(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {"dim": self.dim}
+
+    def prepare(
+        self,
+        data: object,
+        bounds: Bounds | None = None,
+        *,
+        clip: bool = True,
+        columns: Sequence[str] | None = None,
+    ) -> Batch:
+        """Rows of ``dim`` finite numbers."""
+        return dense_batch(data, self.dim, bounds, clip=clip, columns=columns)
+
+    def _pairwise(self, records: Batch, queries: Batch) -> Floats:
+        products: Floats = records.arrays[0].astype(float) @ queries.arrays[0].astype(float).T
+        return products * products

@@ -1,0 +1,181 @@
+"""A noisy histogram, and the weighted points that it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from hushsum.bases.bins import Bins
+from hushsum.kernels.base import Kernel
+from hushsum.methods.registry import Method, register
+from hushsum.methods.terms import Pair, Terms, declared_box
+from hushsum.privacy.budget import Budget
+from hushsum.privacy.calibration import GAUSSIAN, LAPLACE
+from hushsum.privacy.draws import EXACT_INTEGERS
+from hushsum.privacy.relation import Relation
+from hushsum.records.bounds import Bounds
+from hushsum.records.cell_grid import bins_for_bandwidth
+from hushsum.releases.coefficients import CoefficientFunction
+from hushsum.releases.points import PointsFunction
+from hushsum.tally.tally import Tally
+
+NAME = "histogram"
+DEFAULT_WIDTH = 0.25
+_DEFAULT_CELLS = 1 << 18
+
+
+def histogram_tally(
+    kernel: Kernel,
+    *,
+    bounds: Sequence[Pair] | Pair,
+    bins: int | Sequence[int] | None = None,
+    columns: Sequence[str] | None = None,
+    max_per_unit: int | None = None,
+) -> Tally:
+    """An empty tally of bins, to be filled by ``add`` and made public by ``release``; it merges and streams.
+
+    Parameters as for `histogram`, and ``columns`` and ``max_per_unit`` as for ``hushsum.race``.
+
+    Examples
+    --------
+    >>> import hushsum as hs
+    >>> from hushsum.methods import histogram_tally
+    >>> tally = histogram_tally(hs.GaussianKernel(dim=1, bandwidth=0.1), bounds=(0, 1), bins=20)
+    >>> tally.add([[0.2]] * 700).add([[0.7]] * 300).release(epsilon=1.0).claim.mechanism
+    'discrete laplace'
+    """
+    box = declared_box(kernel, bounds)
+    names = None if columns is None else tuple(columns)
+    return Tally(Bins(kernel, _bins(box, kernel, bins), box, names), max_per_unit=max_per_unit)
+
+
+def histogram(
+    X: object,
+    kernel: Kernel,
+    *,
+    bounds: Sequence[Pair] | Pair,
+    epsilon: float,
+    delta: float | None = None,
+    bins: int | Sequence[int] | None = None,
+    relation: str | Relation = Relation.ADD_REMOVE,
+    allow_large_delta: bool = False,
+    ledger: Budget | None = None,
+    dataset: str | None = None,
+    key: str | None = None,
+    insecure_noise_seed: int | None = None,
+) -> PointsFunction:
+    """The middles of bins, weighted by noisy counts. Spends ``epsilon``, and ``delta`` if given.
+
+    Works well in one or two columns. A record is read at the middle of its bin: where the kernel is not much
+    wider than a bin, that error stays whatever ε is. A grid has less of it for the same noise.
+
+    Parameters
+    ----------
+    X : records of shape (n, columns)
+        Private.
+    bounds : list of (low, high), or one (low, high) for all columns
+        Declared; records are clipped to it.
+    bins : int or list of int, optional
+        Bins along each column; default a quarter of the bandwidth wide, at most 2¹⁸ in all.
+    allow_large_delta : bool
+        Claim a delta above 1e-5 all the same.
+    relation, ledger, dataset, key, insecure_noise_seed
+        As for ``Tally.release``.
+
+    Raises
+    ------
+    UsageError, ClaimError
+        if a parameter breaks its rule.
+    DataRefused
+        if the records are not finite numbers.
+
+    Privacy
+    -------
+    Exact integers: a tally of `Bins`, in which one record has one cell, and its release. Weights below 0 stay
+    as they are, so that sums over many cells are unbiased.
+
+    Notes
+    -----
+    Dwork, McSherry, Nissim and Smith 2006; as a baseline in Coleman and Shrivastava 2021, section 5.1.
+
+    Examples
+    --------
+    >>> import hushsum as hs
+    >>> from hushsum.methods import histogram
+    >>> X = [[0.2]] * 9000 + [[0.7]] * 1000
+    >>> f = histogram(X, hs.GaussianKernel(dim=1, bandwidth=0.1), bounds=(0, 1), epsilon=1.0)
+    >>> f([[0.2], [0.7]]).round(1)
+    array([0.9, 0.1])
+    >>> narrow = f.with_kernel(hs.GaussianKernel(dim=1, bandwidth=0.05))
+    """
+    terms = Terms.of(
+        epsilon=epsilon,
+        delta=delta,
+        relation=relation,
+        mechanism=GAUSSIAN if delta else LAPLACE,
+        arithmetic=EXACT_INTEGERS,
+        pure=not delta,
+        allow_large_delta=allow_large_delta,
+        ledger=ledger,
+        dataset=dataset,
+        key=key,
+        insecure_noise_seed=insecure_noise_seed,
+    )
+    tally = histogram_tally(kernel, bounds=bounds, bins=bins).add(X)
+
+    def make() -> PointsFunction:
+        function = tally.release(
+            epsilon=epsilon,
+            delta=delta,
+            relation=relation,
+            allow_large_delta=allow_large_delta,
+            insecure_noise_seed=insecure_noise_seed,
+        )
+        assert isinstance(function, CoefficientFunction)
+        return points_of(function)
+
+    function = terms.released(NAME, make, {"fingerprint": tally.fingerprint})
+    assert isinstance(function, PointsFunction)
+    return function
+
+
+def points_of(function: CoefficientFunction) -> PointsFunction:
+    """A released histogram as weighted points: the middle of every bin; post-processing."""
+    basis = function.basis
+    assert isinstance(basis, Bins)
+    return PointsFunction(
+        points=basis.grid.centres(),
+        weights=function.table.reshape(-1).astype(np.float64),
+        kernel=basis.kernel,
+        bounds=basis.bounds,
+        count=max(function.count, 1.0),
+        count_variance=function.count_stderr**2,
+        weight_variance=function.noise.variance,
+        answer_stderr=None,
+        claim=function.claim,
+        method=NAME,
+        producer=function.producer,
+    )
+
+
+def _bins(box: Bounds, kernel: Kernel, bins: int | Sequence[int] | None) -> tuple[int, ...]:
+    if bins is None:
+        bandwidth = float(getattr(kernel, "bandwidth", 1.0))
+        wanted = bins_for_bandwidth(box, bandwidth, fraction=DEFAULT_WIDTH, most_cells=_DEFAULT_CELLS)
+        return tuple(wanted)
+    return (bins,) * box.dim if isinstance(bins, int) else tuple(bins)
+
+
+register(
+    Method(
+        name=NAME,
+        release=histogram,
+        pure=True,
+        approximate=True,
+        relations=tuple(Relation),
+        arithmetic=EXACT_INTEGERS,
+        paper="Dwork, McSherry, Nissim and Smith 2006",
+        most_columns=3,
+    )
+)

@@ -1,0 +1,282 @@
+"""Kernel mean embedding: weighted public points whose mean in feature space is that of the records, up to
+noise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushsum.errors import UsageError
+from hushsum.kernels.base import Batch, Kernel
+from hushsum.kernels.gaussian import GaussianKernel
+from hushsum.kernels.parameters import positive_integer
+from hushsum.methods.herding import reduced_set
+from hushsum.methods.kme_lattice import Lattice
+from hushsum.methods.registry import Method, register
+from hushsum.methods.terms import Pair, Terms, centred_rows, declared_box
+from hushsum.privacy.budget import Budget
+from hushsum.privacy.draws import REAL_ARITHMETIC, REAL_GAUSSIAN, Draws, drawing
+from hushsum.privacy.relation import Relation
+from hushsum.records.bounds import Bounds
+from hushsum.records.cell_grid import CellGrid
+from hushsum.releases.points import PointsFunction
+from hushsum.version import PRODUCER
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.float32]
+
+NAME = "kme"
+ALGORITHMS = ("subspace", "features")
+SENSITIVITIES = {"published": 2.0, "tight": math.sqrt(2.0)}
+RIDGE = 1e-6
+MOST_POINTS = 1 << 15
+MOST_LATTICE_POINTS = 1 << 21
+MOST_FEATURES = 1 << 16
+_CELLS_AT_A_TIME = 1 << 21
+
+
+def kme(
+    X: object,
+    kernel: Kernel,
+    *,
+    bounds: Sequence[Pair] | Pair,
+    epsilon: float,
+    delta: float | None = 1e-6,
+    algorithm: str = "subspace",
+    points: int | object = 1000,
+    lattice: int | Sequence[int] | None = None,
+    features: int = 1000,
+    sensitivity: str = "published",
+    seed: int = 0,
+    relation: str | Relation = Relation.REPLACE,
+    allow_large_delta: bool = False,
+    ledger: Budget | None = None,
+    dataset: str | None = None,
+    key: str | None = None,
+    insecure_noise_seed: int | None = None,
+) -> PointsFunction:
+    """Public points, weighted so that their kernel mean is the records'. Spends ``epsilon`` and ``delta``.
+
+    Works well if the points cover the data at the scale of the bandwidth: in one to three columns, or with
+    public points like the records. In the gaps between points it answers too little. Costs records × points,
+    and points³ for the weights unless they form a lattice.
+
+    Parameters
+    ----------
+    X : records of shape (n, columns)
+        Private; their number is public.
+    bounds : list of (low, high), or one (low, high) for all columns
+        Declared; points are spread evenly in it.
+    algorithm : {"subspace", "features"}
+        The first algorithm of the paper projects the mean on the span of the points' features and perturbs
+        its coordinates. The second perturbs the mean of random Fourier features, and then looks for points
+        and weights that have it, by herding and a reduced set; for the Gaussian kernel alone.
+    points : int or array of shape (n_points, columns)
+        How many, or which: public data, or a part of the data whose owners agreed.
+    lattice : int or list of int, optional
+        Of the first algorithm, for the Gaussian kernel: in place of ``points`` the middles of this many cells
+        along each column. The kernel matrix is then a product over columns, and 300,000 points take seconds.
+        A spacing of one bandwidth is fine enough.
+    features : int
+        Of the second algorithm: how many random features.
+    sensitivity : {"published", "tight"}
+        Of the first algorithm: the paper's 2/n, or √2/n, which holds as well where no kernel value is below
+        0, as with all kernels here.
+    seed : int
+        Public: of points and features.
+    relation : {"replace"}
+        The only one, since the mean divides by the number of records.
+    allow_large_delta : bool
+        Claim a delta above 1e-5 all the same.
+    ledger, dataset, key, insecure_noise_seed
+        As for ``Tally.release``.
+
+    Raises
+    ------
+    UsageError, ClaimError
+        if a parameter breaks its rule; a delta above 0 is needed.
+    DataRefused
+        if the records are not finite numbers.
+
+    Privacy
+    -------
+    (ε, δ) under replace, real arithmetic. In feature space a record has length 1, so one record replaced
+    moves the mean by at most 2/n; with k ≥ 0 by ``√(2 − 2k)/n ≤ √2/n``. *Subspace*: with ``LLᵀ`` the points'
+    kernel matrix plus a ridge, coordinates are ``L⁻¹·mean_x k(z, x)``. Their length is at most that of the
+    projection on the points' span, the ridge only shortening it, so Δ is that of the mean. *Features*: a
+    record's features have length 1, and Δ is 2/n. Gaussian noise by Balle & Wang's formula.
+
+    Notes
+    -----
+    Balog, Tolstikhin and Schölkopf, *Differentially private database release via kernel mean embeddings*,
+    ICML 2018, Algorithms 1 and 2.
+
+    Examples
+    --------
+    >>> import hushsum as hs
+    >>> from hushsum.methods import kme
+    >>> kernel = hs.GaussianKernel(dim=1, bandwidth=0.1)
+    >>> f = kme([[0.3]] * 20000, kernel, bounds=(0, 1), epsilon=1.0, points=100)
+    >>> f([[0.3], [0.9]]).round(1) + 0.0, f.claim.relation.value
+    (array([1., 0.]), 'replace')
+    """
+    box = declared_box(kernel, bounds)
+    if algorithm not in ALGORITHMS:
+        raise UsageError(f"algorithm must be one of {', '.join(ALGORITHMS)}, got {algorithm!r}; choose one")
+    if sensitivity not in SENSITIVITIES:
+        raise UsageError(
+            f"sensitivity must be one of {', '.join(SENSITIVITIES)}, got {sensitivity!r}; choose one"
+        )
+    if (algorithm == "features" or lattice is not None) and not isinstance(kernel, GaussianKernel):
+        raise UsageError(
+            f"features and lattices are for the gaussian kernel, got {kernel.name}; use points=... without"
+        )
+    if algorithm == "features" and lattice is not None:
+        raise UsageError("a lattice is for algorithm='subspace', got 'features'; leave it out")
+    cells = None if lattice is None else CellGrid.of(box, lattice, most_cells=MOST_LATTICE_POINTS)
+    public = _public_points(points, kernel, box, seed) if cells is None else cells.centres() - box.centre
+    number = positive_integer("features", features, at_most=MOST_FEATURES)
+    terms = Terms.of(
+        epsilon=epsilon,
+        delta=delta,
+        relation=relation,
+        mechanism=REAL_GAUSSIAN,
+        arithmetic=REAL_ARITHMETIC,
+        pure=False,
+        relations=(Relation.REPLACE,),
+        allow_large_delta=allow_large_delta,
+        ledger=ledger,
+        dataset=dataset,
+        key=key,
+        insecure_noise_seed=insecure_noise_seed,
+    )
+    rows = centred_rows(X, kernel, box)
+
+    def make() -> PointsFunction:
+        with drawing(terms.insecure_noise_seed) as draws:
+            chosen, stderr = public, None
+            moved = SENSITIVITIES[sensitivity]
+            if algorithm == "features":
+                chosen, weights = _features(rows, public, kernel, number, seed, terms, draws)
+            elif cells is None:
+                weights, stderr = _subspace(rows, public, kernel, moved, terms, draws)
+            else:
+                weights, stderr = _on_lattice(rows, cells, kernel, moved, terms, draws)
+        return PointsFunction(
+            points=np.clip(chosen + box.centre, box.low, box.high),
+            weights=len(rows) * weights,
+            kernel=kernel,
+            bounds=box,
+            count=float(len(rows)),
+            count_variance=0.0,
+            weight_variance=None,
+            answer_stderr=stderr,
+            claim=terms.claim,
+            method=NAME,
+            producer=PRODUCER,
+        )
+
+    subject: dict[str, object] = {"algorithm": algorithm, "points": len(public), "seed": seed}
+    function = terms.released(NAME, make, subject)
+    assert isinstance(function, PointsFunction)
+    return function
+
+
+def mean_kernel_values(rows: Rows, points: Floats, kernel: Kernel) -> Floats:
+    """The mean over records of k(x, z) at each point; secret. Equal records are compared once."""
+    records, counts = np.unique(rows, axis=0, return_counts=True)
+    asked = Batch((points,), len(points))
+    total = np.zeros(len(points))
+    step = max(1, _CELLS_AT_A_TIME // len(points))
+    for start in range(0, len(records), step):
+        some = records[start : start + step]
+        total += counts[start : start + step] @ kernel._pairwise(Batch((some,), len(some)), asked)
+    return total / len(rows)
+
+
+def _subspace(
+    rows: Rows, points: Floats, kernel: Kernel, moved: float, terms: Terms, draws: Draws
+) -> tuple[Floats, float]:
+    """Weights of the points, summing to about 1, and σ.
+
+    The noise at q has the variance ``σ²·k_qᵀ(K + λ)⁻¹k_q``, at most σ²·k(q, q) = σ².
+    """
+    from scipy.linalg import cholesky, solve_triangular
+
+    batch = Batch((points,), len(points))
+    gram = kernel._pairwise(batch, batch)
+    gram[np.diag_indices_from(gram)] += RIDGE
+    root = cholesky(gram, lower=True, overwrite_a=True)
+    coordinates = solve_triangular(root, mean_kernel_values(rows, points, kernel), lower=True)
+    noisy, sigma = draws.gaussian(coordinates, moved / len(rows), terms.epsilon, terms.delta)
+    weights: Floats = solve_triangular(root, noisy, lower=True, trans="T")
+    return weights, sigma
+
+
+def _on_lattice(
+    rows: Rows, cells: CellGrid, kernel: Kernel, moved: float, terms: Terms, draws: Draws
+) -> tuple[Floats, float]:
+    """The same on a lattice."""
+    assert isinstance(kernel, GaussianKernel)
+    lattice = Lattice.of(kernel, cells, RIDGE)
+    coordinates = lattice.coordinates(lattice.mean_kernel_values(rows))
+    noisy, sigma = draws.gaussian(coordinates, moved / len(rows), terms.epsilon, terms.delta)
+    return lattice.weights(noisy).reshape(-1), sigma
+
+
+def _features(
+    rows: Rows, pool: Floats, kernel: Kernel, features: int, seed: int, terms: Terms, draws: Draws
+) -> tuple[Floats, Floats]:
+    """Points of the pool and their weights."""
+    assert isinstance(kernel, GaussianKernel)
+    frequencies = random_frequencies(kernel, features, seed)
+    total = np.zeros(2 * len(frequencies))
+    step = max(1, _CELLS_AT_A_TIME // len(frequencies))
+    for start in range(0, len(rows), step):
+        total += fourier_features(rows[start : start + step].astype(np.float64), frequencies).sum(axis=0)
+    noisy, sigma = draws.gaussian(total / len(rows), 2.0 / len(rows), terms.epsilon, terms.delta)
+    return reduced_set(pool, fourier_features(pool, frequencies), noisy, sigma)
+
+
+def random_frequencies(kernel: GaussianKernel, features: int, seed: int) -> Floats:
+    """Draws from the spectral law of the Gaussian kernel, one for two features; public."""
+    pairs = max(1, features // 2)
+    scale = math.sqrt(kernel.power) / kernel.bandwidth
+    return np.random.default_rng([seed, 1]).normal(scale=scale, size=(pairs, kernel.dim))
+
+
+def fourier_features(rows: Floats, frequencies: Floats) -> Floats:
+    """Cosines and sines, scaled so that every record has length 1, shape (n, 2·frequencies)."""
+    angles = rows @ frequencies.T
+    return np.concatenate([np.cos(angles), np.sin(angles)], axis=1) / math.sqrt(len(frequencies))
+
+
+def _public_points(points: int | object, kernel: Kernel, box: Bounds, seed: int) -> Floats:
+    """Public points relative to the centre of the box: given, or a scrambled Halton sequence in it."""
+    from scipy.stats import qmc
+
+    if isinstance(points, int | np.integer) and not isinstance(points, bool):
+        number = positive_integer("points", int(points), at_most=MOST_POINTS)
+        spread = qmc.Halton(d=box.dim, scramble=True, seed=np.random.default_rng([seed, 0])).random(number)
+        return np.asarray(qmc.scale(spread, box.low, box.high) - box.centre)
+    given = kernel.prepare(points, box).arrays[0].astype(np.float64)
+    if len(given) > MOST_POINTS:
+        raise UsageError(f"points must be at most {MOST_POINTS}, got {len(given)}; give fewer")
+    return np.unique(given, axis=0)
+
+
+register(
+    Method(
+        name=NAME,
+        release=kme,
+        pure=False,
+        approximate=True,
+        relations=(Relation.REPLACE,),
+        arithmetic=REAL_ARITHMETIC,
+        paper="Balog, Tolstikhin and Schölkopf 2018",
+    )
+)

@@ -1,0 +1,119 @@
+"""Locality-sensitive quantization as published: features, and the fast Gauss transform."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from hushsum.bases.box_polynomials import BoxPolynomials, degrees_of
+from hushsum.bases.cosine_features import CosineFeatures
+from hushsum.bases.declared_box import DEFAULT_SCALE, gaussian_width
+from hushsum.kernels.base import Kernel
+from hushsum.kernels.parameters import positive_integer
+from hushsum.records.bounds import Bounds
+from hushsum.tally.tally import Tally
+
+MAX_ORDER = 12
+_ANYWHERE = (-1e38, 1e38)
+
+
+def lsq_rff(
+    kernel: Kernel,
+    *,
+    bounds: Sequence[tuple[float, float]] | tuple[float, float] | None = None,
+    features: int = 200,
+    seed: int = 0,
+    columns: Sequence[str] | None = None,
+    max_per_unit: int | None = None,
+) -> Tally:
+    """An empty tally of random cosine features, one phase each, as published; any dimension.
+
+    Kept as a peer to compare with: paired features of one frequency have half the noise and no random phase.
+
+    Parameters
+    ----------
+    kernel : GaussianKernel
+    bounds : list of (low, high), or one (low, high) for all columns, optional
+        Records are clipped to it. Features are bounded without.
+    features : int
+        I: the error of the method is about 1/√I, that of the noise about I^½/(ε·n).
+    seed : int
+        Public seed of frequencies and phases. Tallies that shall merge need the same one.
+    columns, max_per_unit
+        As for :func:`hushsum.race`.
+
+    Examples
+    --------
+    >>> import hushsum as hs
+    >>> from hushsum.methods import lsq_rff
+    >>> tally = lsq_rff(hs.GaussianKernel(dim=5, bandwidth=1.0), features=400, seed=7)
+    >>> f = tally.add([[0.0] * 5] * 10_000).release(epsilon=1.0)
+    >>> bool(f([[0.0] * 5])[0] > f([[9.0] * 5])[0])
+    True
+
+    Notes
+    -----
+    Wagner, Naamad and Mishra, ICML 2023. With exact integer noise on features in fixed point.
+    """
+    dim = int(getattr(kernel, "dim", 1))
+    basis = CosineFeatures(
+        kernel=kernel,
+        bounds=Bounds.declared(_ANYWHERE if bounds is None else bounds, dim, "lsq_rff"),
+        columns=None if columns is None else tuple(columns),
+        features=features,
+        seed=seed,
+    )
+    return Tally(basis, max_per_unit=max_per_unit)
+
+
+def lsq_fgt(
+    kernel: Kernel,
+    *,
+    bounds: Sequence[tuple[float, float]] | tuple[float, float],
+    order: int = 3,
+    columns: Sequence[str] | None = None,
+    max_per_unit: int | None = None,
+) -> Tally:
+    """An empty tally of monomials in boxes of √2 bandwidths, as published; low dimension.
+
+    Kept as a peer to compare with: :func:`hushsum.methods.hermite` cuts less off for the same noise.
+
+    Parameters
+    ----------
+    kernel : GaussianKernel
+    bounds : list of (low, high), or one (low, high) for all columns
+        Declared, never read off the data. Records are clipped to it.
+    order : int
+        ρ: degrees 0, …, ρ − 1 in each column, and boxes within √ρ sides of a query are read.
+    columns, max_per_unit
+        As for :func:`hushsum.race`.
+
+    Examples
+    --------
+    >>> import hushsum as hs
+    >>> from hushsum.methods import lsq_fgt
+    >>> tally = lsq_fgt(hs.GaussianKernel(dim=1, bandwidth=1.0), bounds=(0, 10), order=4)
+    >>> tally.basis.shape
+    (8, 4)
+
+    Notes
+    -----
+    Wagner, Naamad and Mishra, ICML 2023: offsets are within half a side, so a monomial of degree j is within
+    2^−j, and the noise is for the sum of these, (2 − 2^(1−ρ))^d.
+    """
+    dim = int(getattr(kernel, "dim", 1))
+    order = positive_integer("order", order, at_most=MAX_ORDER)
+    side = math.sqrt(2.0) * gaussian_width(kernel, "lsq_fgt")
+    degrees = degrees_of(dim, order - 1, every_column=True)
+    basis = BoxPolynomials(
+        kernel=kernel,
+        bounds=Bounds.declared(bounds, dim, "lsq_fgt"),
+        columns=None if columns is None else tuple(columns),
+        side=side,
+        order=order - 1,
+        weights=tuple(max(1, DEFAULT_SCALE >> sum(degree)) for degree in degrees),
+        polynomials="monomials",
+        every_column=True,
+        reach=side * math.sqrt(order),
+    )
+    return Tally(basis, max_per_unit=max_per_unit)

@@ -1,0 +1,242 @@
+"""MWEM: synthetic weights on a grid, improved where a private choice says that they are worst."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushsum.errors import DataRefused, UsageError
+from hushsum.kernels.base import Batch, Kernel
+from hushsum.kernels.parameters import positive_integer
+from hushsum.methods.registry import Method, register
+from hushsum.methods.terms import Pair, Terms, centred_rows, declared_box
+from hushsum.privacy.budget import Budget
+from hushsum.privacy.draws import EXACT_INTEGERS, Draws, Question, drawing
+from hushsum.privacy.relation import Relation
+from hushsum.records.bounds import Bounds
+from hushsum.records.cell_grid import CellGrid, bins_for_bandwidth
+from hushsum.releases.points import PointsFunction
+from hushsum.version import PRODUCER
+
+Floats = NDArray[np.float64]
+
+NAME = "mwem"
+MECHANISM = "permute and flip, discrete laplace"
+SCALE = 1 << 16
+"""Query values from 0 to 1 are rounded to multiples of 1/SCALE: then every answer is an integer."""
+
+MOST_ENTRIES = 1 << 27
+MOST_QUERIES = 1 << 14
+_MOST_RECORDS = (1 << 53) // SCALE
+_DEFAULT_CELLS = 1 << 15
+_DEFAULT_QUERIES = 256
+_PASSES = 10
+_LARGEST_STEP = 2.0
+_SMALLEST_VARIANCE = 1e-9
+
+
+def mwem(
+    X: object,
+    kernel: Kernel,
+    *,
+    bounds: Sequence[Pair] | Pair,
+    epsilon: float,
+    delta: float | None = None,
+    rounds: int = 10,
+    queries: object = None,
+    bins: int | Sequence[int] | None = None,
+    relation: str | Relation = Relation.ADD_REMOVE,
+    ledger: Budget | None = None,
+    dataset: str | None = None,
+    key: str | None = None,
+    insecure_noise_seed: int | None = None,
+) -> PointsFunction:
+    """Multiplicative weights with the exponential mechanism, over kernel queries. Spends ``epsilon``.
+
+    Works well in one or two columns with few rounds at a small ε, where most of the data look like what is
+    known already. It knows only its queries and its cells: with many cells a kernel it is slow, and a query
+    far from all of its own is answered by the prior, which is uniform.
+
+    Parameters
+    ----------
+    X : records of shape (n, columns)
+        Private.
+    kernel : Kernel
+        Its values at the public ``queries`` are what the weights are fitted to.
+    bounds : list of (low, high), or one (low, high) for all columns
+        Declared. The weights live on the cells of this box.
+    rounds : int
+        T: how many queries are chosen and measured, each with ε/(2T) for the choice and as much for the
+        measurement.
+    queries : array of shape (n_queries, columns), optional
+        Public. Default: an even grid of at most 256 points.
+    bins : int or list of int, optional
+        Cells along each column; default a quarter of the bandwidth wide, at most 2¹⁵ in all.
+    relation, ledger, dataset, key, insecure_noise_seed
+        As for ``Tally.release``.
+
+    Raises
+    ------
+    UsageError, ClaimError
+        if a parameter breaks its rule; MWEM is pure, so ``delta`` is refused.
+    DataRefused
+        if the records are not finite numbers.
+
+    Privacy
+    -------
+    Pure ε, exact integers. A record counts as the middle of its cell c, and a query is the integer
+    ``round(2¹⁶·k(c, q))`` from 0 to 2¹⁶, so one record present, absent or replaced moves the answer of
+    every query by at most Δ = 2¹⁶. A score is the distance of that answer to the one of the weights, which
+    are public, and moves by Δ as well. T choices and T measurements of ε/(2T) each add up; under add/remove a
+    fiftieth of ε pays for the number of records first.
+
+    Notes
+    -----
+    Hardt, Ligett and McSherry, *A simple and practical algorithm for differentially private data release*,
+    NIPS 2012: with integer noise, permute-and-flip in place of the exponential mechanism, their improvement
+    of updating with all measurements several times, and exponents divided by the query's variance, which need
+    fewer passes than theirs.
+
+    Examples
+    --------
+    >>> import hushsum as hs
+    >>> from hushsum.methods import mwem
+    >>> X = [[0.2]] * 9000 + [[0.8]] * 1000
+    >>> f = mwem(X, hs.GaussianKernel(dim=1, bandwidth=0.1), bounds=(0, 1), epsilon=1.0)
+    >>> bool(f([[0.2]])[0] > 2 * f([[0.8]])[0]), f.claim.arithmetic
+    (True, 'exact integers')
+    """
+    box = declared_box(kernel, bounds)
+    terms = Terms.of(
+        epsilon=epsilon,
+        delta=delta,
+        relation=relation,
+        mechanism=MECHANISM,
+        arithmetic=EXACT_INTEGERS,
+        pure=True,
+        ledger=ledger,
+        dataset=dataset,
+        key=key,
+        insecure_noise_seed=insecure_noise_seed,
+    )
+    grid = _grid(box, kernel, bins)
+    asked = _queries(queries, kernel, box)
+    number = positive_integer("rounds", rounds, at_most=len(asked))
+    if grid.cells * len(asked) > MOST_ENTRIES:
+        raise UsageError(f"cells × queries must be at most {MOST_ENTRIES}, got more; use fewer bins")
+    rows = centred_rows(X, kernel, box)
+    if len(rows) > _MOST_RECORDS:
+        raise DataRefused("mwem takes fewer than 2³⁷ records, got more; use another method")
+
+    def make() -> PointsFunction:
+        table = query_table(kernel, grid, asked)
+        exact = answers_of(grid.count(rows), table)
+        with drawing(terms.insecure_noise_seed) as draws:
+            count, count_variance, left = terms.count(draws, len(rows))
+            weights = _fitted(exact, table, count, number, left / (2 * number), draws)
+        return PointsFunction(
+            points=grid.centres(),
+            weights=weights,
+            kernel=kernel,
+            bounds=box,
+            count=count,
+            count_variance=count_variance,
+            weight_variance=None,
+            answer_stderr=None,
+            claim=terms.claim,
+            method=NAME,
+            producer=PRODUCER,
+        )
+
+    subject: dict[str, object] = {"bins": list(grid.bins), "rounds": number, "queries": len(asked)}
+    function = terms.released(NAME, make, subject)
+    assert isinstance(function, PointsFunction)
+    return function
+
+
+def query_table(kernel: Kernel, grid: CellGrid, queries: NDArray[np.float32]) -> Floats:
+    """Every query at the middle of every cell, as integers from 0 to `SCALE`, shape (queries, cells)."""
+    centres = (grid.centres() - grid.bounds.centre).astype(np.float32)
+    table = np.empty((len(queries), grid.cells))
+    step = max(1, (1 << 21) // len(queries))
+    for start in range(0, grid.cells, step):
+        some = centres[start : start + step]
+        values = kernel._pairwise(Batch((some,), len(some)), Batch((queries,), len(queries)))
+        table[:, start : start + step] = np.rint(SCALE * np.clip(values, 0.0, 1.0)).T
+    return table
+
+
+def answers_of(counts: NDArray[np.int64], table: Floats) -> NDArray[np.int64]:
+    """The exact answer of every query; secret. Integers below 2⁵³, so that their sums in float64 are
+    exact.
+    """
+    return (table @ counts.astype(np.float64)).astype(np.int64)
+
+
+def _fitted(
+    exact: NDArray[np.int64], table: Floats, count: float, rounds: int, share: Fraction, draws: Draws
+) -> Floats:
+    """The weights after all rounds; ``share`` of ε for each choice and each measurement."""
+    weights = np.full(table.shape[1], count / table.shape[1])
+    measured: list[tuple[int, float]] = []
+    open_ = np.arange(len(exact))
+    for _ in range(rounds):
+        known = np.rint(table @ weights).astype(np.int64)
+        scores = np.abs(exact - known)[open_].tolist()
+        chosen = int(open_[draws.choice(Question(scores, share, SCALE))])
+        noisy, _ = draws.laplace(exact[chosen : chosen + 1], SCALE, share)
+        # No true answer lies outside.
+        measured.append((chosen, min(max(float(noisy[0]), 0.0), count * SCALE)))
+        open_ = open_[open_ != chosen]
+        for _ in range(_PASSES):
+            for query, answer in measured:
+                _multiply(weights, table[query] / SCALE, answer / SCALE)
+    return weights
+
+
+def _multiply(weights: Floats, query: Floats, answer: float) -> None:
+    """Move the weights, in place, about half the way to where they answer the query so.
+
+    Half of Newton's step for the exponent, which is the error over the query's variance, and at most 2.
+    """
+    count = float(weights.sum())
+    mean = float(query @ weights) / count
+    variance = max(float((query * query) @ weights) / count - mean**2, _SMALLEST_VARIANCE)
+    step = 0.5 * (answer / count - mean) / variance
+    weights *= np.exp(min(max(step, -_LARGEST_STEP), _LARGEST_STEP) * query)
+    weights *= count / weights.sum()
+
+
+def _grid(box: Bounds, kernel: Kernel, bins: int | Sequence[int] | None) -> CellGrid:
+    if bins is None:
+        bandwidth = float(getattr(kernel, "bandwidth", 1.0))
+        bins = bins_for_bandwidth(box, bandwidth, fraction=0.25, most_cells=_DEFAULT_CELLS)
+    return CellGrid.of(box, bins, most_cells=MOST_ENTRIES)
+
+
+def _queries(queries: object, kernel: Kernel, box: Bounds) -> NDArray[np.float32]:
+    if queries is None:
+        each = max(1, int(_DEFAULT_QUERIES ** (1.0 / box.dim) + 1e-9))
+        lattice = CellGrid.of(box, each)
+        return (lattice.centres() - box.centre).astype(np.float32)
+    rows: NDArray[np.float32] = kernel.prepare(queries, box, clip=False).arrays[0]
+    if len(rows) > MOST_QUERIES:
+        raise UsageError(f"queries must be at most {MOST_QUERIES}, got {len(rows)}; give fewer")
+    return rows
+
+
+register(
+    Method(
+        name=NAME,
+        release=mwem,
+        pure=True,
+        approximate=False,
+        relations=tuple(Relation),
+        arithmetic=EXACT_INTEGERS,
+        paper="Hardt, Ligett and McSherry 2012",
+        most_columns=3,
+    )
+)

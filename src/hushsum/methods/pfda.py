@@ -1,0 +1,225 @@
+"""PFDA: the mean of the records' kernel curves, smoothed, with Gaussian-process noise along the line."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushsum.errors import UsageError
+from hushsum.kernels.base import Batch, Kernel
+from hushsum.kernels.parameters import positive_integer
+from hushsum.methods.registry import Method, register
+from hushsum.methods.terms import Pair, Terms, centred_rows, declared_box
+from hushsum.privacy.budget import Budget
+from hushsum.privacy.draws import REAL_ARITHMETIC, REAL_GAUSSIAN, drawing
+from hushsum.privacy.relation import Relation
+from hushsum.releases.curve import CurveFunction
+from hushsum.version import PRODUCER
+
+Floats = NDArray[np.float64]
+
+NAME = "pfda"
+MOST_STEPS = 4096
+_SMALLEST_EIGENVALUE = 1e-12
+"""Relative to the largest: directions below it carry no curve, and are left out of curve and noise alike."""
+
+
+@dataclass(frozen=True, slots=True)
+class CurveSpace:
+    """Curves on a grid of a line, in the eigenvectors of the noise's covariance; public.
+
+    ``basis`` has one column an eigenvector, orthonormal in the line's L2 norm; ``curves`` the coordinates of
+    the kernel curve of a record at each grid point, one row each.
+    """
+
+    basis: Floats
+    eigenvalues: Floats
+    curves: Floats
+
+    @classmethod
+    def of(cls, kernel: Kernel, covariance: Kernel, low: float, high: float, steps: int) -> CurveSpace:
+        """From the covariance of the noise at ``steps`` even points; the line is scaled to length 1."""
+        from scipy.linalg import eigh
+
+        places = np.linspace(low, high, steps)[:, None]
+        batch = Batch((places,), steps)
+        spacing = 1.0 / (steps - 1)
+        eigenvalues, vectors = eigh(spacing * covariance._pairwise(batch, batch))
+        kept = eigenvalues > _SMALLEST_EIGENVALUE * eigenvalues[-1]
+        basis = vectors[:, kept] / math.sqrt(spacing)
+        return cls(basis, eigenvalues[kept], spacing * (kernel._pairwise(batch, batch) @ basis))
+
+    def smoothed(self, penalty: float) -> Floats:
+        """The curves after the penalty, in units of the noise: coordinate j times ``√λ_j/(λ_j + φ)``.
+
+        The mean with least ``Σ‖X_i − m‖²/n + φ·‖m‖²_C`` has coordinates λ_j/(λ_j + φ) times the plain mean's;
+        noise has √λ_j in that direction.
+        """
+        return self.curves * (np.sqrt(self.eigenvalues) / (self.eigenvalues + penalty))
+
+
+def pfda(
+    X: object,
+    kernel: Kernel,
+    *,
+    bounds: Sequence[Pair] | Pair,
+    epsilon: float,
+    delta: float | None = 1e-6,
+    penalty: float = 0.01,
+    covariance: Kernel | None = None,
+    steps: int = 1024,
+    relation: str | Relation = Relation.REPLACE,
+    allow_large_delta: bool = False,
+    ledger: Budget | None = None,
+    dataset: str | None = None,
+    key: str | None = None,
+    insecure_noise_seed: int | None = None,
+) -> CurveFunction:
+    """The mean of kernel curves as functional data, in one dimension. Spends ``epsilon`` and ``delta``.
+
+    Works well for one column and a penalty far below the largest eigenvalue of the covariance, which is about
+    2.5 bandwidths over the width of the bounds; above it the curve is smoothed away. The penalty's bias is no
+    part of the standard errors.
+
+    Parameters
+    ----------
+    X : records of shape (n, 1)
+        Private; their number is public.
+    kernel : Kernel
+        Of one column. Each record becomes the curve ``k(x, ·)``.
+    bounds : (low, high)
+        Declared. Records are clipped to it and rounded to the nearest of ``steps`` points.
+    penalty : float
+        φ, the smoothing, on the line scaled to length 1.
+    covariance : Kernel, optional
+        Of the Gaussian process that is the noise; default the kernel itself.
+    steps : int
+        Points of the grid; one decomposition of steps × steps, whatever the number of records.
+    relation : {"replace"}
+        The only one, since the mean divides by the number of records.
+    allow_large_delta : bool
+        Claim a delta above 1e-5 all the same, such as the 0.01 of the published experiments.
+    ledger, dataset, key, insecure_noise_seed
+        As for ``Tally.release``.
+
+    Raises
+    ------
+    UsageError, ClaimError
+        if a parameter breaks its rule; a delta above 0 is needed.
+    DataRefused
+        if the records are not finite numbers.
+
+    Privacy
+    -------
+    (ε, δ) under replace, real arithmetic. In the eigenvectors of the covariance, scaled by the noise, the
+    smoothed mean is a mean of vectors of which there are ``steps``, one for each place a record can be
+    rounded to. One record replaced moves it by at most Δ = (their largest distance)/n, computed from all
+    pairs, and Gaussian noise is calibrated to that Δ by Balle & Wang's formula, for every ε. The dropped
+    eigenvectors are chosen without the data.
+
+    Notes
+    -----
+    Mirshani, Reimherr and Slavković, *Formal privacy for functional data with Gaussian perturbations*, ICML
+    2019. There Δ² is bounded by the sup of the curves' norms over φ, and the noise by ``2·ln(2/δ)·Δ²/ε²``,
+    which holds for ε ≤ 1.
+
+    Examples
+    --------
+    >>> import hushsum as hs
+    >>> from hushsum.methods import pfda
+    >>> kernel = hs.GaussianKernel(dim=1, bandwidth=0.1)
+    >>> f = pfda([[0.3]] * 20000, kernel, bounds=(0, 1), epsilon=1.0, penalty=1e-4, steps=200)
+    >>> f([[0.3], [0.9]]).round(1) + 0.0, f.claim.arithmetic
+    (array([1., 0.]), 'real arithmetic')
+    """
+    box = declared_box(kernel, bounds)
+    if box.dim != 1:
+        raise UsageError(f"pfda takes one column, got {box.dim}; use kme, or a grid")
+    noise = kernel if covariance is None else covariance
+    declared_box(noise, box)
+    if not (math.isfinite(penalty) and penalty > 0.0):
+        raise UsageError(f"penalty must be a finite number above 0, got {penalty!r}; try 0.01")
+    number = positive_integer("steps", steps, at_most=MOST_STEPS)
+    if number < 8:
+        raise UsageError(f"steps must be at least 8, got {number}; try 1024")
+    terms = Terms.of(
+        epsilon=epsilon,
+        delta=delta,
+        relation=relation,
+        mechanism=REAL_GAUSSIAN,
+        arithmetic=REAL_ARITHMETIC,
+        pure=False,
+        relations=(Relation.REPLACE,),
+        allow_large_delta=allow_large_delta,
+        ledger=ledger,
+        dataset=dataset,
+        key=key,
+        insecure_noise_seed=insecure_noise_seed,
+    )
+    rows = centred_rows(X, kernel, box)
+    low, high = (float(end - box.centre[0]) for end in (box.low[0], box.high[0]))
+
+    def make() -> CurveFunction:
+        space, vectors, furthest = _public_part(kernel, noise, low, high, number, penalty)
+        place = np.rint((rows[:, 0].astype(np.float64) - low) * ((number - 1) / (high - low)))
+        shares = np.bincount(np.clip(place, 0, number - 1).astype(np.int64), minlength=number) / len(rows)
+        with drawing(terms.insecure_noise_seed) as draws:
+            noisy, sigma = draws.gaussian(shares @ vectors, furthest / len(rows), terms.epsilon, terms.delta)
+        paths = space.basis * np.sqrt(space.eigenvalues)
+        return CurveFunction(
+            values=paths @ noisy,
+            errors=sigma * np.sqrt(np.einsum("ij,ij->i", paths, paths)),
+            kernel=kernel,
+            bounds=box,
+            count=float(len(rows)),
+            count_variance=0.0,
+            claim=terms.claim,
+            method=NAME,
+            producer=PRODUCER,
+        )
+
+    subject: dict[str, object] = {"penalty": penalty, "steps": number}
+    function = terms.released(NAME, make, subject)
+    assert isinstance(function, CurveFunction)
+    return function
+
+
+@lru_cache(maxsize=1)
+def _public_part(
+    kernel: Kernel, covariance: Kernel, low: float, high: float, steps: int, penalty: float
+) -> tuple[CurveSpace, Floats, float]:
+    """What does not depend on the records: the space, the smoothed curves, their largest distance."""
+    space = CurveSpace.of(kernel, covariance, low, high, steps)
+    vectors = space.smoothed(penalty)
+    return space, vectors, largest_distance(vectors)
+
+
+def largest_distance(vectors: Floats) -> float:
+    """The largest Euclidean distance between two rows, rounded up by what the squares lose.
+
+    >>> round(largest_distance(np.array([[0.0, 0.0], [3.0, 4.0], [1.0, 1.0]])), 9)
+    5.0
+    """
+    lengths = np.einsum("ij,ij->i", vectors, vectors)
+    squared = lengths[:, None] + lengths[None, :] - 2.0 * (vectors @ vectors.T)
+    rounding = 1e-12 * float(lengths.max())
+    return math.sqrt(max(float(squared.max()), 0.0) + rounding)
+
+
+register(
+    Method(
+        name=NAME,
+        release=pfda,
+        pure=False,
+        approximate=True,
+        relations=(Relation.REPLACE,),
+        arithmetic=REAL_ARITHMETIC,
+        paper="Mirshani, Reimherr and Slavković 2019",
+        most_columns=1,
+    )
+)

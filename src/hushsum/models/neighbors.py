@@ -1,0 +1,171 @@
+"""Which public candidates are close to many private records."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushsum.errors import UsageError, shown
+from hushsum.models.base import Floats
+from hushsum.models.one_sketch import OneSketch
+from hushsum.releases.answers import Answers
+
+
+class PrivateNeighbors(OneSketch):
+    """How many private records are near a public candidate, by one released kernel sum.
+
+    A record counts as much as it is near: 1 where it coincides with the candidate, k(x, q) elsewhere, with a
+    tail that reaches far. So the count is a weighted one; raise ``power`` for a sharper edge. It never says
+    *which* records are near, and no query can ask for it.
+
+    Parameters
+    ----------
+    epsilon : float
+        ε of the one release.
+    delta : float, optional
+        δ of the one release; without it the claim is pure.
+    min_records : float
+        How many near records make a candidate a neighbour of the data.
+    kernel : {"euclidean", "manhattan", "angular", "hamming", "gaussian", "laplacian"} or Kernel
+    bandwidth : float
+        What near means; chosen without looking at the records.
+    power : int
+        The kernel to that power, which falls off faster.
+    level : float
+        Of intervals and decisions.
+    rows, width : int
+        The size of the table; pure releases publish as many rows as suit ε.
+    bounds : (low, high), or a list of them, one for each column
+        Declared; records are clipped to it.
+    random_state : int, RandomState or None
+        Seeds the hash functions, never the noise.
+    ledger, dataset, key : optional
+        The budget book that is debited, the name of the data there, and of this release.
+
+    Privacy
+    -------
+    One release of one sketch; every question is answered from it and spends nothing. Candidates must be
+    public: which one is asked for is not protected.
+
+    Notes
+    -----
+    Standard errors hold for candidates chosen without regard to the hash functions: a list that is public
+    anyway, not one found by optimising the counts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).normal(0.5, 0.05, (5000, 2))
+    >>> model = PrivateNeighbors(bandwidth=0.5, min_records=1000, random_state=0).fit(X)
+    >>> model.predict([[0.5, 0.5], [-0.9, -0.9]]).tolist()
+    [1, 0]
+    >>> counts, candidates = model.kneighbors([[-0.9, -0.9], [0.5, 0.5], [0.0, 0.0]], n_neighbors=2)
+    >>> candidates.tolist()
+    [1, 2]
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: float = 1.0,
+        delta: float | None = None,
+        min_records: float = 10.0,
+        kernel: Any = "euclidean",
+        bandwidth: float = 0.5,
+        power: int = 2,
+        level: float = 0.95,
+        rows: int = 1000,
+        width: int = 1000,
+        bounds: Any = (-1, 1),
+        random_state: Any = None,
+        ledger: Any = None,
+        dataset: str | None = None,
+        key: str | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.min_records = min_records
+        self.kernel = kernel
+        self.bandwidth = bandwidth
+        self.power = power
+        self.level = level
+        self.rows = rows
+        self.width = width
+        self.bounds = bounds
+        self.random_state = random_state
+        self.ledger = ledger
+        self.dataset = dataset
+        self.key = key
+
+    def decision_function(self, X: object) -> Floats:
+        """The estimated number of near records less ``min_records``, shape (n_samples,).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Public candidates.
+        """
+        queries = self._queries(X)
+        counts: Floats = self._reading().sum(queries)
+        return counts - self.min_records
+
+    def predict(self, X: object) -> NDArray[np.int64]:
+        """1 where at least ``min_records`` are estimated to be near, 0 elsewhere, shape (n_samples,)."""
+        return (self.decision_function(X) >= 0.0).astype(np.int64)
+
+    def query(self, X: object) -> Answers:
+        """The weighted number of near records with standard error and interval, for each candidate."""
+        queries = self._queries(X)
+        answers: Answers = self._reading().query(queries, of="sum", level=self.level)
+        return answers
+
+    def decide(self, X: object) -> NDArray[np.int64]:
+        """1 where at least ``min_records`` are surely near, −1 where surely fewer are, 0 where the interval
+        cannot tell.
+
+        Sure is meant at ``level`` for the whole list together: each candidate is judged at 1 − (1 − level)/n,
+        n of them.
+        """
+        queries = self._queries(X)
+        each = 1.0 - (1.0 - self.level) / len(queries)
+        answers: Answers = self._reading().query(queries, of="sum", level=each)
+        surely = (answers.lower >= self.min_records).astype(np.int64)
+        return surely - (answers.upper < self.min_records).astype(np.int64)
+
+    def kneighbors(self, X: object, n_neighbors: int = 5) -> tuple[Floats, NDArray[np.int64]]:
+        """The candidates with the most near records: their counts, and their positions in ``X``, best first.
+
+        The count of a candidate that was picked for being the highest is on average too high; ask
+        :meth:`query` for the whole list where that matters.
+        """
+        if isinstance(n_neighbors, bool) or not isinstance(n_neighbors, int | np.integer) or n_neighbors < 1:
+            raise UsageError(f"n_neighbors must be a positive integer, got {shown(n_neighbors)}; try 5")
+        counts = self.decision_function(X) + self.min_records
+        best: NDArray[np.int64] = np.argsort(-counts, kind="stable")[:n_neighbors]
+        return counts[best], best
+
+    def at_most_within(self, X: object, radius: float) -> Floats:
+        """How many records there can be at most within ``radius`` of each candidate, at ``level``.
+
+        Every record within the radius adds at least k(radius) to the kernel sum, so there are at most
+        f(q)/k(radius); the upper end of the interval stands for f(q).
+        """
+        if not 0.0 <= radius < np.inf:
+            raise UsageError(f"radius must be a distance, got {shown(radius)}; give a number from 0 on")
+        queries = self._queries(X)
+        f = self._reading()
+        if not hasattr(f.kernel, "bandwidth"):
+            raise UsageError(f"the {f.kernel.name} kernel has no radius; use euclidean or manhattan")
+        ends = np.zeros((2, self.n_features_in_))
+        ends[1, 0] = radius
+        least = float(f.kernel.similarity(ends[:1], ends[1:])[0, 0])
+        # A one-sided bound at level is the upper end of an interval at 2·level − 1.
+        upper: Floats = f.query(queries, of="sum", level=max(2.0 * self.level - 1.0, 1e-6)).upper
+        return np.maximum(upper, 0.0) / least
+
+    def _start(self, seed: int) -> Any:
+        if not 0.0 < self.level < 1.0:
+            raise UsageError(f"level must be between 0 and 1, got {shown(self.level)}; try 0.95")
+        return super()._start(seed)

@@ -1,0 +1,58 @@
+"""The predicted error of random Fourier features."""
+
+from __future__ import annotations
+
+from hushsum.bases.features_theory import pairs_for_laplace, predicted_error
+from hushsum.bases.fourier_features import FourierFeatures
+from hushsum.planning.plan import Option
+from hushsum.planning.question import HEADER_BYTES, Question
+
+FEATURES = (500, 1000, 2000, 4000, 8000)
+MANY_FEATURES = (16_000, 32_000)
+KERNELS = ("gaussian", "laplacian")
+_NANOSECONDS_WAVE = 1.5
+_NANOSECONDS_PRODUCT = 0.03
+
+
+def features_options(question: Question) -> list[Option]:
+    """One option for each number of features whose file is small enough; none for kernels without a spectral
+    measure.
+    """
+    if question.kernel.name not in KERNELS:
+        return []
+    options = [_option(question, number) for number in _choices(question)]
+    return [option for option in options if option.size <= question.max_bytes]
+
+
+def _choices(question: Question) -> list[int]:
+    if not question.promise.pure:
+        return [*FEATURES, *MANY_FEATURES]
+    assert question.promise.epsilon is not None
+    share = float(question.promise.epsilon) / question.moves
+    return sorted({*FEATURES, pairs_for_laplace(question.records, share, FEATURES[-1])})
+
+
+def _option(question: Question, number: int) -> Option:
+    basis = FourierFeatures(question.kernel, number, seed=0)
+    dim = question.dim or 1
+    predicted = predicted_error(
+        records=question.records,
+        dim=dim,
+        pairs=number,
+        promise=question.promise,
+        density=question.density,
+        relation=question.relation,
+        per_unit=question.per_unit or 1,
+    )
+    return Option.of(
+        question,
+        method="fourier_features",
+        settings={"features": number},
+        mechanism=question.noise(basis).mechanism,
+        shape=basis.shape,
+        noise=predicted.noise,
+        approximation=predicted.chance,
+        error=predicted.total,
+        size=8 * number + HEADER_BYTES,
+        seconds=question.records * number * (_NANOSECONDS_WAVE + _NANOSECONDS_PRODUCT * dim) * 1e-9,
+    )

@@ -1,0 +1,70 @@
+"""The predicted error of weights on a grid."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from hushsum.bases.grid_weights import MAX_CELLS, MAX_DIM, GridWeights
+from hushsum.methods.grid import cells_for
+from hushsum.planning.plan import Option
+from hushsum.planning.question import HEADER_BYTES, NORMAL_MEAN_ABSOLUTE, Question
+
+SPACINGS = (0.5, 0.6, 0.75, 0.9, 1.0)
+_NANOSECONDS_WEIGHT = 12.0
+_QUERIES = 64
+
+
+def grid_options(question: Question) -> list[Option]:
+    """One option for each spacing whose file is small enough; none without bounds or with many columns."""
+    bounds, dim = question.bounds, question.dim
+    if bounds is None or dim is None or dim > MAX_DIM or question.kernel.name != "gaussian":
+        return []
+    bandwidth: float = getattr(question.kernel, "bandwidth")  # noqa: B009  (the Gaussian kernel has one)
+    narrowed = bandwidth / math.sqrt(getattr(question.kernel, "power", 1))
+    options = []
+    for spacing in SPACINGS:
+        cells = cells_for(bounds, None, spacing, narrowed)
+        if math.prod(n + 2 for n in cells) > MAX_CELLS:
+            continue
+        option = _option(question, GridWeights(question.kernel, cells, bounds), spacing)
+        if option.size <= question.max_bytes:
+            options.append(option)
+    return options
+
+
+def typical_error(spacing: float, dim: int) -> float:
+    """The error of a grid itself, relative to the answer, for a spacing in bandwidths.
+
+    Measured without noise on salaries and on skin tones: 0.0012, 0.0022 and 0.0034 at spacings of 0.5, 0.75
+    and 1 in three columns. Errors of neighbouring records cancel, so it is far below that of one record.
+
+    >>> round(typical_error(1.0, 3), 4)
+    0.0031
+    """
+    return math.sqrt(dim) * (0.0006 + 0.0012 * spacing**4)
+
+
+def _option(question: Question, basis: GridWeights, spacing: float) -> Option:
+    noise = question.noise(basis)
+    # The gain depends on where a query lies between nodes, so it is averaged over public places.
+    low, high = np.array(basis.bounds.low), np.array(basis.bounds.high)
+    places = low + (high - low) * np.random.default_rng(0).uniform(0.2, 0.8, (_QUERIES, len(low)))
+    gain = float(basis.noise_gain(basis.prepare_queries(places)).mean())
+    deviation = math.sqrt(noise.variance * gain) / question.records
+    own = typical_error(spacing, len(low)) * question.density
+    nodes = math.prod(basis.nodes)
+    largest = question.records * basis.whole / 8.0
+    return Option.of(
+        question,
+        method="grid",
+        settings={"spacing": spacing},
+        mechanism=noise.mechanism,
+        shape=basis.shape,
+        noise=NORMAL_MEAN_ABSOLUTE * deviation,
+        approximation=NORMAL_MEAN_ABSOLUTE * own,
+        error=NORMAL_MEAN_ABSOLUTE * math.hypot(deviation, own),
+        size=nodes * question.cell_bytes(noise, largest) + HEADER_BYTES,
+        seconds=question.records * 3 ** len(low) * _NANOSECONDS_WEIGHT * 1e-9,
+    )

@@ -1,0 +1,119 @@
+"""A released curve: mean kernel values at the points of a line, with noise that is smooth along it."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import IO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushsum.errors import UsageError
+from hushsum.kernels.base import Kernel
+from hushsum.privacy.claim import Claim
+from hushsum.records.bounds import Bounds
+from hushsum.releases.answers import Answers, normal_answers
+from hushsum.releases.base import ReleasedFunction
+from hushsum.releases.load import load
+from hushsum.releases.points import check_kernel
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class CurveFunction:
+    """Values at even steps from one end of the bounds to the other, straight lines between them.
+
+    Made by ``pfda`` or by ``hushsum.load``; not by hand. Outside the bounds the nearest end answers. The
+    kernel is fixed: another one needs another release.
+
+    Parameters
+    ----------
+    values : array of shape (n_points,)
+        Mean kernel values, noise included.
+    errors : array of shape (n_points,)
+        The standard deviation of the noise in each of them; the noise is correlated along the curve.
+    kernel : Kernel
+        Of one column.
+    bounds : Bounds
+        Of one column; the first value is at its low end, the last at its high end.
+
+    Privacy
+    -------
+    The values were released together, so using them spends nothing.
+    """
+
+    values: Floats
+    errors: Floats
+    kernel: Kernel
+    bounds: Bounds
+    count: float
+    count_variance: float
+    claim: Claim
+    method: str
+    producer: str
+
+    def __post_init__(self) -> None:
+        check_kernel(self.kernel, self.bounds.dim)
+        if self.bounds.dim != 1 or self.values.ndim != 1 or len(self.values) < 2:
+            raise UsageError("a curve has one column and at least two values, got another shape")
+        if self.values.shape != self.errors.shape:
+            raise UsageError("a curve has one error for each value, got another number")
+        for array in (self.values, self.errors):
+            array.flags.writeable = False
+
+    def __repr__(self) -> str:
+        return (
+            f"ReleasedFunction({self.kernel!r}, method={self.method!r}, curve={len(self.values)}, "
+            f"claim={self.claim!r})"
+        )
+
+    def __call__(self, Q: object) -> Floats:
+        """Mean kernel values f(q)/N, shape (n_queries,)."""
+        return self._read(Q, self.values)
+
+    def sum(self, Q: object) -> Floats:
+        """Kernel sums f(q), shape (n_queries,)."""
+        return self.count * self(Q)
+
+    def query(self, Q: object, *, of: str = "mean", level: float = 0.95) -> Answers:
+        """Values with the standard error of the noise; the bias of a smoothing penalty is no part of it."""
+        if of not in ("mean", "sum"):
+            raise UsageError(f"of must be 'mean' or 'sum', got {of!r}; choose one")
+        scale = 1.0 if of == "mean" else self.count
+        value = self._read(Q, self.values)
+        variance = self._read(Q, self.errors) ** 2
+        if of == "sum":
+            variance = variance + (value / self.count) ** 2 * self.count_variance
+        return normal_answers(scale * value, scale * np.sqrt(variance), level)
+
+    def save(self, target: str | os.PathLike[str] | IO[bytes]) -> None:
+        """Write a ``.hush`` file; to a path atomically."""
+        from hushsum.releases.curve_file import save_curve
+
+        save_curve(self, target)
+
+    def __reduce__(self) -> tuple[Callable[[bytes], ReleasedFunction], tuple[bytes]]:
+        buffer = io.BytesIO()
+        self.save(buffer)
+        return _from_bytes, (buffer.getvalue(),)
+
+    @cached_property
+    def _places(self) -> Floats:
+        centre = float(self.bounds.centre[0])
+        places = np.linspace(self.bounds.low[0] - centre, self.bounds.high[0] - centre, len(self.values))
+        places.flags.writeable = False
+        return places
+
+    def _read(self, Q: object, numbers: Floats) -> Floats:
+        queries = self.kernel.prepare(Q, self.bounds, clip=False).arrays[0][:, 0].astype(np.float64)
+        return np.interp(queries, self._places, numbers)
+
+
+def _from_bytes(payload: bytes) -> ReleasedFunction:
+    """A function from the bytes of its file, which is what travels in a pickle."""
+    return load(io.BytesIO(payload))

@@ -1,0 +1,167 @@
+"""Released points: public, weighted, with kernel sums that stand for those of the private records."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import IO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushsum.errors import UsageError
+from hushsum.kernels.base import Batch, Kernel
+from hushsum.privacy.claim import Claim
+from hushsum.records.bounds import Bounds
+from hushsum.releases.answers import Answers, normal_answers
+from hushsum.releases.base import ReleasedFunction
+from hushsum.releases.load import load
+
+Floats = NDArray[np.float64]
+
+_CELLS_AT_A_TIME = 1 << 21
+_QUERIES_AT_A_TIME = 512
+
+
+@dataclass(frozen=True, eq=False)
+class PointsFunction:
+    """Weighted public points, answering ``Σ w·k(p, q)`` for any query and any kernel, for ever.
+
+    Made by a method such as ``histogram`` or ``mwem``, or by ``hushsum.load``; not by hand. The points are
+    synthetic: none of them is a record.
+
+    Parameters
+    ----------
+    points : array of shape (n_points, dim)
+        In the units of the data, inside ``bounds``.
+    weights : array of shape (n_points,)
+        They sum to about the number of records; some may be negative.
+    kernel : Kernel
+        The similarity whose sums are answered.
+    count, count_variance : float
+        The estimated number of records, and the variance of that estimate; 0 where the number is public.
+    weight_variance : float or None
+        The variance of the noise in every weight, where it is independent over the points; None otherwise.
+    answer_stderr : float or None
+        Where the weights' noise is not independent: the most that the standard deviation of the noise in a
+        mean kernel value is, for this kernel; None where that is not known.
+
+    Privacy
+    -------
+    Points and weights were computed from what was released, so using them spends nothing.
+    """
+
+    points: Floats
+    weights: Floats
+    kernel: Kernel
+    bounds: Bounds
+    count: float
+    count_variance: float
+    weight_variance: float | None
+    answer_stderr: float | None
+    claim: Claim
+    method: str
+    producer: str
+
+    def __post_init__(self) -> None:
+        check_kernel(self.kernel, self.bounds.dim)
+        if self.points.ndim != 2 or self.points.shape != (len(self.weights), self.bounds.dim):
+            raise UsageError("points must have one row a weight and one column a bound; give both alike")
+        for array in (self.points, self.weights):
+            array.flags.writeable = False
+
+    def __repr__(self) -> str:
+        return (
+            f"ReleasedFunction({self.kernel!r}, method={self.method!r}, points={len(self.weights)}, "
+            f"claim={self.claim!r})"
+        )
+
+    def __call__(self, Q: object) -> Floats:
+        """Mean kernel values f(q)/N̂, shape (n_queries,)."""
+        return self.sum(Q) / max(self.count, 1.0)
+
+    def sum(self, Q: object) -> Floats:
+        """Kernel sums Σ w·k(p, q), shape (n_queries,); costs points × queries."""
+        return self._sums(Q, squares=False)[0]
+
+    def query(self, Q: object, *, of: str = "mean", level: float = 0.95) -> Answers:
+        """Values with the standard error of the noise, or a bound of it; NaN where the method knows neither.
+
+        ``of`` is ``"mean"`` for f(q)/N̂ or ``"sum"`` for f(q). How far the points themselves are from the
+        records (cells, a network, a span of kernels) is bias and no part of it.
+        """
+        sums, squares = self._sums(Q, squares=self.weight_variance is not None)
+        number = max(self.count, 1.0)
+        if self.weight_variance is not None:
+            variance = self.weight_variance * squares
+        else:
+            bound = np.nan if self.answer_stderr is None else self.answer_stderr
+            variance = np.full(len(sums), (number * bound) ** 2)
+        if of == "mean":
+            value = sums / number
+            variance = (variance + value**2 * self.count_variance) / number**2
+            return normal_answers(value, np.sqrt(variance), level)
+        if of != "sum":
+            raise UsageError(f"of must be 'mean' or 'sum', got {of!r}; choose one")
+        return normal_answers(sums, np.sqrt(variance), level)
+
+    def with_kernel(self, kernel: Kernel) -> PointsFunction:
+        """The same points under another kernel or bandwidth; spends nothing."""
+        check_kernel(kernel, self.bounds.dim)
+        same = kernel == self.kernel
+        return replace(self, kernel=kernel, answer_stderr=self.answer_stderr if same else None)
+
+    def save(self, target: str | os.PathLike[str] | IO[bytes]) -> None:
+        """Write a ``.hush`` file; to a path atomically."""
+        from hushsum.releases.points_file import save_points
+
+        save_points(self, target)
+
+    def __reduce__(self) -> tuple[Callable[[bytes], ReleasedFunction], tuple[bytes]]:
+        buffer = io.BytesIO()
+        self.save(buffer)
+        return _from_bytes, (buffer.getvalue(),)
+
+    @cached_property
+    def _live(self) -> tuple[Floats, Floats]:
+        """Points of a weight, centred on the box as queries are, and their weights."""
+        used = self.weights != 0.0
+        return self.points[used] - self.bounds.centre, self.weights[used]
+
+    def _sums(self, Q: object, *, squares: bool) -> tuple[Floats, Floats]:
+        """Σ w·k and, if asked, Σ k² over all points, some points and queries at a time."""
+        queries = self.kernel.prepare(Q, self.bounds, clip=False).arrays[0].astype(np.float64)
+        points, weights = self._live
+        if squares:
+            points, weights = self.points - self.bounds.centre, self.weights
+        sums, gains = np.zeros(len(queries)), np.zeros(len(queries))
+        step = max(1, _CELLS_AT_A_TIME // min(len(queries), _QUERIES_AT_A_TIME))
+        for j in range(0, len(queries), _QUERIES_AT_A_TIME):
+            part = slice(j, j + _QUERIES_AT_A_TIME)
+            asked = Batch((queries[part],), len(queries[part]))
+            for i in range(0, len(points), step):
+                some = points[i : i + step]
+                values = self.kernel._pairwise(Batch((some,), len(some)), asked)
+                sums[part] += weights[i : i + step] @ values
+                if squares:
+                    gains[part] += np.einsum("ij,ij->j", values, values)
+        return sums, gains
+
+
+def check_kernel(kernel: Kernel, dim: int) -> None:
+    """Refuse a kernel that does not compare columns of numbers, or not as many."""
+    if not kernel.bounded_columns:
+        raise UsageError(
+            f"the {kernel.name} kernel takes no bounds, so no points in a box stand for its records; "
+            "use race, or the euclidean, manhattan or gaussian kernel"
+        )
+    if getattr(kernel, "dim", None) != dim:
+        raise UsageError(f"kernel must have dim {dim}, one for each bound, got another; make one with it")
+
+
+def _from_bytes(payload: bytes) -> ReleasedFunction:
+    """A function from the bytes of its file, which is what travels in a pickle."""
+    return load(io.BytesIO(payload))

@@ -1,0 +1,104 @@
+#include <nanobind/nanobind.h>
+
+#include "arrays.hpp"
+#include "features.hpp"
+
+namespace nb = nanobind;
+
+namespace hushsum {
+
+namespace {
+
+std::size_t thread_count(std::int64_t threads) {
+  require(threads >= 1, "threads must be at least 1, got " + std::to_string(threads));
+  return static_cast<std::size_t>(threads);
+}
+
+const float* rows_of(const FeatureMap& map, const Array& records) {
+  return checked<float>(records, "records", {any_size, map.dim});
+}
+
+void add(const FeatureMap& map, const Array& records, const WritableArray& table, std::int64_t step,
+         std::int64_t threads) {
+  require(step == 1 || step == -1, "step must be +1 or -1, got " + std::to_string(step));
+  const float* given = rows_of(map, records);
+  auto* sums = checked<std::int64_t>(table, "table", {map.rows, 2});
+  const std::size_t count = records.shape(0), many = thread_count(threads);
+  const nb::gil_scoped_release released;
+  map.add(given, count, sums, step, many);
+}
+
+nb::object integers(const FeatureMap& map, const Array& records) {
+  const float* given = rows_of(map, records);
+  const std::size_t count = records.shape(0);
+  Result<std::int32_t> result(count, map.rows, std::size_t{2});
+  {
+    const nb::gil_scoped_release released;
+    map.write_integers(given, count, result.data());
+  }
+  return result.array();
+}
+
+nb::object waves(const FeatureMap& map, const Array& records) {
+  const float* given = rows_of(map, records);
+  const std::size_t count = records.shape(0);
+  Result<float> result(count, map.rows, std::size_t{2});
+  {
+    const nb::gil_scoped_release released;
+    map.write_waves(given, count, result.data());
+  }
+  return result.array();
+}
+
+nb::object read(const FeatureMap& map, const Array& records, const Array& table, double scale, std::int64_t threads) {
+  const float* given = rows_of(map, records);
+  const std::size_t count = records.shape(0), many = thread_count(threads);
+  require(table.ndim() == 2 && table.shape(0) >= 1 && table.shape(0) <= map.rows,
+          "table must have between 1 and " + std::to_string(map.rows) + " rows");
+  const std::size_t rows = table.shape(0);
+  Result<double> answers(count);
+  if (table.dtype() == nb::dtype<std::int32_t>()) {
+    const auto* sums = checked<std::int32_t>(table, "table", {rows, 2});
+    const nb::gil_scoped_release released;
+    map.read(given, count, sums, rows, scale, many, answers.data());
+  } else {
+    const auto* sums = checked<std::int64_t>(table, "table", {rows, 2});
+    const nb::gil_scoped_release released;
+    map.read(given, count, sums, rows, scale, many, answers.data());
+  }
+  return answers.array();
+}
+
+void orthogonal(const WritableArray& rows) {
+  require(rows.ndim() == 2, "rows must have 2 axes");
+  const std::size_t count = rows.shape(0), dim = rows.shape(1);
+  double* given = checked<double>(rows, "rows", {count, dim});
+  const nb::gil_scoped_release released;
+  orthogonalise(given, count, dim);
+}
+
+}  // namespace
+
+void bind_features(nb::module_& module) {
+  nb::class_<FeatureMap>(module, "FeatureMap", "Cosines and sines of projections, as integers no longer than 1024.")
+      .def(nb::init<const Array&>(), nb::arg("frequencies").noconvert())
+      .def("add", &add, nb::arg("records").noconvert(), nb::arg("table").noconvert(), nb::arg("step"),
+           nb::arg("threads"),
+           "Add step (+1 or -1) times every record's integers to the int64 table (rows, 2); threads share the rows.")
+      .def("integers", &integers, nb::arg("records").noconvert(),
+           "The integers of every record, as int32 of shape (records, rows, 2).")
+      .def("waves", &waves, nb::arg("records").noconvert(),
+           "Cosine and sine of every record's phases, unrounded, as float32 of shape (records, rows, 2).")
+      .def("read", &read, nb::arg("records").noconvert(), nb::arg("table").noconvert(), nb::arg("scale"),
+           nb::arg("threads"),
+           "scale times the sum over an int32 or int64 table's rows of cells times waves, for every query.")
+      .def_prop_ro("rows", [](const FeatureMap& map) { return map.rows; })
+      .def_prop_ro("dim", [](const FeatureMap& map) { return map.dim; });
+  module.attr("WAVE_AMPLITUDE") = wave_amplitude;
+  module.attr("WAVE_LENGTH") = wave_length;
+  module.def("orthogonalise", &orthogonal, nb::arg("rows").noconvert(),
+             "Make every float64 row orthogonal to those before it in its block of as many rows as there are columns,\n"
+             "in place, keeping its length; the same bits on every machine.");
+}
+
+}  // namespace hushsum

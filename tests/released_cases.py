@@ -1,0 +1,35 @@
+"""One small released function of every kind, for contracts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+import hushsum as hs
+from hushsum.methods import histogram, histogram_tally, kme, mwem, pfda, privbayes
+from hushsum.releases.base import ReleasedFunction
+
+Make = Callable[[], ReleasedFunction]
+
+LINE = np.random.default_rng(3).normal(0.5, 0.1, size=(2000, 1))
+PLANE = np.random.default_rng(4).normal(0.5, 0.1, size=(2000, 2))
+ONE = hs.GaussianKernel(dim=1, bandwidth=0.1)
+TWO = hs.EuclideanKernel(dim=2, bandwidth=0.2)
+
+RELEASES: dict[str, Make] = {
+    "race": lambda: (
+        hs.race(TWO, rows=40, width=30, bounds=(0, 1)).add(PLANE).release(epsilon=1.0, insecure_noise_seed=3)
+    ),
+    "grid": lambda: hs.grid(ONE, bounds=(0, 1)).add(LINE).release(epsilon=1.0, insecure_noise_seed=3),
+    "bins": lambda: (
+        histogram_tally(TWO, bounds=(0, 1), bins=8).add(PLANE).release(rho=0.1, insecure_noise_seed=3)
+    ),
+    "histogram": lambda: histogram(PLANE, TWO, bounds=(0, 1), epsilon=1.0, bins=9, insecure_noise_seed=3),
+    "mwem": lambda: mwem(LINE, ONE, bounds=(0, 1), epsilon=1.0, rounds=3, insecure_noise_seed=3),
+    "privbayes": lambda: privbayes(
+        PLANE, TWO, bounds=(0, 1), epsilon=1.0, bins=8, size=300, insecure_noise_seed=3
+    ),
+    "kme": lambda: kme(LINE, ONE, bounds=(0, 1), epsilon=1.0, points=40, insecure_noise_seed=3),
+    "pfda": lambda: pfda(LINE, ONE, bounds=(0, 1), epsilon=1.0, steps=64, insecure_noise_seed=3),
+}
