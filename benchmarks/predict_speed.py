@@ -20,7 +20,7 @@ from sklearn.base import is_classifier, is_regressor  # type: ignore[import-unty
 
 import hushsum.models
 from hushsum.errors import PublicAssumption
-from hushsum.models import PrivateModel
+from hushsum.models.base import PrivateModel
 
 ROWS = 10_000
 MOST_SECONDS = 1.0

@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-
-import hushsum as hs
 from papers.private_race.data import Floats
 from papers.private_race.scaling import Points
+
+import hushsum as hs
 
 BITS: Final = 15
 ARRAYS: Final = 50

@@ -11,8 +11,6 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-
-import hushsum as hs
 from papers.private_race.ace import ARRAYS, ace_scores, ace_tally
 from papers.private_race.data import Dataset, Floats, Labels, Split, split_records
 from papers.private_race.kernel_choice import (
@@ -24,6 +22,8 @@ from papers.private_race.kernel_choice import (
 )
 from papers.private_race.results import Curves, Settings, Subject
 from papers.private_race.scaling import Points
+
+import hushsum as hs
 
 SKETCH: Final = "sketch"
 EXACT: Final = "exact KDE"
@@ -100,9 +100,7 @@ def tested_records(split: Split, labels: Labels) -> NDArray[np.int64]:
     return np.concatenate([split.test[anomaly], split.test[~anomaly][:_NORMAL_TESTED]])
 
 
-def _repeat(
-    dataset: Dataset, split: Split, repetition: int, settings: Settings, curves: Curves
-) -> None:
+def _repeat(dataset: Dataset, split: Split, repetition: int, settings: Settings, curves: Curves) -> None:
     labels, epsilons = dataset.labels, settings.epsilons
     maps = maps_from(dataset.X[split.public], CHOICES, _TAIL)
 
@@ -170,4 +168,6 @@ def _count_estimators(
     tally = ace_tally(X, seed=repetition)
     for epsilon in epsilons:
         curves.add(ACE, repetition, plain)
-        curves.add(PRIVATE_ACE, repetition, area_under_roc(truth, tally.release(epsilon=epsilon, rows=ARRAYS)(Q)))
+        curves.add(
+            PRIVATE_ACE, repetition, area_under_roc(truth, tally.release(epsilon=epsilon, rows=ARRAYS)(Q))
+        )

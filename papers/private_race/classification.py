@@ -11,9 +11,6 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-
-import hushsum as hs
-from hushsum.models import PrivateClassifier
 from papers.private_race.data import Dataset, Floats, Labels, Split, split_records
 from papers.private_race.kernel_choice import (
     TRIAL_WIDTH,
@@ -25,6 +22,9 @@ from papers.private_race.kernel_choice import (
 from papers.private_race.logistic import into_ball, perturbed_logistic
 from papers.private_race.results import Curves, Settings, Subject
 from papers.private_race.scaling import RANGES, Points, unit_box
+
+import hushsum as hs
+from hushsum.models import PrivateClassifier
 
 SKETCH: Final = "sketch"
 ESTIMATOR: Final = "PrivateClassifier.predict"
@@ -125,9 +125,7 @@ def balanced_accuracy(truth: Labels, predicted: Labels) -> float:
     return float(np.mean([np.mean(predicted[truth == each] == each) for each in np.unique(truth)]))
 
 
-def _sketches(
-    dataset: Dataset, split: Split, repetition: int, settings: Settings, curves: Curves
-) -> None:
+def _sketches(dataset: Dataset, split: Split, repetition: int, settings: Settings, curves: Curves) -> None:
     labels, epsilons = dataset.labels, settings.epsilons
     maps = maps_from(dataset.X[split.public], CHOICES, _TAIL)
 
@@ -188,9 +186,7 @@ def _sketches(
         curves.choose(repetition, str(choice))
 
 
-def _baseline(
-    dataset: Dataset, split: Split, repetition: int, settings: Settings
-) -> tuple[Floats, Floats]:
+def _baseline(dataset: Dataset, split: Split, repetition: int, settings: Settings) -> tuple[Floats, Floats]:
     """Balanced accuracies (regularisation, ε), with the threshold at 0 and with the best one of the test
     set.
     """

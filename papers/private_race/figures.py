@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-
-from hushsum.plotting.figure import BLUE, FAINT, GRID, INK, VERMILION, save_figure
 from papers.private_race.results import Curves, Subject
+
+from hushsum.plotting.figure import FAINT, GRID, INK, save_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

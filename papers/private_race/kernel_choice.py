@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-
-import hushsum as hs
 from papers.private_race.data import Floats
 from papers.private_race.scaling import SCALINGS, Map, Points
+
+import hushsum as hs
 
 TRIAL_WIDTH = 250
 """Cells of a row while candidates are tried: a fourth of the default draws a fourth of the noise, and folds

@@ -7,7 +7,6 @@ Algorithm 2. Noise comes from a seeded generator, so these models measure accura
 from __future__ import annotations
 
 import numpy as np
-
 from papers.private_race.data import Floats
 
 _SMOOTHNESS = 0.25

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-
-from hushsum.models import PrivateRegressor
 from papers.private_race.data import Dataset, Floats, split_records
 from papers.private_race.results import Curves, Settings, Subject
+
+from hushsum.models import PrivateRegressor
 
 SKETCH: Final = "sketch"
 SKETCH_DELTA: Final = "sketch with δ"

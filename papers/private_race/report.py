@@ -6,7 +6,18 @@ from pathlib import Path
 from typing import Final
 
 from papers.private_race import anomalies, classification, regression
-from papers.private_race.figures import BLUE, FAINT, GREEN, INK, ORANGE, PURPLE, SKY, VERMILION, Line, draw_subject
+from papers.private_race.figures import (
+    BLUE,
+    FAINT,
+    GREEN,
+    INK,
+    ORANGE,
+    PURPLE,
+    SKY,
+    VERMILION,
+    Line,
+    draw_subject,
+)
 from papers.private_race.results import Subject, load_subject
 from papers.private_race.tables import curve_table, markdown_table, usual_choices
 from papers.private_race.verdicts import (
@@ -172,9 +183,17 @@ def _verdict_table(subjects: dict[str, Subject]) -> str:
         "anomalies": anomaly_verdicts,
     }
     found: list[Verdict] = [
-        each for name, subject in subjects.items() if 1.0 in subject.epsilons for each in judges[name](subject)
+        each
+        for name, subject in subjects.items()
+        if 1.0 in subject.epsilons
+        for each in judges[name](subject)
     ]
-    lines = ["## What was expected, and what was found", "", "| expected | holds | found |", "| --- | --- | --- |"]
+    lines = [
+        "## What was expected, and what was found",
+        "",
+        "| expected | holds | found |",
+        "| --- | --- | --- |",
+    ]
     lines += [f"| {each.expected} | {'yes' if each.holds else '**no**'} | {each.found} |" for each in found]
     return "\n".join([*lines, ""])
 

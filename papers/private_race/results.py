@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import numpy as np
-
 from papers.private_race.data import Floats
 
 EPSILONS: Final = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
@@ -102,7 +101,9 @@ class Subject:
                 for name, each in self.curves.items()
             },
         }
-        file.write_text(_one_line_each(json.dumps(document, indent=1, ensure_ascii=False)) + "\n", encoding="utf-8")
+        file.write_text(
+            _one_line_each(json.dumps(document, indent=1, ensure_ascii=False)) + "\n", encoding="utf-8"
+        )
         return file
 
 

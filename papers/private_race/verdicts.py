@@ -22,9 +22,7 @@ def classification_verdicts(subject: Subject) -> list[Verdict]:
     """The sketch against the exact rule at ε = 1, and against each form of the baseline from ε = 0.3 on."""
     gaps = {
         name: 100.0
-        * (
-            subject.at(name, classification.EXACT, 1.0) - subject.at(name, classification.SKETCH, 1.0)
-        )
+        * (subject.at(name, classification.EXACT, 1.0) - subject.at(name, classification.SKETCH, 1.0))
         for name in subject.curves
     }
     verdicts = [
@@ -149,4 +147,6 @@ def _worse_where(found: dict[float, list[str]]) -> str:
     worse = {epsilon: names for epsilon, names in found.items() if names}
     if not worse:
         return "better everywhere"
-    return "worse " + "; ".join(f"at ε = {epsilon:g} on {', '.join(names)}" for epsilon, names in worse.items())
+    return "worse " + "; ".join(
+        f"at ε = {epsilon:g} on {', '.join(names)}" for epsilon, names in worse.items()
+    )
