@@ -1,0 +1,173 @@
+"""Anomaly detection: a low released density tells an anomaly; with exact KDE and ACE beside it.
+
+The sketch is filled with all private records, anomalies among them, and nobody tells it which they are. Power
+and bandwidth are chosen on public records with their labels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+from papers.private_race.ace import ARRAYS, ace_scores, ace_tally
+from papers.private_race.data import Dataset, Floats, Labels, Split, split_records
+from papers.private_race.kernel_choice import (
+    TRIAL_WIDTH,
+    Candidate,
+    candidates,
+    choose_on_public,
+    maps_from,
+)
+from papers.private_race.results import Curves, Settings, Subject
+from papers.private_race.scaling import Points
+
+import hushsum as hs
+
+SKETCH: Final = "sketch"
+EXACT: Final = "exact KDE"
+PUBLIC: Final = "public records alone"
+ACE: Final = "ACE, not private"
+PRIVATE_ACE: Final = "ACE, private"
+
+CHOICES: Final = candidates({"box": (0.2, 0.4, 0.8, 1.6)}, powers=(1, 4))
+
+_TAIL = 0.001
+_FOLDS = 4
+_HASH_SEEDS = 2
+_NORMAL_TESTED = 1000
+_MOST_PUBLIC = 6000
+_PAIRS_AT_A_TIME = 1 << 24
+
+
+def run_anomalies(datasets: Sequence[Dataset], settings: Settings) -> Subject:
+    """Area under the ROC curve of every method, for each ε and repetition."""
+    return Subject(
+        name="anomalies",
+        metric="area under the ROC curve",
+        settings=settings,
+        curves={each.name: detect(each, settings) for each in datasets},
+    )
+
+
+def detect(dataset: Dataset, settings: Settings) -> Curves:
+    """All repetitions on one data set."""
+    curves = Curves(len(dataset.y), dataset.X.shape[1])
+    for repetition in range(settings.repetitions):
+        _repeat(dataset, split_records(len(dataset.y), repetition), repetition, settings, curves)
+        settings.say(f"anomalies {dataset.name}: repetition {repetition + 1} of {settings.repetitions}")
+    return curves
+
+
+def area_under_roc(anomaly: NDArray[np.int64], density: Floats) -> float:
+    """The probability that an anomaly has a lower density than a normal record; ties count one half."""
+    from scipy.stats import rankdata
+
+    ranks = rankdata(-density)
+    positive = anomaly == 1
+    found, normal = np.count_nonzero(positive), np.count_nonzero(~positive)
+    return float((ranks[positive].sum() - found * (found + 1) / 2.0) / (found * normal))
+
+
+def exact_density(kernel: hs.EuclideanKernel, X: Points, Q: Points) -> Floats:
+    """Exact kernel sums; equal records, of which these data have many, are computed once."""
+    distinct, counts = np.unique(X, axis=0, return_counts=True)
+    step = max(1, _PAIRS_AT_A_TIME // len(Q))
+    total = np.zeros(len(Q))
+    for start in range(0, len(distinct), step):
+        total += counts[start : start + step] @ kernel.similarity(distinct[start : start + step], Q)
+    return total
+
+
+def released_densities(
+    kernel: hs.EuclideanKernel,
+    X: Points,
+    Q: Points,
+    epsilons: Sequence[float],
+    *,
+    hash_seed: int,
+    width: int = 1000,
+) -> list[Floats]:
+    """Released mean kernel values at the queries, for each ε."""
+    tally = hs.race(kernel, width=width, seed=hash_seed).add(X)
+    return [tally.release(epsilon=epsilon)(Q) for epsilon in epsilons]
+
+
+def tested_records(split: Split, labels: Labels) -> NDArray[np.int64]:
+    """All anomalies of the test set and a part of its normal records; the area depends on no proportion."""
+    anomaly = labels[split.test] == 1
+    return np.concatenate([split.test[anomaly], split.test[~anomaly][:_NORMAL_TESTED]])
+
+
+def _repeat(dataset: Dataset, split: Split, repetition: int, settings: Settings, curves: Curves) -> None:
+    labels, epsilons = dataset.labels, settings.epsilons
+    maps = maps_from(dataset.X[split.public], CHOICES, _TAIL)
+
+    def score(
+        kernel: hs.EuclideanKernel, fitted: Points, held: Points, known: Labels, hidden: Labels, factor: float
+    ) -> Floats:
+        noisy = [epsilon * factor for epsilon in epsilons]
+        return np.mean(
+            [
+                [
+                    area_under_roc(hidden, density)
+                    for density in released_densities(
+                        kernel, fitted, held, noisy, hash_seed=seed, width=TRIAL_WIDTH
+                    )
+                ]
+                for seed in range(1 if settings.quick else _HASH_SEEDS)
+            ],
+            axis=0,
+        )
+
+    sample = split.public[:_MOST_PUBLIC]
+    chosen = choose_on_public(
+        dataset.X[sample],
+        labels[sample],
+        CHOICES,
+        maps,
+        private_size=len(split.private),
+        folds=_FOLDS,
+        score=score,
+    )
+    tested = tested_records(split, labels)
+    truth = labels[tested]
+    exact: dict[Candidate, tuple[float, float]] = {}
+    for epsilon, choice in zip(epsilons, chosen, strict=True):
+        kernel, scale = choice.kernel(dataset.X.shape[1]), maps[choice.scaling]
+        X, Q = scale(dataset.X[split.private]), scale(dataset.X[tested])
+        (density,) = released_densities(kernel, X, Q, [epsilon], hash_seed=repetition)
+        curves.add(SKETCH, repetition, area_under_roc(truth, density))
+        if choice not in exact:
+            alone = exact_density(kernel, scale(dataset.X[split.public]), Q)
+            exact[choice] = (
+                area_under_roc(truth, exact_density(kernel, X, Q)),
+                area_under_roc(truth, alone),
+            )
+        curves.add(EXACT, repetition, exact[choice][0])
+        curves.add(PUBLIC, repetition, exact[choice][1])
+        curves.choose(repetition, str(choice))
+    _count_estimators(dataset, split, tested, repetition, epsilons, curves)
+
+
+def _count_estimators(
+    dataset: Dataset,
+    split: Split,
+    tested: NDArray[np.int64],
+    repetition: int,
+    epsilons: Sequence[float],
+    curves: Curves,
+) -> None:
+    """ACE sees directions only, so its columns are scaled as for the sketch and centred at the public mean."""
+    scale = maps_from(dataset.X[split.public], CHOICES, _TAIL)["box"]
+    centre = scale(dataset.X[split.public]).mean(axis=0)
+    X, Q = scale(dataset.X[split.private]) - centre, scale(dataset.X[tested]) - centre
+    truth = dataset.labels[tested]
+    plain = area_under_roc(truth, ace_scores(X, Q, seed=repetition))
+    tally = ace_tally(X, seed=repetition)
+    for epsilon in epsilons:
+        curves.add(ACE, repetition, plain)
+        curves.add(
+            PRIVATE_ACE, repetition, area_under_roc(truth, tally.release(epsilon=epsilon, rows=ARRAYS)(Q))
+        )

@@ -1,0 +1,152 @@
+"""What was expected of the experiments, and whether the numbers bear it out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from papers.private_race import anomalies, classification, regression
+from papers.private_race.results import Subject
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """An expectation, whether it holds, and the numbers."""
+
+    expected: str
+    holds: bool
+    found: str
+
+
+def classification_verdicts(subject: Subject) -> list[Verdict]:
+    """The sketch against the exact rule at ε = 1, and against each form of the baseline from ε = 0.3 on."""
+    gaps = {
+        name: 100.0
+        * (subject.at(name, classification.EXACT, 1.0) - subject.at(name, classification.SKETCH, 1.0))
+        for name in subject.curves
+    }
+    verdicts = [
+        Verdict(
+            "At ε = 1 the sketch is within 3 points of balanced accuracy of the exact rule with the same "
+            "kernel.",
+            all(gap <= 3.0 for gap in gaps.values()),
+            "; ".join(f"{name}: {gap:+.1f} points behind" for name, gap in gaps.items()),
+        )
+    ]
+    for baseline, words in (
+        (classification.LOGISTIC, "objective perturbation with the paper's grid of λ"),
+        (classification.WIDE, "objective perturbation with a wider grid of λ"),
+        (classification.THRESHOLD, "objective perturbation with a wider grid of λ and a tuned threshold"),
+    ):
+        found = _behind(subject, classification.SKETCH, baseline, lowest=0.3, higher_is_better=True)
+        fewest = min(len(subject.curves) - len(names) for names in found.values())
+        verdicts.append(
+            Verdict(
+                f"At every ε ≥ 0.3 the sketch is at least as good as {words} on two of three sets.",
+                fewest >= 2,
+                _worse_where(found),
+            )
+        )
+    return verdicts
+
+
+def anomaly_verdicts(subject: Subject) -> list[Verdict]:
+    """The sketch against the exact density, at ε = 1."""
+    gaps = {
+        name: subject.at(name, anomalies.EXACT, 1.0) - subject.at(name, anomalies.SKETCH, 1.0)
+        for name in subject.curves
+    }
+    required = [gap for name, gap in gaps.items() if name in ("kdd_http", "shuttle")]
+    return [
+        Verdict(
+            "At ε = 1 the area under the ROC curve is within 0.02 of that of the exact density with the same "
+            "kernel on kdd_http and shuttle.",
+            all(gap <= 0.02 for gap in required),
+            "; ".join(f"{name}: {gap:+.4f} behind" for name, gap in gaps.items()),
+        )
+    ]
+
+
+def regression_verdicts(subject: Subject) -> list[Verdict]:
+    """The sketch against objective perturbation, AdaSSP against all, and the automatic choice."""
+    some = [name for name in subject.curves if name != "airfoil"]
+    found = _behind(
+        subject, regression.SKETCH, regression.OBJECTIVE, lowest=0.5, higher_is_better=False, names=some
+    )
+    verdicts = [
+        Verdict(
+            "On naval, gas and protein the sketch has a smaller error than objective perturbation for ε ≥ 0.5.",
+            not any(found.values()),
+            _worse_where(found),
+        )
+    ]
+    verdicts.append(_adassp_verdict(subject))
+    verdicts.append(_auto_verdict(subject))
+    return verdicts
+
+
+def _adassp_verdict(subject: Subject) -> Verdict:
+    rivals = (regression.SSP, regression.OPS, regression.ADAOPS, regression.OBJECTIVE, regression.SKETCH)
+    cases = [(name, epsilon) for name in subject.curves for epsilon in subject.epsilons if epsilon >= 0.1]
+    won = [
+        case
+        for case in cases
+        if _error(subject, regression.PUBLISHED, case)
+        <= 1.05 * min(_error(subject, rival, case) for rival in rivals)
+    ]
+    return Verdict(
+        "AdaSSP with its published constants (δ = 1e-6) has the smallest error among the paper's methods, or one "
+        "within 5 % of it, in four cases of five.",
+        len(won) >= 0.8 * len(cases),
+        f"in {len(won)} of {len(cases)} cases with ε ≥ 0.1",
+    )
+
+
+def _auto_verdict(subject: Subject) -> Verdict:
+    cases = [(name, epsilon) for name in subject.curves for epsilon in subject.epsilons]
+    near = [
+        case
+        for case in cases
+        if _error(subject, regression.AUTO, case)
+        <= 1.1 * min(_error(subject, single, case) for single in regression.SINGLE)
+    ]
+    return Verdict(
+        "`auto` is within 10 % of the best single method in four cases of five.",
+        len(near) >= 0.8 * len(cases),
+        f"in {len(near)} of {len(cases)} cases",
+    )
+
+
+def _error(subject: Subject, method: str, case: tuple[str, float]) -> float:
+    return subject.at(case[0], method, case[1])
+
+
+def _behind(
+    subject: Subject,
+    method: str,
+    rival: str,
+    *,
+    lowest: float,
+    higher_is_better: bool,
+    names: Sequence[str] | None = None,
+) -> dict[float, list[str]]:
+    """For each ε from ``lowest`` on, the data sets on which the method's mean is worse than its rival's."""
+    sign = 1.0 if higher_is_better else -1.0
+    return {
+        epsilon: [
+            name
+            for name in names or list(subject.curves)
+            if sign * (subject.at(name, method, epsilon) - subject.at(name, rival, epsilon)) < 0.0
+        ]
+        for epsilon in subject.epsilons
+        if epsilon >= lowest
+    }
+
+
+def _worse_where(found: dict[float, list[str]]) -> str:
+    worse = {epsilon: names for epsilon, names in found.items() if names}
+    if not worse:
+        return "better everywhere"
+    return "worse " + "; ".join(
+        f"at ε = {epsilon:g} on {', '.join(names)}" for epsilon, names in worse.items()
+    )
