@@ -10,12 +10,13 @@ v − φ·θ̂, and in units of its standard deviation √(h/γ), φ·θ has the
 The privacy loss is a quadratic function of one normal variable, so δ(ε) is a difference of normal
 probabilities in both directions.
 
-*All leverages at once.* A pair of leverage h and residual r is nowhere easier to tell apart than the pair of
-leverage k ≥ h and residual r·√(1 + k). Multiply the variable of the latter by a, a² = h(1 + k)/(k(1 + h)) ≤ 1,
-and add independent normal noise of variance 1 − a²: N(0, 1) stays, the other variance becomes 1 − a²k/(1 + k) =
-1/(1 + h), and its mean a·r·√(1 + k)·√(γk)/(1 + k) = r·√(γh)/√(1 + h) is at least that of the former. Processing
-tells nothing more, and δ grows with the distance of the means: it is 1 − ∫ min(p, e^ε q), and the sets {p > t}
-and {e^ε q > t} are intervals, whose intersection shrinks as one moves away from the other's centre.
+*All leverages at once.* A pair of leverage h and residual r is nowhere easier to tell apart than the pair
+of leverage k ≥ h and residual r·√(1 + k). Multiply the variable of the latter by a, a² = h(1 + k)/(k(1 +
+h)) ≤ 1, and add independent normal noise of variance 1 − a²: N(0, 1) stays, the other variance becomes 1
+− a²k/(1 + k) = 1/(1 + h), and its mean a·r·√(1 + k)·√(γk)/(1 + k) = r·√(γh)/√(1 + h) is at least that of
+the former. Processing tells nothing more, and δ grows with the distance of the means: it is 1 − ∫ min(p,
+e^ε q), and the sets {p > t} and {e^ε q > t} are intervals, whose intersection shrinks as one moves away
+from the other's centre.
 """
 
 from __future__ import annotations
