@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
-
-import hushsum as hs
 from papers.private_race.data import Dataset, Floats
 from papers.private_race.figures import draw_densities
+
+import hushsum as hs
 
 RANGES: Final = ((18.5, 24.5), (300.0, 2100.0))
 """Declared: what an office thermometer and a carbon dioxide meter show."""
@@ -41,7 +41,10 @@ def density_panels(dataset: Dataset, *, seed: int = 7) -> list[tuple[str, Floats
     panels = [
         ("exact kernel sums", exact / len(records)),
         (f"sketch, {ROWS} rows, no noise", tally.release(epsilon=_NO_NOISE, rows=ROWS)(grid)),
-        *((f"released, ε = {epsilon:g}", tally.release(epsilon=epsilon, rows=ROWS)(grid)) for epsilon in EPSILONS),
+        *(
+            (f"released, ε = {epsilon:g}", tally.release(epsilon=epsilon, rows=ROWS)(grid))
+            for epsilon in EPSILONS
+        ),
     ]
     return [(title, values.reshape(_POINTS, _POINTS)) for title, values in panels]
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-
-from hushsum.plotting.figure import BLUE, FAINT, GRID, INK, VERMILION, save_figure
 from papers.private_race.results import Curves, Subject
+
+from hushsum.plotting.figure import FAINT, GRID, INK, save_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -153,7 +153,7 @@ def draw_densities(panels: Sequence[tuple[str, np.ndarray]], extent: Sequence[fl
             side.set_visible(False)
     beside = figure.add_axes(((0.7 + 2.55 * len(panels)) / width, 0.55 / height, 0.11 / width, 2.35 / height))
     bar = figure.colorbar(image, cax=beside)
-    bar.outline.set_visible(False)  # type: ignore[operator]
+    bar.outline.set_visible(False)
     bar.ax.tick_params(colors=INK, labelsize=8, length=3, color=FAINT)
     bar.set_label("mean kernel value", fontsize=9, color=INK)
     save_figure(figure, path)

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import numpy as np
-
 from papers.private_race.data import Floats
 
 EPSILONS: Final = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
@@ -54,13 +53,15 @@ class Curves:
 
     def mean(self, method: str) -> Floats:
         """The mean over repetitions, for each ε."""
-        return np.mean(np.array(self.values[method]), axis=0)
+        means: Floats = np.mean(np.array(self.values[method]), axis=0)
+        return means
 
     def stderr(self, method: str) -> Floats:
         """The standard error of that mean."""
         values = np.array(self.values[method])
         spread = values.std(axis=0, ddof=1) if len(values) > 1 else np.zeros(values.shape[1])
-        return spread / np.sqrt(len(values))
+        errors: Floats = spread / np.sqrt(len(values))
+        return errors
 
 
 @dataclass(slots=True)
@@ -102,7 +103,9 @@ class Subject:
                 for name, each in self.curves.items()
             },
         }
-        file.write_text(_one_line_each(json.dumps(document, indent=1, ensure_ascii=False)) + "\n", encoding="utf-8")
+        file.write_text(
+            _one_line_each(json.dumps(document, indent=1, ensure_ascii=False)) + "\n", encoding="utf-8"
+        )
         return file
 
 

@@ -41,7 +41,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("subject", nargs="?", default="all", choices=[*EXPERIMENTS, "densities", "report", "all"])
+    parser.add_argument(
+        "subject", nargs="?", default="all", choices=[*EXPERIMENTS, "densities", "report", "all"]
+    )
     parser.add_argument("--quick", action="store_true", help="two repetitions, three budgets, fewer draws")
     parser.add_argument("--output", type=Path, help="where results, figures and the report go")
     asked = parser.parse_args(arguments)

@@ -10,7 +10,6 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-
 from papers.private_race.data import Floats
 
 Points = NDArray[np.float32]
