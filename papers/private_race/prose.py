@@ -69,11 +69,13 @@ ANOMALIES: Final = """\
 ![area under the ROC curve against ε](figures/anomalies.png)
 
 The sketch is filled with all private records, anomalies among them, unlabelled; a low answer tells an
-anomaly. ACE (Luo and Shrivastava, WWW 2018; K = 15 bits, L = 50 arrays) is the same kind of sketch with the
-angular kernel, so its private variant is a release of that tally. It sees the same columns, centred at the
-public mean. The test set is all its anomalies and up to 1,000 of its normal records.
+anomaly. The test set is all its anomalies and up to 1,000 of its normal records.
 `PrivateOutlierDetector.score_samples` is the same release read by the estimator, which says nothing where its
 private count cannot be told from noise.
+
+ACE (Luo and Shrivastava, WWW 2018; K = 15 bits, L = 50 arrays) is the same kind of sketch with the angular
+kernel, so its private variant is a release of that tally. It sees the directions of the same columns, and much
+depends on where from: the public mean, a corner of the box, or a point beyond it, chosen on public records.
 """
 
 REGRESSION: Final = """\
