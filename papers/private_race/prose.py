@@ -74,7 +74,7 @@ anomaly. The test set is all its anomalies and up to 1,000 of its normal records
 private count cannot be told from noise.
 
 ACE (Luo and Shrivastava, WWW 2018; K = 15 bits, L = 50 arrays) is the same kind of sketch with the angular
-kernel, so its private variant is a release of that tally. It sees the directions of the same columns, and much
+kernel, so its private variant is a release of that tally. It sees directions of the same columns, and much
 depends on where from: the public mean, a corner of the box, or a point beyond it, chosen on public records.
 """
 
