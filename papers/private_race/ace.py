@@ -1,8 +1,8 @@
 """ACE: arrays of locality-sensitive count estimators, without and with privacy.
 
-Luo and Shrivastava, *Arrays of (locality-sensitive) count estimators: anomaly detection on the edge*, WWW 2018:
-L arrays of 2^K counters indexed by K sign bits; the score of a point is the mean of its L counters. It is the
-sketch with the angular kernel, so the private variant is a release of such a tally.
+Luo and Shrivastava, *Arrays of (locality-sensitive) count estimators: anomaly detection on the edge*, WWW
+2018: L arrays of 2^K counters indexed by K sign bits; the score of a point is the mean of its L counters. It
+is the sketch with the angular kernel, so the private variant is a release of such a tally.
 """
 
 from __future__ import annotations

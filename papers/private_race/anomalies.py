@@ -16,16 +16,22 @@ from papers.private_race.data import Dataset, Floats, Labels, Split, split_recor
 from papers.private_race.kernel_choice import (
     TRIAL_WIDTH,
     Candidate,
+    Trial,
     candidates,
     choose_on_public,
     maps_from,
+    stratified_folds,
 )
 from papers.private_race.results import Curves, Settings, Subject
-from papers.private_race.scaling import Points
+from papers.private_race.scaling import RANGES, Points
+
+import hushsum as hs
+from hushsum.models import PrivateOutlierDetector
 
 import hushsum as hs
 
 SKETCH: Final = "sketch"
+ESTIMATOR: Final = "PrivateOutlierDetector.score_samples"
 EXACT: Final = "exact KDE"
 PUBLIC: Final = "public records alone"
 ACE: Final = "ACE, not private"
@@ -34,7 +40,6 @@ PRIVATE_ACE: Final = "ACE, private"
 CHOICES: Final = candidates({"box": (0.2, 0.4, 0.8, 1.6)}, powers=(1, 4))
 
 _TAIL = 0.001
-_FOLDS = 4
 _HASH_SEEDS = 2
 _NORMAL_TESTED = 1000
 _MOST_PUBLIC = 6000
@@ -87,10 +92,9 @@ def released_densities(
     epsilons: Sequence[float],
     *,
     hash_seed: int,
-    width: int = 1000,
 ) -> list[Floats]:
     """Released mean kernel values at the queries, for each ε."""
-    tally = hs.race(kernel, width=width, seed=hash_seed).add(X)
+    tally = hs.race(kernel, width=TRIAL_WIDTH, seed=hash_seed).add(X)
     return [tally.release(epsilon=epsilon)(Q) for epsilon in epsilons]
 
 
@@ -104,22 +108,10 @@ def _repeat(dataset: Dataset, split: Split, repetition: int, settings: Settings,
     labels, epsilons = dataset.labels, settings.epsilons
     maps = maps_from(dataset.X[split.public], CHOICES, _TAIL)
 
-    def score(
-        kernel: hs.EuclideanKernel, fitted: Points, held: Points, known: Labels, hidden: Labels, factor: float
-    ) -> Floats:
-        noisy = [epsilon * factor for epsilon in epsilons]
-        return np.mean(
-            [
-                [
-                    area_under_roc(hidden, density)
-                    for density in released_densities(
-                        kernel, fitted, held, noisy, hash_seed=seed, width=TRIAL_WIDTH
-                    )
-                ]
-                for seed in range(1 if settings.quick else _HASH_SEEDS)
-            ],
-            axis=0,
-        )
+    def score(trial: Trial) -> list[float]:
+        noisy = [epsilon * trial.factor for epsilon in epsilons]
+        densities = released_densities(trial.kernel, trial.fitted, trial.held, noisy, hash_seed=trial.seed)
+        return [area_under_roc(trial.hidden, density) for density in densities]
 
     sample = split.public[:_MOST_PUBLIC]
     chosen = choose_on_public(
@@ -127,9 +119,9 @@ def _repeat(dataset: Dataset, split: Split, repetition: int, settings: Settings,
         labels[sample],
         CHOICES,
         maps,
+        score,
         private_size=len(split.private),
-        folds=_FOLDS,
-        score=score,
+        seeds=1 if settings.quick else _HASH_SEEDS,
     )
     tested = tested_records(split, labels)
     truth = labels[tested]
@@ -137,8 +129,16 @@ def _repeat(dataset: Dataset, split: Split, repetition: int, settings: Settings,
     for epsilon, choice in zip(epsilons, chosen, strict=True):
         kernel, scale = choice.kernel(dataset.X.shape[1]), maps[choice.scaling]
         X, Q = scale(dataset.X[split.private]), scale(dataset.X[tested])
-        (density,) = released_densities(kernel, X, Q, [epsilon], hash_seed=repetition)
-        curves.add(SKETCH, repetition, area_under_roc(truth, density))
+        model = PrivateOutlierDetector(
+            epsilon=epsilon,
+            bandwidth=choice.bandwidth,
+            power=choice.power,
+            bounds=RANGES[choice.scaling],
+            random_state=repetition,
+        )
+        model.fit(X).release()
+        curves.add(SKETCH, repetition, area_under_roc(truth, model.released_.parts["similarity"](Q)))
+        curves.add(ESTIMATOR, repetition, area_under_roc(truth, model.score_samples(Q)))
         if choice not in exact:
             alone = exact_density(kernel, scale(dataset.X[split.public]), Q)
             exact[choice] = (
@@ -159,15 +159,38 @@ def _count_estimators(
     epsilons: Sequence[float],
     curves: Curves,
 ) -> None:
-    """ACE sees directions only, so its columns are scaled as for the sketch and centred at the public mean."""
+    """ACE on the same columns, seen from the origin that tells the most on public folds."""
     scale = maps_from(dataset.X[split.public], CHOICES, _TAIL)["box"]
-    centre = scale(dataset.X[split.public]).mean(axis=0)
-    X, Q = scale(dataset.X[split.private]) - centre, scale(dataset.X[tested]) - centre
+    sample = split.public[:_MOST_PUBLIC]
+    origin = ace_origin(scale(dataset.X[sample]), dataset.labels[sample])
+    X, Q = scale(dataset.X[split.private]) - origin, scale(dataset.X[tested]) - origin
     truth = dataset.labels[tested]
     plain = area_under_roc(truth, ace_scores(X, Q, seed=repetition))
     tally = ace_tally(X, seed=repetition)
     for epsilon in epsilons:
         curves.add(ACE, repetition, plain)
+<<<<<<< HEAD
         curves.add(
             PRIVATE_ACE, repetition, area_under_roc(truth, tally.release(epsilon=epsilon, rows=ARRAYS)(Q))
         )
+=======
+        released = tally.release(epsilon=epsilon, rows=ARRAYS)
+        curves.add(PRIVATE_ACE, repetition, area_under_roc(truth, released(Q)))
+
+
+def ace_origin(points: Points, labels: Labels) -> Points:
+    """ACE sees directions alone, so all depends on where from: the public mean, a corner of the box, or a
+    point beyond it. The best on public folds.
+    """
+    corner = np.zeros(points.shape[1], np.float32)
+    origins = [points.mean(axis=0), corner, corner - 1.0]
+    areas = [
+        [
+            area_under_roc(labels[held], ace_scores(points[fit] - origin, points[held] - origin, seed=0))
+            for fit, held in stratified_folds(labels)
+        ]
+        for origin in origins
+    ]
+    best: Points = origins[int(np.argmax(np.mean(areas, axis=1)))]
+    return best
+>>>>>>> paper

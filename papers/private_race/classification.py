@@ -15,15 +15,19 @@ from papers.private_race.data import Dataset, Floats, Labels, Split, split_recor
 from papers.private_race.kernel_choice import (
     TRIAL_WIDTH,
     Candidate,
+    Trial,
     candidates,
     choose_on_public,
     maps_from,
 )
-from papers.private_race.logistic import into_ball, perturbed_logistic
 from papers.private_race.results import Curves, Settings, Subject
 from papers.private_race.scaling import RANGES, Points, unit_box
 
 import hushsum as hs
+<<<<<<< HEAD
+=======
+from hushsum.methods.objective import fit_logistic
+>>>>>>> paper
 from hushsum.models import PrivateClassifier
 
 SKETCH: Final = "sketch"
@@ -41,7 +45,6 @@ PAPER_GRID: Final = (0.01, 0.1, 1.0, 2.0)
 WIDE_GRID: Final = (1e-5, 1e-4, 1e-3, *PAPER_GRID)
 
 _TAIL = 0.01
-_FOLDS = 4
 _HASH_SEEDS = 2
 _MOST_TESTED = 2000
 
@@ -64,7 +67,7 @@ def classify(dataset: Dataset, settings: Settings) -> Curves:
     for repetition in range(settings.repetitions):
         split = split_records(len(dataset.y), repetition)
         _sketches(dataset, split, repetition, settings, curves)
-        plain, tuned = _baseline(dataset, split, repetition, settings)
+        plain, tuned = _baseline(dataset, split, settings)
         logistic.append(plain)
         thresholds.append(tuned)
         settings.say(f"classification {dataset.name}: repetition {repetition + 1} of {settings.repetitions}")
@@ -117,7 +120,8 @@ def exact_rule(kernel: hs.EuclideanKernel, X: Points, y: Labels, Q: Points) -> L
     """The same rule from exact kernel sums: no hashing, no noise, no privacy."""
     classes = np.unique(y)
     means = [kernel.exact_sum(X[y == each], Q) / np.count_nonzero(y == each) for each in classes]
-    return classes[np.argmax(means, axis=0)]
+    winners: Labels = classes[np.argmax(means, axis=0)]
+    return winners
 
 
 def balanced_accuracy(truth: Labels, predicted: Labels) -> float:
@@ -129,29 +133,21 @@ def _sketches(dataset: Dataset, split: Split, repetition: int, settings: Setting
     labels, epsilons = dataset.labels, settings.epsilons
     maps = maps_from(dataset.X[split.public], CHOICES, _TAIL)
 
-    def score(
-        kernel: hs.EuclideanKernel, fitted: Points, held: Points, known: Labels, hidden: Labels, factor: float
-    ) -> Floats:
-        noisy = [epsilon * factor for epsilon in epsilons]
-        return np.mean(
-            [
-                [
-                    balanced_accuracy(hidden, guess)
-                    for guess in likelihood_rule(kernel, fitted, known, held, noisy, hash_seed=seed)
-                ]
-                for seed in range(1 if settings.quick else _HASH_SEEDS)
-            ],
-            axis=0,
+    def score(trial: Trial) -> list[float]:
+        noisy = [epsilon * trial.factor for epsilon in epsilons]
+        guesses = likelihood_rule(
+            trial.kernel, trial.fitted, trial.known, trial.held, noisy, hash_seed=trial.seed
         )
+        return [balanced_accuracy(trial.hidden, guess) for guess in guesses]
 
     chosen = choose_on_public(
         dataset.X[split.public],
         labels[split.public],
         CHOICES,
         maps,
+        score,
         private_size=len(split.private),
-        folds=_FOLDS,
-        score=score,
+        seeds=1 if settings.quick else _HASH_SEEDS,
     )
     tested = split.test[:_MOST_TESTED]
     truth = labels[tested]
@@ -163,7 +159,7 @@ def _sketches(dataset: Dataset, split: Split, repetition: int, settings: Setting
             model = PrivateClassifier(
                 epsilon=epsilon,
                 delta=delta,
-                classes=np.unique(labels),
+                classes=[0, 1],
                 rule="likelihood",
                 bandwidth=choice.bandwidth,
                 power=choice.power,
@@ -186,7 +182,11 @@ def _sketches(dataset: Dataset, split: Split, repetition: int, settings: Setting
         curves.choose(repetition, str(choice))
 
 
+<<<<<<< HEAD
 def _baseline(dataset: Dataset, split: Split, repetition: int, settings: Settings) -> tuple[Floats, Floats]:
+=======
+def _baseline(dataset: Dataset, split: Split, settings: Settings) -> tuple[Floats, Floats]:
+>>>>>>> paper
     """Balanced accuracies (regularisation, ε), with the threshold at 0 and with the best one of the test
     set.
     """
@@ -195,15 +195,20 @@ def _baseline(dataset: Dataset, split: Split, repetition: int, settings: Setting
     tested = split.test[:_MOST_TESTED]
     Q, truth = into_ball(box(dataset.X[tested]).astype(np.float64)), dataset.labels[tested]
     signs = np.where(dataset.labels[split.private] == 1, 1.0, -1.0)
-    rng = np.random.default_rng((7, repetition))
     plain = np.empty((len(WIDE_GRID), len(settings.epsilons)))
     tuned = np.empty_like(plain)
     for i, regularisation in enumerate(WIDE_GRID):
         for j, epsilon in enumerate(settings.epsilons):
-            margins = Q @ perturbed_logistic(X, signs, epsilon, regularisation, rng)
+            margins = Q @ fit_logistic(X, signs, epsilon=epsilon, ridge=regularisation * len(X))
             plain[i, j] = balanced_accuracy(truth, (margins > 0.0).astype(np.int64))
             tuned[i, j] = best_threshold(truth, margins)
     return plain, tuned
+
+
+def into_ball(box: Floats) -> Floats:
+    """Points of [0, 1]^d, centred and with a constant column, inside the unit ball as the proof needs."""
+    centred = np.hstack([2.0 * box - 1.0, np.ones((len(box), 1))])
+    return np.asarray(centred / np.sqrt(centred.shape[1]), np.float64)
 
 
 def best_threshold(truth: NDArray[np.int64], margins: Floats) -> float:

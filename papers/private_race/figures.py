@@ -153,7 +153,7 @@ def draw_densities(panels: Sequence[tuple[str, np.ndarray]], extent: Sequence[fl
             side.set_visible(False)
     beside = figure.add_axes(((0.7 + 2.55 * len(panels)) / width, 0.55 / height, 0.11 / width, 2.35 / height))
     bar = figure.colorbar(image, cax=beside)
-    bar.outline.set_visible(False)  # type: ignore[operator]
+    bar.outline.set_visible(False)
     bar.ax.tick_params(colors=INK, labelsize=8, length=3, color=FAINT)
     bar.set_label("mean kernel value", fontsize=9, color=INK)
     save_figure(figure, path)

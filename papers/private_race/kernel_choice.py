@@ -17,6 +17,10 @@ from papers.private_race.scaling import SCALINGS, Map, Points
 
 import hushsum as hs
 
+<<<<<<< HEAD
+=======
+FOLDS = 4
+>>>>>>> paper
 TRIAL_WIDTH = 250
 """Cells of a row while candidates are tried: a fourth of the default draws a fourth of the noise, and folds
 few records, of which there are few.
@@ -54,8 +58,19 @@ def maps_from(public: Floats, choices: Sequence[Candidate], tail: float) -> dict
     return {name: SCALINGS[name](public, tail) for name in {choice.scaling for choice in choices}}
 
 
-Score = Callable[[hs.EuclideanKernel, Points, Points, NDArray[np.int64], NDArray[np.int64], float], Floats]
-"""(kernel, fitted points, held-out points, fitted labels, held-out labels, factor of ε) → a score for each ε."""
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """Public records to fit and to hold out, with their labels, and the factor by which every ε is multiplied
+    so that the fold is as noisy as the private release will be.
+    """
+
+    kernel: hs.EuclideanKernel
+    fitted: Points
+    known: NDArray[np.int64]
+    held: Points
+    hidden: NDArray[np.int64]
+    factor: float
+    seed: int
 
 
 def choose_on_public(
@@ -63,31 +78,37 @@ def choose_on_public(
     y: NDArray[np.int64],
     choices: Sequence[Candidate],
     maps: dict[str, Map],
+    score: Callable[[Trial], Sequence[float]],
     *,
     private_size: int,
-    folds: int,
-    score: Score,
+    seeds: int,
 ) -> list[Candidate]:
-    """The candidate with the best mean score over the folds, for each ε.
+    """The candidate with the best mean score over folds and hash seeds, for each ε.
 
-    ``score`` gets the factor by which ε is to be multiplied so that the public fold is as noisy as the
-    private release will be.
+    Parameters
+    ----------
+    X, y : arrays of shape (n, d) and (n,)
+        Public records and their labels.
+    score : callable
+        From a trial to one score for each ε; more is better.
+    private_size : int
+        How many private records there will be; declared.
     """
     totals: list[Floats] = []
     points = {name: scale(X) for name, scale in maps.items()}
     for choice in choices:
-        kernel = choice.kernel(X.shape[1])
-        Z = points[choice.scaling]
+        kernel, Z = choice.kernel(X.shape[1]), points[choice.scaling]
         scores = [
-            score(kernel, Z[fit], Z[held], y[fit], y[held], private_size / len(fit))
-            for fit, held in stratified_folds(y, folds)
+            score(Trial(kernel, Z[fit], y[fit], Z[held], y[held], private_size / len(fit), seed))
+            for fit, held in stratified_folds(y)
+            for seed in range(seeds)
         ]
         totals.append(np.mean(scores, axis=0))
     return [choices[i] for i in np.argmax(totals, axis=0)]
 
 
 def stratified_folds(
-    y: NDArray[np.int64], folds: int
+    y: NDArray[np.int64], folds: int = FOLDS
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """(fitted, held-out) positions; each fold has its share of every class."""
     fold = np.empty(len(y), np.int64)

@@ -53,13 +53,15 @@ class Curves:
 
     def mean(self, method: str) -> Floats:
         """The mean over repetitions, for each ε."""
-        return np.mean(np.array(self.values[method]), axis=0)
+        means: Floats = np.mean(np.array(self.values[method]), axis=0)
+        return means
 
     def stderr(self, method: str) -> Floats:
         """The standard error of that mean."""
         values = np.array(self.values[method])
         spread = values.std(axis=0, ddof=1) if len(values) > 1 else np.zeros(values.shape[1])
-        return spread / np.sqrt(len(values))
+        errors: Floats = spread / np.sqrt(len(values))
+        return errors
 
 
 @dataclass(slots=True)
