@@ -28,8 +28,6 @@ from papers.private_race.scaling import RANGES, Points
 import hushsum as hs
 from hushsum.models import PrivateOutlierDetector
 
-import hushsum as hs
-
 SKETCH: Final = "sketch"
 ESTIMATOR: Final = "PrivateOutlierDetector.score_samples"
 EXACT: Final = "exact KDE"
@@ -169,11 +167,6 @@ def _count_estimators(
     tally = ace_tally(X, seed=repetition)
     for epsilon in epsilons:
         curves.add(ACE, repetition, plain)
-<<<<<<< HEAD
-        curves.add(
-            PRIVATE_ACE, repetition, area_under_roc(truth, tally.release(epsilon=epsilon, rows=ARRAYS)(Q))
-        )
-=======
         released = tally.release(epsilon=epsilon, rows=ARRAYS)
         curves.add(PRIVATE_ACE, repetition, area_under_roc(truth, released(Q)))
 
@@ -193,4 +186,3 @@ def ace_origin(points: Points, labels: Labels) -> Points:
     ]
     best: Points = origins[int(np.argmax(np.mean(areas, axis=1)))]
     return best
->>>>>>> paper

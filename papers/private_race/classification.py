@@ -24,10 +24,7 @@ from papers.private_race.results import Curves, Settings, Subject
 from papers.private_race.scaling import RANGES, Points, unit_box
 
 import hushsum as hs
-<<<<<<< HEAD
-=======
 from hushsum.methods.objective import fit_logistic
->>>>>>> paper
 from hushsum.models import PrivateClassifier
 
 SKETCH: Final = "sketch"
@@ -182,11 +179,7 @@ def _sketches(dataset: Dataset, split: Split, repetition: int, settings: Setting
         curves.choose(repetition, str(choice))
 
 
-<<<<<<< HEAD
-def _baseline(dataset: Dataset, split: Split, repetition: int, settings: Settings) -> tuple[Floats, Floats]:
-=======
 def _baseline(dataset: Dataset, split: Split, settings: Settings) -> tuple[Floats, Floats]:
->>>>>>> paper
     """Balanced accuracies (regularisation, ε), with the threshold at 0 and with the best one of the test
     set.
     """

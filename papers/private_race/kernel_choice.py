@@ -17,10 +17,7 @@ from papers.private_race.scaling import SCALINGS, Map, Points
 
 import hushsum as hs
 
-<<<<<<< HEAD
-=======
 FOLDS = 4
->>>>>>> paper
 TRIAL_WIDTH = 250
 """Cells of a row while candidates are tried: a fourth of the default draws a fourth of the noise, and folds
 few records, of which there are few.

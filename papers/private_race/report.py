@@ -5,24 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-<<<<<<< HEAD
-from papers.private_race import anomalies, classification, regression
-from papers.private_race.figures import (
-    BLUE,
-    FAINT,
-    GREEN,
-    INK,
-    ORANGE,
-    PURPLE,
-    SKY,
-    VERMILION,
-    Line,
-    draw_subject,
-)
-=======
 from papers.private_race import anomalies, classification, prose, regression
 from papers.private_race.figures import GREEN, ORANGE, PURPLE, SKY, Line, draw_subject
->>>>>>> paper
 from papers.private_race.results import Subject, load_subject
 from papers.private_race.tables import curve_table, markdown_table, usual_choices
 from papers.private_race.verdicts import (

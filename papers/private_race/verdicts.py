@@ -143,14 +143,6 @@ def _behind(
     return {name: {epsilon: gap for epsilon, gap in each.items() if gap > 0.0} for name, each in gaps.items()}
 
 
-<<<<<<< HEAD
-def _worse_where(found: dict[float, list[str]]) -> str:
-    worse = {epsilon: names for epsilon, names in found.items() if names}
-    if not worse:
-        return "better everywhere"
-    return "worse " + "; ".join(
-        f"at ε = {epsilon:g} on {', '.join(names)}" for epsilon, names in worse.items()
-=======
 def _worse_where(behind: dict[str, dict[float, float]]) -> str:
     worse = [
         f"{name} at ε = {', '.join(f'{epsilon:g}' for epsilon in gaps)} (by up to {max(gaps.values()):.3f})"
@@ -163,5 +155,4 @@ def _worse_where(behind: dict[str, dict[float, float]]) -> str:
 def _distance(gaps: dict[str, float], digits: int) -> str:
     return "; ".join(
         f"{name}: {abs(gap):.{digits}f} {'behind' if gap >= 0.0 else 'ahead'}" for name, gap in gaps.items()
->>>>>>> paper
     )
