@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from hushsum.bases.grid_weights import GridWeights
+from hushsum.bases.grid_weights import MAX_DIM, GridWeights
 from hushsum.errors import UsageError
 from hushsum.kernels.base import Kernel
+from hushsum.methods.linear import register_tally
 from hushsum.records.bounds import Bounds
 from hushsum.tally.tally import Tally
 
@@ -74,3 +75,12 @@ def cells_for(
         raise UsageError(f"spacing must be above 0, got {spacing}; 0.75 of a bandwidth is a common choice")
     sides = (high - low for low, high in zip(box.low, box.high, strict=True))
     return tuple(max(1, math.ceil(side / (spacing * bandwidth))) for side in sides)
+
+
+register_tally(
+    "grid",
+    grid,
+    paper="Wand 1994, for the binning of kernel sums",
+    kernels=("gaussian", "euclidean", "manhattan"),
+    most_columns=MAX_DIM,
+)

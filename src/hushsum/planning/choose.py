@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hushsum.errors import DataRefused, UsageError
+from hushsum.errors import ClaimError, DataRefused, UsageError
 from hushsum.kernels.base import Kernel, kernel_class
 from hushsum.methods.fourier_features import fourier_features
 from hushsum.methods.grid import grid
 from hushsum.methods.race import DEFAULT_WIDTH, race
-from hushsum.planning.predict import MAX_BYTES, MAX_SECONDS, plan
+from hushsum.methods.registry import method_named
+from hushsum.planning.predict import MAX_BYTES, MAX_SECONDS, METHODS, plan
 from hushsum.privacy.budget import Budget
 from hushsum.privacy.relation import Relation
 from hushsum.releases.base import ReleasedFunction
@@ -66,8 +67,9 @@ def release(
         A name, or a kernel object, which then brings its own bandwidth.
     bounds : list of (low, high), optional
         Declared; records are clipped to it. Grids, the most accurate way in one to four columns, need it.
-    method : {"auto", "race", "grid", "fourier_features"}
-        ``"auto"`` takes the best of :func:`hushsum.plan`.
+    method : str
+        ``"auto"`` takes the best of :func:`hushsum.plan`, and one of the methods that it plans takes the best
+        sizes of that. The other names of ``hushsum.methods.method_names()`` run with their defaults.
     records : int, optional
         About how many there are, declared: sizes are then chosen for that number. The true number is private.
     rows : int or "auto"
@@ -87,6 +89,25 @@ def release(
     'add/remove'
     """
     chosen = kernel if isinstance(kernel, Kernel) else _named(kernel, X, bandwidth)
+    if method not in ("auto", *METHODS):
+        known = method_named(method)
+        if rho is not None or epsilon is None:
+            raise ClaimError(
+                f"{method} promises epsilon, or epsilon and delta, got rho or nothing; give epsilon"
+            )
+        sized = {"records": records} if known.sized else {}
+        return known.release(
+            X,
+            chosen,
+            bounds=bounds,
+            epsilon=epsilon,
+            delta=delta,
+            relation=relation,
+            ledger=ledger,
+            dataset=dataset,
+            key=key,
+            **sized,
+        )
     best = plan(
         records=_UNDECLARED if records is None else records,
         kernel=chosen,
