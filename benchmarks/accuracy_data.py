@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -43,8 +43,8 @@ _RNA_RANGES = ((-1600, 0), (0, 150), *((0, 0.5),) * 6)
 class Contest:
     """Records, one Gaussian kernel for every method, a declared box, and queries drawn from the records.
 
-    ``matched`` is the bandwidth of the hashable kernel with the same mean density, for the separate block of
-    hash rows.
+    ``matched`` is the hashable kernel with the same mean density, for the separate block of hash rows;
+    ``asked`` replaces the queries.
     """
 
     name: str
@@ -52,6 +52,7 @@ class Contest:
     kernel: hs.GaussianKernel
     bounds: tuple[float, float]
     words: str
+    asked: Rows | None = None
 
     @property
     def dim(self) -> int:
@@ -60,7 +61,9 @@ class Contest:
 
     @cached_property
     def queries(self) -> Rows:
-        """Queries from the data, the same in every run."""
+        """Queries from the data, the same in every run, unless others are asked."""
+        if self.asked is not None:
+            return self.asked
         chosen = np.random.default_rng(1).choice(len(self.records), QUERIES, replace=False)
         return np.ascontiguousarray(self.records[chosen])
 
@@ -164,7 +167,20 @@ def covtype() -> Contest:
 
 def _scaled(records: Rows, ranges: tuple[tuple[float, float], ...]) -> Rows:
     low, high = np.array(ranges, np.float32).T
-    return np.clip((records - low) / (high - low), 0.0, 1.0)
+    unit: Rows = np.clip((records - low) / (high - low), 0.0, 1.0)
+    return unit
+
+
+def on_salary_grid(contest: Contest) -> Contest:
+    """The same salaries, asked at 200 even points from 10,000 to 250,000, for the error of the function."""
+    points = np.linspace(10_000, 250_000, 200, dtype=np.float32).reshape(-1, 1)
+    return replace(contest, name=f"{contest.name} (function)", asked=points)
+
+
+def sample_of(contest: Contest, number: int) -> Contest:
+    """Fewer records of the same kind."""
+    chosen = np.random.default_rng(4).choice(len(contest.records), number, replace=False)
+    return replace(contest, name=f"{contest.name} ({number:,})", records=contest.records[chosen])
 
 
 CONTESTS: dict[str, Callable[[], Contest]] = {

@@ -12,10 +12,12 @@ from hushsum.methods.fourier_features import fourier_features
 from hushsum.methods.grid import grid
 from hushsum.methods.race import DEFAULT_WIDTH, race
 from hushsum.methods.registry import method_named
+from hushsum.planning.plan import Option
 from hushsum.planning.predict import MAX_BYTES, MAX_SECONDS, METHODS, plan
 from hushsum.privacy.budget import Budget
 from hushsum.privacy.relation import Relation
 from hushsum.releases.base import ReleasedFunction
+from hushsum.tally.tally import Tally
 
 _UNDECLARED = 100_000
 """The number of records that sizes are chosen for where none is declared: its choice is near the best from a
@@ -121,20 +123,12 @@ def release(
         max_bytes=max_bytes,
         max_seconds=max_seconds,
     ).best
-    if best.method == "grid":
-        assert bounds is not None
-        tally = grid(chosen, bounds=bounds, spacing=best.settings["spacing"])
-    elif best.method == "fourier_features":
-        tally = fourier_features(chosen, features=best.rows, seed=seed, bounds=bounds)
-    else:
+    if best.method == "race":
         size, cells = (_CAPACITY, DEFAULT_WIDTH) if records is None else (best.rows, best.width)
-        tally = race(
-            chosen,
-            rows=size if isinstance(rows, str) else rows,
-            width=cells if width is None else width,
-            seed=seed,
-            bounds=bounds,
-        )
+        size, cells = size if isinstance(rows, str) else rows, cells if width is None else width
+        tally = race(chosen, rows=size, width=cells, seed=seed, bounds=bounds)
+    else:
+        tally = planned_tally(best, chosen, bounds=bounds, seed=seed)
     tally.add(X, threads=threads)
     return tally.release(
         epsilon=epsilon,
@@ -148,6 +142,29 @@ def release(
         dataset=dataset,
         key=key,
     )
+
+
+def planned_tally(
+    option: Option,
+    kernel: Kernel,
+    *,
+    bounds: Sequence[tuple[float, float]] | tuple[float, float] | None,
+    seed: int = 0,
+) -> Tally:
+    """An empty tally of the method and the sizes of an option.
+
+    >>> import hushsum as hs
+    >>> kernel = hs.GaussianKernel(dim=1, bandwidth=1.0)
+    >>> best = hs.plan(records=10_000, kernel=kernel, bounds=(0, 10), epsilon=1.0).best
+    >>> planned_tally(best, kernel, bounds=(0, 10)).basis.name
+    'grid-weights'
+    """
+    if option.method == "grid":
+        assert bounds is not None
+        return grid(kernel, bounds=bounds, spacing=option.settings["spacing"])
+    if option.method == "fourier_features":
+        return fourier_features(kernel, features=option.rows, seed=seed, bounds=bounds)
+    return race(kernel, rows=option.rows, width=option.width, seed=seed, bounds=bounds)
 
 
 def _named(name: str, X: object, bandwidth: float | None) -> Kernel:

@@ -11,7 +11,7 @@ from hushsum.methods.grid import cells_for
 from hushsum.planning.plan import Option
 from hushsum.planning.question import HEADER_BYTES, NORMAL_MEAN_ABSOLUTE, Question
 
-SPACINGS = (0.4, 0.5, 0.6, 0.75, 0.9, 1.0, 1.1)
+SPACINGS = (0.4, 0.5, 0.6, 0.75, 0.9, 1.0)
 _NANOSECONDS_WEIGHT = 12.0
 _QUERIES = 64
 
@@ -43,9 +43,9 @@ def typical_error(spacing: float, dim: int) -> float:
     left in many columns is the rounding of the weights.
 
     >>> round(typical_error(1.0, 1), 4), round(typical_error(1.0, 3), 4)
-    (0.002, 0.0067)
+    (0.0022, 0.0074)
     """
-    return 0.002 * dim * spacing**4 + 0.025 * math.sqrt(dim) / PARTS[dim]
+    return 0.0022 * dim * spacing**4 + 0.03 * math.sqrt(dim) / PARTS[dim]
 
 
 def _option(question: Question, basis: GridWeights, spacing: float) -> Option:
