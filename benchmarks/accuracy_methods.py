@@ -95,10 +95,10 @@ CONTESTANTS = (
     Contestant("fourier_series", _each("frequencies", 2, 5, 10, 20, 40), tally=fourier_series, most=1),
     Contestant("trigonometric", _each("terms", 8, 16, 32, 64), _each("terms", 6, 10), tally=trigonometric),
     Contestant("histogram", _each("bins", 32, 64, 128, 256), _each("bins", 32, 64)),
-    Contestant("mwem", _each("rounds", 10, 30), _each("rounds", 10, bins=24)),
+    Contestant("mwem", _each("rounds", 10, 20), _each("rounds", 10, bins=24)),
     Contestant("privbayes", _each("bins", 32, 64, 128), _each("bins", 16, 32), most=8),
     Contestant("kme", _each("points", 100, 300), _each("points", 1000), most=99, sampled=True),
-    Contestant("pfda", _each("penalty", 1e-2, 1e-3, 1e-4, 1e-5), most=1),
+    Contestant("pfda", _each("penalty", 1e-2, 1e-4, 1e-5), most=1),
 )
 
 
@@ -286,8 +286,10 @@ def _cell(
     """The better of the noises that keep the promise: what is private without δ is private with it."""
     method = method_named(contestant.name)
     kinds = [each for each in {None, delta} if (method.approximate if each else method.pure)]
-    slow = contest.dim > 1 and (contestant.tally is None or contestant.name == "hermite")
-    number = max(1, repeats // 4) if slow else repeats
+    slow = contestant.name == "pfda" or (
+        contest.dim > 1 and (contestant.tally is None or contestant.name == "hermite")
+    )
+    number = max(2, repeats // 4) if slow else repeats
     found: Cell | None = None
     for kind in kinds:
         each_tally = itertools.islice(itertools.cycle(ready), number)
