@@ -86,8 +86,8 @@ def _write(compared: MethodsCompared) -> None:
         dense=True,
     )
     write(
-        f"Mean errors of f(q)/N at queries from the {compared.records:,} records; their mean kernel value is\n"
-        f"{compared.density:.3g}. For public data alone: on private data this table would be a leak."
+        f"Mean errors of f(q)/N at queries from the {compared.records:,} records; mean kernel value "
+        f"{compared.density:.3g}.\nFor public data alone: on private data this table would be a leak."
     )
     for name, reason in compared.left_out.items():
         tell(f"left out: {name}: {reason}")

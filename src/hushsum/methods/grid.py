@@ -58,8 +58,7 @@ def grid(
         raise UsageError(
             f"a grid reads the gaussian, euclidean or manhattan kernel, got {kernel.name}; use race for it"
         )
-    box = Bounds.of(bounds, dim)
-    assert box is not None
+    box = Bounds.declared(bounds, dim, "a grid")
     names = None if columns is None else tuple(columns)
     numbers = cells_for(box, cells, spacing, bandwidth / math.sqrt(getattr(kernel, "power", 1)))
     return Tally(GridWeights(kernel, numbers, box, names), max_per_unit=max_per_unit)
