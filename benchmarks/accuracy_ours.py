@@ -104,7 +104,7 @@ def joined(parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def hash_cells(contest: Contest, *, repeats: int, tell: Tell) -> list[Cell]:
+def hash_cells(contest: Contest, *, tell: Tell) -> list[Cell]:
     """Hash rows with the Euclidean kernel of the same mean density: as published, with δ, and as planned.
 
     The published sketch has its rows by oracle. The plan of ``auto`` is made from a hundredth of the data,
@@ -139,7 +139,7 @@ def hash_cells(contest: Contest, *, repeats: int, tell: Tell) -> list[Cell]:
             best[name, epsilon] = cell
     public = np.random.default_rng(5).permutation(contest.records)[: max(500, len(contest.records) // 100)]
     plan = partial(hs.plan, records=len(contest.records), kernel=kernel, public=public)
-    planned = auto_cells(contest, repeats=repeats, tell=tell, kernel=kernel, truth=truth, plan=plan)
+    planned = auto_cells(contest, repeats=8, tell=tell, kernel=kernel, truth=truth, plan=plan)
     return [*best.values(), *planned]
 
 

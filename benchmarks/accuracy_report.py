@@ -24,7 +24,7 @@ their own: their kernel is Euclidean with the same mean density, and errors comp
 - **δ = 1e-6** lets a method use pure noise too, where that is better. `kme` and `pfda` protect against one
   record *replaced*, with a public number of records; all others against one *present or absent*.
 - **Sampled.** `kme` has 20,000 records of cod_rna and covtype; nothing else is sampled or reduced.
-- Releases of a cell: ours 200 in one column and 16 in more, baselines a fifth of that, slow ones at least 4;
+- Releases of a cell: ours 160 in one column and 16 in more, baselines a fifth of that, slow ones at least 2;
   up to eight public seeds of hash rows and features.
 - Times are processor seconds on a busy machine; a build is counting and one release.
 
