@@ -7,6 +7,9 @@
 True
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from hushsum import errors
 from hushsum.auditing import AuditReport, audit
 from hushsum.kernels import (
@@ -34,6 +37,16 @@ from hushsum.tally import Tally
 from hushsum.tally.file import load_tally
 from hushsum.version import __version__
 
+if TYPE_CHECKING:
+    from hushsum.models import (
+        PrivateClassifier,
+        PrivateDensity,
+        PrivateModes,
+        PrivateNeighbors,
+        PrivateOutlierDetector,
+        PrivateSampler,
+    )
+
 __all__ = [
     "AngularKernel",
     "Answers",
@@ -46,6 +59,12 @@ __all__ = [
     "LaplacianKernel",
     "ManhattanKernel",
     "Plan",
+    "PrivateClassifier",
+    "PrivateDensity",
+    "PrivateModes",
+    "PrivateNeighbors",
+    "PrivateOutlierDetector",
+    "PrivateSampler",
     "ReleasedFunction",
     "Tally",
     "__version__",
@@ -63,3 +82,15 @@ __all__ = [
     "race",
     "release",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """The models, and ``hushsum.models`` itself, once they are asked for: scikit-learn is slow to import."""
+    if name == "models" or name in __all__:
+        models = import_module("hushsum.models")
+        return models if name == "models" else getattr(models, name)
+    raise AttributeError(f"module 'hushsum' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -58,7 +58,8 @@ def put_together(header: dict[str, Any], payload: bytes) -> io.BytesIO:
 
 def test_every_kind_of_file_is_held_to_the_contract() -> None:
     kinds = {taken_apart(file_of(released(name)))[0]["type"] for name in RELEASES}
-    assert kinds == set(_CODECS)
+    # A bundle holds released functions and is none: it has tests of its own.
+    assert kinds == set(_CODECS) - {"bundle"}
 
 
 @pytest.mark.parametrize("name", RELEASES)
@@ -154,9 +155,10 @@ class TestReleasedFunction:
     def test_a_key_of_another_type_is_refused(self, name: str, wrong: object) -> None:
         header, payload = taken_apart(file_of(released(name)))
         for key, value in header.items():
-            # A method and a producer are any text; an unknown variance is null.
-            fits = isinstance(value, str) and isinstance(wrong, str) and key in ("producer", "method")
-            if fits or key == "weight_variance":
+            # A method and a producer are any text; what is known of the noise is null or any number.
+            text = isinstance(value, str) and isinstance(wrong, str) and key in ("producer", "method")
+            number = wrong is None or isinstance(wrong, float)
+            if text or (number and key in ("weight_variance", "answer_stderr")):
                 continue
             with pytest.raises((FileRefused, UsageError)):
                 hs.load(put_together({**header, key: wrong}, payload))

@@ -229,7 +229,7 @@ def test_plan(quick: QuickShell) -> None:
     assert [(option["rows"], option["mechanism"]) for option in best] == [(200, "discrete laplace")]
     text = quick.ok(*asked).text
     assert sum(line.startswith("*") for line in text.splitlines()) == 1
-    assert "gaussian" in text
+    assert "δ 1e-6" in text
     assert max(len(line) for line in text.splitlines()) <= 80
     assert "at busier places, with mean kernel value 0.1" in text.lower()
     assert "busier" not in quick.ok(*asked, "--density", "0.2").text

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.bases.base import Floats, Table, register
-from hushsum.bases.column_profiles import chebyshev_values, column_profile
+from hushsum.bases.column_profiles import chebyshev_values, column_profile, reach_of
 from hushsum.bases.declared_box import BoxBasis, blocks, gaussian_width, queries_of
 from hushsum.bases.hermite_reading import box_readings, check_family, relative_square_error
 from hushsum.errors import UsageError
@@ -24,8 +24,6 @@ from hushsum.privacy.sensitivity import Sensitivity
 
 MAX_ORDER = 32
 MAX_CELLS = 1 << 28
-_REACH = 6.0
-"""Bandwidths beyond which a Gaussian kernel is below 2e-8 and boxes are not read."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +45,8 @@ class BoxPolynomials(BoxBasis):
     every_column : bool
         All degrees up to ``order`` in each column, as published.
     reach : float, optional
-        Read only boxes whose centre is within this distance of the query; default 6 bandwidths and a box.
+        Read only boxes whose centre is within this distance of the query. Default: all where the kernel is
+        above 2e-8.
 
     Privacy
     -------
@@ -152,14 +151,19 @@ class BoxPolynomials(BoxBasis):
             np.add.at(flat, box * len(self.degrees) + index, step * np.rint(product).astype(np.int64))
 
     @cached_property
-    def _bandwidth(self) -> float:
-        return float(getattr(self.kernel, "bandwidth", 1.0)) / math.sqrt(getattr(self.kernel, "power", 1))
+    def _kernel_reach(self) -> float:
+        """How far a box may be from a query and still matter."""
+        bandwidth = float(getattr(self.kernel, "bandwidth", 1.0)) / math.sqrt(
+            getattr(self.kernel, "power", 1)
+        )
+        farthest = 4.0 * float(self.half.max())
+        return reach_of(column_profile(self.kernel, "hermite"), bandwidth, farthest) + self.side
 
     def _windows(self, batch: Batch) -> Iterator[tuple[slice, NDArray[np.int64], list[Floats]]]:
         """For some queries at a time: the boxes in reach, shape (n, w, …, w), and each column's readings,
         shape (n, w, order + 1), zero where there is no box.
         """
-        reach = _REACH * self._bandwidth + self.side if self.reach is None else self.reach
+        reach = self._kernel_reach if self.reach is None else self.reach
         spans = [min(number, 2 * math.ceil(reach / self.side) + 1) for number in self.boxes]
         queries = queries_of(batch)
         for start, stop in blocks(len(batch), 4 * math.prod(spans)):

@@ -8,20 +8,24 @@ import numpy as np
 
 from hushsum.bases.base import Floats
 from hushsum.errors import UsageError
-from hushsum.kernels import EuclideanKernel, GaussianKernel, Kernel, ManhattanKernel
+from hushsum.kernels import EuclideanKernel, GaussianKernel, Kernel, LaplacianKernel, ManhattanKernel
 
 Profile = Callable[[Floats], Floats]
+_NOTHING = 2e-8
 
 
 def column_profile(kernel: Kernel, method: str) -> Profile:
     """k as a function of the difference in one column, where k is the product over the columns.
 
-    That is the Gaussian kernel in any dimension, and the others of numbers in one. Not for records: the
-    values may depend on the platform in the last bit.
+    That is the Gaussian and the Laplacian kernel in any dimension, and the others of numbers in one. Not for
+    records: the values may depend on the platform in the last bit.
     """
     if isinstance(kernel, GaussianKernel):
         rate = 0.5 * kernel.power / kernel.bandwidth**2
         return lambda difference: np.exp(-rate * difference * difference)
+    if isinstance(kernel, LaplacianKernel):
+        slope = kernel.power / kernel.bandwidth
+        return lambda difference: np.exp(-slope * np.abs(difference))
     if isinstance(kernel, EuclideanKernel | ManhattanKernel) and kernel.dim == 1:
         return lambda difference: kernel.similarity([[0.0]], difference.reshape(-1, 1)).reshape(
             difference.shape
@@ -30,6 +34,14 @@ def column_profile(kernel: Kernel, method: str) -> Profile:
         f"{method} needs a kernel that is a product over columns, got {kernel.name} of several columns; "
         "use GaussianKernel, or hushsum.race"
     )
+
+
+def reach_of(profile: Profile, bandwidth: float, farthest: float) -> float:
+    """A distance beyond which the kernel is below 2e-8, or ``farthest`` where it has not fallen by then."""
+    reach = bandwidth
+    while reach < farthest and profile(np.array([reach]))[0] > _NOTHING:
+        reach *= 1.25
+    return reach
 
 
 def chebyshev_coefficients(profile: Profile, half: float, queries: Floats, degree: int, nodes: int) -> Floats:

@@ -69,6 +69,18 @@ class BoxBasis(ABC):
         """How far one record moves the sum."""
 
     @abstractmethod
+    def evaluate(self, table: Table, batch: Batch, *, threads: int) -> Floats:
+        """Kernel sums at prepared queries, shape (len(batch),)."""
+
+    @abstractmethod
+    def noise_gain(self, batch: Batch) -> Floats:
+        """The variance of an answer when every cell has noise of variance 1."""
+
+    @abstractmethod
+    def total(self, table: Table) -> tuple[float, float] | None:
+        """The number of records as the table tells it, and its noise gain."""
+
+    @abstractmethod
     def _choices(self) -> dict[str, Any]:
         """The fields beyond kernel, bounds, columns and scale, as JSON values."""
 

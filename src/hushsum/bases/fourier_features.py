@@ -201,6 +201,15 @@ class FourierFeatures:
         lengths = np.square(table.astype(np.float64)).sum(axis=1) / AMPLITUDE**2
         return np.full(len(batch), float(lengths.mean()) / self.features)
 
+    def weighted_sums(self, points: Batch, weights: Floats, batch: Batch) -> Floats:
+        """Σ weight·k(point, q) at prepared queries, without features."""
+        sums = np.empty(len(batch))
+        step = max(1, _WAVES_AT_A_TIME // len(points))
+        for first in range(0, len(batch), step):
+            part = Batch((batch.arrays[0][first : first + step],), min(step, len(batch) - first))
+            sums[first : first + step] = weights @ self.kernel.prepared_similarity(points, part)
+        return sums
+
     def total(self, table: Table) -> tuple[float, float] | None:
         """None: no phase is zero for every record."""
         return None

@@ -18,12 +18,14 @@ from hushsum.cli.audit import audit
 from hushsum.cli.choose import choose
 from hushsum.cli.compare import compare
 from hushsum.cli.demo import demo
+from hushsum.cli.fit import fit
 from hushsum.cli.interrupts import INTERRUPTED, TERMINATED, end_on_signals, was_interrupted
 from hushsum.cli.ledger import ledger
 from hushsum.cli.merge import merge
 from hushsum.cli.output import BROKEN_PIPE, silence_output, tell
 from hushsum.cli.plan import plan
 from hushsum.cli.plot import plot
+from hushsum.cli.predict import predict
 from hushsum.cli.query import query
 from hushsum.cli.release import release
 from hushsum.cli.show import show
@@ -55,7 +57,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, plan, compare, choose, tally, merge, release, query, show, plot, audit):
+for command in (demo, plan, compare, choose, tally, merge, release, query, fit, predict, show, plot, audit):
     app.command(cls=Command, help=help_of(command))(command)
 app.add_typer(ledger)
 

@@ -7,10 +7,13 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
 
 import typer
 
 from hushsum.cli.interrupts import leave_if_asked
+from hushsum.files.atomic import atomic_file
 from hushsum.jobs.progress import Progress
 
 BROKEN_PIPE = 141
@@ -88,6 +91,17 @@ def reader_may_leave() -> Iterator[None]:
     except BrokenPipeError:
         silence_output()
         raise typer.Exit(BROKEN_PIPE) from None
+
+
+@contextmanager
+def results_to(output: str) -> Iterator[IO[bytes]]:
+    """Standard output for ``"-"``, or a file that appears when the block has ended well."""
+    if output == "-":
+        sys.stdout.flush()
+        yield sys.stdout.buffer
+        return
+    with atomic_file(Path(output)) as stream:
+        yield stream
 
 
 def silence_output() -> None:

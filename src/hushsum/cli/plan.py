@@ -98,9 +98,9 @@ def _write(made: Plan, denser: Plan | None) -> None:
     shown = list(made)
     best = shown.index(made.best)
     write_table(
-        ("", "method", "law", "promise", "table", "noise", "own", "error", "rel.", "file", "build"),
+        ("", "method", "promise", "table", "noise", "own", "error", "rel.", "file", "build"),
         [("*" if i == best else "", *_cells(option, made.density)) for i, option in enumerate(shown)],
-        left=4,
+        left=3,
         best=best,
         dense=True,
     )
@@ -126,8 +126,7 @@ def _write(made: Plan, denser: Plan | None) -> None:
 def _cells(option: Option, density: float) -> tuple[str, ...]:
     promise = f"ρ {option.rho:g}" if option.rho is not None else f"ε {option.epsilon:g}"
     return (
-        option.method.replace("_", " "),
-        option.mechanism.removeprefix("discrete "),
+        option.method.removeprefix("fourier_"),
         promise + (f" δ {_brief(f'{option.delta:g}')}" if option.delta else ""),
         f"{option.rows}×{option.width}",
         _brief(f"{option.noise:.1e}"),

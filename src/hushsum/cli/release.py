@@ -95,7 +95,7 @@ def release(
             terms,
             key=None if key_file is None else read_key(key_file),
             threads=threads,
-            approve=_asking(output) if asks else None,
+            approve=asking(output) if asks else None,
             booking=booking,
         )
     if released is None:
@@ -104,7 +104,7 @@ def release(
     if not released.claim.secure:
         warn("this release protects nobody: its noise can be computed from its seed.")
     if not asks:
-        _warn_of(released.claim)
+        warn_of(released.claim)
     if released.starved and rows == "auto":
         warn(
             f"only {released.rows} of {released.capacity} rows are published, because ε times the number of "
@@ -115,7 +115,7 @@ def release(
     elif piped:
         tell(released.claim.sentence())
         if released.booked is not None:
-            tell(_left(released.booked.account))
+            tell(left(released.booked.account))
     else:
         _write(released, told=asks and not (released.booked is not None and released.booked.again))
 
@@ -127,28 +127,30 @@ def _rows(text: str) -> int | str:
         return text
 
 
-def _left(account: Account) -> str:
+def left(account: Account) -> str:
+    """What an account has left, in words."""
     return f"{account.remaining.in_words()} left of {account.terms.budget.in_words()}"
 
 
-def _warn_of(claim: Claim) -> None:
+def warn_of(claim: Claim) -> None:
+    """Say so if a claim promises little."""
     if claim.epsilon is not None and claim.epsilon > LARGE_EPSILON:
         warn(f"ε = {claim.epsilon:g} promises little: above {LARGE_EPSILON:g}, hardly anything is hidden.")
 
 
-def _asking(output: str) -> Callable[[Claim, Account | None], bool]:
+def asking(output: str) -> Callable[[Claim, Account | None], bool]:
     """Show the claim, and what happens to a file that is there, and ask."""
     exists = Path(output).exists()
 
     def ask(claim: Claim, account: Account | None) -> bool:
         tell(claim.sentence())
-        _warn_of(claim)
+        warn_of(claim)
         if exists and account is None:
             tell(f"{output!r} exists and will be replaced. Releasing again spends again.")
         elif exists:
             tell(f"{output!r} exists and will be replaced, unless it is this very release.")
         if account is not None:
-            tell(f"After it the dataset has {_left(account)}.")
+            tell(f"After it the dataset has {left(account)}.")
         return typer.confirm("Release it?", default=False, err=True)
 
     return ask
@@ -169,7 +171,7 @@ def _write(released: FunctionReleased, *, told: bool) -> None:
     ]
     booked = released.booked
     if booked is not None:
-        facts += [("dataset", f"{booked.dataset}: {_left(booked.account)}"), ("key", booked.key)]
+        facts += [("dataset", f"{booked.dataset}: {left(booked.account)}"), ("key", booked.key)]
         if booked.again:
             facts.append(("note", "this release was made before; its file is unchanged, nothing was spent"))
     write_facts(facts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -13,7 +13,9 @@ from hushsum.cli.tally_facts import bounds_in_words, names_in_words
 from hushsum.jobs.kernel_choice import kernel_in_words
 
 if TYPE_CHECKING:
-    from hushsum.jobs.describe_function import FunctionDescription, TallyDescription
+    from hushsum.jobs.describe_function import FunctionDescription, ModelDescription, TallyDescription
+
+_MOST_NUMBERS: Final = 64
 
 
 def show(
@@ -26,13 +28,17 @@ def show(
 
     hushsum show skin.hush
     """
-    from hushsum.jobs.describe_function import FunctionDescription, describe_file
+    from hushsum.jobs.describe_function import FunctionDescription, ModelDescription, describe_file
 
     description = describe_file(file)
     if isinstance(description, FunctionDescription):
         if not description.function.claim.secure:
             warn("this release protects nobody: its noise can be computed from its seed.")
         write_json(description.as_json()) if json else _write_function(description)
+    elif isinstance(description, ModelDescription):
+        if not description.bundle.claim.secure:
+            warn("this release protects nobody: its noise can be computed from its seed.")
+        write_json(description.as_json()) if json else _write_model(description)
     else:
         write_json(description.as_json()) if json else _write_tally(description)
 
@@ -62,6 +68,39 @@ def _write_function(description: FunctionDescription) -> None:
     if description.size is not None:
         facts.append(("size", bytes_in_words(description.size)))
     write_facts(facts)
+
+
+def _write_model(description: ModelDescription) -> None:
+    told = description.as_json()
+    write(description.bundle.claim.sentence() + "\n")
+    changed = [f"{name} {_in_short(value)}" for name, value in (told["parameters"] or {}).items()]
+    facts = [
+        ("model", str(told["model"])),
+        ("claim", repr(description.bundle.claim)),
+        ("parameters", ", ".join(changed)),
+        ("columns", "not named" if told["columns"] is None else names_in_words(told["columns"])),
+    ]
+    if told["classes"] is not None:
+        facts.append(("classes", names_in_words([str(each) for each in told["classes"]])))
+    facts.append(("released", names_in_words([*told["parts"], *told["arrays"]])))
+    for name, values in description.bundle.arrays.items():
+        if values.size <= _MOST_NUMBERS:
+            facts.append((name.replace("_", " "), "; ".join(_row(row) for row in values)))
+    facts.append(("producer", told["producer"]))
+    if description.size is not None:
+        facts.append(("size", bytes_in_words(description.size)))
+    write_facts(facts)
+
+
+def _row(row: Any) -> str:
+    """A number, or the numbers of a point."""
+    return ", ".join(short(float(each)) for each in row) if row.ndim else short(float(row))
+
+
+def _in_short(value: object) -> str:
+    """A parameter on one line; a long list by its length."""
+    text = "none" if value is None else str(value)
+    return text if len(text) <= 40 or not isinstance(value, list) else f"of {len(value)}"
 
 
 def _write_tally(description: TallyDescription) -> None:

@@ -1,4 +1,6 @@
-"""Warnings about parameters that look read off the records, told once and to the owner's terminal only."""
+"""Warnings to the owner, about parameters that look read off the records and about what is taken as public:
+told once, and to the owner's terminal only.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +9,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from hushsum.cli.output import warn
-from hushsum.errors import SuspiciousParameter
+from hushsum.errors import PublicAssumption, SuspiciousParameter
+
+_TOLD = (SuspiciousParameter, PublicAssumption)
 
 
 @contextmanager
 def suspicions_told() -> Iterator[None]:
     """Collect the warnings of the block and say each once on standard error, where results never go."""
     with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", SuspiciousParameter)
+        for kind in _TOLD:
+            warnings.simplefilter("always", kind)
         yield
-    for sentence in dict.fromkeys(
-        str(each.message) for each in caught if issubclass(each.category, SuspiciousParameter)
-    ):
+    for sentence in dict.fromkeys(str(each.message) for each in caught if issubclass(each.category, _TOLD)):
         warn(sentence)

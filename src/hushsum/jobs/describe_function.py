@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from hushsum.bases.base import basis_from_json
 from hushsum.files.container import FileKind
 from hushsum.jobs.file_places import STANDARD, kind_of
-from hushsum.jobs.open_function import open_function
+from hushsum.jobs.open_function import as_table
 from hushsum.kernels.base import Kernel, kernel_as_json
 from hushsum.records.bounds import Bounds
+from hushsum.releases.bundle import Bundle
+from hushsum.releases.load import load
 from hushsum.releases.noisy_table import NoisyTable
 from hushsum.tally.file import public_header
+
+MOST_TOLD: Final = 1000
+"""How many numbers of an array a description lists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +96,38 @@ class TallyDescription:
         }
 
 
-def describe_file(source: str) -> FunctionDescription | TallyDescription:
+@dataclass(frozen=True, slots=True)
+class ModelDescription:
+    """A released model, for whoever received its file. ``size`` is None when it was read from a pipe."""
+
+    source: str
+    bundle: Bundle
+    size: int | None
+
+    def as_json(self) -> dict[str, Any]:
+        """The description for a machine."""
+        about = self.bundle.about
+        return {
+            "kind": "released model",
+            "source": self.source,
+            "model": about.get("model"),
+            "parameters": about.get("parameters"),
+            "columns": about.get("feature_names"),
+            "features": about.get("features"),
+            "classes": (about.get("classes") or {}).get("values"),
+            "assumptions": list(about.get("assumptions") or []),
+            "claim": self.bundle.claim.in_numbers(),
+            "parts": list(self.bundle.parts),
+            "arrays": {
+                name: values.tolist() if values.size <= MOST_TOLD else {"shape": list(values.shape)}
+                for name, values in self.bundle.arrays.items()
+            },
+            "producer": self.bundle.producer,
+            "size": self.size,
+        }
+
+
+def describe_file(source: str) -> FunctionDescription | ModelDescription | TallyDescription:
     """What a ``.hush`` or ``.tally`` file is; ``"-"`` reads a ``.hush`` file from standard input.
 
     Raises
@@ -100,8 +137,11 @@ def describe_file(source: str) -> FunctionDescription | TallyDescription:
     """
     if source != STANDARD and kind_of(Path(source)) is FileKind.TALLY:
         return _describe_tally(source)
-    function = open_function(source)
-    return FunctionDescription(source, function, None if source == STANDARD else Path(source).stat().st_size)
+    released: Any = load(sys.stdin.buffer if source == STANDARD else source)
+    size = None if source == STANDARD else Path(source).stat().st_size
+    if isinstance(released, Bundle):
+        return ModelDescription(source, released, size)
+    return FunctionDescription(source, as_table(released), size)
 
 
 def _describe_tally(source: str) -> TallyDescription:

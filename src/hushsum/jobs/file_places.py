@@ -84,6 +84,22 @@ def check_function_output(output: str, *, inputs: Sequence[str] = (), asked: boo
     return path
 
 
+def check_answers_output(output: str, *, inputs: Sequence[str] = ()) -> Path:
+    """The path of a file of answers to be written; it never replaces a tally or a released file.
+
+    Raises
+    ------
+    UsageError
+        as `check_output` does, and for a file that is not replaced.
+    """
+    path = check_output(output, inputs=inputs)
+    if kind_of(path) is not None:
+        raise UsageError(
+            f"{output!r} is a tally or a released file, which answers never replace; give another output"
+        )
+    return path
+
+
 def kind_of(path: Path) -> FileKind | None:
     """What a file says it is in its first bytes; None if it is neither kind, or no file that can be read."""
     if not path.is_file():

@@ -6,6 +6,7 @@ import hashlib
 import hmac
 import os
 import secrets
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -15,21 +16,23 @@ from hushsum.files.container import canonical_json
 _STEP = 1 << 20
 
 
-def release_key(tally: str, *public: object) -> str:
-    """A key made of the tally file's bytes and of everything public that names the release.
+def release_key(sources: str | Sequence[str], *public: object) -> str:
+    """A key made of the bytes of a tally, or of files of records, and of everything public that names the
+    release.
 
     Repeating a command after a crash gives the same key, so it resumes instead of spending again.
 
     Privacy
     -------
-    A plain digest of a tally would let whoever reads the ledger test guesses about its records. So the
+    A plain digest of secret files would let whoever reads the ledger test guesses about its records. So the
     digest is keyed with 32 random bytes that stay in the user's state folder.
     """
     digest = hmac.new(_secret(), digestmod=hashlib.sha256)
     digest.update(canonical_json(list(public)))
-    with open(tally, "rb") as stream:
-        while piece := stream.read(_STEP):
-            digest.update(piece)
+    for each in [sources] if isinstance(sources, str) else sources:
+        with open(each, "rb") as stream:
+            while piece := stream.read(_STEP):
+                digest.update(piece)
     return f"auto-{digest.hexdigest()[:40]}"
 
 

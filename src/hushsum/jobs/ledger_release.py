@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Generic, TypeVar
 
 from hushsum.errors import AlreadyPublished
 from hushsum.files.atomic import atomic_file
 from hushsum.jobs.ledger_keys import release_key
 from hushsum.privacy.budget import Budget
 from hushsum.privacy.claim import Claim
-from hushsum.releases.base import ReleasedFunction
+from hushsum.releases.base import Released
 from hushsum.releases.load import load
 from hushsum.tally.spend import stage_release
 
 if TYPE_CHECKING:
     from hushsum.ledger import Account, Ledger
+
+R = TypeVar("R", bound=Released)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +71,10 @@ Approve = Callable[[Claim, "Account | None"], bool]
 
 
 @dataclass(frozen=True, slots=True)
-class Delivered:
-    """A function whose bytes have reached their reader, and how it is booked."""
+class Delivered(Generic[R]):
+    """A release whose bytes have reached their reader, and how it is booked."""
 
-    function: ReleasedFunction
+    function: R
     size: int
     booked: Booked
 
@@ -81,14 +83,16 @@ def release_booked(
     booking: Booking,
     claim: Claim,
     *,
-    tally: str,
+    sources: Sequence[str],
     output: str | IO[bytes],
     subject: dict[str, object],
     options: list[object],
-    make: Callable[[], ReleasedFunction],
+    make: Callable[[], R],
     approve: Approve | None,
-) -> Delivered | None:
+) -> Delivered[R] | None:
     """Release under a debit; None if ``approve`` says no, and then nothing was spent.
+
+    ``sources`` are the secret files it is made of, whose bytes enter the key.
 
     Killed anywhere, it resumes when it is called again with the same arguments: a debit is found again,
     staged bytes are delivered again, and a file that was published and is still there is left alone.
@@ -105,7 +109,7 @@ def release_booked(
     ledger = Ledger.open(booking.ledger)
     place = str(Path(output).absolute()) if isinstance(output, str) else None
     key = booking.key or release_key(
-        tally, ledger.id, booking.dataset, booking.part, claim.as_json(), subject, options, place
+        sources, ledger.id, booking.dataset, booking.part, claim.as_json(), subject, options, place
     )
     try:
         if approve is not None and not approve(claim, _account_after(ledger, booking, claim, key)):
@@ -121,7 +125,8 @@ def release_booked(
     except AlreadyPublished as published:
         if place is None or not _unchanged(Path(place), published.sha256):
             raise
-        return Delivered(load(place), Path(place).stat().st_size, _booked(ledger, booking, key, again=True))
+        found: Any = load(place)
+        return Delivered(found, Path(place).stat().st_size, _booked(ledger, booking, key, again=True))
     _deliver(staged.payload, output)
     staged.debit.publish()
     return Delivered(staged.function, len(staged.payload), _booked(ledger, booking, key, again=False))

@@ -158,7 +158,7 @@ def release_tally(
     delivered = release_booked(
         booking,
         claim,
-        tally=tally,
+        sources=[tally],
         output=output,
         subject=_subject(secret, terms, output),
         options=[str(terms.count_share)],

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
+from hushsum.errors import UsageError
 from hushsum.kernels.base import Batch, Floats, Hasher, Kernel, register
 from hushsum.kernels.columns import MAX_DIM, MAX_POWER, dense_batch
 from hushsum.kernels.parameters import positive_integer
@@ -88,7 +90,27 @@ class AngularKernel(Kernel):
     def hasher(self, *, rows: int, width: int, seed: int) -> Hasher:
         """The sign hash functions."""
         distinct = self.distinct_hashes()
-        projections = Projections(
+        fold = distinct is None or distinct > width
+        return self._projections.hasher(rows=rows, width=width, seed=seed, fold=fold)
+
+    def directions(self, *, rows: int, seed: int) -> NDArray[np.float32]:
+        """The normals of the hash functions' planes, shape (rows, bits·power, dim); public.
+
+        Bit k of a record's cell is set where its product with normal k is not negative, while every hash
+        value has a cell of its own.
+
+        Raises
+        ------
+        UsageError
+            for structured projections, which have none that could be listed.
+        """
+        if self.projection != "dense":
+            raise UsageError("a structured projection has no list of normals; use projection='dense'")
+        return self._projections.numbers(seed=seed, rows=rows)[0]
+
+    @property
+    def _projections(self) -> Projections:
+        return Projections(
             family=self.name,
             dim=self.dim,
             count=self.bits * self.power,
@@ -96,8 +118,6 @@ class AngularKernel(Kernel):
             signs=True,
             structured=self.projection == "structured",
         )
-        fold = distinct is None or distinct > width
-        return projections.hasher(rows=rows, width=width, seed=seed, fold=fold)
 
     def _pairwise(self, records: Batch, queries: Batch) -> Floats:
         x, x_zero = _directions(records)

@@ -101,6 +101,10 @@ class Kernel(ABC):
         """The matrix k(x, q), shape (n_records, n_queries), in double precision. For data one may look at."""
         return self._pairwise(self.prepare(X), self.prepare(Q))
 
+    def prepared_similarity(self, records: Batch, queries: Batch) -> Floats:
+        """The same matrix for records and queries that are prepared already."""
+        return self._pairwise(records, queries)
+
     def exact_sum(self, X: object, Q: object) -> Floats:
         """The exact kernel sums Σₓ k(x, q), shape (n_queries,). For data one may look at; costs n_records ×
         n_queries.

@@ -41,8 +41,8 @@ def hermite(
     Parameters
     ----------
     kernel : Kernel
-        Gaussian in any dimension; Euclidean or Manhattan in one. The released function answers other
-        bandwidths too (``f.with_kernel``), best wider ones.
+        Gaussian or Laplacian in any dimension; Euclidean or Manhattan in one. The released function answers
+        other bandwidths too (``f.with_kernel``), best wider ones.
     bounds : list of (low, high), or one (low, high) for all columns
         Declared, never read off the data. Records are clipped to it.
     order : int, optional

@@ -21,7 +21,7 @@ from hushsum.releases.points import PointsFunction
 from hushsum.tally.tally import Tally
 
 NAME = "histogram"
-DEFAULT_WIDTH = 0.5
+DEFAULT_WIDTH = 0.25
 _DEFAULT_CELLS = 1 << 18
 
 
@@ -77,7 +77,7 @@ def histogram(
     bounds : list of (low, high), or one (low, high) for all columns
         Declared; records are clipped to it.
     bins : int or list of int, optional
-        Bins along each column; default half a bandwidth wide, at most 2¹⁸ in all.
+        Bins along each column; default a quarter of the bandwidth wide, at most 2¹⁸ in all.
     allow_large_delta : bool
         Claim a delta above 1e-5 all the same.
     relation, ledger, dataset, key, insecure_noise_seed
@@ -152,6 +152,7 @@ def points_of(function: CoefficientFunction) -> PointsFunction:
         count=max(function.count, 1.0),
         count_variance=function.count_stderr**2,
         weight_variance=function.noise.variance,
+        answer_stderr=None,
         claim=function.claim,
         method=NAME,
         producer=function.producer,

@@ -33,7 +33,9 @@ MOST_QUERIES = 1 << 14
 _MOST_RECORDS = (1 << 53) // SCALE
 _DEFAULT_CELLS = 1 << 15
 _DEFAULT_QUERIES = 256
-_PASSES = 40
+_PASSES = 10
+_LARGEST_STEP = 2.0
+_SMALLEST_VARIANCE = 1e-9
 
 
 def mwem(
@@ -94,8 +96,9 @@ def mwem(
     Notes
     -----
     Hardt, Ligett and McSherry, *A simple and practical algorithm for differentially private data release*,
-    NIPS 2012: with integer noise, permute-and-flip in place of the exponential mechanism, and their
-    improvement of updating with all measurements several times.
+    NIPS 2012: with integer noise, permute-and-flip in place of the exponential mechanism, their improvement
+    of updating with all measurements several times, and exponents divided by the query's variance, which need
+    fewer passes than theirs.
 
     Examples
     --------
@@ -142,6 +145,7 @@ def mwem(
             count=count,
             count_variance=count_variance,
             weight_variance=None,
+            answer_stderr=None,
             claim=terms.claim,
             method=NAME,
             producer=PRODUCER,
@@ -184,15 +188,26 @@ def _fitted(
         scores = np.abs(exact - known)[open_].tolist()
         chosen = int(open_[draws.choice(Question(scores, share, SCALE))])
         noisy, _ = draws.laplace(exact[chosen : chosen + 1], SCALE, share)
-        # No true answer lies outside, and the exponent below stays within a half.
+        # No true answer lies outside.
         measured.append((chosen, min(max(float(noisy[0]), 0.0), count * SCALE)))
         open_ = open_[open_ != chosen]
         for _ in range(_PASSES):
             for query, answer in measured:
-                error = (answer - float(table[query] @ weights)) / SCALE
-                weights *= np.exp(table[query] * (error / (2.0 * count * SCALE)))
-                weights *= count / weights.sum()
+                _multiply(weights, table[query] / SCALE, answer / SCALE)
     return weights
+
+
+def _multiply(weights: Floats, query: Floats, answer: float) -> None:
+    """Move the weights, in place, about half the way to where they answer the query so.
+
+    Half of Newton's step for the exponent, which is the error over the query's variance, and at most 2.
+    """
+    count = float(weights.sum())
+    mean = float(query @ weights) / count
+    variance = max(float((query * query) @ weights) / count - mean**2, _SMALLEST_VARIANCE)
+    step = 0.5 * (answer / count - mean) / variance
+    weights *= np.exp(min(max(step, -_LARGEST_STEP), _LARGEST_STEP) * query)
+    weights *= count / weights.sum()
 
 
 def _grid(box: Bounds, kernel: Kernel, bins: int | Sequence[int] | None) -> CellGrid:

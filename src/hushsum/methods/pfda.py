@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -164,13 +165,11 @@ def pfda(
     low, high = (float(end - box.centre[0]) for end in (box.low[0], box.high[0]))
 
     def make() -> CurveFunction:
-        space = CurveSpace.of(kernel, noise, low, high, number)
-        vectors = space.smoothed(penalty)
+        space, vectors, furthest = _public_part(kernel, noise, low, high, number, penalty)
         place = np.rint((rows[:, 0].astype(np.float64) - low) * ((number - 1) / (high - low)))
         shares = np.bincount(np.clip(place, 0, number - 1).astype(np.int64), minlength=number) / len(rows)
         with drawing(terms.insecure_noise_seed) as draws:
-            l2 = largest_distance(vectors) / len(rows)
-            noisy, sigma = draws.gaussian(shares @ vectors, l2, terms.epsilon, terms.delta)
+            noisy, sigma = draws.gaussian(shares @ vectors, furthest / len(rows), terms.epsilon, terms.delta)
         paths = space.basis * np.sqrt(space.eigenvalues)
         return CurveFunction(
             values=paths @ noisy,
@@ -188,6 +187,16 @@ def pfda(
     function = terms.released(NAME, make, subject)
     assert isinstance(function, CurveFunction)
     return function
+
+
+@lru_cache(maxsize=1)
+def _public_part(
+    kernel: Kernel, covariance: Kernel, low: float, high: float, steps: int, penalty: float
+) -> tuple[CurveSpace, Floats, float]:
+    """What does not depend on the records: the space, the smoothed curves, their largest distance."""
+    space = CurveSpace.of(kernel, covariance, low, high, steps)
+    vectors = space.smoothed(penalty)
+    return space, vectors, largest_distance(vectors)
 
 
 def largest_distance(vectors: Floats) -> float:

@@ -151,6 +151,7 @@ def privbayes(
             count=count,
             count_variance=count_variance,
             weight_variance=None,
+            answer_stderr=None,
             claim=terms.claim,
             method=NAME,
             producer=PRODUCER,

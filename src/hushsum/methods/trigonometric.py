@@ -27,7 +27,7 @@ def trigonometric(
     Parameters
     ----------
     kernel : Kernel
-        Gaussian in any dimension; Euclidean or Manhattan in one.
+        Gaussian or Laplacian in any dimension; Euclidean or Manhattan in one.
     bounds : list of (low, high), or one (low, high) for all columns
         Declared, never read off the data. Records are clipped to it.
     terms : int

@@ -3,14 +3,17 @@
 They count in secret, release once under one claim, and answer from what they released.
 """
 
+from hushsum.models.anomaly import PrivateOutlierDetector
 from hushsum.models.base import PrivateModel
 from hushsum.models.classification import PrivateClassifier
 from hushsum.models.declared_columns import CategoryColumn, FlagColumn, NumberColumn
 from hushsum.models.density import PrivateDensity
 from hushsum.models.encoding import PublicEncoder
+from hushsum.models.linear_svc import PrivateLinearSVC
 from hushsum.models.load import load_model
 from hushsum.models.modes import PrivateModes
 from hushsum.models.neighbors import PrivateNeighbors
+from hushsum.models.regression import PrivateRegressor
 from hushsum.models.sampling import PrivateSampler
 
 __all__ = [
@@ -19,9 +22,12 @@ __all__ = [
     "NumberColumn",
     "PrivateClassifier",
     "PrivateDensity",
+    "PrivateLinearSVC",
     "PrivateModel",
     "PrivateModes",
     "PrivateNeighbors",
+    "PrivateOutlierDetector",
+    "PrivateRegressor",
     "PrivateSampler",
     "PublicEncoder",
     "load_model",

@@ -33,6 +33,7 @@ noise, so fewer rows serve than elsewhere. Measured on pulsars, occupancy and RN
 best number grows about as √ε, and the optimum is flat.
 """
 _DEEPEST = -30.0
+_LEAST_ERRORS = 3.0
 _PUBLIC_CLASSES = "the list of classes is public"
 
 
@@ -47,16 +48,33 @@ class _Reading:
     noise: Floats
     silent: bool
 
+    @classmethod
+    def of(cls, functions: list[Any]) -> _Reading:
+        """A class whose count cannot be told from 0 has a count of none, and no say."""
+        counts = np.array([each.count for each in functions])
+        errors = np.array([each.count_stderr for each in functions])
+        return cls(
+            functions=functions,
+            counts=np.where(counts >= _LEAST_ERRORS * errors, counts, 0.0),
+            noise=np.array([(each.noise.variance / each.rows) ** 0.5 for each in functions]),
+            silent=not says_something(functions),
+        )
+
     def masses(self, queries: Floats, rule: str) -> Floats:
         """What each class weighs at each query, shape (n_queries, n_classes); positive."""
-        if self.silent:
+        if self.silent or not self.counts.any():
             return np.ones((len(queries), len(self.functions)))
-        sums = np.stack([function.sum(queries) for function in self.functions], axis=1)
-        divisors = self.counts if rule == "likelihood" else np.ones(len(self.counts))
-        scale = float((self.noise / divisors).max())
+        there = np.flatnonzero(self.counts)
+        answers = np.stack([self.functions[code].sum(queries) for code in there], axis=1)
+        noise = self.noise[there]
+        if rule == "likelihood":
+            answers, noise = answers / self.counts[there], noise / self.counts[there]
+        in_noise = np.full((len(queries), len(self.functions)), _DEEPEST)
+        in_noise[:, there] = np.maximum(answers / noise.max(), _DEEPEST)
         # Rises with the answer and is positive even where noise made that negative: ln(1 + eˣ), which is x
         # well above the noise.
-        return np.logaddexp(0.0, np.maximum(sums / divisors / scale, _DEEPEST))
+        masses: Floats = np.logaddexp(0.0, in_noise)
+        return masses
 
 
 class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
@@ -254,12 +272,7 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
 
     def _open(self, bundle: Bundle) -> _Reading:
         functions: list[Any] = [bundle.parts[f"class {code}"] for code in range(len(self.classes_))]
-        return _Reading(
-            functions=functions,
-            counts=np.array([function.count for function in functions]),
-            noise=np.array([(each.noise.variance / each.rows) ** 0.5 for each in functions]),
-            silent=not says_something(functions),
-        )
+        return _Reading.of(functions)
 
     def predict_proba(self, X: object) -> Floats:
         """The probability of each class at each point, shape (n_queries, n_classes), by ``rule``.
@@ -283,7 +296,8 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
     def class_prior_(self) -> Floats:
         """How frequent each class is, by the private counts; only after the release."""
         reading: _Reading = self._open(self.released_)
-        priors: Floats = reading.counts / reading.counts.sum()
+        counts = reading.counts if reading.counts.any() else np.ones(len(reading.counts))
+        priors: Floats = counts / counts.sum()
         return priors
 
     def __sklearn_tags__(self) -> Any:

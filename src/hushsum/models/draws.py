@@ -105,7 +105,7 @@ def from_list(weights: Floats, number: int, random: np.random.Generator) -> Inte
     return drawn
 
 
-def diverse(weights: Floats, similarity: Callable[[int], Floats], number: int) -> Integers:
+def diverse_choice(weights: Floats, similarity: Callable[[int], Floats], number: int) -> Integers:
     """Positions of heavy items that are unlike one another, in the order in which they are picked.
 
     Each pick enlarges the determinant of √w·S·√w the most, which is the greedy mode of a determinantal point

@@ -21,10 +21,10 @@ def to_json(name: str, value: object) -> Any:
     >>> to_json("bandwidth", (np.float64(0.5), None))
     [0.5, None]
     """
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
     if isinstance(value, np.generic | np.ndarray):
         return to_json(name, value.tolist())
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
     if isinstance(value, Kernel):
         return {_KERNEL: kernel_as_json(value)}
     if isinstance(value, Bounds):

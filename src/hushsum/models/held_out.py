@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from hushsum.releases.noisy_table import NoisyTable
 from hushsum.releases.table import TableFunction
 
 Floats = NDArray[np.float64]
@@ -24,13 +25,17 @@ class HeldOut:
     of them was chosen without regard to the rest.
     """
 
-    whole: TableFunction
-    searched: TableFunction
+    whole: NoisyTable
+    searched: NoisyTable
     rows: int
 
     @classmethod
-    def of(cls, function: TableFunction, part: float) -> HeldOut:
-        """Keep a part of the rows apart; whole blocks of them, where rows share random numbers."""
+    def of(cls, function: NoisyTable, part: float) -> HeldOut:
+        """Keep a part of the rows apart; whole blocks of them, where rows share random numbers. A grid or
+        random features have no rows to hold out.
+        """
+        if not isinstance(function, TableFunction):
+            return cls(function, function, 0)
         block = function.kernel.independent_rows()
         blocks = function.rows // block
         apart = max(_FEWEST_ROWS, round(part * blocks)) if part > 0.0 else 0
@@ -53,6 +58,7 @@ class HeldOut:
         rows that were held out.
         """
         f = self.whole
+        assert isinstance(f, TableFunction)
         first = f.rows - self.rows
         cells = f.basis.cells(f.basis.prepare_queries(points))[:, first:]
         counts = f.table[np.arange(first, f.rows), cells].astype(np.float64)

@@ -79,7 +79,7 @@ def distinct_modes(
 ) -> Integers:
     """Positions of the points that are modes of their own, highest first.
 
-    A point is one if it is higher than nothing by its ``prominence``, further than ``distance`` from every
+    A point is one if it is at least its ``prominence`` above 0, further than ``distance`` from every
     higher mode, and if on the straight way to each of them the function falls below it by at least its
     prominence. Two ends of a curved ridge count as two.
     """

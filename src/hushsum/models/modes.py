@@ -13,7 +13,7 @@ from hushsum.models.held_out import HeldOut
 from hushsum.models.mode_search import climb, distinct_modes, separated, spread_points
 from hushsum.models.one_sketch import OneSketch
 from hushsum.models.partitions import Partitions, intersect, solve
-from hushsum.releases.table import TableFunction
+from hushsum.releases.noisy_table import NoisyTable
 
 METHODS: Final = ("search", "intersection", "linear-program")
 _SPREAD: Final = 2048
@@ -37,7 +37,9 @@ class PrivateModes(OneSketch):
         Climb the released function from many starts; or intersect the cells of one hash row after the other;
         or find by linear programming the points that lie in the fullest cells of most rows. The first is the
         fastest and the most exact; the others are for the Euclidean and Manhattan kernels.
-    kernel : {"euclidean", "manhattan", "angular"} or Kernel
+    kernel : {"euclidean", "manhattan", "gaussian", …} or Kernel
+        With a hash kernel the records are counted into hash rows, with the Gaussian one into a grid (up to
+        four columns) or random features, which have no heights with errors.
     bandwidth : float
         Scale of the kernel; chosen without looking at the records.
     power : int
@@ -49,7 +51,7 @@ class PrivateModes(OneSketch):
         one.
     holdout : float
         The part of the hash rows that does not take part in the search and is read at the modes alone, so
-        that heights have valid standard errors. With 0 there are none.
+        that heights have valid standard errors. With 0 there are none, nor where there are no hash rows.
     rows, width : int
         The size of the table; pure releases publish as many rows as suit ε.
     bounds : (low, high), or a list of them, one for each column
@@ -176,6 +178,10 @@ class PrivateModes(OneSketch):
             )
         if not 0.0 <= self.holdout < 1.0:
             raise UsageError(f"holdout must be at least 0 and below 1, got {shown(self.holdout)}; try 0.25")
+        if self.n_modes is not None and not (isinstance(self.n_modes, int | np.integer) and self.n_modes > 0):
+            raise UsageError(f"n_modes must be a positive integer or None, got {shown(self.n_modes)}; try 10")
+        if not self.prominence >= 0.0:
+            raise UsageError(f"prominence must be 0 or more, got {shown(self.prominence)}; try 3")
         kernel = self._kernel()
         if not kernel.bounded_columns:
             raise UsageError(
@@ -185,7 +191,7 @@ class PrivateModes(OneSketch):
             Partitions.check(kernel)
         return super()._start(seed)
 
-    def _derived(self, sketch: TableFunction) -> dict[str, NDArray[Any]]:
+    def _derived(self, sketch: NoisyTable) -> dict[str, NDArray[Any]]:
         low, high = np.array(self._box()).T
         split = HeldOut.of(sketch, self.holdout)
         f = split.searched
@@ -211,7 +217,7 @@ class PrivateModes(OneSketch):
         """How far a mode reaches: the bandwidth of the kernel, or half of a radian for directions."""
         return float(getattr(self._kernel(), "bandwidth", 0.5))
 
-    def _candidates(self, f: TableFunction, low: Floats, high: Floats) -> Floats:
+    def _candidates(self, f: NoisyTable, low: Floats, high: Floats) -> Floats:
         """Where each method says that modes may be, before they are told apart."""
         seed, reach = self._state.seed, self._reach
         parts = None if self.method == "search" else Partitions.of(f, low, high)

@@ -28,7 +28,7 @@ class PrivateNeighbors(OneSketch):
         δ of the one release; without it the claim is pure.
     min_records : float
         How many near records make a candidate a neighbour of the data.
-    kernel : {"euclidean", "manhattan", "angular", "hamming"} or Kernel
+    kernel : {"euclidean", "manhattan", "angular", "hamming", "gaussian", "laplacian"} or Kernel
     bandwidth : float
         What near means; chosen without looking at the records.
     power : int

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.kernels.base import Kernel
+from hushsum.models.mode_search import spread_points
 from hushsum.releases.base import ReleasedFunction
 
 Floats = NDArray[np.float64]
@@ -35,18 +36,9 @@ def normalising_constant(kernel: Kernel) -> float | None:
 def integral_over_box(function: ReleasedFunction, box: Box) -> float:
     """The integral of the mean kernel value over the box, negative answers taken as 0.
 
-    By the mean over a fixed, public set of Halton points: post-processing of what was released.
+    By the mean over a fixed, public set of Sobol points: post-processing of what was released.
     """
     volume = math.prod(high - low for low, high in box)
-    values = np.maximum(function(points_in(box, POINTS)), 0.0)
-    return max(volume * float(values.mean()), float(np.finfo(np.float64).tiny))
-
-
-def points_in(box: Box, number: int) -> Floats:
-    """The first Halton points, spread evenly over the box; the same on every machine."""
-    from scipy.stats.qmc import Halton
-
     low, high = np.array(box).T
-    unit = Halton(d=len(box), scramble=False).random(number + 1)[1:]
-    points: Floats = low + unit * (high - low)
-    return points
+    values = np.maximum(function(spread_points(low, high, POINTS, seed=0)), 0.0)
+    return max(volume * float(values.mean()), float(np.finfo(np.float64).tiny))

@@ -1,4 +1,4 @@
-"""Models that are made of one released sketch."""
+"""Models that are made of one released table."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ from numpy.typing import NDArray
 
 from hushsum.errors import UsageError, shown
 from hushsum.kernels.base import Kernel, kernel_class, kernel_names
+from hushsum.methods.fourier_features import fourier_features
+from hushsum.methods.grid import grid
 from hushsum.methods.race import race
 from hushsum.models.base import Floats, PrivateModel
+from hushsum.models.density_plan import MOST_GRID_COLUMNS
 from hushsum.privacy.claim import Promise
 from hushsum.releases.bundle import Bundle
-from hushsum.releases.table import TableFunction
+from hushsum.releases.noisy_table import NoisyTable
 from hushsum.tally.tally import Tally
 
 PART = "sketch"
@@ -20,7 +23,8 @@ PART = "sketch"
 
 
 class OneSketch(PrivateModel):
-    """A model that counts its records into one tally of hash rows, and releases that.
+    """A model that counts its records into one tally, and releases that: hash rows for hash kernels, a grid
+    for the Gaussian one in up to four columns, random features otherwise.
 
     A subclass has the parameters ``kernel``, ``bandwidth``, ``power``, ``rows`` and ``width`` besides those
     of every model.
@@ -38,8 +42,12 @@ class OneSketch(PrivateModel):
 
     def _start(self, seed: int) -> Tally:
         kernel = self._kernel()
-        bounds = self._box() if kernel.bounded_columns else None
-        return race(kernel, rows=self.rows, width=self.width, seed=seed, bounds=bounds)
+        if kernel.hashable:
+            bounds = self._box() if kernel.bounded_columns else None
+            return race(kernel, rows=self.rows, width=self.width, seed=seed, bounds=bounds)
+        if kernel.name == "gaussian" and self.n_features_in_ <= MOST_GRID_COLUMNS:
+            return grid(kernel, bounds=self._box())
+        return fourier_features(kernel, seed=seed, bounds=self._box())
 
     def _count(self, secret: Tally, X: Floats, y: NDArray[Any] | None) -> None:
         secret.add(X)
@@ -52,9 +60,9 @@ class OneSketch(PrivateModel):
         """What else the bundle holds, computed from the released sketch alone."""
         return {}
 
-    def _open(self, bundle: Bundle) -> TableFunction:
+    def _open(self, bundle: Bundle) -> NoisyTable:
         sketch = bundle.parts[PART]
-        if not isinstance(sketch, TableFunction):
+        if not isinstance(sketch, NoisyTable):
             raise UsageError("the model's part must be a released table, got something else; fit it again")
         return sketch
 
@@ -62,7 +70,11 @@ class OneSketch(PrivateModel):
         """The kernel by its name, or as it was given."""
         if isinstance(self.kernel, Kernel):
             return self.kernel
-        known = [name for name in kernel_names() if kernel_class(name).hashable and name != "jaccard"]
+        known = [
+            name
+            for name in kernel_names()
+            if "dim" in getattr(kernel_class(name), "__dataclass_fields__", {})
+        ]
         if self.kernel not in known:
             raise UsageError(
                 f"kernel must be one of {', '.join(known)}, or a kernel of that many columns, "
@@ -74,6 +86,6 @@ class OneSketch(PrivateModel):
         return kind(**{name: value for name, value in given.items() if name in fields})
 
     @property
-    def function_(self) -> TableFunction:
+    def function_(self) -> NoisyTable:
         """The released function itself; only after the release."""
         return self._open(self.released_)

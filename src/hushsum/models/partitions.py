@@ -12,7 +12,7 @@ from hushsum.bases.hash_rows import HashRows
 from hushsum.kernels.base import Kernel
 from hushsum.kernels.slabs import Slabs
 from hushsum.models.mode_search import Function, spread_points
-from hushsum.releases.table import TableFunction
+from hushsum.releases.noisy_table import NoisyTable
 
 Floats = NDArray[np.float64]
 
@@ -38,7 +38,7 @@ class Partitions:
     high: Floats
 
     @classmethod
-    def of(cls, function: TableFunction, low: Floats, high: Floats) -> Partitions:
+    def of(cls, function: NoisyTable, low: Floats, high: Floats) -> Partitions:
         """The partitions behind a released table.
 
         Raises

@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state  # type: ignore[import-untyped]
 
 from hushsum.errors import UsageError, shown
 from hushsum.models.base import Floats
-from hushsum.models.draws import by_chain, by_rejection, diverse, from_grid, from_list
+from hushsum.models.draws import by_chain, by_rejection, diverse_choice, from_grid, from_list
 from hushsum.models.one_sketch import OneSketch
 
 METHODS: Final = ("chain", "grid", "rejection")
@@ -20,8 +20,8 @@ class PrivateSampler(OneSketch):
     """Records that look like the private ones, drawn from one released kernel sum.
 
     Synthetic records follow the data *smoothed by the kernel*: they are wider than the data by about a
-    bandwidth, and what is finer than it is lost. Raise ``power`` for shorter tails. In many columns the
-    kernel sum says little about the joint density; choose among public candidates there.
+    bandwidth, and what is finer than it is lost. In many columns the kernel sum says little about the joint
+    density; choose among public candidates there.
 
     Parameters
     ----------
@@ -37,7 +37,9 @@ class PrivateSampler(OneSketch):
         records.
     steps : int
         Of each chain.
-    kernel : {"euclidean", "manhattan", "angular", "hamming"} or Kernel
+    kernel : {"gaussian", "laplacian", "euclidean", "manhattan", "hamming", …} or Kernel
+        The Gaussian one is counted on a grid in up to four columns. Hash kernels have long tails: synthetic
+        records need a ``power`` of about 4 there, and selections none.
     bandwidth : float
         Scale of the kernel; chosen without looking at the records.
     power : int
@@ -64,7 +66,7 @@ class PrivateSampler(OneSketch):
     --------
     >>> import numpy as np
     >>> X = np.random.default_rng(0).normal(0.5, 0.05, (5000, 1))
-    >>> model = PrivateSampler(bandwidth=0.2, power=4, random_state=0).fit(X)
+    >>> model = PrivateSampler(bandwidth=0.1, random_state=0).fit(X)
     >>> bool(0.3 < np.median(model.sample(1000, random_state=1)) < 0.7)
     True
     >>> candidates = np.array([[0.5], [0.51], [0.45], [-0.9]])
@@ -80,9 +82,9 @@ class PrivateSampler(OneSketch):
         method: str = "chain",
         floor: float = 2.0,
         steps: int = 50,
-        kernel: Any = "euclidean",
-        bandwidth: float = 0.5,
-        power: int = 4,
+        kernel: Any = "gaussian",
+        bandwidth: float = 0.1,
+        power: int = 1,
         rows: int = 1000,
         width: int = 1000,
         bounds: Any = (-1, 1),
@@ -146,7 +148,7 @@ class PrivateSampler(OneSketch):
         return by_chain(self._weights, low, high, number, random, step=step, steps=self.steps)
 
     def select(
-        self, candidates: object, n_samples: int, *, diverse_ones: bool = True, random_state: Any = None
+        self, candidates: object, n_samples: int, *, diverse: bool = True, random_state: Any = None
     ) -> NDArray[np.int64]:
         """Positions of public candidates where the data are; at most ``n_samples``, none twice.
 
@@ -154,7 +156,7 @@ class PrivateSampler(OneSketch):
         ----------
         candidates : array-like of shape (n_candidates, n_features)
         n_samples : int
-        diverse_ones : bool
+        diverse : bool
             True picks heavy candidates that are unlike one another, deterministically: the greedy mode of a
             determinantal point process. False draws them at random by weight.
         random_state : int, RandomState or None
@@ -163,10 +165,10 @@ class PrivateSampler(OneSketch):
         number = _positive_integer("n_samples", n_samples)
         points = self._queries(candidates)
         weights = self.decision_function(points)
-        if not diverse_ones:
+        if not diverse:
             return from_list(weights, number, _generator(random_state))
         kernel = self._reading().kernel
-        return diverse(weights, lambda i: kernel.similarity(points[i : i + 1], points)[0], number)
+        return diverse_choice(weights, lambda i: kernel.similarity(points[i : i + 1], points)[0], number)
 
     def _weights(self, points: Floats) -> Floats:
         answers = self._reading().query(points)

@@ -50,7 +50,11 @@ class CellGrid:
         UsageError
             A number is no integer from 1 to 2²⁰, there are not as many as columns, or too many cells.
         """
-        given = [bins] * bounds.dim if isinstance(bins, int | np.integer) else list(np.asarray(bins, object))
+        given = (
+            [bins] * bounds.dim
+            if isinstance(bins, int | np.integer)
+            else list(np.atleast_1d(np.asarray(bins, object)))
+        )
         if len(given) != bounds.dim:
             raise UsageError(
                 f"bins must be one number, or one for each of {bounds.dim} columns, got {len(given)}"

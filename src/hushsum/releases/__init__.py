@@ -11,6 +11,7 @@ from hushsum.releases.load import load
 from hushsum.releases.noisy_table import NoisyTable
 from hushsum.releases.points import PointsFunction
 from hushsum.releases.points_file import save_points
+from hushsum.releases.sharpened import SharpenedFunction
 from hushsum.releases.table import TableFunction
 from hushsum.releases.table_file import save_table
 
@@ -23,6 +24,7 @@ __all__ = [
     "PointsFunction",
     "Released",
     "ReleasedFunction",
+    "SharpenedFunction",
     "TableFunction",
     "load",
     "save_bundle",

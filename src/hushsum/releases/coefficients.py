@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,6 +11,9 @@ from hushsum.bases.base import LinearBasis, SampledBasis
 from hushsum.kernels.base import Batch, Kernel
 from hushsum.releases.answers import Answers
 from hushsum.releases.noisy_table import Floats, NoisyTable, check_question
+
+if TYPE_CHECKING:
+    from hushsum.releases.sharpened import SharpenedFunction
 
 _FEWEST_BLOCKS = 8
 """Below this many independent blocks of rows their spread says too little, and the bound is taken instead."""
@@ -56,11 +60,16 @@ class CoefficientFunction(NoisyTable):
         """Values with standard errors and intervals: the noise exactly, the method's own error as its basis
         states it or its rows show it by their spread, and the error of N̂.
         """
+        return self.query_plus(Q, 0.0, of=of, level=level, threads=threads)
+
+    def query_plus(self, Q: object, known: Floats | float, *, of: str, level: float, threads: int) -> Answers:
+        """The same with ``known`` added to the sums, which is exact."""
         check_question(of, level)
         batch = self.basis.prepare_queries(Q)
         sums = self.basis.evaluate(self.table, batch, threads=threads)
         number, number_variance = self._counts
         variance, largest, blocks = self._variances(batch, sums, number)
+        sums = sums + known
         scale, of_number = 1.0, np.zeros(len(sums))
         if of == "mean":
             scale = 1.0 / max(number, 1.0)
@@ -81,6 +90,24 @@ class CoefficientFunction(NoisyTable):
         if readings.blocks < _FEWEST_BLOCKS:
             return noise + method, noise + method, None
         return np.maximum(readings.variance, noise), noise + method, readings.blocks
+
+    def sharpened(self, points: object) -> SharpenedFunction:
+        """The same release of Fourier features, read with the help of public points: nothing is spent.
+
+        Parameters
+        ----------
+        points : as queries
+            A few hundred to some thousand *public* points that resemble the records: a public sample,
+            synthetic data, or the queries themselves. Never private records. Unsuitable points do no harm.
+
+        Raises
+        ------
+        UsageError
+            if the release is none of Fourier features.
+        """
+        from hushsum.releases.sharpened import sharpen
+
+        return sharpen(self, points)
 
     def with_kernel(self, kernel: Kernel) -> CoefficientFunction:
         """The same release, read for another kernel or bandwidth: post-processing, nothing is spent.

@@ -44,8 +44,10 @@ class PointsFunction:
     count, count_variance : float
         The estimated number of records, and the variance of that estimate; 0 where the number is public.
     weight_variance : float or None
-        The variance of the noise in every weight, where it is independent over the points; None otherwise,
-        and then no standard error is known.
+        The variance of the noise in every weight, where it is independent over the points; None otherwise.
+    answer_stderr : float or None
+        Where the weights' noise is not independent: the most that the standard deviation of the noise in a
+        mean kernel value is, for this kernel; None where that is not known.
 
     Privacy
     -------
@@ -59,6 +61,7 @@ class PointsFunction:
     count: float
     count_variance: float
     weight_variance: float | None
+    answer_stderr: float | None
     claim: Claim
     method: str
     producer: str
@@ -85,17 +88,18 @@ class PointsFunction:
         return self._sums(Q, squares=False)[0]
 
     def query(self, Q: object, *, of: str = "mean", level: float = 0.95) -> Answers:
-        """Values with the standard error of the noise, NaN where the method does not know it.
+        """Values with the standard error of the noise, or a bound of it; NaN where the method knows neither.
 
         ``of`` is ``"mean"`` for f(q)/N̂ or ``"sum"`` for f(q). How far the points themselves are from the
         records (cells, a network, a span of kernels) is bias and no part of it.
         """
         sums, squares = self._sums(Q, squares=self.weight_variance is not None)
         number = max(self.count, 1.0)
-        if self.weight_variance is None:
-            variance = np.full(len(sums), np.nan)
-        else:
+        if self.weight_variance is not None:
             variance = self.weight_variance * squares
+        else:
+            bound = np.nan if self.answer_stderr is None else self.answer_stderr
+            variance = np.full(len(sums), (number * bound) ** 2)
         if of == "mean":
             value = sums / number
             variance = (variance + value**2 * self.count_variance) / number**2
@@ -107,7 +111,8 @@ class PointsFunction:
     def with_kernel(self, kernel: Kernel) -> PointsFunction:
         """The same points under another kernel or bandwidth; spends nothing."""
         check_kernel(kernel, self.bounds.dim)
-        return replace(self, kernel=kernel)
+        same = kernel == self.kernel
+        return replace(self, kernel=kernel, answer_stderr=self.answer_stderr if same else None)
 
     def save(self, target: str | os.PathLike[str] | IO[bytes]) -> None:
         """Write a ``.hush`` file; to a path atomically."""

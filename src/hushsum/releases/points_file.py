@@ -29,6 +29,7 @@ def save_points(function: PointsFunction, target: str | os.PathLike[str] | IO[by
     header = {
         **common_header(function, TYPE),
         "weight_variance": function.weight_variance,
+        "answer_stderr": function.answer_stderr,
         "points": list(function.points.shape),
     }
     write_container(target, FileKind.RELEASED, header, encode_reals([function.points, function.weights]))
@@ -39,6 +40,10 @@ def _shape(header: Header) -> tuple[int, int]:
     return whole(number, at_most=MOST_NUMBERS), whole(dim, at_most=MOST_NUMBERS)
 
 
+def _known(value: object) -> float | None:
+    return None if value is None else real(value, at_least=0.0)
+
+
 def _payload_size(header: Header) -> int:
     number, dim = _shape(header)
     return encoded_reals(number * dim, number)
@@ -47,11 +52,11 @@ def _payload_size(header: Header) -> int:
 def _build(header: Header, payload: memoryview) -> PointsFunction:
     number, dim = _shape(header)
     points, weights = decode_reals(payload, [(number, dim), (number,)])
-    known = header["weight_variance"]
     function = PointsFunction(
         points=points,
         weights=weights,
-        weight_variance=None if known is None else real(known, at_least=0.0),
+        weight_variance=_known(header["weight_variance"]),
+        answer_stderr=_known(header["answer_stderr"]),
         **common_fields(header),
     )
     low, high = np.array(function.bounds.low), np.array(function.bounds.high)

@@ -66,3 +66,11 @@ def test_shapes_that_are_no_integers_are_refused() -> None:
 
 def test_sizes_do_not_overflow() -> None:
     assert encoded_size((1 << 40, 1 << 40), "int64") == 1 << 83
+
+
+def test_real_numbers_are_for_those_who_ask_for_them() -> None:
+    with pytest.raises(FileRefused, match="number type"):
+        encoded_size((2,), "float64")
+    assert encoded_size((2, 3), "float64", reals=True) == 48
+    values = np.array([0.1, -2.5e300])
+    assert np.array_equal(decode_array(encode_array(values, "float64"), (2,), "float64"), values)

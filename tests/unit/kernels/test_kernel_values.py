@@ -18,7 +18,10 @@ from hushsum.kernels import Kernel, kernel_as_json, kernel_class, kernel_from_js
 from hushsum.kernels.base import Batch
 from tests.kernel_cases import CASES, Case
 
-EVERY = [case.kernel for case in CASES] + [hs.GaussianKernel(dim=2, bandwidth=0.5, power=2)]
+EVERY = [case.kernel for case in CASES] + [
+    hs.GaussianKernel(dim=2, bandwidth=0.5, power=2),
+    hs.LaplacianKernel(dim=2, bandwidth=0.5, power=2),
+]
 
 
 def test_every_registered_kernel_has_a_case() -> None:
@@ -73,6 +76,7 @@ def test_kernels_are_frozen(kernel: Kernel) -> None:
         lambda: hs.HammingKernel(dim=2, power=0),
         lambda: hs.JaccardKernel(power=0),
         lambda: hs.GaussianKernel(dim=0, bandwidth=1.0),
+        lambda: hs.LaplacianKernel(dim=1, bandwidth=0.0),
         lambda: hs.GaussianKernel(dim=1, bandwidth=-2.0),
     ],
 )

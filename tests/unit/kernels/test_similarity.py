@@ -69,6 +69,10 @@ def slow(kernel: Kernel, x: Any, q: Any) -> float:
         return float((1.0 - angle / math.pi) ** (kernel.bits * kernel.power))
     if isinstance(kernel, hs.GaussianKernel):
         return math.exp(-(math.dist(x, q) ** 2) / (2 * kernel.bandwidth**2)) ** kernel.power
+    if isinstance(kernel, hs.LaplacianKernel):
+        return (
+            math.exp(-sum(abs(i - j) for i, j in zip(x, q, strict=True)) / kernel.bandwidth) ** kernel.power
+        )
     if isinstance(kernel, hs.ManhattanKernel):
         t = kernel.bandwidth / max(sum(abs(i - j) for i, j in zip(x, q, strict=True)), 1e-9)
         return float(((2 * math.atan(t) - math.log(1 + t * t) / t) / math.pi) ** kernel.power)
@@ -78,7 +82,11 @@ def slow(kernel: Kernel, x: Any, q: Any) -> float:
     return (normal - math.sqrt(2 / math.pi) * (1 - math.exp(-t * t / 2)) / t) ** kernel.power
 
 
-ALL = [*CASES, Case("gaussian", hs.GaussianKernel(dim=3, bandwidth=0.7, power=2))]
+ALL = [
+    *CASES,
+    Case("gaussian", hs.GaussianKernel(dim=3, bandwidth=0.7, power=2)),
+    Case("laplacian", hs.LaplacianKernel(dim=3, bandwidth=0.7, power=2)),
+]
 
 
 @pytest.mark.parametrize("case", ALL, ids=str)

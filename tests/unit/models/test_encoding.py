@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone  # type: ignore[import-untyped]
 from sklearn.pipeline import make_pipeline  # type: ignore[import-untyped]
 from sklearn.preprocessing import FunctionTransformer  # type: ignore[import-untyped]
+from sklearn.utils.estimator_checks import parametrize_with_checks  # type: ignore[import-untyped]
 
 import hushsum as hs
 from hushsum.errors import DataRefused, UsageError
@@ -170,6 +171,12 @@ def test_it_is_a_scikit_learn_transformer() -> None:
     assert pipeline.fit_transform(frame_of(ROWS)).shape == (4, 9)
     framed = PublicEncoder(COLUMNS).set_output(transform="pandas").fit_transform(frame_of(ROWS))
     assert list(framed.columns)[:2] == ["age", "age=missing"]
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@parametrize_with_checks([PublicEncoder()])  # type: ignore[untyped-decorator]
+def test_it_passes_the_checks_of_scikit_learn(estimator: Any, check: Any) -> None:
+    check(estimator)
 
 
 def test_nothing_is_learned() -> None:

@@ -27,6 +27,7 @@ class ClaimKind(StrEnum):
         return cls.PURE if claim.promise.pure else cls.APPROXIMATE
 
 
+_AND = " + "
 _KNOWN: dict[str, frozenset[ClaimKind]] = {}
 
 
@@ -59,7 +60,7 @@ def check_mechanism(claim: Claim) -> None:
     ClaimError
         in both cases.
     """
-    kinds = _KNOWN.get(claim.mechanism)
+    kinds = _kinds(claim.mechanism)
     if kinds is None:
         raise ClaimError(
             f"the claim's mechanism must be one of {', '.join(known_mechanisms())}, got {claim.mechanism!r}; "
@@ -71,6 +72,31 @@ def check_mechanism(claim: Claim) -> None:
             f"a claim of the mechanism {claim.mechanism!r} must be in {proven}, got {ClaimKind.of(claim)}; "
             "release with a mechanism that gives it"
         )
+
+
+def together(*mechanisms: str) -> str:
+    """The name of mechanisms that one release runs one after the other, for one claim over all of them.
+
+    >>> together("discrete laplace", "permute and flip")
+    'discrete laplace + permute and flip'
+    """
+    return _AND.join(mechanisms)
+
+
+def _kinds(mechanism: str) -> frozenset[ClaimKind] | None:
+    """The kinds proven for a mechanism, or for all of several that one release runs; None if one is unknown.
+
+    Pure ε adds to (ε, δ) as it is, so steps of either kind give the latter.
+    """
+    steps = [_KNOWN.get(each) for each in mechanism.split(_AND)]
+    known = [kinds for kinds in steps if kinds is not None]
+    if len(known) < len(steps):
+        return None
+    proven = frozenset.intersection(*known)
+    either = {ClaimKind.PURE, ClaimKind.APPROXIMATE}
+    if ClaimKind.PURE not in proven and all(kinds & either for kinds in known):
+        proven |= {ClaimKind.APPROXIMATE}
+    return proven
 
 
 register_mechanism("discrete laplace", ClaimKind.PURE)

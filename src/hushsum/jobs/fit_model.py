@@ -1,0 +1,246 @@
+"""Fit a model on files of records and make it public: the other job that spends."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushsum.errors import DataRefused, HushsumError, UsageError
+from hushsum.jobs.file_places import STANDARD, check_function_output, refuse_repeated
+from hushsum.jobs.ledger_release import Approve, Booked, Booking, release_booked
+from hushsum.jobs.model_choice import ModelChoice, claim_of, promise_of, takes_labels, takes_target
+from hushsum.jobs.model_records import features_of, labels_of, read_classes
+from hushsum.jobs.progress import Progress
+from hushsum.models.base import PrivateModel
+from hushsum.models.facts import to_json
+from hushsum.privacy.claim import Claim
+from hushsum.records.streams import RecordStream, open_batches
+from hushsum.releases.bundle import Bundle
+
+Target = NDArray[Any] | None
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingFiles:
+    """Which columns of which files are learned from, and which one is learned.
+
+    ``columns`` default to all but ``target``, of the first file. ``classes`` are the declared labels, as
+    text.
+    """
+
+    paths: tuple[str, ...]
+    columns: tuple[str, ...] | None = None
+    target: str | None = None
+    classes: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelReleased:
+    """A public model and where it was written. Everything about it may be told."""
+
+    output: str
+    bundle: Bundle
+    size: int
+    booked: Booked | None = None
+
+    @property
+    def claim(self) -> Claim:
+        """What was promised."""
+        return self.bundle.claim
+
+    def as_json(self) -> dict[str, Any]:
+        """The release for a machine."""
+        about = self.bundle.about
+        return {
+            "output": self.output,
+            "model": about["model"],
+            "parameters": about["parameters"],
+            "columns": about["feature_names"],
+            "claim": self.claim.in_numbers(),
+            "assumptions": list(about["assumptions"]),
+            "size": self.size,
+            "booked": None if self.booked is None else self.booked.as_json(),
+        }
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class CountedModel:
+    """A model that has counted its records and released nothing; secret until it is."""
+
+    model: PrivateModel
+    choice: ModelChoice
+    records: TrainingFiles
+    output: str | IO[bytes]
+    booking: Booking | None
+
+
+def count_model(
+    choice: ModelChoice,
+    records: TrainingFiles,
+    output: str | IO[bytes],
+    *,
+    asked: bool = False,
+    booking: Booking | None = None,
+    progress: Progress | None = None,
+) -> CountedModel:
+    """Count files into a model, in one pass and bounded memory; `release_model` then makes it public.
+
+    A classifier whose labels are not declared must see them all before it counts: its records are held in
+    memory then. The output is checked first, so that no work is lost for a typing error.
+
+    Raises
+    ------
+    UsageError
+        a model, parameter, file or column that is not there; an output that is not replaced.
+    DataRefused
+        records that break a rule.
+    """
+    model = choice.build()
+    promise_of(model)
+    _check(records, model, booking)
+    if isinstance(output, str):
+        check_function_output(output, inputs=records.paths, asked=asked)
+    return CountedModel(_counted(model, records, progress), choice, records, output, booking)
+
+
+def release_model(counted: CountedModel, *, approve: Approve | None = None) -> ModelReleased | None:
+    """Release a counted model to its ``.hush`` file or stream; None if ``approve`` says no, and then nothing
+    was spent.
+
+    Raises
+    ------
+    BudgetExhausted
+        if the ledger has not enough left; nothing is released.
+    """
+    model, records, output, booking = counted.model, counted.records, counted.output, counted.booking
+    claim = claim_of(model)
+
+    def make() -> Bundle:
+        return model.release().released_
+
+    name = output if isinstance(output, str) else STANDARD
+    if booking is None:
+        if approve is not None and not approve(claim, None):
+            return None
+        bundle = make()
+        return ModelReleased(name, bundle, _save(bundle, output))
+    delivered = release_booked(
+        booking,
+        claim,
+        sources=[path for path in records.paths if path != STANDARD],
+        output=output,
+        subject={
+            "model": type(model).__name__,
+            "output": Path(output).name if isinstance(output, str) else "standard output",
+        },
+        options=[to_json("parameters", counted.choice.parameters), records.columns, records.target],
+        make=make,
+        approve=approve,
+    )
+    if delivered is None:
+        return None
+    return ModelReleased(name, delivered.function, delivered.size, delivered.booked)
+
+
+def _check(records: TrainingFiles, model: PrivateModel, booking: Booking | None) -> None:
+    if not records.paths:
+        raise UsageError("at least one file of records must be given, got none; '-' reads CSV")
+    refuse_repeated(records.paths)
+    if takes_target(model) != (records.target is not None):
+        rule = "needs the column to learn" if records.target is None else "learns no column"
+        remedy = "name it as the target" if records.target is None else "leave the target out"
+        raise UsageError(f"{type(model).__name__} {rule}; {remedy}")
+    if records.classes is not None and not takes_labels(model):
+        raise UsageError(f"{type(model).__name__} has no classes, got some; leave them out")
+    if records.target is not None and records.target in (records.columns or ()):
+        raise UsageError(f"column {records.target!r} is the target, and cannot be learned from; leave it out")
+    if booking is not None and booking.key is None and STANDARD in records.paths:
+        raise UsageError(
+            "a release booked from standard input must have a key, since nothing else names it; give --key"
+        )
+    for path in records.paths:
+        if path != STANDARD:
+            _open(records, path, records.columns, labels=takes_labels(model)).close()
+
+
+def _open(records: TrainingFiles, path: str, columns: Sequence[str] | None, *, labels: bool) -> RecordStream:
+    """The batches of one file; a target of labels is read as it is, one of numbers beside the columns."""
+    if records.target is None or labels:
+        return open_batches(path, columns=columns, unit_column=records.target)
+    if columns is None:
+        with open_batches(path, columns=[records.target]):
+            pass
+        return open_batches(path)
+    return open_batches(path, columns=[*columns, records.target])
+
+
+def _batches(
+    records: TrainingFiles, *, labels: bool, progress: Progress | None
+) -> Iterator[tuple[Any, Target]]:
+    """Every batch as a table of columns and its target."""
+    columns: Sequence[str] | None = records.columns
+    for number, path in enumerate(records.paths):
+        with _open(records, path, columns, labels=labels) as stream:
+            columns = [name for name in stream.column_names if name != records.target]
+            if not columns:
+                raise UsageError(f"{path} must have a column besides the target; choose the columns")
+            for batch, marked in stream:
+                if records.target is None:
+                    yield features_of(batch, columns), None
+                elif labels:
+                    yield features_of(batch, columns), labels_of(marked, records.target)
+                else:
+                    target = features_of(batch, [records.target]).column(0).to_numpy()
+                    yield features_of(batch, columns), target
+                if progress is not None:
+                    read = stream.progress
+                    progress(None if read is None else (number + read) / len(records.paths))
+
+
+def _counted(model: PrivateModel, records: TrainingFiles, progress: Progress | None) -> PrivateModel:
+    labels = takes_labels(model)
+    batches = _batches(records, labels=labels, progress=progress)
+    if labels and records.classes is None:
+        return _counted_at_once(model, list(batches))
+    for table, target in batches:
+        if records.classes is not None and target is not None and not hasattr(model, "_state"):
+            model.set_params(classes=read_classes(records.classes, target))
+        _add(model.partial_fit, table, target)
+    return model
+
+
+def _counted_at_once(model: PrivateModel, batches: list[tuple[Any, Target]]) -> PrivateModel:
+    from hushsum.records.arrow import pyarrow
+
+    table = pyarrow().concat_tables([table for table, _ in batches])
+    target = np.concatenate([part for _, part in batches if part is not None])
+    _add(model.fit, table, target)
+    return model
+
+
+def _add(method: Callable[..., PrivateModel], table: Any, target: Target) -> None:
+    """Give a batch to a model; scikit-learn's own refusals may quote a value, so ours replaces them."""
+    try:
+        method(table, target)
+        return
+    except HushsumError:
+        raise
+    except ValueError:
+        pass
+    raise DataRefused("the records must suit this model, got others; check the target and the columns")
+
+
+def _save(bundle: Bundle, output: str | IO[bytes]) -> int:
+    if isinstance(output, str):
+        bundle.save(output)
+        return Path(output).stat().st_size
+    buffer = io.BytesIO()
+    bundle.save(buffer)
+    output.write(buffer.getbuffer())
+    return buffer.tell()

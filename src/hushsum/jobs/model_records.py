@@ -1,0 +1,80 @@
+"""Batches of files in the form that models take: tables of named numbers, and labels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushsum.errors import DataRefused, UsageError
+from hushsum.records.arrow import pyarrow
+from hushsum.records.mixed import mixed_columns
+from hushsum.records.numbers import numbers_of
+
+
+def features_of(batch: Any, columns: Sequence[str]) -> Any:
+    """The columns of a batch as an Arrow table of float64, from which models learn the names too.
+
+    Raises
+    ------
+    DataRefused
+        Nulls, NaN or infinity, or a column of lists.
+    """
+    pa = pyarrow()
+    parts = numbers_of(batch, dim=len(columns), columns=columns)
+    values = np.concatenate([part.values.astype(np.float64) for part in parts], axis=1)
+    for i, name in enumerate(columns):
+        if not np.isfinite(values[:, i]).all():
+            raise DataRefused(
+                f"column {name!r} must be finite, got NaN or infinity; "
+                "fill it with a public constant or drop those records"
+            )
+    return pa.table({name: values[:, i] for i, name in enumerate(columns)})
+
+
+def labels_of(column: Any, name: str) -> NDArray[Any]:
+    """A column of labels: text, whole numbers or booleans.
+
+    Raises
+    ------
+    DataRefused
+        Missing labels, or numbers with a fraction.
+    """
+    pa = pyarrow()
+    (chunks,) = mixed_columns(pa.table({name: column}), count=1, names=[name])
+    if chunks.null_count:
+        raise DataRefused(f"column {name!r} must have a label in every record, got missing ones; drop those")
+    if pa.types.is_large_string(chunks.type):
+        return np.array(chunks.to_pylist(), dtype=np.str_)
+    values: NDArray[Any] = chunks.to_numpy()
+    if values.dtype.kind == "f":
+        if not np.array_equal(values, np.trunc(values)):
+            raise DataRefused(
+                f"column {name!r} must have labels, got numbers with a fraction; use a regressor"
+            )
+        values = values.astype(np.int64)
+    return values
+
+
+def read_classes(classes: Sequence[str], labels: NDArray[Any]) -> list[Any]:
+    """Declared classes as the kind of thing that the labels are: text, numbers or booleans.
+
+    >>> read_classes(["0", "1"], np.array([1, 0]))
+    [0, 1]
+    """
+    kind = labels.dtype.kind
+    if kind == "U":
+        return list(classes)
+    if kind == "b":
+        flags = {"false": False, "0": False, "true": True, "1": True}
+        if any(each.lower() not in flags for each in classes):
+            raise UsageError("classes must be true or false for a column of booleans, got something else")
+        return [flags[each.lower()] for each in classes]
+    try:
+        return [int(each) for each in classes]
+    except ValueError:
+        raise UsageError(
+            "classes must be whole numbers for a column of numbers, got something else; write them alike"
+        ) from None

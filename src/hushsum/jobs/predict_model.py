@@ -1,0 +1,115 @@
+"""Ask a released model at the points of a file of any size. Spends nothing."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushsum.errors import UsageError
+from hushsum.jobs.file_places import STANDARD
+from hushsum.jobs.model_records import features_of
+from hushsum.jobs.progress import Progress
+from hushsum.models.base import PrivateModel
+from hushsum.models.load import load_model
+from hushsum.records.streams import open_batches
+
+
+@dataclass(frozen=True, slots=True)
+class PredictedRecords:
+    """Some points, as an Arrow batch, and what the model says of each, by the name of the answer."""
+
+    points: Any
+    answers: dict[str, NDArray[Any]]
+
+    def as_json(self) -> list[dict[str, Any]]:
+        """One dictionary a point."""
+        at = zip(*(column.to_pylist() for column in self.points.columns), strict=True)
+        told = zip(*(values.tolist() for values in self.answers.values()), strict=True)
+        return [
+            {"at": list(point), **dict(zip(self.answers, row, strict=True))}
+            for point, row in zip(at, told, strict=True)
+        ]
+
+
+def open_model(source: str) -> PrivateModel:
+    """The released model in a ``.hush`` file; ``"-"`` reads it from standard input."""
+    import hushsum.models  # noqa: F401  # the models make themselves known
+
+    return load_model(sys.stdin.buffer if source == STANDARD else source)
+
+
+def predict_file(
+    source: str,
+    path: str,
+    *,
+    columns: Sequence[str] | None = None,
+    progress: Progress | None = None,
+) -> Iterator[PredictedRecords]:
+    """Predictions at the points of a CSV, Parquet or Arrow file, batch by batch, in bounded memory.
+
+    Columns are found by the names the model was fitted with; ``columns`` gives other names, in the model's
+    order. The first batch is answered before this returns, so that what is wrong is told before anything is
+    written.
+    """
+    if source == path == STANDARD:
+        raise UsageError("model and points cannot both come from standard input; give one as a file")
+    answered = _answer(open_model(source), path, columns, progress)
+    first = next(answered)
+    return _chain(first, answered)
+
+
+def _chain(first: PredictedRecords, rest: Iterator[PredictedRecords]) -> Iterator[PredictedRecords]:
+    yield first
+    yield from rest
+
+
+def _answer(
+    model: PrivateModel, path: str, columns: Sequence[str] | None, progress: Progress | None
+) -> Iterator[PredictedRecords]:
+    named = getattr(model, "feature_names_in_", None)
+    own = None if named is None else [str(name) for name in named]
+    with open_batches(path, columns=own if columns is None else columns) as stream:
+        names = stream.column_names
+        if len(names) != model.n_features_in_:
+            raise UsageError(
+                f"points must have {model.n_features_in_} columns for this model, got {len(names)}; "
+                "choose the columns"
+            )
+        for batch, _ in stream:
+            table = features_of(batch, names)
+            known = table.rename_columns(own) if own is not None else np.column_stack(table.columns)
+            yield PredictedRecords(batch, answers_of(model, known))
+            if progress is not None:
+                progress(stream.progress)
+
+
+def answers_of(model: Any, points: object) -> dict[str, NDArray[Any]]:
+    """Everything a model says of points: its prediction, and probabilities, scores or a decision value.
+
+    A density has scores alone; near neighbours have their count with its standard error.
+    """
+    answers: dict[str, NDArray[Any]] = {}
+    if hasattr(model, "predict"):
+        answers["prediction"] = np.asarray(model.predict(points))
+    if hasattr(model, "predict_proba"):
+        probabilities = model.predict_proba(points)
+        for i, label in enumerate(model.classes_):
+            answers[f"probability_{label}"] = probabilities[:, i]
+    elif hasattr(model, "query"):
+        told = model.query(points)
+        answers |= {"count": told.value, "stderr": told.stderr, "lower": told.lower, "upper": told.upper}
+    elif hasattr(model, "score_samples"):
+        answers["score"] = np.asarray(model.score_samples(points), np.float64)
+    elif hasattr(model, "decision_function"):
+        values = np.asarray(model.decision_function(points), np.float64)
+        if values.ndim == 1:
+            answers["decision"] = values
+        else:
+            for i, label in enumerate(model.classes_):
+                answers[f"decision_{label}"] = values[:, i]
+    return answers

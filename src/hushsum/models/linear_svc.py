@@ -1,0 +1,248 @@
+"""Private linear classification of two classes."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin  # type: ignore[import-untyped]
+from sklearn.utils.multiclass import check_classification_targets, type_of_target  # type: ignore[import-untyped]
+
+from hushsum.errors import DataRefused, PublicAssumption, UsageError
+from hushsum.models.base import Floats, PrivateModel
+from hushsum.models.facts import labels_from_json, labels_to_json
+from hushsum.models.linear_ways import Way, claimed, classification_theta, classification_way
+from hushsum.models.until_released import until_released
+from hushsum.privacy.claim import Claim, Promise
+from hushsum.privacy.relation import Relation
+from hushsum.records.bounds import Bounds
+from hushsum.records.unit_ball import UnitBall
+from hushsum.releases.bundle import Bundle
+
+METHODS = ("sketch", "objective")
+_PUBLIC_CLASSES = "the list of classes is public"
+
+
+class PrivateLinearSVC(ClassifierMixin, PrivateModel):  # type: ignore[misc]
+    """A plane between two classes, released once.
+
+    Works well where a plane separates the classes and records × ε is well above the number of columns.
+    ``"sketch"`` streams, and its error falls with rows; ``"objective"`` is the more accurate of the two with
+    few columns, and keeps the clipped records, in secret, until the release.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        The budget of the one release; pure ε without ``delta``.
+    method : {"sketch", "objective"}
+        The surrogate margin loss of the private RACE sketch, minimised without derivatives; or logistic
+        regression by objective perturbation, which keeps pure ε even where ``delta`` is given.
+    classes : two labels, optional
+        Declared. Without it the labels found in ``y`` are taken as public knowledge: it warns, and the claim
+        says so.
+    bounds : (low, high), or a list of one pair for each column
+        Declared, never read off the data; records are clipped to it.
+    radius : float, optional
+        As for ``PrivateRegressor``.
+    rows : int
+        Of the sketch, of which pure ε publishes as many as suit it.
+    ridge : float
+        Of ``"objective"``: regularisation beyond what privacy needs.
+    random_state : int, RandomState or None
+        Seeds hash functions and the search, never the noise.
+    ledger, dataset, key
+        As for ``Tally.release``.
+
+    Attributes
+    ----------
+    classes_ : array of shape (2,)
+    coef_ : array of shape (1, n_features)
+    intercept_ : array of shape (1,)
+    claim_, released_
+        What was spent, and for what. These and the coefficients are there only after the release.
+
+    Privacy
+    -------
+    Unit: one record with its label; neighbours: add/remove. There is one sketch for each class, with exact
+    integer noise; a record is in one, so each takes the whole budget (parallel composition over declared
+    classes). Objective perturbation is proven for real numbers, and its claim says so.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).uniform(-1, 1, size=(20_000, 2))
+    >>> y = np.where(X[:, 0] > X[:, 1], "right", "left")
+    >>> model = PrivateLinearSVC(epsilon=1.0, classes=["left", "right"], random_state=0).fit(X, y)
+    >>> model.predict([[0.9, -0.9], [-0.9, 0.9]]).tolist()
+    ['right', 'left']
+
+    Notes
+    -----
+    Coleman and Shrivastava, CCS 2021, section 4; Chaudhuri, Monteleoni and Sarwate, JMLR 2011.
+    """
+
+    classes_: NDArray[Any]
+
+    def __init__(
+        self,
+        *,
+        epsilon: float = 1.0,
+        delta: float | None = None,
+        method: str = "sketch",
+        classes: Sequence[Any] | None = None,
+        bounds: Any = (-1, 1),
+        radius: float | None = None,
+        rows: int = 4000,
+        ridge: float = 0.0,
+        random_state: Any = None,
+        ledger: Any = None,
+        dataset: str | None = None,
+        key: str | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.method = method
+        self.classes = classes
+        self.bounds = bounds
+        self.radius = radius
+        self.rows = rows
+        self.ridge = ridge
+        self.random_state = random_state
+        self.ledger = ledger
+        self.dataset = dataset
+        self.key = key
+
+    @until_released
+    def partial_fit(self, X: object, y: object = None, classes: object = None, **refused: object) -> Self:
+        """Count further records. Spends nothing.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        classes : two labels, optional
+            On the first call, in place of the parameter ``classes``.
+        """
+        self._given_classes = classes
+        try:
+            return super().partial_fit(X, y, **refused)
+        finally:
+            del self._given_classes
+
+    def _records(self, X: object, y: object, *, reset: bool) -> tuple[Floats, NDArray[Any] | None]:
+        if self.method not in METHODS:
+            raise UsageError(f"method must be one of {', '.join(METHODS)}, got {self.method!r}; choose one")
+        records, labels = self._checked(X, y, reset=reset)
+        check_classification_targets(labels)
+        if reset:
+            self._settle_classes(labels)
+        return records, self._signs(labels)
+
+    def _settle_classes(self, labels: NDArray[Any]) -> None:
+        declared = getattr(self, "_given_classes", None) if self.classes is None else self.classes
+        self._classes_from_labels = declared is None
+        found = np.unique(labels if declared is None else np.asarray(declared))
+        if len(found) > 2:
+            raise UsageError(
+                f"Only binary classification is supported. The type of the target is {type_of_target(found)}."
+            )
+        if len(found) < 2:
+            raise UsageError("classes must be two, got one class; declare classes=[...] with both labels")
+        self.classes_ = found
+        if self._classes_from_labels:
+            warnings.warn(
+                "the labels of y are taken as the list of classes, as if everybody knew it, and the claim "
+                "says so; declare classes=[...] and nothing is assumed",
+                PublicAssumption,
+                stacklevel=4,
+            )
+
+    def _signs(self, labels: NDArray[Any]) -> Floats:
+        """1 for the second class and −1 for the first."""
+        second = labels == self.classes_[1]
+        if not np.all(second | (labels == self.classes_[0])):
+            raise DataRefused("y must hold declared classes only, got another label; declare it in classes=")
+        return np.where(second, 1.0, -1.0)
+
+    def _way(self) -> Way:
+        return classification_way(self.method, rows=self.rows, ridge=self.ridge)
+
+    def _ball(self, bounds: Any, radius: Any) -> UnitBall:
+        box = [*self._box(bounds), (-1.0, 1.0)]
+        whole = Bounds.of(box, len(box))
+        assert whole is not None
+        return UnitBall(whole, radius)
+
+    def _start(self, seed: int) -> Any:
+        return self._way().start(self._ball(self.bounds, self.radius), seed)
+
+    def _count(self, secret: Any, X: Floats, y: NDArray[Any] | None) -> None:
+        assert y is not None
+        self._way().count(secret, self._ball(self.bounds, self.radius), np.column_stack((X, y)))
+
+    def _draw(self, secret: Any, promise: Promise) -> Bundle:
+        drawn = self._way().draw(secret, promise)
+        return self._bundle(promise, parts=drawn.parts, arrays=drawn.arrays)
+
+    def _facts(self) -> dict[str, Any]:
+        return {"classes": labels_to_json(self.classes_)}
+
+    def _assumptions(self) -> list[str]:
+        return [_PUBLIC_CLASSES] if self._classes_from_labels else []
+
+    def _restore(self, facts: dict[str, Any]) -> None:
+        self.classes_ = labels_from_json(facts["classes"])
+        if len(self.classes_) != 2:
+            raise ValueError("classes")
+        self._classes_from_labels = _PUBLIC_CLASSES in facts["assumptions"]
+
+    def _claim(self, promise: Promise) -> Claim:
+        kept, mechanism, arithmetic = claimed(self._way(), promise)
+        return Claim(
+            promise=kept,
+            unit="record",
+            records_per_unit=1,
+            relation=Relation.ADD_REMOVE,
+            mechanism=mechanism,
+            arithmetic=arithmetic,
+            secure=True,
+            assumptions=tuple(self._assumptions()),
+        )
+
+    def _open(self, bundle: Bundle) -> tuple[Floats, float]:
+        ball = self._ball(self._fitted("bounds"), self._fitted("radius"))
+        return ball.model(classification_theta(bundle, ball))
+
+    @property
+    def coef_(self) -> Floats:
+        """The normal of the plane, shape (1, n_features); only after the release."""
+        normal: Floats = self._open(self.released_)[0][np.newaxis]
+        return normal
+
+    @property
+    def intercept_(self) -> Floats:
+        """The decision function where every column is zero, shape (1,); only after the release."""
+        return np.array([self._open(self.released_)[1]])
+
+    def decision_function(self, X: object) -> Floats:
+        """On which side of the plane each point lies, and how far, shape (n_queries,)."""
+        queries = self._queries(X)
+        normal, intercept = self._reading()
+        values: Floats = queries @ normal + intercept
+        return values
+
+    def predict(self, X: object) -> NDArray[Any]:
+        """The class of each point, shape (n_queries,)."""
+        second = self.decision_function(X) > 0.0
+        labels: NDArray[Any] = self.classes_[second.astype(np.int64)]
+        return labels
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        # At ε = 1 the few hundred records of scikit-learn's checks are fewer than privacy can show.
+        tags.classifier_tags.poor_score = True
+        return tags

@@ -1,0 +1,87 @@
+"""Noise on real numbers, for methods whose proof is about reals: normal, and the Gamma-radius (L2) law.
+
+Both are drawn on a lattice 2³⁰ times finer than their spread from exact integer noise, so that the sampler
+itself has no gaps; but the numbers they are added to are rounded, so what uses them claims
+``"real arithmetic"``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushsum.privacy.claim import Claim, Promise
+from hushsum.privacy.noise import NoiseSource, discrete_gaussian
+from hushsum.privacy.relation import Relation
+
+REAL_ARITHMETIC = "real arithmetic"
+_BITS = 30
+
+Floats = NDArray[np.float64]
+
+
+class RealNoise:
+    """What one release may draw; made by `real_noise` and over when its block ends."""
+
+    __slots__ = ("_source",)
+
+    def __init__(self, source: NoiseSource) -> None:
+        self._source = source
+
+    def normal(self, size: int) -> Floats:
+        """Independent standard normal numbers."""
+        draws = discrete_gaussian(size, Fraction(1 << (2 * _BITS)), self._source)
+        return np.ldexp(draws.astype(np.float64), -_BITS)
+
+    def symmetric(self, size: int) -> Floats:
+        """A symmetric matrix, its upper triangle independent standard normal numbers."""
+        upper = np.triu(self.normal(size * size).reshape(size, size))
+        whole: Floats = upper + np.triu(upper, 1).T
+        return whole
+
+    def uniform(self) -> float:
+        """A number between 0 and 1, from the law of a normal one."""
+        from scipy.special import ndtr
+
+        return float(ndtr(self.normal(1)[0]))
+
+    def gamma_vector(self, size: int, scale: float) -> Floats:
+        """A vector b of density ∝ exp(−‖b‖/scale): a uniform direction, and a Gamma(size, scale) length.
+
+        Half the sum of 2·size squared normal numbers has the Gamma(size, 1) law.
+        """
+        length = 0.5 * float(np.sum(self.normal(2 * size) ** 2))
+        direction = self.normal(size)
+        vector: Floats = direction * (scale * length / float(np.linalg.norm(direction)))
+        return vector
+
+
+@contextmanager
+def real_noise(insecure_noise_seed: int | None = None) -> Iterator[RealNoise]:
+    """A fresh key of the operating system for one release, wiped at the end; a seed makes it repeatable, for
+    tests.
+
+    >>> with real_noise(insecure_noise_seed=1) as noise:
+    ...     noise.gamma_vector(3, 1.0).shape
+    (3,)
+    """
+    source = NoiseSource.fresh() if insecure_noise_seed is None else NoiseSource.insecure(insecure_noise_seed)
+    with source:
+        yield RealNoise(source)
+
+
+def real_claim(promise: Promise, mechanism: str, *, secure: bool = True) -> Claim:
+    """What a method on real numbers claims about one record that is present or absent."""
+    return Claim(
+        promise=promise,
+        unit="record",
+        records_per_unit=1,
+        relation=Relation.ADD_REMOVE,
+        mechanism=mechanism,
+        arithmetic=REAL_ARITHMETIC,
+        secure=secure,
+    )

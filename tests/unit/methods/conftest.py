@@ -1,0 +1,5 @@
+"""Fixtures for methods."""
+
+from tests.draw_record import record
+
+__all__ = ["record"]

@@ -1,0 +1,184 @@
+"""The classifier: its rules, its classes, its silence."""
+
+from __future__ import annotations
+
+import io
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from sklearn.model_selection import GridSearchCV, cross_val_score  # type: ignore[import-untyped]
+
+import hushsum as hs
+from hushsum.errors import DataRefused, PublicAssumption, RepeatedSpending, UsageError
+from hushsum.models import load_model
+
+Data = tuple[NDArray[np.float64], NDArray[Any]]
+
+
+def two_bells(number: int = 8000, share: float = 0.5, labels: tuple[Any, Any] = (0, 1)) -> Data:
+    random = np.random.default_rng(8)
+    second = random.random(number) < share
+    X = random.normal(0.0, 0.15, size=(number, 2)) + np.where(second, 0.5, -0.5)[:, None]
+    return X, np.where(second, labels[1], labels[0])
+
+
+def test_it_tells_two_clusters_apart() -> None:
+    X, y = two_bells()
+    model = hs.PrivateClassifier(epsilon=1.0, classes=[0, 1], random_state=0).fit(X, y)
+    assert model.score(X, y) > 0.99
+
+
+def test_it_tells_five_classes_apart_and_probabilities_are_probabilities() -> None:
+    random = np.random.default_rng(1)
+    y = random.integers(5, size=20_000)
+    centres = np.array([[-0.8, -0.8], [0.8, -0.8], [0.8, 0.8], [-0.8, 0.8], [0.0, 0.0]])
+    X = centres[y] + random.normal(0.0, 0.1, size=(len(y), 2))
+    model = hs.PrivateClassifier(epsilon=1.0, classes=range(5), bandwidth=0.6, random_state=0).fit(X, y)
+    assert model.score(X, y) > 0.97
+    probabilities = model.predict_proba(X[:100])
+    assert probabilities.shape == (100, 5)
+    assert (probabilities > 0.0).all()
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
+    assert np.array_equal(model.classes_[probabilities.argmax(axis=1)], model.predict(X[:100]))
+
+
+def test_every_class_gets_the_whole_budget_and_the_claim_is_one() -> None:
+    X, y = two_bells()
+    model = hs.PrivateClassifier(epsilon=0.7, classes=[0, 1]).fit(X, y).release()
+    assert [part.claim.epsilon for part in model.released_.parts.values()] == [0.7, 0.7]
+    assert model.claim_.epsilon == 0.7
+    assert model.claim_.assumptions == ()
+
+
+def test_sums_favour_the_frequent_class_and_means_do_not() -> None:
+    X, y = two_bells(40_000, share=0.02)
+    middle = np.array([[0.05, 0.05]])
+    chances = {}
+    for rule in ("map", "likelihood"):
+        model = hs.PrivateClassifier(epsilon=4.0, classes=[0, 1], rule=rule, random_state=0).fit(X, y)
+        chances[rule] = model.predict_proba(middle)[0, 0]
+    assert chances["map"] > 0.9 > 0.7 > chances["likelihood"]
+
+
+def test_priors_come_from_the_private_counts() -> None:
+    X, y = two_bells(20_000, share=0.25)
+    model = hs.PrivateClassifier(classes=[0, 1]).fit(X, y)
+    with pytest.raises(AttributeError, match="released nothing yet"):
+        _ = model.class_prior_
+    # Counts have a standard error of about 28 in 20,000; 0.03 is twenty of them.
+    np.testing.assert_allclose(model.release().class_prior_, [0.75, 0.25], atol=0.03)
+
+
+def test_classes_found_in_y_are_taken_as_public_and_the_claim_says_so() -> None:
+    X, y = two_bells(labels=("no", "yes"))
+    with pytest.warns(PublicAssumption, match="declare classes"):
+        model = hs.PrivateClassifier(random_state=0).fit(X, y)
+    claim = model.release().claim_
+    assert claim.assumptions == ("the list of classes is public",)
+    assert "This assumes that the list of classes is public." in claim.sentence()
+    assert "assumptions=('the list of classes is public',)" in repr(claim)
+    buffer = io.BytesIO()
+    model.save(buffer)
+    buffer.seek(0)
+    again = load_model(buffer)
+    assert again.claim_ == claim
+    assert again.classes_.tolist() == ["no", "yes"]
+
+
+def test_labels_outside_the_declared_classes_are_refused_without_being_shown() -> None:
+    X, y = two_bells(labels=("no", "Mrs Example"))
+    with pytest.raises(DataRefused, match="declared classes") as caught:
+        hs.PrivateClassifier(classes=["no", "yes"]).fit(X, y)
+    assert "Example" not in str(caught.value)
+    with pytest.raises(DataRefused, match="declared classes"):
+        hs.PrivateClassifier(classes=[1, 2]).fit(X, y)
+
+
+def test_a_declared_class_may_be_empty() -> None:
+    X, y = two_bells()
+    model = hs.PrivateClassifier(classes=[0, 1, 2], random_state=0).fit(X, y)
+    assert (model.predict(X) != 2).mean() > 0.99
+    # The empty class passes for 85 records or more in one run of a hundred, for 400 in one of 10⁹.
+    assert model.class_prior_[2] < 0.05
+
+
+def test_partial_fit_takes_the_classes_at_first() -> None:
+    X, y = two_bells()
+    pieces = hs.PrivateClassifier(random_state=3)
+    pieces.partial_fit(X[:10], y[:10], classes=[0, 1])
+    pieces.partial_fit(X[10:], y[10:])
+    whole = hs.PrivateClassifier(classes=[0, 1], random_state=3).fit(X, y)
+    for one, other in zip(pieces._state.secret, whole._state.secret, strict=True):
+        assert np.array_equal(one._state()["table"], other._state()["table"])
+    assert pieces.release().claim_.assumptions == ()
+    other_classes = hs.PrivateClassifier().partial_fit(X, y, classes=[0, 1])
+    with pytest.raises(UsageError, match="first partial_fit"):
+        other_classes.partial_fit(X, y, classes=[0, 1, 2])
+
+
+def test_later_batches_bring_no_new_classes() -> None:
+    X, y = two_bells(labels=("no", "yes"))
+    with pytest.warns(PublicAssumption):
+        model = hs.PrivateClassifier().partial_fit(X[y == "no"], y[y == "no"])
+    with pytest.raises(DataRefused, match="declared classes"):
+        model.partial_fit(X, y)
+
+
+def test_a_refused_batch_changes_nothing() -> None:
+    X, y = two_bells()
+    model = hs.PrivateClassifier(classes=[0, 1], random_state=0).partial_fit(X, y)
+    before = [tally._state()["table"].copy() for tally in model._state.secret]
+    with pytest.raises(DataRefused):
+        model.partial_fit(X, np.where(y == 1, 7, 0))
+    for tally, table in zip(model._state.secret, before, strict=True):
+        assert np.array_equal(tally._state()["table"], table)
+
+
+def test_below_the_noise_of_its_counts_it_is_silent() -> None:
+    """Twenty records at ε = 1 pass for many with a probability below 1e-7."""
+    X, y = two_bells(20)
+    model = hs.PrivateClassifier(epsilon=1.0, classes=[0, 1]).fit(X, y)
+    assert (model.predict_proba(X) == 0.5).all()
+    assert (model.predict(X) == 0).all()
+
+
+def test_a_search_warns_at_its_second_fit_and_a_cross_validation_too() -> None:
+    X, y = two_bells(500)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", RepeatedSpending)
+        search = GridSearchCV(
+            hs.PrivateClassifier(classes=[0, 1], random_state=0), {"bandwidth": [0.5, 1.0]}, cv=2
+        )
+        search.fit(X, y)
+    assert sum(issubclass(each.category, RepeatedSpending) for each in caught) == 3
+    with pytest.warns(RepeatedSpending):
+        cross_val_score(hs.PrivateClassifier(classes=[0, 1]), X, y, cv=2)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"rule": "best"}, "rule must be one of"),
+        ({"rows": "many"}, "rows must be a number"),
+        ({"rows": 0}, "rows must be"),
+        ({"classes": []}, "at least one label"),
+        ({"bandwidth": 0.0}, "bandwidth"),
+    ],
+    ids=str,
+)
+def test_parameters_that_cannot_be_are_refused(parameters: dict[str, Any], message: str) -> None:
+    X, y = two_bells(50)
+    with pytest.raises(UsageError, match=message):
+        hs.PrivateClassifier(**{"classes": [0, 1], **parameters}).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "rows"), [(1.0, None, 150), (0.01, None, 15), (100.0, None, 1000), (1.0, 1e-6, 1000)]
+)
+def test_the_capacity_of_rows_follows_the_budget(epsilon: float, delta: float | None, rows: int) -> None:
+    X, y = two_bells(50)
+    model = hs.PrivateClassifier(epsilon=epsilon, delta=delta, classes=[0, 1]).fit(X, y)
+    assert model._state.secret[0].basis.shape[0] == rows

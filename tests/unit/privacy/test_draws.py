@@ -1,0 +1,90 @@
+"""The draws of one release: calibrated from a sensitivity and a share, from one key, over at the end."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy.stats import kstest
+
+from hushsum.errors import ClaimError, SecretRefused
+from hushsum.privacy.accounting.analytic import gaussian_delta
+from hushsum.privacy.calibration import LAPLACE, IntegerNoise
+from hushsum.privacy.draws import EXPONENTIAL, Draws, Question, drawing, gaussian_sigma, standard_normal
+from hushsum.privacy.noise import NoiseSource
+
+ONE = Fraction(1)
+SMALL = Fraction(1, 10**6)
+
+
+def test_laplace_noise_has_the_scale_of_the_sensitivity_over_epsilon() -> None:
+    with drawing(1) as draws:
+        noisy, noise = draws.laplace(np.zeros((100, 500), np.int64), 7, Fraction(1, 2))
+    assert noise == IntegerNoise(LAPLACE, Fraction(14))
+    assert noisy.shape == (100, 500)
+    assert noisy.dtype == np.int64
+    # 50,000 draws; the fourth moment is six variances squared, so the standard error is √(5/50,000).
+    assert noisy.var() == pytest.approx(noise.variance, rel=6 * np.sqrt(5 / 50_000))
+
+
+def test_gaussian_noise_has_the_standard_deviation_that_keeps_the_promise() -> None:
+    with drawing(2) as draws:
+        noisy, sigma = draws.gaussian(np.full(50_000, 3.0), 0.5, ONE, SMALL)
+    assert gaussian_delta(1.0, 0.5 / sigma) <= 1e-6
+    assert gaussian_delta(1.0, 0.5 / (0.999 * sigma)) > 1e-6
+    assert noisy.std() == pytest.approx(sigma, rel=6 / np.sqrt(2 * 50_000))
+    assert kstest((noisy - 3.0) / sigma, "norm").pvalue > 1e-6
+
+
+def test_normal_numbers_are_normal_and_on_a_fine_lattice() -> None:
+    numbers = standard_normal(200_000, NoiseSource.insecure(3))
+    assert kstest(numbers, "norm").pvalue > 1e-6
+    assert np.array_equal(numbers * 2.0**30, np.rint(numbers * 2.0**30))
+    assert len(np.unique(numbers)) > 199_900
+
+
+@pytest.mark.parametrize("mechanism", [EXPONENTIAL, "permute and flip"])
+def test_choices_prefer_high_scores_at_the_calibrated_rate(mechanism: str) -> None:
+    """Two candidates a rate of ln 3 apart: 400 choices within six standard deviations of their law."""
+    question = Question([0, 11], Fraction(2), sensitivity=10)
+    ratio = np.exp(-float(question.rate) * 11)
+    chance = ratio / (1 + ratio) if mechanism == EXPONENTIAL else ratio / 2
+    with drawing(4) as draws:
+        lower = [draws.choice(question, mechanism=mechanism) for _ in range(400)].count(0)
+    assert abs(lower / 400 - chance) < 6 * np.sqrt(chance * (1 - chance) / 400)
+
+
+def test_every_draw_of_a_release_is_a_new_one_and_seeds_repeat_it() -> None:
+    zeros = np.zeros(50, np.int64)
+    with drawing(5) as draws:
+        first, second = (draws.laplace(zeros, 100, ONE)[0] for _ in range(2))
+    with drawing(5) as draws:
+        again = draws.laplace(zeros, 100, ONE)[0]
+    assert not np.array_equal(first, second)
+    assert np.array_equal(first, again)
+    with drawing(None) as draws:
+        fresh = draws.laplace(zeros, 100, ONE)[0]
+    assert not np.array_equal(first, fresh)
+
+
+def test_a_seed_of_zero_is_a_seed() -> None:
+    zeros = np.zeros(50, np.int64)
+    found = []
+    for _ in range(2):
+        with drawing(0) as draws:
+            found.append(draws.laplace(zeros, 100, ONE)[0])
+    assert np.array_equal(found[0], found[1])
+
+
+def test_nothing_is_drawn_after_the_release() -> None:
+    kept: list[Draws] = []
+    with drawing(6) as draws:
+        kept.append(draws)
+    with pytest.raises(SecretRefused):
+        kept[0].gaussian(np.zeros(1), 1.0, ONE, SMALL)
+
+
+def test_no_sigma_without_a_delta() -> None:
+    with pytest.raises(ClaimError):
+        gaussian_sigma(1.0, ONE, Fraction(0))
