@@ -39,7 +39,7 @@ CHOICES: Final = candidates({"box": (0.2, 0.4, 0.8, 1.6)}, powers=(1, 4))
 
 _TAIL = 0.001
 _HASH_SEEDS = 2
-_NORMAL_TESTED = 1000
+_NORMAL_TESTED = 500
 _MOST_PUBLIC = 6000
 _PAIRS_AT_A_TIME = 1 << 24
 

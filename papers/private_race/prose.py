@@ -69,7 +69,7 @@ ANOMALIES: Final = """\
 ![area under the ROC curve against ε](figures/anomalies.png)
 
 The sketch is filled with all private records, anomalies among them, unlabelled; a low answer tells an
-anomaly. The test set is all its anomalies and up to 1,000 of its normal records.
+anomaly. The test set is all its anomalies and 500 of its normal records.
 `PrivateOutlierDetector.score_samples` is the same release read by the estimator, which says nothing where its
 private count cannot be told from noise.
 

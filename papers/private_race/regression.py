@@ -64,6 +64,9 @@ ANCHORS: Final = (0.3, 3.0)
 _DEVIATIONS = (1.0, 2.0, 3.0)
 _KEPT = (0.5, 0.95)
 _FOLDS = 2
+_TRIAL_ROWS = 1000
+"""Of the sketch while geometries are tried, in place of 4000; it reads in a fourth of the time."""
+
 _TARGET_TAIL = 0.01
 _RIDGE = 1e-3
 
@@ -177,6 +180,7 @@ def choose_geometries(
                 known, hidden = fold != held, fold == held
                 size = int(np.count_nonzero(known))
                 model = private_regressor(way, anchor * private_size / size, fact, repetition, size)
+                model.set_params(rows=_TRIAL_ROWS)
                 predicted = model.fit(U[known], y[known]).predict(U[hidden])
                 error += relative_error(predicted, y[hidden], fact.mean)
             errors.append(error)

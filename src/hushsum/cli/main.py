@@ -16,6 +16,7 @@ import typer
 
 from hushsum.cli.audit import audit
 from hushsum.cli.choose import choose
+from hushsum.cli.compare import compare
 from hushsum.cli.demo import demo
 from hushsum.cli.fit import fit
 from hushsum.cli.interrupts import INTERRUPTED, TERMINATED, end_on_signals, was_interrupted
@@ -56,7 +57,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, plan, choose, tally, merge, release, query, fit, predict, show, plot, audit):
+for command in (demo, plan, compare, choose, tally, merge, release, query, fit, predict, show, plot, audit):
     app.command(cls=Command, help=help_of(command))(command)
 app.add_typer(ledger)
 
