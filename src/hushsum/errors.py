@@ -13,6 +13,8 @@
     ├── FileRefused           a file is damaged, unsupported or of another kind exit 5
     ├── DataRefused           records break a rule; nothing was added           exit 6, also a ValueError
     │   └── CounterOverflow   a counter would leave its range                   exit 6
+    ├── PeerRefused           another party breaks the protocol, or is unknown  exit 1
+    ├── PeerLost              another party cannot be reached, or went away     exit 1
     └── SecretRefused         something secret was about to leave               exit 2, also a TypeError
 
     UserWarning
@@ -95,6 +97,14 @@ class DataRefused(HushsumError, ValueError):
 
 class CounterOverflow(DataRefused):
     """A counter would leave the range of its integers; the tally is as it was before."""
+
+
+class PeerRefused(HushsumError):
+    """Another party of a protocol broke a rule, or does not hold the key that it should."""
+
+
+class PeerLost(HushsumError):
+    """Another party of a protocol cannot be reached, or went away; the run can be resumed."""
 
 
 class SecretRefused(HushsumError, TypeError):
