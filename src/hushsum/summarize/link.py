@@ -24,6 +24,7 @@ MAGIC: Final = b"HSPR"
 _HEAD: Final = struct.Struct(">4sHHI")
 _STEP: Final = 1 << 20
 _LARGEST: Final = (1 << 32) - 1
+_KEEPALIVE: Final = (("TCP_KEEPIDLE", 15), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3))
 
 
 class Link:
@@ -133,7 +134,7 @@ def connect(
     except OSError:
         raise PeerLost(f"nobody answers at {host}:{port}") from None
     try:
-        plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        _prepare(plain)
         return Link(identity.client_context(fingerprint).wrap_socket(plain), transfer=transfer)
     except ssl.SSLCertVerificationError:
         plain.close()
@@ -161,11 +162,21 @@ def accept(
     plain, _ = listener.accept()
     try:
         plain.settimeout(handshake)
-        plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        _prepare(plain)
         return Link(context.wrap_socket(plain, server_side=True), transfer=transfer)
     except (OSError, ValueError):
         plain.close()
         raise PeerRefused("somebody connected who does not hold a pinned key") from None
+
+
+def _prepare(connection: socket.socket) -> None:
+    """Small messages at once; and a peer whose machine died is noticed, so that it can come back."""
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in _KEEPALIVE:
+        # Not every system has all of them; its own, slower defaults hold then.
+        if hasattr(socket, name):
+            connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
 
 def _left(deadline: float) -> float:

@@ -42,7 +42,8 @@ class Patience:
 class OwnerProcess:
     """One owner in one run.
 
-    What is answered is decided by `OwnerState`, which stores where it stands before an answer leaves. The
+    What is answered is decided by `OwnerState`, which stores where it stands before an answer leaves. A
+    cap of the owner's own must be in the terms, whose noise covers it, and holds whatever is asked. The
     vault is bound to the first terms that were accepted: another run is refused, so a curator cannot start
     over to get round the cap. ``pay`` is called with the terms before anything else happens, also again
     after a crash; it must not spend twice for one run. ``settle`` is called when the run has ended.
@@ -145,6 +146,11 @@ class OwnerProcess:
             raise PeerRefused("the terms do not name this owner's fingerprint")
         if terms.rho is None and not self._allow_unproven:
             raise PeerRefused(f"the rule {terms.rule} keeps no promise to this owner's records")
+        if self._cap is not None and (terms.cap is None or terms.cap > self._cap):
+            # A cap lets one record displace another, so the noise must have been made for it.
+            raise PeerRefused(
+                f"this owner sends at most {self._cap} points, and the terms must say so: --cap {self._cap}"
+            )
         if terms.hashed:
             raise PeerRefused("hashes instead of points need a seed among owners, which this command has not")
         points = self._offer.choose(opening.compared)

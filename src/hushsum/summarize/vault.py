@@ -37,7 +37,8 @@ class Vault:
         self._folder = Path(folder)
         if self._folder.exists() and not self._folder.is_dir():
             raise UsageError(f"{str(folder)!r} must be a folder, got a file; give another --state")
-        fresh = not self._folder.exists() or not any(self._folder.iterdir())
+        # A crash may have left an unfinished file, whose name begins with a dot.
+        fresh = not self._folder.exists() or all(each.name[0] == "." for each in self._folder.iterdir())
         if not fresh and not (self._folder / _NOTICE).is_file():
             raise UsageError(
                 f"the folder {str(folder)!r} holds other things than a run's state; give an empty one"
