@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hushsum.errors import AlreadyPublished, UsageError
+from hushsum.jobs.ledger_book import open_ledger
 from hushsum.jobs.ledger_release import Booking, open_budget
 from hushsum.jobs.summarize_records import read_columns
 from hushsum.jobs.summarize_terms import owner_claim
@@ -104,6 +105,7 @@ def take_part(
             vault,
             cap=choice.cap,
             allow_unproven=choice.allow_unproven,
+            afford=cashier.afford,
             pay=cashier.pay,
             settle=cashier.settle,
             patience=patience,
@@ -125,13 +127,21 @@ class _Cashier:
         self._fingerprint = fingerprint
         self._debit: Debit | None = None
 
-    def pay(self, terms: Terms) -> None:
-        """Book the claim of these terms; nothing is refunded from here on."""
+    def afford(self, terms: Terms) -> None:
+        """Raise BudgetExhausted if less is left than the claim of these terms costs; books nothing."""
         self.claim = owner_claim(terms, self._delta)
         if self.booking is None or self.claim is None:
             return
         named = f"{terms.run} {self._fingerprint}".encode()
-        self.key = self.booking.key or f"summarize-{hashlib.sha256(named).hexdigest()[:40]}"
+        self.key = f"summarize-{hashlib.sha256(named).hexdigest()[:40]}"
+        ledger = open_ledger(self.booking.ledger)
+        if ledger.find(self.key) is None:
+            ledger.price(self.booking.dataset, self.claim, part=self.booking.part)
+
+    def pay(self, terms: Terms) -> None:
+        """Book the claim of the terms that were looked at; nothing is refunded from here on."""
+        if self.booking is None or self.claim is None or self.key is None:
+            return
         subject = {"kind": "summarization", "run": terms.run, "rule": terms.rule, "rounds": terms.rounds}
         budget = open_budget(self.booking)
         debit = budget.debit(self.booking.dataset, self.claim, subject=subject, key=self.key)

@@ -43,10 +43,11 @@ class OwnerProcess:
     """One owner in one run.
 
     What is answered is decided by `OwnerState`, which stores where it stands before an answer leaves. A
-    cap of the owner's own must be in the terms, whose noise covers it, and holds whatever is asked. The
-    vault is bound to the first terms that were accepted: another run is refused, so a curator cannot start
-    over to get round the cap. ``pay`` is called with the terms before anything else happens, also again
-    after a crash; it must not spend twice for one run. ``settle`` is called when the run has ended.
+    cap of the owner's own must be in the terms, whose noise covers it, and holds whatever is asked. Terms
+    are only looked at until the first broadcast comes. Then they are paid for and the vault is bound to them,
+    before anything is answered: from there on another run is refused, so a curator cannot start over to get
+    round the cap. ``pay`` is called again after a crash; it must not spend twice for one run. ``afford``
+    raises if it would refuse. ``settle`` is called when the run has ended.
 
     Refusals are logged here and told to the curator, in sentences without a data value.
     """
@@ -60,6 +61,7 @@ class OwnerProcess:
         *,
         cap: int | None = None,
         allow_unproven: bool = False,
+        afford: Callable[[Terms], None] = lambda _: None,
         pay: Callable[[Terms], None] = lambda _: None,
         settle: Callable[[], None] = lambda: None,
         patience: Patience | None = None,
@@ -73,11 +75,14 @@ class OwnerProcess:
         self._vault = vault
         self._cap = cap
         self._allow_unproven = allow_unproven
+        self._afford = afford
         self._pay = pay
         self._settle = settle
         self._patience = patience or Patience()
         self._log = log
         self._state: OwnerState | None = None
+        self._opening = b""
+        self._bound = False
         self._ended = False
 
     @property
@@ -136,11 +141,12 @@ class OwnerProcess:
         bound = self._vault.get("opening")
         if bound is not None and bound != data:
             raise PeerRefused("this owner takes part in another run, or in this one on other terms")
-        if self._state is None:
-            self._state = self._begin(opening, data)
+        if self._state is None or self._opening != data:
+            self._state, self._opening = self._begin(opening), data
         link.send(wire.ready(opening.terms.run))
 
-    def _begin(self, opening: wire.Opening, data: bytes) -> OwnerState:
+    def _begin(self, opening: wire.Opening) -> OwnerState:
+        """The state for terms that are acceptable; nothing is bound or paid yet."""
         terms = opening.terms
         if self._identity.fingerprint not in terms.owners:
             raise PeerRefused("the terms do not name this owner's fingerprint")
@@ -168,16 +174,22 @@ class OwnerProcess:
         kept = self._vault.get("state")
         if kept is not None:
             state.restore(kept)
-        # Paid before a word is said, and before the vault is bound: a run that cannot be paid binds nothing.
-        self._pay(terms)
-        self._vault.keep("opening", data)
-        self._log("resumed the run" if state.step else "joined the run")
+        self._afford(terms)
         return state
+
+    def _bind(self) -> None:
+        """Pay for the run, then bind the vault to it: a run that cannot be paid binds nothing."""
+        if not self._bound:
+            self._pay(self.state.terms)
+            self._vault.keep("opening", self._opening)
+            self._bound = True
+            self._log("resumed the run" if self.state.step else "joined the run")
 
     def _reply(self, link: Link) -> None:
         data = link.receive(most=wire.MOST_BROADCAST, wait=self._patience.wait)
         kind, values = wire.kind_of(data, "broadcast", "ending")
         if kind == "broadcast":
+            self._bind()
             link.send(self.state.answer(Broadcast.from_bytes(data)).to_bytes())
             return
         if values.get("run") != self.state.terms.run:

@@ -141,7 +141,11 @@ def test_a_second_run_cannot_get_round_the_first(parties: tuple[Identity, Identi
     owner, curator = parties
     with owner_running(owner, curator, tmp_path / "run") as desk:
         with visit(curator, desk) as link:
+            opened(link, dataclasses.replace(terms_for(owner), run="run-0"))
+        assert desk.paid == [], "terms that were only shown cost nothing"
+        with visit(curator, desk) as link:
             opened(link, terms_for(owner))
+            asked(link, step(1))
         for other in (
             dataclasses.replace(terms_for(owner), run="run-2"),
             dataclasses.replace(terms_for(owner), batch=12),
