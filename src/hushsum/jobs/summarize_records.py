@@ -55,7 +55,7 @@ def read_columns(path: str, columns: Sequence[str] | None) -> ColumnBlocks:
     UsageError, DataRefused
         as `open_batches` does, and for numbers that are not finite.
     """
-    parts: dict[str, list[Floats]] = {}
+    parts: dict[str, list[NDArray[Any]]] = {}
     with open_batches(path, columns=columns) as stream:
         for batch, _ in stream:
             for name in stream.column_names:
@@ -64,21 +64,23 @@ def read_columns(path: str, columns: Sequence[str] | None) -> ColumnBlocks:
     for name, found in widths.items():
         if len(found) > 1:
             raise DataRefused(f"column {name!r} must have lists of one length; pad them, or leave it out")
-    return ColumnBlocks({name: np.concatenate(found) for name, found in parts.items()})
+    # Parts are as narrow as the file's numbers, and are given up column by column.
+    return ColumnBlocks({name: np.concatenate(parts.pop(name), dtype=np.float64) for name in list(parts)})
 
 
-def _numbers(batch: Any, name: str) -> Floats:
+def _numbers(batch: Any, name: str) -> NDArray[Any]:
     column = batch.column(0)
     listed = is_any_list(column.type) and column.null_count == 0
     width = len(column[0]) if listed else 1
     (part,) = numbers_of(batch, dim=max(width, 1))
-    values: Floats = part.values.astype(np.float64)
+    values = part.values
     if not np.isfinite(values).all():
         raise DataRefused(
             f"column {name!r} must be finite, got NaN or infinity; "
             "fill it with a public constant or drop those records"
         )
-    return values
+    # A copy: a view would keep the file's whole batch.
+    return values.copy()
 
 
 def write_columns(path: Path, columns: dict[str, Floats]) -> None:
