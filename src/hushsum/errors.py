@@ -20,7 +20,8 @@
     UserWarning
     ├── SuspiciousParameter   a declared parameter looks read off the records; for the owner's eyes
     ├── PublicAssumption      a model takes something of the records as public knowledge
-    └── RepeatedSpending      a model, or a copy of it with the same records, spends again
+    ├── RepeatedSpending      a model, or a copy of it with the same records, spends again
+    └── UnsoundRule           a published rule whose proof does not hold is run as it was published
 
 A message says what is wrong, the rule, what was got and the remedy. It never contains a data value.
 """
@@ -135,6 +136,13 @@ class RepeatedSpending(UserWarning):
 
     A search over parameters and a cross-validation do that once for every fit. Choose parameters on public
     data, or pay for the choice with ``hushsum.choose``.
+    """
+
+
+class UnsoundRule(UserWarning):
+    """A rule runs as it was published although it does not keep its claim; for reproducing figures.
+
+    Its results carry the published figure under that name and claim nothing themselves.
     """
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from hushsum.errors import FileRefused, UsageError
 from hushsum.privacy.selection import random_places
 from hushsum.summarize.calibration import count_step, releases_of, sum_variance
-from hushsum.summarize.features import Floats, Hashes, Integers, best_first, scores
+from hushsum.summarize.features import MAX_GAIN, Floats, Hashes, Integers, best_first, scores
 from hushsum.summarize.messages import (
     BID,
     DELIVER,
@@ -36,6 +36,7 @@ from hushsum.summarize.target import NoisyTarget
 
 Store = Callable[[bytes], None]
 _COIN = 1 << 31
+BAR = 0.0
 
 
 class CuratorState:
@@ -262,15 +263,18 @@ class CuratorState:
 
     def _bar(self, mean: float, length: float) -> tuple[int, int]:
         """Chance and threshold: replayed from the public counts, so that a restored run goes on alike."""
-        steering = ThresholdSteering(self.terms.batch, self.terms.rounds)
+        steering = ThresholdSteering(self.terms.reach, self.terms.rounds)
         chance = 0.0
         for releases in range(len(self._outputs) + 1):
             if releases == len(self._counts):
                 self._counts.append(self._public_sum(releases)[1])
-            chance = steering.next(self._counts[releases])
+            deviation = self._sums.deviation(releases) / count_step(self.terms.features)
+            chance = steering.next(self._counts[releases], deviation)
         # One record's features are about 1/unit long, and gains spread over a small part of their range.
         spread = 0.1 * length / self.terms.features.unit
-        return as_chance(chance), round(mean - (1.0 - steering.level) * spread)
+        if not len(self._outputs):
+            return as_chance(chance), -MAX_GAIN
+        return as_chance(chance), round(mean + (BAR - steering.lowered) * spread)
 
     def _ask(self) -> None:
         """Flip a coin for every bidder whose log-odds fall by ``rate`` a rank."""

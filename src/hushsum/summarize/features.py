@@ -171,3 +171,6 @@ def best_first(gains: Integers, hashes: Hashes, most: int) -> Integers:
 
 MAX_DIRECTION = 1 << 30
 """|direction| ≤ 2³⁰, |hash| ≤ 2¹⁰ and at most 2¹² coordinates: sums stay within 2⁵²."""
+
+MAX_GAIN = 1 << 52
+"""No gain is beyond it."""

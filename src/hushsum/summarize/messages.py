@@ -20,8 +20,7 @@ from hushsum.summarize.packing import pack, unpack
 FRESH = "fresh"
 THRESHOLD = "threshold"
 AUCTION = "auction"
-PUBLISHED_AUCTION = "published-auction"
-RULES = (THRESHOLD, FRESH, AUCTION, PUBLISHED_AUCTION)
+RULES = (THRESHOLD, FRESH, AUCTION)
 
 SEND, BID, DELIVER = "send", "bid", "deliver"
 PHASES = (SEND, BID, DELIVER)
@@ -38,9 +37,11 @@ class Terms:
     """The public agreement of one run, known to all before the first round and never changed.
 
     ``rho`` is what every coalition of owners learns about one record of another owner over all rounds, in
-    zero-concentrated privacy; None where the rule keeps no such promise. ``batch`` is how many points a round
-    is meant to add, ``cap`` the most that one owner sends in all, ``rate`` the auction's log-odds a rank.
-    ``hashed``: owners send integers instead of points, and ``features.seed`` is no part of the terms.
+    zero-concentrated privacy. ``size`` is how many points the summary has, ``reach`` how many the curator
+    means to be sent under the threshold rule, ``batch`` the quota of an owner and round under the others,
+    ``cap`` the most that one owner sends in all, ``rate`` the auction's log-odds a rank, ``extra`` the
+    columns that go with a point. ``hashed``: owners send integers instead of points, and the features' seed
+    is left out of the bytes.
     """
 
     run: str
@@ -50,6 +51,7 @@ class Terms:
     size: int
     rounds: int
     batch: int
+    reach: int
     cap: int | None
     rho: Fraction | None
     rate: Fraction | None = None
@@ -59,7 +61,7 @@ class Terms:
     def __post_init__(self) -> None:
         if self.rule not in RULES:
             raise UsageError(f"rule must be one of {', '.join(RULES)}, got {self.rule!r:.40}; take threshold")
-        whole = {"size": self.size, "rounds": self.rounds, "batch": self.batch}
+        whole = {"size": self.size, "rounds": self.rounds, "batch": self.batch, "reach": self.reach}
         for name, value in whole.items():
             if type(value) is not int or value < 1:
                 raise UsageError(f"{name} must be an integer of at least 1, got {value!r:.40}; give one")
@@ -88,6 +90,7 @@ class Terms:
                 "size": self.size,
                 "rounds": self.rounds,
                 "batch": self.batch,
+                "reach": self.reach,
                 "cap": self.cap,
                 "rho": None if self.rho is None else str(self.rho),
                 "rate": None if self.rate is None else str(self.rate),
@@ -110,6 +113,7 @@ class Terms:
                 size=values["size"],
                 rounds=values["rounds"],
                 batch=values["batch"],
+                reach=values["reach"],
                 cap=values["cap"],
                 rho=None if values["rho"] is None else Fraction(values["rho"]),
                 rate=None if values["rate"] is None else Fraction(values["rate"]),

@@ -17,7 +17,6 @@ from hushsum.summarize.messages import (
     CERTAIN,
     DELIVER,
     FRESH,
-    PUBLISHED_AUCTION,
     SEND,
     THRESHOLD,
     Answer,
@@ -26,12 +25,7 @@ from hushsum.summarize.messages import (
 )
 from hushsum.summarize.packing import pack, unpack
 
-_PHASES = {
-    FRESH: (SEND,),
-    THRESHOLD: (SEND,),
-    AUCTION: (BID, DELIVER),
-    PUBLISHED_AUCTION: (BID, DELIVER),
-}
+_PHASES = {FRESH: (SEND,), THRESHOLD: (SEND,), AUCTION: (BID, DELIVER)}
 
 Store = Callable[[bytes], None]
 

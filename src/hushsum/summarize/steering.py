@@ -8,10 +8,9 @@ from hushsum.summarize.features import Floats, Integers
 from hushsum.summarize.messages import CERTAIN
 
 _LARGEST = 1 << 28
-_FIRST_CHANCE = 1.0 / 256.0
-_MEMORY = 0.6
-_FASTEST = 4.0
-_LEVEL_STEP = 0.5
+_FIRST_CHANCE = 1.0 / 128.0
+_FASTEST = 2.0
+_MOST_BATCHES = 12.0
 
 
 def direction_of(target: Floats, summary: Floats, count: float) -> Floats:
@@ -43,55 +42,52 @@ def as_integers(direction: Floats) -> tuple[Integers, float]:
 
 
 class ThresholdSteering:
-    """Which gain is enough, and how many of those who have it are taken, from noisy counts.
+    """How many of those who qualify are taken, from noisy counts, so that the rounds end near ``reach``.
 
-    A point qualifies when its gain is at least the mean gain of the validation set, as far as that was
-    released. The chance follows the noisy counts, so that every round adds about a batch; when everything
-    that qualifies is taken and it is not enough, the bar is lowered.
+    In the first round everyone qualifies: its points show what the owners hold on the whole. From the second
+    on the number that qualify is estimated as what was sent over the chances it had. The chance spreads what
+    is missing over the rounds that are left, and grows slowly, so that one noisy count never empties a pool.
+    When everything that qualifies is taken and it is not enough, the bar is lowered.
     """
 
-    def __init__(self, batch: int, rounds: int) -> None:
-        self._batch, self._rounds = batch, rounds
-        self._counts: list[float] = [0.0]
+    def __init__(self, reach: int, rounds: int) -> None:
+        self._reach, self._rounds = reach, rounds
         self._chances: list[float] = []
-        self._level = 1.0
+        self._first = 0.0
+        self.lowered = 0.0
 
-    def next(self, count: float) -> float:
+    def next(self, count: float, deviation: float) -> float:
         """The chance of the coming round, after a noisy count of what has been sent so far.
 
         Call once a round, in order, with 0 before the first.
         """
-        if self._chances:
-            self._counts.append(count)
         past = len(self._chances)
-        wanted = self._batch * (past + 1) - self._counts[-1]
-        wanted = min(max(wanted, 0.0), 3.0 * self._batch)
-        if not past:
-            chance = _FIRST_CHANCE
-        else:
-            weights = _MEMORY ** np.arange(past - 1, -1, -1)
-            sent = float(weights @ np.diff(self._counts))
-            tried = float(weights @ np.array(self._chances))
-            qualified = max(sent, 0.25 * self._batch) / tried
+        chance = _FIRST_CHANCE
+        if past == 1:
+            self._first = max(count, 0.0)
+            chance *= _FASTEST
+        elif past:
+            sent = max(count - self._first, 2.0 * deviation, 1.0)
+            qualified = sent / max(sum(self._chances[1:]), _FIRST_CHANCE)
+            wanted = max(self._reach - count, 0.0) / (self._rounds - past)
             chance = min(wanted / qualified, _FASTEST * max(self._chances[-1], _FIRST_CHANCE))
             if chance > 1.0:
-                self._level -= _LEVEL_STEP * min(chance - 1.0, 1.0)
+                self.lowered += min(chance - 1.0, 1.0)
+            # Were everyone to qualify at once, no more than this many batches would come.
+            everyone = max(self._first, 2.0 * deviation, 1.0) / _FIRST_CHANCE
+            chance = min(chance, _MOST_BATCHES * wanted / everyone) if self.lowered == 0.0 else chance
         chance = min(max(chance, 0.0), 1.0)
-        self._chances.append(max(chance, 1e-4))
+        self._chances.append(chance)
         return chance
-
-    @property
-    def level(self) -> float:
-        """Which multiple of the validation set's mean gain is enough."""
-        return self._level
 
 
 def mean_gain(direction: Floats, kept: Floats, target: Floats, variance: float) -> float:
-    """The validation set's mean gain along a direction that was made of its own noisy mean.
+    """The validation set's mean gain along a shrunken direction that was made of its own noisy mean.
 
-    The noise in both adds variance·Σ kept to their product on average, which is taken off.
+    The noise in both adds to their product. By Stein's identity that is the variance times the divergence of
+    the shrinking, which for pairs is 1 for every coordinate that is kept at all; it is taken off.
     """
-    return float(direction @ target) - variance * float(kept.sum())
+    return float(direction @ target) - variance * int((kept > 0.0).sum())
 
 
 def as_chance(chance: float) -> int:
