@@ -75,10 +75,6 @@ def owner(
     wait: Annotated[
         float, typer.Option("--wait", metavar="SECONDS", help="How long to wait for a message or a curator.")
     ] = 3600.0,
-    allow_unproven: Annotated[
-        bool,
-        typer.Option("--allow-unproven", help="Take part also under a rule that promises nothing."),
-    ] = False,
     json: options.Json = False,
 ) -> None:
     """Take part in one run with a file of private records: answer what the rule allows, and nothing else.
@@ -101,7 +97,6 @@ def owner(
         columns=values.names(columns, "--columns"),
         cap=cap,
         delta=delta,
-        allow_unproven=allow_unproven,
         booking=booking_of(ledger, dataset, None, None, None),
     )
     address = parse_address(listen, "--listen")

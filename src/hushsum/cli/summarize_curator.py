@@ -29,7 +29,7 @@ def curator(
     ],
     output: Annotated[str, typer.Option("--output", "-o", help="The Parquet file of points to write.")],
     size: Annotated[int, typer.Option("--size", help="Points of the summary.")],
-    epsilon: Annotated[float, typer.Option("--epsilon", help="ε of an owner's record, over all rounds.")],
+    epsilon: Annotated[float, typer.Option("--epsilon", help="ε of all messages together.")],
     delta: Annotated[float, typer.Option("--delta", help="δ, below one over ten times the records.")],
     bandwidth: Annotated[
         float,
@@ -43,16 +43,18 @@ def curator(
             "--rule", help="threshold, fresh or auction.", autocompletion=options.completing(*_RULES)
         ),
     ] = "threshold",
-    validation_epsilon: Annotated[
-        float | None,
-        typer.Option("--validation-epsilon", help="ε of a validation record; default: that of --epsilon."),
+    validation_share: Annotated[
+        float, typer.Option("--validation-share", help="Part of the budget for the validation set's release.")
+    ] = 0.3,
+    rounds: Annotated[
+        int | None, typer.Option("--rounds", help="Rounds, a fixed number. [default: suits the rule]")
     ] = None,
-    rounds: Annotated[int, typer.Option("--rounds", help="Rounds; their number is fixed.")] = 40,
-    features: Annotated[int, typer.Option("--features", help="Pairs of a cosine and a sine.")] = 256,
+    reach: Annotated[
+        int | None, typer.Option("--reach", help="Points to be sent in all. [default: twice the size]")
+    ] = None,
+    features: Annotated[int, typer.Option("--features", help="Pairs of a cosine and a sine.")] = 500,
     seed: Annotated[int, typer.Option("--seed", help="Public seed of the features.")] = 0,
-    cap: Annotated[
-        int | None, typer.Option("--cap", help="Most points that one owner sends in all; costs noise.")
-    ] = None,
+    cap: Annotated[int | None, typer.Option("--cap", help="Most points that one owner sends in all.")] = None,
     rate: Annotated[
         float | None, typer.Option("--rate", help="Fall of the log-odds a rank, for the auction.")
     ] = None,
@@ -115,8 +117,9 @@ def curator(
             delta=delta,
             bandwidth=bandwidth,
             rule=rule,
-            validation_epsilon=validation_epsilon,
+            validation_share=validation_share,
             rounds=rounds,
+            reach=reach,
             features=features,
             seed=seed,
             cap=cap,
@@ -137,23 +140,24 @@ def curator(
             log=tell,
             progress=progress,
         )
-    for name, last in made.lost.items():
+    for name, last in made.summary.lost.items():
         warn(f"owner {name[:12]}… was lost in round {last}; the summary lacks what it did not send.")
     write_json(made.as_json()) if json else _write(made)
 
 
 def _write(made: Summarized) -> None:
-    if made.claim is not None:
-        write(f"For every record of an owner, against the other owners: {made.claim.sentence()}\n")
+    summary = made.summary
+    write(made.together.sentence() + "\n")
     write_facts(
         [
-            ("summary", f"{made.output}: {made.size} points"),
+            ("summary", f"{made.output}: {len(summary.points)} points"),
             ("rule", f"{made.rule}, {made.rounds} rounds"),
-            ("owners' records", "nothing is promised" if made.claim is None else repr(made.claim)),
-            ("validation records", repr(made.validation_claim)),
-            ("points seen", str(made.points_seen)),
+            ("all messages", repr(made.together)),
+            ("owners' records", f"rho={summary.claims.owners.rho:.6g} of it"),
+            ("validation records", f"rho={summary.claims.validation.rho:.6g} of it"),
+            ("points seen", f"{summary.seen}, {summary.parsimony:.2f} times what is needed"),
             ("by owner", ", ".join(f"{name[:12]}… {count}" for name, count in made.by_owner.items())),
-            ("lost owners", ", ".join(f"{name[:12]}…" for name in made.lost) or "none"),
+            ("lost owners", ", ".join(f"{name[:12]}…" for name in summary.lost) or "none"),
             *([] if made.ledger_key is None else [("key", made.ledger_key)]),
         ]
     )

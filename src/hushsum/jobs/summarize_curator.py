@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -14,13 +13,14 @@ from hushsum.jobs.file_places import check_output
 from hushsum.jobs.ledger_release import Booking, open_budget
 from hushsum.jobs.summarize_owner import parse_address
 from hushsum.jobs.summarize_records import ColumnBlocks, Floats, read_columns, write_columns
-from hushsum.jobs.summarize_terms import RunChoice, owner_claim, validation_claim
+from hushsum.jobs.summarize_terms import RunChoice, at_delta
 from hushsum.privacy.budget import Debit
 from hushsum.privacy.claim import Claim
 from hushsum.summarize.curator import CuratorState
 from hushsum.summarize.curator_process import Address, CuratorProcess
 from hushsum.summarize.identity import Identity, fingerprint_of
 from hushsum.summarize.owner_process import Patience
+from hushsum.summarize.result import Summary, summary_of, validation_claim
 from hushsum.summarize.target import NoisyTarget, release_target
 from hushsum.summarize.vault import Vault
 from hushsum.summarize.wire import Opening
@@ -48,22 +48,18 @@ class CuratorChoice:
 
 @dataclass(frozen=True, slots=True)
 class Summarized:
-    """A summary that was collected; for the consumer alone.
+    """A summary that was collected and written; for the consumer alone.
 
-    ``claim`` is what any coalition of owners learned about a record of the others, over all rounds;
-    ``validation_claim`` what they learned about a record of the validation set.
+    ``together`` is what all messages cost at the δ that was asked for.
     """
 
     output: str
     run: str
     rule: str
     rounds: int
-    size: int
-    points_seen: int
-    claim: Claim | None
-    validation_claim: Claim
+    summary: Summary
+    together: Claim
     by_owner: dict[str, int]
-    lost: dict[str, int]
     ledger_key: str | None
 
     def as_json(self) -> dict[str, Any]:
@@ -73,12 +69,9 @@ class Summarized:
             "run": self.run,
             "rule": self.rule,
             "rounds": self.rounds,
-            "size": self.size,
-            "points_seen": self.points_seen,
-            "claim": None if self.claim is None else self.claim.in_numbers(),
-            "validation_claim": self.validation_claim.in_numbers(),
+            **self.summary.as_json(),
+            "claim": self.together.in_numbers(),
             "by_owner": self.by_owner,
-            "lost": self.lost,
             "ledger_key": self.ledger_key,
         }
 
@@ -142,11 +135,12 @@ def collect_summary(
                 process.gather()
                 log("all owners that answer have accepted the terms")
             process.run()
-            write_columns(output, _columns(opening, validation, state))
+            summary = summary_of(state, validation.choose(compared))
+            write_columns(output, _columns(opening, validation, summary))
             if debit is not None:
                 debit.publish()
             process.end()
-    return _told(choice, state, key)
+    return _told(choice, state, summary, key)
 
 
 def _opening(
@@ -158,7 +152,7 @@ def _opening(
 ) -> Opening:
     """The terms of this run; of the one under way, if they are the same."""
     kept = vault.get("opening")
-    run = Opening.from_bytes(kept).terms.run if kept is not None else secrets.token_hex(16)
+    run = None if kept is None else Opening.from_bytes(kept).terms.run
     terms = choice.run.terms(run, owners, validation.width(compared), len(choice.carried))
     opening = Opening(terms, compared, choice.carried)
     if vault.keep("opening", opening.to_bytes()) != opening.to_bytes():
@@ -176,7 +170,7 @@ def _target(
     if choice.booking is not None:
         key = choice.booking.key or f"summarize-{opening.terms.run}"
         subject = {"kind": "validation set of a summarization", "run": opening.terms.run}
-        claim = validation_claim(rho, None if choice.book_rho else choice.run.delta)
+        claim = at_delta(validation_claim(opening.terms, rho), None if choice.book_rho else choice.run.delta)
         debit = open_budget(choice.booking).debit(choice.booking.dataset, claim, subject=subject, key=key)
         try:
             debit.draw()
@@ -192,30 +186,24 @@ def _target(
     return NoisyTarget.from_bytes(kept), debit, key
 
 
-def _columns(opening: Opening, validation: ColumnBlocks, state: CuratorState) -> dict[str, Floats]:
+def _columns(opening: Opening, validation: ColumnBlocks, summary: Summary) -> dict[str, Floats]:
     """The summary's points as named columns, in the shape that the validation file has."""
-    places = state.collected.summary()
-    points, extra = state.collected.points[places], state.collected.extra[places]
     ends = np.cumsum([validation.blocks[name].shape[1] for name in opening.compared])
-    compared = zip(opening.compared, np.split(points, ends[:-1], axis=1), strict=True)
-    carried = ((name, extra[:, [i]]) for i, name in enumerate(opening.carried))
+    compared = zip(opening.compared, np.split(summary.points, ends[:-1], axis=1), strict=True)
+    carried = ((name, summary.extra[:, [i]]) for i, name in enumerate(opening.carried))
     return {**dict(compared), **dict(carried)}
 
 
-def _told(choice: CuratorChoice, state: CuratorState, key: str | None) -> Summarized:
-    terms, collected = state.terms, state.collected
-    chosen = collected.owners[collected.summary()]
-    counts = np.bincount(chosen, minlength=len(terms.owners))
+def _told(choice: CuratorChoice, state: CuratorState, summary: Summary, key: str | None) -> Summarized:
+    terms = state.terms
+    counts = np.bincount(summary.owners, minlength=len(terms.owners))
     return Summarized(
         output=choice.output,
         run=terms.run,
         rule=terms.rule,
         rounds=terms.rounds,
-        size=len(chosen),
-        points_seen=len(collected),
-        claim=owner_claim(terms, choice.run.delta),
-        validation_claim=validation_claim(state.target.rho, choice.run.delta, secure=state.secure),
+        summary=summary,
+        together=at_delta(summary.claims.together, choice.run.delta),
         by_owner={name: int(count) for name, count in zip(terms.owners, counts, strict=True)},
-        lost=dict(state.lost),
         ledger_key=key,
     )

@@ -12,12 +12,13 @@ from hushsum.errors import AlreadyPublished, UsageError
 from hushsum.jobs.ledger_book import open_ledger
 from hushsum.jobs.ledger_release import Booking, open_budget
 from hushsum.jobs.summarize_records import read_columns
-from hushsum.jobs.summarize_terms import owner_claim
+from hushsum.jobs.summarize_terms import at_delta
 from hushsum.privacy.budget import Debit
 from hushsum.privacy.claim import Claim
 from hushsum.summarize.identity import Identity, fingerprint_of
 from hushsum.summarize.messages import Terms
 from hushsum.summarize.owner_process import OwnerProcess, Patience
+from hushsum.summarize.result import owners_claim
 from hushsum.summarize.vault import Vault
 
 
@@ -36,7 +37,6 @@ class OwnerChoice:
     columns: tuple[str, ...] | None = None
     cap: int | None = None
     delta: float | None = None
-    allow_unproven: bool = False
     booking: Booking | None = None
 
 
@@ -104,7 +104,6 @@ def take_part(
             records,
             vault,
             cap=choice.cap,
-            allow_unproven=choice.allow_unproven,
             afford=cashier.afford,
             pay=cashier.pay,
             settle=cashier.settle,
@@ -129,8 +128,8 @@ class _Cashier:
 
     def afford(self, terms: Terms) -> None:
         """Raise BudgetExhausted if less is left than the claim of these terms costs; books nothing."""
-        self.claim = owner_claim(terms, self._delta)
-        if self.booking is None or self.claim is None:
+        self.claim = at_delta(owners_claim(terms), self._delta)
+        if self.booking is None:
             return
         named = f"{terms.run} {self._fingerprint}".encode()
         self.key = f"summarize-{hashlib.sha256(named).hexdigest()[:40]}"

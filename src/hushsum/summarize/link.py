@@ -105,7 +105,6 @@ class Link:
             except TimeoutError:
                 raise PeerLost("the peer did not send a message in time") from None
             except ssl.SSLError as error:
-                # With TLS 1.3 the side that connects learns only now that its own key was refused.
                 if "ALERT" in (error.reason or ""):
                     raise PeerRefused("the peer does not accept this side's key; have it pinned") from None
                 piece = b""
@@ -135,7 +134,7 @@ def connect(
         raise PeerLost(f"nobody answers at {host}:{port}") from None
     try:
         _prepare(plain)
-        return Link(identity.client_context(fingerprint).wrap_socket(plain), transfer=transfer)
+        link = Link(identity.client_context(fingerprint).wrap_socket(plain), transfer=transfer)
     except ssl.SSLCertVerificationError:
         plain.close()
         raise PeerRefused(
@@ -144,6 +143,13 @@ def connect(
     except (OSError, ValueError):
         plain.close()
         raise PeerLost(f"the connection to {host}:{port} ended before both keys were proven") from None
+    try:
+        # With TLS 1.3 the side that connects learns only by this greeting whether its own key was accepted.
+        link.receive(most=0, wait=timeout)
+    except BaseException:
+        link.close()
+        raise
+    return link
 
 
 def accept(
@@ -163,10 +169,16 @@ def accept(
     try:
         plain.settimeout(handshake)
         _prepare(plain)
-        return Link(context.wrap_socket(plain, server_side=True), transfer=transfer)
+        link = Link(context.wrap_socket(plain, server_side=True), transfer=transfer)
     except (OSError, ValueError):
         plain.close()
         raise PeerRefused("somebody connected who does not hold a pinned key") from None
+    try:
+        link.send(b"")
+    except PeerLost:
+        link.close()
+        raise PeerRefused("somebody with a pinned key went away at once") from None
+    return link
 
 
 def _prepare(connection: socket.socket) -> None:

@@ -60,7 +60,6 @@ class OwnerProcess:
         vault: Vault,
         *,
         cap: int | None = None,
-        allow_unproven: bool = False,
         afford: Callable[[Terms], None] = lambda _: None,
         pay: Callable[[Terms], None] = lambda _: None,
         settle: Callable[[], None] = lambda: None,
@@ -74,7 +73,6 @@ class OwnerProcess:
         self._offer = offer
         self._vault = vault
         self._cap = cap
-        self._allow_unproven = allow_unproven
         self._afford = afford
         self._pay = pay
         self._settle = settle
@@ -150,7 +148,7 @@ class OwnerProcess:
         terms = opening.terms
         if self._identity.fingerprint not in terms.owners:
             raise PeerRefused("the terms do not name this owner's fingerprint")
-        if terms.rho is None and not self._allow_unproven:
+        if terms.rho is None:
             raise PeerRefused(f"the rule {terms.rule} keeps no promise to this owner's records")
         if self._cap is not None and (terms.cap is None or terms.cap > self._cap):
             # A cap lets one record displace another, so the noise must have been made for it.

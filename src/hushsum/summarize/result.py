@@ -17,7 +17,7 @@ from hushsum.summarize.calibration import answers_rho
 from hushsum.summarize.choice import greedy_choice
 from hushsum.summarize.curator import CuratorState
 from hushsum.summarize.features import Floats, Integers
-from hushsum.summarize.messages import AUCTION, THRESHOLD
+from hushsum.summarize.messages import AUCTION, THRESHOLD, Terms
 from hushsum.summarize.published_auction import PublishedParameters
 
 
@@ -84,32 +84,52 @@ class Summary:
         }
 
 
+def owners_claim(terms: Terms, *, secure: bool = True) -> Claim:
+    """What any coalition of owners learns about one record of another, known from the terms alone.
+
+    Raises
+    ------
+    UsageError
+        if the terms promise nothing.
+    """
+    if terms.rho is None:
+        raise UsageError("the terms promise nothing, got no rho; agree on one")
+    return _claim(terms, terms.rho, _sums(terms), secure=secure)
+
+
+def validation_claim(terms: Terms, rho: Fraction, *, secure: bool = True) -> Claim:
+    """What all owners learn about one record of the validation set, from its release."""
+    return _claim(terms, rho, "discrete gaussian", secure=secure)
+
+
+def _sums(terms: Terms) -> str:
+    return "factorised discrete gaussian" if terms.rule == THRESHOLD else "discrete gaussian"
+
+
+def _claim(terms: Terms, rho: Fraction, mechanism: str, *, secure: bool) -> Claim:
+    return Claim(
+        promise=Promise.of(rho=rho),
+        unit="record",
+        records_per_unit=1,
+        relation=Relation.ADD_REMOVE,
+        mechanism=mechanism,
+        # The auction's coins have rounded probabilities; everything else is exact.
+        arithmetic="real arithmetic" if terms.rule == AUCTION else "exact integers",
+        secure=secure,
+        assumptions=("the curator follows the protocol and tells owners nothing but its broadcasts",),
+    )
+
+
 def claims_of(curator: CuratorState) -> SummaryClaims:
     """The claims of a run, from its terms and its target."""
     terms, target = curator.terms, curator.target
-    if terms.rho is None:
-        raise UsageError("the terms promise nothing, got no rho; agree on one")
-    sums = "factorised discrete gaussian" if terms.rule == THRESHOLD else "discrete gaussian"
-    # The auction's coins have rounded probabilities; everything else is exact.
-    arithmetic = "real arithmetic" if terms.rule == AUCTION else "exact integers"
-
-    def claim(rho: Fraction, mechanism: str) -> Claim:
-        return Claim(
-            promise=Promise.of(rho=rho),
-            unit="record",
-            records_per_unit=1,
-            relation=Relation.ADD_REMOVE,
-            mechanism=mechanism,
-            arithmetic=arithmetic,
-            secure=curator.secure,
-            assumptions=("the curator follows the protocol and tells owners nothing but its broadcasts",),
-        )
-
+    owners = owners_claim(terms, secure=curator.secure)
+    assert terms.rho is not None
     paper, paper_validation = PublishedParameters().composed(terms.size)
     return SummaryClaims(
-        owners=claim(terms.rho, sums),
-        validation=claim(target.rho, "discrete gaussian"),
-        together=claim(terms.rho + target.rho, sums),
+        owners=owners,
+        validation=validation_claim(terms, target.rho, secure=curator.secure),
+        together=_claim(terms, terms.rho + target.rho, _sums(terms), secure=curator.secure),
         answers_rho=float(answers_rho(terms)),
         paper_epsilon=paper,
         paper_validation_epsilon=paper_validation,

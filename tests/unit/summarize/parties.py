@@ -45,6 +45,7 @@ def terms_for(
         size=rounds * batch,
         rounds=rounds,
         batch=batch,
+        reach=2 * rounds * batch,
         cap=cap,
         rho=Fraction(1),
         extra=1,

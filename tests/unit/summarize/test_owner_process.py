@@ -159,7 +159,7 @@ def test_a_second_run_cannot_get_round_the_first(parties: tuple[Identity, Identi
 @pytest.mark.parametrize(
     ("changes", "compared", "reason"),
     [
-        ({"rho": None, "rule": "published-auction"}, ("a", "b"), "keeps no promise"),
+        ({"rho": None}, ("a", "b"), "keeps no promise"),
         ({"owners": ("somebody",)}, ("a", "b"), "do not name"),
         ({}, ("a", "salary"), "does not offer"),
         ({}, ("a",), "another width"),
