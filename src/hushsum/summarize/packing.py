@@ -30,6 +30,7 @@ Arrays = Mapping[str, NDArray[Any]]
 def pack(kind: str, values: Mapping[str, Any], arrays: Arrays) -> bytes:
     """The bytes of a thing: equal things have equal bytes.
 
+    >>> import numpy as np
     >>> kind, values, arrays = unpack(pack("x", {"a": 1}, {"v": np.arange(3)}), "x")
     >>> values, arrays["v"].tolist()
     ({'a': 1}, [0, 1, 2])
