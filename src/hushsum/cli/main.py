@@ -29,6 +29,7 @@ from hushsum.cli.predict import predict
 from hushsum.cli.query import query
 from hushsum.cli.release import release
 from hushsum.cli.show import show
+from hushsum.cli.summarize import summarize
 from hushsum.cli.tally import tally
 from hushsum.cli.usage import Command, Group, help_of, is_usage_error, sentence_of, shows_help
 from hushsum.errors import HushsumError
@@ -60,6 +61,7 @@ app = typer.Typer(
 for command in (demo, plan, compare, choose, tally, merge, release, query, fit, predict, show, plot, audit):
     app.command(cls=Command, help=help_of(command))(command)
 app.add_typer(ledger)
+app.add_typer(summarize)
 
 
 def _version(wanted: bool) -> None:
