@@ -45,9 +45,11 @@ if TYPE_CHECKING:
         PrivateGaussianProcessRegressor,
         PrivateHistogram,
         PrivateKernelSVC,
+        PrivateLinearSVC,
         PrivateModes,
         PrivateNeighbors,
         PrivateOutlierDetector,
+        PrivateRegressor,
         PrivateSampler,
     )
 
@@ -69,9 +71,11 @@ __all__ = [
     "PrivateGaussianProcessRegressor",
     "PrivateHistogram",
     "PrivateKernelSVC",
+    "PrivateLinearSVC",
     "PrivateModes",
     "PrivateNeighbors",
     "PrivateOutlierDetector",
+    "PrivateRegressor",
     "PrivateSampler",
     "ReleasedFunction",
     "Tally",

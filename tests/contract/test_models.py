@@ -32,7 +32,8 @@ from hushsum.errors import (
     SecretRefused,
     UsageError,
 )
-from hushsum.models import PrivateModel, load_model
+from hushsum.models import load_model
+from hushsum.models.base import PrivateModel
 from tests.budget_book import Book
 from tests.contract.test_models_sklearn import MODELS
 
@@ -379,3 +380,31 @@ def test_a_function_alone_is_no_model() -> None:
     buffer.seek(0)
     with pytest.raises(FileRefused, match="not a model"):
         load_model(buffer)
+
+
+def test_a_batch_that_was_interrupted_is_not_counted_again(
+    kind: type[PrivateModel], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model: Any = kind(random_state=1)
+    X = records()
+    y = target_for(model, X)
+    if not hasattr(model, "partial_fit"):
+        pytest.skip("takes all records at once")
+
+    def interrupted(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(kind, "_count", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            model.partial_fit(X, y)
+    with pytest.raises(NotFittedError):
+        model.release()
+    model.partial_fit(X, y)
+    with monkeypatch.context() as patch:
+        patch.setattr(kind, "_count", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            model.partial_fit(X, y)
+    for further in (lambda: model.partial_fit(X, y), model.release):
+        with pytest.raises(UsageError, match="interrupted while counting"):
+            further()

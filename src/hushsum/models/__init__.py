@@ -4,7 +4,6 @@ They count in secret, release once under one claim, and answer from what they re
 """
 
 from hushsum.models.anomaly import PrivateOutlierDetector
-from hushsum.models.base import PrivateModel
 from hushsum.models.classification import PrivateClassifier
 from hushsum.models.declared_columns import CategoryColumn, FlagColumn, NumberColumn
 from hushsum.models.density import PrivateDensity
@@ -29,7 +28,6 @@ __all__ = [
     "PrivateHistogram",
     "PrivateKernelSVC",
     "PrivateLinearSVC",
-    "PrivateModel",
     "PrivateModes",
     "PrivateNeighbors",
     "PrivateOutlierDetector",
