@@ -132,7 +132,7 @@ def test_one_target_moves_the_whole_numbers_by_no_more_than_the_noise_was_made_f
 
     def released(values: NDArray[np.int64]) -> NDArray[np.int64]:
         found = perturbed_posterior(matrix, values, PROMISE, insecure_noise_seed=4)
-        return found.weights[0]
+        return np.asarray(found.weights[0], np.int64)
 
     variance = perturbed_posterior(matrix, targets, PROMISE, insecure_noise_seed=4).variance
     moves = []
