@@ -20,6 +20,7 @@ from hushsum.kernels import (
     JaccardKernel,
     LaplacianKernel,
     ManhattanKernel,
+    MaternKernel,
 )
 from hushsum.methods import (
     choose,
@@ -41,6 +42,9 @@ if TYPE_CHECKING:
     from hushsum.models import (
         PrivateClassifier,
         PrivateDensity,
+        PrivateGaussianProcessRegressor,
+        PrivateHistogram,
+        PrivateKernelSVC,
         PrivateLinearSVC,
         PrivateModes,
         PrivateNeighbors,
@@ -60,9 +64,13 @@ __all__ = [
     "JaccardKernel",
     "LaplacianKernel",
     "ManhattanKernel",
+    "MaternKernel",
     "Plan",
     "PrivateClassifier",
     "PrivateDensity",
+    "PrivateGaussianProcessRegressor",
+    "PrivateHistogram",
+    "PrivateKernelSVC",
     "PrivateLinearSVC",
     "PrivateModes",
     "PrivateNeighbors",

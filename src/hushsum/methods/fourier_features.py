@@ -32,7 +32,7 @@ def fourier_features(
     Parameters
     ----------
     kernel : Kernel
-        Gaussian or Laplacian.
+        Gaussian, Laplacian or Matérn.
     features : int
         Pairs of a cosine and a sine. They are a capacity: a pure-ε release publishes the part of them that
         suits it.
