@@ -18,6 +18,9 @@ python -m papers.private_race.run all --quick    # two repetitions and few budge
 python -m papers.private_race.run report         # this page again, from the JSON alone
 ```
 
+Figures 3 and 7 and tables 1 and 3, densities by every method, are on a page of their own,
+[`DENSITIES.md`](DENSITIES.md), which `python -m papers.private_race.kde_report` writes.
+
 Numbers are means over {repetitions} repetitions, each with its own split, hash functions and noise, ± one
 standard error. Every single result is in [`results/`](results).
 """
