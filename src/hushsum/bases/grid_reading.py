@@ -18,19 +18,6 @@ _NODES_A_QUERY = 20_000
 """Windows with more nodes are summed with the whole grid by matrix products."""
 
 
-def spread_ratio(spacing: float) -> float:
-    """The typical error of a record's kernel value, from the third moments of the weights, for a spacing in
-    bandwidths.
-
-    Root mean squares over places, of a Gaussian kernel: 0.0010, 0.0045, 0.015 and 0.04 at spacings of 0.5,
-    0.75, 1 and 1.25, which the power law follows within a third.
-
-    >>> round(spread_ratio(0.75), 4)
-    0.0046
-    """
-    return float(0.0144 * spacing**4)
-
-
 class GridReader:
     """Sums a kernel over the nodes of a grid, narrowed by the variance of a record's weights.
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.bases.base import Floats, Table, register
-from hushsum.bases.grid_reading import GridReader, spread_ratio
+from hushsum.bases.grid_reading import GridReader
 from hushsum.errors import UsageError
 from hushsum.files.container import canonical_json
 from hushsum.kernels.base import Batch, Kernel, kernel_as_json, kernel_from_json
@@ -192,9 +192,9 @@ class GridWeights:
         return self._reader.gains(batch) / float(self.whole) ** 2
 
     def method_variance(self, table: Table, batch: Batch, sums: Floats, count: float) -> Floats:
-        """The squared error of the grid itself, as if half the records erred in one direction."""
-        squares = sum(spread_ratio(s / self._reader.bandwidth) ** 2 for s in self.spacing)
-        return squares / 4.0 * np.maximum(sums, 0.0) ** 2
+        """The squared error that a grid of this spacing typically has, relative to the answer."""
+        coarsest = max(self.spacing) / self._reader.bandwidth
+        return (typical_error(coarsest, len(self.cells)) * np.maximum(sums, 0.0)) ** 2
 
     def total(self, table: Table) -> tuple[float, float] | None:
         """Every record's weights sum to F."""
@@ -220,6 +220,20 @@ class GridWeights:
                 f"bandwidth must be at least 0.8 of the grid's spacing, got {bandwidth / coarsest:.3g}; "
                 "make a finer grid, or read a wider kernel"
             )
+
+
+def typical_error(spacing: float, dim: int) -> float:
+    """The root mean square error of a grid itself, relative to the answer, for a spacing in bandwidths.
+
+    Measured without noise at queries from the data: mean absolute errors of 0.0001, 0.0004 and 0.0017 for
+    real salaries at spacings of 0.5, 0.75 and 1, and of 0.001, 0.0024 and 0.0032 for skin tones. Smooth data
+    err ten times less. Errors of neighbouring records cancel, so it is far below that of one record; what is
+    left in many columns is the rounding of the weights.
+
+    >>> round(typical_error(1.0, 1), 4), round(typical_error(1.0, 3), 4)
+    (0.0022, 0.0074)
+    """
+    return 0.0022 * dim * spacing**4 + 0.03 * math.sqrt(dim) / PARTS[dim]
 
 
 def part_table(parts: int) -> NDArray[np.int64]:
