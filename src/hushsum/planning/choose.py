@@ -75,8 +75,8 @@ def release(
     records : int, optional
         About how many there are, declared: sizes are then chosen for that number. The true number is private.
     rows : int or "auto"
-        Of hash rows: how many to publish. By default what is planned for the declared number of records; under
-        pure ε without one, what suits the paid count.
+        Of hash rows: how many to publish. By default what is planned for the declared number of records, or,
+        under pure ε without one, what suits the paid count.
     width : int, optional
         Of hash rows: cells of a row.
     max_bytes : int
