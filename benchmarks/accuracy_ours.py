@@ -21,8 +21,8 @@ from hushsum.planning.choose import planned_tally
 
 SKETCH_ROWS = (100, 200, 500, 1000, 2000)
 SKETCH_WIDTH = 1000
-_INCREMENTS = 10_000_000_000
-"""Rows times records that may be counted for one choice: about ten seconds."""
+_INCREMENTS = 30_000_000_000
+"""Rows times records that may be counted for one choice: about half a minute."""
 
 Tell = Callable[[str], None]
 Box = tuple[float, float] | None
@@ -58,7 +58,12 @@ def auto_cells(
         for seed in range(seeds):
             tally, taken = filled(contest, partial(planned_tally, option, kernel, bounds=box, seed=seed))
             for (epsilon, delta, best), kept in zip(same, found, strict=True):
-                release = partial(tally.release, epsilon=epsilon, delta=delta if best.delta else None)
+                release = partial(
+                    tally.release,
+                    epsilon=epsilon,
+                    delta=delta if best.delta else None,
+                    rows="auto" if best.method == "grid" else best.rows,
+                )
                 got = measure(contest, [release] * max(1, repeats // seeds), truth)
                 kept.append({**got, "build": got["build"] + taken})
         for (epsilon, delta, best), kept in zip(same, found, strict=True):

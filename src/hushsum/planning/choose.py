@@ -75,7 +75,8 @@ def release(
     records : int, optional
         About how many there are, declared: sizes are then chosen for that number. The true number is private.
     rows : int or "auto"
-        Of hash rows: how many to publish.
+        Of hash rows: how many to publish. By default what is planned for the declared number of records, or,
+        under pure ε without one, what suits the paid count.
     width : int, optional
         Of hash rows: cells of a row.
     max_bytes : int
@@ -136,12 +137,19 @@ def release(
         delta=delta if best.delta else None,
         rho=rho,
         relation=relation,
-        rows=rows if best.method == "race" else "auto",
+        rows=_published(best, rows, declared=records is not None),
         threads=threads,
         ledger=ledger,
         dataset=dataset,
         key=key,
     )
+
+
+def _published(best: Option, rows: int | str, *, declared: bool) -> int | str:
+    """How many rows to publish: what was planned for a declared number of records, else by the paid count."""
+    if best.method == "grid":
+        return "auto"
+    return best.rows if declared and isinstance(rows, str) else rows
 
 
 def planned_tally(
