@@ -39,12 +39,12 @@ def folder() -> Path:
 
 def mnist(seed: int) -> Setting:
     """Five owners by digit pairs; the target has 3s and 4s at 70 : 30, a quarter of it for validation."""
-    import pyarrow.parquet as pq
+    import pandas as pd
 
-    table = pq.read_table(folder() / "mnist.parquet")
-    pixels = np.asarray(table.column("pixels").combine_chunks().values).reshape(-1, 784) / 255.0
-    digits = table.column("target").to_numpy().astype(np.int64)
-    training = np.asarray(table.column("split").to_pylist()) == "train"
+    frame = pd.read_parquet(folder() / "mnist.parquet")
+    pixels = np.stack(frame["pixels"].to_list()) / 255.0
+    digits = frame["target"].to_numpy().astype(np.int64)
+    training = (frame["split"].astype(str) == "train").to_numpy()
     rng = np.random.default_rng(seed)
     threes, fours = (np.flatnonzero(~training & (digits == digit)) for digit in (3, 4))
     fours = rng.choice(fours, round(len(threes) * 3 / 7), replace=False)

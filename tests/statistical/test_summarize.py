@@ -122,14 +122,11 @@ def test_a_pool_is_sound_only_where_every_owner_sends_as_much_as_a_round_takes()
 
 def noise_of(sums: FreshSums | FactoredSums) -> Callable[[int], NDArray[np.int64]]:
     def draw(size: int) -> NDArray[np.int64]:
-        fresh = type(sums)(size, *_rest(sums))
-        return fresh.release(np.zeros(size, np.int64), insecure_noise_seed=7)
+        variance = sums.variance
+        new = FreshSums(size, variance) if isinstance(sums, FreshSums) else FactoredSums(size, 4, variance)
+        return new.release(np.zeros(size, np.int64), insecure_noise_seed=7)
 
     return draw
-
-
-def _rest(sums: FreshSums | FactoredSums) -> tuple[object, ...]:
-    return (sums.variance,) if isinstance(sums, FreshSums) else (4, sums.variance)
 
 
 @pytest.mark.parametrize("sums", [FreshSums(1, Fraction(4)), FactoredSums(1, 4, Fraction(4))])

@@ -174,10 +174,11 @@ class CuratorState:
         if owner not in self.terms.owners:
             raise UsageError("owner must be one of the terms' owners, got another; check its name")
         self.lost.setdefault(owner, self.round)
-        self._awaited.discard(owner)
         self._bids.pop(owner, None)
-        if self._step and not self._awaited and self._for(owner).phase != BID:
-            self._settle()
+        if owner in self._awaited:
+            self._awaited.discard(owner)
+            if not self._awaited and self._for(owner).phase != BID:
+                self._settle()
 
     def save(self) -> bytes:
         """The whole state; confidential."""
@@ -225,11 +226,15 @@ class CuratorState:
         return 1 if self.terms.rule in (THRESHOLD, FRESH) else 2
 
     def _next_round(self) -> Broadcast:
-        """The broadcast of a new round, from the target and the noisy sums alone."""
+        """Release what the last round added, and ask for more."""
         if self._step:
             increment = self.collected.increment(count_step(self.terms.features))
             output = self._sums.release(increment, insecure_noise_seed=self._round_seed())
             self._outputs = np.concatenate([self._outputs, output[None]])
+        return self._public_broadcast()
+
+    def _public_broadcast(self) -> Broadcast:
+        """The broadcast of a new round: a function of the terms, the target and the noisy outputs alone."""
         summary, count = self._public_sum(len(self._outputs))
         target = self.target.mean()
         direction = direction_of(target, summary, count)

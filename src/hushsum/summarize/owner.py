@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -50,6 +51,8 @@ class OwnerState:
     cap : int, optional
         The most points that may ever leave: terms that allow more are refused. (A cap that only the owner
         knew would change what the claim rests on.)
+    features : SummaryFeatures, optional
+        In the mode that sends hashes: the terms' features under the seed that owners and consumer share.
     store : callable, optional
         Takes the state's bytes before an answer is handed out; make it durable, and `restore` it after a
         crash.
@@ -77,8 +80,7 @@ class OwnerState:
             raise UsageError("name must be one of the owners in the terms, got another; check the terms")
         self.name = name
         self.terms = terms
-        # In hashed mode the terms carry no seed: owners agree on the features among themselves.
-        self._features = terms.features if features is None else features
+        self._features = _own_features(terms, features)
         self._points: Floats = np.ascontiguousarray(np.asarray(records, dtype=np.float64))
         self._hashes = self._features.hashes(self._points)
         self._extra = _extra_columns(extra, len(self._points), terms.extra)
@@ -234,3 +236,16 @@ def _extra_columns(extra: ArrayLike | None, rows: int, columns: int) -> Floats:
     if not np.isfinite(values).all():
         raise DataRefused("extra must be finite numbers, got one that is not; drop or fill such rows")
     return values
+
+
+def _own_features(terms: Terms, features: SummaryFeatures | None) -> SummaryFeatures:
+    """The terms' features, or in hashed mode the same under the owners' own seed."""
+    if not terms.hashed:
+        if features not in (None, terms.features):
+            raise UsageError("features must be those of the terms unless hashes are sent; leave them out")
+        return terms.features
+    if features is None:
+        raise UsageError("features must be given where hashes are sent, with the seed that owners share")
+    if replace(features, seed=terms.features.seed) != terms.features:
+        raise UsageError("features must be those of the terms up to the seed; check them")
+    return features

@@ -175,7 +175,7 @@ def summarize(
             records,
             terms,
             extra=mine.get(name),
-            features=compared,
+            features=compared if hashed else None,
             insecure_noise_seed=None if insecure_noise_seed is None else insecure_noise_seed + number + 1,
         )
         for number, (name, records) in enumerate(owners.items())

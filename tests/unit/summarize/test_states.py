@@ -194,6 +194,12 @@ def test_hashes_are_sent_instead_of_points_and_the_terms_hide_the_seed() -> None
     play(curator, owners)
     assert curator.collected.points.shape[1] == terms.features.width
     assert Terms.from_bytes(terms.to_bytes()).features.seed == 0
+    with pytest.raises(UsageError, match="seed that owners share"):
+        OwnerState("a", records(0), terms)
+    with pytest.raises(UsageError, match="leave them out"):
+        OwnerState("a", records(0), terms_of(FRESH), features=replace(terms.features, seed=8))
+    with pytest.raises(UsageError, match="up to the seed"):
+        OwnerState("a", records(0), terms, features=replace(terms.features, features=3))
     curator, owners = parties(terms_of(FRESH, hashed=True))
     curator.advance()
     answer = owners["a"].answer(curator.outgoing()["a"])

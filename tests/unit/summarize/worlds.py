@@ -31,8 +31,9 @@ def records(seed: int, count: int = 30) -> Floats:
 def parties(terms: Terms, *, seed: int = 1) -> tuple[CuratorState, dict[str, OwnerState]]:
     target = release_target(terms.features, records(9), 1.0, insecure_noise_seed=seed)
     curator = CuratorState(terms, target, insecure_noise_seed=seed)
+    own = terms.features if terms.hashed else None
     owners = {
-        name: OwnerState(name, records(i), terms, insecure_noise_seed=seed + i, features=terms.features)
+        name: OwnerState(name, records(i), terms, insecure_noise_seed=seed + i, features=own)
         for i, name in enumerate(terms.owners)
     }
     return curator, owners
