@@ -68,7 +68,6 @@ def main() -> None:
     print(f"summary                {made['size']} points of {made.get('seen', made.get('points_seen'))} seen")
     print(f"wall, all processes    {seconds:.1f} s")
     print(f"processor time         {spent.ru_utime + spent.ru_stime:.1f} s")
-    print(f"peak memory of each    {made.pop('peaks')} MB")
     print(f"peak memory, added up  {peak / 1024:.0f} MB")
     print(f"squared MMD            {distance[0]:.4f} (uniform {distance[1]:.4f})")
 

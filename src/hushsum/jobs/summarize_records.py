@@ -65,7 +65,9 @@ def read_columns(path: str, columns: Sequence[str] | None) -> ColumnBlocks:
         if len(found) > 1:
             raise DataRefused(f"column {name!r} must have lists of one length; pad them, or leave it out")
     # Parts are as narrow as the file's numbers, and are given up column by column.
-    return ColumnBlocks({name: np.concatenate(parts.pop(name), dtype=np.float64) for name in list(parts)})
+    blocks = {name: np.concatenate(parts.pop(name), dtype=np.float64) for name in list(parts)}
+    pyarrow().default_memory_pool().release_unused()
+    return ColumnBlocks(blocks)
 
 
 def _numbers(batch: Any, name: str) -> NDArray[Any]:

@@ -17,6 +17,7 @@ from hushsum.kernels.gaussian import GaussianKernel
 from hushsum.kernels.parameters import positive_integer
 from hushsum.kernels.randomness import row_words, uniforms
 
+_ROWS_AT_A_TIME = 2048
 MAX_WIDTH = 4096
 """With more coordinates a gain would not be an exact integer in double precision."""
 
@@ -108,10 +109,16 @@ class SummaryFeatures:
             wrong columns, or a number that is not finite.
         """
         rows = self.kernel.prepare(records).arrays[0]
+        result = np.empty((len(rows), self.width), np.int16)
+        for first in range(0, len(rows), _ROWS_AT_A_TIME):
+            result[first : first + _ROWS_AT_A_TIME] = self._integers(rows[first : first + _ROWS_AT_A_TIME])
+        return result
+
+    def _integers(self, rows: NDArray[np.float32]) -> NDArray[Any]:
         if self.paired:
-            return self._map.integers(rows).reshape(len(rows), self.width).astype(np.int16)
+            return self._map.integers(rows).reshape(len(rows), self.width)
         shifted = np.concatenate([rows, np.ones((len(rows), 1), np.float32)], axis=1)
-        return self._map.integers(shifted)[:, :, 0].astype(np.int16)
+        return self._map.integers(shifted)[:, :, 0]
 
     def as_json(self) -> dict[str, Any]:
         """The parameters as JSON values."""
