@@ -124,18 +124,19 @@ def allowed_gap(c: float, number: int, square: float) -> float:
     return (GAP_SHARE * c * math.sqrt(square) / number) ** 2 / 2.0
 
 
-def perturbed_machines(
-    features: Floats,
-    codes: Integers,
-    classes: int,
-    c: float,
-    promise: Promise,
-    *,
-    calibration: str = ANALYTIC,
-    insecure_noise_seed: int | None = None,
-) -> NoisyWeights:
-    """Support vector machines with hinge loss, one for two classes or one for each of several against the
-    rest, made private together.
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Machines:
+    """Support vector machines as they were found, one row of weights each, and how far one record moves all
+    of them; secret.
+    """
+
+    weights: Floats
+    sensitivity: float
+
+
+def fit_machines(features: Floats, codes: Integers, classes: int, c: float) -> Machines:
+    """Support vector machines with hinge loss: one for two classes, or one for each of several against the
+    rest.
 
     Parameters
     ----------
@@ -150,9 +151,8 @@ def perturbed_machines(
     -------
     n is public, and one record is replaced. κ = sup‖φ‖² + 1, with the constant. Each machine moves by
     Δ = `svm_sensitivity`; K machines of the same records move together by √K·Δ. A machine that was not
-    solved to the gap is the zero function. Rounding to the lattice moves every coordinate by half a step
-    either time: √D steps are added. The gap is certified in extended precision, and half of it is kept for
-    what that may err (`certified_gap`).
+    solved to the gap is the zero function. The gap is certified in extended precision, and half of it is kept
+    for what that may err (`certified_gap`).
     """
     number = len(features)
     square = LARGEST_SQUARE + 1.0
@@ -167,9 +167,26 @@ def perturbed_machines(
         weights = signed.T @ solution.alpha
         if certified_gap(signed, solution.alpha, weights, c / number) <= gap / 2.0:
             found[machine] = weights
-    sensitivity = math.sqrt(machines) * svm_sensitivity(c, number, square, gap)
-    step = 2.0 ** math.floor(math.log2(sensitivity) - _LATTICE_BITS)
-    moved = math.ceil(sensitivity / step * (1.0 + 1e-9)) + math.isqrt(found.size) + 1
+    return Machines(found, math.sqrt(machines) * svm_sensitivity(c, number, square, gap))
+
+
+def perturbed_machines(
+    machines: Machines,
+    promise: Promise,
+    *,
+    calibration: str = ANALYTIC,
+    insecure_noise_seed: int | None = None,
+) -> NoisyWeights:
+    """The machines, made private together.
+
+    Privacy
+    -------
+    Weights are rounded to a lattice, which moves every coordinate by half a step for either of two
+    neighbours: √cells steps are added to the sensitivity. Then exact discrete Gaussian noise.
+    """
+    found = machines.weights
+    step = 2.0 ** math.floor(math.log2(machines.sensitivity) - _LATTICE_BITS)
+    moved = math.ceil(machines.sensitivity / step * (1.0 + 1e-9)) + math.isqrt(found.size) + 1
     variance = lattice_variance(moved, found.size, promise, calibration=calibration)
     noisy = perturb_lattice(
         np.rint(found / step).astype(np.int64), variance, insecure_noise_seed=insecure_noise_seed

@@ -15,7 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets  # type: ignor
 
 from hushsum.bases.fourier_features import FourierFeatures
 from hushsum.errors import DataRefused, PublicAssumption, UsageError, shown
-from hushsum.methods.feature_functions import perturbed_machines
+from hushsum.methods.feature_functions import fit_machines, perturbed_machines
 from hushsum.models.base import Floats, PrivateModel
 from hushsum.models.facts import labels_from_json, labels_to_json
 from hushsum.models.feature_space import KeptPairs, feature_kernel, feature_space, vectors_within
@@ -213,9 +213,8 @@ class PrivateKernelSVC(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         secret.add(X, y.astype(np.int64))
 
     def _draw(self, secret: KeptPairs, promise: Promise) -> Bundle:
-        noisy = perturbed_machines(
-            *secret.all(), len(self.classes_), float(self.C), promise, calibration=self.calibration
-        )
+        machines = fit_machines(*secret.all(), len(self.classes_), float(self.C))
+        noisy = perturbed_machines(machines, promise, calibration=self.calibration)
         arrays = {
             "weights": noisy.weights,
             "step": np.array([noisy.step]),

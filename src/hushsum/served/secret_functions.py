@@ -210,7 +210,7 @@ def kernel_svm_functions(
 
     Privacy
     -------
-    Δ = 2C√κ/n + 2√(2g) each, with κ = sup k + 1 for the intercept; see `perturbed_machines`. A machine that
+    Δ = 2C√κ/n + 2√(2g) each, with κ = sup k + 1 for the intercept; see `fit_machines`. A machine that
     misses its gap is the zero function.
     """
     box, rows = _records(X, kernel, bounds)

@@ -13,6 +13,7 @@ from hushsum.methods import feature_functions
 from hushsum.methods.feature_functions import (
     TARGET_BITS,
     allowed_gap,
+    fit_machines,
     perturbed_machines,
     perturbed_posterior,
     smoother,
@@ -95,17 +96,17 @@ def test_a_machine_that_misses_its_gap_is_the_zero_function(monkeypatch: pytest.
     def unfinished(gram: object, number: int, c: float, *, gap: float) -> HingeSolution:
         return HingeSolution(np.full(number, c / 2.0) * (codes + 0.5), gap / 4.0)
 
-    solved = perturbed_machines(rows, codes, 2, 10.0, HUGE, insecure_noise_seed=1)
+    solved = perturbed_machines(fit_machines(rows, codes, 2, 10.0), HUGE, insecure_noise_seed=1)
     monkeypatch.setattr(feature_functions, "solve_hinge", unfinished)
-    zero = perturbed_machines(rows, codes, 2, 10.0, HUGE, insecure_noise_seed=1)
+    zero = perturbed_machines(fit_machines(rows, codes, 2, 10.0), HUGE, insecure_noise_seed=1)
     assert zero.variance == solved.variance, "how much noise there is tells nothing"
     assert np.linalg.norm(zero.values) < 10.0 * zero.sigma * math.sqrt(9)
 
 
 def test_k_machines_take_the_noise_of_root_k() -> None:
     rows = features(400, 6)
-    three = perturbed_machines(rows, np.arange(400) % 3, 3, 5.0, PROMISE, insecure_noise_seed=1)
-    two = perturbed_machines(rows, np.arange(400) % 2, 2, 5.0, PROMISE, insecure_noise_seed=1)
+    three = perturbed_machines(fit_machines(rows, np.arange(400) % 3, 3, 5.0), PROMISE, insecure_noise_seed=1)
+    two = perturbed_machines(fit_machines(rows, np.arange(400) % 2, 2, 5.0), PROMISE, insecure_noise_seed=1)
     assert three.weights.shape == (3, 7)
     assert three.sigma / two.sigma == pytest.approx(math.sqrt(3.0), rel=1e-3)
     expected = svm_sensitivity(5.0, 400, 2.0001, allowed_gap(5.0, 400, 2.0001))

@@ -1,0 +1,166 @@
+"""README.md of the reproduction: pictures and verdicts from the JSON results."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from papers.functional_perturbation.prose import OPENING
+
+from hushsum.plotting.figure import FAINT, GRID, INK, save_figure
+
+COLORS: Final = ("#0072B2", "#D55E00", "#E69F00", "#222222", "#009E73", "#CC79A7")
+_LOGARITHMIC_X: Final = ("figure_1", "figure_3")
+_TITLES: Final = {
+    "figure_1": ("Against the number of answers (ε = 0.4, δ = 0.001; Laplace δ = 0)", "answers"),
+    "figure_2": ("Against ε (δ = 0.001, 500 answers)", "ε"),
+    "figure_3": ("Against δ (ε = 0.4, 500 answers)", "δ"),
+    "figure_4": ("Functional perturbation by number of records (δ = 0.0001)", "ε"),
+    "figure_5": ("CPU milliseconds a question", "ε, or records"),
+    "figure_6": ("The paper's benchmarks (δ = 0.0001)", "ε"),
+}
+_MEASURES: Final = {
+    "histogram": "KL divergence",
+    "kernel density": "KL divergence",
+    "Gaussian process": "RMSE",
+    "kernel SVM": "classification error",
+}
+
+
+def write_report(folder: Path) -> Path:
+    """Draw what results there are, and write README.md beside them."""
+    found = {
+        name: json.loads((folder / "results" / f"{name}.json").read_text(encoding="utf-8"))
+        for name in _TITLES
+        if (folder / "results" / f"{name}.json").exists()
+    }
+    (folder / "figures").mkdir(exist_ok=True)
+    text = [OPENING]
+    for name, panels in found.items():
+        _draw(name, panels, folder / "figures" / f"{name}.png")
+        text += [f"## Figure {name[-1]}: {_TITLES[name][0]}", f"![{name}](figures/{name}.png)"]
+        text.append("\n".join(f"- {line}" for line in _verdicts(name, panels)))
+    path = folder / "README.md"
+    path.write_text("\n\n".join(text) + "\n", encoding="utf-8")
+    return path
+
+
+def _draw(name: str, panels: dict[str, Any], path: Path) -> None:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(3.5 * len(panels) + 0.4, 3.6), dpi=130, facecolor="white")
+    axes = figure.subplots(1, len(panels), squeeze=False)[0]
+    for one, (title, panel) in zip(axes, panels.items(), strict=True):
+        for color, (line, values) in zip(COLORS, panel["lines"].items(), strict=False):
+            mean, spread = np.array(values["mean"]), np.array(values["std"])
+            style = ":" if line == "no privacy" else "-"
+            label = f"n = {line}" if line.isdigit() else line
+            one.plot(
+                panel["x"], mean, style, color=color, label=label, marker="o", markersize=3, linewidth=1.5
+            )
+            if name != "figure_5":
+                one.fill_between(
+                    panel["x"], mean - spread, mean + spread, color=color, alpha=0.15, linewidth=0
+                )
+        if name in _LOGARITHMIC_X or "by n" in title or max(panel["x"]) > 1.0:
+            one.set_xscale("log")
+        if name in ("figure_1", "figure_2", "figure_3", "figure_5"):
+            positive = [v for each in panel["lines"].values() for v in each["mean"] if v > 0.0]
+            one.set_yscale("log")
+            one.set_ylim(0.5 * min(positive), 2.0 * max(positive))
+        one.set_title(title, fontsize=9.5, color=INK)
+        one.set_xlabel(
+            "records" if "by n" in title else "ε" if "by ε" in title else _TITLES[name][1], fontsize=9
+        )
+        one.set_ylabel(_measure(name, title), fontsize=9)
+        one.grid(color=GRID, linewidth=0.8)
+        one.set_axisbelow(True)
+        for side in ("top", "right"):
+            one.spines[side].set_visible(False)
+        for side in ("left", "bottom"):
+            one.spines[side].set_color(FAINT)
+        one.tick_params(labelsize=8, color=FAINT)
+    handles = {
+        label: handle for one in axes for handle, label in zip(*one.get_legend_handles_labels(), strict=True)
+    }
+    figure.tight_layout(rect=(0.0, 0.09, 1.0, 1.0))
+    figure.legend(handles.values(), handles.keys(), loc="lower center", ncols=6, fontsize=8.5, frameon=False)
+    save_figure(figure, path)
+
+
+def _measure(name: str, title: str) -> str:
+    if name == "figure_5":
+        return "ms a question"
+    return next(measure for model, measure in _MEASURES.items() if title.startswith(model))
+
+
+def _verdicts(name: str, panels: dict[str, Any]) -> list[str]:
+    if name == "figure_1":
+        return [_from_when(title, panel) for title, panel in panels.items()]
+    if name in ("figure_2", "figure_3"):
+        return [_everywhere(title, panel, _TITLES[name][1]) for title, panel in panels.items()]
+    if name == "figure_5":
+        return [_range(title, panel) for title, panel in panels.items()]
+    found = [
+        _falls(f"{title}{', n = ' + line if line.isdigit() else ''}", values["mean"])
+        for title, panel in panels.items()
+        for line, values in panel["lines"].items()
+        if line != "no privacy"
+    ]
+    if name == "figure_4":
+        found += [_falls_with_records(title, panel) for title, panel in panels.items()]
+    return found
+
+
+def _from_when(title: str, panel: dict[str, Any]) -> str:
+    ours = np.array(panel["lines"]["functional"]["mean"])
+    said = []
+    for other in ("gaussian", "laplace"):
+        worse = ours >= np.array(panel["lines"][other]["mean"])
+        first = 0 if not worse.any() else int(np.flatnonzero(worse)[-1]) + 1
+        said.append(
+            f"{other} from {panel['x'][first]} answers on" if first < len(worse) else f"{other} nowhere here"
+        )
+    last = panel["lines"]["gaussian"]["mean"][-1] / max(ours[-1], 1e-300)
+    return (
+        f"**{title}**: functional perturbation is better than {' and '.join(said)}; "
+        f"at {panel['x'][-1]} answers the error of the Gaussian is {last:.3g} times as large."
+    )
+
+
+def _everywhere(title: str, panel: dict[str, Any], what: str) -> str:
+    ours = panel["lines"]["functional"]["mean"]
+    better = all(
+        mine < theirs
+        for other in ("gaussian", "laplace")
+        for mine, theirs in zip(ours, panel["lines"][other]["mean"], strict=True)
+    )
+    word = "better" if better else "**not better**"
+    return f"**{title}**: functional perturbation is {word} at every {what}. {_trend(ours)}"
+
+
+def _trend(means: list[float]) -> str:
+    word = "falls" if means[-1] < means[0] else "**does not fall**"
+    steady = all(later <= earlier for earlier, later in pairwise(means))
+    return f"Its error {word} from {means[0]:.3g} to {means[-1]:.3g}{', at every step' if steady else ''}."
+
+
+def _falls(title: str, means: list[float]) -> str:
+    return f"**{title}**, with ε: {_trend(means)}"
+
+
+def _falls_with_records(title: str, panel: dict[str, Any]) -> str:
+    middle = len(panel["x"]) // 2
+    means = [values["mean"][middle] for values in panel["lines"].values()]
+    return f"**{title}**, with records at ε = {panel['x'][middle]}: {_trend(means)}"
+
+
+def _range(title: str, panel: dict[str, Any]) -> str:
+    said = ", ".join(
+        f"{line} {values['mean'][0]:.3g} to {values['mean'][-1]:.3g}"
+        for line, values in panel["lines"].items()
+    )
+    return f"**{title}**, from {panel['x'][0]:g} to {panel['x'][-1]:g}: {said} ms."
