@@ -27,6 +27,7 @@ from hushsum.cli.plot import plot
 from hushsum.cli.predict import predict
 from hushsum.cli.query import query
 from hushsum.cli.release import release
+from hushsum.cli.serve import serve
 from hushsum.cli.show import show
 from hushsum.cli.tally import tally
 from hushsum.cli.usage import Command, Group, help_of, is_usage_error, sentence_of, shows_help
@@ -56,7 +57,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, plan, choose, tally, merge, release, query, fit, predict, show, plot, audit):
+for command in (demo, plan, choose, tally, merge, release, query, fit, predict, show, plot, audit, serve):
     app.command(cls=Command, help=help_of(command))(command)
 app.add_typer(ledger)
 
