@@ -81,7 +81,8 @@ def create_app(settings: Settings) -> FastAPI:
         wake=crew.wake,
         worker_trouble=crew.trouble,
     )
-    for part in (system, accounts, datasets, releases, functions):
+    # Routes are tried in order, and most requests are queries.
+    for part in (functions, system, accounts, datasets, releases):
         app.include_router(part.router)
     for kind in (HTTPException, RequestValidationError, HushsumError):
         app.add_exception_handler(kind, answer_problem)

@@ -41,7 +41,7 @@ class Context:
         return found
 
 
-def context_of(request: Request) -> Context:
+async def context_of(request: Request) -> Context:
     """The context of the application that serves a request."""
     context: Context = request.app.state.context
     return context

@@ -81,6 +81,9 @@ def problem_of(error: Exception) -> dict[str, Any]:
 def problem_response(error: Exception, request: str) -> Response:
     """The answer to a request that cannot be fulfilled."""
     body = {**problem_of(error), "request": request}
+    if isinstance(error, FileRefused):
+        # Files of strangers are read by workers; one that a request meets is the service's own.
+        body |= {"status": 503, "title": HTTPStatus(503).phrase}
     headers = dict(getattr(error, "headers", None) or {})
     if body["status"] == 503:
         headers.setdefault("retry-after", "5")

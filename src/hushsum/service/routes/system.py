@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from importlib.resources import files
-from typing import Final
+from typing import Annotated, Final
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Depends, Response
 
 from hushsum.errors import HushsumError
 from hushsum.service import metrics
 from hushsum.service.access import nothing_here
-from hushsum.service.context import context_of
+from hushsum.service.context import Context, context_of
 from hushsum.service.shapes import Health
 
 router = APIRouter(tags=["system"])
+Here = Annotated[Context, Depends(context_of)]
 _ASSETS: Final = {"page.css": "text/css; charset=utf-8", "page.js": "text/javascript; charset=utf-8"}
 
 
@@ -24,9 +25,8 @@ def healthz() -> Health:
 
 
 @router.get("/readyz", responses={503: {"model": Health, "description": "Not ready"}})
-def readyz(request: Request, response: Response) -> Health:
+def readyz(context: Here, response: Response) -> Health:
     """Whether the database can be reached, the ledger is not behind, and a worker lives."""
-    context = context_of(request)
     reasons = []
     try:
         context.store.check()
@@ -42,9 +42,8 @@ def readyz(request: Request, response: Response) -> Health:
 
 
 @router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
-def show_metrics(request: Request) -> Response:
+def show_metrics(context: Here) -> Response:
     """Numbers for Prometheus; none depends on records."""
-    context = context_of(request)
     return Response(context.metrics.text(context.jobs), media_type=metrics.MEDIA_TYPE)
 
 
