@@ -21,6 +21,7 @@ from hushsum.kernels import (
     JaccardKernel,
     LaplacianKernel,
     ManhattanKernel,
+    MaternKernel,
 )
 from hushsum.methods import (
     choose,
@@ -42,6 +43,9 @@ if TYPE_CHECKING:
     from hushsum.models import (
         PrivateClassifier,
         PrivateDensity,
+        PrivateGaussianProcessRegressor,
+        PrivateHistogram,
+        PrivateKernelSVC,
         PrivateLinearSVC,
         PrivateModes,
         PrivateNeighbors,
@@ -61,9 +65,13 @@ __all__ = [
     "JaccardKernel",
     "LaplacianKernel",
     "ManhattanKernel",
+    "MaternKernel",
     "Plan",
     "PrivateClassifier",
     "PrivateDensity",
+    "PrivateGaussianProcessRegressor",
+    "PrivateHistogram",
+    "PrivateKernelSVC",
     "PrivateLinearSVC",
     "PrivateModes",
     "PrivateNeighbors",

@@ -14,12 +14,15 @@
     ├── FileRefused           a file is damaged, unsupported or of another kind exit 5
     ├── DataRefused           records break a rule; nothing was added           exit 6, also a ValueError
     │   └── CounterOverflow   a counter would leave its range                   exit 6
+    ├── PeerRefused           another party breaks the protocol, or is unknown  exit 1
+    ├── PeerLost              another party cannot be reached, or went away     exit 1
     └── SecretRefused         something secret was about to leave               exit 2, also a TypeError
 
     UserWarning
     ├── SuspiciousParameter   a declared parameter looks read off the records; for the owner's eyes
     ├── PublicAssumption      a model takes something of the records as public knowledge
-    └── RepeatedSpending      a model, or a copy of it with the same records, spends again
+    ├── RepeatedSpending      a model, or a copy of it with the same records, spends again
+    └── UnsoundRule           a published rule whose proof does not hold is run as it was published
 
 A message says what is wrong, the rule, what was got and the remedy. It never contains a data value.
 """
@@ -102,6 +105,14 @@ class CounterOverflow(DataRefused):
     """A counter would leave the range of its integers; the tally is as it was before."""
 
 
+class PeerRefused(HushsumError):
+    """Another party of a protocol broke a rule, or does not hold the key that it should."""
+
+
+class PeerLost(HushsumError):
+    """Another party of a protocol cannot be reached, or went away; the run can be resumed."""
+
+
 class SecretRefused(HushsumError, TypeError):
     """Something secret was about to leave through a door meant for public things."""
 
@@ -130,6 +141,13 @@ class RepeatedSpending(UserWarning):
 
     A search over parameters and a cross-validation do that once for every fit. Choose parameters on public
     data, or pay for the choice with ``hushsum.choose``.
+    """
+
+
+class UnsoundRule(UserWarning):
+    """A rule runs as it was published although it does not keep its claim; for reproducing figures.
+
+    Its results carry the published figure under that name and claim nothing themselves.
     """
 
 

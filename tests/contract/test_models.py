@@ -32,9 +32,13 @@ from hushsum.errors import (
     SecretRefused,
     UsageError,
 )
-from hushsum.models import PrivateModel, load_model
+from hushsum.models import load_model
+from hushsum.models.base import PrivateModel
 from tests.budget_book import Book
 from tests.contract.test_models_sklearn import MODELS
+
+NUMBER_IS_PUBLIC = {"PrivateGaussianProcessRegressor", "PrivateKernelSVC"}
+"""Models whose proof is about one record replaced by another."""
 
 SECRET = "0.123456789"
 """A number of the records, which must turn up nowhere."""
@@ -89,7 +93,8 @@ def test_fit_spends_nothing_and_the_first_answer_spends_once(kind: type[PrivateM
     dataset, claim, subject = book.asked[0]
     assert (dataset, claim) == ("people", model.claim_)
     assert claim.epsilon == 1.0
-    assert (claim.unit, str(claim.relation)) == ("record", "add/remove")
+    assert claim.unit == "record"
+    assert str(claim.relation) == ("replace" if kind.__name__ in NUMBER_IS_PUBLIC else "add/remove")
     assert subject["model"] == kind.__name__
 
 
@@ -375,3 +380,31 @@ def test_a_function_alone_is_no_model() -> None:
     buffer.seek(0)
     with pytest.raises(FileRefused, match="not a model"):
         load_model(buffer)
+
+
+def test_a_batch_that_was_interrupted_is_not_counted_again(
+    kind: type[PrivateModel], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model: Any = kind(random_state=1)
+    X = records()
+    y = target_for(model, X)
+    if not hasattr(model, "partial_fit"):
+        pytest.skip("takes all records at once")
+
+    def interrupted(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(kind, "_count", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            model.partial_fit(X, y)
+    with pytest.raises(NotFittedError):
+        model.release()
+    model.partial_fit(X, y)
+    with monkeypatch.context() as patch:
+        patch.setattr(kind, "_count", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            model.partial_fit(X, y)
+    for further in (lambda: model.partial_fit(X, y), model.release):
+        with pytest.raises(UsageError, match="interrupted while counting"):
+            further()

@@ -8,7 +8,7 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks  # type: ignore[import-untyped]
 
 import hushsum.models
-from hushsum.models import PrivateModel
+from hushsum.models.base import PrivateModel
 
 MODELS: list[type[PrivateModel]] = [
     getattr(hushsum.models, name)

@@ -27,7 +27,7 @@ MAX_CELLS = 1 << 26
 POSITIONS = 256
 """Places inside a cell that are told apart: a record is moved by at most a 512th of the spacing."""
 
-_PARTS = {1: 4096, 2: 512, 3: 64, 4: 32}
+PARTS = {1: 4096, 2: 512, 3: 64, 4: 32}
 """Into how many parts a record is cut along each column, by the number of columns."""
 
 _RECORDS_AT_A_TIME = 1 << 16
@@ -115,12 +115,12 @@ class GridWeights:
     @property
     def whole(self) -> int:
         """F: what the weights of a record sum to."""
-        return int(_PARTS[len(self.cells)] ** len(self.cells))
+        return int(PARTS[len(self.cells)] ** len(self.cells))
 
     def sensitivity(self, relation: Relation) -> Sensitivity:
         """The weights of one record, or of two."""
         dim = len(self.cells)
-        parts = part_table(_PARTS[dim])
+        parts = part_table(PARTS[dim])
         squares = int((parts * parts).sum(axis=1).max()) ** dim
         records = 1 if relation is Relation.ADD_REMOVE else 2
         return Sensitivity(records * self.whole, records * squares, int(parts.max()) ** dim)
@@ -161,7 +161,7 @@ class GridWeights:
 
     def weights(self, rows: NDArray[np.float32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The nodes around each prepared record and their integer weights, both of shape (n, 3^d)."""
-        parts = part_table(_PARTS[len(self.cells)])
+        parts = part_table(PARTS[len(self.cells)])
         nodes = np.zeros((len(rows), 1), np.int64)
         weights = np.ones((len(rows), 1), np.int64)
         for column, (number, spacing) in enumerate(zip(self.cells, self.spacing, strict=True)):

@@ -16,6 +16,7 @@ import typer
 
 from hushsum.cli.audit import audit
 from hushsum.cli.choose import choose
+from hushsum.cli.compare import compare
 from hushsum.cli.demo import demo
 from hushsum.cli.fit import fit
 from hushsum.cli.interrupts import INTERRUPTED, TERMINATED, end_on_signals, was_interrupted
@@ -29,6 +30,7 @@ from hushsum.cli.query import query
 from hushsum.cli.release import release
 from hushsum.cli.serve import serve
 from hushsum.cli.show import show
+from hushsum.cli.summarize import summarize
 from hushsum.cli.tally import tally
 from hushsum.cli.usage import Command, Group, help_of, is_usage_error, sentence_of, shows_help
 from hushsum.errors import HushsumError
@@ -57,9 +59,26 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, plan, choose, tally, merge, release, query, fit, predict, show, plot, audit, serve):
+COMMANDS = (
+    demo,
+    plan,
+    compare,
+    choose,
+    tally,
+    merge,
+    release,
+    query,
+    fit,
+    predict,
+    show,
+    plot,
+    audit,
+    serve,
+)
+for command in COMMANDS:
     app.command(cls=Command, help=help_of(command))(command)
 app.add_typer(ledger)
+app.add_typer(summarize)
 
 
 def _version(wanted: bool) -> None:

@@ -39,7 +39,7 @@ def plan(
     bounds: options.BoundsText = None,
     density: Annotated[
         float | None,
-        typer.Option("--density", help="Mean kernel value of the queries that matter. [default: 0.01]"),
+        typer.Option("--density", help="Mean kernel value where it matters. [default: a typical one]"),
     ] = None,
     public: Annotated[
         str | None,

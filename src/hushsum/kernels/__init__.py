@@ -8,6 +8,7 @@ from hushsum.kernels.hamming import HammingKernel
 from hushsum.kernels.jaccard import JaccardKernel
 from hushsum.kernels.laplacian import LaplacianKernel
 from hushsum.kernels.manhattan import ManhattanKernel
+from hushsum.kernels.matern import MaternKernel
 
 __all__ = [
     "AngularKernel",
@@ -18,6 +19,7 @@ __all__ = [
     "Kernel",
     "LaplacianKernel",
     "ManhattanKernel",
+    "MaternKernel",
     "kernel_as_json",
     "kernel_class",
     "kernel_from_json",

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from hushsum.bases.bernstein import BernsteinLattice
 from hushsum.kernels.base import Kernel
+from hushsum.methods.linear import register_tally
 from hushsum.records.bounds import Bounds
 from hushsum.tally.tally import Tally
 
@@ -68,3 +69,8 @@ def bernstein(
         as_published=as_published,
     )
     return Tally(basis, max_per_unit=max_per_unit)
+
+
+register_tally(
+    "bernstein", bernstein, paper="Aldà and Rubinstein 2017", kernels=("gaussian",), most_columns=3
+)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from hushsum.bases.fourier_features import FourierFeatures
 from hushsum.kernels.base import Kernel
+from hushsum.methods.linear import register_tally
 from hushsum.records.bounds import Bounds
 from hushsum.tally.tally import Tally
 
@@ -31,7 +32,7 @@ def fourier_features(
     Parameters
     ----------
     kernel : Kernel
-        Gaussian or Laplacian.
+        Gaussian, Laplacian or Matérn.
     features : int
         Pairs of a cosine and a sine. They are a capacity: a pure-ε release publishes the part of them that
         suits it.
@@ -65,3 +66,8 @@ def fourier_features(
     names = None if columns is None else tuple(columns)
     basis = FourierFeatures(kernel, features, seed, orthogonal, box, names)
     return Tally(basis, max_per_unit=max_per_unit)
+
+
+register_tally(
+    "fourier_features", fourier_features, paper="Rahimi and Recht 2007", kernels=("gaussian", "laplacian")
+)

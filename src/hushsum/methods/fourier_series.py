@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from hushsum.bases.fourier_series import FourierSeries
 from hushsum.kernels.base import Kernel
+from hushsum.methods.linear import register_tally
 from hushsum.records.bounds import Bounds
 from hushsum.tally.tally import Tally
 
@@ -67,3 +68,12 @@ def fourier_series(
         tapered=tapered,
     )
     return Tally(basis, max_per_unit=max_per_unit)
+
+
+register_tally(
+    "fourier_series",
+    fourier_series,
+    paper="Hall, Rinaldo and Wasserman 2013",
+    kernels=("gaussian",),
+    most_columns=3,
+)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from hushsum.bases.grid_weights import GridWeights
+from hushsum.bases.grid_weights import MAX_DIM, GridWeights
 from hushsum.errors import UsageError
 from hushsum.kernels.base import Kernel
+from hushsum.methods.linear import register_tally
 from hushsum.records.bounds import Bounds
 from hushsum.tally.tally import Tally
 
@@ -57,8 +58,7 @@ def grid(
         raise UsageError(
             f"a grid reads the gaussian, euclidean or manhattan kernel, got {kernel.name}; use race for it"
         )
-    box = Bounds.of(bounds, dim)
-    assert box is not None
+    box = Bounds.declared(bounds, dim, "a grid")
     names = None if columns is None else tuple(columns)
     numbers = cells_for(box, cells, spacing, bandwidth / math.sqrt(getattr(kernel, "power", 1)))
     return Tally(GridWeights(kernel, numbers, box, names), max_per_unit=max_per_unit)
@@ -74,3 +74,12 @@ def cells_for(
         raise UsageError(f"spacing must be above 0, got {spacing}; 0.75 of a bandwidth is a common choice")
     sides = (high - low for low, high in zip(box.low, box.high, strict=True))
     return tuple(max(1, math.ceil(side / (spacing * bandwidth))) for side in sides)
+
+
+register_tally(
+    "grid",
+    grid,
+    paper="Wand 1994, for the binning of kernel sums",
+    kernels=("gaussian", "euclidean", "manhattan"),
+    most_columns=MAX_DIM,
+)

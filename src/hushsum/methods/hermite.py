@@ -11,6 +11,7 @@ from hushsum.bases.box_polynomials import BoxPolynomials, degrees_of, number_of_
 from hushsum.bases.declared_box import DEFAULT_SCALE
 from hushsum.bases.hermite_reading import read_energy, relative_square_error
 from hushsum.kernels.base import Kernel
+from hushsum.methods.linear import register_tally
 from hushsum.records.bounds import Bounds
 from hushsum.tally.tally import Tally
 
@@ -149,3 +150,8 @@ def best_weights(kernel: Kernel, side: float, order: int) -> tuple[int, ...]:
     share = np.array([np.prod([energy[power] for power in degree]) for degree in degrees]) ** (1.0 / 3.0)
     steps = np.maximum(np.rint(share / share.max() * _WEIGHT_STEPS), 1.0).astype(np.int64)
     return tuple(int(step) * (DEFAULT_SCALE // _WEIGHT_STEPS) for step in steps)
+
+
+register_tally(
+    "hermite", hermite, paper="Greengard and Strain 1991", kernels=("gaussian",), most_columns=4, sized=True
+)

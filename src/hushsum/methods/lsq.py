@@ -10,6 +10,7 @@ from hushsum.bases.cosine_features import CosineFeatures
 from hushsum.bases.declared_box import DEFAULT_SCALE, gaussian_width
 from hushsum.kernels.base import Kernel
 from hushsum.kernels.parameters import positive_integer
+from hushsum.methods.linear import register_tally
 from hushsum.records.bounds import Bounds
 from hushsum.tally.tally import Tally
 
@@ -117,3 +118,8 @@ def lsq_fgt(
         reach=side * math.sqrt(order),
     )
     return Tally(basis, max_per_unit=max_per_unit)
+
+
+PAPER = "Wagner, Naamad and Mishra 2023"
+register_tally("lsq_rff", lsq_rff, paper=PAPER, kernels=("gaussian",))
+register_tally("lsq_fgt", lsq_fgt, paper=PAPER, kernels=("gaussian",), most_columns=4)

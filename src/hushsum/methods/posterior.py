@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hushsum.errors import UsageError
 from hushsum.privacy.accounting import analytic_gaussian_sigma
-from hushsum.privacy.posterior_sample import largest_precision
+from hushsum.privacy.posterior_sample import largest_leverage, largest_precision
 from hushsum.privacy.real_noise import RealNoise, real_noise
 
 Floats = NDArray[np.float64]
@@ -160,7 +160,8 @@ def fit_adaops(
         lowest = float(np.linalg.eigvalsh(features.T @ features)[0])
         lowest = max(lowest + sigma * float(noise.normal(1)[0]) - sigma * reach - 1.0, 0.0)
         half = analytic_gaussian_sigma(epsilon / 2.0, delta / 3.0)
-        floor = _best_floor(lowest, number * half**2, sigma * reach + 1.0)
+        least = 2.0 / largest_leverage(epsilon / 2.0, delta / 3.0)
+        floor = _best_floor(max(lowest, 0.0), number * half**2, sigma * reach + 1.0, least)
         ridge = floor - lowest
         posterior = Posterior.of(features, target, ridge, 1.0)
         centre = float(np.linalg.norm(posterior.along / posterior.values))
@@ -174,11 +175,12 @@ def fit_adaops(
     return result
 
 
-def _best_floor(lowest: float, spread: float, raised: float) -> float:
+def _best_floor(lowest: float, spread: float, raised: float, least: float) -> float:
     """The λ₀ = lowest + ridge of the least expected loss for a θ of length 1; from public numbers.
 
-    A sample adds about m·σ²·L²/λ₀ with the residual bound L = 2(1 + 1/λ₀)^raised; a ridge adds about itself.
+    At least ``least``, twice where no sample would be private. A sample adds about m·σ²·L²/λ₀ with the
+    residual bound L = 2(1 + 1/λ₀)^raised; a ridge adds about itself.
     """
-    floors = np.maximum(np.geomspace(0.5, 1e6, 400), max(lowest, 0.5))
+    floors = np.maximum(np.geomspace(0.5, 1e8, 400), max(lowest, least))
     costs = np.log(4.0 * spread / floors) + 2.0 * raised * np.log1p(1.0 / floors)
     return float(floors[np.argmin(np.logaddexp(costs, np.log(np.maximum(floors - lowest, 1e-12))))])

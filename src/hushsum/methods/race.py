@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from hushsum.bases.hash_rows import HashRows
 from hushsum.kernels.base import Kernel
+from hushsum.methods.linear import register_tally
 from hushsum.records.bounds import Bounds
 from hushsum.tally.tally import Tally
 
@@ -61,3 +62,11 @@ def race(
     box = None if bounds is None else Bounds.of(bounds, dim if dim is not None else 1)
     names = None if columns is None else tuple(columns)
     return Tally(HashRows(kernel, rows, width, seed, box, names), max_per_unit=max_per_unit)
+
+
+register_tally(
+    "race",
+    race,
+    paper="Coleman and Shrivastava 2021",
+    kernels=("euclidean", "manhattan", "angular", "jaccard", "hamming"),
+)

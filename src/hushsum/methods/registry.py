@@ -36,6 +36,8 @@ class Method:
         The most columns it is useful for.
     paper : str
         Where it was published.
+    sized : bool
+        Whether ``release`` takes a declared number of ``records`` to choose its sizes by.
     """
 
     name: str
@@ -47,6 +49,7 @@ class Method:
     paper: str
     kernels: tuple[str, ...] | None = None
     most_columns: int | None = None
+    sized: bool = False
 
     def suits(self, kernel: Kernel, *, delta: float | None = None) -> bool:
         """Whether it takes this kernel, and can promise ε alone or with this δ."""

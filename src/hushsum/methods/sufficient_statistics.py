@@ -184,9 +184,9 @@ def fit_as_published(
     Privacy
     -------
     One record present or absent moves Σφφᵀ, Σvφ and the least eigenvalue by at most 1 each, in the Frobenius
-    norm, the L2 norm and absolutely (Weyl). The published σ is not enough for three separate claims of
-    (ε/3, δ/3), but the three together spend less than (ε, δ): `PublishedNoise.spent_delta` says how much,
-    and it is checked. Real arithmetic.
+    norm, the L2 norm and absolutely (Weyl). From ε = 1 on the published σ is not enough for three separate
+    claims of (ε/3, δ/3), as the paper argues, but the three together spend less than (ε, δ):
+    `PublishedNoise.spent_delta` says how much, and it is checked. Real arithmetic.
     """
     published = PublishedNoise(epsilon, delta)
     if published.spent_delta(3 if adaptive else 2) > delta:

@@ -146,11 +146,10 @@ def _ridge(gram: Floats, cross: Floats, sigma: float) -> Floats:
 
 
 def _shrunken(means: Floats, deviation: float) -> Floats:
-    """Noisy means between −1 and 1, moved to 0 by as much as noise explains (James and Stein)."""
-    square = float(means @ means)
-    keep = max(0.0, 1.0 - len(means) * deviation**2 / square) if square > 0.0 else 0.0
-    shrunken: Floats = np.clip(keep * means, -1.0, 1.0)
-    return shrunken
+    """Noisy means between −1 and 1, or zeros where noise explains half of their length."""
+    noise = len(means) * deviation**2
+    kept = means if float(means @ means) > 2.0 * noise else np.zeros(len(means))
+    return np.clip(kept, -1.0, 1.0)
 
 
 def regression_loss(sketch: ReleasedFunction, thetas: Floats, length: float) -> Floats:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from hushsum.bases.trigonometric import TrigonometricPolynomials
 from hushsum.kernels.base import Kernel
+from hushsum.methods.linear import register_tally
 from hushsum.records.bounds import Bounds
 from hushsum.tally.tally import Tally
 
@@ -56,3 +57,8 @@ def trigonometric(
         terms=terms,
     )
     return Tally(basis, max_per_unit=max_per_unit)
+
+
+register_tally(
+    "trigonometric", trigonometric, paper="Wang et al. 2016", kernels=("gaussian",), most_columns=3
+)

@@ -4,11 +4,13 @@ They count in secret, release once under one claim, and answer from what they re
 """
 
 from hushsum.models.anomaly import PrivateOutlierDetector
-from hushsum.models.base import PrivateModel
 from hushsum.models.classification import PrivateClassifier
 from hushsum.models.declared_columns import CategoryColumn, FlagColumn, NumberColumn
 from hushsum.models.density import PrivateDensity
 from hushsum.models.encoding import PublicEncoder
+from hushsum.models.gaussian_process import PrivateGaussianProcessRegressor
+from hushsum.models.histogram import PrivateHistogram
+from hushsum.models.kernel_svm import PrivateKernelSVC
 from hushsum.models.linear_svc import PrivateLinearSVC
 from hushsum.models.load import load_model
 from hushsum.models.modes import PrivateModes
@@ -22,8 +24,10 @@ __all__ = [
     "NumberColumn",
     "PrivateClassifier",
     "PrivateDensity",
+    "PrivateGaussianProcessRegressor",
+    "PrivateHistogram",
+    "PrivateKernelSVC",
     "PrivateLinearSVC",
-    "PrivateModel",
     "PrivateModes",
     "PrivateNeighbors",
     "PrivateOutlierDetector",

@@ -160,7 +160,9 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         if state is None:
             state = self._begin()
         state.growing, state.seen = True, None
-        self._count(state.secret, records, target)
+        # A batch may go into several tables: one that is interrupted between them must not be counted again.
+        with state.changing():
+            self._count(state.secret, records, target)
         self._state = state
         return self
 
@@ -233,6 +235,7 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         return self
 
     def _spend(self, state: ModelState) -> Bundle:
+        state.check_whole()
         if state.facts != self._described():
             raise UsageError(
                 "parameters were changed between fit and the release, got others than what was counted for; "

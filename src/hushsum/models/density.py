@@ -14,7 +14,8 @@ from sklearn.utils import check_random_state  # type: ignore[import-untyped]
 
 from hushsum.errors import UsageError
 from hushsum.models.base import Floats, PrivateModel
-from hushsum.models.density_plan import GRID, Box, Wanted, planned, tallies
+from hushsum.models.density_functional import FunctionalSums
+from hushsum.models.density_plan import FUNCTIONAL, GRID, Box, Wanted, planned, tallies
 from hushsum.models.draws import by_chain, from_grid
 from hushsum.models.mode_search import spread_points
 from hushsum.models.normalisation import integral_over_box, normalising_constant
@@ -82,15 +83,16 @@ class PrivateDensity(PrivateModel):
     epsilon, delta : float
         The budget of the one release; pure ε without ``delta``.
     kernel : str or list of str
-        ``"gaussian"`` and ``"laplacian"`` have normalising constants. The kernels of hash rows
+        ``"gaussian"``, ``"laplacian"`` and ``"matern"`` have normalising constants. The kernels of hash rows
         (``"euclidean"``, ``"manhattan"``, …) have no finite integral over all space: their densities are
         normalised over ``bounds``, by post-processing, and :attr:`normalised_over_` says so.
     bandwidth : float or list of float
         Public: choose it by the subject, or on public data. Every kernel is estimated with every bandwidth.
         Questions are answered for the first of each unless they name another.
-    method : {"auto", "grid", "fourier_features", "race"}
+    method : {"auto", "grid", "fourier_features", "functional", "race"}
         Where the sums come from. ``"auto"``: a grid for Gaussian kernels in up to four columns, random
-        features beyond, hash rows for hash kernels.
+        features beyond, hash rows for hash kernels. ``"functional"``: functional perturbation in a finite
+        feature space, Fourier features with the analytic calibration of one Gaussian path; needs ``delta``.
     bounds : (low, high), or a list of one pair for each column
         Declared, never read off the data; records are clipped to it.
     random_state : int, RandomState or None
@@ -159,14 +161,19 @@ class PrivateDensity(PrivateModel):
     def _facts(self) -> dict[str, Any]:
         return {"kernels": [each.as_json() for each in self._planned()]}
 
-    def _start(self, seed: int) -> dict[str, Tally]:
+    def _start(self, seed: int) -> dict[str, Tally] | FunctionalSums:
+        if self.method == FUNCTIONAL:
+            promise = Promise.of(epsilon=self.epsilon, delta=self.delta)
+            return FunctionalSums(self._planned(), promise, seed, self._box())
         return tallies(self._planned(), seed=seed, box=self._box())
 
-    def _count(self, secret: dict[str, Tally], X: Floats, y: NDArray[Any] | None) -> None:
-        for tally in secret.values():
-            tally.add(X)
+    def _count(self, secret: dict[str, Tally] | FunctionalSums, X: Floats, y: NDArray[Any] | None) -> None:
+        for each in [secret] if isinstance(secret, FunctionalSums) else secret.values():
+            each.add(X)
 
-    def _draw(self, secret: dict[str, Tally], promise: Promise) -> Bundle:
+    def _draw(self, secret: dict[str, Tally] | FunctionalSums, promise: Promise) -> Bundle:
+        if isinstance(secret, FunctionalSums):
+            return self._bundle(promise, parts=secret.release(self._claim(promise)))
         share = _share(promise, len(secret))
         return self._bundle(promise, parts={name: tally.release(**share) for name, tally in secret.items()})
 

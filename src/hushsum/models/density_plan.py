@@ -13,7 +13,8 @@ from hushsum.methods.grid import grid
 from hushsum.methods.race import race
 from hushsum.tally.tally import Tally
 
-METHODS = ("auto", "grid", "fourier_features", "race")
+METHODS = ("auto", "grid", "fourier_features", "functional", "race")
+FUNCTIONAL = "functional"
 MOST_GRID_COLUMNS = 4
 GRID = "grid"
 Box = list[tuple[float, float]]

@@ -41,10 +41,13 @@ from hushsum.tally.tally import Tally
 Floats = NDArray[np.float64]
 
 EXACT_INTEGERS = "exact integers"
-_STANDARD_ERRORS = 20.0
-"""A regression is silent below so many standard errors of its count, at ε = 1 some 600 records: fewer cannot
+_STANDARD_ERRORS = {"moments": 20.0, "level": 10.0}
+"""A regression is silent below so many standard errors of its count, at ε = 1 some 300 records: fewer cannot
 tell a slope, and what looks like one would be noise.
 """
+
+_COUNT_SHARE = {"moments": 0.1, "level": 0.5}
+"""The part of each release that pays for that count; the moments of the target alone serve little else."""
 
 LEVEL_SHARE = Fraction(1, 10)
 """The part of a sketch's budget that pays for the count and the mean of the target."""
@@ -128,7 +131,8 @@ class FromMoments:
 
     def draw(self, secret: Tally, promise: Promise) -> Drawn:
         """One release of all sums."""
-        return Drawn({"moments": secret.release(**_asked(promise))}, {})
+        released = secret.release(**_asked(promise), count_share=_COUNT_SHARE["moments"])
+        return Drawn({"moments": released}, {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +160,7 @@ class FromSketch:
         """The target's moments first; their noisy count decides how many rows of the sketch are published."""
         sketch, level = secret
         first, second = _split(promise, LEVEL_SHARE)
-        released = level.release(**_asked(first))
+        released = level.release(**_asked(first), count_share=_COUNT_SHARE["level"])
         rows = self.rows
         if second.epsilon is not None:
             rows = rows_for_moments(released.count, float(second.epsilon), self.rows)
@@ -299,8 +303,9 @@ def regression_theta(bundle: Bundle, ball: UnitBall) -> Floats:
     """
     if "theta" in bundle.arrays:
         return _theta(bundle, ball)
-    counted: Any = bundle.parts["level" if "sketch" in bundle.parts else "moments"]
-    if counted.count < _STANDARD_ERRORS * counted.count_stderr:
+    name = "level" if "sketch" in bundle.parts else "moments"
+    counted: Any = bundle.parts[name]
+    if counted.count < _STANDARD_ERRORS[name] * counted.count_stderr:
         return np.zeros(ball.features)
     if "sketch" in bundle.parts:
         return fit_regression(bundle.parts["sketch"], bundle.parts["level"], ball.length)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.kernels.base import Kernel
+from hushsum.kernels.matern import MaternKernel
 from hushsum.models.mode_search import spread_points
 from hushsum.releases.base import ReleasedFunction
 
@@ -30,6 +31,8 @@ def normalising_constant(kernel: Kernel) -> float | None:
         return float((2.0 * math.pi * facts.bandwidth**2 / facts.power) ** (facts.dim / 2.0))
     if kernel.name == "laplacian":
         return float((2.0 * facts.bandwidth / facts.power) ** facts.dim)
+    if isinstance(kernel, MaternKernel):
+        return kernel.integral()
     return None
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from threading import Lock
 from typing import Any, NoReturn
 from weakref import WeakValueDictionary
 
-from hushsum.errors import SecretRefused
+from hushsum.errors import SecretRefused, UsageError
 from hushsum.models.seen import Seen
 from hushsum.releases.bundle import Bundle
 
@@ -35,6 +36,7 @@ class ModelState:
         self.seed = seed
         self.key = secrets.token_hex(16) if key is None else key
         self.growing = False
+        self.broken = False
         self.seen: Seen | None = None
         self.bundle: Bundle | None = None
         self.reading: Any = None
@@ -46,6 +48,21 @@ class ModelState:
         state = cls(secret=None, facts=facts, seed=seed, key=None)
         state.bundle = bundle
         return state
+
+    @contextmanager
+    def changing(self) -> Iterator[None]:
+        """Count all of a batch, or leave a state that says that it cannot be trusted any more."""
+        self.check_whole()
+        self.broken = True
+        yield
+        self.broken = False
+
+    def check_whole(self) -> None:
+        """Refuse a state that was interrupted while counting."""
+        if self.broken:
+            raise UsageError(
+                "this model was interrupted while counting and may hold a part of a batch; fit it anew"
+            )
 
     def settle(self, bundle: Bundle, reading: object) -> None:
         """Keep what was released and forget the records."""

@@ -6,15 +6,18 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hushsum.errors import DataRefused, UsageError
+from hushsum.errors import ClaimError, DataRefused, UsageError
 from hushsum.kernels.base import Kernel, kernel_class
 from hushsum.methods.fourier_features import fourier_features
 from hushsum.methods.grid import grid
 from hushsum.methods.race import DEFAULT_WIDTH, race
-from hushsum.planning.predict import MAX_BYTES, MAX_SECONDS, plan
+from hushsum.methods.registry import method_named
+from hushsum.planning.plan import Option
+from hushsum.planning.predict import MAX_BYTES, MAX_SECONDS, METHODS, plan
 from hushsum.privacy.budget import Budget
 from hushsum.privacy.relation import Relation
 from hushsum.releases.base import ReleasedFunction
+from hushsum.tally.tally import Tally
 
 _UNDECLARED = 100_000
 """The number of records that sizes are chosen for where none is declared: its choice is near the best from a
@@ -66,8 +69,9 @@ def release(
         A name, or a kernel object, which then brings its own bandwidth.
     bounds : list of (low, high), optional
         Declared; records are clipped to it. Grids, the most accurate way in one to four columns, need it.
-    method : {"auto", "race", "grid", "fourier_features"}
-        ``"auto"`` takes the best of :func:`hushsum.plan`.
+    method : str
+        ``"auto"`` takes the best of :func:`hushsum.plan`, and one of the methods that it plans takes the best
+        sizes of that. The other names of ``hushsum.methods.method_names()`` run with their defaults.
     records : int, optional
         About how many there are, declared: sizes are then chosen for that number. The true number is private.
     rows : int or "auto"
@@ -87,6 +91,25 @@ def release(
     'add/remove'
     """
     chosen = kernel if isinstance(kernel, Kernel) else _named(kernel, X, bandwidth)
+    if method not in ("auto", *METHODS):
+        known = method_named(method)
+        if rho is not None or epsilon is None:
+            raise ClaimError(
+                f"{method} promises epsilon, or epsilon and delta, got rho or nothing; give epsilon"
+            )
+        sized = {"records": records} if known.sized else {}
+        return known.release(
+            X,
+            chosen,
+            bounds=bounds,
+            epsilon=epsilon,
+            delta=delta,
+            relation=relation,
+            ledger=ledger,
+            dataset=dataset,
+            key=key,
+            **sized,
+        )
     best = plan(
         records=_UNDECLARED if records is None else records,
         kernel=chosen,
@@ -100,20 +123,12 @@ def release(
         max_bytes=max_bytes,
         max_seconds=max_seconds,
     ).best
-    if best.method == "grid":
-        assert bounds is not None
-        tally = grid(chosen, bounds=bounds, spacing=best.settings["spacing"])
-    elif best.method == "fourier_features":
-        tally = fourier_features(chosen, features=best.rows, seed=seed, bounds=bounds)
-    else:
+    if best.method == "race":
         size, cells = (_CAPACITY, DEFAULT_WIDTH) if records is None else (best.rows, best.width)
-        tally = race(
-            chosen,
-            rows=size if isinstance(rows, str) else rows,
-            width=cells if width is None else width,
-            seed=seed,
-            bounds=bounds,
-        )
+        size, cells = size if isinstance(rows, str) else rows, cells if width is None else width
+        tally = race(chosen, rows=size, width=cells, seed=seed, bounds=bounds)
+    else:
+        tally = planned_tally(best, chosen, bounds=bounds, seed=seed)
     tally.add(X, threads=threads)
     return tally.release(
         epsilon=epsilon,
@@ -127,6 +142,29 @@ def release(
         dataset=dataset,
         key=key,
     )
+
+
+def planned_tally(
+    option: Option,
+    kernel: Kernel,
+    *,
+    bounds: Sequence[tuple[float, float]] | tuple[float, float] | None,
+    seed: int = 0,
+) -> Tally:
+    """An empty tally of the method and the sizes of an option.
+
+    >>> import hushsum as hs
+    >>> kernel = hs.GaussianKernel(dim=1, bandwidth=1.0)
+    >>> best = hs.plan(records=10_000, kernel=kernel, bounds=(0, 10), epsilon=1.0).best
+    >>> planned_tally(best, kernel, bounds=(0, 10)).basis.name
+    'grid-weights'
+    """
+    if option.method == "grid":
+        assert bounds is not None
+        return grid(kernel, bounds=bounds, spacing=option.settings["spacing"])
+    if option.method == "fourier_features":
+        return fourier_features(kernel, features=option.rows, seed=seed, bounds=bounds)
+    return race(kernel, rows=option.rows, width=option.width, seed=seed, bounds=bounds)
 
 
 def _named(name: str, X: object, bandwidth: float | None) -> Kernel:

@@ -18,12 +18,12 @@ from hushsum.planning.predict_grid import grid_options
 from hushsum.planning.predict_race import race_options
 from hushsum.planning.question import Question
 from hushsum.planning.spread import Spread, bounded_spread, estimated_spread
+from hushsum.planning.typical import DEFAULT_DENSITY, typical_density
 from hushsum.privacy.calibration import COUNT_SHARE
 from hushsum.privacy.claim import Promise, exact
 from hushsum.privacy.relation import Relation
 from hushsum.records.bounds import Bounds
 
-DEFAULT_DENSITY = 0.01
 COMPARISON_DELTA = 1e-6
 MAX_BYTES = 64_000_000
 MAX_SECONDS = 60.0
@@ -73,8 +73,9 @@ def plan(
         ``"auto"`` compares all that can release the kernel.
     rows, width : int or list of int
         Table sizes of hash rows to compare.
-    density : float, default 0.01
+    density : float, optional
         The mean kernel value f(q)/N of the queries that matter; the error of hash rows is then a bound.
+        Default: 0.01 for kernels that hash; else a typical one for the box and the number of columns.
     public : records, optional
         Public data that resemble the private ones. The error of hash rows is then an estimate.
     queries : records, optional
@@ -103,7 +104,9 @@ def plan(
     columns = getattr(chosen, "dim", None)
     spread_of = _spread_of(chosen, number, seed, density, public, queries)
     own = spread_of(width or DEFAULT_WIDTH) if chosen.hashable else None
-    place = float(own.density.mean()) if own is not None else _density(density)
+    box = None if bounds is None or columns is None else Bounds.of(bounds, columns)
+    typical = typical_density(chosen, box) if density is None else _density(density)
+    place = float(own.density.mean()) if own is not None else typical
     asked = [Promise.of(epsilon=e, delta=delta, rho=rho) for e in _each(epsilon)]
     shown = list(asked)
     if delta is None and rho is None:
@@ -113,7 +116,7 @@ def plan(
         question = Question(
             records=number,
             kernel=chosen,
-            bounds=None if bounds is None or columns is None else Bounds.of(bounds, columns),
+            bounds=box,
             promise=promise,
             relation=Relation.of(relation),
             count_share=exact("count_share", count_share),

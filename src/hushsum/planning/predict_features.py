@@ -8,10 +8,10 @@ from hushsum.planning.plan import Option
 from hushsum.planning.question import HEADER_BYTES, Question
 
 FEATURES = (500, 1000, 2000, 4000, 8000)
-MANY_FEATURES = (16_000, 32_000)
+MANY_FEATURES = (16_000, 32_000, 64_000)
 KERNELS = ("gaussian", "laplacian")
-_NANOSECONDS_WAVE = 1.5
-_NANOSECONDS_PRODUCT = 0.03
+_NANOSECONDS_WAVE = 0.5
+_NANOSECONDS_PRODUCT = 0.022
 
 
 def features_options(question: Question) -> list[Option]:
@@ -25,11 +25,12 @@ def features_options(question: Question) -> list[Option]:
 
 
 def _choices(question: Question) -> list[int]:
-    if not question.promise.pure:
-        return [*FEATURES, *MANY_FEATURES]
-    assert question.promise.epsilon is not None
-    share = float(question.promise.epsilon) / question.moves
-    return sorted({*FEATURES, pairs_for_laplace(question.records, share, FEATURES[-1])})
+    choices = {*FEATURES, *MANY_FEATURES}
+    if question.promise.pure:
+        assert question.promise.epsilon is not None
+        share = float(question.promise.epsilon) / question.moves
+        choices.add(pairs_for_laplace(question.records, share, MANY_FEATURES[-1]))
+    return sorted(choices)
 
 
 def _option(question: Question, number: int) -> Option:

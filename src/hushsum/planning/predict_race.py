@@ -19,7 +19,7 @@ _NANOSECONDS_INCREMENT = 0.6
 _NANOSECONDS_PRODUCT = 0.03
 
 
-MANY_ROWS = 10_000
+MANY_ROWS = (10_000, 20_000, 50_000)
 NARROW = 250
 """Cells of a row where there are many: folding then adds a hundredth to the spread of rows, for a quarter of
 the file.
@@ -38,7 +38,7 @@ def race_options(
         return []
     options = []
     for number in _row_choices(question, rows):
-        wide = width if width is not None else NARROW if number >= MANY_ROWS else DEFAULT_WIDTH
+        wide = width if width is not None else NARROW if number >= MANY_ROWS[0] else DEFAULT_WIDTH
         options.append(_option(question, HashRows(question.kernel, number, wide, 0), spread(wide)))
     if rows is not None:
         return options
@@ -53,7 +53,7 @@ def _row_choices(question: Question, rows: int | Sequence[int] | None) -> Sequen
         assert question.promise.epsilon is not None
         share = float(question.promise.epsilon) / question.moves
         return sorted({*ROWS, rows_for_laplace(question.records, share, ROWS[-1])})
-    return [*ROWS, MANY_ROWS, 2 * MANY_ROWS]
+    return [*ROWS, *MANY_ROWS]
 
 
 def _option(question: Question, basis: HashRows, spread: Spread) -> Option:

@@ -51,6 +51,11 @@ class Draws:
         noise = laplace_noise(l1, epsilon)
         return counts + noise.draw(counts.size, self._source).reshape(counts.shape), noise
 
+    def integer_gaussian(self, values: NDArray[np.int64], variance: Fraction) -> NDArray[np.int64]:
+        """Integers with discrete Gaussian noise of that variance: Δ2²/(2·variance)-zCDP, exactly."""
+        noise = discrete_gaussian(values.size, variance, self._source)
+        return values + noise.reshape(values.shape)
+
     def gaussian(self, values: Floats, l2: float, epsilon: Fraction, delta: Fraction) -> tuple[Floats, float]:
         """Real numbers that one unit moves by at most ``l2`` in L2, made (ε, δ)-private, and their σ."""
         sigma = gaussian_sigma(l2, epsilon, delta)

@@ -9,19 +9,21 @@ v − φ·θ̂, and in units of its standard deviation √(h/γ), φ·θ has the
 
 The privacy loss is a quadratic function of one normal variable, so δ(ε) is a difference of normal
 probabilities in both directions.
+
+*All leverages at once.* A pair of leverage h and residual r is nowhere easier to tell apart than the pair
+of leverage k ≥ h and residual r·√(1 + k). Multiply the variable of the latter by a, a² = h(1 + k)/(k(1 +
+h)) ≤ 1, and add independent normal noise of variance 1 − a²: N(0, 1) stays, the other variance becomes 1
+− a²k/(1 + k) = 1/(1 + h), and its mean a·r·√(1 + k)·√(γk)/(1 + k) = r·√(γh)/√(1 + h) is at least that of
+the former. Processing tells nothing more, and δ grows with the distance of the means: it is 1 − ∫ min(p,
+e^ε q), and the sets {p > t} and {e^ε q > t} are intervals, whose intersection shrinks as one moves away
+from the other's centre.
 """
 
 from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from hushsum.errors import UsageError
-
-_LEVERAGES = 400
-_SLACK = 1.02
-"""δ is computed on a grid of leverages whose neighbours differ by less than this factor of δ."""
 
 
 def sample_delta(epsilon: float, *, precision: float, leverage: float, residual: float) -> float:
@@ -60,22 +62,18 @@ def sample_delta(epsilon: float, *, precision: float, leverage: float, residual:
 def largest_precision(epsilon: float, delta: float, *, leverage: float, residual: float) -> float:
     """The largest γ that keeps (ε, δ) for every leverage up to the given one and every residual.
 
-    δ grows with the residual, which enters as the distance of the means alone. Over leverages the worst is
-    searched on a grid, with a margin for what lies between its points.
+    By the argument above, the largest leverage with the residual times √(1 + leverage) stands for all.
 
     Raises
     ------
     UsageError
         if even no weight on the data keeps the claim: the leverage is too large, a larger ridge is needed.
     """
-    leverages = np.geomspace(leverage * 1e-6, leverage, _LEVERAGES).tolist()
+    worst = residual * math.sqrt(1.0 + leverage)
 
     def private(log_precision: float) -> bool:
         gamma = math.exp(log_precision)
-        return all(
-            sample_delta(epsilon, precision=gamma, leverage=h, residual=residual) * _SLACK <= delta
-            for h in leverages
-        )
+        return sample_delta(epsilon, precision=gamma, leverage=leverage, residual=worst) <= delta
 
     low = high = 2.0 * math.log(epsilon) - math.log(leverage) - 2.0 * math.log(residual)
     while not private(low):
@@ -84,7 +82,21 @@ def largest_precision(epsilon: float, delta: float, *, leverage: float, residual
             raise UsageError("a posterior sample cannot keep this epsilon and delta; use a larger ridge")
     while private(high):
         high += 1.0
-    for _ in range(30):
+    for _ in range(40):
         middle = (low + high) / 2.0
         low, high = (middle, high) if private(middle) else (low, middle)
     return math.exp(low)
+
+
+def largest_leverage(epsilon: float, delta: float) -> float:
+    """The largest leverage at which a sample can keep (ε, δ) at all: with no weight on the data, γ → 0, the
+    neighbours' laws still differ in their spread by 1 + h.
+    """
+    low, high = 0.0, 1.0
+    while sample_delta(epsilon, precision=1e-300, leverage=high, residual=1.0) <= delta:
+        low, high = high, 2.0 * high
+    for _ in range(50):
+        middle = (low + high) / 2.0
+        fits = sample_delta(epsilon, precision=1e-300, leverage=middle, residual=1.0) <= delta
+        low, high = (middle, high) if fits else (low, middle)
+    return low

@@ -25,6 +25,7 @@ KERNELS: list[Kernel] = [
     hs.GaussianKernel(3, 0.8),
     hs.LaplacianKernel(2, 1.5),
     hs.GaussianKernel(1, 2.0, power=3),
+    hs.MaternKernel(2, 0.9, smoothness=2.5),
 ]
 RNG = np.random.default_rng(3)
 

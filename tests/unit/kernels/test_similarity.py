@@ -69,6 +69,10 @@ def slow(kernel: Kernel, x: Any, q: Any) -> float:
         return float((1.0 - angle / math.pi) ** (kernel.bits * kernel.power))
     if isinstance(kernel, hs.GaussianKernel):
         return math.exp(-(math.dist(x, q) ** 2) / (2 * kernel.bandwidth**2)) ** kernel.power
+    if isinstance(kernel, hs.MaternKernel):
+        r = math.sqrt(2 * kernel.smoothness) * math.dist(x, q) / kernel.bandwidth
+        steps = {0.5: 1.0, 1.5: 1.0 + r, 2.5: 1.0 + r + r**2 / 3.0}
+        return steps[kernel.smoothness] * math.exp(-r)
     if isinstance(kernel, hs.LaplacianKernel):
         return (
             math.exp(-sum(abs(i - j) for i, j in zip(x, q, strict=True)) / kernel.bandwidth) ** kernel.power
@@ -86,6 +90,7 @@ ALL = [
     *CASES,
     Case("gaussian", hs.GaussianKernel(dim=3, bandwidth=0.7, power=2)),
     Case("laplacian", hs.LaplacianKernel(dim=3, bandwidth=0.7, power=2)),
+    *(Case(f"matern-{nu}", hs.MaternKernel(dim=3, bandwidth=0.7, smoothness=nu)) for nu in (0.5, 1.5, 2.5)),
 ]
 
 

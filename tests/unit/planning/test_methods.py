@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import hushsum as hs
-from hushsum.errors import UsageError
+from hushsum.errors import ClaimError, UsageError
 from hushsum.releases import CoefficientFunction, TableFunction
 
 GAUSSIAN = hs.GaussianKernel(dim=2, bandwidth=0.2)
@@ -62,6 +62,35 @@ def test_the_method_follows_the_kernel_and_what_is_declared() -> None:
         hs.release(X, epsilon=1.0, kernel=GAUSSIAN, bounds=(-1, 1), method="race")
     with pytest.raises(UsageError, match="method must be"):
         hs.plan(records=500, epsilon=1.0, kernel=GAUSSIAN, method="guess")
+
+
+def test_every_method_can_be_named() -> None:
+    X = records(800)
+    for name in ("histogram", "hermite", "lsq_fgt", "privbayes"):
+        f = hs.release(X, epsilon=1.0, kernel=GAUSSIAN, bounds=(-1, 1), method=name, records=800)
+        assert f.claim.epsilon == 1.0
+        assert f([[0.0, 0.0]]).shape == (1,)
+    replaced = hs.release(
+        X, epsilon=1.0, delta=1e-6, kernel=GAUSSIAN, bounds=(-1, 1), method="kme", relation="replace"
+    )
+    assert replaced.claim.relation.value == "replace"
+    with pytest.raises(UsageError, match="method must be one of bernstein"):
+        hs.release(X, epsilon=1.0, kernel=GAUSSIAN, bounds=(-1, 1), method="guess")
+    with pytest.raises(ClaimError, match="give epsilon"):
+        hs.release(X, rho=0.1, kernel=GAUSSIAN, bounds=(-1, 1), method="histogram")
+
+
+def test_the_typical_density_follows_what_is_declared() -> None:
+    def planned(dim: int, bounds: tuple[float, float] | None, **given: Any) -> float:
+        kernel = hs.GaussianKernel(dim=dim, bandwidth=1.0)
+        return hs.plan(records=1000, kernel=kernel, bounds=bounds, epsilon=1.0, **given).density
+
+    # A record resembles more of the others in a box of fewer bandwidths.
+    assert planned(1, (0, 16)) > planned(1, (0, 64)) > planned(1, (0, 640)) == 0.01
+    assert planned(3, (0, 64)) == 0.01
+    assert planned(30, (0, 64)) == planned(30, None) == 0.04
+    assert planned(1, (0, 64), density=0.3) == 0.3
+    assert hs.plan(records=1000, dim=30, bandwidth=1.0, epsilon=1.0).density == pytest.approx(0.01)
 
 
 def test_files_stay_below_the_limit() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -121,3 +122,16 @@ def test_relations() -> None:
     assert Relation.of("replace") is Relation.REPLACE
     with pytest.raises(ClaimError, match="relation must be 'add/remove' or 'replace'"):
         Relation.of("swap")
+
+
+def test_what_a_claim_assumes_is_stored_and_said_and_none_leaves_no_trace() -> None:
+    plain = claim(Promise.of(epsilon=1.0))
+    assert "assumptions" not in plain.as_json()
+    assert "assum" not in plain.sentence() + repr(plain)
+    assumed = replace(plain, assumptions=("the list of classes is public",))
+    assert assumed != plain
+    assert Claim.from_json(assumed.as_json()) == assumed
+    assert assumed.sentence().endswith("This assumes that the list of classes is public.")
+    for nonsense in ("public", [1], None):
+        with pytest.raises(TypeError):
+            Claim.from_json({**plain.as_json(), "assumptions": nonsense})

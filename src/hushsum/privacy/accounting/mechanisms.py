@@ -101,6 +101,7 @@ def _kinds(mechanism: str) -> frozenset[ClaimKind] | None:
 
 register_mechanism("discrete laplace", ClaimKind.PURE)
 register_mechanism("discrete gaussian", ClaimKind.APPROXIMATE, ClaimKind.CONCENTRATED)
+register_mechanism("factorised discrete gaussian", ClaimKind.APPROXIMATE, ClaimKind.CONCENTRATED)
 register_mechanism("exponential", ClaimKind.PURE)
 register_mechanism("permute and flip", ClaimKind.PURE)
 register_mechanism("random stopping", ClaimKind.PURE)

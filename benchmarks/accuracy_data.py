@@ -1,0 +1,193 @@
+"""Public data sets of the race, each with the kernel, the box and the queries that all methods share."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import hushsum as hs
+
+Rows = NDArray[np.float32]
+Floats = NDArray[np.float64]
+
+QUERIES = 500
+SALARY_BOUNDS = (0.0, 320_000.0)
+SALARY_BANDWIDTH = 5_000.0
+_SALARIES = 25_000
+
+# Ranges that the descriptions of the data state, or round numbers around them; not read off the records.
+_FOREST_RANGES = (
+    (1800, 3900),
+    (0, 360),
+    (0, 70),
+    (0, 1400),
+    (-180, 610),
+    (0, 7200),
+    (0, 255),
+    (0, 255),
+    (0, 255),
+    (0, 7200),
+)
+_RNA_RANGES = ((-1600, 0), (0, 150), *((0, 0.5),) * 6)
+
+
+@dataclass(frozen=True)
+class Contest:
+    """Records, one Gaussian kernel for every method, a declared box, and queries drawn from the records.
+
+    ``matched`` is the hashable kernel with the same mean density, for the separate block of hash rows;
+    ``asked`` replaces the queries.
+    """
+
+    name: str
+    records: Rows
+    kernel: hs.GaussianKernel
+    bounds: tuple[float, float]
+    words: str
+    asked: Rows | None = None
+
+    @property
+    def dim(self) -> int:
+        """Columns of a record."""
+        return int(self.records.shape[1])
+
+    @cached_property
+    def queries(self) -> Rows:
+        """Queries from the data, the same in every run, unless others are asked."""
+        if self.asked is not None:
+            return self.asked
+        chosen = np.random.default_rng(1).choice(len(self.records), QUERIES, replace=False)
+        return np.ascontiguousarray(self.records[chosen])
+
+    @cached_property
+    def truth(self) -> Floats:
+        """The exact mean kernel values; the data are public."""
+        return self.kernel.exact_sum(self.records, self.queries) / len(self.records)
+
+    @cached_property
+    def matched(self) -> hs.EuclideanKernel:
+        """The Euclidean hash kernel whose mean value at the queries is that of the Gaussian one, by bisection
+        on a sample.
+        """
+        some = self.records[np.random.default_rng(2).choice(len(self.records), min(len(self.records), 4000))]
+        low, high = 1e-3 * self.kernel.bandwidth, 10.0 * self.kernel.bandwidth
+        for _ in range(30):
+            middle = math.sqrt(low * high)
+            kernel = hs.EuclideanKernel(dim=self.dim, bandwidth=middle)
+            if kernel.exact_sum(some, self.queries).mean() / len(some) > self.truth.mean():
+                high = middle
+            else:
+                low = middle
+        return hs.EuclideanKernel(dim=self.dim, bandwidth=float(f"{middle:.3g}"))
+
+
+def data_folder() -> Path:
+    """Where $HUSHSUM_DATA points to; ends the program with a plain sentence if it is not set."""
+    folder = os.environ.get("HUSHSUM_DATA")
+    if not folder or not Path(folder).is_dir():
+        raise SystemExit("set HUSHSUM_DATA to the folder that holds skin_segmentation.parquet and the others")
+    return Path(folder)
+
+
+def _table(name: str) -> Any:
+    import pyarrow.parquet as pq  # type: ignore[import-untyped]
+
+    return pq.read_table(data_folder() / f"{name}.parquet")
+
+
+def _columns(table: Any, names: list[str]) -> Rows:
+    return np.column_stack([table[name].to_numpy().astype(np.float32) for name in names])
+
+
+def _salaries(name: str, records: Floats, words: str) -> Contest:
+    kernel = hs.GaussianKernel(dim=1, bandwidth=SALARY_BANDWIDTH)
+    known = records[np.isfinite(records)].astype(np.float32).reshape(-1, 1)
+    return Contest(name, known, kernel, SALARY_BOUNDS, words)
+
+
+def synthetic_salaries() -> Contest:
+    """Made-up salaries, log-normal."""
+    drawn = np.random.default_rng(0).lognormal(11.0, 0.5, _SALARIES)
+    return _salaries("salaries", drawn, "25,000 made-up salaries, log-normal; Gaussian, bandwidth 5,000")
+
+
+def nyc_salaries() -> Contest:
+    """Yearly base salaries of New York City."""
+    table = _table("nyc_payroll_sample")
+    yearly = np.char.strip(table["pay_basis"].to_numpy(zero_copy_only=False).astype(str)) == "per Annum"
+    pay = table["base_salary"].to_numpy().astype(np.float64)[yearly]
+    return _salaries("nyc", pay, "New York City, yearly base salaries; Gaussian, bandwidth 5,000")
+
+
+def sf_salaries() -> Contest:
+    """Base pay of San Francisco in 2014."""
+    table = _table("sf_salaries_2011_2014")
+    pay = table["base_pay"].to_numpy(zero_copy_only=False).astype(np.float64)
+    year = table["year"].to_numpy()
+    return _salaries("sf", pay[year == 2014], "San Francisco, base pay 2014; Gaussian, bandwidth 5,000")
+
+
+def skin() -> Contest:
+    """Skin tones; exp(−‖x − q‖²/25)."""
+    pixels = _columns(_table("skin_segmentation"), ["R", "G", "B"])
+    kernel = hs.GaussianKernel(dim=3, bandwidth=5.0 / math.sqrt(2.0))
+    return Contest("skin", pixels, kernel, (0.0, 255.0), "skin tones; exp(−‖x−q‖²/25)")
+
+
+def cod_rna() -> Contest:
+    """RNA features on their public ranges."""
+    table = _table("cod_rna")
+    names = [name for name in table.column_names if name != "target"]
+    unit = _scaled(_columns(table, names), _RNA_RANGES)
+    return Contest(
+        "cod_rna", unit, hs.GaussianKernel(dim=8, bandwidth=0.1), (0.0, 1.0),
+        "RNA, columns scaled by public ranges to [0, 1]; Gaussian, bandwidth 0.1",
+    )  # fmt: skip
+
+
+def covtype() -> Contest:
+    """Forest data on their public ranges; 44 of the columns are 0 or 1."""
+    table = _table("covtype")
+    names = [name for name in table.column_names if name != "target"]
+    records = _columns(table, names)
+    records[:, : len(_FOREST_RANGES)] = _scaled(records[:, : len(_FOREST_RANGES)], _FOREST_RANGES)
+    return Contest(
+        "covtype", records, hs.GaussianKernel(dim=54, bandwidth=0.5), (0.0, 1.0),
+        "forest cover, columns scaled by public ranges to [0, 1]; Gaussian, bandwidth 0.5",
+    )  # fmt: skip
+
+
+def _scaled(records: Rows, ranges: tuple[tuple[float, float], ...]) -> Rows:
+    low, high = np.array(ranges, np.float32).T
+    unit: Rows = np.clip((records - low) / (high - low), 0.0, 1.0)
+    return unit
+
+
+def on_salary_grid(contest: Contest) -> Contest:
+    """The same salaries, asked at 200 even points from 10,000 to 250,000, for the error of the function."""
+    points = np.linspace(10_000, 250_000, 200, dtype=np.float32).reshape(-1, 1)
+    return replace(contest, name=f"{contest.name} (function)", asked=points)
+
+
+def sample_of(contest: Contest, number: int) -> Contest:
+    """Fewer records of the same kind."""
+    chosen = np.random.default_rng(4).choice(len(contest.records), number, replace=False)
+    return replace(contest, name=f"{contest.name} ({number:,})", records=contest.records[chosen])
+
+
+CONTESTS: dict[str, Callable[[], Contest]] = {
+    "salaries": synthetic_salaries,
+    "nyc": nyc_salaries,
+    "sf": sf_salaries,
+    "skin": skin,
+    "cod_rna": cod_rna,
+    "covtype": covtype,
+}

@@ -1,0 +1,157 @@
+"""Private summarization between processes: five owners of 12,000 MNIST images each, a summary of 2,000.
+
+Every party is a process of its own that talks TLS on this machine. Measured are the wall time from the start
+of the first to the end of the last, the processor time of all, and their peak memory, added up. The squared
+MMD to the validation set, in other features than those that were compared, stands beside that of a uniform
+sample of the same size.
+
+Linux only, for the peak of memory. ``HUSHSUM_DATA=… python benchmarks/summarize_mnist.py``
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.parquet as pq  # type: ignore[import-untyped]
+from numpy.typing import NDArray
+
+from hushsum.summarize.features import SummaryFeatures
+
+_CHILD = """
+import sys
+from hushsum.cli.main import run
+try:
+    run()
+finally:
+    # The peak that getrusage tells includes the parent's, from before this program was loaded.
+    peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))
+    print("peak", peak.split()[1], file=sys.stderr)
+"""
+_BANDWIDTH = 5.0
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--each", type=int, default=12_000)
+    parser.add_argument("--size", type=int, default=2_000)
+    parser.add_argument("--epsilon", type=float, default=2.0)
+    parser.add_argument("--features", type=int, default=500)
+    parser.add_argument("--pace", type=float, default=0.5)
+    parser.add_argument("--rule", default=None)
+    given = parser.parse_args()
+    data = Path(os.environ["HUSHSUM_DATA"]) / "mnist.parquet"
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        pool = prepare(data, place, given.each)
+        seconds, peak, made = run(place, given)
+        summary = images(place / "summary.parquet")
+        validation = images(place / "validation.parquet")
+    spent = resource.getrusage(resource.RUSAGE_CHILDREN)
+    features = SummaryFeatures(784, _BANDWIDTH, 2000, seed=99)
+    wanted = mean(features, validation)
+    random = np.random.default_rng(1)
+    uniform = pool[random.choice(len(pool), len(summary), replace=False)]
+    distance = [float(np.sum((mean(features, each) - wanted) ** 2)) for each in (summary, uniform)]
+    print(f"owners × records       5 × {given.each}")
+    print(f"summary                {made['size']} points of {made.get('seen', made.get('points_seen'))} seen")
+    print(f"wall, all processes    {seconds:.1f} s")
+    print(f"processor time         {spent.ru_utime + spent.ru_stime:.1f} s")
+    print(f"peak memory of each    {made.pop('peaks')} MB")
+    print(f"peak memory, added up  {peak / 1024:.0f} MB")
+    print(f"squared MMD            {distance[0]:.4f} (uniform {distance[1]:.4f})")
+
+
+def prepare(data: Path, place: Path, each: int) -> NDArray[np.float32]:
+    """Files of five owners by pairs of digits, and a validation set of threes and fours at 70:30."""
+    table = pq.read_table(data)
+    pixels = np.asarray(table["pixels"].combine_chunks().flatten(), np.float32).reshape(-1, 784) / 255
+    digits = table["target"].to_numpy()
+    random = np.random.default_rng(0)
+    wanted = np.concatenate(
+        [random.choice(np.flatnonzero(digits == digit), size, False) for digit, size in ((3, 700), (4, 300))]
+    )
+    write(place / "validation.parquet", pixels[wanted], digits[wanted])
+    left = np.ones(len(digits), np.bool_)
+    left[wanted] = False
+    owned = []
+    for i in range(5):
+        places = np.flatnonzero(left & (digits // 2 == i))
+        chosen = random.choice(places, min(each, len(places)), replace=False)
+        write(place / f"owner{i}.parquet", pixels[chosen], digits[chosen])
+        owned.append(pixels[chosen])
+    return np.concatenate(owned)
+
+
+def write(path: Path, pixels: NDArray[np.float32], digits: NDArray[Any]) -> None:
+    lists = pa.FixedSizeListArray.from_arrays(pa.array(pixels.reshape(-1)), 784)
+    pq.write_table(pa.table({"pixels": lists, "digit": digits}), path)
+
+
+def images(path: Path) -> NDArray[np.float64]:
+    values = np.asarray(pq.read_table(path)["pixels"].combine_chunks().flatten(), np.float64)
+    return values.reshape(-1, 784)
+
+
+def mean(features: SummaryFeatures, points: NDArray[Any]) -> NDArray[np.float64]:
+    result: NDArray[np.float64] = features.hashes(points).mean(axis=0) * features.unit
+    return result
+
+
+def start(place: Path, name: str, *arguments: str) -> subprocess.Popen[bytes]:
+    with open(place / f"{name}.out", "wb") as out, open(place / f"{name}.err", "wb") as err:
+        return subprocess.Popen(
+            [sys.executable, "-c", _CHILD, "summarize", *arguments], cwd=place, stdout=out, stderr=err
+        )
+
+
+def run(place: Path, given: argparse.Namespace) -> tuple[float, int, dict[str, object]]:
+    """Seconds of all processes together, their peak memory in kB, and the curator's result."""
+    prints = {}
+    for name in ("curator", *(f"owner{i}" for i in range(5))):
+        start(place, name, "keys", f"{name}.key").wait()
+        prints[name] = (place / f"{name}.out").read_text().strip()
+    begun = time.monotonic()
+    parties, owners = [], []
+    for i in range(5):
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            where = f"127.0.0.1:{listener.getsockname()[1]}"
+        parties.append(
+            start(
+                place, f"owner{i}", "owner", f"owner{i}.parquet", "--listen", where, "--key", f"owner{i}.key",
+                "--peer", prints["curator"], "--columns", "pixels,digit",
+            )
+        )  # fmt: skip
+        owners.append(f"{where}@{prints[f'owner{i}']}")
+    rule = [] if given.rule is None else ["--rule", given.rule]
+    parties.append(
+        start(
+            place, "curator", "curator", "--owners", ",".join(owners), "--key", "curator.key",
+            "--validation", "validation.parquet", "--columns", "pixels", "--carry", "digit",
+            "--size", str(given.size), "--epsilon", str(given.epsilon), "--delta", "1e-5",
+            "--bandwidth", str(_BANDWIDTH), "--features", str(given.features), "--pace", str(given.pace),
+            *rule, "-o", "summary.parquet", "--json",
+        )
+    )  # fmt: skip
+    codes = [party.wait() for party in reversed(parties)]
+    seconds = time.monotonic() - begun
+    errors = [(place / f"{name}.err").read_text() for name in prints]
+    if any(codes):
+        raise SystemExit("\n".join(errors))
+    peak = sum(int(text.split()[-1]) for text in errors)
+    return seconds, peak, json.loads((place / "curator.out").read_text())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,157 @@
+"""Figures 3 and 7, tables 1 and 3: what the race in ``benchmarks.accuracy`` does not measure already.
+
+Curves of salaries at ε = 1; baselines on forest data that were sampled and reduced; and how the error of the
+kernel sum and the time to build grow with the number of records.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+from benchmarks.accuracy_data import Contest, Floats, on_salary_grid, sample_of, synthetic_salaries
+from benchmarks.accuracy_methods import DELTA, EPSILONS
+
+import hushsum as hs
+from hushsum.errors import SuspiciousParameter
+from hushsum.methods import method_named
+from hushsum.releases import ReleasedFunction
+
+Say = Callable[[str], None]
+
+CURVES: Final[dict[str, dict[str, Any]]] = {
+    "auto": {},
+    "race": {"rows": 500},
+    "bernstein": {"degree": 99, "iterations": 10},
+    "fourier_series": {"frequencies": 20},
+    "histogram": {"bins": 128},
+    "privbayes": {"bins": 128},
+    "kme": {"lattice": 128},
+    "pfda": {"penalty": 1e-5},
+}
+"""Methods of the figure, with good settings for it."""
+
+GROWTH: Final[dict[str, dict[str, Any]]] = {
+    "race": {"rows": 5000},
+    "grid": {},
+    "bernstein": {"degree": 99, "iterations": 10},
+    "trigonometric": {"terms": 64},
+    "mwem": {"rounds": 10},
+    "pfda": {"penalty": 1e-5},
+}
+SIZES: Final = (2000, 8000, 32_000, 128_000)
+REDUCED_RECORDS: Final = 100_000
+REDUCED_COLUMNS: Final = {"bernstein": 3, "kme": 8}
+
+
+def released(
+    contest: Contest, name: str, epsilon: float, own: dict[str, Any], seed: int = 0
+) -> ReleasedFunction:
+    """A release of a contest by a method's name; hash rows with the kernel of the same mean density."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SuspiciousParameter)
+        if name == "auto":
+            return hs.release(
+                contest.records,
+                epsilon=epsilon,
+                kernel=contest.kernel,
+                bounds=contest.bounds,
+                records=len(contest.records),
+            )
+        method = method_named(name)
+        return method.release(
+            contest.records,
+            contest.matched if name == "race" else contest.kernel,
+            bounds=contest.bounds,
+            epsilon=epsilon,
+            delta=None if method.pure else DELTA,
+            relation=method.relations[0],
+            **own,
+            **({"seed": seed} if name == "race" else {}),
+        )
+
+
+def curves_of(contest: Contest, say: Say) -> dict[str, list[float]]:
+    """The exact function of salaries on the grid of the paper, and one release of each method at ε = 1."""
+    grid = on_salary_grid(contest)
+    curves = {"exact": grid.truth.tolist()}
+    for name, own in CURVES.items():
+        curves[name] = np.round(released(contest, name, 1.0, own)(grid.queries), 6).tolist()
+        say(f"curve {contest.name} {name}")
+    return curves
+
+
+def reduced_errors(contest: Contest, say: Say, *, repeats: int = 2) -> list[dict[str, Any]]:
+    """Relative errors of Bernstein and KME on a sample of forest data, projected on few columns.
+
+    The projection is public and random, and keeps squared distances on average. Errors are against the exact
+    sums of all records with all columns, so they hold what sampling and reducing cost.
+    """
+    fewer = sample_of(contest, min(REDUCED_RECORDS, len(contest.records)))
+    results = []
+    for name, columns in REDUCED_COLUMNS.items():
+        matrix = np.random.default_rng(6).normal(0.0, columns**-0.5, (contest.dim, columns))
+        low_high = (-4.0, 4.0)
+        small = replace(
+            contest,
+            records=((fewer.records - 0.5) @ matrix).astype(np.float32),
+            kernel=hs.GaussianKernel(dim=columns, bandwidth=contest.kernel.bandwidth),
+            bounds=low_high,
+        )
+        asked = (contest.queries - 0.5) @ matrix
+        own = {"degree": 19} if name == "bernstein" else {"points": 1000}
+        for epsilon in EPSILONS:
+            off = [
+                _relative(released(small, name, epsilon, own)(asked), contest.truth) for _ in range(repeats)
+            ]
+            results.append({"method": name, "epsilon": epsilon, "relative": float(np.mean(off))})
+        say(f"reduced {name}")
+    return results
+
+
+def _relative(values: Floats, truth: Floats) -> float:
+    return float((np.abs(values - truth) / truth).mean())
+
+
+def growth(say: Say, *, sizes: Sequence[int] = SIZES, repeats: int = 4) -> dict[str, dict[str, Any]]:
+    """Exponents of N in the mean absolute error of the kernel *sum*, and in the time to build, at ε = 1.
+
+    Made-up salaries with a fixed bandwidth, so that N alone changes.
+    """
+    base = synthetic_salaries()
+    results: dict[str, dict[str, Any]] = {}
+    for name, own in GROWTH.items():
+        errors, seconds = [], []
+        for number in sizes:
+            drawn = np.random.default_rng(7).lognormal(11.0, 0.5, number).astype(np.float32)
+            contest = replace(base, records=drawn.reshape(-1, 1))
+            truth = contest.truth if name != "race" else _hashed_truth(contest)
+            off, taken = [], []
+            for seed in range(repeats):
+                start = time.process_time()
+                f = released(contest, name, 1.0, own, seed)
+                taken.append(time.process_time() - start)
+                off.append(float(np.abs(f(contest.queries) - truth).mean()) * number)
+            errors.append(float(np.mean(off)))
+            seconds.append(min(taken))
+        results[name] = {
+            "sizes": list(sizes),
+            "errors": errors,
+            "seconds": seconds,
+            "error_exponent": _slope(sizes, errors),
+            "time_exponent": _slope(sizes, seconds),
+        }
+        say(f"growth {name}")
+    return results
+
+
+def _hashed_truth(contest: Contest) -> Floats:
+    return contest.matched.exact_sum(contest.records, contest.queries) / len(contest.records)
+
+
+def _slope(sizes: Sequence[int], values: Sequence[float]) -> float:
+    return float(np.polyfit(np.log(sizes), np.log(values), 1)[0])

@@ -1,0 +1,95 @@
+"""The words of the report that stand around its figures and tables."""
+
+from __future__ import annotations
+
+from typing import Final
+
+OPENING: Final = """\
+# Private RACE, run again
+
+Coleman and Shrivastava, *A one-pass distributed and private sketch for kernel sums with applications to
+machine learning at scale* (CCS 2021), section 5: the sketch as a classifier (figure 4), as a regression
+(figure 5), and as a density (figure 2) that tells anomalies. Tables, pictures and this page are made by
+
+```
+export HUSHSUM_DATA=...          # a folder with the parquet files named below
+python -m papers.private_race.run all            # or classification, regression, anomalies, densities
+python -m papers.private_race.run all --quick    # two repetitions and few budgets, into build/private_race
+python -m papers.private_race.run report         # this page again, from the JSON alone
+```
+
+Figures 3 and 7 and tables 1 and 3, densities by every method, are on a page of their own,
+[`DENSITIES.md`](DENSITIES.md), which `python -m papers.private_race.kde_report` writes.
+
+Numbers are means over {repetitions} repetitions, each with its own split, hash functions and noise, ± one
+standard error. Every single result is in [`results/`](results).
+"""
+
+RULES: Final = """\
+## Rules of the experiments
+
+- **Splits.** Each repetition takes 5 % of the records as *public*, 20 % as the test set, the rest as private.
+- **Public choices.** Bounds, scaling, power, bandwidth and radius come from the public records, never from
+  private or test ones. What is best depends on the noise, so candidates are tried on folds of the public
+  records: n of them, released at ε·N/n, have the noise that N private records have at ε. N is declared. (The
+  paper fixed its bandwidths by hand, and its ε is that of the best of several sketches.)
+- **The public records alone** are a baseline too, and a strong one: these data are easy, and whoever has 5 %
+  of them in the open may not need the rest. The tables show what that gives at no privacy cost.
+- **Baselines** are tuned on the test set, which favours them: the regularisation of the logistic regression,
+  and in one variant its threshold.
+- **Claims.** ε is for one record present or absent throughout, for the baselines too. Sketches take discrete
+  Laplace noise on integers, or discrete Gaussian noise where δ = 1e-6 is given; one tally a class is parallel
+  composition, since a record is in one class. No public choice is charged. Nothing here protects anybody: the
+  data are public, and every test score looks at them.
+- **Data.** htru2 (the paper's pulsar), occupancy, and cod_rna in place of nomao; airfoil, naval_propulsion,
+  gas_drift_8batches (target: concentration) and protein_casp; kdd_http, shuttle and mammography.
+"""
+
+DENSITIES: Final = """\
+## Densities (figure 2)
+
+![exact, sketched and released densities](figures/densities.png)
+
+Temperature and carbon dioxide of the occupancy records, with declared bounds. The sketch is constant on the
+cells of random partitions, which shows as straight edges; noise moves whole cells, which shows first where
+the density is thin. Values below 0 have the colour of 0.
+"""
+
+CLASSIFICATION: Final = """\
+## Classification (figure 4)
+
+![balanced accuracy against ε](figures/classification.png)
+
+The maximum-likelihood rule: the class whose sketch answers the largest mean kernel value. Balanced accuracy,
+because pulsars are 9 % of htru2. Candidates: columns in a public box, or whitened by the public covariance;
+powers 4 and 8; three bandwidths each. `PrivateClassifier.predict` is the same release read by the estimator,
+which says nothing (the first class) where its private counts cannot be told from noise.
+"""
+
+ANOMALIES: Final = """\
+## Anomalies
+
+![area under the ROC curve against ε](figures/anomalies.png)
+
+The sketch is filled with all private records, anomalies among them, unlabelled; a low answer tells an
+anomaly. The test set is all its anomalies and 500 of its normal records.
+`PrivateOutlierDetector.score_samples` is the same release read by the estimator, which says nothing where its
+private count cannot be told from noise.
+
+ACE (Luo and Shrivastava, WWW 2018; K = 15 bits, L = 50 arrays) is the same kind of sketch with the angular
+kernel, so its private variant is a release of that tally. It sees directions of the same columns, and much
+depends on where from: the public mean, a corner of the box, or a point beyond it, chosen on public records.
+"""
+
+REGRESSION: Final = """\
+## Regression (figure 5)
+
+![relative squared error against ε](figures/regression.png)
+
+Squared error on the test set, divided by that of the public mean: 1 is as good as knowing no column. AdaSSP,
+SSP, AdaOPS and auto have δ = 1e-6; OPS, objective perturbation and the sketch are pure ε, but where the
+sketch's line says δ. The sketch has 4 signed random projections a row (W = 16), as published. Objective
+perturbation needs a bound on the length of θ for squared loss: 2, or the *wide* √(columns + 1), which
+excludes no model with slopes up to 1. `AdaSSP` spends no budget on the least eigenvalue and reads its ridge
+off the noisy sums; `as published` has the published constants.
+"""

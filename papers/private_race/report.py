@@ -1,0 +1,187 @@
+"""README.md of the reproduction: figures, tables and verdicts from the JSON results."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from papers.private_race import anomalies, classification, prose, regression
+from papers.private_race.figures import GREEN, ORANGE, PURPLE, SKY, Line, draw_subject
+from papers.private_race.results import Subject, load_subject
+from papers.private_race.tables import curve_table, markdown_table, usual_choices
+from papers.private_race.verdicts import (
+    Verdict,
+    anomaly_verdicts,
+    classification_verdicts,
+    regression_verdicts,
+)
+
+from hushsum.plotting.figure import BLUE, FAINT, INK, VERMILION
+
+CLASSIFICATION_LINES: Final = (
+    Line(classification.SKETCH, "sketch, pure ε", BLUE, width=2.2),
+    Line(classification.GAUSSIAN, "sketch, δ = 1e-6", SKY, "--", "s"),
+    Line(classification.EXACT, "exact kernel sums", INK, ":", ""),
+    Line(classification.LOGISTIC, "logistic, paper's λ", VERMILION, "-", "^"),
+    Line(classification.WIDE, "logistic, wider λ", ORANGE, "-", "v"),
+    Line(classification.THRESHOLD, "logistic, wider λ and threshold", PURPLE, "--", "d"),
+)
+ANOMALY_LINES: Final = (
+    Line(anomalies.SKETCH, "sketch", BLUE, width=2.2),
+    Line(anomalies.EXACT, "exact density", INK, ":", ""),
+    Line(anomalies.PRIVATE_ACE, "ACE, private", VERMILION, "-", "^"),
+    Line(anomalies.ACE, "ACE, not private", ORANGE, ":", ""),
+)
+REGRESSION_LINES: Final = (
+    Line(regression.SKETCH, "sketch", BLUE, width=2.2),
+    Line(regression.SKETCH_DELTA, "sketch with δ", BLUE, "--", "o"),
+    Line(regression.OBJECTIVE, "objective perturbation", VERMILION, "-", "^"),
+    Line(regression.UNBOUNDED, "objective perturbation, wide", VERMILION, "--", "^"),
+    Line(regression.ADASSP, "AdaSSP", GREEN, "-", "s"),
+    Line(regression.PUBLISHED, "AdaSSP as published", GREEN, "--", "s"),
+    Line(regression.SSP, "SSP", SKY, "--", "s"),
+    Line(regression.ADAOPS, "AdaOPS", PURPLE, "-", "d"),
+    Line(regression.OPS, "OPS", ORANGE, "--", "d"),
+    Line(regression.AUTO, "auto", FAINT, "--", "x"),
+    Line(regression.LEAST_SQUARES, "least squares, not private", INK, ":", ""),
+)
+
+_TITLES: Final = {
+    "htru2": "htru2 (pulsars)",
+    "occupancy": "occupancy",
+    "cod_rna": "cod_rna",
+    "kdd_http": "kdd_http",
+    "shuttle": "shuttle",
+    "mammography": "mammography",
+    "airfoil": "airfoil",
+    "naval_propulsion": "naval",
+    "gas_drift_8batches": "gas",
+    "protein_casp": "protein",
+}
+
+
+def write_report(output: Path) -> Path:
+    """Draw the figures and write README.md from the results in ``output``; returns the file."""
+    subjects = {
+        name: load_subject(output / "results" / f"{name}.json")
+        for name in ("classification", "regression", "anomalies")
+        if (output / "results" / f"{name}.json").is_file()
+    }
+    figures = output / "figures"
+    figures.mkdir(exist_ok=True)
+    parts = [prose.OPENING.format(repetitions=_repetitions(subjects)), _verdict_table(subjects), prose.RULES]
+    if (figures / "densities.png").is_file():
+        parts.append(prose.DENSITIES)
+    if "classification" in subjects:
+        parts.append(_classification_part(subjects["classification"], figures))
+    if "regression" in subjects:
+        parts.append(_regression_part(subjects["regression"], figures))
+    if "anomalies" in subjects:
+        parts.append(_anomalies_part(subjects["anomalies"], figures))
+    parts.append(_times(subjects))
+    file = output / "README.md"
+    file.write_text("\n".join(parts), encoding="utf-8")
+    return file
+
+
+def _repetitions(subjects: dict[str, Subject]) -> int:
+    return max((each.settings.repetitions for each in subjects.values()), default=0)
+
+
+def _verdict_table(subjects: dict[str, Subject]) -> str:
+    judges = {
+        "classification": classification_verdicts,
+        "regression": regression_verdicts,
+        "anomalies": anomaly_verdicts,
+    }
+    found: list[Verdict] = [
+        each
+        for name, subject in subjects.items()
+        if 1.0 in subject.epsilons
+        for each in judges[name](subject)
+    ]
+    lines = [
+        "## What was expected, and what was found",
+        "",
+        "| expected | holds | found |",
+        "| --- | --- | --- |",
+    ]
+    lines += [f"| {each.expected} | {'yes' if each.holds else '**no**'} | {each.found} |" for each in found]
+    return "\n".join([*lines, ""])
+
+
+def _classification_part(subject: Subject, figures: Path) -> str:
+    draw_subject(
+        subject,
+        CLASSIFICATION_LINES,
+        figures / "classification.png",
+        y_label="balanced accuracy",
+        titles=_TITLES,
+        legend_rows=2,
+    )
+    methods = (
+        classification.SKETCH,
+        classification.ESTIMATOR,
+        classification.GAUSSIAN,
+        classification.EXACT,
+        classification.PUBLIC,
+        classification.LOGISTIC,
+        classification.WIDE,
+        classification.THRESHOLD,
+    )
+    return "\n".join([prose.CLASSIFICATION, *_tables(subject, methods), _choices(subject)])
+
+
+def _anomalies_part(subject: Subject, figures: Path) -> str:
+    draw_subject(
+        subject,
+        ANOMALY_LINES,
+        figures / "anomalies.png",
+        y_label="area under the ROC curve",
+        titles=_TITLES,
+    )
+    methods = (
+        anomalies.SKETCH,
+        anomalies.ESTIMATOR,
+        anomalies.EXACT,
+        anomalies.PUBLIC,
+        anomalies.ACE,
+        anomalies.PRIVATE_ACE,
+    )
+    return "\n".join([prose.ANOMALIES, *_tables(subject, methods), _choices(subject)])
+
+
+def _regression_part(subject: Subject, figures: Path) -> str:
+    draw_subject(
+        subject,
+        REGRESSION_LINES,
+        figures / "regression.png",
+        y_label="relative squared error",
+        titles=_TITLES,
+        logarithmic=True,
+        legend_rows=2,
+    )
+    methods = (*regression.WAYS, regression.LEAST_SQUARES, regression.PUBLIC)
+    return "\n".join([prose.REGRESSION, *_tables(subject, methods)])
+
+
+def _tables(subject: Subject, methods: tuple[str, ...]) -> list[str]:
+    parts = []
+    for name, curves in subject.curves.items():
+        parts.append(f"**{_TITLES[name]}**: {curves.records:,} records, {curves.features} columns\n")
+        parts.append(curve_table(subject, name, methods) + "\n")
+    return parts
+
+
+def _choices(subject: Subject) -> str:
+    rows = [[_TITLES[name], *usual_choices(curves)] for name, curves in subject.curves.items()]
+    head = ["ε", *(f"{epsilon:g}" for epsilon in subject.epsilons)]
+    return (
+        "The usual choice on public records (scaling, power, bandwidth; in brackets, how many repetitions "
+        f"made it):\n\n{markdown_table(head, rows)}\n"
+    )
+
+
+def _times(subjects: dict[str, Subject]) -> str:
+    spent = "; ".join(f"{name} {each.seconds / 60.0:.0f} minutes" for name, each in subjects.items())
+    return f"## Time\n\nProcessor time of the whole run, exact kernel sums included: {spent}.\n"

@@ -1,0 +1,1 @@
+"""Reproduction of *Private summarization* figures: MNIST and a census covariate shift."""

@@ -1,0 +1,191 @@
+"""What is compared: greedy, uniform sampling, the sound rules, h2, and the published protocol."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from papers.summarization.data import Setting
+from papers.summarization.network import accuracy as network_accuracy
+
+from hushsum.errors import UnsoundRule
+from hushsum.summarize import SummaryFeatures, published_auction, split_budget, summarize
+from hushsum.summarize.choice import greedy_choice
+from hushsum.summarize.features import Floats, Hashes, Integers
+from hushsum.summarize.published_h2 import Iteration, MarginalSums
+
+DELTA = 1e-5
+PUBLISHED_WIDTH = 140
+H2_ROUNDS, H2_ITERATIONS = 10, 140
+
+Row = dict[str, Any]
+
+
+class Comparison:
+    """One setting under one seed, with what all methods share."""
+
+    def __init__(self, setting: Setting, seed: int, features: int) -> None:
+        self.setting, self.seed, self.features = setting, seed, features
+        self.points = np.concatenate(list(setting.owners.values()))
+        self.labels = np.concatenate(list(setting.labels.values()))
+        self.map = SummaryFeatures(self.points.shape[1], setting.bandwidth, features, seed)
+        self._within = _mean(setting.validation, setting.validation, setting.bandwidth)
+
+    def discrepancy(self, points: Floats) -> float:
+        """MMD² against the validation set, with the exact kernel."""
+        width = self.setting.bandwidth
+        return (
+            self._within + _mean(points, points, width) - 2.0 * _mean(points, self.setting.validation, width)
+        )
+
+    def accuracy(self, points: Floats, labels: Integers) -> float:
+        """The consumer's model: a small network on images, a linear SVM on the census."""
+        test, truth = self.setting.test, self.setting.test_labels
+        if self.setting.name == "mnist":
+            return network_accuracy(points, labels, test, truth, seed=self.seed)
+        from sklearn.svm import LinearSVC  # type: ignore[import-untyped]
+
+        return float(LinearSVC(C=0.1, dual=False).fit(points, labels).score(test, truth))
+
+    def row(self, method: str, size: int, points: Floats, labels: Integers, **more: Any) -> Row:
+        """One line of results."""
+        return {
+            "setting": self.setting.name,
+            "seed": self.seed,
+            "method": method,
+            "size": size,
+            "mmd2": self.discrepancy(points),
+            "accuracy": self.accuracy(points, labels),
+            **more,
+        }
+
+    def greedy(self, sizes: list[int]) -> Iterator[Row]:
+        """Greedy's summaries are prefixes of each other."""
+        hashes = self.map.hashes(self.points)
+        target = self.map.hashes(self.setting.validation).mean(axis=0)
+        places = greedy_choice(hashes, target, max(sizes), unit=self.map.unit)
+        for size in sizes:
+            part = places[:size]
+            yield self.row("greedy", size, self.points[part], self.labels[part])
+
+    def uniform(self, size: int) -> Row:
+        """An equal number from every owner."""
+        rng = np.random.default_rng(self.seed + 1000)
+        points, labels = [], []
+        for name, records in self.setting.owners.items():
+            part = rng.choice(len(records), size // len(self.setting.owners), replace=False)
+            points.append(records[part])
+            labels.append(self.setting.labels[name][part])
+        return self.row("uniform", size, np.concatenate(points), np.concatenate(labels))
+
+    def private(self, size: int, epsilon: float, rule: str) -> Row:
+        """A whole run; the claim covers every message and the validation set."""
+        began = time.process_time()
+        summary = summarize(
+            self.setting.owners,
+            self.setting.validation,
+            size,
+            bandwidth=self.setting.bandwidth,
+            epsilon=epsilon,
+            delta=DELTA,
+            features=self.features,
+            seed=self.seed,
+            rule=rule,
+            extra=self.setting.labels,
+        )
+        spent = time.process_time() - began
+        return self.row(
+            rule,
+            size,
+            summary.points,
+            summary.extra[:, 0].astype(np.int64),
+            epsilon=epsilon,
+            seen=summary.seen,
+            paper_epsilon=summary.claims.paper_epsilon,
+            cpu_seconds=spent,
+        )
+
+    def calibrated_h2(self, size: int, epsilon: float) -> Row:
+        """The fresh rule with h2, correctly calibrated, in place of Gaussian noise."""
+        published = self._published_map()
+        of_owners, of_validation = split_budget(epsilon, DELTA)
+        rng = np.random.default_rng(self.seed)
+        vectors: Hashes = published.hashes(self.points)
+        scale = 1.0 / (published.unit * (published.features / 2.0) ** 0.5)
+        own = published.hashes(self.setting.validation) / scale
+        start = MarginalSums(published.width, 64)
+        # The validation set's count is public here, and its neighbours replace a record.
+        target = start.improve(
+            start.round(own, rng).sum(axis=0),
+            len(own),
+            H2_ITERATIONS,
+            Iteration.for_rho(of_validation / H2_ITERATIONS),
+        )
+        each = Iteration.for_rho(of_owners / ((H2_ROUNDS - 1) * H2_ITERATIONS))
+        marginals = MarginalSums(published.width, 64)
+        free = np.ones(len(vectors), np.bool_)
+        chosen: Integers = np.empty(0, np.int64)
+        places: Integers = np.zeros(published.width, np.int64)
+        seen = np.zeros(len(vectors), np.bool_)
+        owner = np.repeat(np.arange(len(self.setting.owners)), [len(r) for r in self.setting.owners.values()])
+        batch = size // H2_ROUNDS
+        for number in range(H2_ROUNDS):
+            mean = np.zeros_like(target)
+            if number:
+                mean = marginals.improve(places, len(chosen), H2_ITERATIONS, each)
+            gains = np.where(free, vectors @ (target - mean), -np.inf)
+            for k in range(len(self.setting.owners)):
+                mine = np.flatnonzero((owner == k) & ~seen)
+                seen[mine[np.argsort(-gains[mine])[:batch]]] = True
+            taken = np.argsort(-np.where(seen, gains, -np.inf))[:batch]
+            free[taken] = False
+            chosen = np.concatenate([chosen, taken])
+            places = places + marginals.round(vectors[taken] / scale, rng).sum(axis=0)
+        pool = np.flatnonzero(seen)
+        # The last choice, from what was sent, is made like that of the other rules.
+        exact = self.map.hashes(self.setting.validation).mean(axis=0)
+        final = pool[greedy_choice(self.map.hashes(self.points[pool]), exact, size, unit=self.map.unit)]
+        in_run = self.discrepancy(self.points[chosen])
+        return self.row(
+            "h2", size, self.points[final], self.labels[final], epsilon=epsilon, seen=len(pool), in_run=in_run
+        )
+
+    def _published_map(self) -> SummaryFeatures:
+        dim, bandwidth = self.points.shape[1], self.setting.bandwidth
+        return SummaryFeatures(dim, bandwidth, PUBLISHED_WIDTH, self.seed, paired=False)
+
+    def published(self, size: int) -> Row:
+        """The paper's protocol at its own parameters; it claims nothing here."""
+        features = self._published_map()
+        rng = np.random.default_rng(self.seed + 7)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UnsoundRule)
+            run = published_auction(
+                list(self.setting.owners.values()),
+                self.setting.validation,
+                features,
+                size,
+                seed_points=self.points[rng.choice(len(self.points), 150, replace=False)],
+                rounds_at_once=max(1, size // 50),
+                seed=self.seed,
+            )
+        tables = list(self.setting.owners.values())
+        names = list(self.setting.labels.values())
+        points = np.array([tables[k][i] for k, i in zip(run.owners, run.places, strict=True)])
+        labels = np.array([names[k][i] for k, i in zip(run.owners, run.places, strict=True)])
+        return self.row("published", size, points, labels, seen=run.seen, paper_epsilon=run.paper_epsilon)
+
+
+def _mean(left: Floats, right: Floats, bandwidth: float) -> float:
+    """The mean kernel value over all pairs, in blocks of products."""
+    a, b = left.astype(np.float32), right.astype(np.float32)
+    squares = (a * a).sum(axis=1)
+    total = 0.0
+    for start in range(0, len(b), 512):
+        part = b[start : start + 512]
+        distance = squares[:, None] + (part * part).sum(axis=1)[None] - 2.0 * (a @ part.T)
+        total += float(np.exp(np.maximum(distance, 0.0) * (-0.5 / bandwidth**2)).sum(dtype=np.float64))
+    return total / (len(a) * len(b))

@@ -1,0 +1,116 @@
+"""``hushsum compare``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hushsum.cli import options, values
+from hushsum.cli.output import progress_bar, tell, write, write_json, write_table
+from hushsum.cli.sizes import bytes_in_words
+
+if TYPE_CHECKING:
+    from hushsum.jobs.compare_methods import MethodMeasured, MethodsCompared
+
+
+def compare(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="Public records: CSV, Parquet or Arrow.")],
+    epsilon: Annotated[str, typer.Option("--epsilon", metavar="E[,E...]", help="ε, or several.")],
+    public: Annotated[
+        bool, typer.Option("--public", help="Anybody may see these records; refused without it.")
+    ] = False,
+    delta: options.Delta = None,
+    kernel: options.KernelName = "gaussian",
+    bandwidth: options.Bandwidth = None,
+    power: options.Power = None,
+    bounds: options.BoundsText = None,
+    columns: options.Columns = None,
+    methods: Annotated[
+        str | None,
+        typer.Option(
+            "--methods",
+            metavar="NAMES",
+            help="auto, race, grid, fourier_features, hermite, lsq_fgt, lsq_rff, bernstein, fourier_series, "
+            "trigonometric, histogram, mwem, privbayes, kme, pfda; default: all that suit.",
+        ),
+    ] = None,
+    queries: Annotated[int, typer.Option("--queries", help="Queries, drawn from the records.")] = 500,
+    repeats: Annotated[int, typer.Option("--repeats", help="Releases to average over.")] = 3,
+    json: options.Json = False,
+) -> None:
+    """Compare methods on public data: true errors, times and sizes. Refused for private data.
+
+    True errors are functions of the records that no budget pays for. Methods run with their defaults, and
+    those that hushsum plan knows with the sizes that it chooses for the number of records.
+
+    hushsum compare skin.parquet --public --columns R,G,B --epsilon 0.1,1 --bandwidth 3.5 --bounds 0:255
+    """
+    from hushsum.jobs.compare_methods import ComparisonTerms, PublicRecords, compare_methods
+    from hushsum.jobs.kernel_choice import KernelChoice
+
+    box = values.ranges(bounds, "--bounds")
+    terms = ComparisonTerms(
+        epsilons=values.numbers(epsilon, "--epsilon"),
+        delta=delta,
+        bounds=box[0] if box is not None and len(box) == 1 else box,
+        methods=values.names(methods, "--methods"),
+        queries=queries,
+        repeats=repeats,
+    )
+    with progress_bar("comparing") as progress:
+        compared = compare_methods(
+            PublicRecords(file, values.names(columns, "--columns")),
+            terms,
+            kernel=KernelChoice(kernel, bandwidth, power),
+            public=public,
+            progress=progress,
+        )
+    if json:
+        write_json(compared.as_json())
+        return
+    _write(compared)
+
+
+def _write(compared: MethodsCompared) -> None:
+    write_table(
+        ("ε", "method", "mechanism", "error", "relative", "predicted", "build", "query", "file"),
+        [
+            *(_cells(each) for each in compared.measured),
+            *(
+                ("", name, "not private", "0", "0", "", "", _seconds(seconds), "")
+                for name, seconds in compared.exact.items()
+            ),
+        ],
+        left=3,
+        dense=True,
+    )
+    write(
+        f"Mean errors of f(q)/N at queries from the {compared.records:,} records; mean kernel value "
+        f"{compared.density:.3g}.\nFor public data alone: on private data this table would be a leak."
+    )
+    for name, reason in compared.left_out.items():
+        tell(f"left out: {name}: {reason}")
+
+
+def _cells(each: MethodMeasured) -> tuple[str, ...]:
+    promise = f"{each.epsilon:g}" + (f", δ {each.delta:g}" if each.delta else "")
+    noise = each.mechanism if each.relation == "add/remove" else f"{each.mechanism} ({each.relation})"
+    return (
+        promise,
+        each.method,
+        noise.replace("discrete ", ""),
+        f"{each.error:.1e}",
+        f"{each.relative:.1%}",
+        "" if each.predicted is None else f"{each.predicted:.1e}",
+        _seconds(each.build),
+        _seconds(each.query),
+        bytes_in_words(each.size),
+    )
+
+
+def _seconds(seconds: float) -> str:
+    for unit, many in (("s", 1.0), ("ms", 1e-3)):
+        if seconds >= many:
+            return f"{seconds / many:.3g} {unit}"
+    return f"{seconds * 1e6:.3g} µs"

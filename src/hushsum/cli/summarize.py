@@ -1,0 +1,130 @@
+"""``hushsum summarize``: a summary of several owners' records, between processes that trust pinned keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Final
+
+import typer
+
+from hushsum.cli import options, values
+from hushsum.cli.output import tell, warn, write, write_facts, write_json
+from hushsum.cli.summarize_curator import curator
+from hushsum.cli.usage import Command, Group, help_of
+
+summarize = typer.Typer(
+    name="summarize",
+    cls=Group,
+    help="Collect a summary of several owners' private records that matches a validation set.",
+    no_args_is_help=True,
+)
+
+
+def keys(
+    file: Annotated[str, typer.Argument(help="The key file; made if it is not there.")],
+    json: options.Json = False,
+) -> None:
+    """Make a key pair for TLS, and show its fingerprint, which the other parties pin.
+
+    The file is the secret half, of mode 0600. The fingerprint is the public key itself: tell it to the others
+    over a channel on which nobody can put another in its place.
+
+    hushsum summarize keys owner.key
+    """
+    from hushsum.jobs.summarize_keys import show_keys
+
+    shown = show_keys(file)
+    if json:
+        write_json(shown.as_json())
+        return
+    tell(f"Made {file}; keep it secret." if shown.made else f"{file} was there, and is unchanged.")
+    write(shown.fingerprint)
+
+
+def owner(
+    file: Annotated[str, typer.Argument(help="The records: CSV, Parquet or Arrow.")],
+    listen: Annotated[
+        str, typer.Option("--listen", metavar="HOST:PORT", help="Where the curator connects; port 0: any.")
+    ],
+    key: Annotated[str, typer.Option("--key", metavar="FILE", help="This owner's key file.")],
+    peer: Annotated[
+        list[str],
+        typer.Option("--peer", metavar="FINGERPRINT", help="A curator that is let in; may be repeated."),
+    ],
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            "--columns", metavar="NAMES", help="All columns that may leave, by commas; default: all."
+        ),
+    ] = None,
+    cap: Annotated[
+        int | None, typer.Option("--cap", help="Most points that leave in all, whatever the curator asks.")
+    ] = None,
+    state: Annotated[
+        str | None,
+        typer.Option(
+            "--state", metavar="DIR", help="Where the run's progress is kept. [default: FILE.summarize]"
+        ),
+    ] = None,
+    ledger: options.LedgerPlace = None,
+    dataset: options.DatasetName = None,
+    delta: Annotated[
+        float | None,
+        typer.Option("--delta", help="Book ε at this δ in the ledger; default: book ρ."),
+    ] = None,
+    wait: Annotated[
+        float, typer.Option("--wait", metavar="SECONDS", help="How long to wait for a message or a curator.")
+    ] = 3600.0,
+    json: options.Json = False,
+) -> None:
+    """Take part in one run with a file of private records: answer what the rule allows, and nothing else.
+
+    Only the holder of a pinned key is let in. Points that leave are seen by the curator, who is trusted with
+    them; what the other owners learn is what the claim says. The ledger is debited before anything leaves,
+    and the very same command resumes after a crash instead of spending again.
+
+    hushsum summarize owner data.parquet --listen 0.0.0.0:7000 --key owner.key --peer 3f5a…
+    """
+    from hushsum.cli.ledger_booking import booking_of
+    from hushsum.jobs.summarize_owner import OwnerChoice, parse_address, read_peers, take_part
+    from hushsum.summarize.owner_process import Patience
+
+    choice = OwnerChoice(
+        file=file,
+        key=key,
+        peers=read_peers(peer),
+        state=state if state is not None else f"{file}.summarize",
+        columns=values.names(columns, "--columns"),
+        cap=cap,
+        delta=delta,
+        booking=booking_of(ledger, dataset, None, None, None),
+    )
+    address = parse_address(listen, "--listen")
+    if choice.booking is None:
+        warn("no ledger is given, so what this run spends is written down nowhere.")
+    ended = take_part(
+        choice,
+        address,
+        patience=Patience(wait=wait),
+        log=tell,
+        listening=lambda port: tell(f"listening on {address[0]}:{port}"),
+    )
+    if json:
+        write_json(ended.as_json())
+        return
+    if ended.claim is not None:
+        write(ended.claim.sentence() + "\n")
+    facts = [
+        ("run", ended.run),
+        ("rule", ended.rule),
+        ("points sent", str(ended.points)),
+        ("told the others", "nothing is promised" if ended.claim is None else repr(ended.claim)),
+    ]
+    if ended.booked is not None:
+        facts.append(("key", ended.booked))
+    write_facts(facts)
+
+
+COMMANDS: Final[tuple[Callable[..., None], ...]] = (keys, owner, curator)
+for command in COMMANDS:
+    summarize.command(cls=Command, help=help_of(command))(command)

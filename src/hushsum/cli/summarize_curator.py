@@ -1,0 +1,163 @@
+"""``hushsum summarize curator``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hushsum.cli import options, values
+from hushsum.cli.output import progress_bar, tell, warn, write, write_facts, write_json
+
+if TYPE_CHECKING:
+    from hushsum.jobs.summarize_curator import Summarized
+
+_RULES = ("threshold", "fresh", "auction")
+
+
+def curator(
+    owners: Annotated[
+        str,
+        typer.Option(
+            "--owners", metavar="HOST:PORT@FINGERPRINT,...", help="Where the owners listen, and their keys."
+        ),
+    ],
+    key: Annotated[str, typer.Option("--key", metavar="FILE", help="The curator's key file.")],
+    validation: Annotated[
+        str,
+        typer.Option("--validation", metavar="FILE", help="Records that the summary should resemble."),
+    ],
+    output: Annotated[str, typer.Option("--output", "-o", help="The Parquet file of points to write.")],
+    size: Annotated[int, typer.Option("--size", help="Points of the summary.")],
+    epsilon: Annotated[float, typer.Option("--epsilon", help="ε of all messages together.")],
+    delta: Annotated[float, typer.Option("--delta", help="δ, below one over ten times the records.")],
+    bandwidth: Annotated[
+        float,
+        typer.Option(
+            "--bandwidth", help="Scale of the Gaussian kernel in the units of the data; chosen in public."
+        ),
+    ],
+    rule: Annotated[
+        str,
+        typer.Option(
+            "--rule", help="threshold, fresh or auction.", autocompletion=options.completing(*_RULES)
+        ),
+    ] = "threshold",
+    validation_share: Annotated[
+        float, typer.Option("--validation-share", help="Part of the budget for the validation set's release.")
+    ] = 0.3,
+    rounds: Annotated[
+        int | None, typer.Option("--rounds", help="Rounds, a fixed number. [default: suits the rule]")
+    ] = None,
+    reach: Annotated[
+        int | None, typer.Option("--reach", help="Points to be sent in all. [default: twice the size]")
+    ] = None,
+    features: Annotated[int, typer.Option("--features", help="Pairs of a cosine and a sine.")] = 500,
+    seed: Annotated[int, typer.Option("--seed", help="Public seed of the features.")] = 0,
+    cap: Annotated[int | None, typer.Option("--cap", help="Most points that one owner sends in all.")] = None,
+    rate: Annotated[
+        float | None, typer.Option("--rate", help="Fall of the log-odds a rank, for the auction.")
+    ] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            "--columns", metavar="NAMES", help="Columns that are compared, separated by commas; default: all."
+        ),
+    ] = None,
+    carry: Annotated[
+        str | None,
+        typer.Option(
+            "--carry", metavar="NAMES", help="Columns that come along and are not compared, such as a label."
+        ),
+    ] = None,
+    state: Annotated[
+        str | None,
+        typer.Option(
+            "--state", metavar="DIR", help="Where the run's progress is kept. [default: OUTPUT.summarize]"
+        ),
+    ] = None,
+    pace: Annotated[
+        float, typer.Option("--pace", metavar="SECONDS", help="Rounds begin on ticks of this clock.")
+    ] = 1.0,
+    patience: Annotated[
+        float,
+        typer.Option("--patience", metavar="SECONDS", help="After that long an owner is lost for good."),
+    ] = 120.0,
+    ledger: options.LedgerPlace = None,
+    dataset: options.DatasetName = None,
+    book_rho: Annotated[
+        bool, typer.Option("--book-rho", help="Book the validation set's release in ρ, not in ε and δ.")
+    ] = False,
+    json: options.Json = False,
+) -> None:
+    """Collect a summary of the owners' records that resembles a validation set.
+
+    Every owner listens and has pinned this key: hushsum summarize owner. The summary holds records of the
+    owners as they are, for the consumer alone; what owners learn of each other is what the claim says. Each
+    round is drawn once and kept before it is sent, and the very same command resumes after a crash. With
+    --ledger the release of the validation set is debited.
+
+    hushsum summarize curator --owners a.example:7000@3f5a… --key curator.key --validation v.parquet
+    --size 2000 --epsilon 2 --delta 1e-5 --bandwidth 3 -o summary.parquet
+    """
+    from hushsum.cli.ledger_booking import booking_of
+    from hushsum.jobs.summarize_curator import CuratorChoice, collect_summary
+    from hushsum.jobs.summarize_terms import RunChoice
+    from hushsum.summarize.owner_process import Patience
+
+    choice = CuratorChoice(
+        key=key,
+        owners=owners,
+        validation=validation,
+        output=output,
+        state=state if state is not None else f"{output}.summarize",
+        run=RunChoice(
+            size=size,
+            epsilon=epsilon,
+            delta=delta,
+            bandwidth=bandwidth,
+            rule=rule,
+            validation_share=validation_share,
+            rounds=rounds,
+            reach=reach,
+            features=features,
+            seed=seed,
+            cap=cap,
+            rate=rate,
+        ),
+        columns=values.names(columns, "--columns"),
+        carried=values.names(carry, "--carry") or (),
+        booking=booking_of(ledger, dataset, None, None, None),
+        book_rho=book_rho,
+    )
+    if pace <= 0:
+        warn("without a clock, the length of a round tells every owner how long the others took.")
+    with progress_bar("collecting") as progress:
+        made = collect_summary(
+            choice,
+            pace=pace,
+            patience=Patience(wait=patience, transfer=patience, lost=patience),
+            log=tell,
+            progress=progress,
+        )
+    for name, last in made.summary.lost.items():
+        warn(f"owner {name[:12]}… was lost in round {last}; the summary lacks what it did not send.")
+    write_json(made.as_json()) if json else _write(made)
+
+
+def _write(made: Summarized) -> None:
+    summary = made.summary
+    write(made.together.sentence() + "\n")
+    write_facts(
+        [
+            ("summary", f"{made.output}: {len(summary.points)} points"),
+            ("rule", f"{made.rule}, {made.rounds} rounds"),
+            ("all messages", repr(made.together)),
+            ("owners' records", f"rho={summary.claims.owners.rho:.6g} of it"),
+            ("validation records", f"rho={summary.claims.validation.rho:.6g} of it"),
+            ("points seen", f"{summary.seen}, {summary.parsimony:.2f} times what is needed"),
+            ("by owner", ", ".join(f"{name[:12]}… {count}" for name, count in made.by_owner.items())),
+            ("lost owners", ", ".join(f"{name[:12]}…" for name in summary.lost) or "none"),
+            *([] if made.ledger_key is None else [("key", made.ledger_key)]),
+        ]
+    )

@@ -1,0 +1,277 @@
+"""Run methods side by side on public data, and measure what each of them errs and costs."""
+
+from __future__ import annotations
+
+import io
+import math
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushsum.errors import HushsumError, SuspiciousParameter, UsageError
+from hushsum.jobs.kernel_choice import KernelChoice
+from hushsum.jobs.progress import Progress
+from hushsum.kernels.base import Kernel
+from hushsum.kernels.parameters import positive_integer
+from hushsum.methods.registry import method_named, method_names
+from hushsum.planning.choose import release
+from hushsum.planning.predict import METHODS as PLANNED
+from hushsum.planning.predict import plan
+from hushsum.records.arrow import pyarrow
+from hushsum.records.streams import open_batches
+from hushsum.releases.base import ReleasedFunction
+
+AUTO = "auto"
+_LEAST_TRUTH = 1e-12
+_SKLEARN_QUERIES = 20
+
+Box = tuple[tuple[float, float], ...] | tuple[float, float] | None
+
+
+@dataclass(frozen=True, slots=True)
+class PublicRecords:
+    """A file that is declared to be public: its owner says so, and nothing can check it."""
+
+    path: str
+    columns: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonTerms:
+    """What the methods are compared on.
+
+    ``methods`` default to ``auto`` and all that can release the kernel under the promise; ``queries`` are
+    drawn from the records; ``repeats`` is how many releases with fresh noise are averaged over.
+    """
+
+    epsilons: tuple[float, ...]
+    delta: float | None = None
+    bounds: Box = None
+    methods: tuple[str, ...] | None = None
+    queries: int = 500
+    repeats: int = 3
+
+
+@dataclass(frozen=True, slots=True)
+class MethodMeasured:
+    """One method at one ε: mean errors of f(q)/N, seconds, and bytes of the file.
+
+    ``predicted`` is the error that :func:`hushsum.plan` told, for methods that it knows; ``query`` the
+    seconds of one query; ``relation`` whom the claim protects.
+    """
+
+    epsilon: float
+    delta: float
+    method: str
+    mechanism: str
+    relation: str
+    error: float
+    relative: float
+    predicted: float | None
+    build: float
+    query: float
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class MethodsCompared:
+    """All measurements; ``exact`` has the seconds of a query of exact answers, ``left_out`` who did not run
+    and why.
+    """
+
+    records: int
+    density: float
+    kernel: Kernel
+    measured: tuple[MethodMeasured, ...]
+    exact: dict[str, float]
+    left_out: dict[str, str]
+
+    def as_json(self) -> dict[str, Any]:
+        """The comparison for a machine."""
+        return {
+            "records": self.records,
+            "density": self.density,
+            "kernel": {"name": self.kernel.name, "parameters": self.kernel.parameters()},
+            "methods": [asdict(each) for each in self.measured],
+            "exact_query_seconds": self.exact,
+            "left_out": self.left_out,
+        }
+
+
+def compare_methods(
+    records: PublicRecords,
+    terms: ComparisonTerms,
+    *,
+    kernel: KernelChoice,
+    public: bool,
+    progress: Progress | None = None,
+) -> MethodsCompared:
+    """Release public records by every method, and compare the answers with the exact ones.
+
+    The data must be public: true errors, and which method is best, are functions of the records that no
+    budget was paid for.
+
+    Raises
+    ------
+    UsageError
+        unless ``public``; for kernels on sets; and if a method that was named does not exist.
+    """
+    if not public:
+        raise UsageError(
+            "a comparison shows true errors, which leak what private records are; "
+            "say --public if anybody may see them, or choose by hushsum plan, which reads no records"
+        )
+    if kernel.takes_sets:
+        raise UsageError(f"methods are compared on columns of numbers, got the {kernel.name} kernel for sets")
+    number = positive_integer("queries", terms.queries, at_most=1 << 20)
+    positive_integer("repeats", terms.repeats, at_most=1 << 20)
+    if not terms.epsilons:
+        raise UsageError("epsilon must hold at least one value, got none; try 0.1,1")
+    for name in terms.methods or ():
+        if name != AUTO:
+            method_named(name)
+    X = _read(records)
+    made = kernel.build(X.shape[1])
+    asked = X[np.random.default_rng(0).choice(len(X), min(number, len(X)), replace=False)]
+    race = _Race(X, made, asked, terms)
+    measured, left_out = [], {}
+    wanted = list(_wanted(made, terms))
+    for i, (name, epsilon) in enumerate(wanted):
+        if progress is not None:
+            progress(i / len(wanted))
+        if name in left_out:
+            continue
+        try:
+            measured.append(race.run(name, epsilon))
+        except HushsumError as error:
+            left_out[name] = str(error)
+    order = sorted(measured, key=lambda each: (terms.epsilons.index(each.epsilon), each.error))
+    return MethodsCompared(len(X), float(race.truth.mean()), made, tuple(order), race.exact, left_out)
+
+
+def _wanted(kernel: Kernel, terms: ComparisonTerms) -> Iterator[tuple[str, float]]:
+    fitting = [name for name in method_names() if _suits(name, kernel, terms)]
+    names: Sequence[str] = terms.methods or [AUTO, *fitting]
+    for name in dict.fromkeys(names):
+        for epsilon in terms.epsilons:
+            yield name, epsilon
+
+
+def _suits(name: str, kernel: Kernel, terms: ComparisonTerms) -> bool:
+    method = method_named(name)
+    # What is private without δ is private with it.
+    return method.suits(kernel, delta=terms.delta) or method.suits(kernel)
+
+
+class _Race:
+    """The records, the queries and their exact answers."""
+
+    def __init__(self, X: NDArray[Any], kernel: Kernel, asked: NDArray[Any], terms: ComparisonTerms) -> None:
+        self.X, self.kernel, self.asked, self.terms = X, kernel, asked, terms
+        start = time.perf_counter()
+        self.truth = kernel.exact_sum(X, asked) / len(X)
+        self.exact = {"exact sums": (time.perf_counter() - start) / len(asked)}
+        if kernel.name == "gaussian" and getattr(kernel, "power", 1) == 1:
+            self.exact["scikit-learn KernelDensity"] = self._sklearn_seconds()
+
+    def run(self, name: str, epsilon: float) -> MethodMeasured:
+        """Means over releases with fresh noise."""
+        errors, relative, built, asked = [], [], [], []
+        function: ReleasedFunction | None = None
+        for seed in range(self.terms.repeats):
+            start = time.perf_counter()
+            function = self._release(name, epsilon, seed)
+            ended = time.perf_counter()
+            away = np.abs(function(self.asked) - self.truth)
+            asked.append((time.perf_counter() - ended) / len(self.asked))
+            built.append(ended - start)
+            errors.append(away.mean())
+            relative.append((away / np.maximum(self.truth, _LEAST_TRUTH)).mean())
+        assert function is not None
+        file = io.BytesIO()
+        function.save(file)
+        return MethodMeasured(
+            epsilon=epsilon,
+            delta=function.claim.delta,
+            method=name,
+            mechanism=function.claim.mechanism,
+            relation=str(function.claim.relation),
+            error=float(np.mean(errors)),
+            relative=float(np.mean(relative)),
+            predicted=self._predicted(name, epsilon),
+            build=min(built),
+            query=min(asked),
+            size=len(file.getvalue()),
+        )
+
+    def _release(self, name: str, epsilon: float, seed: int) -> ReleasedFunction:
+        terms = self.terms
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SuspiciousParameter)
+            if self._is_planned(name):
+                return release(
+                    self.X,
+                    epsilon=epsilon,
+                    delta=terms.delta,
+                    kernel=self.kernel,
+                    bounds=terms.bounds,
+                    method=name,
+                    records=len(self.X),
+                    seed=seed,
+                )
+            method = method_named(name)
+            return method.release(
+                self.X,
+                self.kernel,
+                epsilon=epsilon,
+                delta=terms.delta if method.approximate else None,
+                bounds=terms.bounds,
+                relation=method.relations[0],
+                **({"records": len(self.X)} if method.sized else {}),
+            )
+
+    def _is_planned(self, name: str) -> bool:
+        # A grid can be read with other kernels, but its error is planned for the Gaussian one alone.
+        return name == AUTO or (name in PLANNED and (name != "grid" or self.kernel.name == "gaussian"))
+
+    def _predicted(self, name: str, epsilon: float) -> float | None:
+        if not self._is_planned(name):
+            return None
+        return plan(
+            records=len(self.X),
+            kernel=self.kernel,
+            epsilon=epsilon,
+            delta=self.terms.delta,
+            bounds=self.terms.bounds,
+            method=name,
+        ).best.error
+
+    def _sklearn_seconds(self) -> float:
+        from sklearn.neighbors import KernelDensity  # type: ignore[import-untyped]
+
+        bandwidth: float = getattr(self.kernel, "bandwidth")  # noqa: B009  (the Gaussian kernel has one)
+        model = KernelDensity(bandwidth=bandwidth, kernel="gaussian").fit(self.X)
+        some = self.asked[:_SKLEARN_QUERIES]
+        start = time.perf_counter()
+        model.score_samples(some)
+        return (time.perf_counter() - start) / len(some)
+
+
+def _read(records: PublicRecords) -> NDArray[np.float64]:
+    with open_batches(records.path, columns=records.columns) as stream:
+        batches = [batch for batch, _ in stream]
+    table = pyarrow().Table.from_batches(batches)
+    try:
+        X = np.column_stack([column.to_numpy().astype(np.float64) for column in table.columns])
+    except (TypeError, ValueError):
+        raise UsageError(
+            "methods are compared on columns of numbers, got others; name them by --columns"
+        ) from None
+    if not np.isfinite(X).all() or math.prod(X.shape) == 0:
+        raise UsageError("records must be finite numbers, got none, NaN or infinity; leave such records out")
+    return X

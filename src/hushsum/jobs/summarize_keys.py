@@ -1,0 +1,32 @@
+"""Make a key pair of a party of a summarization, or show the fingerprint of one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hushsum.jobs.file_places import check_output
+from hushsum.summarize.identity import Identity
+
+
+@dataclass(frozen=True, slots=True)
+class KeysShown:
+    """A key file and its fingerprint; ``made`` if it was not there before."""
+
+    file: str
+    fingerprint: str
+    made: bool
+
+    def as_json(self) -> dict[str, Any]:
+        """The result for a machine."""
+        return {"file": self.file, "fingerprint": self.fingerprint, "made": self.made}
+
+
+def show_keys(file: str) -> KeysShown:
+    """The fingerprint of a key file, which is made if it is not there."""
+    made = not Path(file).exists()
+    if made:
+        check_output(file)
+    identity = Identity.create(file) if made else Identity.load(file)
+    return KeysShown(file, identity.fingerprint, made)

@@ -1,0 +1,177 @@
+"""Functions of private data in a finite feature space, made private there: f(q) = w·φ(q) with noise on w.
+
+The noise w' − w is Gaussian with the same variance in every coordinate, so f' − f is a Gaussian process whose
+covariance is φ·φ, the kernel of the space in which f lies. Both live in the same space, and that is what the
+proof needs: noise made of finitely many features does not hide a function of an infinite-dimensional kernel.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushsum.errors import DataRefused
+from hushsum.methods.hinge import FeatureGram, certificate_error, certified_gap, solve_hinge
+from hushsum.privacy.claim import Promise
+from hushsum.privacy.functional import ANALYTIC, lattice_variance, perturb_lattice
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+TARGET_BITS = 12
+"""A target is rounded to whole numbers of at most 2¹² either way of the middle of its bounds."""
+
+_SMOOTHER_BITS = 17
+_MOST_RECORDS = 1 << 22
+_LATTICE_BITS = 26
+GAP_SHARE = 0.05
+"""The duality gap allowed to a machine, as the part of its sensitivity that it adds."""
+
+LARGEST_SQUARE = 1.0001
+"""Above ‖φ(x)‖² of every record: features are cosines and sines to within 2·10⁻⁵."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NoisyWeights:
+    """Coefficients w' in whole numbers, one row for each function; public.
+
+    ``step`` is the value of 1, and ``variance`` that of the noise in steps².
+    """
+
+    weights: Integers
+    step: float
+    variance: Fraction
+
+    @property
+    def sigma(self) -> float:
+        """The standard deviation of the noise of f at a point where ‖φ‖ = 1."""
+        return self.step * math.sqrt(float(self.variance))
+
+    @property
+    def values(self) -> Floats:
+        """w', shape (functions, features)."""
+        values: Floats = self.step * self.weights.astype(np.float64)
+        return values
+
+
+def smoother(features: Floats, noise_variance: float) -> Floats:
+    """The matrix A with w = A·y of the posterior mean of a Gaussian process, shape (D, n).
+
+    A = (ΦᵀΦ + σ²I)⁻¹Φᵀ = Φᵀ(ΦΦᵀ + σ²I)⁻¹, so that w·φ(q) = k(q, X)·C⁻¹·y with C = K + σ²I.
+    """
+    inner = features.T @ features
+    inner[np.diag_indices_from(inner)] += noise_variance
+    return np.linalg.solve(inner, features.T).astype(np.float64)
+
+
+def perturbed_posterior(
+    matrix: Floats,
+    targets: Integers,
+    promise: Promise,
+    *,
+    calibration: str = ANALYTIC,
+    insecure_noise_seed: int | None = None,
+) -> NoisyWeights:
+    """The posterior mean of public inputs and private targets, its coefficients made private.
+
+    Parameters
+    ----------
+    matrix : array of shape (D, n)
+        From `smoother`; depends on the public inputs alone.
+    targets : int array of shape (n,)
+        Within ±2¹², secret; a value of 2¹² stands for half the width of the declared range.
+
+    Privacy
+    -------
+    The matrix is rounded to whole numbers T, and Σ y_i T_i is computed without rounding: every partial sum
+    stays below 2⁵³. One target replaced moves it by at most B·max_i‖T_i‖ with B = 2·2¹² exactly, which is
+    B²·max_i [C⁻¹KC⁻¹]_ii in the units of the rounding. Nothing here depends on how exact the matrix is.
+    """
+    if matrix.shape[1] > _MOST_RECORDS:
+        raise DataRefused(f"at most {_MOST_RECORDS} records fit this method; take a sample of them")
+    longest = float(np.sqrt((matrix**2).sum(axis=0)).max(initial=0.0)) or 1.0
+    step = 2.0 ** math.ceil(math.log2(longest) - _SMOOTHER_BITS)
+    rounded = np.rint(matrix / step)
+    largest = int((rounded**2).sum(axis=0).max(initial=1.0))
+    moved = 2 * (1 << TARGET_BITS) * (math.isqrt(largest) + 1)
+    exact = (rounded @ np.clip(targets, -(1 << TARGET_BITS), 1 << TARGET_BITS).astype(np.float64)).astype(
+        np.int64
+    )
+    variance = lattice_variance(moved, exact.size, promise, calibration=calibration)
+    noisy = perturb_lattice(exact, variance, insecure_noise_seed=insecure_noise_seed)
+    return NoisyWeights(noisy[np.newaxis], step / (1 << TARGET_BITS), variance)
+
+
+def svm_sensitivity(c: float, number: int, square: float, gap: float) -> float:
+    """How far replacing one of n records moves the solution that was found: 2C√κ/n + 2√(2g).
+
+    w* minimises the 1-strongly convex ½‖w‖² + (C/n)·Σ hinge. Replacing one record changes the objective by a
+    difference of two hinges, which is 2(C/n)√κ-Lipschitz, so w* moves by at most that; and either solution
+    found is within √(2g) of its own w*.
+
+    >>> round(svm_sensitivity(1.0, 100, 1.0, 0.0), 6)
+    0.02
+    """
+    return 2.0 * c * math.sqrt(square) / number + 2.0 * math.sqrt(2.0 * gap)
+
+
+def allowed_gap(c: float, number: int, square: float) -> float:
+    """The duality gap that adds `GAP_SHARE` to the sensitivity; fixed by public numbers alone."""
+    return (GAP_SHARE * c * math.sqrt(square) / number) ** 2 / 2.0
+
+
+def perturbed_machines(
+    features: Floats,
+    codes: Integers,
+    classes: int,
+    c: float,
+    promise: Promise,
+    *,
+    calibration: str = ANALYTIC,
+    insecure_noise_seed: int | None = None,
+) -> NoisyWeights:
+    """Support vector machines with hinge loss, one for two classes or one for each of several against the
+    rest, made private together.
+
+    Parameters
+    ----------
+    features : array of shape (n, D)
+        φ with ‖φ‖² ≤ 1.0001; a constant 1 is appended for the intercept, so the last weight is that.
+    codes : int array of shape (n,)
+        Classes from 0 to ``classes − 1``.
+    c : float
+        Of ½‖w‖² + (C/n)·Σ hinge. (scikit-learn's C multiplies the sum: it is this one over n.)
+
+    Privacy
+    -------
+    n is public, and one record is replaced. κ = sup‖φ‖² + 1, with the constant. Each machine moves by
+    Δ = `svm_sensitivity`; K machines of the same records move together by √K·Δ. A machine that was not
+    solved to the gap is the zero function. Rounding to the lattice moves every coordinate by half a step
+    either time: √D steps are added. The gap is certified in extended precision, and half of it is kept for
+    what that may err (`certified_gap`).
+    """
+    number = len(features)
+    square = LARGEST_SQUARE + 1.0
+    rows = np.column_stack((features, np.ones(number)))
+    gap = max(allowed_gap(c, number, square), 2.0 * certificate_error(rows.shape, c, square))
+    machines = 1 if classes <= 2 else classes
+    found = np.zeros((machines, rows.shape[1]))
+    for machine in range(machines):
+        signs = np.where(codes == (1 if machines == 1 else machine), 1.0, -1.0)
+        signed = signs[:, np.newaxis] * rows
+        solution = solve_hinge(FeatureGram(signed), number, c / number, gap=gap / 2.0)
+        weights = signed.T @ solution.alpha
+        if certified_gap(signed, solution.alpha, weights, c / number) <= gap / 2.0:
+            found[machine] = weights
+    sensitivity = math.sqrt(machines) * svm_sensitivity(c, number, square, gap)
+    step = 2.0 ** math.floor(math.log2(sensitivity) - _LATTICE_BITS)
+    moved = math.ceil(sensitivity / step * (1.0 + 1e-9)) + math.isqrt(found.size) + 1
+    variance = lattice_variance(moved, found.size, promise, calibration=calibration)
+    noisy = perturb_lattice(
+        np.rint(found / step).astype(np.int64), variance, insecure_noise_seed=insecure_noise_seed
+    )
+    return NoisyWeights(noisy, step, variance)

@@ -1,0 +1,77 @@
+"""The finite feature space of a model: kernel by name, features by seed."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushsum.bases.fourier_features import FourierFeatures
+from hushsum.errors import SecretRefused, UsageError, shown
+from hushsum.kernels.base import Kernel
+from hushsum.kernels.gaussian import GaussianKernel
+from hushsum.kernels.laplacian import LaplacianKernel
+from hushsum.kernels.matern import MaternKernel
+from hushsum.records.bounds import Bounds
+
+KERNELS = ("rbf", "gaussian", "matern", "laplacian")
+Floats = NDArray[np.float64]
+Box = list[tuple[float, float]]
+
+
+def feature_kernel(name: Any, *, dim: int, bandwidth: float, smoothness: float) -> Kernel:
+    """A kernel of columns with a spectral measure, by its name or as it was given.
+
+    >>> feature_kernel("rbf", dim=2, bandwidth=0.5, smoothness=1.5)
+    GaussianKernel(dim=2, bandwidth=0.5, power=1)
+    """
+    if isinstance(name, Kernel):
+        if getattr(name, "dim", None) != dim:
+            raise UsageError(f"kernel must compare {dim} columns, got another number; give it dim={dim}")
+        return name
+    if name in ("rbf", "gaussian"):
+        return GaussianKernel(dim=dim, bandwidth=bandwidth)
+    if name == "matern":
+        return MaternKernel(dim=dim, bandwidth=bandwidth, smoothness=smoothness)
+    if name == "laplacian":
+        return LaplacianKernel(dim=dim, bandwidth=bandwidth)
+    raise UsageError(
+        f"kernel must be one of {', '.join(KERNELS)}, or a kernel of columns, got {shown(name)}; choose one"
+    )
+
+
+def feature_space(kernel: Kernel, *, features: int, seed: int, box: Box) -> FourierFeatures:
+    """Features for a kernel; refuses one without a spectral measure."""
+    return FourierFeatures(kernel, features, seed, True, Bounds.of(box, len(box)))
+
+
+def vectors_within(space: FourierFeatures, points: Floats) -> Floats:
+    """φ of points moved to the nearest one of the box, shape (n, 2·features)."""
+    return space.vectors(space.prepare(points))
+
+
+class KeptPairs:
+    """Feature vectors with a whole number each, kept until the release because the fit needs all; secret."""
+
+    __slots__ = ("_numbers", "_vectors", "space")
+
+    def __init__(self, space: FourierFeatures) -> None:
+        self.space = space
+        self._vectors: list[Floats] = []
+        self._numbers: list[NDArray[np.int64]] = []
+
+    def add(self, points: Floats, numbers: NDArray[np.int64]) -> None:
+        """Keep a batch."""
+        self._vectors.append(vectors_within(self.space, points))
+        self._numbers.append(numbers)
+
+    def all(self) -> tuple[Floats, NDArray[np.int64]]:
+        """Everything, for the one fit."""
+        return np.concatenate(self._vectors), np.concatenate(self._numbers)
+
+    def __repr__(self) -> str:
+        return "<KeptPairs CONFIDENTIAL>"
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise SecretRefused("kept records must not be pickled or copied; release the model and share that")

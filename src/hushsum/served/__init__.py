@@ -1,0 +1,31 @@
+"""Exact functional perturbation as a service: a secret function, one noisy path of it, answers for ever.
+
+A `ServedFunction` needs the data to answer, so it lives with its owner: it is never written as a ``.hush``
+file, and never downloaded. Where that is not wanted, the models of ``hushsum.models`` give the same guarantee
+as a file.
+"""
+
+from hushsum.served.function import ServedFunction, serve
+from hushsum.served.output import FreshAnswers, TestSetAnswers, answer_once
+from hushsum.served.secret_functions import (
+    SecretFunction,
+    density_function,
+    gaussian_process_function,
+    kernel_svm_functions,
+)
+from hushsum.served.store import AnswerStore, MemoryStore, SqliteStore
+
+__all__ = [
+    "AnswerStore",
+    "FreshAnswers",
+    "MemoryStore",
+    "SecretFunction",
+    "ServedFunction",
+    "SqliteStore",
+    "TestSetAnswers",
+    "answer_once",
+    "density_function",
+    "gaussian_process_function",
+    "kernel_svm_functions",
+    "serve",
+]

@@ -1,0 +1,244 @@
+"""A function of private data, served for ever under one claim."""
+
+from __future__ import annotations
+
+import math
+import secrets
+from typing import IO, Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushsum.errors import SecretRefused, UsageError
+from hushsum.privacy.budget import Budget
+from hushsum.privacy.claim import Claim, Promise
+from hushsum.privacy.functional import ANALYTIC, PATH, path_scale
+from hushsum.privacy.paid import Payment, pay_for
+from hushsum.privacy.real_noise import REAL_ARITHMETIC, real_noise
+from hushsum.served.path import SMALLEST_JITTER, GaussianPath
+from hushsum.served.secret_functions import Rows, SecretFunction
+from hushsum.served.store import AnswerStore, MemoryStore, StoredAnswer, StoreSession
+from hushsum.tally.release import check_declared_delta
+
+Floats = NDArray[np.float64]
+
+MOST_QUESTIONS = 5000
+_ROUNDING_BITS = 10
+
+
+class ServedFunction:
+    """f + s·G for one path G, answered point by point and remembered; secret inside, public answers.
+
+    Made by `serve`. The same point has the same answer for ever: in one call or in many, in any thread or
+    process that opens the store, and after a restart. The n-th distinct point costs about n² operations, and
+    there is a limit to their number, set beforehand. Not a file, not to be pickled or copied: it holds the
+    data.
+
+    Attributes
+    ----------
+    claim : Claim
+        What all answers together promise, however many and however chosen: real arithmetic.
+    noise_stderr : float
+        The standard deviation of the noise of one answer.
+    """
+
+    def __init__(
+        self,
+        function: SecretFunction,
+        claim: Claim,
+        scale: float,
+        store: AnswerStore,
+        *,
+        jitter: float,
+        most_questions: int,
+        insecure_noise_seed: int | None,
+    ) -> None:
+        self.claim = claim
+        self._function = function
+        self._scale = scale
+        self._store = store
+        self._most = most_questions
+        self._seed = insecure_noise_seed
+        self._path = GaussianPath(
+            function.covariance, function.bounds.dim, largest=function.largest, jitter=jitter
+        )
+        # Answers are told on a lattice far below the noise that each point has for itself.
+        self._step = 2.0 ** (math.floor(math.log2(scale * math.sqrt(jitter))) - _ROUNDING_BITS)
+
+    @property
+    def noise_stderr(self) -> float:
+        """The standard deviation of the noise of one answer."""
+        return self._function.scale * self._scale * math.sqrt(self._function.largest)
+
+    def __call__(self, Q: object) -> Floats:
+        """The answers at queries of shape (n_queries, columns), shape (n_queries,). Spends nothing.
+
+        Raises
+        ------
+        UsageError
+            if there would be more distinct points than the limit; then none of the new ones is answered.
+        """
+        rows = self._function.prepared(Q)
+        keys = [row.tobytes() for row in rows]
+        told = self._store.answers(keys)
+        if any(each is None for each in told):
+            told = self._draw(rows, keys)
+        values: Floats = self._function.scale * np.array(told, np.float64)
+        return values
+
+    def _draw(self, rows: Rows, keys: list[bytes]) -> list[float | None]:
+        """Answer the points that have no answer yet, in one writer's turn."""
+        try:
+            return self._drawn(rows, keys)
+        except BaseException:
+            # What the store did not keep must not be continued: forget it, and read the store again.
+            self._path = self._path.emptied()
+            raise
+
+    def _drawn(self, rows: Rows, keys: list[bytes]) -> list[float | None]:
+        with self._store.session() as session:
+            answered = self._catch_up(session)
+            new = {key: place for place, key in reversed(list(enumerate(keys))) if session.find(key) is None}
+            places = sorted(new.values())
+            if answered + len(places) > self._most:
+                raise UsageError(
+                    f"this function answers at most {self._most} distinct points; ask those that were asked, "
+                    "or release a model, which has no limit"
+                )
+            points = rows[places]
+            exact = self._function.at(points)
+            seed = None if self._seed is None else self._seed + answered
+            with real_noise(seed) as noise:
+                path = self._path.extend(points, noise.normal(len(points)))
+            told = self._step * np.rint((exact + self._scale * path) / self._step)
+            session.append(
+                [
+                    StoredAnswer(keys[place], float(answer), float(value))
+                    for place, answer, value in zip(places, told, path, strict=True)
+                ]
+            )
+            return [session.find(key) for key in keys]
+
+    def _catch_up(self, session: StoreSession) -> int:
+        """Take over what other processes, or an earlier life of this one, have drawn."""
+        fresh = session.since(len(self._path))
+        if fresh:
+            points = np.frombuffer(b"".join(each.point for each in fresh), np.float32)
+            self._path.recall(
+                points.reshape(len(fresh), -1), np.array([each.path for each in fresh], np.float64)
+            )
+        return len(self._path)
+
+    def __repr__(self) -> str:
+        return f"ServedFunction(claim={self.claim!r})"
+
+    def save(self, target: str | IO[bytes]) -> NoReturn:
+        """Refused: it needs the data to answer."""
+        raise SecretRefused(
+            "a served function holds the data and is no file; release a model of hushsum.models"
+        )
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise SecretRefused("a served function holds the data and must not be pickled or copied")
+
+
+def serve(
+    function: SecretFunction,
+    *,
+    epsilon: float,
+    delta: float,
+    store: AnswerStore | None = None,
+    most_questions: int = MOST_QUESTIONS,
+    jitter: float | None = None,
+    calibration: str = ANALYTIC,
+    allow_large_delta: bool = False,
+    ledger: Budget | None = None,
+    dataset: str | None = None,
+    key: str | None = None,
+    insecure_noise_seed: int | None = None,
+) -> ServedFunction:
+    """Open a function for questions. Spends ``epsilon`` and ``delta`` once, when its store is first opened.
+
+    Parameters
+    ----------
+    function : SecretFunction
+        From `density_function`, `gaussian_process_function` or `kernel_svm_functions`.
+    store : AnswerStore, optional
+        Where answers are kept; default in memory, which forgets the path with the process. A store that
+        belongs to this function, with the same data and parameters, is continued without spending again.
+    most_questions : int
+        How many distinct points are answered; the n-th costs n², and 4n² bytes are held.
+    jitter : float, optional
+        λ: at least, and by default, 1e-8 times the largest variance.
+    calibration : {"analytic", "as-published"}
+        The least noise, or the paper's √(2 ln(2/δ))·Δ/ε for ε ≤ 1.
+    ledger, dataset, key
+        As for ``Tally.release``.
+
+    Privacy
+    -------
+    All answers together are a part of one draw of f + s·(G + √λ·J), rounded: the Gaussian mechanism in the
+    space of the kernel and post-processing, adaptive questions included, since the joint law of the path does
+    not depend on them. It is proven for real numbers, and the claim says so.
+
+    Examples
+    --------
+    >>> import hushsum as hs
+    >>> from hushsum.served import density_function, serve
+    >>> f = density_function([[0.5]] * 5000, hs.GaussianKernel(dim=1, bandwidth=0.2), bounds=(0, 1))
+    >>> served = serve(f, epsilon=1.0, delta=1e-6)
+    >>> bool(abs(served([[0.5]])[0] - 5000) < 50), bool(served([[0.5]]) == served([[0.5]]))
+    (True, True)
+    """
+    promise = Promise.of(epsilon=epsilon, delta=delta)
+    check_declared_delta(promise, None, allow_large=allow_large_delta)
+    if type(most_questions) is not int or most_questions < 1:
+        raise UsageError("most_questions must be a whole number above 0; leave it out for 5000")
+    scale = path_scale(function.sensitivity, promise, calibration=calibration)
+    claim = Claim(
+        promise=promise,
+        unit="record",
+        records_per_unit=1,
+        relation=function.relation,
+        mechanism=PATH if calibration == ANALYTIC else f"{PATH}, {calibration}",
+        arithmetic=REAL_ARITHMETIC,
+        secure=insecure_noise_seed is None,
+        assumptions=function.assumptions,
+    )
+    lam = SMALLEST_JITTER * function.largest if jitter is None else float(jitter)
+    kept = MemoryStore() if store is None else store
+    served = ServedFunction(
+        function,
+        claim,
+        scale,
+        kept,
+        jitter=lam,
+        most_questions=most_questions,
+        insecure_noise_seed=insecure_noise_seed,
+    )
+    facts = {
+        "claim": claim.as_json(),
+        "function": function.facts(),
+        "scale": scale,
+        "jitter": lam,
+        "most_questions": most_questions,
+    }
+    _open(kept, function, facts, Payment.of(ledger, dataset, key), claim)
+    return served
+
+
+def _open(
+    store: AnswerStore,
+    function: SecretFunction,
+    facts: dict[str, Any],
+    payment: Payment | None,
+    claim: Claim,
+) -> None:
+    """Pay, unless the store was paid for, and bind it to this function."""
+    salt = store.salt(secrets.token_hex(32))
+    bound = {**facts, "fingerprint": function.fingerprint(bytes.fromhex(salt))}
+    if store.belongs_to(bound):
+        return
+    subject = {"served": function.kernel.name, "most_questions": facts["most_questions"]}
+    pay_for(payment, claim, subject=subject, make=lambda: {"opened": True})
+    store.open(bound)

@@ -1,0 +1,261 @@
+"""Functions of private data with their sensitivity in the kernel's own space; secret."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import math
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushsum.errors import SecretRefused, UsageError
+from hushsum.kernels.base import Batch, Kernel, kernel_as_json
+from hushsum.methods.feature_functions import allowed_gap, svm_sensitivity
+from hushsum.methods.hinge import MatrixGram, solve_hinge
+from hushsum.privacy.relation import Relation
+from hushsum.records.bounds import Bounds
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.float32]
+
+MOST_RECORDS = 1 << 17
+_PAIRS_AT_A_TIME = 1 << 22
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class SecretFunction:
+    """f(q) = Σ_i weight_i·(k(x_i, q) + constant), and what one unit can do to it.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        With k(x, x) = 1.
+    constant : float
+        Added to the kernel: 1 where an intercept is part of the function.
+    sensitivity : float
+        sup‖f_D − f_D'‖ over neighbours, in the space of the kernel with the constant.
+    pointwise : float
+        sup|f_D(q) − f_D'(q)| over neighbours and q, for noise that is added to single answers.
+    scale : float
+        A public factor of the answers, such as 1/n.
+    relation : Relation
+    assumptions : tuple of str
+        What must be public for the claim.
+    """
+
+    kernel: Kernel
+    bounds: Bounds
+    points: Rows
+    weights: Floats
+    sensitivity: float
+    pointwise: float
+    relation: Relation
+    constant: float = 0.0
+    scale: float = 1.0
+    assumptions: tuple[str, ...] = ()
+
+    def prepared(self, queries: object) -> Rows:
+        """Queries as the kernel sees them, in single precision, relative to the centre of the bounds.
+
+        Two queries that agree in that are one point. Negative zeros become zeros.
+        """
+        rows: Rows = self.kernel.prepare(queries, self.bounds, clip=False).arrays[0] + np.float32(0.0)
+        return np.ascontiguousarray(rows)
+
+    def covariance(self, first: Rows, second: Rows) -> Floats:
+        """k + constant, in double precision."""
+        values = self.kernel.prepared_similarity(Batch((first,), len(first)), Batch((second,), len(second)))
+        return values + self.constant
+
+    @property
+    def largest(self) -> float:
+        """sup k(x, x) + constant."""
+        return 1.0 + self.constant
+
+    def at(self, rows: Rows) -> Floats:
+        """The exact values, without the public scale; secret."""
+        values = np.zeros(len(rows))
+        step = max(1, _PAIRS_AT_A_TIME // max(len(rows), 1))
+        for start in range(0, len(self.points), step):
+            part = slice(start, start + step)
+            values += self.weights[part] @ self.covariance(self.points[part], rows)
+        return values
+
+    def facts(self) -> dict[str, Any]:
+        """What is public about it."""
+        return {
+            "kernel": kernel_as_json(self.kernel),
+            "bounds": self.bounds.as_json(),
+            "constant": self.constant,
+            "sensitivity": self.sensitivity,
+            "scale": self.scale,
+            "relation": str(self.relation),
+        }
+
+    def fingerprint(self, salt: bytes) -> str:
+        """A keyed digest of the records, for the owner's own store: one path is for one function."""
+        digest = hmac.new(salt, digestmod=hashlib.sha256)
+        for array in (self.points, self.weights):
+            digest.update(np.ascontiguousarray(array).tobytes())
+        return digest.hexdigest()
+
+    def __repr__(self) -> str:
+        return "<SecretFunction CONFIDENTIAL>"
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise SecretRefused("a function of private data must not be pickled or copied; serve or release it")
+
+
+def density_function(
+    X: object,
+    kernel: Kernel,
+    *,
+    bounds: object,
+    relation: str | Relation = Relation.ADD_REMOVE,
+    declared_count: float | None = None,
+) -> SecretFunction:
+    """Σ k(x, ·), divided by the number of records where that is public, and normalised to a density.
+
+    Parameters
+    ----------
+    X : records of shape (n, columns)
+        Private; clipped to ``bounds``.
+    kernel : Kernel
+        Gaussian, Laplacian or Matérn.
+    bounds : (low, high), or one pair for each column
+        Declared.
+    relation : {"add/remove", "replace"}
+        Under replace the number of records is public and divides the answers. Under add/remove answers are
+        sums, unless a ``declared_count`` divides them.
+
+    Privacy
+    -------
+    One record present or absent moves the function by k(x, ·), whose norm is 1. One record replaced moves it
+    by at most √2, since k ≥ 0. (The constant of the normalised kernel belongs to neither: it multiplies the
+    answers afterwards.)
+    """
+    from hushsum.models.normalisation import normalising_constant
+
+    box, rows = _records(X, kernel, bounds)
+    neighbours = Relation.of(relation)
+    number = float(len(rows)) if neighbours is Relation.REPLACE else declared_count
+    integral = normalising_constant(kernel)
+    if integral is None:
+        raise UsageError(f"a density needs a kernel with an integral, got {kernel.name}; try gaussian")
+    if number is not None and not number > 0.0:
+        raise UsageError("the number of records must be above 0; declare another count")
+    return SecretFunction(
+        kernel=kernel,
+        bounds=box,
+        points=rows,
+        weights=np.ones(len(rows)),
+        sensitivity=1.0 if neighbours is Relation.ADD_REMOVE else math.sqrt(2.0),
+        pointwise=1.0,
+        relation=neighbours,
+        scale=1.0 if number is None else 1.0 / (number * integral),
+    )
+
+
+def gaussian_process_function(
+    X: object, y: object, kernel: Kernel, *, bounds: object, target_bounds: tuple[float, float], noise: float
+) -> SecretFunction:
+    """The posterior mean about the middle of the targets' range, for public inputs and private targets.
+
+    Parameters
+    ----------
+    noise : float
+        σ of C = K + σ²I, in units of half the range; public.
+
+    Privacy
+    -------
+    One target replaced within a range of width B moves Σ α_i k(x_i, ·), α = C⁻¹y, by at most
+    B·max_i √[C⁻¹KC⁻¹]_ii. Inputs, kernel and σ must not depend on the targets.
+    """
+    box, rows = _records(X, kernel, bounds)
+    target = Bounds.of(target_bounds, 1)
+    if target is None or not noise > 0.0:
+        raise UsageError("target_bounds and a noise above 0 must be declared; give (low, high) and 1.0")
+    half = (target.high[0] - target.low[0]) / 2.0
+    values = np.clip(np.asarray(y, np.float64).reshape(-1), target.low[0], target.high[0])
+    if len(values) != len(rows) or not np.isfinite(values).all():
+        raise UsageError("y must have one finite number for each record of X; check both")
+    gram = kernel.prepared_similarity(Batch((rows,), len(rows)), Batch((rows,), len(rows)))
+    inverse = np.linalg.inv(gram + noise**2 * np.eye(len(rows)))
+    length = math.sqrt(max(float(((inverse @ gram) * inverse).sum(axis=1).max(initial=0.0)), 1e-300))
+    pointwise = float(np.abs(inverse).sum(axis=0).max(initial=0.0))
+    return SecretFunction(
+        kernel=kernel,
+        bounds=box,
+        points=rows,
+        weights=inverse @ ((values - (target.low[0] + half)) / half),
+        sensitivity=2.0 * length,
+        # Both bound |f(q) − f'(q)| ≤ 2·|Σ_j C⁻¹_ji k(x_j, q)|, as 0 ≤ k ≤ 1 and by Cauchy and Schwarz.
+        pointwise=2.0 * min(length, pointwise),
+        relation=Relation.REPLACE,
+        scale=half,
+        assumptions=("the inputs X are public, and only the targets y are private",),
+    )
+
+
+def kernel_svm_functions(
+    X: object, codes: object, classes: int, kernel: Kernel, *, bounds: object, C: float
+) -> list[SecretFunction]:
+    """Support vector machines: one for two classes, or one for each against the rest.
+
+    ``codes`` are classes from 0 to ``classes − 1``. To serve several under one claim, each takes √K times
+    its own noise: the sensitivity here is that of all of them together.
+
+    Privacy
+    -------
+    Δ = 2C√κ/n + 2√(2g) each, with κ = sup k + 1 for the intercept; see `perturbed_machines`. A machine that
+    misses its gap is the zero function.
+    """
+    box, rows = _records(X, kernel, bounds)
+    labels = np.asarray(codes, np.int64).reshape(-1)
+    if len(labels) != len(rows) or not C > 0.0:
+        raise UsageError("there must be one class for each record, and a C above 0; check both")
+    number, square = max(len(rows), 1), 2.0
+    gram = 1.0 + kernel.prepared_similarity(Batch((rows,), len(rows)), Batch((rows,), len(rows)))
+    gap = max(allowed_gap(C, number, square), 1e-12 * number * C * (1.0 + 2.0 * C))
+    machines = 1 if classes <= 2 else classes
+    sensitivity = math.sqrt(machines) * svm_sensitivity(C, number, square, gap)
+    functions = []
+    for machine in range(machines):
+        signs = np.where(labels == (1 if machines == 1 else machine), 1.0, -1.0)
+        signed = MatrixGram(signs[:, np.newaxis] * gram * signs)
+        solution = solve_hinge(signed, len(rows), C / number, gap=gap / 2.0)
+        found = signs * solution.alpha if solution.gap <= gap / 2.0 else np.zeros(len(rows))
+        functions.append(
+            SecretFunction(
+                kernel=kernel,
+                bounds=box,
+                points=rows,
+                weights=found,
+                sensitivity=sensitivity,
+                pointwise=sensitivity * math.sqrt(square),
+                relation=Relation.REPLACE,
+                constant=1.0,
+            )
+        )
+    return functions
+
+
+def _records(X: object, kernel: Kernel, bounds: object) -> tuple[Bounds, Rows]:
+    box = Bounds.of(bounds, getattr(kernel, "dim", 1))
+    if box is None:
+        raise UsageError("bounds must be declared, got None; give (low, high), or one pair for each column")
+    rows: Rows = kernel.prepare(X, box).arrays[0] + np.float32(0.0)
+    if not 0 < len(rows) <= MOST_RECORDS:
+        raise UsageError(f"a served function takes 1 to {MOST_RECORDS} records; release a model instead")
+    return box, np.ascontiguousarray(rows)
+
+
+__all__ = [
+    "SecretFunction",
+    "density_function",
+    "gaussian_process_function",
+    "kernel_svm_functions",
+]

@@ -1,0 +1,339 @@
+"""The curator's side of a run: it draws every broadcast once, keeps it, and takes the answers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from hushsum.errors import FileRefused, UsageError
+from hushsum.privacy.selection import random_places
+from hushsum.summarize.calibration import count_step, releases_of, sum_variance
+from hushsum.summarize.features import MAX_GAIN, Floats, Hashes, Integers, best_first, scores
+from hushsum.summarize.messages import (
+    BID,
+    DELIVER,
+    FRESH,
+    SEND,
+    THRESHOLD,
+    Answer,
+    Broadcast,
+    Terms,
+)
+from hushsum.summarize.packing import pack, unpack
+from hushsum.summarize.points import Collected
+from hushsum.summarize.running_sums import FactoredSums, FreshSums
+from hushsum.summarize.steering import (
+    ThresholdSteering,
+    as_chance,
+    as_integers,
+    direction_of,
+    kept_share,
+    mean_gain,
+)
+from hushsum.summarize.target import NoisyTarget
+
+Store = Callable[[bytes], None]
+_COIN = 1 << 31
+BAR = 0.0
+
+
+class CuratorState:
+    """One run as the curator sees it; holds no socket.
+
+    ::
+
+        while not curator.done:
+            curator.advance()                                  # draws once, then stores
+            for owner, broadcast in curator.outgoing().items():
+                curator.take(send(owner, broadcast))           # or curator.lose(owner)
+        curator.summary()
+
+    `advance` draws the next broadcasts and hands the whole state to ``store`` before anyone can see them.
+    After a crash, `restore` the last stored bytes: `outgoing` gives what was drawn then, to those who have
+    not answered, and nothing is drawn again.
+
+    Parameters
+    ----------
+    terms : Terms
+        What was agreed.
+    target : NoisyTarget
+        The validation set, released.
+    store : callable, optional
+        Takes the state's bytes; make it durable.
+    insecure_noise_seed : int, optional
+        For tests: noise that somebody may know protects nobody.
+    """
+
+    def __init__(
+        self,
+        terms: Terms,
+        target: NoisyTarget,
+        *,
+        store: Store | None = None,
+        insecure_noise_seed: int | None = None,
+    ) -> None:
+        if target.cells.shape != (terms.features.width + 1,):
+            raise UsageError("target has another width than the terms' features; release it with the same")
+        self.terms, self.target = terms, target
+        self.collected = Collected(terms)
+        self.lost: dict[str, int] = {}
+        self._store, self._seed = store, insecure_noise_seed
+        self._step = 0
+        self._awaited: set[str] = set()
+        self._bids: dict[str, int] = {}
+        self._asked: tuple[str, ...] = ()
+        self._current: Broadcast | None = None
+        self._sums = self._new_sums()
+        self._outputs: Integers = np.zeros((0, terms.features.width + 1), np.int64)
+        self._counts: list[float] = []
+
+    def __repr__(self) -> str:
+        return f"<CuratorState CONFIDENTIAL run={self.terms.run!r} step={self._step}>"
+
+    @property
+    def secure(self) -> bool:
+        """Whether all noise came from the operating system's generator."""
+        return self._seed is None and self.target.secure
+
+    @property
+    def step(self) -> int:
+        """The number of the last broadcast that was drawn."""
+        return self._step
+
+    @property
+    def round(self) -> int:
+        """The round of the last broadcast that was drawn."""
+        return -(-self._step // self._phases)
+
+    @property
+    def awaited(self) -> frozenset[str]:
+        """Who has not answered the current step."""
+        return frozenset(self._awaited)
+
+    @property
+    def done(self) -> bool:
+        """Whether every round has been held and answered."""
+        return self._step == self.terms.rounds * self._phases and not self._awaited
+
+    def advance(self) -> None:
+        """Draw the next broadcasts; the state is stored before they can be read.
+
+        Raises
+        ------
+        UsageError
+            while answers are awaited, or when the run is over.
+        """
+        if self._awaited:
+            raise UsageError("answers are still awaited; take them, or lose the owners that do not come back")
+        if self.done:
+            raise UsageError("the agreed number of rounds is over; read the summary")
+        if self._phases == 1 or self._step % 2 == 0:
+            self._current = self._next_round()
+            self._asked = ()
+        else:
+            self._ask()
+        self._step += 1
+        self._awaited = set(self.terms.owners) - self.lost.keys()
+        if self._store is not None:
+            self._store(self.save())
+
+    def outgoing(self) -> Mapping[str, Broadcast]:
+        """What each owner that has not answered is to be sent; the same however often it is read."""
+        return {name: self._for(name) for name in self.terms.owners if name in self._awaited}
+
+    def take(self, answer: Answer) -> None:
+        """Accept an answer to the current step.
+
+        Raises
+        ------
+        FileRefused
+            of another run or step, not awaited, or with points that the rule does not allow. Nothing of it
+            is kept.
+        """
+        if answer.run != self.terms.run or answer.step != self._step or answer.owner not in self._awaited:
+            raise FileRefused("this answer is of another run or step, or was given before; check the owner")
+        assert self._current is not None
+        phase = self._for(answer.owner).phase
+        if phase == BID:
+            self.collected.check(answer, most=0)
+            if answer.bid is not None:
+                self._bids[answer.owner] = answer.bid
+        else:
+            most = self._most(answer.owner, phase)
+            hashes = self.collected.check(answer, most=most)
+            self._verify(answer, hashes, phase)
+            self.collected.add(answer, hashes, scores(hashes, self._current.direction), self.round)
+        self._awaited.discard(answer.owner)
+        if not self._awaited and phase != BID:
+            self._settle()
+
+    def lose(self, owner: str) -> None:
+        """Go on for good without an owner; the consumer is told, the other owners are not."""
+        if owner not in self.terms.owners:
+            raise UsageError("owner must be one of the terms' owners, got another; check its name")
+        self.lost.setdefault(owner, self.round)
+        self._bids.pop(owner, None)
+        if owner in self._awaited:
+            self._awaited.discard(owner)
+            if not self._awaited and self._for(owner).phase != BID:
+                self._settle()
+
+    def save(self) -> bytes:
+        """The whole state; confidential."""
+        values = {
+            "terms": self.terms.to_bytes().hex(),
+            "target": self.target.to_bytes().hex(),
+            "step": self._step,
+            "awaited": sorted(self._awaited),
+            "bids": self._bids,
+            "asked": list(self._asked),
+            "lost": self.lost,
+            "current": None if self._current is None else self._current.to_bytes().hex(),
+            "secure": self.secure,
+        }
+        arrays = {"outputs": self._outputs, "sums": self._sums.state(), **self.collected.arrays()}
+        return pack("curator", values, arrays)
+
+    def restore(self, data: bytes) -> None:
+        """Go on where `save` stopped, under the same terms and target.
+
+        Raises
+        ------
+        FileRefused
+            the bytes are damaged, or belong to another run.
+        """
+        _, values, arrays = unpack(data, "curator")
+        if values["terms"] != self.terms.to_bytes().hex() or values["target"] != self.target.to_bytes().hex():
+            raise FileRefused("this state is of another run; give the terms and the target it began with")
+        self._step, self._awaited = values["step"], set(values["awaited"])
+        self._bids, self._asked, self.lost = values["bids"], tuple(values["asked"]), values["lost"]
+        current = values["current"]
+        self._current = None if current is None else Broadcast.from_bytes(bytes.fromhex(current))
+        self._outputs = arrays["outputs"]
+        self._sums.resume(arrays["sums"])
+        self.collected.resume(arrays)
+
+    def _new_sums(self) -> FactoredSums | FreshSums:
+        width = self.terms.features.width + 1
+        if self.terms.rule == THRESHOLD:
+            return FactoredSums(width, max(releases_of(self.terms), 1), sum_variance(self.terms))
+        return FreshSums(width, sum_variance(self.terms))
+
+    @property
+    def _phases(self) -> int:
+        return 1 if self.terms.rule in (THRESHOLD, FRESH) else 2
+
+    def _next_round(self) -> Broadcast:
+        """Release what the last round added, and ask for more."""
+        if self._step:
+            increment = self.collected.increment(count_step(self.terms.features))
+            output = self._sums.release(increment, insecure_noise_seed=self._round_seed())
+            self._outputs = np.concatenate([self._outputs, output[None]])
+        return self._public_broadcast()
+
+    def _public_broadcast(self) -> Broadcast:
+        """The broadcast of a new round: a function of the terms, the target and the noisy outputs alone."""
+        summary, count = self._public_sum(len(self._outputs))
+        target = self.target.mean()
+        direction = direction_of(target, summary, count)
+        kept = kept_share(direction, self._direction_variance(count))
+        direction = direction * kept
+        integers, scale = as_integers(direction)
+        number = len(self._outputs) + 1
+        if self.terms.rule == THRESHOLD:
+            mean = mean_gain(direction, kept, target, self.target.mean_variance)
+            chance, threshold = self._bar(mean * scale, float(np.linalg.norm(direction)) * scale)
+            return Broadcast(self.terms.run, self._step + 1, number, SEND, integers, threshold, chance)
+        if self.terms.rule == FRESH:
+            quota = self.terms.batch
+            return Broadcast(self.terms.run, self._step + 1, number, SEND, integers, quota=quota)
+        return Broadcast(self.terms.run, self._step + 1, number, BID, integers)
+
+    def _public_sum(self, releases: int) -> tuple[Floats, float]:
+        """The summary's feature sum and size as everyone may know them after that many releases."""
+        if not releases:
+            return np.zeros(self.terms.features.width), 0.0
+        cells = self._sums.estimate(self._outputs[:releases])
+        if self.terms.rule == FRESH:
+            return cells[:-1], float(min(releases * self.terms.batch, self.terms.size))
+        return cells[:-1], max(float(cells[-1]) / count_step(self.terms.features), 1.0)
+
+    def _direction_variance(self, count: float) -> float:
+        """The variance of the noise in one coordinate of the direction."""
+        releases = len(self._outputs)
+        of_sum = (self._sums.deviation(releases) / (count + 1.0)) ** 2 if releases else 0.0
+        return self.target.mean_variance + of_sum
+
+    def _bar(self, mean: float, length: float) -> tuple[int, int]:
+        """Chance and threshold: replayed from the public counts, so that a restored run goes on alike."""
+        steering = ThresholdSteering(self.terms.reach, self.terms.rounds)
+        chance = 0.0
+        for releases in range(len(self._outputs) + 1):
+            if releases == len(self._counts):
+                self._counts.append(self._public_sum(releases)[1])
+            deviation = self._sums.deviation(releases) / count_step(self.terms.features)
+            chance = steering.next(self._counts[releases], deviation)
+        # One record's features are about 1/unit long, and gains spread over a small part of their range.
+        spread = 0.1 * length / self.terms.features.unit
+        if not len(self._outputs):
+            return as_chance(chance), -MAX_GAIN
+        return as_chance(chance), round(mean + (BAR - steering.lowered) * spread)
+
+    def _ask(self) -> None:
+        """Flip a coin for every bidder whose log-odds fall by ``rate`` a rank."""
+        ranked = sorted(self._bids, key=lambda name: (-self._bids[name], name))
+        coins = random_places(max(len(ranked), 1), _COIN, insecure_noise_seed=self._round_seed())
+        asked = []
+        for rank, name in enumerate(ranked, start=1):
+            chance = 1.0 / (1.0 + math.exp(float(self.terms.rate or 0) * (rank - self._middle)))
+            if coins[rank - 1] < chance * _COIN:
+                asked.append(name)
+        self._asked = tuple(asked)
+
+    @property
+    def _middle(self) -> float:
+        """The rank that is asked half of the time: a batch of points a round is expected."""
+        return self.terms.batch + 0.5
+
+    def _for(self, owner: str) -> Broadcast:
+        current = self._current
+        assert current is not None
+        if current.phase != BID or self._step == current.step:
+            return current
+        return Broadcast(
+            current.run, self._step, current.round, DELIVER, current.direction, asked=owner in self._asked
+        )
+
+    def _most(self, owner: str, phase: str) -> int | None:
+        if phase == DELIVER:
+            return 1 if owner in self._asked else 0
+        if self.terms.rule == FRESH:
+            return self.terms.batch
+        return self.terms.cap
+
+    def _verify(self, answer: Answer, hashes: Hashes, phase: str) -> None:
+        """Points that do not have the gain they were sent for are refused."""
+        assert self._current is not None
+        gains = scores(hashes, self._current.direction)
+        threshold = self._current.threshold
+        if threshold is not None and len(gains) and int(gains.min()) < threshold:
+            raise FileRefused("a point does not reach the threshold; check the owner")
+        if phase == DELIVER and len(gains) and int(gains[0]) != self._bids.get(answer.owner):
+            raise FileRefused("the point is not worth its bid; check the owner")
+
+    def _settle(self) -> None:
+        """All answers are in: move what the rule takes from the pool into the summary."""
+        assert self._current is not None
+        if self.terms.rule == FRESH:
+            pool = self.collected.pool()
+            gains = scores(self.collected.hashes[pool], self._current.direction)
+            room = min(self.terms.batch, self.terms.size - self.collected.chosen)
+            self.collected.choose(pool[best_first(gains, self.collected.hashes[pool], max(room, 0))])
+        else:
+            self.collected.choose(self.collected.pool())
+        self._bids = {}
+
+    def _round_seed(self) -> int | None:
+        return None if self._seed is None else self._seed * (1 << 24) + self._step

@@ -1,0 +1,176 @@
+"""Integer random Fourier features of a Gaussian kernel: the public map under which every party compares."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hushsum import _native
+from hushsum.bases.features_theory import AMPLITUDE, LENGTH
+from hushsum.errors import UsageError
+from hushsum.kernels.gaussian import GaussianKernel
+from hushsum.kernels.parameters import positive_integer
+from hushsum.kernels.randomness import row_words, uniforms
+
+MAX_WIDTH = 4096
+"""With more coordinates a gain would not be an exact integer in double precision."""
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Hashes = NDArray[np.int16]
+
+
+@dataclass(frozen=True)
+class SummaryFeatures:
+    """Fourier features of ``exp(−‖x − y‖²/(2·bandwidth²))``, rounded to integers.
+
+    A record's integers depend on that record alone, bit for bit, so a sum of them is exact and discrete
+    Gaussian noise on it keeps its claim. ``unit`` times the integers is the real feature vector φ, with
+    φ(x)·φ(y) ≈ k(x, y).
+
+    Parameters
+    ----------
+    dim : int
+        Columns of a record.
+    bandwidth : float
+        The kernel's standard deviation; the paper's γ is ``1/(2·bandwidth²)``.
+    features : int
+        m, the frequencies.
+    seed : int
+        Public, except in the mode that hides points from the curator.
+    paired : bool
+        True: cosine and sine of every frequency, of norm 1. False: ``√(2/m)·cos(ω·x + b)`` as published
+        (h1), of norm up to √2, which costs √2 more noise.
+
+    Privacy
+    -------
+    ‖integers‖² ≤ m·1024²: every frequency adds a pair, or a cosine alone, that is no longer than 1024 (see
+    `hushsum.bases.FourierFeatures`).
+
+    Examples
+    --------
+    >>> features = SummaryFeatures(dim=2, bandwidth=1.0, features=200, seed=1)
+    >>> hashes = features.hashes([[0.0, 0.0], [1.0, 0.0]])
+    >>> hashes.shape, bool((hashes.astype(int) ** 2).sum(axis=1).max() <= features.length_squared)
+    ((2, 400), True)
+
+    Notes
+    -----
+    Rahimi and Recht, *Random features for large-scale kernel machines*, NIPS 2007.
+    """
+
+    dim: int
+    bandwidth: float
+    features: int
+    seed: int
+    paired: bool = True
+
+    def __post_init__(self) -> None:
+        kernel = GaussianKernel(dim=self.dim, bandwidth=self.bandwidth)
+        object.__setattr__(self, "dim", kernel.dim)
+        object.__setattr__(self, "bandwidth", kernel.bandwidth)
+        most = MAX_WIDTH // 2 if self.paired else MAX_WIDTH
+        object.__setattr__(self, "features", positive_integer("features", self.features, at_most=most))
+        if isinstance(self.seed, bool) or not hasattr(self.seed, "__index__"):
+            raise UsageError(f"seed must be an integer, got {type(self.seed).__name__}; give one such as 7")
+
+    @property
+    def kernel(self) -> GaussianKernel:
+        """The kernel that the features approximate."""
+        return GaussianKernel(dim=self.dim, bandwidth=self.bandwidth)
+
+    @property
+    def width(self) -> int:
+        """Coordinates of a feature vector."""
+        return 2 * self.features if self.paired else self.features
+
+    @property
+    def length_squared(self) -> int:
+        """The most that the squared integers of one record add up to."""
+        return int(self.features * LENGTH**2)
+
+    @property
+    def unit(self) -> float:
+        """What one integer step is in the real feature vector."""
+        return math.sqrt((1.0 if self.paired else 2.0) / self.features) / float(AMPLITUDE)
+
+    def hashes(self, records: ArrayLike) -> Hashes:
+        """The integers of each record, shape (records, width); a record's depend on that record alone.
+
+        Raises
+        ------
+        DataRefused
+            wrong columns, or a number that is not finite.
+        """
+        rows = self.kernel.prepare(records).arrays[0]
+        if self.paired:
+            return self._map.integers(rows).reshape(len(rows), self.width).astype(np.int16)
+        shifted = np.concatenate([rows, np.ones((len(rows), 1), np.float32)], axis=1)
+        return self._map.integers(shifted)[:, :, 0].astype(np.int16)
+
+    def as_json(self) -> dict[str, Any]:
+        """The parameters as JSON values."""
+        names = ("dim", "bandwidth", "features", "seed", "paired")
+        return {name: getattr(self, name) for name in names}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> SummaryFeatures:
+        """The features that `as_json` described."""
+        if type(data["paired"]) is not bool:
+            raise ValueError("paired")
+        return cls(**{name: data[name] for name in ("dim", "bandwidth", "features", "seed", "paired")})
+
+    @cached_property
+    def _map(self) -> _native.FeatureMap:
+        frequencies = self.kernel.frequencies(rows=self.features, seed=self.seed, orthogonal=self.paired)
+        if self.paired:
+            return _native.FeatureMap(frequencies)
+        phases = uniforms(row_words("summary/phases", self.seed, self.features, 1))
+        return _native.FeatureMap(np.concatenate([frequencies, phases.astype(np.float32)], axis=1))
+
+
+def scores(hashes: Hashes, direction: Integers) -> Integers:
+    """hashes · direction, exactly, whatever the number of rows.
+
+    Every partial sum is an integer below 2⁵³, so that double precision adds without rounding in any order:
+    a record's score depends on that record alone.
+    """
+    result = np.empty(len(hashes), np.int64)
+    weights = direction.astype(np.float64)
+    for first in range(0, len(hashes), 2048):
+        part = hashes[first : first + 2048].astype(np.float64)
+        result[first : first + 2048] = (part @ weights).astype(np.int64)
+    return result
+
+
+def best_first(gains: Integers, hashes: Hashes, most: int) -> Integers:
+    """The places of the ``most`` best gains, best first; equal gains in the order of their hashes' bytes.
+
+    So the order is one of the points themselves: one record more leaves that of the others as it was,
+    whoever ranks them. Points with equal hashes count the same in every sum.
+
+    >>> best_first(np.array([5, 9, 5]), np.array([[2], [0], [1]], np.int16), 3).tolist()
+    [1, 2, 0]
+    """
+    order = np.argsort(-gains, kind="stable")
+    last = min(most, len(order))
+    if last < len(order):
+        # Everything that ties with the last one in competes for its place.
+        last += int((gains[order[last:]] == gains[order[last - 1]]).sum()) if last else 0
+    order = order[:last]
+    ranked = gains[order]
+    if last > 1 and (ranked[1:] == ranked[:-1]).any():
+        order = np.array(sorted(order, key=lambda i: (-int(gains[i]), hashes[i].tobytes())), np.int64)
+    return order[:most].astype(np.int64)
+
+
+MAX_DIRECTION = 1 << 30
+"""|direction| ≤ 2³⁰, |hash| ≤ 2¹⁰ and at most 2¹² coordinates: sums stay within 2⁵²."""
+
+MAX_GAIN = 1 << 52
+"""No gain is beyond it."""

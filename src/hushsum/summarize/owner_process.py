@@ -1,0 +1,208 @@
+"""An owner's process: it listens, lets one curator in, and answers what the rule allows."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Protocol
+
+from hushsum.errors import BudgetExhausted, DataRefused, FileRefused, PeerLost, PeerRefused, UsageError
+from hushsum.summarize import wire
+from hushsum.summarize.features import Floats
+from hushsum.summarize.identity import Identity
+from hushsum.summarize.link import Link, accept
+from hushsum.summarize.messages import Broadcast, Terms
+from hushsum.summarize.owner import OwnerState
+from hushsum.summarize.vault import Vault
+
+_HANDSHAKE = 20.0
+
+Log = Callable[[str], None]
+
+
+class Offer(Protocol):
+    """The records of an owner, of which columns are asked for by name."""
+
+    def choose(self, names: Sequence[str]) -> Floats:
+        """These columns side by side, shape (records, width); UsageError for one that is not offered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """Seconds: until a message begins, for one to pass, and for a peer to come back before it is given up."""
+
+    wait: float = 600.0
+    transfer: float = 60.0
+    lost: float = 60.0
+
+
+class OwnerProcess:
+    """One owner in one run.
+
+    What is answered is decided by `OwnerState`, which stores where it stands before an answer leaves. A
+    cap of the owner's own must be in the terms, whose noise covers it, and holds whatever is asked. Terms
+    are only looked at until the first broadcast comes. Then they are paid for and the vault is bound to them,
+    before anything is answered: from there on another run is refused, so a curator cannot start over to get
+    round the cap. ``pay`` is called again after a crash; it must not spend twice for one run. ``afford``
+    raises if it would refuse. ``settle`` is called when the run has ended.
+
+    Refusals are logged here and told to the curator, in sentences without a data value.
+    """
+
+    def __init__(
+        self,
+        identity: Identity,
+        peers: Sequence[str],
+        offer: Offer,
+        vault: Vault,
+        *,
+        cap: int | None = None,
+        afford: Callable[[Terms], None] = lambda _: None,
+        pay: Callable[[Terms], None] = lambda _: None,
+        settle: Callable[[], None] = lambda: None,
+        patience: Patience | None = None,
+        log: Log = lambda _: None,
+    ) -> None:
+        if vault.get("ended") is not None:
+            raise UsageError("the run in this --state has ended; give another, or remove it, for a new run")
+        self._identity = identity
+        self._context = identity.server_context(peers)
+        self._offer = offer
+        self._vault = vault
+        self._cap = cap
+        self._afford = afford
+        self._pay = pay
+        self._settle = settle
+        self._patience = patience or Patience()
+        self._log = log
+        self._state: OwnerState | None = None
+        self._opening = b""
+        self._bound = False
+        self._ended = False
+
+    @property
+    def state(self) -> OwnerState:
+        """How far the run has come."""
+        if self._state is None:
+            raise UsageError("no run has begun")
+        return self._state
+
+    def serve(self, listener: socket.socket) -> OwnerState:
+        """Take part until the curator ends the run.
+
+        Raises
+        ------
+        PeerLost
+            if no curator came for the time of ``patience.wait``; the run can be resumed.
+        """
+        deadline = time.monotonic() + self._patience.wait
+        while not self._ended:
+            try:
+                link = accept(
+                    listener,
+                    self._context,
+                    wait=max(deadline - time.monotonic(), 0.01),
+                    handshake=_HANDSHAKE,
+                    transfer=self._patience.transfer,
+                )
+            except TimeoutError:
+                raise PeerLost(
+                    f"no curator came within {self._patience.wait:g} seconds; start again to go on"
+                ) from None
+            except PeerRefused as refused:
+                self._log(f"refused: {refused}")
+                continue
+            with link:
+                self._converse(link)
+            deadline = time.monotonic() + self._patience.wait
+        return self.state
+
+    def _converse(self, link: Link) -> None:
+        """One connection, from its opening to its end; whatever goes wrong ends it, and changes nothing."""
+        try:
+            self._open(link)
+            while not self._ended:
+                self._reply(link)
+        except PeerLost:
+            self._log("the curator went away; waiting for it to come back")
+        except (PeerRefused, FileRefused, UsageError, DataRefused, BudgetExhausted) as refused:
+            self._log(f"refused: {refused}")
+            with suppress(PeerLost):
+                link.send(wire.refusal(_told(refused)))
+
+    def _open(self, link: Link) -> None:
+        data = link.receive(most=wire.MOST_OPENING, wait=self._patience.wait)
+        opening = wire.Opening.from_bytes(data)
+        bound = self._vault.get("opening")
+        if bound is not None and bound != data:
+            raise PeerRefused("this owner takes part in another run, or in this one on other terms")
+        if self._state is None or self._opening != data:
+            self._state, self._opening = self._begin(opening), data
+        link.send(wire.ready(opening.terms.run))
+
+    def _begin(self, opening: wire.Opening) -> OwnerState:
+        """The state for terms that are acceptable; nothing is bound or paid yet."""
+        terms = opening.terms
+        if self._identity.fingerprint not in terms.owners:
+            raise PeerRefused("the terms do not name this owner's fingerprint")
+        if terms.rho is None:
+            raise PeerRefused(f"the rule {terms.rule} keeps no promise to this owner's records")
+        if self._cap is not None and (terms.cap is None or terms.cap > self._cap):
+            # A cap lets one record displace another, so the noise must have been made for it.
+            raise PeerRefused(
+                f"this owner sends at most {self._cap} points, and the terms must say so: --cap {self._cap}"
+            )
+        if terms.hashed:
+            raise PeerRefused("hashes instead of points need a seed among owners, which this command has not")
+        points = self._offer.choose(opening.compared)
+        extra = self._offer.choose(opening.carried) if opening.carried else None
+        if points.shape[1] != terms.features.dim:
+            raise PeerRefused("the columns of the terms have another width here")
+        state = OwnerState(
+            self._identity.fingerprint,
+            points,
+            terms,
+            extra=extra,
+            cap=self._cap,
+            store=lambda saved: self._vault.put("state", saved),
+        )
+        kept = self._vault.get("state")
+        if kept is not None:
+            state.restore(kept)
+        self._afford(terms)
+        return state
+
+    def _bind(self) -> None:
+        """Pay for the run, then bind the vault to it: a run that cannot be paid binds nothing."""
+        if not self._bound:
+            self._pay(self.state.terms)
+            self._vault.keep("opening", self._opening)
+            self._bound = True
+            self._log("resumed the run" if self.state.step else "joined the run")
+
+    def _reply(self, link: Link) -> None:
+        data = link.receive(most=wire.MOST_BROADCAST, wait=self._patience.wait)
+        kind, values = wire.kind_of(data, "broadcast", "ending")
+        if kind == "broadcast":
+            self._bind()
+            link.send(self.state.answer(Broadcast.from_bytes(data)).to_bytes())
+            return
+        if values.get("run") != self.state.terms.run:
+            raise PeerRefused("the end of another run was told")
+        self._settle()
+        self._vault.put("ended", data)
+        self._ended = True
+        with suppress(PeerLost):
+            link.send(wire.ready(self.state.terms.run))
+
+
+def _told(refused: Exception) -> str:
+    """What the curator is told: broken rules of the protocol in words, the owner's own affairs as such."""
+    if isinstance(refused, PeerRefused | FileRefused):
+        return str(refused)
+    if isinstance(refused, BudgetExhausted):
+        return "this owner's budget does not suffice for the terms"
+    return "this owner does not offer what the terms ask for"

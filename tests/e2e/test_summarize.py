@@ -1,0 +1,163 @@
+"""Owners and a curator as processes: killed, resumed, lost, and unknown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as parquet  # type: ignore[import-untyped]
+import pytest
+from tests.ledger_fixtures import state
+from tests.summarize_parties import Market, market, wait_for
+
+from hushsum.ledger import Charge, DatasetTerms, Ledger
+from hushsum.ledger.chain import Kind
+
+__all__ = ["state"]
+
+
+@pytest.fixture
+def three(tmp_path: Path) -> Iterator[Market]:
+    with market(tmp_path, 3) as made:
+        yield made
+
+
+def summary_of(made: Market) -> set[tuple[float, ...]]:
+    """The points in the summary's file; every one of them is a record of an owner."""
+    table = parquet.read_table(made.folder / "s.parquet")
+    assert table.column_names == ["a", "b", "label"]
+    rows = {tuple(row) for row in np.column_stack([table.column(i).to_numpy() for i in range(3)])}
+    known = {tuple(row) for i in range(made.owners) for row in made.records(i)}
+    assert rows <= known
+    assert len(rows) == table.num_rows
+    return rows
+
+
+def test_a_run_with_ledgers_from_keys_to_summary(three: Market) -> None:
+    ledger = Ledger.create(three.folder / "book.db")
+    ledger.create_dataset("patients", DatasetTerms.of(rho=3.0))
+    ledger.create_dataset("target", DatasetTerms.of(rho=1.0))
+    shown = three.run("summarize", "keys", "curator.key", "--json").json()
+    assert shown == {"file": "curator.key", "fingerprint": three.curator_key.fingerprint, "made": False}
+    booked = three.owner(0, "--ledger", "book.db", "--dataset", "patients")
+    others = [three.owner(1), three.owner(2)]
+    curator = three.curator("--ledger", "book.db", "--dataset", "target", "--book-rho")
+    made = curator.json()
+    assert made["lost"] == {}
+    assert (made["claim"]["epsilon"], made["claim"]["delta"]) == (4.0, 1e-5)
+    assert made["size"] == len(summary_of(three)) == sum(made["by_owner"].values())
+    took_part = [booked.json(), *(each.json() for each in others)]
+    assert sum(each["points_sent"] for each in took_part) == made["seen"]
+    (entry,) = ledger.history("patients")
+    assert entry.step is Kind.PUBLISHED
+    assert entry.key == took_part[0]["ledger_key"]
+    assert ledger.account("patients").spent == Charge(rho=Fraction(took_part[0]["claim"]["exact"]["rho"]))
+    assert ledger.account("target").spent == Charge(
+        rho=Fraction(made["claims"]["validation"]["exact"]["rho"])
+    )
+    assert ledger.verify().holds
+    said = "".join(each.err for each in three.parties)
+    assert not any(f"{abs(value):.4f}" in said for i in range(3) for value in three.records(i)[:, :2].ravel())
+    # The run has ended: it is neither joined nor paid again, and its summary can be written again.
+    again = three.run(
+        "summarize", "owner", "o0.csv", "--listen", "127.0.0.1:0", "--key", "o0.key", "--peer", "00" * 32
+    )
+    assert again.ended() == 2
+    assert "has ended" in again.err
+
+
+def test_a_killed_curator_goes_on_where_it_was(three: Market) -> None:
+    ledger = Ledger.create(three.folder / "book.db")
+    ledger.create_dataset("patients", DatasetTerms.of(rho=3.0))
+    owners = [three.owner(i, "--ledger", "book.db", "--dataset", "patients") for i in range(3)]
+    for _ in range(2):
+        before = three.step()
+        curator = three.curator("--pace", "0.2")
+        wait_for(partial(three.went_beyond, before))
+        curator.kill()
+    made = three.curator().json()
+    # An owner refuses another broadcast under a number that it has answered, so none was drawn again.
+    assert made["lost"] == {}
+    assert made["size"] == len(summary_of(three))
+    assert {each.json()["run"] for each in owners} == {made["run"]}
+    assert len(ledger.history("patients")) == 3
+    assert ledger.account("patients").spent.rho == 3 * Fraction(made_rho(owners[0].json()))
+
+
+def made_rho(took_part: dict[str, dict[str, dict[str, str]]]) -> str:
+    return took_part["claim"]["exact"]["rho"]
+
+
+def test_a_killed_owner_comes_back(three: Market) -> None:
+    ledger = Ledger.create(three.folder / "book.db")
+    ledger.create_dataset("patients", DatasetTerms.of(rho=3.0))
+    booked = ("--ledger", "book.db", "--dataset", "patients")
+    killed, *others = [three.owner(0, *booked), three.owner(1), three.owner(2)]
+    curator = three.curator("--pace", "0.2")
+    wait_for(lambda: three.step() >= 2)
+    killed.kill()
+    back = three.owner(0, *booked)
+    made = curator.json()
+    assert made["lost"] == {}
+    assert "resumed the run" in back.err
+    sent = [each.json()["points_sent"] for each in (back, *others)]
+    assert sum(sent) == made["seen"] >= len(summary_of(three))
+    assert len(ledger.history("patients")) == 1
+
+
+def test_an_owner_lost_for_good_is_told_to_the_consumer_alone(three: Market) -> None:
+    lost, *others = [three.owner(i) for i in range(3)]
+    curator = three.curator("--pace", "0.2", "--patience", "1")
+    wait_for(lambda: three.step() >= 2)
+    lost.kill()
+    made = curator.json()
+    name = three.keys[0].fingerprint
+    assert set(made["lost"]) == {name}
+    assert made["lost"][name] >= 2
+    assert "going on without owner" in curator.err
+    assert made["size"] == len(summary_of(three))
+    for each in others:
+        each.json()
+        assert name[:12] not in each.err + each.out
+
+
+def test_strangers_and_other_terms_are_refused(three: Market) -> None:
+    owners = [three.owner(0, "--cap", "15"), three.owner(1), three.owner(2)]
+    three.run("summarize", "keys", "stranger.key").ended()
+    stranger = three.curator("--state", "stranger", key="stranger.key")
+    assert stranger.ended() == 1
+    assert "does not accept this side's key" in stranger.err
+    greedy = three.curator("--cap", "20")
+    assert greedy.ended() == 1
+    assert "at most 15 points" in greedy.err
+    other = three.curator("--cap", "15")
+    assert other.ended() == 2
+    assert "other terms" in other.err
+    # The other two had accepted, but nothing was broadcast: they are free for another run.
+    made = three.curator("--cap", "15", "--state", "new").json()
+    assert max(made["by_owner"].values()) <= 15
+    assert [each.ended() for each in owners] == [0, 0, 0]
+
+
+def test_a_broken_command_line_is_told_in_one_sentence(three: Market) -> None:
+    place = ("--listen", "127.0.0.1:0")
+    key = ("--key", "o0.key")
+    peer = ("--peer", three.curator_key.fingerprint)
+    refusals = [
+        (("owner", "o0.csv", "--listen", "nowhere", *key, *peer), "HOST:PORT"),
+        (("owner", "o0.csv", *place, *key, "--peer", "ab"), "64 hexadecimal"),
+        (("owner", "o0.csv", *place, "--key", "missing.key", *peer), "no key file"),
+        (("owner", "missing.csv", *place, *key, *peer), "does not exist"),
+        (("owner", "o0.csv", *place, *key, *peer, "--columns", "salary"), "is not in the data"),
+        (("owner", "o0.csv", *place, *key, *peer, "--cap", "0"), "at least 1"),
+        (("owner", "o0.csv", *place, *key, *peer, "--ledger", "book.db"), "go together"),
+    ]
+    for arguments, said in refusals:
+        party = three.run("summarize", *arguments)
+        assert party.ended() == 2
+        assert said in party.err
+        assert party.out == ""
+    assert not (three.folder / "o0.csv.summarize").exists()

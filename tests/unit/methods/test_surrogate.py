@@ -1,0 +1,144 @@
+"""The surrogate loss of a sketch, and what is read off its table."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import hushsum as hs
+from hushsum.bases import HashRows
+from hushsum.errors import UsageError
+from hushsum.kernels.angular import AngularKernel
+from hushsum.methods.sufficient_statistics import moments
+from hushsum.methods.surrogate import (
+    SketchedMoments,
+    fit_classifier,
+    fit_regression,
+    margin_loss,
+    on_sphere,
+    regression_loss,
+    regression_records,
+    rows_for_moments,
+    search,
+    surrogate_tally,
+)
+
+RNG = np.random.default_rng(9)
+UNIT = RNG.uniform(-1, 1, (3000, 3))
+LENGTH = 2.0
+FEATURES = np.column_stack((np.ones(3000), UNIT)) / LENGTH
+TARGET = UNIT @ np.array([0.5, -0.3, 0.0]) + 0.1
+VECTORS = regression_records(FEATURES, TARGET, LENGTH)
+
+
+def sketch(vectors: np.ndarray, rows: int = 3000, epsilon: float = 1e6) -> hs.ReleasedFunction:
+    tally = surrogate_tally(vectors.shape[1] - 1, rows=rows, seed=1).add(vectors)
+    return tally.release(epsilon=epsilon, rows=rows)
+
+
+def test_vectors_lie_on_the_sphere_and_a_record_is_mapped_alone() -> None:
+    np.testing.assert_allclose(np.linalg.norm(VECTORS, axis=1), 1.0, rtol=1e-12)
+    for size in (1, 2, 33):
+        part = regression_records(FEATURES[:size], TARGET[:size], LENGTH)
+        np.testing.assert_array_equal(part, VECTORS[:size])
+
+
+def test_cells_are_patterns_of_signs() -> None:
+    kernel = AngularKernel(dim=5, bits=4)
+    planes = kernel.directions(rows=20, seed=3)
+    basis = HashRows(kernel, rows=20, width=16, seed=3)
+    points = RNG.normal(size=(40, 5)).astype(np.float32)
+    bits = np.einsum("rka,na->nrk", planes, points) >= 0
+    np.testing.assert_array_equal(basis.cells(basis.prepare(points)), (bits << np.arange(4)).sum(axis=2))
+
+
+def test_moments_are_those_of_the_records() -> None:
+    """The error of 14 entries is within six of its stated standard deviations, of which it is about one."""
+    found = SketchedMoments.of(sketch(VECTORS))
+    exact = VECTORS[:, :-1].T @ VECTORS[:, :-1]
+    errors = (found.second - exact) / found.sigma
+    assert np.abs(errors).max() < 6.0
+    assert 0.2 < np.sqrt(np.mean(errors**2)) < 2.0
+    drift = (found.first - VECTORS[:, :-1].sum(axis=0)) / found.first_sigma
+    assert np.abs(drift).max() < 6.0
+
+
+def test_moments_are_unbiased_over_hash_seeds() -> None:
+    few = VECTORS[:50]
+    exact = few[:, :-1].T @ few[:, :-1]
+    total, sigma = np.zeros_like(exact), 0.0
+    for seed in range(200):
+        tally = surrogate_tally(few.shape[1] - 1, rows=50, seed=seed).add(few)
+        found = SketchedMoments.of(tally.release(epsilon=1e6, rows=50))
+        total += found.second / 200
+        sigma = found.sigma
+    assert np.abs(total - exact).max() < 6.0 * 1.5 * sigma / math.sqrt(200)
+
+
+def test_the_surrogate_loss_is_a_sum_of_kernels_and_least_at_the_model() -> None:
+    function = sketch(VECTORS)
+    truth = np.array([0.1, 0.5, -0.3, 0.0]) * LENGTH
+    queries = np.array([[*(truth / LENGTH), -1.0, 0.0]])
+    kernel = function.kernel
+    exact = (kernel.exact_sum(VECTORS, queries) + kernel.exact_sum(VECTORS, -queries)) / 3000
+    assert regression_loss(function, truth[None], LENGTH)[0] == pytest.approx(exact[0], rel=0.05)
+    others = truth + RNG.normal(size=(20, 4)) * 2.0
+    assert regression_loss(function, truth[None], LENGTH)[0] < regression_loss(function, others, LENGTH).min()
+
+
+def test_regression_finds_the_slopes() -> None:
+    level = moments((-1, 1), dim=1).add(TARGET[:, None]).release(epsilon=1e6)
+    theta = fit_regression(sketch(VECTORS, rows=8000), level, LENGTH) / LENGTH
+    assert theta[1] > 0.3
+    assert theta[2] < -0.15
+    assert abs(theta[3]) < 0.1
+    assert theta[0] == pytest.approx(0.1, abs=0.05)
+
+
+def test_without_slopes_the_model_is_the_mean() -> None:
+    level = moments((-1, 1), dim=1).add(np.full((3000, 1), 0.4)).release(epsilon=1e6)
+    noise = on_sphere(np.zeros((1, VECTORS.shape[1] - 1)))
+    theta = fit_regression(sketch(noise, rows=16, epsilon=0.01), level, LENGTH)
+    assert np.linalg.norm(theta[1:]) < 2.0 * LENGTH
+    assert theta.shape == (4,)
+
+
+def test_classifiers_find_the_plane() -> None:
+    side = UNIT[:, 0] > UNIT[:, 1]
+    first, second = (sketch(on_sphere(FEATURES[chosen])) for chosen in (~side, side))
+    theta = fit_classifier(first, second, LENGTH, seed=1)
+    assert np.mean((FEATURES @ theta > 0) == side) > 0.93
+    worse = np.array([[0.0, -1.0, 1.0, 0.0]])
+    assert margin_loss(first, second, theta[None])[0] < margin_loss(first, second, worse)[0]
+
+
+def test_the_search_descends() -> None:
+    goal = np.array([0.6, 0.8, 0.0])
+    start = np.array([0.8, 0.5, 0.2])
+
+    def loss(points: np.ndarray) -> np.ndarray:
+        values: np.ndarray = ((points - goal) ** 2).sum(axis=1)
+        return values
+
+    found = search(loss, start, seed=1, rounds=40)
+    assert np.linalg.norm(found - goal) < 0.05
+    np.testing.assert_array_equal(found, search(loss, start, seed=1, rounds=40))
+
+
+def test_rows_balance_noise_and_hashing() -> None:
+    assert rows_for_moments(10_000, 1.0, 5000) == round(10_000 / math.sqrt(32))
+    assert rows_for_moments(10, 0.01, 5000) == 16
+    assert rows_for_moments(1e9, 1.0, 5000) == 5000
+
+
+def test_other_functions_are_refused() -> None:
+    euclidean = hs.race(hs.EuclideanKernel(dim=1, bandwidth=1.0), rows=4).add([[0.0]]).release(epsilon=1.0)
+    with pytest.raises(UsageError, match="angular"):
+        SketchedMoments.of(euclidean)
+    folded = hs.race(AngularKernel(dim=2, bits=6), rows=4, width=7).add([[0.0, 1.0]]).release(epsilon=1.0)
+    with pytest.raises(UsageError, match="folded"):
+        SketchedMoments.of(folded)
+    with pytest.raises(UsageError, match="structured"):
+        AngularKernel(dim=2, bits=4, projection="structured").directions(rows=1, seed=0)

@@ -1,0 +1,175 @@
+"""The models of functional perturbation: what they say with little noise, and when they are silent."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hushsum as hs
+from hushsum.errors import ClaimError, DataRefused, UsageError
+from hushsum.models import PrivateDensity, PrivateGaussianProcessRegressor, PrivateHistogram, PrivateKernelSVC
+from hushsum.models.density_functional import FunctionalSums
+
+RNG = np.random.default_rng(8)
+LINE = RNG.uniform(-1.0, 1.0, size=(1500, 1))
+CURVE = 0.5 * np.sin(3.0 * LINE[:, 0])
+PLANE = RNG.uniform(-1.0, 1.0, size=(1200, 2))
+RING = np.where((PLANE**2).sum(axis=1) < 0.5, 1, 0)
+EASY: Any = {"epsilon": 500.0, "random_state": 0}
+
+
+def test_a_histogram_counts_its_bins() -> None:
+    X = np.array([[0.1]] * 30 + [[0.6]] * 50 + [[7.0]] * 20)
+    model = PrivateHistogram(epsilon=1000.0, bins=4, bounds=(0, 1)).fit(X).release()
+    assert model.counts_.tolist() == [30.0, 0.0, 50.0, 20.0]
+    assert model.bin_edges_[0].tolist() == [0.0, 0.25, 0.5, 0.75, 1.0]
+    np.testing.assert_allclose(model.predict([[0.2], [0.5], [1.0]]), [1.2, 2.0, 0.8], rtol=1e-6)
+    assert model.predict([[5.0]])[0] < 1e-6
+    assert np.isfinite(model.score([[0.3], [5.0]]))
+
+
+@pytest.mark.parametrize(("relation", "length"), [("add/remove", 1.0), ("replace", math.sqrt(2.0))])
+def test_the_noise_of_a_histogram_is_that_of_its_l2_sensitivity(relation: str, length: float) -> None:
+    model = PrivateHistogram(epsilon=1.0, delta=1e-6, bins=8, relation=relation).fit(LINE).release()
+    assert model.count_stderr_ == pytest.approx(4.2245 * length, rel=0.03)
+    assert str(model.claim_.relation) == relation
+    wrong: Any = {"bins": "many"}
+    with pytest.raises(UsageError, match="bins"):
+        PrivateHistogram(**wrong).fit(LINE)
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "matern"])
+def test_a_functional_density_is_the_kernel_density(kernel: str) -> None:
+    model = PrivateDensity(method="functional", kernel=kernel, bandwidth=0.3, delta=1e-6, **EASY).fit(LINE)
+    at = np.linspace(-0.9, 0.9, 7)[:, None]
+    kind = {"gaussian": hs.GaussianKernel, "matern": hs.MaternKernel}[kernel](dim=1, bandwidth=0.3)
+    integral = {"gaussian": 0.3 * math.sqrt(2 * math.pi), "matern": 0.3 * 4 / math.sqrt(3)}[kernel]
+    np.testing.assert_allclose(
+        model.predict(at), kind.exact_sum(LINE, at) / len(LINE) / integral, atol=0.05, rtol=0.1
+    )
+    assert model.normalised_over_ == "all space"
+
+
+def test_a_functional_density_is_calibrated_analytically_and_needs_delta() -> None:
+    with pytest.raises(ClaimError, match="delta"):
+        PrivateDensity(method="functional").fit(LINE)
+    part: Any = PrivateDensity(method="functional", delta=1e-6).fit(LINE).release().released_.parts
+    (function,) = part.values()
+    noise = math.sqrt(function.noise.variance * function.basis.noise_gain([0])[0])
+    assert noise == pytest.approx(4.2245 / 0.98, rel=0.02)
+    two: Any = PrivateDensity(method="functional", bandwidth=[0.2, 0.4], delta=1e-6).fit(LINE).release()
+    noises = [each.noise.variance for each in two.released_.parts.values()]
+    assert noises[0] == noises[1] == pytest.approx(2.0 * function.noise.variance, rel=0.02)
+
+
+def test_private_sums_show_and_give_nothing() -> None:
+    import pickle
+
+    from hushsum.models.density_plan import planned
+    from hushsum.privacy.claim import Promise
+
+    sums = FunctionalSums(
+        planned("gaussian", 0.3, "functional", 1), Promise.of(epsilon=1.0, delta=1e-6), 1, [(-1.0, 1.0)]
+    )
+    sums.add(LINE)
+    assert repr(sums) == "<FunctionalSums CONFIDENTIAL>"
+    with pytest.raises(hs.errors.SecretRefused):
+        pickle.dumps(sums)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "matern", hs.GaussianKernel(dim=1, bandwidth=0.5)])
+def test_a_posterior_follows_its_curve(kernel: Any) -> None:
+    model = PrivateGaussianProcessRegressor(kernel=kernel, noise=0.5, **EASY).fit(LINE, CURVE)
+    at = np.linspace(-0.9, 0.9, 9)[:, None]
+    mean, deviation = model.predict(at, return_std=True)
+    np.testing.assert_allclose(mean, 0.5 * np.sin(3.0 * at[:, 0]), atol=0.05)
+    assert (deviation >= model.noise_stderr_ * 0.999).all()
+    assert (deviation < 0.1).all()
+    assert str(model.claim_.relation) == "replace"
+    assert "inputs X are public" in model.claim_.sentence()
+
+
+def test_a_posterior_clips_targets_and_queries() -> None:
+    wild = CURVE.copy()
+    wild[::50] = 1e9
+    model = PrivateGaussianProcessRegressor(noise=0.5, **EASY).fit(LINE, wild)
+    assert np.abs(model.predict(LINE)).max() <= 1.0
+    assert model.predict([[50.0]]) == model.predict([[1.0]])
+
+
+def test_a_loud_posterior_is_silent() -> None:
+    model = PrivateGaussianProcessRegressor(epsilon=0.01, target_bounds=(2, 4), random_state=0)
+    model.fit(LINE[:50], CURVE[:50])
+    mean, deviation = model.predict([[0.0]], return_std=True)
+    assert mean.tolist() == [3.0]
+    assert deviation[0] == pytest.approx(1.0, rel=1e-3)
+
+
+def test_private_inputs_are_regressed_from_noisy_sums() -> None:
+    X = np.random.default_rng(0).uniform(-1, 1, size=(20_000, 1))
+    model = PrivateGaussianProcessRegressor(inputs="private", epsilon=50.0, random_state=0)
+    model.fit(X, 0.5 * np.sin(3.0 * X[:, 0]))
+    at = np.linspace(-0.9, 0.9, 9)[:, None]
+    mean, deviation = model.predict(at, return_std=True)
+    np.testing.assert_allclose(mean, 0.5 * np.sin(3.0 * at[:, 0]), atol=0.05)
+    assert np.isfinite(deviation).all()
+    assert str(model.claim_.relation) == "add/remove"
+    assert model.claim_.assumptions == ()
+    with pytest.raises(AttributeError):
+        _ = model.noise_stderr_
+    few = PrivateGaussianProcessRegressor(inputs="private", random_state=0).fit(LINE[:50], CURVE[:50])
+    assert few.predict([[0.5]]).tolist() == [0.0]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"inputs": "both"},
+        {"calibration": "loose"},
+        {"noise": 0.0},
+        {"delta": None},
+        {"features": "many"},
+        {"kernel": "cosine"},
+        {"kernel": hs.GaussianKernel(dim=3, bandwidth=1.0)},
+        {"target_bounds": None},
+    ],
+    ids=str,
+)
+def test_a_regressor_refuses_what_it_cannot_do(wrong: dict[str, Any]) -> None:
+    with pytest.raises(UsageError):
+        PrivateGaussianProcessRegressor(**wrong).fit(LINE, CURVE).release()
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "matern"])
+def test_machines_draw_a_ring(kernel: str) -> None:
+    model = PrivateKernelSVC(kernel=kernel, classes=[0, 1], **EASY).fit(PLANE, RING)
+    assert model.score(PLANE, RING) > 0.85
+    assert model.decision_function(PLANE[:5]).shape == (5,)
+    assert str(model.claim_.relation) == "replace"
+
+
+def test_several_classes_are_one_against_the_rest() -> None:
+    labels = np.array(["a", "b", "c"])[np.digitize(PLANE[:, 0], [-0.33, 0.33])]
+    model = PrivateKernelSVC(classes=["a", "b", "c", "never"], C=300.0, **EASY).fit(PLANE, labels)
+    assert model.decision_function(PLANE[:5]).shape == (5, 4)
+    assert model.score(PLANE, labels) > 0.9
+    assert model.claim_.assumptions == ()
+    with pytest.raises(DataRefused, match="declared"):
+        PrivateKernelSVC(classes=["a", "b"]).fit(PLANE, labels)
+
+
+def test_a_loud_machine_says_the_first_class() -> None:
+    model = PrivateKernelSVC(epsilon=0.01, classes=[0, 1], random_state=0).fit(PLANE, RING)
+    assert model.release().noise_stderr_ > 1.0
+    assert set(model.predict(PLANE)) == {0}
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"C": 0.0}, {"delta": None}, {"calibration": "loose"}, {"classes": [1]}], ids=str
+)
+def test_a_machine_refuses_what_it_cannot_do(wrong: dict[str, Any]) -> None:
+    with pytest.raises(UsageError):
+        PrivateKernelSVC(**{"classes": [0, 1], **wrong}).fit(PLANE, RING)

@@ -1,0 +1,1 @@
+"""Functions served for ever."""

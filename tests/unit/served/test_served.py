@@ -1,0 +1,261 @@
+"""One path, for ever: in any order, thread, process, life."""
+
+from __future__ import annotations
+
+import copy
+import math
+import multiprocessing
+import pickle
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import hushsum as hs
+from hushsum.errors import ClaimError, FileRefused, SecretRefused, UsageError
+from hushsum.served import (
+    SecretFunction,
+    ServedFunction,
+    SqliteStore,
+    density_function,
+    gaussian_process_function,
+    kernel_svm_functions,
+    serve,
+)
+from hushsum.served.path import GaussianPath
+from tests.budget_book import Book
+
+KERNEL = hs.GaussianKernel(dim=1, bandwidth=0.2)
+X = np.random.default_rng(3).uniform(0.0, 1.0, size=(400, 1))
+SPEND: Any = {"epsilon": 1.0, "delta": 1e-6}
+
+
+def function(records: NDArray[np.float64] = X, **options: Any) -> SecretFunction:
+    return density_function(records, KERNEL, bounds=(0, 1), **options)
+
+
+def served(path: Path, **options: Any) -> ServedFunction:
+    return serve(function(), store=SqliteStore(path), **{**SPEND, **options})
+
+
+def test_a_path_drawn_piece_by_piece_has_the_law_of_one_drawn_at_once() -> None:
+    at = np.linspace(0.0, 1.0, 5, dtype=np.float32)[:, None]
+    wide = np.linspace(0.0, 1.0, 5)[:, None]
+    rng = np.random.default_rng(0)
+    draws = []
+    for _ in range(4000):
+        path = GaussianPath(function().covariance, 1)
+        first = path.extend(at[[3, 0]], rng.standard_normal(2))
+        second = path.extend(at[[4]], rng.standard_normal(1))
+        third = path.extend(at[[1, 2]], rng.standard_normal(2))
+        draws.append([first[1], third[0], third[1], first[0], second[0]])
+    # Fixed seed; 4000 draws put each entry within 0.12 of the covariance, at more than 5 standard errors.
+    np.testing.assert_allclose(np.cov(np.array(draws).T), KERNEL.similarity(wide, wide), atol=0.12)
+
+
+def test_a_path_goes_on_across_blocks_and_after_being_recalled() -> None:
+    at = np.random.default_rng(1).uniform(0.0, 1.0, (700, 1)).astype(np.float32)
+    normals = np.random.default_rng(2).standard_normal(700)
+    narrow = hs.MaternKernel(dim=1, bandwidth=0.05, smoothness=0.5)
+    covariance = density_function(X, narrow, bounds=(0, 1)).covariance
+    whole = GaussianPath(covariance, 1)
+    values = whole.extend(at, normals)
+    pieces = GaussianPath(covariance, 1)
+    parts = [pieces.extend(at[i : i + 70], normals[i : i + 70]) for i in range(0, 700, 70)]
+    np.testing.assert_allclose(np.concatenate(parts), values, atol=1e-6)
+    recalled = GaussianPath(covariance, 1)
+    recalled.recall(at[:600], values[:600])
+    np.testing.assert_allclose(recalled.extend(at[600:], normals[600:]), values[600:], atol=1e-6)
+
+
+def test_jitter_has_a_floor() -> None:
+    with pytest.raises(UsageError, match="jitter"):
+        GaussianPath(function().covariance, 1, jitter=1e-9)
+    with pytest.raises(UsageError, match="jitter"):
+        serve(function(), **SPEND, jitter=0.0)
+
+
+def test_a_point_has_one_answer(tmp_path: Path) -> None:
+    f = served(tmp_path / "answers.db")
+    first = f([[0.3], [0.5], [0.3]])
+    assert first[0] == first[2]
+    assert f([[0.5]])[0] == first[1]
+    assert f([[-0.0]]) == f([[0.0]])
+    np.testing.assert_allclose(first, KERNEL.exact_sum(X, [[0.3], [0.5], [0.3]]), atol=6.0 * f.noise_stderr)
+
+
+def test_answers_survive_a_restart_and_the_path_goes_on(tmp_path: Path) -> None:
+    f = served(tmp_path / "answers.db")
+    first = f(np.linspace(0.0, 1.0, 40)[:, None])
+    again = served(tmp_path / "answers.db")
+    assert np.array_equal(again(np.linspace(0.0, 1.0, 40)[:, None]), first)
+    between = again([[0.5 / 39.0]])[0] - KERNEL.exact_sum(X, [[0.5 / 39.0]])[0]
+    known = first[:2] - KERNEL.exact_sum(X, [[0.0], [1.0 / 39.0]])
+    # The path is smooth: between two close points it is close to both, far closer than fresh noise would be.
+    assert abs(between - known.mean()) < 0.02 * f.noise_stderr
+
+
+def test_one_store_is_for_one_function(tmp_path: Path) -> None:
+    served(tmp_path / "answers.db")([[0.5]])
+    for other in ({"epsilon": 2.0}, {"most_questions": 7}, {"calibration": "as-published"}):
+        with pytest.raises(UsageError, match="another function"):
+            served(tmp_path / "answers.db", **other)
+    with pytest.raises(UsageError, match="another function"):
+        serve(function(X[1:]), store=SqliteStore(tmp_path / "answers.db"), **SPEND)
+    (tmp_path / "text").write_text("no database at all, but a text of some length" * 20)
+    with pytest.raises(FileRefused):
+        served(tmp_path / "text")
+
+
+def test_the_store_is_the_owners_alone(tmp_path: Path) -> None:
+    served(tmp_path / "answers.db")([[0.5]])
+    assert (tmp_path / "answers.db").stat().st_mode & 0o077 == 0
+
+
+def test_a_ledger_is_debited_once_for_a_store(tmp_path: Path) -> None:
+    book = Book()
+    for _ in range(3):
+        served(tmp_path / "answers.db", ledger=book, dataset="people")(np.linspace(0, 1, 9)[:, None])
+    assert book.left == 9.0
+    assert len(book.entries) == 1
+
+
+def test_the_limit_is_clear_and_harms_nothing(tmp_path: Path) -> None:
+    f = served(tmp_path / "answers.db", most_questions=10)
+    known = f(np.linspace(0.0, 1.0, 8)[:, None])
+    with pytest.raises(UsageError, match="at most 10 distinct points"):
+        f([[0.01], [0.02], [0.03]])
+    assert np.array_equal(f(np.linspace(0.0, 1.0, 8)[:, None]), known)
+    f([[0.01], [0.02]])
+
+
+def test_threads_agree(tmp_path: Path) -> None:
+    f = served(tmp_path / "answers.db")
+    at = np.random.default_rng(5).uniform(0.0, 1.0, (30, 1))
+    answers: dict[int, NDArray[np.float64]] = {}
+
+    def ask(which: int) -> None:
+        order = np.random.default_rng(which).permutation(30)
+        found = np.empty(30)
+        for place in order:
+            found[place] = f(at[[place]])[0]
+        answers[which] = found
+
+    threads = [threading.Thread(target=ask, args=(each,)) for each in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(answers) == 6
+    assert all(np.array_equal(answers[0], each) for each in answers.values())
+
+
+def _ask_in_process(path: str, seed: int, queue: Any) -> None:
+    f = served(Path(path))
+    at = np.linspace(0.0, 1.0, 25)[:, None]
+    found = np.empty(25)
+    for place in np.random.default_rng(seed).permutation(25):
+        found[place] = f(at[[place]])[0]
+    queue.put(found.tolist())
+
+
+def test_processes_agree_and_continue_one_path(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("spawn")
+    queue: Any = context.Queue()
+    workers = [
+        context.Process(target=_ask_in_process, args=(str(tmp_path / "answers.db"), seed, queue))
+        for seed in range(3)
+    ]
+    for worker in workers:
+        worker.start()
+    found = [queue.get(timeout=120) for _ in workers]
+    for worker in workers:
+        worker.join()
+    assert found[0] == found[1] == found[2]
+    path = np.array(found[0]) - KERNEL.exact_sum(X, np.linspace(0.0, 1.0, 25)[:, None])
+    assert np.abs(np.diff(path)).max() < 0.6 * np.abs(path).max() + 1.0, "one smooth path, not three"
+
+
+def test_a_turn_that_fails_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    f = served(tmp_path / "answers.db")
+    f([[0.2]])
+
+    def full(*_: object) -> None:
+        raise OSError("disk full")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("hushsum.served.store._SqliteSession.append", full)
+        with pytest.raises(OSError, match="disk full"):
+            f([[0.4]])
+    answer = f([[0.4]])
+    assert served(tmp_path / "answers.db")([[0.4]]) == answer
+
+
+def test_it_is_no_file_and_shows_nothing(tmp_path: Path) -> None:
+    f = served(tmp_path / "answers.db")
+    for leave in (pickle.dumps, copy.copy, copy.deepcopy):
+        for each in (f, f._function, f._path, f._store):
+            with pytest.raises(SecretRefused):
+                leave(each)
+    with pytest.raises(SecretRefused, match="no file"):
+        f.save("f.hush")
+    assert "CONFIDENTIAL" in repr(f._function) + repr(f._path) + repr(f._store)
+    assert f.claim.arithmetic == "real arithmetic"
+
+
+def test_sensitivities_by_relation_and_calibration() -> None:
+    assert function().sensitivity == 1.0
+    replaced = function(relation="replace")
+    assert replaced.sensitivity == pytest.approx(math.sqrt(2.0))
+    assert replaced.scale == pytest.approx(1.0 / (400 * 0.2 * math.sqrt(2 * math.pi)))
+    analytic, published = (
+        serve(function(), **SPEND, calibration=each).noise_stderr for each in ("analytic", "as-published")
+    )
+    assert analytic == pytest.approx(4.2245, rel=1e-3)
+    assert published == pytest.approx(math.sqrt(2.0 * math.log(2e6)))
+    with pytest.raises(ClaimError, match="delta"):
+        serve(function(), epsilon=1.0, delta=0.0)
+    with pytest.raises(ClaimError, match="delta"):
+        serve(function(), epsilon=1.0, delta=0.01)
+
+
+def test_a_served_posterior_is_scikit_learns_and_its_sensitivity_exact() -> None:
+    from sklearn.gaussian_process import GaussianProcessRegressor  # type: ignore[import-untyped]
+    from sklearn.gaussian_process.kernels import RBF  # type: ignore[import-untyped]
+
+    inputs, targets = X[:60], np.sin(5.0 * X[:60, 0])
+    f = gaussian_process_function(inputs, targets, KERNEL, bounds=(0, 1), target_bounds=(-1, 1), noise=0.3)
+    at = np.linspace(0.0, 1.0, 11)[:, None]
+    peer = GaussianProcessRegressor(RBF(0.2), alpha=0.09, optimizer=None).fit(inputs, targets)
+    np.testing.assert_allclose(f.at(f.prepared(at)), peer.predict(at), atol=1e-5)
+    gram = KERNEL.similarity(inputs, inputs)
+    moves, points = [], []
+    for record in range(60):
+        low, high = targets.copy(), targets.copy()
+        low[record], high[record] = -1.0, 1.0
+        ends = [
+            gaussian_process_function(inputs, each, KERNEL, bounds=(0, 1), target_bounds=(-1, 1), noise=0.3)
+            for each in (low, high)
+        ]
+        change = ends[1].weights - ends[0].weights
+        moves.append(float(np.sqrt(change @ gram @ change)))
+        points.append(
+            float(np.abs(ends[1].at(ends[1].prepared(at)) - ends[0].at(ends[0].prepared(at))).max())
+        )
+    assert max(moves) == pytest.approx(f.sensitivity, rel=1e-5)
+    assert max(points) <= f.pointwise * (1.0 + 1e-9)
+
+
+def test_served_machines_share_their_noise() -> None:
+    plane = np.random.default_rng(0).uniform(-1, 1, (300, 2))
+    kernel = hs.GaussianKernel(dim=2, bandwidth=0.5)
+    codes = np.digitize(plane[:, 0], [-0.3, 0.3])
+    three = kernel_svm_functions(plane, codes, 3, kernel, bounds=(-1, 1), C=30.0)
+    two = kernel_svm_functions(plane, codes > 1, 2, kernel, bounds=(-1, 1), C=30.0)
+    assert (len(three), len(two)) == (3, 1)
+    assert three[0].sensitivity == pytest.approx(math.sqrt(3.0) * two[0].sensitivity)
+    scores = np.stack([each.at(each.prepared(plane)) for each in three], axis=1)
+    assert (scores.argmax(axis=1) == codes).mean() > 0.9
