@@ -16,8 +16,6 @@ from hushsum.service import logs
 from hushsum.service.settings import Settings
 from tests.service_town import SECRET, Town
 
-NUMBER = 400
-
 
 def test_every_answer_has_the_headers(town: Town) -> None:
     for who, path in ((None, "/"), (None, "/me"), ("olga", "/me"), ("olga", "/nowhere")):
@@ -143,7 +141,10 @@ def test_given_settings_win_over_the_environment() -> None:
     assert (settings.port, settings.workers, settings.host) == (2, 3, "127.0.0.1")
 
 
-def test_malformed_requests_are_refused_and_nothing_leaks(found_town: Callable[..., Town]) -> None:
+@pytest.mark.parametrize("number", [300, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_malformed_requests_are_refused_and_nothing_leaks(
+    found_town: Callable[..., Town], number: int
+) -> None:
     town = found_town(requests_per_second=1e6, queries_per_second=1e6)
     dataset = town.dataset()
     function = town.function(dataset)
@@ -151,7 +152,7 @@ def test_malformed_requests_are_refused_and_nothing_leaks(found_town: Callable[.
     chance = random.Random(7)
     routes = [(method.upper(), path) for path, item in described.items() for method in item]
     seen = set()
-    for _ in range(NUMBER):
+    for _ in range(number):
         method, path = chance.choice(routes)
         for name in ("dataset", "function", "account", "token", "job", "upload"):
             known = {"dataset": dataset, "function": function}.get(name, "x")
