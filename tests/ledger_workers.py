@@ -30,7 +30,7 @@ REFUSED = 3
 def processes() -> ForkServerContext:
     """A context whose processes start in milliseconds."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["tests.ledger_workers"])
+    context.set_forkserver_preload(["tests.ledger_workers", "tests.service_workers"])
     return context
 
 
@@ -79,7 +79,7 @@ def command(arguments: list[str], folder: str, kill_at: int | None = None) -> No
         os.dup2(nowhere.fileno(), 2)
     sys.argv = ["hushsum", *arguments]
     if kill_at is not None:
-        _die_at(kill_at)
+        die_at(kill_at)
     hushsum.cli.main.run()
 
 
@@ -95,7 +95,7 @@ _TOUCHES = (
 )
 
 
-def _die_at(moment: int) -> None:
+def die_at(moment: int) -> None:
     """Count what the interpreter reports of files and databases, and die at one of these moments."""
     passed = 0
 

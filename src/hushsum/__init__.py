@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from hushsum import errors
 from hushsum.auditing import AuditReport, audit
+from hushsum.client.connect import connect
 from hushsum.kernels import (
     AngularKernel,
     EuclideanKernel,
@@ -83,6 +84,7 @@ __all__ = [
     "audit",
     "choose",
     "choose_kernel",
+    "connect",
     "errors",
     "fourier_features",
     "grid",

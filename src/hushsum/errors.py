@@ -9,6 +9,7 @@
     │   └── AlreadyReleased   a model that was released takes no more records   exit 2, an AttributeError
     ├── BudgetExhausted       the ledger has not enough left                    exit 3
     ├── LedgerUnavailable     the ledger cannot be reached or kept durably      exit 1
+    ├── ServiceRefused        a remote service cannot be reached, or refuses    exit 1
     ├── IncompatibleTallies   two tallies do not add the same vectors           exit 4
     ├── FileRefused           a file is damaged, unsupported or of another kind exit 5
     ├── DataRefused           records break a rule; nothing was added           exit 6, also a ValueError
@@ -76,6 +77,10 @@ class LedgerUnavailable(HushsumError):
     """The ledger, or the mark that goes with it, could not be reached or written; repeat with the same
     key.
     """
+
+
+class ServiceRefused(HushsumError):
+    """A remote service cannot be reached, does not know the token, or refuses what it was asked."""
 
 
 class IncompatibleTallies(HushsumError):

@@ -6,6 +6,7 @@ import io
 import json
 import pickle
 import struct
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -13,11 +14,16 @@ import numpy as np
 import pytest
 
 import hushsum as hs
-from hushsum.errors import DataRefused, FileRefused, UsageError
+from hushsum.client import RemoteFunction, Service
+from hushsum.errors import DataRefused, FileRefused, SecretRefused, UsageError
 from hushsum.files.container import FileKind, write_container
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.load import _CODECS
 from tests.released_cases import RELEASES
+
+REMOTE = "remote "
+TABLES = ("race", "grid", "bins")
+"""What a tally releases, and therefore a service."""
 
 _PREFIX = struct.Struct("<8sIIQ")
 
@@ -62,22 +68,44 @@ def test_every_kind_of_file_is_held_to_the_contract() -> None:
     assert kinds == set(_CODECS) - {"bundle"}
 
 
-@pytest.mark.parametrize("name", RELEASES)
-class TestReleasedFunction:
-    """The contract."""
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A service that holds every function that is a table, and a connection to it."""
+    from tests.service_town import Town, listening
 
-    def test_fulfils_the_protocol(self, name: str) -> None:
-        f = released(name)
+    folder = tmp_path_factory.mktemp("service")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HUSHSUM_STATE", str(folder / "state"))
+        town = Town(folder)
+        dataset = town.dataset()
+        for name in TABLES:
+            town.publish(dataset, name, released(name))
+    with listening(town.app) as url, hs.connect(url, town.tokens["olga"]) as connected:
+        yield connected
+
+
+@pytest.fixture
+def f(name: str, request: pytest.FixtureRequest) -> ReleasedFunction:
+    """The function of a name, which may be in a service."""
+    if not name.startswith(REMOTE):
+        return released(name)
+    service: Service = request.getfixturevalue("service")
+    return service.function(name.removeprefix(REMOTE))
+
+
+@pytest.mark.parametrize("name", [*RELEASES, *(REMOTE + name for name in TABLES)])
+class TestReleasedFunction:
+    """The contract of answers, also for functions in a service."""
+
+    def test_fulfils_the_protocol(self, f: Any) -> None:
         assert isinstance(f, hs.ReleasedFunction)
         assert repr(f.claim) in repr(f)
         assert f.count >= 1.0
 
-    def test_the_mean_is_the_sum_over_the_count(self, name: str) -> None:
-        f = released(name)
+    def test_the_mean_is_the_sum_over_the_count(self, f: Any) -> None:
         np.testing.assert_allclose(f(queries(f)), f.sum(queries(f)) / f.count, rtol=1e-12)
 
-    def test_query_has_the_same_values_and_an_interval_around_them(self, name: str) -> None:
-        f: Any = released(name)
+    def test_query_has_the_same_values_and_an_interval_around_them(self, f: Any) -> None:
         for of, expected in (("mean", f(queries(f))), ("sum", f.sum(queries(f)))):
             answers = f.query(queries(f), of=of)
             np.testing.assert_allclose(answers.value, expected, rtol=1e-12, atol=1e-12)
@@ -91,28 +119,48 @@ class TestReleasedFunction:
         known = ~np.isnan(wide.stderr)
         assert (wide.upper - wide.lower >= narrow.upper - narrow.lower)[known].all()
 
-    def test_a_batch_answers_as_single_queries_do(self, name: str) -> None:
-        f = released(name)
+    def test_a_batch_answers_as_single_queries_do(self, f: Any) -> None:
         single = np.concatenate([f([each]) for each in queries(f).tolist()])
         np.testing.assert_allclose(f(queries(f)), single, rtol=1e-12, atol=1e-14)
 
-    def test_many_queries_in_little_memory(self, name: str) -> None:
-        f = released(name)
+    def test_many_queries_in_little_memory(self, f: Any) -> None:
         many = np.tile(queries(f), (300, 1))
         np.testing.assert_allclose(f(many)[:7], f(queries(f)), rtol=1e-12, atol=1e-14)
         assert f(many).shape == (2100,)
 
     @pytest.mark.parametrize("wrong", [{"of": "median"}, {"level": 0.0}, {"level": 1.0}])
-    def test_refuses_questions_it_does_not_know(self, name: str, wrong: dict[str, Any]) -> None:
-        f: Any = released(name)
+    def test_refuses_questions_it_does_not_know(self, f: Any, wrong: dict[str, Any]) -> None:
         with pytest.raises(UsageError, match=r"of must be|level must be"):
             f.query(queries(f), **wrong)
 
-    def test_refuses_queries_that_are_no_numbers_or_of_another_width(self, name: str) -> None:
-        f = released(name)
+    def test_refuses_queries_that_are_no_numbers_or_of_another_width(self, f: Any) -> None:
         for wrong in (np.full((2, dimension(f)), np.nan), np.zeros((2, dimension(f) + 1))):
             with pytest.raises(DataRefused):
                 f(wrong)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_remote_function_answers_as_the_local_one_bit_for_bit(service: Service, name: str) -> None:
+    local: Any = released(name)
+    remote = service.function(name)
+    assert isinstance(remote, RemoteFunction)
+    assert (remote.claim, remote.kernel, remote.count) == (local.claim, local.kernel, local.count)
+    Q = queries(local)
+    np.testing.assert_array_equal(remote(Q), local(Q))
+    np.testing.assert_array_equal(remote.sum(Q), local.sum(Q))
+    for part in ("value", "stderr", "lower", "upper", "bound"):
+        np.testing.assert_array_equal(getattr(remote.query(Q), part), getattr(local.query(Q), part))
+    stream = io.BytesIO()
+    remote.save(stream)
+    assert stream.getvalue() == file_of(local)
+    np.testing.assert_array_equal(remote.local()(Q), local(Q))
+    with pytest.raises(SecretRefused, match="token"):
+        pickle.dumps(remote)
+
+
+@pytest.mark.parametrize("name", RELEASES)
+class TestReleasedFile:
+    """The contract of what is kept in a file."""
 
     def test_its_arrays_are_read_only(self, name: str) -> None:
         f = released(name)

@@ -28,6 +28,7 @@ from hushsum.cli.plot import plot
 from hushsum.cli.predict import predict
 from hushsum.cli.query import query
 from hushsum.cli.release import release
+from hushsum.cli.serve import serve
 from hushsum.cli.show import show
 from hushsum.cli.summarize import summarize
 from hushsum.cli.tally import tally
@@ -58,7 +59,23 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, plan, compare, choose, tally, merge, release, query, fit, predict, show, plot, audit):
+COMMANDS = (
+    demo,
+    plan,
+    compare,
+    choose,
+    tally,
+    merge,
+    release,
+    query,
+    fit,
+    predict,
+    show,
+    plot,
+    audit,
+    serve,
+)
+for command in COMMANDS:
     app.command(cls=Command, help=help_of(command))(command)
 app.add_typer(ledger)
 app.add_typer(summarize)

@@ -28,7 +28,7 @@ class Booking:
     """Where a release is booked: a ledger's path or URL, a dataset in it, and what else the entry says.
 
     ``key`` is None for one that follows from the command: the tally's bytes, the claim, the options and the
-    output's place.
+    output's place. ``who`` is None for the user of the process.
     """
 
     ledger: str
@@ -36,6 +36,7 @@ class Booking:
     key: str | None = None
     to: str | None = None
     part: str | None = None
+    who: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ def open_budget(booking: Booking) -> Budget:
     """The ledger of a booking, for calls that take a budget."""
     from hushsum.ledger import Ledger
 
-    return Ledger.open(booking.ledger).spending(to=booking.to, part=booking.part)
+    return Ledger.open(booking.ledger).spending(who=booking.who, to=booking.to, part=booking.part)
 
 
 Approve = Callable[[Claim, "Account | None"], bool]
@@ -115,7 +116,7 @@ def release_booked(
         if approve is not None and not approve(claim, _account_after(ledger, booking, claim, key)):
             return None
         staged = stage_release(
-            ledger.spending(to=booking.to, part=booking.part),
+            ledger.spending(who=booking.who, to=booking.to, part=booking.part),
             booking.dataset,
             claim,
             subject=subject,

@@ -1,0 +1,196 @@
+"""The service under load, with the load generator on the same cores.
+
+1. 1,000 single-point queries a second for 60 seconds over 16 connections: 99 of 100 within 50 ms of the
+   moment they were due, and no error. The schedule is fixed, so that a slow answer is seen in all that wait
+   for it.
+2. 100,000 points in one batch, JSON and Arrow, within 2 seconds.
+3. 50 concurrent releases against a budget for 20: exactly 20 are released, and nothing is overspent.
+
+``python -m benchmarks.service_load [--seconds 60] [--rate 1000]``
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import secrets
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import hushsum as hs
+
+CONNECTIONS = 16
+POINTS = 100_000
+RELEASES = 50
+AFFORDABLE = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """How many were answered, how many wrongly, and how late: the median, p99 and the slowest."""
+
+    answered: int
+    errors: int
+    late: tuple[float, float, float]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--rate", type=float, default=1000.0)
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        token = secrets.token_hex(16)
+        port = 18000 + os.getpid() % 2000
+        server = start(Path(folder), port, token)
+        try:
+            return measure(server.pid, port, token, asked.seconds, asked.rate)
+        finally:
+            server.terminate()
+            server.wait()
+
+
+def start(folder: Path, port: int, token: str) -> subprocess.Popen[bytes]:
+    environment = {
+        **os.environ,
+        "HUSHSUM_ADMIN_TOKEN": token,
+        "HUSHSUM_FOLDER": str(folder / "service"),
+        "HUSHSUM_STATE": str(folder / "state"),
+        "HUSHSUM_WORKERS": "2",
+        "HUSHSUM_REQUESTS_PER_SECOND": "1000",
+        "PYTHONPATH": str(Path(str(hs.__file__)).parents[1]),
+    }
+    log = (folder / "log").open("wb")
+    command = [sys.executable, "-m", "hushsum", "serve", "--port", str(port)]
+    return subprocess.Popen(command, env=environment, stdout=log, stderr=log)
+
+
+def server_seconds(process: int) -> float:
+    """The processor time of the server alone; how late it is depends on who else uses the machine."""
+    times = import_module("psutil").Process(process).cpu_times()
+    return float(times.user + times.system)
+
+
+def connected(url: str, token: str) -> Any:
+    for _ in range(100):
+        try:
+            return hs.connect(url, token)
+        except hs.errors.ServiceRefused:
+            time.sleep(0.2)
+    raise SystemExit("the service did not start")
+
+
+def measure(server: int, port: int, token: str, seconds: float, rate: float) -> int:
+    url = f"http://127.0.0.1:{port}"
+    admin = connected(url, token)
+    owner_token = admin.let_in("owner", "owner")
+    owner = hs.connect(url, owner_token)
+    with tempfile.NamedTemporaryFile(suffix=".csv") as file:
+        points = np.random.default_rng(0).normal(0, 1, (20_000, 3))
+        np.savetxt(file.name, points, delimiter=",", header="x,y,z", comments="", fmt="%.4f")
+        data = owner.create_dataset("load", epsilon=float(AFFORDABLE + 5))
+        tally = data.tally(data.upload(file.name), bandwidth=1.0, rows=1000, width=1000, bounds=[[-6, 6]])
+    function = data.release(tally, "load", epsilon=5.0)
+    before = server_seconds(server)
+    load = asyncio.run(generate(port, function.id, owner_token, seconds, rate))
+    each = (server_seconds(server) - before) / load.answered
+    print(f"the server took {1e6 * each:.0f} µs of processor time for each query")
+    good = report_load(load, seconds, rate)
+    good &= report_batch(function, url, owner_token)
+    return 0 if good & report_releases(data, tally) else 1
+
+
+async def generate(port: int, function: str, token: str, seconds: float, rate: float) -> Load:
+    """Send on a fixed schedule; each of the connections has every sixteenth of the moments."""
+    late: list[float] = []
+    errors = 0
+    start = time.perf_counter() + 0.5
+    total = int(seconds * rate)
+    random = np.random.default_rng(1).normal(0, 1, (997, 3)).round(3).tolist()
+
+    async def connection(first: int) -> None:
+        nonlocal errors
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        for i in range(first, total, CONNECTIONS):
+            due = start + i / rate
+            pause = due - time.perf_counter()
+            if pause > 0:
+                await asyncio.sleep(pause)
+            body = json.dumps({"points": [random[i % 997]]}).encode()
+            writer.write(
+                b"POST /functions/%b/query HTTP/1.1\r\nhost: x\r\nauthorization: Bearer %b\r\n"
+                b"content-type: application/json\r\ncontent-length: %d\r\n\r\n%b"
+                % (function.encode(), token.encode(), len(body), body)
+            )
+            head = await reader.readuntil(b"\r\n\r\n")
+            length = int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0])
+            await reader.readexactly(length)
+            errors += not head.startswith(b"HTTP/1.1 200")
+            late.append(time.perf_counter() - due)
+        writer.close()
+
+    await asyncio.gather(*(connection(i) for i in range(CONNECTIONS)))
+    quantiles = np.quantile(late, [0.5, 0.99, 1.0]).tolist()
+    return Load(len(late), errors, (quantiles[0], quantiles[1], quantiles[2]))
+
+
+def report_load(load: Load, seconds: float, rate: float) -> bool:
+    middle, slow, slowest = (1000 * each for each in load.late)
+    print(
+        f"{load.answered} single-point queries at {rate:g} a second for {seconds:g} s: {load.errors} errors, "
+        f"p50 {middle:.1f} ms, p99 {slow:.1f} ms, slowest {slowest:.1f} ms"
+    )
+    return load.errors == 0 and slow < 50.0
+
+
+def report_batch(function: Any, url: str, token: str) -> bool:
+    import httpx
+
+    points = np.random.default_rng(2).normal(0, 1, (POINTS, 3))
+    body = json.dumps({"points": points.round(4).tolist()}).encode()
+    started = time.perf_counter()
+    function.query(points)
+    arrow = time.perf_counter() - started
+    headers = {"authorization": f"Bearer {token}", "content-type": "application/json"}
+    started = time.perf_counter()
+    answer = httpx.post(f"{url}/functions/{function.id}/query", content=body, headers=headers, timeout=60)
+    plain = time.perf_counter() - started
+    good = answer.status_code == 200 and len(answer.json()["value"]) == POINTS
+    print(f"{POINTS} points in one batch: Arrow {arrow:.2f} s, JSON {plain:.2f} s")
+    return good and max(arrow, plain) < 2.0
+
+
+def report_releases(data: Any, tally: str) -> bool:
+    def one(i: int) -> bool:
+        try:
+            data.release(tally, f"f{i}", epsilon=1.0, rows=50, key=f"k{i}")
+        except hs.errors.BudgetExhausted:
+            return False
+        return True
+
+    started = time.perf_counter()
+    with ThreadPoolExecutor(RELEASES) as pool:
+        released = sum(pool.map(one, range(RELEASES)))
+    budget = data.budget()
+    spent = budget["spent"]["epsilon"]
+    seconds = time.perf_counter() - started
+    print(
+        f"{RELEASES} concurrent releases of ε 1, ε {AFFORDABLE} left: {released} released in {seconds:.1f} s"
+    )
+    print(f"the ledger has spent ε {spent} of ε {budget['terms']['budget']['epsilon']}")
+    return released == AFFORDABLE and float(spent) <= AFFORDABLE + 5
+
+
+if __name__ == "__main__":
+    sys.exit(main())

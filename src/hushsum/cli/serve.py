@@ -1,0 +1,42 @@
+"""``hushsum serve``."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import Annotated
+
+import typer
+
+from hushsum.errors import UsageError
+
+NEEDED = ("fastapi", "uvicorn", "pydantic", "prometheus_client")
+
+
+def serve(
+    host: Annotated[
+        str | None, typer.Option("--host", help="Address to listen on. [default: 127.0.0.1]")
+    ] = None,
+    port: Annotated[int | None, typer.Option("--port", help="Port to listen on. [default: 8000]")] = None,
+    database: Annotated[
+        str | None,
+        typer.Option(
+            "--database", metavar="PATH|URL", help="SQLite file, or PostgreSQL URL. [default: in the folder]"
+        ),
+    ] = None,
+    folder: Annotated[
+        str | None,
+        typer.Option("--folder", help="For uploads, tallies and functions. [default: hushsum-service]"),
+    ] = None,
+) -> None:
+    """Run the service: owners upload and release, analysts ask, over HTTP and with a web page.
+
+    The first start prints an administrator's token, once. Everything else is set by HUSHSUM_* variables.
+
+    hushsum serve --port 8000
+    """
+    if any(find_spec(name) is None for name in NEEDED):
+        raise UsageError("the service needs more packages; install hushsum[service]")
+    from hushsum.service.run import serve as run
+    from hushsum.service.settings import Settings
+
+    run(Settings.from_environment(host=host, port=port, database=database, folder=folder))

@@ -1,0 +1,65 @@
+"""Connect to a service."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from hushsum.errors import UsageError
+from hushsum.version import PRODUCER
+
+if TYPE_CHECKING:
+    from hushsum.client.service import Service
+
+_LOCAL = ("localhost", "127.0.0.1", "::1")
+
+
+def connect(url: str, token: str, *, timeout: float = 60.0, allow_plain_http: bool = False) -> Service:
+    """A service that was started with ``hushsum serve``, as somebody with a token sees it.
+
+    Parameters
+    ----------
+    url : str
+        Where it listens, such as ``https://sums.example.org``.
+    token : str
+        From an administrator of the service. It is kept in memory and sent in a header.
+    timeout : float
+        Seconds to wait for an answer.
+    allow_plain_http : bool
+        Send the token without encryption to another machine. Only for networks that nobody else can read.
+
+    Raises
+    ------
+    UsageError
+        if the address is no such one, or ``hushsum[service]`` is not installed.
+    ServiceRefused
+        if the service cannot be reached, or does not know the token.
+    """
+    if find_spec("httpx") is None:
+        raise UsageError("the client needs another package; install hushsum[service]")
+    import httpx
+
+    from hushsum.client.service import Service
+    from hushsum.client.wire import Wire
+
+    try:
+        parsed = httpx.URL(url)
+    except (httpx.InvalidURL, TypeError):
+        parsed = httpx.URL("")
+    if parsed.scheme not in ("http", "https") or not parsed.host:
+        raise UsageError("url must be an address such as https://sums.example.org; give the service's")
+    if parsed.scheme == "http" and parsed.host not in _LOCAL and not allow_plain_http:
+        raise UsageError(
+            "a token must not travel unencrypted to another machine, got an http:// address; "
+            "use https://, or allow_plain_http=True on a network of your own"
+        )
+    if not token.isascii() or not token.isprintable() or not token:
+        raise UsageError("token must be the text that an administrator gave; copy it whole")
+    client = httpx.Client(
+        base_url=parsed,
+        timeout=timeout,
+        headers={"authorization": f"Bearer {token}", "user-agent": PRODUCER},
+        # A service never redirects; a token must not follow somebody who does.
+        follow_redirects=False,
+    )
+    return Service(Wire(client, str(parsed)))

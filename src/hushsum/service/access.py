@@ -1,0 +1,123 @@
+"""Who may do what: roles, scopes, and a short memory of who a token belongs to."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import Final, Generic, TypeVar
+
+from fastapi import Request
+
+from hushsum.service.problems import Refusal
+from hushsum.service.store import Accounts, Actor
+
+ADMINISTRATOR: Final = "administrator"
+OWNER: Final = "owner"
+ANALYST: Final = "analyst"
+
+SCOPES: Final[dict[str, tuple[str, ...]]] = {
+    ADMINISTRATOR: ("admin",),
+    OWNER: ("upload", "release", "query"),
+    ANALYST: ("query",),
+}
+"""What the tokens of a role may be good for. An administrator sees neither datasets nor answers."""
+
+V = TypeVar("V")
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who sent a request, and what the token is good for."""
+
+    account: str
+    name: str
+    role: str
+    scopes: frozenset[str]
+    token: str
+    expires: str
+
+
+class ShortMemory(Generic[V]):
+    """Values that are believed for some seconds, the least used forgotten first."""
+
+    def __init__(self, seconds: float, size: int = 4096) -> None:
+        self._seconds = seconds
+        self._size = size
+        self._known: OrderedDict[str, tuple[float, V]] = OrderedDict()
+
+    def get(self, key: str) -> V | None:
+        """The value, if it is still believed."""
+        found = self._known.get(key)
+        if found is None or found[0] < time.monotonic():
+            return None
+        return found[1]
+
+    def put(self, key: str, value: V) -> V:
+        """Remember a value."""
+        self._known[key] = (time.monotonic() + self._seconds, value)
+        while len(self._known) > self._size:
+            self._known.popitem(last=False)
+        return value
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._known.clear()
+
+
+class Door:
+    """Finds out who a token belongs to."""
+
+    def __init__(self, accounts: Accounts, seconds: float) -> None:
+        self._accounts = accounts
+        self._known: ShortMemory[Caller] = ShortMemory(seconds)
+
+    def known(self, token: str) -> Caller | None:
+        """The caller, if the token was looked up a moment ago."""
+        return self._known.get(token)
+
+    def look_up(self, token: str) -> Caller | None:
+        """The caller, from the database."""
+        found = self._accounts.authenticate(token)
+        if found is None:
+            return None
+        account, stored = found
+        scopes = frozenset(stored.scopes) & frozenset(SCOPES.get(account.role, ()))
+        caller = Caller(account.id, account.name, account.role, scopes, stored.id, stored.expires)
+        return self._known.put(token, caller)
+
+    def forget(self) -> None:
+        """Look every token up again: one was revoked, or an account closed."""
+        self._known.clear()
+
+
+# The dependencies are coroutines only because FastAPI runs others in a thread, which costs more than they do.
+async def caller_of(request: Request) -> Caller:
+    """Who sent this request; the guard has seen to it that there is somebody."""
+    caller: Caller = request.scope["state"]["caller"]
+    return caller
+
+
+async def actor_of(request: Request) -> Actor:
+    """The same for the log."""
+    return Actor((await caller_of(request)).account, request.scope["state"]["request"])
+
+
+def needs(scope: str) -> Callable[[Request], Coroutine[None, None, Caller]]:
+    """A dependency: the caller, whose token must have the scope."""
+
+    async def check(request: Request) -> Caller:
+        caller = await caller_of(request)
+        if scope not in caller.scopes:
+            raise Refusal(
+                403, "forbidden", f"this needs a token with the scope {scope!r}; ask for one, or leave it"
+            )
+        return caller
+
+    return check
+
+
+def nothing_here() -> Refusal:
+    """The same answer for what does not exist and for what somebody else owns."""
+    return Refusal(404, "not-found", "there is nothing here, or nothing that you may see; check the address")

@@ -1,0 +1,172 @@
+"""Points in, answers out: JSON or Arrow, with released functions kept in memory."""
+
+from __future__ import annotations
+
+import io
+import json
+import struct
+import threading
+from collections import OrderedDict
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushsum.errors import DataRefused, FileRefused, UsageError
+from hushsum.records.arrow import pyarrow
+from hushsum.releases.load import load_function
+
+ARROW: Final = "application/vnd.apache.arrow.stream"
+JSON: Final = "application/json"
+PARTS: Final = ("value", "stderr", "lower", "upper", "bound")
+
+
+class Shelf:
+    """Released functions by their ids. They never change, so one that was read is right for ever."""
+
+    def __init__(self, size: int = 32) -> None:
+        self._size = size
+        self._lock = threading.Lock()
+        self._functions: OrderedDict[str, Any] = OrderedDict()
+
+    def get(self, id: str) -> Any:
+        """A function that was read before, or None."""
+        return self._functions.get(id)
+
+    def read(self, id: str, path: Path) -> Any:
+        """A function, from its file if need be."""
+        with self._lock:
+            found = self._functions.get(id)
+            if found is None:
+                try:
+                    found = load_function(path)
+                except UsageError:
+                    raise FileRefused("the function's file is gone from the service; restore it") from None
+                self._functions[id] = found
+                while len(self._functions) > self._size:
+                    self._functions.popitem(last=False)
+            self._functions.move_to_end(id)
+            return found
+
+
+def answer(
+    function: Any,
+    body: bytes,
+    *,
+    sent: str,
+    wanted: str,
+    of: str,
+    level: float,
+    only_values: bool,
+    most: int,
+) -> tuple[bytes, int]:
+    """The encoded answers, and how many points they are for.
+
+    Raises
+    ------
+    DataRefused
+        if the body holds no points, too many of them, or others than the function takes.
+    """
+    points = _points_of_arrow(body) if sent == ARROW else _points_of_json(body, function)
+    number = points.num_rows if sent == ARROW else len(points)
+    if not 0 < number <= most:
+        raise DataRefused(f"a query must have 1 to {most} points, got {number}; send several queries")
+    if only_values:
+        parts = {"value": function(points) if of == "mean" else function.sum(points)}
+    else:
+        answers = function.query(points, of=of, level=level)
+        parts = {name: getattr(answers, name) for name in PARTS}
+    encode = _as_arrow if wanted == ARROW else _as_json
+    return encode(parts, of, level), number
+
+
+def _points_of_json(body: bytes, function: Any) -> Any:
+    try:
+        asked = json.loads(body)
+    except (ValueError, RecursionError):
+        raise DataRefused('the body cannot be read as JSON; send {"points": [[...], ...]}') from None
+    if not isinstance(asked, dict) or set(asked) != {"points"} or not isinstance(asked["points"], list):
+        raise DataRefused('the body must be an object with points alone; send {"points": [[...], ...]}')
+    points = asked["points"]
+    if getattr(function.kernel, "dim", None) is None:
+        return _sets(points)
+    try:
+        array = np.array(points)
+    except (ValueError, OverflowError):
+        array = np.array(None)
+    if array.ndim != 2 or array.dtype.kind not in "iuf":
+        raise DataRefused("points must be rows of numbers, all of one length; correct them")
+    return array
+
+
+def _sets(points: list[Any]) -> list[list[int]]:
+    for each in points:
+        if not isinstance(each, list) or not all(type(member) is int for member in each):
+            raise DataRefused("points must be lists of integers for this function; correct them")
+    return points
+
+
+def _points_of_arrow(body: bytes) -> Any:
+    pa, ipc = pyarrow(), pyarrow("ipc")
+    try:
+        messages = ipc.MessageReader.open_stream(pa.BufferReader(body))
+        for message in messages:
+            if message.type != "schema" and _is_compressed(message.metadata.to_pybytes()):
+                raise DataRefused("an Arrow stream must not be compressed here; send it plain")
+        with ipc.open_stream(pa.BufferReader(body)) as stream:
+            return stream.read_all()
+    except (pa.ArrowException, OSError, EOFError, struct.error, ValueError) as error:
+        if isinstance(error, DataRefused):
+            raise
+        raise DataRefused("the body cannot be read as an Arrow stream; write one with pyarrow.ipc") from None
+
+
+def _is_compressed(metadata: bytes) -> bool:
+    """Whether a message's flatbuffer says that its body is compressed: a small one could fill the memory.
+
+    A Message has its header table in field 2; a RecordBatch has its compression in field 3, a
+    DictionaryBatch its RecordBatch in field 1.
+    """
+    header = _field(metadata, struct.unpack_from("<I", metadata)[0], 2)
+    kind_at = _field(metadata, struct.unpack_from("<I", metadata)[0], 1)
+    if header is None or kind_at is None:
+        return True
+    table = header + struct.unpack_from("<I", metadata, header)[0]
+    if metadata[kind_at] == 2:
+        inner = _field(metadata, table, 1)
+        if inner is None:
+            return True
+        table = inner + struct.unpack_from("<I", metadata, inner)[0]
+    return _field(metadata, table, 3) is not None
+
+
+def _field(data: bytes, table: int, number: int) -> int | None:
+    """Where a field of a flatbuffer's table stands; None if it has none."""
+    vtable = table - struct.unpack_from("<i", data, table)[0]
+    if vtable < 0 or 4 + 2 * number >= struct.unpack_from("<H", data, vtable)[0]:
+        return None
+    offset = struct.unpack_from("<H", data, vtable + 4 + 2 * number)[0]
+    return table + offset if offset else None
+
+
+def _as_json(parts: dict[str, NDArray[np.float64]], of: str, level: float) -> bytes:
+    shown = {name: _known(values) for name, values in parts.items()}
+    return json.dumps({"of": of, "level": level, **shown}, allow_nan=False, separators=(",", ":")).encode()
+
+
+def _known(values: NDArray[np.float64]) -> list[float | None]:
+    listed: list[float | None] = values.tolist()
+    if np.isfinite(values).all():
+        return listed
+    finite = np.isfinite(values).tolist()
+    return [value if known else None for value, known in zip(listed, finite, strict=True)]
+
+
+def _as_arrow(parts: dict[str, NDArray[np.float64]], of: str, level: float) -> bytes:
+    pa, ipc = pyarrow(), pyarrow("ipc")
+    table = pa.table(parts).replace_schema_metadata({"of": of, "level": repr(level)})
+    sink = io.BytesIO()
+    with ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    return sink.getvalue()

@@ -1,0 +1,126 @@
+"""The application factory."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+
+from hushsum.errors import HushsumError
+from hushsum.ledger import Ledger
+from hushsum.service.access import ADMINISTRATOR, SCOPES, Door, ShortMemory
+from hushsum.service.answering import Shelf
+from hushsum.service.context import Context
+from hushsum.service.crew import Crew
+from hushsum.service.guard import Guard
+from hushsum.service.metrics import Metrics
+from hushsum.service.openapi import describe
+from hushsum.service.problems import answer_problem
+from hushsum.service.routes import accounts, datasets, functions, releases, system
+from hushsum.service.settings import Settings
+from hushsum.service.store import Accounts, Actor, Datasets, Functions, JobQueue, Store
+from hushsum.version import __version__
+
+FIRST = "admin"
+"""The name of the account that the first start makes."""
+
+
+def create_app(settings: Settings) -> FastAPI:
+    """The service on these settings; its database is made or brought up to date first.
+
+    Its workers live from the application's startup to its shutdown.
+
+    Raises
+    ------
+    UsageError, LedgerUnavailable, FileRefused
+        if the folder or the database cannot be used.
+    """
+    settings.prepare()
+    store = Store.open(settings.place, create=True)
+    ledger = Ledger.create(settings.place)
+    settings.tally_key()
+    first_administrator(settings, Accounts(store.database))
+    metrics = Metrics()
+    crew = Crew(settings, metrics)
+    door = Door(Accounts(store.database), settings.cache_seconds)
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        crew.start()
+        try:
+            yield
+        finally:
+            crew.stop()
+
+    app = FastAPI(
+        title="Hushsum",
+        version=__version__,
+        docs_url=None,
+        redoc_url=None,
+        lifespan=lifespan,
+        redirect_slashes=False,
+    )
+    app.state.streams = set()
+    app.state.context = Context(
+        settings=settings,
+        store=store,
+        accounts=Accounts(store.database),
+        datasets=Datasets(store.database),
+        functions=Functions(store.database),
+        jobs=JobQueue(store.database),
+        ledger=ledger,
+        door=door,
+        visible=ShortMemory(settings.cache_seconds),
+        shelf=Shelf(),
+        metrics=metrics,
+        wake=crew.wake,
+        worker_trouble=crew.trouble,
+    )
+    # Routes are tried in order, and most requests are queries.
+    for part in (functions, system, accounts, datasets, releases):
+        app.include_router(part.router)
+    for kind in (HTTPException, RequestValidationError, HushsumError):
+        app.add_exception_handler(kind, answer_problem)
+    app.add_middleware(Guard, settings=settings, door=door, metrics=metrics)
+    _describe_once(app)
+    return app
+
+
+def first_administrator(settings: Settings, accounts: Accounts) -> None:
+    """Make the first account, and tell its token once, on standard error; or take the one that is given."""
+    found = accounts.find(name=FIRST)
+    account = found or accounts.create(FIRST, ADMINISTRATOR, Actor("service"))
+    given = settings.admin_token or None
+    if found is not None and (given is None or accounts.knows(given)):
+        return
+    secret, token = accounts.issue(
+        account.id,
+        scopes=SCOPES[ADMINISTRATOR],
+        days=settings.token_days,
+        label="first start" if given is None else "environment",
+        actor=Actor("service"),
+        token=given,
+    )
+    if given is None:
+        print(
+            f"The administrator's token, shown this once and good until {token.expires[:10]}:\n\n"
+            f"    {secret}\n",
+            file=sys.stderr,
+            flush=True,
+        )
+
+
+def _describe_once(app: FastAPI) -> None:
+    made: dict[str, Any] = {}
+
+    def openapi() -> dict[str, Any]:
+        if not made:
+            made.update(describe(app))
+        return made
+
+    app.openapi = openapi  # type: ignore[method-assign]

@@ -1,0 +1,47 @@
+"""What the routes of one application share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from fastapi import Request
+
+from hushsum.ledger import Ledger
+from hushsum.service.access import Caller, Door, ShortMemory, nothing_here
+from hushsum.service.answering import Shelf
+from hushsum.service.metrics import Metrics
+from hushsum.service.settings import Settings
+from hushsum.service.store import Accounts, Dataset, Datasets, Functions, JobQueue, Store
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """The parts of a running service."""
+
+    settings: Settings
+    store: Store
+    accounts: Accounts
+    datasets: Datasets
+    functions: Functions
+    jobs: JobQueue
+    ledger: Ledger
+    door: Door
+    visible: ShortMemory[bool]
+    shelf: Shelf
+    metrics: Metrics
+    wake: Callable[[], None]
+    worker_trouble: Callable[[], str | None]
+
+    def dataset(self, id: str, caller: Caller) -> Dataset:
+        """A dataset of the caller's; for anybody else there is nothing here."""
+        found = self.datasets.find(id, owner=caller.account)
+        if found is None:
+            raise nothing_here()
+        return found
+
+
+async def context_of(request: Request) -> Context:
+    """The context of the application that serves a request."""
+    context: Context = request.app.state.context
+    return context

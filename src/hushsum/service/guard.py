@@ -1,0 +1,160 @@
+"""The one door every request passes: an id, a caller, limits, headers, a line in the log."""
+
+from __future__ import annotations
+
+import logging
+import re
+import secrets
+import time
+from typing import Any, Final
+
+from starlette.concurrency import run_in_threadpool
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from hushsum.errors import HushsumError
+from hushsum.service.access import Caller, Door
+from hushsum.service.limits import Rate, bounded, too_large, too_often
+from hushsum.service.logs import described, say
+from hushsum.service.metrics import Metrics
+from hushsum.service.problems import Refusal, problem_response
+from hushsum.service.settings import Settings
+
+PUBLIC: Final = frozenset({"/", "/healthz", "/readyz", "/metrics", "/openapi.json"})
+PUBLIC_PREFIX: Final = "/assets/"
+_ID = re.compile(rb"[A-Za-z0-9_-]{8,64}")
+_QUERY = re.compile(r"/functions/[^/]+/query")
+_UPLOAD = re.compile(r"/datasets/[^/]+/uploads")
+_LONGEST_TOKEN = 512
+
+_HEADERS: Final = [
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
+    (
+        b"content-security-policy",
+        b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+        b"base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    ),
+    (b"cache-control", b"no-store"),
+]
+_SECURE: Final = (b"strict-transport-security", b"max-age=63072000")
+
+
+class Guard:
+    """ASGI middleware around the whole application: whatever is not public needs a caller."""
+
+    def __init__(self, app: ASGIApp, *, settings: Settings, door: Door, metrics: Metrics) -> None:
+        self._app = app
+        self._settings = settings
+        self._door = door
+        self._metrics = metrics
+        self._queries = Rate(settings.queries_per_second, settings.queries_per_second)
+        self._requests = Rate(settings.requests_per_second, 10 * settings.requests_per_second)
+        self._failures = Rate(settings.failures_per_minute / 60.0, settings.failures_per_minute)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] != "http":
+            if scope["type"] == "lifespan":
+                await self._app(scope, receive, send)
+            return
+        start = time.perf_counter()
+        headers = dict(scope["headers"])
+        id = _request_id(headers)
+        scope.setdefault("state", {})["request"] = id
+        status = 0
+
+        async def reply(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = _dressed(message["headers"], id, secure=scope["scheme"] == "https")
+            await send(message)
+
+        try:
+            limit = await self._admit(scope, headers)
+            await self._app(scope, bounded(receive, limit), reply)
+        except Exception as error:
+            if not isinstance(error, Refusal | HushsumError):
+                say("failed", level=logging.ERROR, request=id, **described(error))
+            if not status:
+                await problem_response(error, id)(scope, receive, reply)
+        finally:
+            self._tell(scope, id, status, time.perf_counter() - start)
+
+    async def _admit(self, scope: Scope, headers: dict[bytes, bytes]) -> int:
+        """Find the caller and apply the rates; returns how long the body may be."""
+        path = scope["path"]
+        query = _QUERY.fullmatch(path) is not None
+        limit = self._limit(path, query=query)
+        if path not in PUBLIC and not path.startswith(PUBLIC_PREFIX):
+            caller = await self._caller(scope, headers)
+            scope["state"]["caller"] = caller
+            rate = self._queries if query else self._requests
+            if not rate.take(caller.account):
+                raise too_often()
+        declared = headers.get(b"content-length", b"0")
+        if not declared.isdigit() or int(declared[:20]) > limit:
+            raise too_large(limit)
+        return limit
+
+    def _limit(self, path: str, *, query: bool) -> int:
+        if query:
+            return self._settings.max_query_bytes
+        if _UPLOAD.fullmatch(path):
+            return self._settings.max_upload_bytes
+        return self._settings.max_body_bytes
+
+    async def _caller(self, scope: Scope, headers: dict[bytes, bytes]) -> Caller:
+        client = scope.get("client")
+        address = client[0] if client else ""
+        kind, _, token = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
+        if kind.lower() == "bearer" and 0 < len(token) <= _LONGEST_TOKEN:
+            caller = self._door.known(token)
+            if caller is not None:
+                return caller
+            if self._failures.left(address) < 1.0:
+                raise too_often()
+            caller = await run_in_threadpool(self._door.look_up, token)
+            if caller is not None:
+                return caller
+            self._failures.take(address)
+        raise Refusal(
+            401,
+            "unauthenticated",
+            "this needs a token that is neither expired nor revoked; send it as Authorization: Bearer",
+            {"www-authenticate": 'Bearer realm="hushsum"'},
+        )
+
+    def _tell(self, scope: Scope, id: str, status: int, seconds: float) -> None:
+        """Count and log a request by the pattern of its route: what was asked for may contain anything."""
+        route = getattr(scope.get("route"), "path", "unmatched")
+        method = scope["method"] if route != "unmatched" else "ANY"
+        self._metrics.answered(method, route, status, seconds)
+        caller = scope["state"].get("caller")
+        facts: dict[str, Any] = {"account": caller.account} if caller is not None else {}
+        say(
+            "answered",
+            request=id,
+            method=method,
+            route=route,
+            status=status,
+            ms=round(seconds * 1000, 2),
+            **facts,
+        )
+
+
+def _request_id(headers: dict[bytes, bytes]) -> str:
+    given = headers.get(b"x-request-id", b"")
+    return given.decode() if _ID.fullmatch(given) else secrets.token_hex(8)
+
+
+def _dressed(headers: Any, id: str, *, secure: bool) -> list[tuple[bytes, bytes]]:
+    """The application's own headers, and ours where it has none."""
+    own = list(headers)
+    named = {name for name, _ in own}
+    added = [pair for pair in (*_HEADERS, *([_SECURE] if secure else [])) if pair[0] not in named]
+    return [*own, *added, (b"x-request-id", id.encode())]

@@ -1,0 +1,47 @@
+"""Numbers for Prometheus. No label and no value depends on records: routes, methods and states only."""
+
+from __future__ import annotations
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
+
+from hushsum.service.store import JobQueue
+
+MEDIA_TYPE = CONTENT_TYPE_LATEST
+_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 2.5, 10.0)
+
+
+class Metrics:
+    """The numbers of one application; each has a registry of its own."""
+
+    def __init__(self) -> None:
+        self._registry = CollectorRegistry()
+        self._requests = Counter(
+            "hushsum_requests_total",
+            "Requests answered.",
+            ("method", "route", "status"),
+            registry=self._registry,
+        )
+        self._seconds = Histogram(
+            "hushsum_request_seconds",
+            "Time to answer.",
+            ("route",),
+            buckets=_SECONDS,
+            registry=self._registry,
+        )
+        self.points = Counter("hushsum_points_total", "Points of queries answered.", registry=self._registry)
+        self._jobs = Gauge("hushsum_jobs", "Jobs by state.", ("state",), registry=self._registry)
+        self.restarts = Counter(
+            "hushsum_worker_restarts_total", "Workers that died.", registry=self._registry
+        )
+
+    def answered(self, method: str, route: str, status: int, seconds: float) -> None:
+        """Count a request."""
+        self._requests.labels(method, route, str(status)).inc()
+        self._seconds.labels(route).observe(seconds)
+
+    def text(self, jobs: JobQueue) -> bytes:
+        """Everything, as Prometheus reads it."""
+        for state, number in jobs.counts().items():
+            self._jobs.labels(state).set(number)
+        return generate_latest(self._registry)

@@ -1,0 +1,120 @@
+"""Every setting of the service, and where it is read from."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+from hushsum.errors import UsageError
+
+PREFIX = "HUSHSUM_"
+SHORTEST_TOKEN = 32
+
+
+def _setting(default: Any, help: str) -> Any:
+    return field(default=default, metadata={"help": help})
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How one service runs. Each field is read from ``HUSHSUM_`` and its name in capitals."""
+
+    folder: str = _setting(
+        "hushsum-service", "Where uploads, tallies, functions and the default database live."
+    )
+    database: str = _setting("", "PostgreSQL URL or SQLite path; default: service.db in the folder.")
+    host: str = _setting("127.0.0.1", "Address to listen on.")
+    port: int = _setting(8000, "Port to listen on.")
+    admin_token: str = _setting("", "Administrator token, at least 32 characters, instead of a printed one.")
+    workers: int = _setting(1, "Processes that count and release.")
+    lease_seconds: float = _setting(15.0, "How long a silent worker keeps its job before another takes it.")
+    cache_seconds: float = _setting(
+        2.0, "How long a revoked token or grant may still work in another process."
+    )
+    max_upload_bytes: int = _setting(1 << 30, "Largest upload.")
+    max_body_bytes: int = _setting(1 << 20, "Largest body of any other request but a query.")
+    max_query_bytes: int = _setting(64 << 20, "Largest body of a query.")
+    max_points: int = _setting(100_000, "Most points of one query.")
+    max_cells: int = _setting(100_000_000, "Most cells (rows × width) of a tally.")
+    upload_hours: float = _setting(24.0, "After so long an upload that became no tally is deleted.")
+    token_days: int = _setting(90, "Longest life of a token.")
+    queries_per_second: float = _setting(5000.0, "Queries an account may send, with bursts of a second.")
+    requests_per_second: float = _setting(50.0, "Other requests of an account, with bursts of ten seconds.")
+    failures_per_minute: float = _setting(30.0, "Wrong tokens from one address before it must wait.")
+    tally_key_file: str = _setting("", "File of a 32-byte key that encrypts tallies at rest.")
+    log_level: str = _setting("INFO", "DEBUG, INFO, WARNING or ERROR.")
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if isinstance(value, int | float) and not isinstance(value, bool):
+                zero = each.name in ("port", "workers")
+                if not (0 < value < 1 << 50 or (zero and value == 0)):
+                    raise UsageError(f"{PREFIX}{each.name.upper()} must be a positive number, got {value!r}")
+        if self.admin_token and (len(self.admin_token) < SHORTEST_TOKEN or not _plain(self.admin_token)):
+            raise UsageError(
+                f"{PREFIX}ADMIN_TOKEN must have at least {SHORTEST_TOKEN} letters, digits and signs without "
+                "spaces; make one with: openssl rand -hex 32"
+            )
+        if self.log_level not in ("DEBUG", "INFO", "WARNING", "ERROR"):
+            raise UsageError(f"{PREFIX}LOG_LEVEL must be DEBUG, INFO, WARNING or ERROR; choose one")
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str] | None = None, **given: Any) -> Settings:
+        """The settings of an environment, by default this process's; ``given`` ones that are not None win.
+
+        Raises
+        ------
+        UsageError
+            for a value of the wrong kind; the message does not show it.
+        """
+        known = os.environ if environment is None else environment
+        values: dict[str, Any] = {}
+        for each in fields(cls):
+            text = known.get(PREFIX + each.name.upper(), "")
+            if text:
+                values[each.name] = _read(each.name, text, type(each.default))
+        values.update({name: value for name, value in given.items() if value is not None})
+        return cls(**values)
+
+    @property
+    def place(self) -> str:
+        """The database's path or URL; service and ledger share it."""
+        return self.database or str(Path(self.folder) / "service.db")
+
+    def path(self, kind: str, name: str = "") -> Path:
+        """A place in the folder: ``uploads``, ``tallies`` or ``functions``."""
+        return Path(self.folder) / kind / name
+
+    def prepare(self) -> None:
+        """Make the folders, for the owner of the process alone."""
+        for kind in ("", "uploads", "tallies", "functions"):
+            path = self.path(kind)
+            path.mkdir(parents=True, exist_ok=True, mode=0o700)
+            if not os.access(path, os.W_OK | os.X_OK):
+                raise UsageError(f"the folder {str(path)!r} must be writable; check {PREFIX}FOLDER")
+
+    def tally_key(self) -> bytes | None:
+        """The key of tallies at rest, if there is one."""
+        from hushsum.jobs.file_places import read_key
+
+        return read_key(self.tally_key_file) if self.tally_key_file else None
+
+    def for_worker(self) -> str:
+        """What a worker process is told, without what it does not need."""
+        return json.dumps(asdict(replace(self, admin_token="")))
+
+
+def _read(name: str, text: str, kind: type[Any]) -> Any:
+    try:
+        return kind(text)
+    except ValueError:
+        raise UsageError(f"{PREFIX}{name.upper()} must be a number, got something else; correct it") from None
+
+
+def _plain(text: str) -> bool:
+    return text.isascii() and text.isprintable() and " " not in text

@@ -1,0 +1,24 @@
+"""What the service remembers: accounts, tokens, datasets, jobs, functions, and who did what."""
+
+from hushsum.service.store.accounts import Account, Accounts, Token
+from hushsum.service.store.datasets import Dataset, Datasets, StoredTally, Upload
+from hushsum.service.store.functions import Function, Functions
+from hushsum.service.store.job_queue import Job, JobQueue
+from hushsum.service.store.store import Actor, LogLine, Store
+
+__all__ = [
+    "Account",
+    "Accounts",
+    "Actor",
+    "Dataset",
+    "Datasets",
+    "Function",
+    "Functions",
+    "Job",
+    "JobQueue",
+    "LogLine",
+    "Store",
+    "StoredTally",
+    "Token",
+    "Upload",
+]

@@ -1,0 +1,171 @@
+"""Accounts and their tokens."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+import sqlalchemy as sa
+
+from hushsum.errors import UsageError
+from hushsum.ledger.database import Database
+from hushsum.service.store.schema import accounts, tokens
+from hushsum.service.store.store import Actor, as_dict, new_id, now, write_log
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """Somebody who may use the service."""
+
+    id: str
+    name: str
+    role: str
+    created: str
+    disabled: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """What is remembered of a token: never itself."""
+
+    id: str
+    account: str
+    label: str
+    scopes: tuple[str, ...]
+    created: str
+    expires: str
+    revoked: str | None
+
+
+def hash_of(token: str) -> str:
+    """What is stored in place of a token."""
+    return hashlib.sha256(token.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+class Accounts:
+    """Who there is, and with which tokens."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def create(self, name: str, role: str, actor: Actor) -> Account:
+        """Make an account.
+
+        Raises
+        ------
+        UsageError
+            if the name is taken.
+        """
+        account = Account(new_id("acc"), name, role, now(), False)
+        with self._database.writing() as connection:
+            taken = connection.execute(sa.select(accounts.c.id).where(accounts.c.name == name)).first()
+            if taken is not None:
+                raise UsageError("name must be new, got one that is taken; choose another")
+            connection.execute(
+                sa.insert(accounts).values(
+                    id=account.id, name=name, role=role, created=account.created, disabled=False
+                )
+            )
+            write_log(connection, actor, "account created", account.id)
+        return account
+
+    def all(self) -> list[Account]:
+        """Everybody, oldest first."""
+        with self._database.reading() as connection:
+            rows = connection.execute(sa.select(accounts).order_by(accounts.c.created))
+            return [Account(**as_dict(row)) for row in rows]
+
+    def find(self, *, id: str | None = None, name: str | None = None) -> Account | None:
+        """The account with this id or name."""
+        wanted = accounts.c.id == id if id is not None else accounts.c.name == name
+        with self._database.reading() as connection:
+            row = connection.execute(sa.select(accounts).where(wanted)).one_or_none()
+        return None if row is None else Account(**as_dict(row))
+
+    def disable(self, id: str, actor: Actor) -> bool:
+        """Close an account; its tokens no longer work. False if there is none."""
+        with self._database.writing() as connection:
+            done = connection.execute(sa.update(accounts).where(accounts.c.id == id).values(disabled=True))
+            if done.rowcount:
+                write_log(connection, actor, "account disabled", id)
+        return bool(done.rowcount)
+
+    def issue(
+        self,
+        account: str,
+        *,
+        scopes: tuple[str, ...],
+        days: float,
+        label: str,
+        actor: Actor,
+        token: str | None = None,
+    ) -> tuple[str, Token]:
+        """A new token, which is told here once and never again, and what is remembered of it."""
+        secret = token or "hs_" + secrets.token_urlsafe(32)
+        expires = (datetime.now(UTC) + timedelta(days=days)).isoformat(timespec="microseconds")
+        made = Token(new_id("tok"), account, label, scopes, now(), expires, None)
+        with self._database.writing() as connection:
+            connection.execute(
+                sa.insert(tokens).values(
+                    id=made.id,
+                    account=account,
+                    hash=hash_of(secret),
+                    label=label,
+                    scopes=" ".join(scopes),
+                    created=made.created,
+                    expires=expires,
+                    revoked=None,
+                )
+            )
+            write_log(connection, actor, "token issued", made.id)
+        return secret, made
+
+    def tokens_of(self, account: str) -> list[Token]:
+        """An account's tokens, oldest first."""
+        query = sa.select(tokens).where(tokens.c.account == account).order_by(tokens.c.created)
+        with self._database.reading() as connection:
+            return [_token(row._mapping) for row in connection.execute(query)]
+
+    def knows(self, token: str) -> bool:
+        """Whether a token was ever issued, revoked or not."""
+        with self._database.reading() as connection:
+            query = sa.select(tokens.c.id).where(tokens.c.hash == hash_of(token))
+            return connection.execute(query).first() is not None
+
+    def authenticate(self, token: str) -> tuple[Account, Token] | None:
+        """Whose token it is, if it works now."""
+        query = (
+            sa.select(tokens, accounts.c.name, accounts.c.role, accounts.c.disabled)
+            .join(accounts, accounts.c.id == tokens.c.account)
+            .where(tokens.c.hash == hash_of(token))
+        )
+        with self._database.reading() as connection:
+            row = connection.execute(query).one_or_none()
+        if row is None or row.disabled or row.revoked is not None or row.expires <= now():
+            return None
+        return Account(row.account, row.name, row.role, "", False), _token(row._mapping)
+
+    def revoke(self, id: str, actor: Actor, *, account: str | None = None) -> bool:
+        """End a token; with ``account``, only one of its own. False if there is none."""
+        query = sa.update(tokens).where(tokens.c.id == id, tokens.c.revoked.is_(None)).values(revoked=now())
+        if account is not None:
+            query = query.where(tokens.c.account == account)
+        with self._database.writing() as connection:
+            done = connection.execute(query)
+            if done.rowcount:
+                write_log(connection, actor, "token revoked", id)
+        return bool(done.rowcount)
+
+
+def _token(row: sa.RowMapping) -> Token:
+    return Token(
+        row["id"],
+        row["account"],
+        row["label"],
+        tuple(row["scopes"].split()),
+        row["created"],
+        row["expires"],
+        row["revoked"],
+    )

@@ -1,0 +1,167 @@
+"""Datasets, and what was brought for them: uploads, and the tallies made of them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+
+from hushsum.errors import UsageError
+from hushsum.ledger.database import Database
+from hushsum.service.store.schema import datasets, tallies, uploads
+from hushsum.service.store.store import Actor, as_dict, now, write_log
+
+WAITING = "waiting"
+USED = "used"
+DELETED = "deleted"
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """Somebody's dataset: a name for a budget."""
+
+    id: str
+    owner: str
+    name: str
+    created: str
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """A file that waits to be counted, or was."""
+
+    id: str
+    dataset: str
+    format: str
+    size: int
+    state: str
+    created: str
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTally:
+    """A confidential tally in the service's folder; ``facts`` are public."""
+
+    id: str
+    dataset: str
+    facts: dict[str, Any]
+    created: str
+
+
+class Datasets:
+    """Datasets, uploads and tallies."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def create(self, id: str, owner: str, name: str, actor: Actor) -> Dataset:
+        """Remember a dataset, whose account is in the ledger already.
+
+        Raises
+        ------
+        UsageError
+            if the owner has one of that name.
+        """
+        made = Dataset(id, owner, name, now())
+        with self._database.writing() as connection:
+            if _named(connection, owner, name) is not None:
+                raise _taken()
+            connection.execute(
+                sa.insert(datasets).values(id=id, owner=owner, name=name, created=made.created)
+            )
+            write_log(connection, actor, "dataset created", id)
+        return made
+
+    def check_free(self, owner: str, name: str) -> None:
+        """Raise if the owner has a dataset of that name."""
+        with self._database.reading() as connection:
+            if _named(connection, owner, name) is not None:
+                raise _taken()
+
+    def of(self, owner: str) -> list[Dataset]:
+        """The datasets of an owner, oldest first."""
+        query = sa.select(datasets).where(datasets.c.owner == owner).order_by(datasets.c.created)
+        with self._database.reading() as connection:
+            return [Dataset(**as_dict(row)) for row in connection.execute(query)]
+
+    def find(self, id: str, *, owner: str) -> Dataset | None:
+        """A dataset, if it is this owner's."""
+        query = sa.select(datasets).where(datasets.c.id == id, datasets.c.owner == owner)
+        with self._database.reading() as connection:
+            row = connection.execute(query).one_or_none()
+        return None if row is None else Dataset(**as_dict(row))
+
+    def add_upload(self, id: str, dataset: str, format: str, size: int, actor: Actor) -> Upload:
+        """Remember an upload that is complete on the disk."""
+        made = Upload(id, dataset, format, size, WAITING, now())
+        with self._database.writing() as connection:
+            connection.execute(
+                sa.insert(uploads).values(
+                    id=id, dataset=dataset, format=format, size=size, state=WAITING, created=made.created
+                )
+            )
+            write_log(connection, actor, "upload received", id)
+        return made
+
+    def uploads_of(self, dataset: str) -> list[Upload]:
+        """The uploads of a dataset, oldest first."""
+        query = sa.select(uploads).where(uploads.c.dataset == dataset).order_by(uploads.c.created)
+        with self._database.reading() as connection:
+            return [Upload(**as_dict(row)) for row in connection.execute(query)]
+
+    def upload(self, id: str, *, dataset: str) -> Upload | None:
+        """An upload, if it is this dataset's."""
+        query = sa.select(uploads).where(uploads.c.id == id, uploads.c.dataset == dataset)
+        with self._database.reading() as connection:
+            row = connection.execute(query).one_or_none()
+        return None if row is None else Upload(**as_dict(row))
+
+    def end_upload(self, id: str, state: str, actor: Actor) -> None:
+        """Say that the file of an upload is about to be deleted, and why."""
+        query = sa.update(uploads).where(uploads.c.id == id, uploads.c.state == WAITING)
+        with self._database.writing() as connection:
+            if connection.execute(query.values(state=state)).rowcount:
+                write_log(connection, actor, f"upload {state}", id)
+
+    def uploads_before(self, moment: str) -> list[Upload]:
+        """Uploads that wait since before a moment."""
+        query = sa.select(uploads).where(uploads.c.state == WAITING, uploads.c.created < moment)
+        with self._database.reading() as connection:
+            return [Upload(**as_dict(row)) for row in connection.execute(query)]
+
+    def add_tally(self, id: str, dataset: str, facts: dict[str, Any], actor: Actor) -> None:
+        """Remember a tally that is complete on the disk; once, however often it is called."""
+        with self._database.writing() as connection:
+            if connection.execute(sa.select(tallies.c.id).where(tallies.c.id == id)).first() is None:
+                connection.execute(
+                    sa.insert(tallies).values(id=id, dataset=dataset, facts=json.dumps(facts), created=now())
+                )
+                write_log(connection, actor, "tally made", id)
+
+    def tallies_of(self, dataset: str) -> list[StoredTally]:
+        """The tallies of a dataset, oldest first."""
+        query = sa.select(tallies).where(tallies.c.dataset == dataset).order_by(tallies.c.created)
+        with self._database.reading() as connection:
+            return [_tally(row) for row in connection.execute(query)]
+
+    def tally(self, id: str, *, dataset: str) -> StoredTally | None:
+        """A tally, if it is this dataset's."""
+        query = sa.select(tallies).where(tallies.c.id == id, tallies.c.dataset == dataset)
+        with self._database.reading() as connection:
+            row = connection.execute(query).one_or_none()
+        return None if row is None else _tally(row)
+
+
+def _named(connection: sa.Connection, owner: str, name: str) -> object:
+    query = sa.select(datasets.c.id).where(datasets.c.owner == owner, datasets.c.name == name)
+    return connection.execute(query).first()
+
+
+def _taken() -> UsageError:
+    return UsageError("name must be new, got the name of another dataset of yours; choose another")
+
+
+def _tally(row: sa.Row[Any]) -> StoredTally:
+    return StoredTally(row.id, row.dataset, json.loads(row.facts), row.created)

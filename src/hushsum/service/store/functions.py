@@ -1,0 +1,119 @@
+"""Released functions, and who may ask them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+
+from hushsum.ledger.database import Database
+from hushsum.service.store.schema import accounts, datasets, functions, grants
+from hushsum.service.store.store import Actor, now, write_log
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A public function in the service's folder, and what the one who asks may do with it."""
+
+    id: str
+    dataset: str
+    name: str
+    sha256: str
+    facts: dict[str, Any]
+    created: str
+    owned: bool
+    download: bool
+
+
+class Functions:
+    """Functions and grants."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(
+        self, id: str, dataset: str, name: str, *, sha256: str, facts: dict[str, Any], actor: Actor
+    ) -> None:
+        """Remember a function that was published; once, however often it is called."""
+        with self._database.writing() as connection:
+            if connection.execute(sa.select(functions.c.id).where(functions.c.id == id)).first() is None:
+                connection.execute(
+                    sa.insert(functions).values(
+                        id=id,
+                        dataset=dataset,
+                        name=name,
+                        sha256=sha256,
+                        facts=json.dumps(facts),
+                        created=now(),
+                    )
+                )
+                write_log(connection, actor, "function released", id)
+
+    def visible_to(self, account: str) -> list[Function]:
+        """What an account owns or was granted, oldest first."""
+        with self._database.reading() as connection:
+            rows = connection.execute(_visible(account).order_by(functions.c.created))
+            return [_function(row, account) for row in rows]
+
+    def find(self, id: str, *, account: str) -> Function | None:
+        """A function, if this account owns it or was granted it."""
+        with self._database.reading() as connection:
+            row = connection.execute(_visible(account).where(functions.c.id == id)).one_or_none()
+        return None if row is None else _function(row, account)
+
+    def grant(self, function: str, account: str, *, download: bool, actor: Actor) -> None:
+        """Let an account ask a function, and perhaps download it."""
+        with self._database.writing() as connection:
+            connection.execute(
+                sa.delete(grants).where(grants.c.function == function, grants.c.account == account)
+            )
+            connection.execute(
+                sa.insert(grants).values(function=function, account=account, download=download, created=now())
+            )
+            write_log(connection, actor, "function granted", f"{function} {account}")
+
+    def withdraw(self, function: str, account: str, actor: Actor) -> bool:
+        """Take a grant back; what was downloaded stays public for ever. False if there was none."""
+        query = sa.delete(grants).where(grants.c.function == function, grants.c.account == account)
+        with self._database.writing() as connection:
+            done = connection.execute(query)
+            if done.rowcount:
+                write_log(connection, actor, "grant withdrawn", f"{function} {account}")
+        return bool(done.rowcount)
+
+    def grants_of(self, function: str) -> list[tuple[str, bool]]:
+        """The names of those who were granted a function, and whether they may download it."""
+        query = (
+            sa.select(accounts.c.name, grants.c.download)
+            .join(accounts, accounts.c.id == grants.c.account)
+            .where(grants.c.function == function)
+            .order_by(accounts.c.name)
+        )
+        with self._database.reading() as connection:
+            return [(row.name, bool(row.download)) for row in connection.execute(query)]
+
+
+def _visible(account: str) -> sa.Select[Any]:
+    mine = (grants.c.function == functions.c.id) & (grants.c.account == account)
+    return (
+        sa.select(functions, datasets.c.owner, grants.c.download)
+        .join(datasets, datasets.c.id == functions.c.dataset)
+        .outerjoin(grants, mine)
+        .where((datasets.c.owner == account) | (grants.c.account == account))
+    )
+
+
+def _function(row: sa.Row[Any], account: str) -> Function:
+    owned = row.owner == account
+    return Function(
+        row.id,
+        row.dataset,
+        row.name,
+        row.sha256,
+        json.loads(row.facts),
+        row.created,
+        owned,
+        owned or bool(row.download),
+    )

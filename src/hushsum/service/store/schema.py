@@ -1,0 +1,120 @@
+"""The service's tables as the code sees them; ``migrations`` is what makes them."""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, Boolean, Column, Float, Integer, MetaData, String, Table, Text
+
+REVISION = "0001"
+"""The migration this code needs; a test compares it with Alembic's newest."""
+
+VERSION_TABLE = "hushsum_service_version"
+
+metadata = MetaData()
+
+accounts = Table(
+    "hushsum_accounts",
+    metadata,
+    Column("id", String(40), primary_key=True),
+    Column("name", String(80), nullable=False, unique=True),
+    Column("role", String(20), nullable=False),
+    Column("created", String(40), nullable=False),
+    Column("disabled", Boolean, nullable=False),
+)
+
+tokens = Table(
+    "hushsum_tokens",
+    metadata,
+    Column("id", String(40), primary_key=True),
+    Column("account", String(40), nullable=False, index=True),
+    Column("hash", String(64), nullable=False, unique=True),
+    Column("label", String(80), nullable=False),
+    Column("scopes", String(200), nullable=False),
+    Column("created", String(40), nullable=False),
+    Column("expires", String(40), nullable=False),
+    Column("revoked", String(40)),
+)
+"""SHA-256 of 256 random bits: there is nothing to guess, so no slow hash is needed."""
+
+datasets = Table(
+    "hushsum_datasets",
+    metadata,
+    Column("id", String(40), primary_key=True),
+    Column("owner", String(40), nullable=False, index=True),
+    Column("name", String(80), nullable=False),
+    Column("created", String(40), nullable=False),
+)
+"""The ledger knows a dataset by its id, so that names of different owners never meet."""
+
+uploads = Table(
+    "hushsum_uploads",
+    metadata,
+    Column("id", String(40), primary_key=True),
+    Column("dataset", String(40), nullable=False, index=True),
+    Column("format", String(20), nullable=False),
+    Column("size", BigInteger, nullable=False),
+    Column("state", String(20), nullable=False),
+    Column("created", String(40), nullable=False),
+)
+
+tallies = Table(
+    "hushsum_tallies",
+    metadata,
+    Column("id", String(40), primary_key=True),
+    Column("dataset", String(40), nullable=False, index=True),
+    Column("facts", Text, nullable=False),
+    Column("created", String(40), nullable=False),
+)
+
+jobs = Table(
+    "hushsum_jobs",
+    metadata,
+    Column("id", String(40), primary_key=True),
+    Column("kind", String(20), nullable=False),
+    Column("dataset", String(40), nullable=False, index=True),
+    Column("account", String(40), nullable=False),
+    Column("key", String(100), nullable=False),
+    Column("request", Text, nullable=False),
+    Column("state", String(20), nullable=False, index=True),
+    Column("progress", Float),
+    Column("attempts", Integer, nullable=False),
+    Column("lease", Float, nullable=False),
+    Column("result", Text),
+    Column("problem", Text),
+    Column("created", String(40), nullable=False),
+    Column("updated", String(40), nullable=False),
+)
+
+functions = Table(
+    "hushsum_functions",
+    metadata,
+    Column("id", String(40), primary_key=True),
+    Column("dataset", String(40), nullable=False, index=True),
+    Column("name", String(80), nullable=False),
+    Column("sha256", String(64), nullable=False),
+    Column("facts", Text, nullable=False),
+    Column("created", String(40), nullable=False),
+)
+
+grants = Table(
+    "hushsum_grants",
+    metadata,
+    Column("function", String(40), primary_key=True),
+    Column("account", String(40), primary_key=True),
+    Column("download", Boolean, nullable=False),
+    Column("created", String(40), nullable=False),
+)
+
+log = Table(
+    "hushsum_log",
+    metadata,
+    Column("sequence", Integer, primary_key=True, autoincrement=True),
+    Column("at", String(40), nullable=False),
+    Column("request", String(64), nullable=False),
+    Column("account", String(40), nullable=False),
+    Column("action", String(40), nullable=False),
+    Column("object", String(100), nullable=False),
+)
+"""Append-only: triggers refuse every change."""
+
+version = Table(VERSION_TABLE, metadata, Column("version_num", String(32), primary_key=True))
+"""Alembic's own, to be read without Alembic."""

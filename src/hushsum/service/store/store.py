@@ -1,0 +1,121 @@
+"""The door to the database: one transaction for each thing that is done, with its line in the log."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+
+from hushsum.errors import FileRefused
+from hushsum.ledger.database import Database, connect
+from hushsum.service.store import schema
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """Who does something, in which request."""
+
+    account: str
+    request: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LogLine:
+    """Who did what to which object, and when."""
+
+    sequence: int
+    at: str
+    request: str
+    account: str
+    action: str
+    object: str
+
+
+def new_id(prefix: str) -> str:
+    """An id that nobody can guess."""
+    return f"{prefix}_{secrets.token_hex(8)}"
+
+
+def now() -> str:
+    """The time, in a form that sorts."""
+    return datetime.now(UTC).isoformat(timespec="microseconds")
+
+
+def write_log(connection: sa.Connection, actor: Actor, action: str, object: str) -> None:
+    """Add a line to the log, in the transaction of what it tells."""
+    connection.execute(
+        sa.insert(schema.log).values(
+            at=now(), request=actor.request, account=actor.account, action=action, object=object
+        )
+    )
+
+
+class Store:
+    """The service's own tables, in the database that holds the ledger too."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+
+    @classmethod
+    def open(cls, place: str, *, create: bool = False) -> Store:
+        """The store at a path or URL; with ``create``, made or brought to this version's schema.
+
+        Raises
+        ------
+        FileRefused
+            if its schema is another version's.
+        """
+        database = connect(place, create=create)
+        if create:
+            with database.writing() as connection:
+                _upgrade(connection)
+        store = cls(database)
+        store.check()
+        return store
+
+    def check(self) -> None:
+        """Raise unless the database can be reached and has the schema of this version."""
+        with self.database.reading() as connection:
+            found = connection.execute(sa.select(schema.version.c.version_num)).scalar()
+        if found != schema.REVISION:
+            raise FileRefused(
+                f"the service's tables have schema {found}, and this Hushsum needs {schema.REVISION}; "
+                "start the service of the later version, which upgrades them"
+            )
+
+    def log(self, actor: Actor, action: str, object: str) -> None:
+        """Add a line for something that changes no table."""
+        with self.database.writing() as connection:
+            write_log(connection, actor, action, object)
+
+    def log_lines(self, *, after: int = 0, limit: int = 100) -> list[LogLine]:
+        """The log, oldest first."""
+        query = (
+            sa.select(schema.log)
+            .where(schema.log.c.sequence > after)
+            .order_by(schema.log.c.sequence)
+            .limit(limit)
+        )
+        with self.database.reading() as connection:
+            return [LogLine(**as_dict(row)) for row in connection.execute(query)]
+
+
+def as_dict(row: sa.Row[Any]) -> dict[str, Any]:
+    """A row by the names of its columns."""
+    return dict(row._mapping)
+
+
+def _upgrade(connection: sa.Connection) -> None:
+    from alembic import command
+    from alembic.config import Config
+
+    if connection.dialect.name == "postgresql":
+        connection.exec_driver_sql("SELECT pg_advisory_xact_lock(7235925402417296385)")
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
+    config.attributes["connection"] = connection
+    command.upgrade(config, "head")

@@ -1,0 +1,206 @@
+"""What a worker does: count an upload, release a tally. Every step may be repeated after a crash."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from hushsum.bases.base import basis_as_json, basis_from_json
+from hushsum.errors import FileRefused, HushsumError, SuspiciousParameter
+from hushsum.jobs.describe_function import describe_file
+from hushsum.jobs.kernel_choice import KernelChoice
+from hushsum.jobs.ledger_release import Booking
+from hushsum.jobs.method_choice import TableSize
+from hushsum.jobs.release_tally import release_tally
+from hushsum.jobs.tally_records import RecordFiles, tally_records
+from hushsum.service.logs import described, say
+from hushsum.service.problems import problem, problem_of
+from hushsum.service.routes.datasets import bounds_of
+from hushsum.service.routes.releases import terms_of
+from hushsum.service.settings import Settings
+from hushsum.service.shapes import NewRelease, NewTally
+from hushsum.service.store import Accounts, Actor, Datasets, Functions, Job, JobQueue, Store
+from hushsum.service.store.datasets import DELETED, USED
+from hushsum.service.store.job_queue import MOST_ATTEMPTS
+from hushsum.tally.file import load_tally, public_header
+
+Tell = Callable[[float | None], None]
+
+
+class Work:
+    """The jobs of one service, done by whoever calls :meth:`next`."""
+
+    def __init__(self, settings: Settings, store: Store) -> None:
+        self._settings = settings
+        self._accounts = Accounts(store.database)
+        self._datasets = Datasets(store.database)
+        self._functions = Functions(store.database)
+        self._jobs = JobQueue(store.database)
+
+    def next(self) -> bool:
+        """Do the oldest job that waits; False if there is none."""
+        job = self._jobs.claim(self._settings.lease_seconds)
+        if job is None:
+            return False
+        say("job started", job=job.id, kind=job.kind, attempt=job.attempts)
+        if job.attempts > MOST_ATTEMPTS:
+            text = "the worker died on this job again and again; ask again with the same Idempotency-Key"
+            self._jobs.fail(job.id, problem(500, "worker-died", text))
+            return True
+        try:
+            with self._kept(job) as tell:
+                result = self._count(job, tell) if job.kind == "tally" else self._release(job)
+        except Exception as error:
+            say("job failed", job=job.id, kind=job.kind, **described(error))
+            self._jobs.fail(job.id, self._told(job, error))
+        else:
+            self._jobs.finish(job.id, result)
+            say("job done", job=job.id, kind=job.kind)
+        return True
+
+    def tidy(self) -> None:
+        """Delete uploads that nobody counted in time."""
+        moment = datetime.now(UTC) - timedelta(hours=self._settings.upload_hours)
+        for each in self._datasets.uploads_before(moment.isoformat(timespec="microseconds")):
+            self._datasets.end_upload(each.id, DELETED, Actor("service"))
+            self._settings.path("uploads", f"{each.id}.{each.format}").unlink(missing_ok=True)
+
+    def _count(self, job: Job, tell: Tell) -> dict[str, Any]:
+        asked = NewTally.model_validate(job.request)
+        id = "ta_" + job.id.removeprefix("job_")
+        actor = Actor(job.account)
+        output = self._settings.path("tallies", f"{id}.tally")
+        upload = self._datasets.upload(asked.upload, dataset=job.dataset)
+        assert upload is not None
+        source = self._settings.path("uploads", f"{upload.id}.{upload.format}")
+        notes: list[str] = []
+        if self._datasets.tally(id, dataset=job.dataset) is None:
+            if upload.format == "tally":
+                facts = self._take_over(source, output)
+            else:
+                facts = self._tally(asked, source, output, notes, tell)
+            self._datasets.add_tally(id, job.dataset, facts, actor)
+        self._datasets.end_upload(upload.id, USED, actor)
+        source.unlink(missing_ok=True)
+        return {"tally": id, "warnings": notes}
+
+    def _tally(
+        self, asked: NewTally, source: Path, output: Path, notes: list[str], tell: Tell
+    ) -> dict[str, Any]:
+        columns = None if asked.columns is None else tuple(asked.columns)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", SuspiciousParameter)
+            tally_records(
+                RecordFiles((str(source),), columns, asked.unit_column, asked.set_column),
+                str(output),
+                kernel=KernelChoice(asked.kernel, asked.bandwidth, asked.power, asked.bits, asked.projection),
+                size=TableSize(
+                    asked.method,
+                    asked.rows,
+                    asked.width,
+                    asked.seed,
+                    bounds_of(asked.bounds),
+                    asked.spacing,
+                    asked.features,
+                ),
+                max_per_unit=asked.max_per_unit,
+                key=self._settings.tally_key(),
+                progress=tell,
+            )
+        # They depend on the records, and are for the owner's eyes: nobody else can see the job.
+        notes += sorted({str(each.message) for each in caught if each.category is SuspiciousParameter})
+        return _facts(output)
+
+    def _take_over(self, source: Path, output: Path) -> dict[str, Any]:
+        """An uploaded tally, read once to see that it is whole."""
+        if public_header(source)["encryption"] is not None:
+            raise FileRefused("a tally must be uploaded without its encryption; save it without a key")
+        tally = load_tally(source)
+        key = self._settings.tally_key()
+        if key is None:
+            beside = output.with_suffix(".part")
+            shutil.copyfile(source, beside)
+            beside.chmod(0o600)
+            beside.replace(output)
+        else:
+            tally.save(output, key=key)
+        return _facts(output)
+
+    def _release(self, job: Job) -> dict[str, Any]:
+        asked = NewRelease.model_validate(job.request)
+        id = "fn_" + job.id.removeprefix("job_")
+        output = self._settings.path("functions", f"{id}.hush")
+        owner = self._accounts.find(id=job.account)
+        released = release_tally(
+            str(self._settings.path("tallies", f"{asked.tally}.tally")),
+            str(output),
+            terms_of(asked),
+            key=self._settings.tally_key(),
+            booking=Booking(
+                self._settings.place,
+                job.dataset,
+                key=f"{job.dataset}:{job.key}",
+                who=owner.name if owner is not None else job.account,
+            ),
+        )
+        assert released is not None
+        facts = describe_file(str(output)).as_json()
+        del facts["source"]
+        digest = hashlib.sha256(output.read_bytes()).hexdigest()
+        self._functions.add(id, job.dataset, asked.name, sha256=digest, facts=facts, actor=Actor(job.account))
+        return {"function": id}
+
+    def _told(self, job: Job, error: Exception) -> dict[str, Any]:
+        """What the owner is told; the service's own paths are not part of it."""
+        found = problem_of(error)
+        if isinstance(error, HushsumError):
+            detail = str(found["detail"])
+            for folder in ("uploads", "tallies", "functions"):
+                for path in self._settings.path(folder).glob("*"):
+                    detail = detail.replace(str(path), "the file")
+            found["detail"] = detail.replace(str(Path(self._settings.folder)), "the service's folder")
+        return found
+
+    @contextmanager
+    def _kept(self, job: Job) -> Iterator[Tell]:
+        """Renew the job's lease while it is worked on, and pass its progress on."""
+        ended = threading.Event()
+        latest: list[float | None] = [None]
+
+        def renew() -> None:
+            told: float | None = None
+            every = min(1.0, self._settings.lease_seconds / 4)
+            while not ended.wait(every):
+                try:
+                    self._jobs.renew(job.id, self._settings.lease_seconds, latest[0])
+                    told = latest[0]
+                except HushsumError as error:
+                    say("lease not renewed", job=job.id, progress=told, **described(error))
+
+        def tell(fraction: float | None) -> None:
+            latest[0] = fraction
+
+        thread = threading.Thread(target=renew, daemon=True)
+        thread.start()
+        try:
+            yield tell
+        finally:
+            ended.set()
+            thread.join()
+
+
+def _facts(path: Path) -> dict[str, Any]:
+    """What may be told of a tally, and its definition, from which claims are computed."""
+    facts = describe_file(str(path)).as_json()
+    facts["definition"] = public_header(path)["basis"]
+    del facts["source"]
+    # Read back once: a definition that is not understood must not be found out at the release.
+    assert basis_as_json(basis_from_json(facts["definition"])) == facts["definition"]
+    return facts

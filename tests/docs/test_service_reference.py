@@ -1,0 +1,57 @@
+"""The service's page and its committed description are as the code is."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+
+import pytest
+
+from hushsum.service.access import SCOPES
+from hushsum.service.openapi import as_text
+from hushsum.service.settings import PREFIX, Settings
+
+from .pages import DOCS
+from .service_openapi import PATH, application
+
+PAGE = (DOCS / "reference" / "service.md").read_text(encoding="utf-8")
+DESCRIBED = json.loads(PATH.read_text(encoding="utf-8"))
+
+
+def test_the_committed_description_is_up_to_date() -> None:
+    assert as_text(application()) == PATH.read_text(encoding="utf-8"), (
+        "run: python -m tests.docs.service_openapi"
+    )
+
+
+def test_it_is_openapi_3_1_and_every_refusal_is_a_problem() -> None:
+    assert DESCRIBED["openapi"] == "3.1.0"
+    for path, item in DESCRIBED["paths"].items():
+        for operation in item.values():
+            refusals = [
+                answer for status, answer in operation["responses"].items() if status in ("401", "422")
+            ]
+            assert all("application/problem+json" in answer["content"] for answer in refusals), path
+
+
+@pytest.mark.parametrize("setting", fields(Settings), ids=lambda each: each.name)
+def test_every_setting_has_its_row(setting: object) -> None:
+    name = getattr(setting, "name", "")
+    rows = [line for line in PAGE.splitlines() if line.startswith(f"| `{PREFIX}{name.upper()}` |")]
+    assert len(rows) == 1
+    default = getattr(setting, "default", None)
+    shown = rows[0].split("|")[2].strip(" `").replace(",", "")
+    assert shown == (str(default) if default != "" else "–")
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [(method.upper(), path) for path, item in DESCRIBED["paths"].items() for method in item],
+)
+def test_every_route_has_its_row(method: str, path: str) -> None:
+    assert sum(line.startswith(f"| `{method} {path}` |") for line in PAGE.splitlines()) == 1
+
+
+def test_every_scope_is_explained() -> None:
+    for scope in {scope for scopes in SCOPES.values() for scope in scopes}:
+        assert f"`{scope}`" in PAGE

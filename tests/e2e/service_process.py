@@ -1,0 +1,101 @@
+"""The service as a process: ``hushsum serve`` on a port of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import psutil  # type: ignore[import-untyped]
+from tests.e2e.cli_process import COMMAND, environment
+
+import hushsum as hs
+from hushsum.client import Service
+
+ADMIN = "administrator-of-the-tests-0123456789"
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+@dataclass
+class ServiceProcess:
+    """One service that may be killed and started again."""
+
+    folder: Path
+    settings: dict[str, str] = field(default_factory=dict)
+    port: int = field(default_factory=free_port)
+    process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def log(self) -> str:
+        return (self.folder / "log").read_text()
+
+    def start(self, largest: int | None = None) -> Service:
+        """Start it, and wait until it answers; with ``largest``, as on a disk that is nearly full."""
+        given = {
+            "HUSHSUM_ADMIN_TOKEN": ADMIN,
+            "HUSHSUM_STATE": str(self.folder / "state"),
+            "HUSHSUM_LEASE_SECONDS": "1.5",
+            **self.settings,
+        }
+        limit: Callable[[], None] | None = None
+        if largest is not None:
+
+            def limit() -> None:
+                resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest))
+
+        with (self.folder / "log").open("ab") as log:
+            self.process = subprocess.Popen(
+                [*COMMAND, "serve", "--port", str(self.port)],
+                cwd=self.folder,
+                env=environment(**given),
+                stdout=log,
+                stderr=log,
+                preexec_fn=limit,
+            )
+        for _ in range(600):
+            assert self.process.poll() is None, self.log
+            try:
+                return hs.connect(self.url, ADMIN)
+            except hs.errors.ServiceRefused:
+                time.sleep(0.1)
+        raise AssertionError("the service did not start")
+
+    def workers(self) -> list[Any]:
+        assert self.process is not None
+        return list(psutil.Process(self.process.pid).children())
+
+    def kill(self) -> None:
+        """As the system does when it runs out of memory; its workers must notice by themselves."""
+        assert self.process is not None
+        workers = self.workers()
+        os.kill(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        _, alive = psutil.wait_procs(workers, timeout=20)
+        assert alive == [], "a worker outlived its service"
+
+    def stop(self) -> int:
+        """End it as a service manager does."""
+        assert self.process is not None
+        self.process.terminate()
+        return self.process.wait(30)
+
+    def events(self) -> list[dict[str, Any]]:
+        """The log, whose every line is an object."""
+        return [json.loads(line) for line in self.log.splitlines()]

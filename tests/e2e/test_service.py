@@ -1,0 +1,147 @@
+"""A real service process, from its start to kill -9 and back."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import httpx
+import numpy as np
+import pytest
+from tests.e2e.cli_process import environment
+from tests.e2e.service_process import ServiceProcess
+from tests.service_town import SECRET, SMALL, records
+
+import hushsum as hs
+from hushsum.errors import BudgetExhausted, DataRefused, ServiceRefused, UsageError
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[ServiceProcess]:
+    found = ServiceProcess(tmp_path)
+    yield found
+    if found.process is not None and found.process.poll() is None:
+        found.process.kill()
+        found.process.wait()
+
+
+def test_a_whole_life(place: ServiceProcess) -> None:
+    """Upload, plan, release, ask; revoke; kill -9 in the middle; restart; end."""
+    admin = place.start()
+    token = admin.let_in("olga", "owner")
+    analyst = admin.let_in("anna", "analyst")
+    olga = hs.connect(place.url, token)
+    data = olga.create_dataset("pay", epsilon=2.0)
+    upload = data.upload(io.BytesIO(records()), format="csv")
+    tally = data.tally(upload, **SMALL)
+    f = data.release(tally, "pay", epsilon=0.5, key="one")
+    data.grant(f, "anna")
+    anna = hs.connect(place.url, analyst)
+    remote = anna.function("pay")
+    points = [[1.0, -2.0], [4.0, 4.0]]
+    np.testing.assert_array_equal(remote(points), f.local()(points))
+    with pytest.raises(ServiceRefused, match="grant"):
+        remote.save(io.BytesIO())
+    with pytest.raises(ServiceRefused):
+        anna.datasets()
+    with pytest.raises(DataRefused):
+        data.tally(data.upload(io.BytesIO(b"a,b\n1,x\n"), format="csv"), **SMALL)
+    with pytest.raises(BudgetExhausted):
+        data.release(tally, "pay", epsilon=1.6)
+
+    # Killed while a release is on its way, at three moments; the same key finds it.
+    for i, pause in enumerate((0.0, 0.05, 0.2)):
+        terms = {"epsilon": 0.25, "rows": 20}
+        confirm = data.claim(tally, f"k{i}", **terms)["confirm"]
+        asked = {"tally": tally, "name": f"k{i}", **terms, "confirm": confirm}
+        headers = {"authorization": f"Bearer {token}", "idempotency-key": f"k{i}"}
+        httpx.post(f"{place.url}/datasets/{data.id}/releases", json=asked, headers=headers)
+        time.sleep(pause)
+        place.kill()
+        place.start()
+        again = data.release(tally, f"k{i}", key=f"k{i}", **terms)
+        assert again(points).shape == (2,)
+    history = data.ledger()["history"]
+    assert [each["step"] for each in history] == ["published"] * 4
+    assert data.budget()["spent"]["epsilon"] == "5/4"
+    assert {each.sha256 for each in olga.functions()} == {each["sha256"] for each in history}
+
+    # Another worker comes where one has died.
+    for worker in place.workers():
+        worker.kill()
+    assert data.release(tally, "after", epsilon=0.25, rows=20)(points).shape == (2,)
+
+    place.stop()
+    text = place.log
+    assert "Traceback" not in text
+    assert SECRET not in text
+    assert token not in text
+    assert {each["event"] for each in place.events()} >= {"serving", "answered", "job done", "worker died"}
+
+
+def test_concurrent_releases_never_overspend(tmp_path: Path) -> None:
+    place = ServiceProcess(tmp_path, {"HUSHSUM_WORKERS": "2"})
+    try:
+        olga = hs.connect(place.url, place.start().let_in("olga", "owner"))
+        data = olga.create_dataset("pay", epsilon=0.5)
+        tally = data.tally(data.upload(io.BytesIO(records()), format="csv"), **SMALL)
+
+        def one(i: int) -> bool:
+            try:
+                data.release(tally, f"f{i}", epsilon=0.1, rows=10, key=f"k{i}")
+            except BudgetExhausted:
+                return False
+            return True
+
+        with ThreadPoolExecutor(12) as pool:
+            assert sum(pool.map(one, range(12))) == 5
+        assert data.budget()["spent"]["epsilon"] == "1/2"
+        assert len(olga.functions()) == 5
+    finally:
+        place.kill()
+
+
+def test_a_full_disk_refuses_uploads_and_keeps_the_rest(place: ServiceProcess) -> None:
+    olga = hs.connect(place.url, place.start().let_in("olga", "owner"))
+    data = olga.create_dataset("pay", epsilon=1.0)
+    tally = data.tally(data.upload(io.BytesIO(records()), format="csv"), **SMALL)
+    f = data.release(tally, "pay", epsilon=0.5)
+    place.kill()
+    place.start(largest=1 << 20)
+    with pytest.raises(ServiceRefused, match="disk"):
+        data.upload(io.BytesIO(b"a,b\n" + b"1.0,2.0\n" * 300_000), format="csv")
+    assert list((place.folder / "hushsum-service" / "uploads").iterdir()) == []
+    assert f([[0.0, 0.0]]).shape == (1,)
+    assert httpx.get(f"{place.url}/readyz").status_code == 200
+
+
+def test_wrong_addresses_and_tokens(place: ServiceProcess) -> None:
+    place.start()
+    with pytest.raises(ServiceRefused, match="token"):
+        hs.connect(place.url, "hs_wrong")
+    with pytest.raises(ServiceRefused, match="cannot be reached"):
+        hs.connect("http://127.0.0.1:9", "hs_x")
+    with pytest.raises(UsageError, match="unencrypted"):
+        hs.connect("http://sums.example.org", "hs_x")
+    with pytest.raises(UsageError, match="url"):
+        hs.connect("file:///etc/passwd", "hs_x")
+    assert place.stop() in (0, -15, 143)
+
+
+def test_without_the_extra_one_sentence_says_which_to_install(tmp_path: Path) -> None:
+    script = (
+        "import importlib.util, sys; real = importlib.util.find_spec\n"
+        "importlib.util.find_spec = lambda name, *a: None if name == 'fastapi' else real(name, *a)\n"
+        "sys.argv = ['hushsum', 'serve']\n"
+        "from hushsum.cli.main import run; run()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, env=environment(), capture_output=True, text=True
+    )
+    assert done.returncode == 2
+    assert done.stderr == "hushsum: the service needs more packages; install hushsum[service]\n"

@@ -1,0 +1,27 @@
+"""A worker of the service in a process of its own, which may die anywhere or meet a full disk."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+
+from hushsum.service.settings import Settings
+from hushsum.service.store import Store
+from hushsum.service.tasks import Work
+from tests.ledger_workers import die_at
+
+
+def work_once(settings: str, kill_at: int | None = None, largest: int | None = None) -> None:
+    """Do the job that waits; die by SIGKILL when a file is touched for that time, or let no file grow
+    beyond ``largest`` bytes.
+    """
+    with open(os.devnull, "wb") as nowhere:
+        os.dup2(nowhere.fileno(), 2)
+    told = Settings(**json.loads(settings))
+    work = Work(told, Store.open(told.place))
+    if largest is not None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest))
+    if kill_at is not None:
+        die_at(kill_at)
+    work.next()
