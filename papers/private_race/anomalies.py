@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 from papers.private_race.ace import ARRAYS, ace_scores, ace_tally
+from papers.private_race.curves import Curves, Settings, Subject
 from papers.private_race.data import Dataset, Floats, Labels, Split, split_records
 from papers.private_race.kernel_choice import (
     TRIAL_WIDTH,
@@ -22,7 +23,6 @@ from papers.private_race.kernel_choice import (
     maps_from,
     stratified_folds,
 )
-from papers.private_race.results import Curves, Settings, Subject
 from papers.private_race.scaling import RANGES, Points
 
 import hushsum as hs

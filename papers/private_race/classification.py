@@ -11,6 +11,7 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
+from papers.private_race.curves import Curves, Settings, Subject
 from papers.private_race.data import Dataset, Floats, Labels, Split, split_records
 from papers.private_race.kernel_choice import (
     TRIAL_WIDTH,
@@ -20,7 +21,6 @@ from papers.private_race.kernel_choice import (
     choose_on_public,
     maps_from,
 )
-from papers.private_race.results import Curves, Settings, Subject
 from papers.private_race.scaling import RANGES, Points, unit_box
 
 import hushsum as hs

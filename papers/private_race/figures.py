@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from papers.private_race.results import Curves, Subject
+from papers.private_race.curves import Curves, Subject
 
 from hushsum.plotting.figure import FAINT, GRID, INK, save_figure
 

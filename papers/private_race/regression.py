@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
+from papers.private_race.curves import Curves, Settings, Subject
 from papers.private_race.data import Dataset, Floats, split_records
-from papers.private_race.results import Curves, Settings, Subject
 
 from hushsum.models import PrivateRegressor
 

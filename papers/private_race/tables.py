@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from papers.private_race.results import Curves, Subject
+from papers.private_race.curves import Curves, Subject
 
 
 def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

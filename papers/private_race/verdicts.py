@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from papers.private_race import anomalies, classification, regression
-from papers.private_race.results import Subject
+from papers.private_race.curves import Subject
 
 
 @dataclass(frozen=True, slots=True)

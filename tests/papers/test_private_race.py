@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from papers.private_race import anomalies, classification, regression, run
+from papers.private_race.curves import Settings, load_subject
 from papers.private_race.data import Dataset, data_folder, load_dataset, split_records
 from papers.private_race.kernel_choice import stratified_folds
 from papers.private_race.report import write_report
-from papers.private_race.results import Settings, load_subject
 from papers.private_race.scaling import unit_box, whitened
 
 QUICK = Settings(epsilons=(1.0, 10.0), repetitions=1, quick=True)
