@@ -35,28 +35,33 @@ class Line:
     width: float = 1.6
 
 
-def panel_figure(panels: int, *, height: float = 3.5, legend_rows: int = 1) -> tuple[Figure, list[Axes]]:
-    """A row of empty panels in the look of the library's pictures, with room for a legend below."""
+def panel_figure(panels: int, *, columns: int, legend_rows: int) -> tuple[Figure, list[Axes]]:
+    """Rows of empty panels in the look of the library's pictures, with room for a legend below; in inches."""
     from matplotlib.figure import Figure
 
-    width = 3.4 * panels + 0.4
-    foot = (0.62 + 0.24 * legend_rows) / height
+    rows = -(-panels // columns)
+    left, across, down, foot = 0.72, 3.4, 2.9, 0.15 + 0.24 * legend_rows
+    width, height = left + across * columns - 0.4, down * rows + foot
     figure = Figure(figsize=(width, height), dpi=150, facecolor="white")
-    left, gap, top = 0.62 / width, 0.55 / width, 0.34 / height
-    each = (1.0 - left - 0.15 / width - gap * (panels - 1)) / panels
     axes = []
     for number in range(panels):
-        place = (left + number * (each + gap), foot, each, 1.0 - foot - top)
-        one = figure.add_axes(place)
-        one.set_axisbelow(True)
-        one.grid(color=GRID, linewidth=0.8)
-        for side in ("top", "right"):
-            one.spines[side].set_visible(False)
-        for side in ("left", "bottom"):
-            one.spines[side].set_color(FAINT)
-        one.tick_params(colors=INK, labelsize=8.5, length=3, color=FAINT)
-        axes.append(one)
+        row, column = divmod(number, columns)
+        bottom = foot + down * (rows - 1 - row) + 0.52
+        place = ((left + across * column) / width, bottom / height, 2.82 / width, (down - 0.86) / height)
+        axes.append(_plain_axes(figure, place))
     return figure, axes
+
+
+def _plain_axes(figure: Figure, place: tuple[float, float, float, float]) -> Axes:
+    one = figure.add_axes(place)
+    one.set_axisbelow(True)
+    one.grid(color=GRID, linewidth=0.8)
+    for side in ("top", "right"):
+        one.spines[side].set_visible(False)
+    for side in ("left", "bottom"):
+        one.spines[side].set_color(FAINT)
+    one.tick_params(colors=INK, labelsize=8.5, length=3, color=FAINT)
+    return one
 
 
 def draw_subject(
@@ -66,22 +71,27 @@ def draw_subject(
     *,
     y_label: str,
     titles: dict[str, str],
-    logarithmic: bool = False,
+    columns: int = 3,
+    limits: tuple[float, float] | None = None,
     legend_rows: int = 1,
 ) -> None:
-    """Write one picture: the mean over repetitions with a band of one standard error either side."""
-    figure, axes = panel_figure(len(subject.curves), legend_rows=legend_rows)
+    """Write one picture: the mean over repetitions with a band of one standard error either side.
+
+    ``limits`` are those of the values in all panels; what lies beyond is cut off.
+    """
+    figure, axes = panel_figure(len(subject.curves), columns=columns, legend_rows=legend_rows)
     for one, (name, curves) in zip(axes, subject.curves.items(), strict=True):
         for line in lines:
             if line.method in curves.values:
                 _draw_line(one, subject.epsilons, curves, line)
         one.set_xscale("log")
-        if logarithmic:
-            one.set_yscale("log")
+        if limits is not None:
+            one.set_ylim(*limits)
         _plain_ticks(one, subject.epsilons)
         one.set_xlabel("ε", color=INK, fontsize=10)
         one.set_title(titles[name], fontsize=10, color=INK, fontweight="bold", loc="left")
-    axes[0].set_ylabel(y_label, color=INK, fontsize=9.5)
+    for one in axes[::columns]:
+        one.set_ylabel(y_label, color=INK, fontsize=9.5)
     handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(
         handles,

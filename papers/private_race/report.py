@@ -18,6 +18,8 @@ from papers.private_race.verdicts import (
 
 from hushsum.plotting.figure import BLUE, FAINT, INK, VERMILION
 
+HERE: Final = Path(__file__).parent
+
 CLASSIFICATION_LINES: Final = (
     Line(classification.SKETCH, "sketch, pure ε", BLUE, width=2.2),
     Line(classification.GAUSSIAN, "sketch, δ = 1e-6", SKY, "--", "s"),
@@ -69,7 +71,11 @@ def write_report(output: Path) -> Path:
     }
     figures = output / "figures"
     figures.mkdir(exist_ok=True)
-    parts = [prose.OPENING.format(repetitions=_repetitions(subjects)), _verdict_table(subjects), prose.RULES]
+    parts = [prose.OPENING.format(repetitions=_repetitions(subjects)), _verdict_table(subjects)]
+    # What was read off the committed results stands beside those alone.
+    if output == HERE:
+        parts.append(prose.READING)
+    parts.append(prose.RULES)
     if (figures / "densities.png").is_file():
         parts.append(prose.DENSITIES)
     if "classification" in subjects:
@@ -139,6 +145,7 @@ def _anomalies_part(subject: Subject, figures: Path) -> str:
         figures / "anomalies.png",
         y_label="area under the ROC curve",
         titles=_TITLES,
+        limits=(0.76, 1.005),
     )
     methods = (
         anomalies.SKETCH,
@@ -158,8 +165,9 @@ def _regression_part(subject: Subject, figures: Path) -> str:
         figures / "regression.png",
         y_label="relative squared error",
         titles=_TITLES,
-        logarithmic=True,
-        legend_rows=2,
+        columns=2,
+        limits=(0.0, 1.5),
+        legend_rows=4,
     )
     methods = (*regression.WAYS, regression.LEAST_SQUARES, regression.PUBLIC)
     return "\n".join([prose.REGRESSION, *_tables(subject, methods)])

@@ -1,8 +1,8 @@
 """Run the experiments, write their results as JSON, and draw the report from them.
 
-``python -m papers.private_race.run all`` takes a good half hour on one core; ``--quick`` two repetitions with
-three budgets. Results, figures and README.md go into ``--output``, by default the folder of this file for a
-whole run and ``build/private_race`` for a quick one.
+``python -m papers.private_race.run all`` takes about 25 minutes on one core; with ``--quick`` there are two
+repetitions and three or four budgets. Results, figures and README.md go into ``--output``, by default the
+folder of this file for a whole run and ``build/private_race`` for a quick one.
 """
 
 from __future__ import annotations
@@ -16,13 +16,12 @@ from pathlib import Path
 
 from papers.private_race.anomalies import run_anomalies
 from papers.private_race.classification import run_classification
-from papers.private_race.curves import Settings, Subject
 from papers.private_race.data import ANOMALIES, CLASSIFICATION, REGRESSION, Dataset, load_dataset
 from papers.private_race.densities import run_densities
 from papers.private_race.regression import run_regression
-from papers.private_race.report import write_report
+from papers.private_race.report import HERE, write_report
+from papers.private_race.curves import Settings, Subject
 
-_HERE = Path(__file__).parent
 _QUICK = Settings(epsilons=(0.1, 1.0, 10.0), repetitions=2, quick=True)
 
 Experiment = Callable[[Sequence[Dataset], Settings], Subject]
@@ -47,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--quick", action="store_true", help="two repetitions, three budgets, fewer draws")
     parser.add_argument("--output", type=Path, help="where results, figures and the report go")
     asked = parser.parse_args(arguments)
-    output: Path = asked.output or (Path("build/private_race") if asked.quick else _HERE)
+    output: Path = asked.output or (Path("build/private_race") if asked.quick else HERE)
     results = output / "results"
     results.mkdir(parents=True, exist_ok=True)
     settings = _QUICK if asked.quick else Settings()
