@@ -50,11 +50,13 @@ def write_report(folder: Path) -> Path:
 
 def _draw(name: str, panels: dict[str, Any], path: Path) -> None:
     from matplotlib.figure import Figure
+    from matplotlib.ticker import NullFormatter
 
     figure = Figure(figsize=(3.5 * len(panels) + 0.4, 3.6), dpi=130, facecolor="white")
     axes = figure.subplots(1, len(panels), squeeze=False)[0]
     for one, (title, panel) in zip(axes, panels.items(), strict=True):
-        for color, (line, values) in zip(COLORS, panel["lines"].items(), strict=False):
+        for usual, (line, values) in zip(COLORS, panel["lines"].items(), strict=False):
+            color = INK if line == "no privacy" else usual
             mean, spread = np.array(values["mean"]), np.array(values["std"])
             style = ":" if line == "no privacy" else "-"
             label = f"n = {line}" if line.isdigit() else line
@@ -70,6 +72,7 @@ def _draw(name: str, panels: dict[str, Any], path: Path) -> None:
         if name in ("figure_1", "figure_2", "figure_3", "figure_5"):
             positive = [v for each in panel["lines"].values() for v in each["mean"] if v > 0.0]
             one.set_yscale("log")
+            one.yaxis.set_minor_formatter(NullFormatter())
             one.set_ylim(0.5 * min(positive), 2.0 * max(positive))
         one.set_title(title, fontsize=9.5, color=INK)
         one.set_xlabel(
