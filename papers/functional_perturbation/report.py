@@ -50,11 +50,15 @@ def write_report(folder: Path) -> Path:
 
 def _draw(name: str, panels: dict[str, Any], path: Path) -> None:
     from matplotlib.figure import Figure
+    from matplotlib.ticker import NullFormatter
 
     figure = Figure(figsize=(3.5 * len(panels) + 0.4, 3.6), dpi=130, facecolor="white")
+    names = dict.fromkeys(line for panel in panels.values() for line in panel["lines"])
+    colors = dict(zip(names, COLORS, strict=False))
     axes = figure.subplots(1, len(panels), squeeze=False)[0]
     for one, (title, panel) in zip(axes, panels.items(), strict=True):
-        for color, (line, values) in zip(COLORS, panel["lines"].items(), strict=False):
+        for line, values in panel["lines"].items():
+            color = INK if line == "no privacy" else colors[line]
             mean, spread = np.array(values["mean"]), np.array(values["std"])
             style = ":" if line == "no privacy" else "-"
             label = f"n = {line}" if line.isdigit() else line
@@ -67,10 +71,13 @@ def _draw(name: str, panels: dict[str, Any], path: Path) -> None:
                 )
         if name in _LOGARITHMIC_X or "by n" in title or max(panel["x"]) > 1.0:
             one.set_xscale("log")
+            one.xaxis.set_minor_formatter(NullFormatter())
         if name in ("figure_1", "figure_2", "figure_3", "figure_5"):
             positive = [v for each in panel["lines"].values() for v in each["mean"] if v > 0.0]
             one.set_yscale("log")
-            one.set_ylim(0.5 * min(positive), 2.0 * max(positive))
+            one.yaxis.set_minor_formatter(NullFormatter())
+            low, high = np.log10(min(positive)), np.log10(max(positive))
+            one.set_ylim(10.0 ** np.floor(low), 10.0 ** np.ceil(high))
         one.set_title(title, fontsize=9.5, color=INK)
         one.set_xlabel(
             "records" if "by n" in title else "ε" if "by ε" in title else _TITLES[name][1], fontsize=9
