@@ -80,8 +80,8 @@ CONTESTANTS = (
     Contestant(
         "lsq_rff",
         _each("features", 25, 50, 100, 200, 400, 1000),
-        _each("features", 50, 100, 200, 400, 1000, 2000),
-        _each("features", 200, 1000, 2000),
+        _each("features", 100, 400, 1000),
+        _each("features", 200, 1000),
         tally=lsq_rff,
         seeded=True,
         most=99,
@@ -89,12 +89,12 @@ CONTESTANTS = (
     Contestant(
         "bernstein",
         (*_each("degree", 9, 19, 39, 99), *_each("degree", 39, 99, iterations=10)),
-        _each("degree", 9, 19),
+        _each("degree", 19),
         tally=bernstein,
     ),
     Contestant("fourier_series", _each("frequencies", 2, 5, 10, 20, 40), tally=fourier_series, most=1),
-    Contestant("trigonometric", _each("terms", 8, 16, 32, 64), _each("terms", 6, 10), tally=trigonometric),
-    Contestant("histogram", _each("bins", 32, 64, 128, 256), _each("bins", 32, 64)),
+    Contestant("trigonometric", _each("terms", 8, 16, 32, 64), _each("terms", 10), tally=trigonometric),
+    Contestant("histogram", _each("bins", 32, 64, 128, 256), _each("bins", 64)),
     Contestant("mwem", _each("rounds", 10, 20), _each("rounds", 10, bins=24)),
     Contestant("privbayes", _each("bins", 32, 64, 128), _each("bins", 16, 32), most=8),
     Contestant(
