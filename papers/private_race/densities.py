@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 from papers.private_race.data import Dataset, Floats
-from papers.private_race.figures import draw_densities
+from papers.private_race.drawing import draw_densities
 
 import hushsum as hs
 

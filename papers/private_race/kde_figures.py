@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from papers.private_race.figures import GREEN, ORANGE, PURPLE, SKY, panel_figure
+from papers.private_race.drawing import GREEN, ORANGE, PURPLE, SKY, panel_figure
 
 from hushsum.plotting.figure import BLUE, FAINT, INK, VERMILION, save_figure
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from papers.private_race import anomalies, classification, prose, regression
 from papers.private_race.curves import Subject, load_subject
-from papers.private_race.figures import GREEN, ORANGE, PURPLE, SKY, Line, draw_subject
+from papers.private_race.drawing import GREEN, ORANGE, PURPLE, SKY, Line, draw_subject
 from papers.private_race.tables import curve_table, markdown_table, usual_choices
 from papers.private_race.verdicts import (
     Verdict,

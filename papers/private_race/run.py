@@ -16,11 +16,11 @@ from pathlib import Path
 
 from papers.private_race.anomalies import run_anomalies
 from papers.private_race.classification import run_classification
+from papers.private_race.curves import Settings, Subject
 from papers.private_race.data import ANOMALIES, CLASSIFICATION, REGRESSION, Dataset, load_dataset
 from papers.private_race.densities import run_densities
 from papers.private_race.regression import run_regression
 from papers.private_race.report import HERE, write_report
-from papers.private_race.curves import Settings, Subject
 
 _QUICK = Settings(epsilons=(0.1, 1.0, 10.0), repetitions=2, quick=True)
 
