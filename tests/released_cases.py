@@ -9,6 +9,7 @@ import numpy as np
 import hushsum as hs
 from hushsum.methods import histogram, histogram_tally, kme, mwem, pfda, privbayes
 from hushsum.releases.base import ReleasedFunction
+from hushsum.releases.coefficients import CoefficientFunction
 
 Make = Callable[[], ReleasedFunction]
 
@@ -17,11 +18,20 @@ PLANE = np.random.default_rng(4).normal(0.5, 0.1, size=(2000, 2))
 ONE = hs.GaussianKernel(dim=1, bandwidth=0.1)
 TWO = hs.EuclideanKernel(dim=2, bandwidth=0.2)
 
+
+def _sharpened() -> ReleasedFunction:
+    tally = hs.fourier_features(ONE, features=200, bounds=(0, 1)).add(LINE)
+    f = tally.release(rho=0.1, insecure_noise_seed=3)
+    assert isinstance(f, CoefficientFunction)
+    return f.sharpened(np.linspace(0.0, 1.0, 20)[:, None])
+
+
 RELEASES: dict[str, Make] = {
     "race": lambda: (
         hs.race(TWO, rows=40, width=30, bounds=(0, 1)).add(PLANE).release(epsilon=1.0, insecure_noise_seed=3)
     ),
     "grid": lambda: hs.grid(ONE, bounds=(0, 1)).add(LINE).release(epsilon=1.0, insecure_noise_seed=3),
+    "sharpened": lambda: _sharpened(),
     "bins": lambda: (
         histogram_tally(TWO, bounds=(0, 1), bins=8).add(PLANE).release(rho=0.1, insecure_noise_seed=3)
     ),

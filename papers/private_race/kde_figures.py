@@ -32,7 +32,7 @@ def draw_errors(
     cells: Sequence[dict[str, Any]], panels: dict[str, tuple[str, str]], path: Path, *, wanted: Sequence[str]
 ) -> None:
     """One panel a data set: ``panels`` maps its name to a title and the measure to draw."""
-    figure, axes = panel_figure(len(panels), height=4.0, legend_rows=2)
+    figure, axes = panel_figure(len(panels), columns=min(len(panels), 3), legend_rows=2)
     for one, (name, (title, measure)) in zip(axes, panels.items(), strict=True):
         for method in wanted:
             points = sorted(_points(cells, name, method, measure))

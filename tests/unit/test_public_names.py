@@ -112,6 +112,8 @@ def test_every_error_tells_its_exit_code() -> None:
         "BudgetExhausted": 3,
         "LedgerUnavailable": 1,
         "ServiceRefused": 1,
+        "PeerRefused": 1,
+        "PeerLost": 1,
         "IncompatibleTallies": 4,
         "FileRefused": 5,
         "DataRefused": 6,
