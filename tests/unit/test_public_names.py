@@ -118,8 +118,6 @@ def test_every_error_tells_its_exit_code() -> None:
         "FileRefused": 5,
         "DataRefused": 6,
         "CounterOverflow": 6,
-        "PeerRefused": 1,
-        "PeerLost": 1,
         "SecretRefused": 2,
     }
     found = {
