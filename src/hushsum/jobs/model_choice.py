@@ -19,6 +19,9 @@ NAMES: Final = {
     "linear-svc": "PrivateLinearSVC",
     "neighbors": "PrivateNeighbors",
     "sampler": "PrivateSampler",
+    "histogram": "PrivateHistogram",
+    "gaussian-process": "PrivateGaussianProcessRegressor",
+    "kernel-svc": "PrivateKernelSVC",
 }
 """What the command line calls each model."""
 
