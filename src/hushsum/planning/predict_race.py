@@ -21,8 +21,8 @@ _NANOSECONDS_PRODUCT = 0.03
 
 MANY_ROWS = (10_000, 20_000, 50_000)
 NARROW = 250
-"""Cells of a row where there are many: folding then adds a hundredth to the spread of rows, for a quarter of
-the file.
+"""Cells of a row where there are many rows: a quarter of the file. Folding then adds up to as much to the
+spread of a row as hashing has, where records fall into few cells; more rows make up for it.
 """
 
 
