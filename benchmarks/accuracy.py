@@ -27,6 +27,7 @@ from benchmarks.accuracy_ours import (
 )
 from benchmarks.accuracy_report import write_report
 
+SCALING = "scaling"
 QUICK = ("salaries", "nyc")
 SIZES = (500, 1000, 2000, 5000, 10_000, 20_000, 50_000)
 _SCALING_RECORDS = 100_000
@@ -48,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--quick", action="store_true", help="few releases, two data sets, into build/")
     parser.add_argument("--report", action="store_true", help="only tables and pictures, from the JSON")
-    parser.add_argument("--data", help="only these data sets, beside what was measured before")
+    parser.add_argument("--data", help="only these data sets, or scaling, beside what was measured before")
     parser.add_argument("--output", type=Path, help="where results go")
     asked = parser.parse_args(arguments)
     output: Path = asked.output or Path("build/accuracy" if asked.quick else "benchmarks/results")
@@ -56,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     file = output / "accuracy.json"
     if not asked.report:
         data_folder()
-        names = asked.data.split(",") if asked.data else QUICK if asked.quick else tuple(CONTESTS)
+        names = asked.data.split(",") if asked.data else QUICK if asked.quick else (*CONTESTS, SCALING)
         results = run(names, quick=asked.quick)
         if asked.data and file.exists():
             results = joined(json.loads(file.read_text(encoding="utf-8")), results)
@@ -68,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def run(names: Sequence[str], *, quick: bool) -> dict[str, Any]:
     """All measurements as one JSON document."""
     started = time.perf_counter()
-    kept = {name: CONTESTS[name]() for name in names}
+    kept = {name: CONTESTS[name]() for name in names if name != SCALING}
     cells: list[Cell] = []
     exact = []
     for contest in kept.values():
@@ -92,11 +93,10 @@ def run(names: Sequence[str], *, quick: bool) -> dict[str, Any]:
         "scaling": [],
         "builds": [],
     }
-    if "covtype" in kept:
-        fewer = sample_of(kept["covtype"], _SCALING_RECORDS)
-        results["scaling"] = scaling(fewer, SIZES, tell=tell)
-        if "skin" in kept:
-            results["builds"] = build_times(kept["skin"], kept["covtype"])
+    if SCALING in names:
+        forest = kept.get("covtype") or CONTESTS["covtype"]()
+        results["scaling"] = scaling(sample_of(forest, _SCALING_RECORDS), SIZES, tell=tell)
+        results["builds"] = build_times(kept.get("skin") or CONTESTS["skin"](), forest)
     results["seconds"] = time.perf_counter() - started
     return results
 

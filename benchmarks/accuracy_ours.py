@@ -153,31 +153,39 @@ def _sketch(kernel: Kernel, rows: int, seed: int) -> hs.Tally:
 
 
 def scaling(contest: Contest, sizes: tuple[int, ...], *, tell: Tell) -> list[dict[str, Any]]:
-    """Errors against rows and features with δ = 1e-6: without noise, and at each ε."""
-    number, results = len(contest.records), []
-    of_hash = contest.matched.exact_sum(contest.records, contest.queries) / number
-    for size in sizes:
-        width = 250 if size >= 10_000 else SKETCH_WIDTH
-        for method, make, truth in (
-            ("race", partial(hs.race, contest.matched, rows=size, width=width), of_hash),
-            ("fourier_features", partial(hs.fourier_features, contest.kernel, features=size), contest.truth),
-        ):
-            tally = make(seed=1).add(contest.records)
-            exact = _without_noise(tally, contest, number)
-            row: dict[str, Any] = {
-                "method": method,
-                "size": size,
-                "records": number,
-                "own": float(np.abs(exact - truth).mean()),
-            }
-            for epsilon in EPSILONS:
-                function = tally.release(epsilon=epsilon, delta=DELTA)
-                values = function(contest.queries)
-                row[f"{epsilon:g}"] = float(np.abs(values - truth).mean())
-                row[f"noise {epsilon:g}"] = float(np.sqrt(((values - exact) ** 2).mean()))
-            results.append(row)
-            tell(f"scaling {method} {size}")
+    """Errors against rows and features with δ = 1e-6: without noise, and at each ε; means over public seeds.
+
+    From 10,000 on rows have 250 cells, so that 50,000 of them make a file of 50 MB, and once 1000.
+    """
+    shapes = [("race", size, 250 if size >= 10_000 else SKETCH_WIDTH) for size in sizes]
+    shapes += [("race, wide", sizes[-1], SKETCH_WIDTH)]
+    shapes += [("fourier_features", size, 0) for size in sizes]
+    of_hash = contest.matched.exact_sum(contest.records, contest.queries) / len(contest.records)
+    results = []
+    for method, size, width in shapes:
+        truth = of_hash if width else contest.truth
+        make = (
+            partial(hs.race, contest.matched, rows=size, width=width)
+            if width
+            else partial(hs.fourier_features, contest.kernel, features=size)
+        )
+        parts = [_scaled(contest, partial(make, seed=seed), truth) for seed in range(_seeds(size * 100_000))]
+        mean = {name: float(np.mean([part[name] for part in parts])) for name in parts[0]}
+        facts = {"method": method, "size": size, "width": width, "records": len(contest.records)}
+        results.append({**facts, "seeds": len(parts), **mean})
+        tell(f"scaling {method} {size} {len(parts)}")
     return results
+
+
+def _scaled(contest: Contest, make: Callable[[], hs.Tally], truth: Floats) -> dict[str, float]:
+    tally, _ = filled(contest, make)
+    exact = _without_noise(tally, contest, len(contest.records))
+    found = {"own": float(np.abs(exact - truth).mean())}
+    for epsilon in EPSILONS:
+        values = tally.release(epsilon=epsilon, delta=DELTA)(contest.queries)
+        found[f"{epsilon:g}"] = float(np.abs(values - truth).mean())
+        found[f"noise {epsilon:g}"] = float(np.sqrt(((values - exact) ** 2).mean()))
+    return found
 
 
 def _without_noise(tally: hs.Tally, contest: Contest, number: int) -> Floats:
