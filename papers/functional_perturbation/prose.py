@@ -24,7 +24,7 @@ Numbers are means over ten repetitions, each with its own sample and noise; band
   not the paper's: √2 counts for the histogram instead of 2, the exact length for the Gaussian process, C/n and the intercept for the machine.
 - **Output perturbation gets its best.** Gaussian answers are composed exactly (√T, not the paper's T); Laplace answers share ε. One record is replaced,
   and the number of records is public; of the Gaussian process only the targets are private.
-- **Parameters** (20 bins, bandwidths, σ) are fixed by the subject. C = 300 of the census machine is not: with C = 30 it says hardly anything but the more
+- **Parameters** (20 bins, bandwidths, σ) are fixed by the subject. C = 300 of the census machine is not: it was chosen after the test error at C = 30 had been seen. With C = 30 it says hardly anything but the more
   frequent class, and noise then even helps. Estimates below one record are raised to one
   record before the KL divergence, which is taken over the test points.
 """

@@ -31,7 +31,7 @@ from hushsum.models.evidence import COUNT_SHARE, says_something
 from hushsum.privacy.accounting import zcdp_rho
 from hushsum.privacy.calibration import GAUSSIAN, LAPLACE
 from hushsum.privacy.claim import Promise
-from hushsum.privacy.real_noise import REAL_ARITHMETIC
+from hushsum.privacy.draws import REAL_ARITHMETIC
 from hushsum.records.bounds import Bounds
 from hushsum.records.unit_ball import UnitBall
 from hushsum.releases.base import ReleasedFunction

@@ -9,17 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.privacy.claim import Claim, Promise
-from hushsum.privacy.noise import NoiseSource, discrete_gaussian
+from hushsum.privacy.draws import REAL_ARITHMETIC, standard_normal
+from hushsum.privacy.noise import NoiseSource
 from hushsum.privacy.relation import Relation
-
-REAL_ARITHMETIC = "real arithmetic"
-_BITS = 30
 
 Floats = NDArray[np.float64]
 
@@ -34,8 +31,7 @@ class RealNoise:
 
     def normal(self, size: int) -> Floats:
         """Independent standard normal numbers."""
-        draws = discrete_gaussian(size, Fraction(1 << (2 * _BITS)), self._source)
-        return np.ldexp(draws.astype(np.float64), -_BITS)
+        return standard_normal(size, self._source)
 
     def symmetric(self, size: int) -> Floats:
         """A symmetric matrix, its upper triangle independent standard normal numbers."""

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from hushsum.errors import SecretRefused, UsageError
 from hushsum.privacy.budget import Budget
 from hushsum.privacy.claim import Claim, Promise
+from hushsum.privacy.draws import REAL_ARITHMETIC
 from hushsum.privacy.functional import ANALYTIC, PATH, path_scale
 from hushsum.privacy.paid import Payment, pay_for
-from hushsum.privacy.real_noise import REAL_ARITHMETIC, real_noise
+from hushsum.privacy.real_noise import real_noise
 from hushsum.served.path import SMALLEST_JITTER, GaussianPath
 from hushsum.served.secret_functions import Rows, SecretFunction
 from hushsum.served.store import AnswerStore, MemoryStore, StoredAnswer, StoreSession

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -17,54 +15,7 @@ from hushsum.privacy.calibration import IntegerNoise
 from hushsum.privacy.noise import NoiseSource
 from hushsum.releases import TableFunction
 from hushsum.tally import Tally
-
-
-@dataclass
-class Entry:
-    """A debit that writes its steps down, and fails where it is told to."""
-
-    steps: list[str]
-    staged: bytes | None = None
-    fail_at: str = ""
-
-    def _step(self, name: str) -> None:
-        if self.fail_at == name:
-            raise OSError(f"crash at {name}")
-        self.steps.append(name)
-
-    def draw(self) -> None:
-        self._step("drawn")
-
-    def stage(self, payload: bytes) -> bytes:
-        self._step("staged")
-        self.staged = payload
-        return payload
-
-    def publish(self) -> None:
-        self._step("published")
-
-
-@dataclass
-class Book:
-    """A budget book in memory."""
-
-    left: float = 10.0
-    steps: list[str] = field(default_factory=list)
-    entries: dict[str, Entry] = field(default_factory=dict)
-    asked: list[tuple[str, hs.Claim, dict[str, object]]] = field(default_factory=list)
-    fail_at: str = ""
-
-    def debit(self, dataset: str, claim: hs.Claim, *, subject: Mapping[str, object], key: str) -> Entry:
-        self.asked.append((dataset, claim, dict(subject)))
-        if key not in self.entries:
-            cost = claim.epsilon or 0.0
-            if cost > self.left:
-                raise BudgetExhausted("not enough left")
-            self.left -= cost
-            self.steps.append("debited")
-            self.entries[key] = Entry(self.steps)
-        self.entries[key].fail_at = self.fail_at
-        return self.entries[key]
+from tests.budget_book import Book
 
 
 @pytest.fixture
