@@ -45,11 +45,11 @@ def write_records(folder: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def fitted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def fitted(tmp_path_factory: pytest.TempPathFactory, quick_command: Path) -> Path:
     """A folder with records, and models that the command line made of them."""
     folder = tmp_path_factory.mktemp("fitted")
     write_records(folder)
-    shell = Shell(folder)
+    shell = Shell(folder, [quick_command])
     classes = ("--target", "state", "--classes", "well,ill")
     shell.ok("fit", "classifier", "visits.csv", *FIT, *classes, "-o", "state.hush")
     shell.ok("fit", "modes", "visits.parquet", *FIT, "--bandwidth", "0.3", "-o", "modes.hush")
@@ -57,12 +57,12 @@ def fitted(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def desk(fitted: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shell:
+def desk(fitted: Path, tmp_path: Path, quick_command: Path, monkeypatch: pytest.MonkeyPatch) -> Shell:
     """A fresh copy of that folder to work in, with a state folder of its own."""
     folder = tmp_path / "desk"
     shutil.copytree(fitted, folder)
     monkeypatch.setenv("HUSHSUM_STATE", str(tmp_path / "state"))
-    return Shell(folder)
+    return Shell(folder, [quick_command])
 
 
 @pytest.fixture
