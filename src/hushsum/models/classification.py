@@ -29,43 +29,57 @@ noise, so fewer rows serve than elsewhere. Measured on pulsars, occupancy and RN
 best number grows about as √ε, and the optimum is flat.
 """
 _DEEPEST = -30.0
-_LEAST_ERRORS = 3.0
+_TOLD = 3.0
+"""A class with so many standard errors of its count is told from an empty one."""
+_FLOOR = 2.0
+"""A class is divided by no fewer records than so many standard errors of its count."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """The functions of the classes in the order of ``classes_``, how many records each has, and the standard
-    error that noise gives to each one's sums.
+    """The functions of the classes in the order of ``classes_``, how many records each has, by how much its
+    sums are divided, the standard error that noise gives to them, and which classes have a say.
     """
 
     functions: list[TableFunction]
     counts: Floats
+    sizes: Floats
     noise: Floats
-    silent: bool
+    heard: NDArray[np.int64]
 
     @classmethod
     def of(cls, functions: list[Any]) -> _Reading:
-        """A class whose count cannot be told from 0 has a count of none, and no say."""
+        """A class whose count cannot be told from 0 has no say beside two that can.
+
+        With fewer than two of those all have one, since a rare class and an empty one look alike. A count
+        within the noise is taken as two standard errors, so that such a class weighs too little rather than
+        its noise too much.
+        """
         counts = np.array([each.count for each in functions])
         errors = np.array([each.count_stderr for each in functions])
+        heard = np.flatnonzero(counts >= _TOLD * errors)
+        if not says_something(functions):
+            heard = heard[:0]
+        elif len(heard) < 2:
+            heard = np.arange(len(functions))
         return cls(
             functions=functions,
-            counts=np.where(counts >= _LEAST_ERRORS * errors, counts, 0.0),
+            counts=np.maximum(counts, 0.0),
+            sizes=np.maximum(counts, _FLOOR * errors),
             noise=np.array([(each.noise.variance / each.rows) ** 0.5 for each in functions]),
-            silent=not says_something(functions),
+            heard=heard,
         )
 
     def masses(self, queries: Floats, rule: str) -> Floats:
         """What each class weighs at each query, shape (n_queries, n_classes); positive."""
-        if self.silent or not self.counts.any():
+        if not len(self.heard):
             return np.ones((len(queries), len(self.functions)))
-        there = np.flatnonzero(self.counts)
-        answers = np.stack([self.functions[code].sum(queries) for code in there], axis=1)
-        noise = self.noise[there]
+        answers = np.stack([self.functions[code].sum(queries) for code in self.heard], axis=1)
+        noise = self.noise[self.heard]
         if rule == "likelihood":
-            answers, noise = answers / self.counts[there], noise / self.counts[there]
+            answers, noise = answers / self.sizes[self.heard], noise / self.sizes[self.heard]
         in_noise = np.full((len(queries), len(self.functions)), _DEEPEST)
-        in_noise[:, there] = np.maximum(answers / noise.max(), _DEEPEST)
+        in_noise[:, self.heard] = np.maximum(answers / noise.max(), _DEEPEST)
         # Rises with the answer and is positive even where noise made that negative: ln(1 + eˣ), which is x
         # well above the noise.
         masses: Floats = np.logaddexp(0.0, in_noise)
@@ -76,8 +90,9 @@ class PrivateClassifier(ClassModel):
     """Says which class's records are the most similar to a point, from one released sketch per class.
 
     Works well with a few columns (up to some tens) scaled to ``bounds``, where the bandwidth suits the
-    distance between classes, and with more than about ``1000/ε`` records. Below about ``300/ε`` the private
-    counts cannot be told from noise: it is silent then, and gives every class the same probability.
+    distance between classes, and with more than about ``1000/ε`` records. Below about ``100/ε`` the private
+    counts cannot be told from noise: it is silent then, and gives every class the same probability. A class
+    of fewer than ``40/ε`` records has no say where two others have more.
 
     Parameters
     ----------

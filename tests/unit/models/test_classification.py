@@ -99,14 +99,6 @@ def test_a_refused_batch_changes_nothing() -> None:
         assert np.array_equal(tally._state()["table"], table)
 
 
-def test_below_the_noise_of_its_counts_it_is_silent() -> None:
-    """Twenty records at ε = 1 pass for many with a probability below 1e-7."""
-    X, y = two_bells(20)
-    model = hs.PrivateClassifier(epsilon=1.0, classes=[0, 1]).fit(X, y)
-    assert (model.predict_proba(X) == 0.5).all()
-    assert (model.predict(X) == 0).all()
-
-
 def test_a_search_warns_at_its_second_fit_and_a_cross_validation_too() -> None:
     X, y = two_bells(500)
     with warnings.catch_warnings(record=True) as caught:

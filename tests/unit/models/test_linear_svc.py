@@ -75,11 +75,6 @@ def test_a_file_answers_as_the_model_did() -> None:
         np.testing.assert_array_equal(again.predict(X[:50]), model.predict(X[:50]))
 
 
-def test_few_records_say_nothing() -> None:
-    model = PrivateLinearSVC(classes=["no", "yes"]).fit(X[:50], Y[:50])
-    assert set(model.predict(X).tolist()) == {"no"}
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [({"method": "hinge"}, "method"), ({"classes": [1]}, "one class"), ({"classes": [1, 2, 3]}, "binary")],
