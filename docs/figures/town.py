@@ -28,7 +28,8 @@ def places(number: int) -> Floats:
             [(9, 9), (16.5, 16), (17, 4.5)], [1.3, 0.9, 0.6], parts[1:], strict=True
         )
     ]
-    return np.clip(np.vstack([ring, *clusters]), 0.0, SIDE)
+    homes: Floats = np.clip(np.vstack([ring, *clusters]), 0.0, SIDE)
+    return homes
 
 
 def main() -> None:
