@@ -16,6 +16,8 @@ from hushsum.models.base import Floats, PrivateModel
 from hushsum.models.facts import labels_from_json, labels_to_json
 from hushsum.models.until_released import until_released
 
+MOST_FOUND = 100
+"""More labels than this are not taken for a public list: to publish them would be to publish the target."""
 _PUBLIC_CLASSES = "the list of classes is public"
 
 
@@ -72,13 +74,19 @@ class ClassModel(ClassifierMixin, PrivateModel):  # type: ignore[misc]
 
     def _settle_classes(self, labels: NDArray[Any], given: NDArray[Any] | None) -> None:
         declared = given if self.classes is None else np.unique(np.asarray(self.classes))
-        self._check_number(np.unique(labels) if declared is None else declared)
-        self._classes_from_labels = declared is None
-        self.classes_ = np.unique(labels) if declared is None else declared
+        classes = np.unique(labels) if declared is None else declared
+        if declared is None and len(classes) > MOST_FOUND:
+            raise UsageError(
+                f"classes must be declared where there are more than {MOST_FOUND}, got a target with more: "
+                "its values, which look like numbers or names, would be published; declare them, or use a "
+                "regressor"
+            )
+        self._check_number(classes)
+        self._classes_from_labels, self.classes_ = declared is None, classes
         if declared is None:
             warnings.warn(
                 "the labels of y are taken as the list of classes, as if everybody knew it, and the claim "
-                "says so; declare classes=[...] and nothing is assumed",
+                "says so; declare the classes and nothing is assumed",
                 PublicAssumption,
                 stacklevel=4,
             )
@@ -91,7 +99,7 @@ class ClassModel(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         if len(classes) < self._fewest:
             rule = "at least one class" if self._fewest == 1 else "two classes or more"
             got = "one class" if len(classes) else "none"
-            raise UsageError(f"classes must name {rule}, got {got}; declare classes=[...] with every label")
+            raise UsageError(f"classes must name {rule}, got {got}; declare every label there is")
 
     def _codes(self, labels: NDArray[Any]) -> NDArray[Any]:
         """Each label's place in ``classes_``."""
@@ -101,7 +109,7 @@ class ClassModel(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         except TypeError:
             known = False
         if not known:
-            raise DataRefused("y must hold declared classes only, got another label; declare it in classes=")
+            raise DataRefused("y must hold declared classes only, got another label; declare it too")
         return codes
 
     def _facts(self) -> dict[str, Any]:

@@ -32,7 +32,7 @@ def labels(first: object, second: object) -> NDArray[Any]:
 
 
 def test_classes_found_in_y_are_taken_as_public_and_the_claim_says_so(kind: Any) -> None:
-    with pytest.warns(PublicAssumption, match="declare classes") as caught:
+    with pytest.warns(PublicAssumption, match="declare the classes") as caught:
         model = kind(random_state=0).fit(X, labels("no", "yes"))
     assert caught[0].filename == __file__, "the warning points at the call"
     claim = model.release().claim_
@@ -85,3 +85,10 @@ def test_answers_are_labels_of_the_kind_that_was_declared(kind: Any, pair: tuple
 def test_a_list_without_a_class_is_refused(kind: Any) -> None:
     with pytest.raises(UsageError, match="got none; declare"):
         kind(classes=[]).fit(X, labels(0, 1))
+
+
+def test_a_target_of_many_values_is_not_published_as_a_list_of_classes(kind: Any) -> None:
+    names = np.array([f"person {i % 101}" for i in range(3 * len(X))])
+    with pytest.raises(UsageError, match="must be declared") as caught:
+        kind().fit(np.tile(X, (3, 1)), names)
+    assert "person" not in str(caught.value)
