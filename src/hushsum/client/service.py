@@ -29,7 +29,12 @@ _LOOK_EVERY = 0.2
 
 
 class Service:
-    """A service as the owner of a token sees it. Made by :func:`hushsum.connect`."""
+    """A service as the owner of a token sees it. Made by :func:`hushsum.connect`.
+
+    What a token may do is the service's to say: an analyst asks functions that were granted, an owner has
+    datasets besides, an administrator lets people in and sees neither. Every call is one request or a few; it
+    raises what the service told, as the same errors that the library raises.
+    """
 
     def __init__(self, wire: Wire) -> None:
         self._wire = wire
