@@ -138,6 +138,7 @@ def release(
         rho=rho,
         relation=relation,
         rows=_published(best, rows, declared=records is not None),
+        rounded=bool(best.settings.get("rounded", False)),
         threads=threads,
         ledger=ledger,
         dataset=dataset,

@@ -42,6 +42,7 @@ class ReleaseOptions:
     per_unit: int | None
     threads: int
     insecure_noise_seed: int | None
+    rounded: bool = False
 
     @classmethod
     def of(
@@ -53,13 +54,14 @@ class ReleaseOptions:
         per_unit: int | None,
         threads: int,
         insecure_noise_seed: int | None,
+        rounded: bool = False,
     ) -> ReleaseOptions:
         """Check the options; ``rows`` becomes None for ``"auto"``."""
         if isinstance(rows, str) and rows != "auto":
             raise UsageError(f"rows must be a number or 'auto', got {rows!r}; choose one")
         number = None if isinstance(rows, str) else positive_integer("rows", rows, at_most=1 << 24)
         share = exact("count_share", count_share)
-        return cls(Relation.of(relation), number, share, per_unit, threads, insecure_noise_seed)
+        return cls(Relation.of(relation), number, share, per_unit, threads, insecure_noise_seed, rounded)
 
     def claim(self, promise: Promise) -> Claim:
         """What a release with these options claims; known before anything is drawn."""
@@ -106,7 +108,7 @@ def release_table(
     with _source(options) as source:
         published, noise, noisy_count, count_noise = release(basis, count, promise, options, source)
         noisy = _with_noise(table[: published.shape[0]], noise, source, options.threads)
-    return function_of(
+    function = function_of(
         basis=published,
         table=noisy,
         claim=options.claim(promise),
@@ -115,6 +117,7 @@ def release_table(
         count_noise=count_noise,
         producer=PRODUCER,
     )
+    return function.rounded() if options.rounded else function
 
 
 def check_declared_delta(promise: Promise, population: int | None, *, allow_large: bool = False) -> None:
