@@ -1,10 +1,10 @@
 """The race: every method on every data set that suits it, ε from 0.05 to 2, pure and with δ = 1e-6.
 
 ``python -m benchmarks.accuracy`` writes ``accuracy.json``, ``accuracy.md`` and pictures to
-``benchmarks/results``; it takes about an hour on one core. It goes part by part, a part being one method on one
-data set, keeps each in the JSON, and leaves out what is there already: ``--seconds`` ends it after the part
+``benchmarks/results``; it takes about an hour on one core. It goes part by part, a part being one method on
+one data set, keeps each in the JSON, and leaves out what is there: ``--seconds`` ends it after the part
 under way, and another call goes on. ``--again`` measures parts anew. ``--quick`` runs few releases on two
-data sets and writes to ``build/accuracy``. ``--report`` makes tables and pictures again from the JSON. The data
+data sets and writes to ``build/accuracy``. ``--report`` makes tables and pictures again from the JSON. Data
 are public: a comparison like this one on private data would leak.
 """
 

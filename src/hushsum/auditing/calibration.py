@@ -10,7 +10,7 @@ import math
 from fractions import Fraction
 
 from hushsum.auditing.report import AuditRow, Half
-from hushsum.privacy.accounting import discrete_gaussian_delta, zcdp_delta
+from hushsum.privacy.accounting import discrete_gaussian_delta, vector_delta, zcdp_delta
 from hushsum.privacy.calibration import GAUSSIAN, LAPLACE, IntegerNoise
 from hushsum.privacy.claim import Claim
 from hushsum.privacy.relation import Relation
@@ -22,7 +22,7 @@ def audit_calibration(function: NoisyTable) -> list[AuditRow]:
     """What the stated noise spends, against the claim; and whether anyone could know that noise."""
     claim = function.claim
     moved = function.basis.sensitivity(claim.relation).times(claim.records_per_unit)
-    rows = [_spent(claim, moved, function.noise, function.count_noise)]
+    rows = [_spent(claim, moved, function.table.size, function.noise, function.count_noise)]
     known = 0.0 if claim.secure else 1.0
     rows.append(AuditRow("noise source", Half.CALIBRATION, "known seeds", 0.0, known, 1.0, 0))
     return rows
@@ -34,7 +34,9 @@ def count_moves(claim: Claim) -> int:
     return 0 if replaced else claim.records_per_unit
 
 
-def _spent(claim: Claim, moved: Sensitivity, table: IntegerNoise, count: IntegerNoise) -> AuditRow:
+def _spent(
+    claim: Claim, moved: Sensitivity, cells: int, table: IntegerNoise, count: IntegerNoise
+) -> AuditRow:
     promise, moves = claim.promise, count_moves(claim)
     if promise.pure:
         assert promise.epsilon is not None
@@ -52,6 +54,17 @@ def _spent(claim: Claim, moved: Sensitivity, table: IntegerNoise, count: Integer
                 promise.epsilon,
                 cells=moved.l2_squared,
                 variance=table.parameter,
+                count_variance=count.parameter if moves else None,
+            )
+        )
+    else:
+        deltas.append(
+            vector_delta(
+                promise.epsilon,
+                l2_squared=moved.l2_squared,
+                cells=cells,
+                variance=table.parameter,
+                count=moves,
                 count_variance=count.parameter if moves else None,
             )
         )

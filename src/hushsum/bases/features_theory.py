@@ -102,7 +102,7 @@ def predicted_error(
     ...     records=581_000, dim=54, pairs=4000, promise=Promise.of(epsilon=1.0, delta=1e-6), density=0.05
     ... )
     >>> f"{error.noise:.1e} {error.chance:.1e} {error.total:.1e}"
-    '6.3e-06 1.9e-03 1.9e-03'
+    '5.9e-06 1.9e-03 1.9e-03'
     """
     moved = feature_sensitivity(pairs, relation).times(per_unit)
     count = 0 if relation is Relation.REPLACE and per_unit == 1 else per_unit
@@ -110,7 +110,7 @@ def predicted_error(
         epsilon, _ = split_epsilon(promise, private_count=count > 0, count_share=COUNT_SHARE)
         noise = laplace_noise(moved.l1, epsilon)
     else:
-        noise, _ = gaussian_noises(promise, moved, count=count, count_share=COUNT_SHARE)
+        noise, _ = gaussian_noises(promise, moved, cells=2 * pairs, count=count, count_share=COUNT_SHARE)
     of_noise = noise.variance / (pairs * AMPLITUDE**2) / records**2
     of_chance = pair_variance(density, dim) / pairs
     mean_absolute = math.sqrt(2.0 / math.pi)

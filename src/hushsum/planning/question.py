@@ -54,7 +54,8 @@ class Question:
         if self.promise.pure:
             epsilon, _ = split_epsilon(self.promise, private_count=count > 0, count_share=self.count_share)
             return laplace_noise(moved.l1, epsilon)
-        return gaussian_noises(self.promise, moved, count=count, count_share=self.count_share)[0]
+        cells = math.prod(basis.shape)
+        return gaussian_noises(self.promise, moved, cells=cells, count=count, count_share=self.count_share)[0]
 
     def cell_bytes(
         self, noise: IntegerNoise, largest: float, *, spread: float = 0.0, rounded: bool = False

@@ -11,14 +11,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.errors import ClaimError
-from hushsum.privacy.accounting.gaussian import gaussian_variances
-from hushsum.privacy.accounting.zcdp import zcdp_rho
+from hushsum.privacy.accounting.gaussian import GaussianVariances, gaussian_variances
+from hushsum.privacy.accounting.vectors import vector_variances
 from hushsum.privacy.claim import Promise
 from hushsum.privacy.noise import (
     NoiseSource,
@@ -97,16 +98,20 @@ def laplace_noise(l1: int, epsilon: Fraction) -> IntegerNoise:
 
 
 def gaussian_noises(
-    promise: Promise, table: Sensitivity, *, count: int, count_share: Fraction
+    promise: Promise, table: Sensitivity, *, cells: int, count: int, count_share: Fraction
 ) -> tuple[IntegerNoise, IntegerNoise]:
     """Discrete Gaussian noise for the table and the count, for ρ or (ε, δ).
 
-    ``count`` is how far the count can move: 0 where the number of records is public. With unit moves the
-    composition is exact (every moved cell by 1); with larger ones, as for persons with several records, it
-    goes through ρ, which bounds every vector of that length.
+    ``cells`` is how many the table has, and ``count`` how far the count can move: 0 where the number of
+    records is public. With unit moves the composition is exact (every moved cell by 1). Other vectors are
+    bounded by their length: on a fine lattice nearly as over the reals, else, as for persons with several
+    records in hash rows, through ρ (``accounting.vectors``).
     """
     share = _checked_share(count_share) if count else Fraction(0)
-    if promise.rho is None and table.largest == 1 and count <= 1:
+    if promise.rho is not None:
+        variance = Fraction(table.l2_squared) / (2 * promise.rho * (1 - share))
+        count_variance = Fraction(count**2) / (2 * promise.rho * share) if count else None
+    elif table.largest == 1 and count <= 1:
         assert promise.epsilon is not None
         variance, count_variance = gaussian_variances(
             epsilon=promise.epsilon,
@@ -115,16 +120,22 @@ def gaussian_noises(
             count_share=share if count else None,
         )
     else:
-        rho = promise.rho if promise.rho is not None else _rho_for(promise)
-        variance = Fraction(table.l2_squared) / (2 * rho * (1 - share))
-        count_variance = Fraction(count**2) / (2 * rho * share) if count else None
+        assert promise.epsilon is not None
+        variance, count_variance = _vector_variances(
+            promise.epsilon, promise.delta, table.l2_squared, cells, count, share
+        )
     noise = IntegerNoise(GAUSSIAN, variance)
     return noise, NO_NOISE if count_variance is None else IntegerNoise(GAUSSIAN, count_variance)
 
 
-def _rho_for(promise: Promise) -> Fraction:
-    assert promise.epsilon is not None
-    return Fraction(zcdp_rho(promise.epsilon, promise.delta))
+@lru_cache(maxsize=512)
+def _vector_variances(
+    epsilon: Fraction, delta: Fraction, l2_squared: int, cells: int, count: int, share: Fraction
+) -> GaussianVariances:
+    """Kept, since a plan asks again what a release will."""
+    return vector_variances(
+        epsilon=epsilon, delta=delta, l2_squared=l2_squared, cells=cells, count=count, count_share=share
+    )
 
 
 def _checked_share(share: Fraction) -> Fraction:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -142,11 +143,8 @@ def check_release(basis: Basis, promise: Promise, options: ReleaseOptions) -> No
     what the samplers would.
     """
     _check_rows(basis, options)
-    moved = (
-        basis.prefix(options.rows or basis.shape[0])
-        .sensitivity(options.relation)
-        .times(options.per_unit or 1)
-    )
+    published = basis.prefix(options.rows or basis.shape[0])
+    moved = published.sensitivity(options.relation).times(options.per_unit or 1)
     if promise.pure:
         table_epsilon, count_epsilon = split_epsilon(
             promise, private_count=options.count_moves > 0, count_share=options.count_share
@@ -156,7 +154,13 @@ def check_release(basis: Basis, promise: Promise, options: ReleaseOptions) -> No
             noises.append(laplace_noise(options.count_moves, count_epsilon))
     else:
         noises = list(
-            gaussian_noises(promise, moved, count=options.count_moves, count_share=options.count_share)
+            gaussian_noises(
+                promise,
+                moved,
+                cells=math.prod(published.shape),
+                count=options.count_moves,
+                count_share=options.count_share,
+            )
         )
     for noise in noises:
         _ = noise.variance
@@ -202,7 +206,11 @@ def _release_gaussian(
     published = basis.prefix(options.rows or basis.shape[0])
     moved = published.sensitivity(options.relation).times(options.per_unit or 1)
     noise, count_noise = gaussian_noises(
-        promise, moved, count=options.count_moves, count_share=options.count_share
+        promise,
+        moved,
+        cells=math.prod(published.shape),
+        count=options.count_moves,
+        count_share=options.count_share,
     )
     return published, noise, count + int(count_noise.draw(1, source)[0]), count_noise
 
