@@ -17,7 +17,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,7 @@ from benchmarks.accuracy_ours import (
     hash_cells,
 )
 from benchmarks.accuracy_report import write_report
-from benchmarks.accuracy_scaling import CURVES, Curve, scaling
+from benchmarks.accuracy_scaling import CURVES, scaling
 
 SCALING = "scaling"
 QUICK = ("salaries", "nyc")
@@ -119,14 +119,20 @@ def _parts(names: Sequence[str], wanted: Sequence[str] | None, *, quick: bool) -
             made[name] = CONTESTS[name]()
         return made[name]
 
+    @cache
+    def forest() -> Contest:
+        return sample_of(CONTESTS["covtype"](), _SCALING_RECORDS)
+
     def part(data: str, what: str, measure: Callable[[], dict[str, Any]]) -> Iterator[Part]:
         if wanted is None or what in wanted:
             yield Part(f"{data} {what}", measure)
 
     for name in names:
         if name == SCALING:
-            for label, make in CURVES.items():
-                yield from part(name, label, partial(_curve, label, make))
+            for label, curve in CURVES.items():
+                for size, width in curve.sizes:
+                    if wanted is None or label in wanted:
+                        yield Part(f"{name} {label} {size}", partial(_scaled, forest, label, size, width))
             yield from part(name, "builds", _builds)
             continue
         repeats = 8 if quick else 160 if name in ("salaries", "nyc", "sf") else 16
@@ -170,9 +176,8 @@ def _function(contest: Contests, name: str, repeats: int) -> dict[str, Any]:
     return {"cells": [cell.as_json() for cell in cells]}
 
 
-def _curve(label: str, make: Callable[[Contest], Curve]) -> dict[str, Any]:
-    forest = sample_of(CONTESTS["covtype"](), _SCALING_RECORDS)
-    return {"scaling": scaling(forest, label, make(forest), tell=tell)}
+def _scaled(forest: Callable[[], Contest], label: str, size: int, width: int) -> dict[str, Any]:
+    return {"scaling": [scaling(forest(), label, size, width, tell=tell)]}
 
 
 def _builds() -> dict[str, Any]:

@@ -11,7 +11,7 @@ from fractions import Fraction
 
 from hushsum.auditing.report import AuditRow, Half
 from hushsum.privacy.accounting import discrete_gaussian_delta, vector_delta, zcdp_delta
-from hushsum.privacy.calibration import GAUSSIAN, LAPLACE, IntegerNoise
+from hushsum.privacy.calibration import GAMMA, GAUSSIAN, LAPLACE, IntegerNoise, root_above
 from hushsum.privacy.claim import Claim
 from hushsum.privacy.relation import Relation
 from hushsum.privacy.sensitivity import Sensitivity
@@ -40,7 +40,9 @@ def _spent(
     promise, moves = claim.promise, count_moves(claim)
     if promise.pure:
         assert promise.epsilon is not None
-        return _row("epsilon", promise.epsilon, _sum(_epsilon(moved.l1, table), _epsilon(moves, count)))
+        return _row(
+            "epsilon", promise.epsilon, _sum(_table_epsilon(moved, cells, table), _epsilon(moves, count))
+        )
     rho = _sum(_rho(moved.l2_squared, table), _rho(moves**2, count))
     if promise.rho is not None:
         return _row("rho", promise.rho, rho)
@@ -79,6 +81,13 @@ def _row(quantity: str, claimed: Fraction, spent: Fraction | None) -> AuditRow:
     elif shown <= float(claimed):
         shown = math.nextafter(float(claimed), math.inf)
     return AuditRow("stated noise", Half.CALIBRATION, quantity, float(claimed), shown, 1.0, 0)
+
+
+def _table_epsilon(moved: Sensitivity, cells: int, noise: IntegerNoise) -> Fraction | None:
+    """Pure ε of the table: of Laplace noise by Δ1, of the Gamma-radius law on all its cells by Δ2."""
+    if noise.mechanism != GAMMA:
+        return _epsilon(moved.l1, noise)
+    return root_above(moved.l2_squared) / noise.parameter if noise.cells == cells else None
 
 
 def _epsilon(l1: int, noise: IntegerNoise) -> Fraction | None:

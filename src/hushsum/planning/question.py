@@ -22,7 +22,8 @@ HEADER_BYTES = 1000
 class Question:
     """Declared quantities alone: how many records, which kernel on which box, and what is promised to whom.
 
-    ``density`` is the mean kernel value at the queries that matter, ``max_bytes`` the largest file.
+    ``density`` is the mean kernel value at the queries that matter, ``max_bytes`` the largest file, and
+    ``allow_real`` whether a proof about real arithmetic will do.
     """
 
     records: int
@@ -35,6 +36,7 @@ class Question:
     density: float
     max_bytes: int
     asked: bool
+    allow_real: bool = False
 
     @property
     def dim(self) -> int | None:

@@ -32,14 +32,16 @@ from hushsum.privacy.sensitivity import Sensitivity
 
 LAPLACE = "discrete laplace"
 GAUSSIAN = "discrete gaussian"
+GAMMA = "gamma radius"
 NONE = "none"
 COUNT_SHARE = Fraction(1, 50)
 
 
 @dataclass(frozen=True, slots=True)
 class IntegerNoise:
-    """Exact noise on integers: a mechanism and its rational parameter (the Laplace scale, or the Gaussian
-    variance).
+    """Noise on integers: a mechanism and its rational parameter (the Laplace scale, or the Gaussian
+    variance); exact but for the Gamma-radius law, whose parameter is the scale of the length that ``cells``
+    cells share.
 
     >>> IntegerNoise(LAPLACE, Fraction(1000)).variance > 1.99e6
     True
@@ -47,16 +49,27 @@ class IntegerNoise:
 
     mechanism: str
     parameter: Fraction
+    cells: int = 1
 
     @property
     def variance(self) -> float:
         """The variance of one draw; exact for the discrete law, not its continuous cousin."""
         if self.mechanism == LAPLACE:
             return laplace_variance(self.parameter)
+        if self.mechanism == GAMMA:
+            # The squared length of n cells has the mean n(n + 1)·scale²; rounding adds a twelfth.
+            return float(self.parameter) ** 2 * (self.cells + 1) + 1.0 / 12.0
         return gaussian_variance(self.parameter) if self.mechanism == GAUSSIAN else 0.0
 
     def draw(self, size: int, source: NoiseSource, *, threads: int = 1) -> NDArray[np.int64]:
-        """Independent draws."""
+        """Independent draws; of the Gamma-radius law one vector, whose cells are uncorrelated."""
+        if self.mechanism == GAMMA:
+            # Real noise is made of integer noise, and stands above this module.
+            from hushsum.privacy.real_noise import RealNoise
+
+            if size != self.cells:
+                raise ValueError("one length is shared by all cells")
+            return np.rint(RealNoise(source).gamma_vector(size, float(self.parameter))).astype(np.int64)
         if self.mechanism == LAPLACE:
             return discrete_laplace(size, self.parameter, source, threads=threads)
         if self.mechanism == GAUSSIAN:
@@ -65,19 +78,24 @@ class IntegerNoise:
 
     def as_json(self) -> dict[str, Any]:
         """The noise for a file's header."""
-        return {"mechanism": self.mechanism, "parameter": str(self.parameter)}
+        shared = {"cells": self.cells} if self.mechanism == GAMMA else {}
+        return {"mechanism": self.mechanism, "parameter": str(self.parameter), **shared}
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> IntegerNoise:
         """The noise of a file's header; ValueError if it is none that could have been drawn."""
-        if data["mechanism"] not in (LAPLACE, GAUSSIAN, NONE) or not isinstance(data["parameter"], str):
+        if data["mechanism"] not in _MECHANISMS or not isinstance(data["parameter"], str):
             raise ValueError("unknown noise")
-        noise = cls(data["mechanism"], Fraction(data["parameter"]))
+        cells = data["cells"] if data["mechanism"] == GAMMA else 1
+        if type(cells) is not int or cells < 1:
+            raise ValueError("cells")
+        noise = cls(data["mechanism"], Fraction(data["parameter"]), cells)
         if not math.isfinite(noise.variance):
             raise ValueError("parameter")
         return noise
 
 
+_MECHANISMS = (LAPLACE, GAUSSIAN, GAMMA, NONE)
 NO_NOISE = IntegerNoise(NONE, Fraction(0))
 
 
@@ -95,6 +113,26 @@ def laplace_noise(l1: int, epsilon: Fraction) -> IntegerNoise:
     beyond e^ε.
     """
     return IntegerNoise(LAPLACE, Fraction(l1) / epsilon)
+
+
+def root_above(square: int) -> Fraction:
+    """A rational above the root of an integer, by 2⁻⁴⁰ at most.
+
+    >>> float(root_above(2)) - 2**0.5 < 1e-11
+    True
+    """
+    return Fraction(math.isqrt(square << 80) + 1, 1 << 40)
+
+
+def gamma_noise(l2_squared: int, cells: int, epsilon: Fraction) -> IntegerNoise:
+    """A vector of density ∝ exp(−‖b‖₂·ε/Δ2), rounded: pure ε for every table that moves by Δ2 at most.
+
+    By the triangle inequality no density changes beyond e^ε, and rounding b beside integers is
+    post-processing (Hardt & Talwar 2010; Chaudhuri, Monteleoni & Sarwate 2011). Per cell the variance is
+    (cells + 1)·(Δ2/ε)², half of Laplace's where Δ1 is √cells·Δ2. The length is drawn in floating point, so
+    the claim is about real arithmetic.
+    """
+    return IntegerNoise(GAMMA, root_above(l2_squared) / epsilon, cells)
 
 
 def gaussian_noises(

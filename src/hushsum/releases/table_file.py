@@ -19,8 +19,9 @@ from hushsum.files.arrays import (
     unpack_integers,
 )
 from hushsum.files.container import Buffer, FileKind, Header, write_container
-from hushsum.privacy.calibration import GAUSSIAN, LAPLACE, NONE, IntegerNoise
+from hushsum.privacy.calibration import GAMMA, GAUSSIAN, LAPLACE, NONE, IntegerNoise, root_above
 from hushsum.privacy.claim import Claim
+from hushsum.privacy.draws import REAL_ARITHMETIC
 from hushsum.releases.function_of import function_of
 from hushsum.releases.load import register
 from hushsum.releases.noisy_table import NoisyTable
@@ -54,7 +55,7 @@ def save_table(function: NoisyTable, target: str | os.PathLike[str] | IO[bytes])
         "producer": function.producer,
         "table": about,
     }
-    newer = "packed" in about or "step" in about
+    newer = "packed" in about or "step" in about or function.noise.mechanism == GAMMA
     version = max(2 if newer else 1, format_version(function.basis))
     write_container(target, FileKind.RELEASED, header, [payload], version=version)
 
@@ -76,8 +77,11 @@ def _check_noise(function: NoisyTable) -> None:
     table, count = function.noise.parameter, function.count_noise.parameter
     epsilon, rho = claim.promise.epsilon, claim.promise.rho
     if claim.promise.pure and epsilon is not None:
-        spent = moved.l1 / table + (counted / count if counted else 0)
-        kept = function.noise.mechanism == LAPLACE and spent <= epsilon
+        gamma = function.noise.mechanism == GAMMA
+        moves = root_above(moved.l2_squared) if gamma else moved.l1
+        spent = moves / table + (counted / count if counted else 0)
+        shared = function.noise.cells == function.table.size and claim.arithmetic == REAL_ARITHMETIC
+        kept = spent <= epsilon and (shared if gamma else function.noise.mechanism == LAPLACE)
     elif rho is not None:
         spent = moved.l2_squared / (2 * table) + (counted**2 / (2 * count) if counted else 0)
         kept = function.noise.mechanism == GAUSSIAN and spent <= rho
