@@ -131,7 +131,7 @@ def _parts(names: Sequence[str], wanted: Sequence[str] | None, *, quick: bool) -
         if name == SCALING:
             for label, curve in CURVES.items():
                 for size, width in curve.sizes:
-                    if wanted is None or label in wanted:
+                    if wanted is None or {label, f"{label} {size}"} & set(wanted):
                         yield Part(f"{name} {label} {size}", partial(_scaled, forest, label, size, width))
             yield from part(name, "builds", _builds)
             continue

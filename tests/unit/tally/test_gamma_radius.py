@@ -70,7 +70,7 @@ def test_files_come_back_and_false_ones_are_refused() -> None:
     f = released()
     stream = io.BytesIO()
     f.save(stream)
-    again = hs.load(io.BytesIO(stream.getvalue()))
+    again: Any = hs.load(io.BytesIO(stream.getvalue()))
     np.testing.assert_array_equal(again([[0.0, 0.0]]), f([[0.0, 0.0]]))
     assert again.noise == f.noise
     header, payload = read_container(
