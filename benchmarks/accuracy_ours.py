@@ -20,7 +20,8 @@ from hushsum.planning.choose import planned_tally
 
 SKETCH_ROWS = (100, 200, 500, 1000, 2000)
 SKETCH_WIDTH = 1000
-_INCREMENTS = 30_000_000_000
+_MOST_SEEDS = 24
+_INCREMENTS = 20_000_000_000
 """Rows times records that may be counted for one choice: about half a minute."""
 
 Tell = Callable[[str], None]
@@ -88,7 +89,8 @@ def auto_cells(
 
 
 def _seeds(increments: int) -> int:
-    return int(min(8, max(1, _INCREMENTS // increments)))
+    """Public seeds: as many as time allows, since the errors of one at all queries are as one draw."""
+    return int(min(_MOST_SEEDS, max(2, _INCREMENTS // increments)))
 
 
 def filled(contest: Contest, make: Callable[[], hs.Tally]) -> tuple[hs.Tally, float]:
@@ -108,6 +110,10 @@ def joined(parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
         **mean,
         "rms": float(np.sqrt(np.mean([part["rms"] ** 2 for part in parts]))),
         "releases": sum(part["releases"] for part in parts),
+        "seeds": len(parts),
+        "seed_stderr": float(np.std([part["error"] for part in parts], ddof=1) / len(parts) ** 0.5)
+        if len(parts) > 1
+        else None,
     }
 
 
