@@ -240,7 +240,7 @@ class Tally:
             How many of the tally's rows to publish. ``"auto"``: under pure ε, where rows share the budget, as
             many as suit ε and the paid noisy count; with δ or ρ all of them.
         count_share : float
-            The part of the budget that pays for the noisy count.
+            The part of the budget that pays for the noisy count; with δ or ρ, k/(1 + k) is best at density k.
         rounded : bool
             Publish ``f.rounded()``: a smaller file, 2 % more variance of the noise.
         mechanism : "gamma radius", optional
