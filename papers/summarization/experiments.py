@@ -19,7 +19,6 @@ from hushsum.summarize.published_h2 import Iteration, MarginalSums
 DELTA = 1e-5
 PUBLISHED_WIDTH = 140
 H2_ROUNDS, H2_ITERATIONS = 10, 140
-LARGEST = 8000
 
 Row = dict[str, Any]
 
@@ -75,10 +74,11 @@ class Comparison:
 
     def greedy(self, size: int) -> Row:
         """The reference without privacy; its summaries are prefixes of each other."""
-        if not len(self._greedy):
+        if len(self._greedy) < size:
             hashes = self.map.hashes(self.points)
             target = self.map.hashes(self.setting.validation).mean(axis=0)
-            self._greedy = greedy_choice(hashes, target, LARGEST, unit=self.map.unit)
+            most = 2000 if size <= 2000 else 8000
+            self._greedy = greedy_choice(hashes, target, most, unit=self.map.unit)
         part = self._greedy[:size]
         return self.row("greedy", size, self.points[part], self.labels[part])
 

@@ -8,6 +8,7 @@ anew. Needs ``$HUSHSUM_DATA``; about half an hour of one core in all.
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import time
@@ -21,7 +22,8 @@ from papers.summarization.many_owners import run_many_owners
 from papers.summarization.report import write_report
 
 HERE = Path(__file__).parent
-SIZES = (1000, 2000, 4000, 8000)
+PASSES = ((1000, 2000), (4000, 8000))
+"""Sizes, the ones of the main tables first for all repetitions."""
 REPETITIONS = 10
 EPSILONS = (2.0, 1.0)
 FEATURES = {"mnist": 500, "census": 200}
@@ -31,19 +33,19 @@ Row = dict[str, Any]
 Cell = tuple[str, int, float | None]
 
 
-def cells(methods: tuple[str, ...]) -> Iterator[Cell]:
+def cells(methods: tuple[str, ...], sizes: tuple[int, ...]) -> Iterator[Cell]:
     """(method, size, ε) of one repetition, the references first."""
-    for size in SIZES:
+    for size in sizes:
         for method in ("greedy", "uniform", "published"):
             if method in methods:
                 yield method, size, None
     for epsilon in EPSILONS:
-        for method in ("h2", "fresh"):
-            if method in methods:
-                yield method, 2000, epsilon
-        for size in SIZES:
+        for size in sizes:
             if "threshold" in methods:
                 yield "threshold", size, epsilon
+            for method in ("h2", "fresh"):
+                if method in methods and size == 2000:
+                    yield method, size, epsilon
 
 
 def run(name: str, repetitions: int, methods: tuple[str, ...], until: float) -> bool:
@@ -51,8 +53,8 @@ def run(name: str, repetitions: int, methods: tuple[str, ...], until: float) -> 
     path = HERE / f"{name}.json"
     rows: list[Row] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
     done = {(row["seed"], row["method"], row["size"], row.get("epsilon")) for row in rows}
-    for seed in range(repetitions):
-        missing = [cell for cell in cells(methods) if (seed, *cell) not in done]
+    for sizes, seed in itertools.product(PASSES, range(repetitions)):
+        missing = [cell for cell in cells(methods, sizes) if (seed, *cell) not in done]
         if not missing:
             continue
         if time.monotonic() > until:

@@ -65,7 +65,7 @@ def validation(
 ) -> None:
     """Release a validation set under the owners' secret, for a curator that must not see it.
 
-    The curator's command takes the file as --validation with --hashes, and the same --epsilon, --delta,
+    The curator's command takes the file in place of a validation set, and the same --epsilon, --delta,
     --validation-share, --bandwidth and --features.
 
     hushsum summarize validation v.parquet --hashes owners.secret --epsilon 2 --delta 1e-5 --bandwidth 3

@@ -34,7 +34,7 @@ class HashSecret:
     >>> secret = HashSecret(bytes(32))
     >>> features = secret.features(SummaryFeatures(dim=2, bandwidth=1.0, features=50, seed=0))
     >>> features.seed == secret.seed, secret
-    (True, <HashSecret 5aba93a20b38…>)
+    (True, <HashSecret f284027b3135…>)
     """
 
     _bytes: bytes
