@@ -22,8 +22,9 @@ from papers.summarization.many_owners import run_many_owners
 from papers.summarization.report import write_report
 
 HERE = Path(__file__).parent
-PASSES = ((1000, 2000), (4000, 8000))
-"""Sizes, the ones of the main tables first for all repetitions."""
+MAIN, OTHERS = ("greedy", "uniform", "threshold"), ("published", "h2", "fresh")
+PASSES = (((1000, 2000), MAIN), ((1000, 2000), OTHERS), ((4000, 8000), (*MAIN, *OTHERS)))
+"""Sizes and methods, those of the main tables first for all repetitions."""
 REPETITIONS = 10
 EPSILONS = (2.0, 1.0)
 FEATURES = {"mnist": 500, "census": 200}
@@ -53,8 +54,9 @@ def run(name: str, repetitions: int, methods: tuple[str, ...], until: float) -> 
     path = HERE / f"{name}.json"
     rows: list[Row] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
     done = {(row["seed"], row["method"], row["size"], row.get("epsilon")) for row in rows}
-    for sizes, seed in itertools.product(PASSES, range(repetitions)):
-        missing = [cell for cell in cells(methods, sizes) if (seed, *cell) not in done]
+    for (sizes, some), seed in itertools.product(PASSES, range(repetitions)):
+        wanted = cells(tuple(each for each in some if each in methods), sizes)
+        missing = [cell for cell in wanted if (seed, *cell) not in done]
         if not missing:
             continue
         if time.monotonic() > until:

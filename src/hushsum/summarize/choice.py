@@ -32,9 +32,17 @@ def greedy_choice(hashes: Hashes, target: Floats, size: int, *, unit: float) -> 
     free = np.ones(len(features), np.bool_)
     chosen: list[int] = []
     size = min(size, len(features))
+    plain = 0
     while len(chosen) < size:
         taken = len(chosen)
         gains = np.where(free, attraction - crowding / np.float32(taken + 1), -np.inf)
+        if plain:
+            plain -= 1
+            best = int(np.argmax(gains))
+            chosen.append(best)
+            free[best] = False
+            crowding += features @ features[best]
+            continue
         listed = _best(gains, _SHORTLIST)
         ahead = min(_AHEAD, size - taken, len(listed), int(free.sum()))
         tried = _from_shortlist(
@@ -46,6 +54,8 @@ def greedy_choice(hashes: Hashes, target: Floats, size: int, *, unit: float) -> 
         chosen.extend(picks[:right].tolist())
         free[picks[:right]] = False
         crowding += near[:, :right].sum(axis=1)
+        # Where most were taken back, it is quicker to go one by one for a while.
+        plain = _AHEAD * 4 if right < ahead // 4 else 0
     return np.array(chosen, np.int64)
 
 
