@@ -52,7 +52,8 @@ def describe(app: FastAPI) -> dict[str, Any]:
             if path in PUBLIC:
                 continue
             operation["security"] = [] if path in SIGN_IN else [{"token": []}]
-            for status, text in _STATUSES.items():
+            stale = {"400": "Not a sign-in that this browser has begun lately"} if path in SIGN_IN else {}
+            for status, text in (stale | _STATUSES).items():
                 operation["responses"][status] = {"description": text, "content": refused}
     return made
 

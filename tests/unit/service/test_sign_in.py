@@ -10,13 +10,14 @@ import httpx
 import pytest
 import sqlalchemy as sa
 
+import hushsum as hs
 from hushsum.errors import UsageError
 from hushsum.service.app import create_app
 from hushsum.service.oidc.terms import Terms, is_safe
 from hushsum.service.settings import Settings
 from hushsum.service.store import Store
 from tests.oidc_provider import SECRET, Browser, Person, SigningKey, TestProvider, query_of
-from tests.service_town import Town
+from tests.service_town import ADMIN, Town, listening
 from tests.unit.service.oidc_town import ADDRESS, SignInTown, provider, settings_for, signing
 
 __all__ = ["provider", "signing"]
@@ -102,6 +103,15 @@ def test_links_by_sub(found_town: Callable[..., Town], provider: TestProvider) -
     made.link("axel", provider.person.sub)
     provider.person.claims = {}
     assert made.town.ok(made.browser().sign_in(), "GET", "/me")["role"] == "analyst"
+
+
+def test_links_by_the_client(signing: SignInTown) -> None:
+    with listening(signing.town.app) as url, hs.connect(url, ADMIN) as admin:
+        admin.link("otto", "otto@example.org")
+        with pytest.raises(UsageError, match="name"):
+            admin.link("nobody", "x")
+    path = f"/accounts/{signing.town.ids['otto']}/identity"
+    assert signing.town.ok("admin", "GET", path)["subject"] == "otto@example.org"
 
 
 def refused(signing: SignInTown, status: int, kind: str) -> httpx.Response:

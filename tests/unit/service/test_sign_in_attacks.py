@@ -155,6 +155,7 @@ class TestTheBrowser:
         browser = SignInTown(town, provider).browser()
         statuses = [browser.come_back("/oidc/callback?state=x").status_code for _ in range(5)]
         assert statuses == [400, 400, 400, 429, 429]
+        assert browser.finish().status_code == 429
 
 
 def unsigned(claims: dict[str, Any]) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Final
 from urllib.parse import urlencode, urlsplit
 
@@ -35,7 +36,7 @@ class SignIn:
 
     def begin(self) -> tuple[str, str]:
         """The provider's address for a new sign-in, and the cookie that this browser must bring back."""
-        with _Place(self._places):
+        with self._place():
             endpoint = self.provider.metadata().authorization_endpoint
         now = self._clock()
         cookie = new_cookie(now)
@@ -71,10 +72,16 @@ class SignIn:
         Refusal
             if anything is not as it must be.
         """
+        with self.watching(address):
+            return self._resume(cookie, told)
+
+    @contextmanager
+    def watching(self, address: str) -> Iterator[None]:
+        """Count what is refused in the block; an address that fails too often must wait."""
         if self._failures.left(address) < 1.0:
             raise too_often()
         try:
-            return self._resume(cookie, told)
+            yield
         except Refusal as refusal:
             if refusal.status_code < 500:
                 self._failures.take(address)
@@ -85,7 +92,7 @@ class SignIn:
         flow = flow_of(cookie, self.terms, now)
         if flow is None or not same(told.get("state", ""), flow.state):
             raise stale()
-        with _Place(self._places):
+        with self._place():
             names_issuer = self.provider.metadata().names_issuer
             # RFC 9207: an answer of another provider must not be taken for this one's.
             if told.get("iss", "" if names_issuer else self.terms.issuer) != self.terms.issuer:
@@ -106,16 +113,12 @@ class SignIn:
             )
         return flow, identity
 
-
-class _Place:
-    """One of a few places; whoever finds none is sent away instead of waiting."""
-
-    def __init__(self, places: threading.BoundedSemaphore) -> None:
-        self._places = places
-
-    def __enter__(self) -> None:
+    @contextmanager
+    def _place(self) -> Iterator[None]:
+        """One of a few places; whoever finds none is sent away instead of waiting."""
         if not self._places.acquire(blocking=False):
             raise too_often()
-
-    def __exit__(self, *_: object) -> None:
-        self._places.release()
+        try:
+            yield
+        finally:
+            self._places.release()

@@ -84,9 +84,8 @@ def callback(
     provider = _provider(context)
     given = {"state": state, "code": code, "iss": iss, "error": error}
     told = {name: value for name, value in given.items() if value is not None}
-    address = request.client.host if request.client else ""
     try:
-        flow, who = provider.resume(request.cookies.get(_named(provider, FLOW), ""), told, address)
+        flow, who = provider.resume(request.cookies.get(_named(provider, FLOW), ""), told, _address(request))
         ticket, refusal = context.identities.admit(
             who.issuer,
             who.claim,
@@ -122,9 +121,10 @@ def finish(request: Request, response: Response, context: Here) -> TokenIssued:
             403, "forbidden", f"this is for the service's own page; send X-Requested-With: {ASKED_BY}"
         )
     ticket = request.cookies.get(_named(provider, TICKET), "")
-    redeemed = context.identities.redeem(ticket, scopes=SCOPES, request=request.scope["state"]["request"])
-    if redeemed is None:
-        raise Refusal(401, "sign-in-stale", "there is no sign-in to finish in this browser; begin again")
+    with provider.watching(_address(request)):
+        redeemed = context.identities.redeem(ticket, scopes=SCOPES, request=request.scope["state"]["request"])
+        if redeemed is None:
+            raise Refusal(401, "sign-in-stale", "there is no sign-in to finish in this browser; begin again")
     _set(response, provider, TICKET, "", seconds=0, strict=True)
     secret, token = redeemed
     return TokenIssued(**TokenTold.model_validate(token).model_dump(), secret=secret)
@@ -172,6 +172,10 @@ def _provider(context: Context) -> SignIn:
     if context.sign_in is None:
         raise nothing_here()
     return context.sign_in
+
+
+def _address(request: Request) -> str:
+    return request.client.host if request.client else ""
 
 
 def _not_admitted(kind: str) -> Refusal:

@@ -139,6 +139,10 @@ class Identities:
                 accounts.c.disabled.is_(False),
             )
         )
+        # Strangers may ask with any ticket, so a bad one must not make others wait for a writer.
+        with self._database.reading() as connection:
+            if connection.execute(query).one_or_none() is None:
+                return None
         with self._database.writing() as connection:
             found = connection.execute(query).one_or_none()
             if found is None:
