@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -266,6 +267,17 @@ def test_wrong_settings_stop_the_start(name: str, value: str, tmp_path: Any) -> 
         create_app(Settings(folder=str(tmp_path / "s"), **given))
     assert GOOD["oidc_client_secret"] not in str(told.value)
     assert not (tmp_path / "s").exists()
+
+
+def test_a_service_without_the_extra_says_what_to_install(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "jwt", None)
+    for name in ("sign_in", "provider", "id_token", "keys"):
+        monkeypatch.delitem(sys.modules, f"hushsum.service.oidc.{name}", raising=False)
+    given: dict[str, Any] = GOOD
+    with pytest.raises(UsageError, match=r"hushsum\[oidc\]"):
+        create_app(Settings(folder=str(tmp_path / "s"), **given))
 
 
 def test_a_secret_file_that_is_not_there() -> None:

@@ -12,7 +12,7 @@ import jwt
 from hushsum.service.oidc.keys import KIND_OF
 from hushsum.service.oidc.provider import Provider
 from hushsum.service.oidc.refusals import not_proven
-from hushsum.service.oidc.terms import Terms
+from hushsum.service.oidc.terms import Terms, comparable
 
 SKEW_SECONDS: Final = 60.0
 _SIGNED: Final = jwt.PyJWS(algorithms=list(KIND_OF))
@@ -55,11 +55,6 @@ def identify(
         raise not_proven("the nonce is another sign-in's")
     sub = _text(claims, "sub")
     return Identity(terms.issuer, terms.claim, _subject(claims, terms.claim), sub)
-
-
-def normal(claim: str, subject: str) -> str:
-    """How a subject is compared: addresses without regard to capitals, everything else as it is."""
-    return subject.lower() if claim == "email" else subject
 
 
 def _signed(token: str, provider: Provider) -> dict[str, Any]:
@@ -128,4 +123,4 @@ def _subject(claims: dict[str, Any], claim: str) -> str:
             raise not_proven("it has not verified the email address")
         if not found.isascii():
             raise not_proven("the email address must be ASCII")
-    return normal(claim, found)
+    return comparable(claim, found)

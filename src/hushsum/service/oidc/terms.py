@@ -92,6 +92,11 @@ def is_safe(url: object, *, local: bool) -> bool:
     return parts.scheme == "https" or (local and parts.scheme == "http" and host in LOOPBACK)
 
 
+def comparable(claim: str, subject: str) -> str:
+    """How a subject is compared: addresses without regard to capitals, everything else as it is."""
+    return subject.lower() if claim == "email" else subject
+
+
 def _secret(settings: Settings) -> str:
     given, path = settings.oidc_client_secret, settings.oidc_client_secret_file
     if bool(given) == bool(path):

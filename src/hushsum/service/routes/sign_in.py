@@ -10,6 +10,9 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 
 from hushsum.service.access import SCOPES, Caller, actor_of, needs, nothing_here
 from hushsum.service.context import Context, context_of
+from hushsum.service.oidc.flow import FLOW_SECONDS
+from hushsum.service.oidc.refusals import not_admitted
+from hushsum.service.oidc.terms import comparable
 from hushsum.service.problems import Refusal
 from hushsum.service.shapes import (
     IdentityTold,
@@ -34,7 +37,6 @@ Told = Annotated[str | None, Query(max_length=4096)]
 FLOW: Final = "hushsum-sign-in"
 TICKET: Final = "hushsum-signed-in"
 ASKED_BY: Final = "hushsum"
-_FLOW_SECONDS: Final = 600
 _REDIRECT: Final[dict[int | str, dict[str, Any]]] = {303: {"description": "To the next step"}}
 _PAGE: Final = """<!doctype html>
 <html lang="en">
@@ -67,7 +69,7 @@ def start(request: Request, context: Here) -> Response:
         return _shown(request, refusal)
     answer = RedirectResponse(address, 303)
     # Lax, since the provider sends the browser back from another site.
-    _set(answer, provider, FLOW, cookie, seconds=_FLOW_SECONDS, strict=False)
+    _set(answer, provider, FLOW, cookie, seconds=FLOW_SECONDS, strict=False)
     return answer
 
 
@@ -95,7 +97,7 @@ def callback(
             request=request.scope["state"]["request"],
         )
         if ticket is None:
-            raise _not_admitted(refusal)
+            raise not_admitted(refusal)
     except Refusal as refused:
         return _shown(request, refused)
     answer = RedirectResponse("/#signed-in", 303)
@@ -147,11 +149,9 @@ def link_identity(
     provider = context.sign_in
     if provider is None:
         raise Refusal(409, "no-provider", "this service has no sign-in provider; set HUSHSUM_OIDC_ISSUER")
-    from hushsum.service.oidc.id_token import normal
-
     terms = provider.terms
     made = context.identities.link(
-        account, terms.issuer, terms.claim, normal(terms.claim, asked.subject), actor
+        account, terms.issuer, terms.claim, comparable(terms.claim, asked.subject), actor
     )
     if made is None:
         raise nothing_here()
@@ -176,12 +176,6 @@ def _provider(context: Context) -> SignIn:
 
 def _address(request: Request) -> str:
     return request.client.host if request.client else ""
-
-
-def _not_admitted(kind: str) -> Refusal:
-    from hushsum.service.oidc.refusals import not_admitted
-
-    return not_admitted(kind)
 
 
 def _named(provider: SignIn, name: str) -> str:
