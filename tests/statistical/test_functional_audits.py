@@ -90,7 +90,7 @@ class TestEveryMechanism:
     def test_holds_in_a_long_run_and_a_third_less_noise_is_caught(
         self, case: MechanismCase, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        long = 4 * max(case.releases, THOROUGH_RELEASES)
+        long = 2 * THOROUGH_RELEASES
         assert run(case, seed=3, releases=long).holds
         halve(monkeypatch, 2.0 / 3.0)
         if case.pair != "one label of three classes":
