@@ -211,6 +211,16 @@ def test_a_ticket_is_good_for_two_minutes(signing: SignInTown) -> None:
     assert browser.finish().status_code == 401
 
 
+def test_refusals_are_logged_by_their_kind(signing: SignInTown, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("INFO", logger="hushsum.service"):
+        signing.browser().come_back("/oidc/callback?state=secret-state&code=secret-code")
+    told = [record for record in caplog.records if record.getMessage() == "sign-in refused"]
+    assert [record.__dict__["facts"]["kind"] for record in told] == ["sign-in-stale"]
+    assert "secret-" not in "".join(
+        str(record.__dict__) for record in caplog.records if record.name != "httpx"
+    )
+
+
 def test_people_are_refused_on_a_page_with_the_same_status(signing: SignInTown) -> None:
     answer = signing.browser().come_back("/oidc/callback?state=%3Cscript%3E", accept="text/html,*/*")
     assert answer.status_code == 400

@@ -19,6 +19,8 @@ from hushsum.service.problems import Refusal
 
 _AT_ONCE: Final = 8
 _LONGEST_CODE: Final = 2048
+_SCOPES: Final = {"sub": "openid", "email": "openid email"}
+"""What to ask for so that a claim is in the ID token, and no more."""
 
 
 class SignIn:
@@ -46,7 +48,7 @@ class SignIn:
             "response_type": "code",
             "client_id": self.terms.client_id,
             "redirect_uri": self.terms.redirect_uri,
-            "scope": "openid email" if self.terms.claim == "email" else "openid profile email",
+            "scope": _SCOPES.get(self.terms.claim, "openid profile email"),
             "state": flow.state,
             "nonce": flow.nonce,
             "code_challenge": flow.challenge,

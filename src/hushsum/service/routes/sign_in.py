@@ -10,6 +10,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 
 from hushsum.service.access import SCOPES, Caller, actor_of, needs, nothing_here
 from hushsum.service.context import Context, context_of
+from hushsum.service.logs import say
 from hushsum.service.oidc.flow import FLOW_SECONDS
 from hushsum.service.oidc.refusals import not_admitted
 from hushsum.service.oidc.terms import comparable
@@ -197,6 +198,7 @@ def _set(answer: Response, provider: SignIn, name: str, value: str, *, seconds: 
 
 def _shown(request: Request, refusal: Refusal) -> Response:
     """A refusal as a page, for a browser that came by a link; as a problem for everybody else."""
+    say("sign-in refused", request=request.scope["state"]["request"], kind=refusal.kind)
     if "text/html" not in request.headers.get("accept", ""):
         raise refusal
     sentence = html.escape(str(refusal.detail))
