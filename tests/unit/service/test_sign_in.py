@@ -14,6 +14,7 @@ import sqlalchemy as sa
 import hushsum as hs
 from hushsum.errors import UsageError
 from hushsum.service.app import create_app
+from hushsum.service.oidc.flow import flow_of, new_cookie
 from hushsum.service.oidc.terms import Terms, is_safe
 from hushsum.service.settings import Settings
 from hushsum.service.store import Store
@@ -253,6 +254,17 @@ def test_good_settings() -> None:
     terms = Terms.of(Settings(**GOOD))  # type: ignore[arg-type]
     assert terms.redirect_uri == "https://hush.example/oidc/callback"
     assert (terms.claim, terms.secure, terms.local) == ("email", True, False)
+
+
+def test_a_sign_in_takes_ten_minutes_at_most() -> None:
+    terms = Terms.of(Settings(**GOOD))  # type: ignore[arg-type]
+    cookie = new_cookie(1.8e9)
+    begun = flow_of(cookie, terms, 1.8e9)
+    assert begun is not None
+    assert flow_of(cookie, terms, 1.8e9 + 600.0) == begun
+    for wrong in (1.8e9 + 601.0, 1.8e9 - 1.0):
+        assert flow_of(cookie, terms, wrong) is None
+    assert len({begun.id, begun.state, begun.nonce, begun.verifier, begun.challenge}) == 5
 
 
 @pytest.mark.parametrize(
