@@ -94,6 +94,17 @@ class Service:
         made = self._wire.json("POST", f"/accounts/{account['id']}/tokens", json=terms)
         return str(made["secret"])
 
+    def link(self, name: str, subject: str) -> None:
+        """Let a person at the sign-in provider into the account of this name, as an administrator.
+
+        ``subject`` is what the provider says of that person: a verified email address, unless the service is
+        set to another claim.
+        """
+        found = [each["id"] for each in self._wire.json("GET", "/accounts") if each["name"] == name]
+        if not found:
+            raise UsageError("name must be that of an account; let that person in first")
+        self._wire.json("POST", f"/accounts/{found[0]}/identity", json={"subject": subject})
+
 
 class RemoteDataset:
     """A dataset of the owner's. Records go in; nobody reads them back."""

@@ -73,12 +73,42 @@ class TokenTold(Told):
     created: str
     expires: str
     revoked: str | None
+    signed_in: bool
 
 
 class TokenIssued(TokenTold):
     """A new token, told once."""
 
     secret: str
+
+
+class ProviderTold(Told):
+    """A provider to sign in with."""
+
+    name: str
+
+
+class SignInTold(Told):
+    """How people may sign in, besides with a token: null if with nothing else."""
+
+    oidc: ProviderTold | None
+
+
+class NewIdentity(Asked):
+    """Who may sign in to an account: what the provider's claim must say of that person."""
+
+    subject: Annotated[str, StringConstraints(pattern=r"^[!-~]([ -~]*[!-~])?$", max_length=255)]
+
+
+class IdentityTold(Told):
+    """Who may sign in to an account; ``sub`` is null until that person has come."""
+
+    account: str
+    issuer: str
+    claim: str
+    subject: str
+    sub: str | None
+    created: str
 
 
 class LogTold(Told):
