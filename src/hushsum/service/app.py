@@ -23,6 +23,7 @@ from hushsum.service.openapi import describe
 from hushsum.service.problems import answer_problem
 from hushsum.service.routes import accounts, datasets, functions, releases, system
 from hushsum.service.settings import Settings
+from hushsum.service.shortcut import Shortcut
 from hushsum.service.store import Accounts, Actor, Datasets, Functions, JobQueue, Store
 from hushsum.version import __version__
 
@@ -86,6 +87,7 @@ def create_app(settings: Settings) -> FastAPI:
         app.include_router(part.router)
     for kind in (HTTPException, RequestValidationError, HushsumError):
         app.add_exception_handler(kind, answer_problem)
+    app.add_middleware(Shortcut, state=app.state, query=functions.query)
     app.add_middleware(Guard, settings=settings, door=door, metrics=metrics)
     _describe_once(app)
     return app
