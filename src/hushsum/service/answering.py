@@ -41,6 +41,9 @@ class Shelf:
         with self._lock:
             found = self._functions.get(id)
             if found is None:
+                # The first answer needs it. Here one thread waits for it, and there every request would.
+                import scipy.special  # noqa: F401
+
                 try:
                     found = load_function(path)
                 except UsageError:
