@@ -42,8 +42,8 @@ def create_app(settings: Settings) -> FastAPI:
         if the folder or the database cannot be used.
     """
     settings.prepare()
-    store = Store.open(settings.place, create=True)
-    ledger = Ledger.create(settings.place)
+    store = Store.open(settings.place, create=True, wait_seconds=settings.database_seconds)
+    ledger = Ledger.create(settings.place, wait_seconds=settings.database_seconds)
     settings.tally_key()
     first_administrator(settings, Accounts(store.database))
     metrics = Metrics()

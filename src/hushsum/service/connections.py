@@ -21,13 +21,15 @@ HEAD_SECONDS: Final = 20.0
 class Connection(HttpToolsProtocol):
     """uvicorn's connection with what it leaves to a proxy.
 
-    A request's line and headers must end within `LONGEST_HEAD` bytes and `HEAD_SECONDS`, so that neither
-    memory nor a place can be held by whoever never finishes a request. Bodies have limits of their own.
+    A request's line and headers must end within `LONGEST_HEAD` bytes and `HEAD_SECONDS`, and so must a body
+    that was refused already: neither memory nor a place can be held by whoever never finishes a request.
+    Bodies that are wanted have limits of their own.
     """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._in_head = False
+        self._in_body = False
         self._head = 0
         self._patience: asyncio.TimerHandle | None = None
 
@@ -64,9 +66,21 @@ class Connection(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """A head is complete."""
-        self._in_head = False
+        self._in_head, self._in_body = False, True
         self._heard()
         super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        """A body is complete."""
+        self._in_body = False
+        self._heard()
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        """An answer is complete; if it was given before the end of the request, that must come soon."""
+        super().on_response_complete()
+        if self._in_body and not self.transport.is_closing():
+            self._wait()
 
     def send_400_response(self, msg: str) -> None:
         """What is no HTTP is answered like any other bad request."""
@@ -82,7 +96,9 @@ class Connection(HttpToolsProtocol):
 
     def _lose_patience(self) -> None:
         self._patience = None
-        if not self.transport.is_closing():
+        if self._in_body:
+            self.transport.close()
+        elif not self.transport.is_closing():
             self._refuse(408, "too-slow", f"a request must begin within {HEAD_SECONDS:g} s; connect again")
 
     def _refuse(self, status: int, kind: str, detail: str) -> None:

@@ -35,6 +35,9 @@ class Settings:
     cache_seconds: float = _setting(
         2.0, "How long a revoked token or grant may still work in another process."
     )
+    database_seconds: float = _setting(
+        10.0, "How long a request waits for the database before it is told to come back."
+    )
     max_upload_bytes: int = _setting(1 << 30, "Largest upload.")
     max_body_bytes: int = _setting(1 << 20, "Largest body of any other request but a query.")
     max_query_bytes: int = _setting(64 << 20, "Largest body of a query.")
