@@ -7,13 +7,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from hushsum.errors import HushsumError
 from hushsum.ledger import Ledger
-from hushsum.service.access import ADMINISTRATOR, SCOPES, Door, ShortMemory
+from hushsum.service.access import ADMINISTRATOR, SCOPES, Door, ShortMemory, only_known_parameters
 from hushsum.service.answering import Shelf
 from hushsum.service.context import Context
 from hushsum.service.crew import Crew
@@ -83,8 +83,10 @@ def create_app(settings: Settings) -> FastAPI:
         worker_trouble=crew.trouble,
     )
     # Routes are tried in order, and most requests are queries.
-    for part in (functions, system, accounts, datasets, releases):
-        app.include_router(part.router)
+    strict = [Depends(only_known_parameters)]
+    for part in (functions, accounts, datasets, releases):
+        app.include_router(part.router, dependencies=strict)
+    app.include_router(system.router)
     for kind in (HTTPException, RequestValidationError, HushsumError):
         app.add_exception_handler(kind, answer_problem)
     app.add_middleware(Shortcut, state=app.state, query=functions.query)
