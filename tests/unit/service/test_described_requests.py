@@ -1,4 +1,4 @@
-"""Requests made from the service's own description, right and wrong ones, with every check of schemathesis."""
+"""Requests made from the service's own description, right and wrong, with every check of schemathesis."""
 
 from __future__ import annotations
 
