@@ -31,6 +31,9 @@ class Settings:
     port: int = _setting(8000, "Port to listen on.")
     admin_token: str = _setting("", "Administrator token, at least 32 characters, instead of a printed one.")
     workers: int = _setting(1, "Processes that count and release.")
+    worker_memory_bytes: int = _setting(
+        8 << 30, "Memory of a worker; an upload that unfolds to more is refused."
+    )
     lease_seconds: float = _setting(15.0, "How long a silent worker keeps its job before another takes it.")
     cache_seconds: float = _setting(
         2.0, "How long a revoked token or grant may still work in another process."
