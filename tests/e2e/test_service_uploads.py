@@ -1,4 +1,4 @@
-"""Uploads that are broken, false, poisoned or far larger inside: refused in words, nothing left, nothing told."""
+"""Uploads that are broken, false, poisoned or far larger inside: refused in words; nothing left or told."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from tests.ledger_fixtures import state
 from tests.ledger_workers import start
@@ -23,6 +21,9 @@ from tests.service_workers import work_once
 import hushsum as hs
 
 __all__ = ["state"]
+
+pa: Any = pytest.importorskip("pyarrow")
+pq: Any = pytest.importorskip("pyarrow.parquet")
 
 NUMBERS = np.random.default_rng(0).normal(0.0, 1.0, (300, 2))
 NUMBERS[0, 0] = float(SECRET)

@@ -119,9 +119,13 @@ def needs(scope: str) -> Callable[[Request], Coroutine[None, None, Caller]]:
 
 
 async def only_known_parameters(request: Request) -> None:
-    """A dependency: a parameter of the address that the route does not know is refused, like a field."""
-    if request.scope["query_string"]:
-        known = {each.alias for each in request.scope["route"].dependant.query_params}
+    """A dependency: a parameter of the address that the route does not know is refused, like a field.
+
+    A route that reads its parameters itself, and describes them by hand, knows better.
+    """
+    route = request.scope["route"]
+    if request.scope["query_string"] and "parameters" not in (route.openapi_extra or {}):
+        known = {each.alias for each in route.dependant.query_params}
         if not known.issuperset(request.query_params):
             raise Refusal(
                 422, "parameter-refused", "the address has parameters that it does not take; leave them out"
