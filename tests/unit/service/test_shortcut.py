@@ -35,7 +35,7 @@ def test_answers_and_refusals_are_those_of_the_router(town: Town, monkeypatch: p
         (None, path, {"json": {"points": [[1.0, -2.0]]}}),
     ]
 
-    def ask_all() -> list[tuple[int, Any]]:
+    def ask_all() -> list[tuple[int, Any, dict[str, str]]]:
         heard = []
         for who, where, options in requests:
             headers = {**options.get("headers", {}), "x-request-id": "the-same-id"}
