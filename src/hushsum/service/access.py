@@ -121,10 +121,13 @@ def needs(scope: str) -> Callable[[Request], Coroutine[None, None, Caller]]:
 async def only_known_parameters(request: Request) -> None:
     """A dependency: a parameter of the address that the route does not know is refused, like a field.
 
-    A route that reads its parameters itself, and describes them by hand, knows better.
+    A route that reads its parameters itself, and describes them by hand, knows better; and to one that is
+    public, other sites may send people with parameters of their own.
     """
     route = request.scope["route"]
-    if request.scope["query_string"] and "parameters" not in (route.openapi_extra or {}):
+    if not request.scope["query_string"] or "caller" not in request.scope["state"]:
+        return
+    if "parameters" not in (route.openapi_extra or {}):
         known = {each.alias for each in route.dependant.query_params}
         if not known.issuperset(request.query_params):
             raise Refusal(

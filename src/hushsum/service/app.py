@@ -65,6 +65,7 @@ def create_app(settings: Settings) -> FastAPI:
         redoc_url=None,
         lifespan=lifespan,
         redirect_slashes=False,
+        dependencies=[Depends(only_known_parameters)],
     )
     app.state.streams = set()
     app.state.context = Context(
@@ -83,10 +84,8 @@ def create_app(settings: Settings) -> FastAPI:
         worker_trouble=crew.trouble,
     )
     # Routes are tried in order, and most requests are queries.
-    strict = [Depends(only_known_parameters)]
-    for part in (functions, accounts, datasets, releases):
-        app.include_router(part.router, dependencies=strict)
-    app.include_router(system.router)
+    for part in (functions, system, accounts, datasets, releases):
+        app.include_router(part.router)
     for kind in (HTTPException, RequestValidationError, HushsumError):
         app.add_exception_handler(kind, answer_problem)
     app.add_middleware(Shortcut, state=app.state, query=functions.query)
