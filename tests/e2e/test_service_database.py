@@ -15,9 +15,10 @@ from typing import Any
 
 import httpx
 import pytest
+import sqlalchemy as sa
 from tests.e2e.service_process import ServiceProcess
 from tests.postgres_server import PostgresServer, own_postgres_server
-from tests.service_town import SECRET, SMALL, records
+from tests.service_town import SECRET, SMALL, Town, records
 
 import hushsum as hs
 from hushsum.client import RemoteDataset
@@ -117,6 +118,23 @@ def test_postgresql_stops_and_comes_back(
     patient.join(120)
     assert ended == [f"k{i}" for i in range(8)]
     check_books(place, data, database.url, tmp_path / "state", 9)
+
+
+def test_what_postgresql_cannot_keep_is_refused(
+    tmp_path: Path, database: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A zero byte in an address is the client's fault, not the database's."""
+    monkeypatch.setenv("HUSHSUM_STATE", str(tmp_path / "state"))
+    name = f"zeros_{os.getpid()}"
+    administrator = sa.create_engine(database.url, isolation_level="AUTOCOMMIT", poolclass=sa.NullPool)
+    with administrator.connect() as connection:
+        connection.exec_driver_sql(f"CREATE DATABASE {name}")
+    url = sa.make_url(database.url).set(database=name).render_as_string(hide_password=False)
+    town = Town(tmp_path, database=url)
+    for path in ("/datasets/%00", "/functions/a%00b", "/jobs/%00", "/functions/%00/file"):
+        town.refused("olga", "GET", path, 422)
+    town.refused("admin", "DELETE", "/tokens/%00", 422)
+    town.refused("olga", "POST", "/functions/%00/query", 422, json={"points": [[0, 0]]})
 
 
 def test_sqlite_locked_by_another_process(tmp_path: Path, services: list[ServiceProcess]) -> None:

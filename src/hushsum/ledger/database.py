@@ -189,6 +189,8 @@ def _postgresql(url: sa.URL, wait_seconds: float) -> sa.Engine:
 
 
 def _in_words(error: exc.DBAPIError, wait_seconds: float) -> Exception:
+    if isinstance(error, exc.DataError):
+        return UsageError("a name or id has a character that the database cannot keep; leave it out")
     text = str(error.orig).lower()
     if "not a database" in text or "malformed" in text:
         return FileRefused("the ledger's file is damaged or no SQLite database; restore it from a backup")
