@@ -140,13 +140,13 @@ class Bounds:
         return self._relative(array, clip=False)
 
     def _relative(self, array: NDArray[Any], *, clip: bool) -> NDArray[np.float32]:
+        if len(array) == 1 and not clip:
+            with np.errstate(all="ignore"):
+                return (array.astype(np.float64) - self._centre).astype(np.float32)
         out = np.empty(array.shape, dtype=np.float32)
         rows = max(1, min(len(array), _BLOCK // self.dim))
         # The box repeated to the shape of a block: broadcasting over few columns is three times slower.
-        low, high, centre = (
-            np.tile(side, (rows, 1)) if rows > 1 else side[np.newaxis]
-            for side in (self._low, self._high, self._centre)
-        )
+        low, high, centre = (np.tile(side, (rows, 1)) for side in (self._low, self._high, self._centre))
         with np.errstate(all="ignore"):
             for start in range(0, len(array), rows):
                 block = array[start : start + rows].astype(np.float64, order="C")

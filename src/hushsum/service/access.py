@@ -121,6 +121,23 @@ def needs(scope: str) -> Callable[[Request], Coroutine[None, None, Caller]]:
     return check
 
 
+async def only_known_parameters(request: Request) -> None:
+    """A dependency: a parameter of the address that the route does not know is refused, like a field.
+
+    A route that reads its parameters itself, and describes them by hand, knows better; and to one that is
+    public, other sites may send people with parameters of their own.
+    """
+    route = request.scope["route"]
+    if not request.scope["query_string"] or "caller" not in request.scope["state"]:
+        return
+    if "parameters" not in (route.openapi_extra or {}):
+        known = {each.alias for each in route.dependant.query_params}
+        if not known.issuperset(request.query_params):
+            raise Refusal(
+                422, "parameter-refused", "the address has parameters that it does not take; leave them out"
+            )
+
+
 def nothing_here() -> Refusal:
     """The same answer for what does not exist and for what somebody else owns."""
     return Refusal(404, "not-found", "there is nothing here, or nothing that you may see; check the address")

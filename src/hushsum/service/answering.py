@@ -7,6 +7,7 @@ import json
 import struct
 import threading
 from collections import OrderedDict
+from math import isfinite
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,6 +21,7 @@ from hushsum.releases.load import load_function
 ARROW: Final = "application/vnd.apache.arrow.stream"
 JSON: Final = "application/json"
 PARTS: Final = ("value", "stderr", "lower", "upper", "bound")
+_JSON: Final = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
 
 
 class Shelf:
@@ -39,6 +41,9 @@ class Shelf:
         with self._lock:
             found = self._functions.get(id)
             if found is None:
+                # The first answer needs it. Here one thread waits for it, and there every request would.
+                import scipy.special  # noqa: F401
+
                 try:
                     found = load_function(path)
                 except UsageError:
@@ -151,16 +156,12 @@ def _field(data: bytes, table: int, number: int) -> int | None:
 
 
 def _as_json(parts: dict[str, NDArray[np.float64]], of: str, level: float) -> bytes:
-    shown = {name: _known(values) for name, values in parts.items()}
-    return json.dumps({"of": of, "level": level, **shown}, allow_nan=False, separators=(",", ":")).encode()
-
-
-def _known(values: NDArray[np.float64]) -> list[float | None]:
-    listed: list[float | None] = values.tolist()
-    if np.isfinite(values).all():
-        return listed
-    finite = np.isfinite(values).tolist()
-    return [value if known else None for value, known in zip(listed, finite, strict=True)]
+    listed = {name: values.tolist() for name, values in parts.items()}
+    try:
+        return _JSON.encode({"of": of, "level": level, **listed}).encode()
+    except ValueError:
+        known = {name: [value if isfinite(value) else None for value in all] for name, all in listed.items()}
+        return _JSON.encode({"of": of, "level": level, **known}).encode()
 
 
 def _as_arrow(parts: dict[str, NDArray[np.float64]], of: str, level: float) -> bytes:

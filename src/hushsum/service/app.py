@@ -7,13 +7,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from hushsum.errors import HushsumError, UsageError
 from hushsum.ledger import Ledger
-from hushsum.service.access import ADMINISTRATOR, SCOPES, Door, ShortMemory
+from hushsum.service.access import ADMINISTRATOR, SCOPES, Door, ShortMemory, only_known_parameters
 from hushsum.service.answering import Shelf
 from hushsum.service.context import Context
 from hushsum.service.crew import Crew
@@ -23,6 +23,7 @@ from hushsum.service.openapi import describe
 from hushsum.service.problems import answer_problem
 from hushsum.service.routes import accounts, datasets, functions, releases, sign_in, system
 from hushsum.service.settings import Settings
+from hushsum.service.shortcut import Shortcut
 from hushsum.service.store import Accounts, Actor, Datasets, Functions, Identities, JobQueue, Store
 from hushsum.version import __version__
 
@@ -45,8 +46,8 @@ def create_app(settings: Settings) -> FastAPI:
     """
     provider = _sign_in(settings)
     settings.prepare()
-    store = Store.open(settings.place, create=True)
-    ledger = Ledger.create(settings.place)
+    store = Store.open(settings.place, create=True, wait_seconds=settings.database_seconds)
+    ledger = Ledger.create(settings.place, wait_seconds=settings.database_seconds)
     settings.tally_key()
     first_administrator(settings, Accounts(store.database))
     metrics = Metrics()
@@ -68,6 +69,7 @@ def create_app(settings: Settings) -> FastAPI:
         redoc_url=None,
         lifespan=lifespan,
         redirect_slashes=False,
+        dependencies=[Depends(only_known_parameters)],
     )
     app.state.streams = set()
     app.state.context = Context(
@@ -92,6 +94,7 @@ def create_app(settings: Settings) -> FastAPI:
         app.include_router(part.router)
     for kind in (HTTPException, RequestValidationError, HushsumError):
         app.add_exception_handler(kind, answer_problem)
+    app.add_middleware(Shortcut, state=app.state, query=functions.query)
     app.add_middleware(Guard, settings=settings, door=door, metrics=metrics)
     _describe_once(app)
     return app

@@ -27,6 +27,7 @@ _ID = re.compile(rb"[A-Za-z0-9_-]{8,64}")
 _QUERY = re.compile(r"/functions/[^/]+/query")
 _UPLOAD = re.compile(r"/datasets/[^/]+/uploads")
 _LONGEST_TOKEN = 512
+_METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"})
 
 _HEADERS: Final = [
     (b"x-content-type-options", b"nosniff"),
@@ -134,7 +135,8 @@ class Guard:
     def _tell(self, scope: Scope, id: str, status: int, seconds: float) -> None:
         """Count and log a request by the pattern of its route: what was asked for may contain anything."""
         route = getattr(scope.get("route"), "path", "unmatched")
-        method = scope["method"] if route != "unmatched" else "ANY"
+        # A method too: it is any word that the client likes.
+        method = scope["method"] if route != "unmatched" and scope["method"] in _METHODS else "ANY"
         self._metrics.answered(method, route, status, seconds)
         caller = scope["state"].get("caller")
         facts: dict[str, Any] = {"account": caller.account} if caller is not None else {}

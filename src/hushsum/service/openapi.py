@@ -15,9 +15,11 @@ from hushsum.version import __version__
 
 _METHODS: Final = ("get", "post", "put", "delete")
 _STATUSES: Final = {
+    "400": "A request that cannot be read",
     "401": "No token, or one that no longer works",
     "403": "The token's scopes do not suffice",
     "404": "Nothing that the caller may see",
+    "408": "A body that came too slowly",
     "409": "Another state than the request takes for granted: a name taken, a budget exhausted",
     "413": "Too long a body",
     "422": "A request that breaks a rule",

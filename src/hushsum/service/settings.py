@@ -33,9 +33,15 @@ class Settings:
         "", "Administrator token, at least 32 characters, instead of a printed one.", secret=True
     )
     workers: int = _setting(1, "Processes that count and release.")
+    worker_memory_bytes: int = _setting(
+        8 << 30, "Memory of a worker; an upload that unfolds to more is refused."
+    )
     lease_seconds: float = _setting(15.0, "How long a silent worker keeps its job before another takes it.")
     cache_seconds: float = _setting(
         2.0, "How long a revoked token or grant may still work in another process."
+    )
+    database_seconds: float = _setting(
+        10.0, "How long a request waits for the database before it is told to come back."
     )
     max_upload_bytes: int = _setting(1 << 30, "Largest upload.")
     max_body_bytes: int = _setting(1 << 20, "Largest body of any other request but a query.")

@@ -19,7 +19,7 @@ _ASSETS: Final = {"page.css": "text/css; charset=utf-8", "page.js": "text/javasc
 
 
 @router.get("/healthz", summary="Whether the process lives")
-def healthz() -> Health:
+async def healthz() -> Health:
     """Always the same answer, as long as there is one."""
     return Health(status="ok")
 
