@@ -20,6 +20,8 @@ import uvicorn
 from fastapi import FastAPI
 
 from hushsum.jobs.describe_function import describe_file
+from hushsum.jobs.describe_model import describe_model
+from hushsum.models.base import PrivateModel
 from hushsum.service.app import create_app
 from hushsum.service.settings import Settings
 from hushsum.service.store import Actor, Functions, Store
@@ -108,11 +110,14 @@ class Town:
         return told
 
     def publish(self, dataset: str, name: str, function: Any) -> str:
-        """Put a function into the service as if it had been released there."""
+        """Put a function or a model into the service as if it had been released there."""
         id = f"fn_{secrets.token_hex(8)}"
         path = self.settings.path("functions", f"{id}.hush")
         function.save(path)
-        facts = describe_file(str(path)).as_json()
+        if isinstance(function, PrivateModel):
+            facts = describe_model(function.released_, target=None, size=path.stat().st_size)
+        else:
+            facts = describe_file(str(path)).as_json()
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
         functions = Functions(Store.open(self.settings.place).database)
         functions.add(id, dataset, name, sha256=digest, facts=facts, actor=Actor("test"))
