@@ -1,0 +1,27 @@
+// A claim: its sentence, its numbers, and what it rests on.
+
+import { h } from "../dom.js";
+import { promise, protectedUnit } from "../words.js";
+
+/** The sentence, set apart: it is what the release promises. */
+export const claimSentence = (claim) => h("blockquote", { class: "claim" }, powers(claim.sentence));
+
+/** Powers as they are written by hand; who copies or hears the sentence still gets the sign. */
+function powers(sentence) {
+  return sentence.split(/e\^([\d.]*\d)/).map((part, at) => (at % 2 ? ["e", h("span", { class: "unseen" }, "^"), h("sup", {}, part)] : part));
+}
+
+export const claimNumbers = (claim) => h("span", { class: "promise" }, promise(claim), h("small", {}, `for ${protectedUnit(claim)}`));
+
+/** The parts of a claim as a list of facts. */
+export function claimFacts(claim) {
+  return [
+    ["Promise", promise(claim)],
+    ["Protects", protectedUnit(claim)],
+    ["Compares data", claim.relation === "replace" ? "with it or with another" : "with and without it"],
+    ["Noise", claim.mechanism],
+    ["Arithmetic", claim.arithmetic],
+  ];
+}
+
+export const facts = (pairs) => h("dl", { class: "facts" }, pairs.filter(([, value]) => value !== null && value !== undefined).map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));

@@ -1,0 +1,60 @@
+// Step 2: what shall be released of the records, and what it would be like.
+
+import { h, refill } from "../dom.js";
+import { field, select } from "../parts/fields.js";
+import { gauge } from "../parts/gauge.js";
+import { columnsForm } from "./columns_form.js";
+import { modelForm } from "./model_form.js";
+import { existingForm, sumForm } from "./sum_form.js";
+import { termsForm } from "./terms_form.js";
+
+const SUM = "kernel-sums";
+
+/** `done({name, promise, tally | count | model})`: release an existing tally, count one first, or fit a model. */
+export function chooseStep(place, { dataset, models, upload, columns: names, tally }, done, back) {
+  const look = () => current?.look();
+  const terms = termsForm(dataset, look);
+  const columns = tally ? null : columnsForm(names, look);
+  const goal = select([[SUM, "A function: how many records are near a point"], ...models.map((each) => [each.name, titled(each)])], SUM, { onchange: arrange });
+  const own = h("div", { class: "fields" });
+  const more = h("details", {}, h("summary", {}, "More settings"));
+  const about = h("div", {});
+  const beside = h("div", { class: "two-beside stack" });
+  let current = null;
+
+  const form = h("form", { class: "stack", onsubmit: (event) => {
+    event.preventDefault();
+    const [name, promise] = [terms.name(), terms.promise()];
+    if (tally) done({ name, promise, tally: tally.id });
+    else if (goal.value === SUM) {
+      const count = current.tally();
+      if (count && promise) done({ name, promise, count: { upload: upload.id, ...count } });
+    } else {
+      const model = current.asked();
+      if (model) done({ name, promise, model: { ...model, name } });
+      else current.look();
+    }
+  } },
+    h("div", { class: "card stack" }, !tally && models.length > 0 && field("Release", goal), about, columns?.node, own, more),
+    h("div", { class: "card stack" }, h("h2", {}, "Promise"), h("div", { class: "fields" }, terms.fields)),
+    h("div", { class: "row" }, h("button", {}, tally ? "See the claim" : "Go on"), h("button", { type: "button", class: "quiet", onclick: back }, "Back")));
+  place.replaceChildren(h("div", { class: "two" }, form, beside));
+
+  function arrange() {
+    current?.leave?.();
+    current = null;
+    const kind = models.find((each) => each.name === goal.value);
+    const next = tally ? existingForm(dataset, tally, terms) : kind ? modelForm(dataset, kind, { columns, terms, upload, names }, look) : sumForm(dataset, columns, terms, look);
+    refill(own, next.fields);
+    refill(about, next.about);
+    more.replaceChildren(more.firstChild, h("div", { class: "fields" }, ...(next.more ?? [])));
+    more.hidden = !next.more?.length;
+    refill(beside, next.beside, h("section", { class: "card", "aria-label": "Budget" }, gauge(dataset.budget)));
+    current = next;
+    look();
+  }
+  columns?.rebuild();
+  arrange();
+}
+
+const titled = ({ name, summary }) => `A model: ${name.replace(/-/g, " ")}${summary ? `. ${summary.split(". ")[0].replace(/\.$/, "")}` : ""}`.slice(0, 110);

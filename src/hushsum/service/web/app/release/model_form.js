@@ -1,0 +1,99 @@
+// A model: what it learns, from which columns, with which settings.
+
+import { post } from "../api.js";
+import { h, settled } from "../dom.js";
+import { field, number, numberIn, select, text } from "../parts/fields.js";
+import { short } from "../words.js";
+import { allBounded } from "./columns_form.js";
+
+/** The fields of one kind of model, and what it would claim. */
+export function modelForm(dataset, kind, { columns, terms, upload, names }, changed) {
+  const learns = kind.learns !== null;
+  const target = names ? select(names.map((each) => [each, each]), names[names.length - 1], { onchange: () => { columns.bar(target.value); changed(); } }) : text({ required: true, onchange: () => { columns.bar(target.value); changed(); } });
+  const classes = text({ required: true, placeholder: "no, yes", oninput: changed });
+  const delta = number({ min: 0, max: 1, required: true, value: "1e-6", oninput: changed });
+  const settings = kind.settings.map((each) => settingField(each, changed));
+  const [first, more] = [settings.filter((each) => !each.known), settings.filter((each) => each.known)];
+  const panel = claimPanel();
+  if (learns) columns.bar(target.value);
+
+  return {
+    beside: panel.node,
+    about: h("p", { class: "soft" }, kind.summary),
+    fields: [
+      ...(learns ? [field("Column to predict", target)] : []),
+      ...(kind.learns === "label" ? [field("Its values", classes, { hint: "All that may occur, with commas between. Declared, not looked up." })] : []),
+      ...(kind.needs_delta ? [field("δ", delta, { hint: "This model needs one. Far below one over the number of records." })] : []),
+      ...first.map((each) => each.node),
+    ],
+    more: more.map((each) => each.node),
+    asked() {
+      const promise = terms.promise();
+      const bounds = columns.bounds();
+      if (!promise || promise.rho || !columns.chosen().length || !allBounded(bounds)) return null;
+      const given = { upload: upload.id, name: terms.name() || "unnamed", model: kind.name, columns: columns.chosen(), bounds, ...promise, settings: {} };
+      if (kind.needs_delta) given.delta = numberIn(delta);
+      if (terms.records()) given.records = terms.records();
+      if (learns) given.target = target.value.trim();
+      if (kind.learns === "label") given.classes = classes.value.split(",").map((each) => each.trim()).filter(Boolean);
+      for (const each of settings) if (each.value() !== undefined) given.settings[each.name] = each.value();
+      return given.classes && given.classes.length < 2 ? null : given;
+    },
+    look() {
+      const asked = this.asked();
+      if (asked) panel.ask(dataset, asked);
+      else panel.clear(terms.promise()?.rho ? "Models promise ε and δ; this dataset counts ρ." : "Fill in the form, with bounds for every column, to see it.");
+    },
+    leave: () => columns.bar(null),
+  };
+}
+
+/** One setting. `known` ones have a default and may be left alone. */
+function settingField(setting, changed) {
+  const name = setting.name.replace(/_/g, " ");
+  const label = name.charAt(0).toUpperCase() + name.slice(1);
+  const known = setting.default !== null || setting.optional;
+  if (setting.type === "pair") {
+    const [low, high] = [0, 1].map((side) => number({ "aria-label": `${side ? "highest" : "lowest"} ${name}`, value: setting.default?.[side] ?? "", oninput: changed }));
+    return { name: setting.name, known: false, node: h("fieldset", { class: "field" }, h("legend", { class: "label" }, label), h("div", { class: "row row-tight" }, low, high), h("p", { class: "hint" }, setting.help)), value: () => (numberIn(low) === null || numberIn(high) === null ? undefined : [numberIn(low), numberIn(high)]) };
+  }
+  const control = setting.type === "text" && setting.choices
+    ? select(setting.choices.map((each) => [each, each]), setting.default, { onchange: changed })
+    : text({ placeholder: setting.default === null ? "" : String(setting.default), oninput: changed });
+  const value = () => {
+    const typed = control.value.trim();
+    if (typed === "" || typed === String(setting.default)) return undefined;
+    return setting.type === "text" || setting.choices?.includes(typed) ? typed : Number(typed);
+  };
+  return { name: setting.name, known, node: field(label, control, { hint: setting.help || null }), value };
+}
+
+function claimPanel() {
+  const big = h("p", { class: "big-number" }, "–");
+  const words = h("p", { class: "small soft", role: "status" }, "Fill in the form to see it.");
+  let turn = 0;
+  const clear = (message) => {
+    big.textContent = "–";
+    words.textContent = message;
+  };
+  const ask = settled(300, async (dataset, asked) => {
+    const mine = ++turn;
+    try {
+      const { predicted } = await post(`/datasets/${dataset.id}/models/claims`, asked);
+      if (mine !== turn) return;
+      if (predicted?.error === undefined || predicted?.error === null) clear(predicted?.note || "This model's error cannot be predicted beforehand; it tells its errors with its answers.");
+      else {
+        big.textContent = `± ${short(predicted.error, 2)}`;
+        words.textContent = `of the ${predicted.of} at one point, with ${predicted.records.toLocaleString("en")} records. ${predicted.note ?? ""}`;
+      }
+    } catch (problem) {
+      if (problem.status === undefined) throw problem;
+      if (mine === turn) clear(problem.message);
+    }
+  });
+  return {
+    node: h("section", { class: "card stack", "aria-label": "Predicted error" }, h("div", {}, h("h2", {}, "Predicted error"), big, words)),
+    ask,
+    clear(message) { turn += 1; ask.cancel(); clear(message); },
+  };
+}
