@@ -117,9 +117,9 @@ def test_undeclared_labels_are_an_assumption(swift: QuickShell) -> None:
     ("model", "columns"),
     [
         ("modes", ["prediction"]),
-        ("neighbors", ["prediction", "count", "stderr", "lower", "upper"]),
+        ("neighbors", ["prediction", "value", "stderr", "lower", "upper"]),
         ("sampler", ["decision"]),
-        ("density", ["prediction", "score"]),
+        ("density", ["prediction", "value", "stderr", "lower", "upper", "score"]),
     ],
 )
 def test_models_without_a_target(swift: QuickShell, model: str, columns: list[str]) -> None:

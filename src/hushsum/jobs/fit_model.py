@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from hushsum.errors import DataRefused, HushsumError, UsageError
 from hushsum.jobs.file_places import STANDARD, check_function_output, refuse_repeated
 from hushsum.jobs.ledger_release import Approve, Booked, Booking, release_booked
-from hushsum.jobs.model_choice import ModelChoice, claim_of, promise_of, takes_labels, takes_target
+from hushsum.jobs.model_choice import ModelChoice, claim_of, promise_of, takes_labels
+from hushsum.jobs.model_claim import check_target
 from hushsum.jobs.model_records import features_of, labels_of, read_classes
 from hushsum.jobs.progress import Progress
 from hushsum.models.base import PrivateModel
@@ -152,14 +153,7 @@ def _check(records: TrainingFiles, model: PrivateModel, booking: Booking | None)
     if not records.paths:
         raise UsageError("at least one file of records must be given, got none; '-' reads CSV")
     refuse_repeated(records.paths)
-    if takes_target(model) != (records.target is not None):
-        rule = "needs the column to learn" if records.target is None else "learns no column"
-        remedy = "name it as the target" if records.target is None else "leave the target out"
-        raise UsageError(f"{type(model).__name__} {rule}; {remedy}")
-    if records.classes is not None and not takes_labels(model):
-        raise UsageError(f"{type(model).__name__} has no classes, got some; leave them out")
-    if records.target is not None and records.target in (records.columns or ()):
-        raise UsageError(f"column {records.target!r} is the target, and cannot be learned from; leave it out")
+    check_target(model, records.columns, records.target, records.classes)
     if booking is not None and booking.key is None and STANDARD in records.paths:
         raise UsageError(
             "a release booked from standard input must have a key, since nothing else names it; give --key"

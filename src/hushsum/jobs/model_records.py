@@ -22,16 +22,23 @@ def features_of(batch: Any, columns: Sequence[str]) -> Any:
     DataRefused
         Nulls, NaN or infinity, or a column of lists.
     """
-    pa = pyarrow()
-    parts = numbers_of(batch, dim=len(columns), columns=columns)
+    values = values_of(batch, columns, len(columns))
+    return pyarrow().table({name: values[:, i] for i, name in enumerate(columns)})
+
+
+def values_of(batch: object, columns: Sequence[str] | None, dim: int) -> NDArray[np.float64]:
+    """The same as an array of shape (n, dim), of any container of numbers, also one without names."""
+    parts = numbers_of(batch, dim=dim, columns=columns)
     values = np.concatenate([part.values.astype(np.float64) for part in parts], axis=1)
-    for i, name in enumerate(columns):
-        if not np.isfinite(values[:, i]).all():
-            raise DataRefused(
-                f"column {name!r} must be finite, got NaN or infinity; "
-                "fill it with a public constant or drop those records"
-            )
-    return pa.table({name: values[:, i] for i, name in enumerate(columns)})
+    finite = np.isfinite(values).all(axis=0)
+    if not finite.all():
+        first = int(np.argmin(finite))
+        name = f"column {first}" if columns is None else f"column {columns[first]!r}"
+        raise DataRefused(
+            f"{name} must be finite, got NaN or infinity; "
+            "fill it with a public constant or drop those records"
+        )
+    return values
 
 
 def labels_of(column: Any, name: str) -> NDArray[Any]:

@@ -21,6 +21,7 @@ from hushsum.models.mode_search import spread_points
 from hushsum.models.normalisation import integral_over_box, normalising_constant
 from hushsum.privacy.accounting.zcdp import zcdp_rho
 from hushsum.privacy.claim import Promise
+from hushsum.releases.answers import Answers
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.bundle import Bundle
 from hushsum.tally.tally import Tally
@@ -62,6 +63,14 @@ class _Estimate:
         densities: Floats = np.maximum(values, _SMALLEST) / self.integral
         return densities
 
+    def answers(self, queries: Floats, level: float) -> Answers:
+        """Densities with their errors, as they are: noise may make them negative."""
+        told = self.function.query(queries, level=level)
+        value, stderr, lower, upper, bound = (
+            part / self.integral for part in (told.value, told.stderr, told.lower, told.upper, told.bound)
+        )
+        return Answers(value, stderr, lower, upper, bound, level)
+
     def above_noise(self, queries: Floats) -> Floats:
         """Densities, those below three standard errors taken as 0.
 
@@ -82,7 +91,7 @@ class PrivateDensity(PrivateModel):
     ----------
     epsilon, delta : float
         The budget of the one release; pure ε without ``delta``.
-    kernel : str or list of str
+    kernel : {"gaussian", "laplacian", "matern", "euclidean", "manhattan", "angular"} or list of them
         ``"gaussian"``, ``"laplacian"`` and ``"matern"`` have normalising constants. The kernels of hash rows
         (``"euclidean"``, ``"manhattan"``, …) have no finite integral over all space: their densities are
         normalised over ``bounds``, by post-processing, and :attr:`normalised_over_` says so.
@@ -206,6 +215,19 @@ class PrivateDensity(PrivateModel):
         """The density at each point, shape (n_queries,); parameters as for :meth:`score_samples`."""
         queries = self._queries(X)
         return self._estimate(kernel, bandwidth).floored(queries)
+
+    def query(
+        self, X: object, *, level: float = 0.95, kernel: str | None = None, bandwidth: float | None = None
+    ) -> Answers:
+        """The density at each point with standard error and interval; not raised to its error as
+        :meth:`predict` has it, so noise may make it negative.
+
+        The errors are those of the kernel's own smooth estimate: how far that is from the density of the
+        population depends on the bandwidth, and is not part of them. Of a kernel that is normalised over
+        ``bounds``, the error of that one constant is left out as well.
+        """
+        queries = self._queries(X)
+        return self._estimate(kernel, bandwidth).answers(queries, level)
 
     def score(self, X: object, y: object = None) -> float:
         """The total log-likelihood of the points under the density."""

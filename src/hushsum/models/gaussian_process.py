@@ -22,6 +22,7 @@ from hushsum.privacy.functional import ANALYTIC, CALIBRATIONS, LATTICE_GAUSSIAN
 from hushsum.privacy.relation import Relation
 from hushsum.records.bounds import Bounds
 from hushsum.records.unit_ball import UnitBall
+from hushsum.releases.answers import Answers, normal_answers
 from hushsum.releases.bundle import Bundle
 from hushsum.tally.tally import Tally
 
@@ -279,6 +280,13 @@ class PrivateGaussianProcessRegressor(RegressorMixin, PrivateModel):  # type: ig
         target = self._targets(self._fitted)
         values = np.clip(posterior.mean(queries), target.low[0], target.high[0])
         return (values, posterior.deviation(queries)) if return_std else values
+
+    def query(self, X: object, *, level: float = 0.95) -> Answers:
+        """The target's mean at each point with its standard deviation, as of :meth:`predict`, and an
+        interval for it.
+        """
+        values, deviation = self.predict(X, return_std=True)
+        return normal_answers(values, deviation, level)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -31,7 +31,7 @@ class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
     ----------
     epsilon, delta : float
         The budget of the one release. With ``delta=None`` pure ε, which every method but ``"adaops"`` keeps.
-    method : str
+    method : {"auto", "adassp", "ssp", "sketch", "objective", "ops", "adaops"}
         ``"adassp"``: perturbed sums Σφφᵀ and Σvφ in whole numbers, and a ridge chosen from them; streams.
         ``"ssp"``: the same without a ridge. ``"sketch"``: the private RACE sketch through its surrogate loss;
         streams, and the sketch answers other questions too. ``"objective"``: objective perturbation.

@@ -21,7 +21,7 @@ from hushsum.service.guard import Guard
 from hushsum.service.metrics import Metrics
 from hushsum.service.openapi import describe
 from hushsum.service.problems import answer_problem
-from hushsum.service.routes import accounts, datasets, functions, page, releases, system
+from hushsum.service.routes import accounts, datasets, functions, models, page, releases, system
 from hushsum.service.settings import Settings
 from hushsum.service.store import Accounts, Actor, Datasets, Functions, JobQueue, Store
 from hushsum.version import __version__
@@ -82,7 +82,7 @@ def create_app(settings: Settings) -> FastAPI:
         worker_trouble=crew.trouble,
     )
     # Routes are tried in order, and most requests are queries.
-    for part in (functions, system, page, accounts, datasets, releases):
+    for part in (functions, system, page, accounts, datasets, releases, models):
         app.include_router(part.router)
     for kind in (HTTPException, RequestValidationError, HushsumError):
         app.add_exception_handler(kind, answer_problem)

@@ -10,7 +10,7 @@ from fastapi.responses import FileResponse
 from starlette.concurrency import run_in_threadpool
 
 from hushsum.service.access import ANALYST, Caller, actor_of, needs, nothing_here
-from hushsum.service.answering import ARROW, JSON, answer
+from hushsum.service.answering import ARROW, JSON, PREDICT, answer
 from hushsum.service.context import Context, context_of
 from hushsum.service.problems import Refusal
 from hushsum.service.shapes import Answers, FunctionTold, GrantAsked, GrantTold, Points
@@ -25,13 +25,14 @@ Doer = Annotated[Actor, Depends(actor_of)]
 _SMALL = 1 << 14
 """A body up to this size is answered at once; larger ones in a thread, so that others need not wait."""
 
+_QUESTIONS: Final = (None, "mean", "sum", PREDICT)
 _SHAPES: Final[dict[str, Any]] = {
     "requestBody": {
         "required": True,
         "content": {JSON: {"schema": Points.model_json_schema()}, ARROW: {}},
     },
     "parameters": [
-        {"name": "of", "in": "query", "schema": {"enum": ["mean", "sum"], "default": "mean"}},
+        {"name": "of", "in": "query", "schema": {"enum": ["mean", "sum", "predict"]}},
         {
             "name": "level",
             "in": "query",
@@ -52,7 +53,7 @@ async def query(
     function: str,
     request: Request,
 ) -> Response:
-    """Values with standard errors at up to 100,000 points, in JSON or as an Arrow stream. Spends nothing."""
+    """Values and predictions with standard errors at up to 100,000 points, in JSON or as an Arrow stream."""
     # Nothing is declared that FastAPI would have to solve: half of the time of a single point went there.
     caller = await needs("query")(request)
     context = await context_of(request)
@@ -149,21 +150,21 @@ def withdraw(function: str, account: str, caller: Releaser, context: Here, actor
     return Response(status_code=204)
 
 
-def _question(request: Request) -> tuple[str, float, bool]:
+def _question(request: Request) -> tuple[str | None, float, bool]:
     """What is asked of the points: of what, at which level, and whether values alone."""
     if not request.scope["query_string"]:
-        return "mean", 0.95, False
+        return None, 0.95, False
     asked = dict(request.query_params)
-    of, only = asked.pop("of", "mean"), asked.pop("only", None)
+    of, only = asked.pop("of", None), asked.pop("only", None)
     try:
         level = float(asked.pop("level", "0.95"))
     except ValueError:
         level = 0.0
-    if asked or of not in ("mean", "sum") or only not in (None, "value") or not 0.0 < level < 1.0:
+    if asked or of not in _QUESTIONS or only not in (None, "value") or not 0.0 < level < 1.0:
         raise Refusal(
             422,
             "parameter-refused",
-            "a query takes of=mean or sum, a level between 0 and 1, and only=value; give no others",
+            "a query takes of=mean, sum or predict, a level between 0 and 1, and only=value; give no others",
         )
     return of, level, only is not None
 

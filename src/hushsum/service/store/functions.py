@@ -51,6 +51,13 @@ class Functions:
                 )
                 write_log(connection, actor, "function released", id)
 
+    def known(self, id: str) -> bool:
+        """Whether a function is there, for whoever works on it."""
+        with self._database.reading() as connection:
+            return (
+                connection.execute(sa.select(functions.c.id).where(functions.c.id == id)).first() is not None
+            )
+
     def visible_to(self, account: str) -> list[Function]:
         """What an account owns or was granted, oldest first."""
         with self._database.reading() as connection:

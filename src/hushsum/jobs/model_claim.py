@@ -1,0 +1,86 @@
+"""What the release of a model will claim, before any record of it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from hushsum.errors import HushsumError, UsageError
+from hushsum.jobs.model_choice import ModelChoice, claim_of, promise_of, takes_labels, takes_target
+from hushsum.models.base import PrivateModel
+from hushsum.privacy.claim import Claim
+from hushsum.records.bounds import Bounds
+
+
+def claim_beforehand(
+    choice: ModelChoice,
+    *,
+    columns: Sequence[str],
+    target: str | None = None,
+    classes: Sequence[str] | None = None,
+) -> Claim:
+    """The claim of a model whose columns, and classes if it has any, are declared.
+
+    The model counts made-up records, one in the middle of the bounds for each class, which are nobody's, and
+    is asked for its claim. So every parameter is checked as it will be, and nothing private comes near.
+
+    >>> choice = ModelChoice("kernel-svc", {"epsilon": 1.0, "delta": 1e-6})
+    >>> claim_beforehand(choice, columns=["age"], target="ill", classes=["no", "yes"]).relation.value
+    'replace'
+
+    Raises
+    ------
+    UsageError
+        for a parameter, a target or classes that do not suit the model.
+    ClaimError
+        if the promise cannot be claimed.
+    """
+    return claim_of(counted_beforehand(choice, columns=columns, target=target, classes=classes))
+
+
+def counted_beforehand(
+    choice: ModelChoice,
+    *,
+    columns: Sequence[str],
+    target: str | None = None,
+    classes: Sequence[str] | None = None,
+) -> PrivateModel:
+    """The model after it has counted made-up records; see :func:`claim_beforehand`."""
+    model: Any = choice.build()
+    check_target(model, columns, target, classes)
+    if takes_labels(model):
+        if classes is None:
+            raise UsageError(
+                "classes must be declared before the claim is shown, got none; list every label there is"
+            )
+        model.set_params(classes=list(classes))
+    promise_of(model)
+    labels = None if target is None else np.array(classes if classes else [0.0])
+    box = Bounds.of(model.bounds, len(columns))
+    if box is None:
+        raise UsageError("bounds must be declared, got none; give [low, high], or one pair for each column")
+    middle = (np.array(box.low) + np.array(box.high)) / 2.0
+    try:
+        model.partial_fit(np.tile(middle, (1 if labels is None else len(labels), 1)), labels)
+        return model  # type: ignore[no-any-return]
+    except HushsumError:
+        raise
+    except (ValueError, TypeError, ArithmeticError):
+        pass
+    raise UsageError("the settings must suit this model, got others; check the kind of each")
+
+
+def check_target(
+    model: PrivateModel, columns: Sequence[str] | None, target: str | None, classes: Sequence[str] | None
+) -> None:
+    """Refuse a target for a model that learns none, or none for one that does; and classes alike."""
+    if takes_target(model) != (target is not None):
+        rule = "needs the column to learn" if target is None else "learns no column"
+        remedy = "name it as the target" if target is None else "leave the target out"
+        raise UsageError(f"{type(model).__name__} {rule}; {remedy}")
+    if classes is not None and not takes_labels(model):
+        raise UsageError(f"{type(model).__name__} has no classes, got some; leave them out")
+    if target is not None and target in (columns or ()):
+        raise UsageError(f"column {target!r} is the target, and cannot be learned from; leave it out")
