@@ -13,7 +13,8 @@ export function short(value, digits = 3) {
   const size = Math.abs(value);
   if (size >= 1e7 || size < 1e-4) {
     const [digit, power] = value.toExponential(digits - 1).split("e");
-    return `${minus(String(Number(digit)))} × 10${superscript(Number(power))}`;
+    const front = minus(String(Number(digit)));
+    return `${front === "1" ? "" : `${front} × `}10${superscript(Number(power))}`;
   }
   const rounded = Number(value.toPrecision(Math.max(digits, Math.ceil(Math.log10(size)))));
   return minus(rounded.toLocaleString("en", { maximumSignificantDigits: 12, useGrouping: size >= 1e4 }));
@@ -83,3 +84,9 @@ export function columnValue(name, value) {
   return `${what} ${short(value)}${unit === null ? "" : ` ${unit}`}`;
 }
 const plain = (name) => name.replace(/_/g, " ").trim() || name;
+
+const MODELS = { density: "Density", histogram: "Histogram", classifier: "Classifier by similarity", "kernel-svc": "Kernel support vector machine", "linear-svc": "Linear support vector machine",
+  "gaussian-process": "Gaussian process regression", regressor: "Linear regression", outliers: "Outlier detector", neighbors: "Counts of near records", modes: "Modes, where records are densest", sampler: "Sampler of look-alike records" };
+
+/** A kind of model as people call it. */
+export const modelTitle = (name) => MODELS[name] ?? name.replace(/-/g, " ");

@@ -82,7 +82,9 @@ function regions(subject, xs, ys, { label, scores, errors, lead }) {
   const most = Math.max(...lead.map((each) => each ?? 0)) || 1;
   const firmness = (at) => (lead[at] === null ? 0.45 : 0.22 + 0.45 * Math.sqrt(Math.max(0, lead[at]) / most));
   const canvas = painted(xs.length, ys.length, (at) => faded(classColour(index[at]), dark, firmness(at)));
-  const unsure = (at) => errors !== null && errors !== undefined && lead[at] !== null && lead[at] < 1.96 * Math.SQRT2 * errors[at][index[at]];
+  // Two scores of one function are each other's opposites, so their difference has twice the error; others are independent.
+  const spreadOfLead = subject.classes.length === 2 ? 2 : Math.SQRT2;
+  const unsure = (at) => errors !== null && lead[at] !== null && lead[at] < 1.96 * spreadOfLead * errors[at][index[at]];
   const layers = [filled(canvas, xs.length, ys.length)];
   const hatch = label.some((_, at) => unsure(at));
   if (hatch) layers.push(hatched(xs, ys, unsure));

@@ -40,7 +40,7 @@ function ofModel({ id, facts }) {
     bounds: model.bounds,
     classes: chooses ? model.classes : null,
     readings: [["predict", chooses ? (answers.includes("probability") ? "probability" : "decision value") : value, "Prediction"]],
-    about: chooses ? `Which ${model.target ? columnLabel(model.target) : "class"} the model predicts, and how firmly.` : `What the model tells at a point: ${value}.`,
+    about: chooses ? `The predicted class${model.target ? ` of ${columnLabel(model.target)}` : ""}: the deeper its colour, the firmer.` : `What the model tells at a point: ${value}.`,
   };
 }
 
@@ -58,7 +58,8 @@ function numbers(told, length) {
 /** Of each point: the class, its score, and by how much it leads. The error is that of the lead, if the scores have errors. */
 function chosen(subject, told, length) {
   const scores = told.probability ?? told.decision ?? null;
-  const errors = Array.isArray(told.stderr?.[0]) ? told.stderr : null;
+  // One error a point holds for each of its scores.
+  const errors = scores && told.stderr ? told.stderr.map((each, at) => (Array.isArray(each) ? each : scores[at].map(() => each))) : null;
   const label = told.prediction.map(String);
   const value = [];
   const stderr = [];

@@ -8,7 +8,11 @@ export const claimSentence = (claim) => h("blockquote", { class: "claim" }, powe
 
 /** Powers as they are written by hand; who copies or hears the sentence still gets the sign. */
 function powers(sentence) {
-  return sentence.split(/e\^([\d.]*\d)/).map((part, at) => (at % 2 ? ["e", h("span", { class: "unseen" }, "^"), h("sup", {}, part)] : part));
+  const raised = (base, power) => [base, h("span", { class: "unseen" }, "^"), h("sup", {}, power)];
+  return sentence.split(/(e\^[\d.]*\d|\b1e-\d+)/).map((part, at) => {
+    if (at % 2 === 0) return part;
+    return part.startsWith("e") ? raised("e", part.slice(2)) : raised("10", `−${Number(part.slice(3))}`);
+  });
 }
 
 export const claimNumbers = (claim) => h("span", { class: "promise" }, promise(claim), h("small", {}, `for ${protectedUnit(claim)}`));

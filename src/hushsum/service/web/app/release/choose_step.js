@@ -1,8 +1,9 @@
 // Step 2: what shall be released of the records, and what it would be like.
 
 import { h, refill } from "../dom.js";
-import { field, select } from "../parts/fields.js";
+import { field } from "../parts/fields.js";
 import { gauge } from "../parts/gauge.js";
+import { modelTitle } from "../words.js";
 import { columnsForm } from "./columns_form.js";
 import { modelForm } from "./model_form.js";
 import { existingForm, sumForm } from "./sum_form.js";
@@ -15,7 +16,7 @@ export function chooseStep(place, { dataset, models, upload, columns: names, tal
   const look = () => current?.look();
   const terms = termsForm(dataset, look);
   const columns = tally ? null : columnsForm(names, look);
-  const goal = select([[SUM, "A function: how many records are near a point"], ...models.map((each) => [each.name, titled(each)])], SUM, { onchange: arrange });
+  const goal = goals(models, arrange);
   const own = h("div", { class: "fields" });
   const more = h("details", {}, h("summary", {}, "More settings"));
   const about = h("div", {});
@@ -57,4 +58,10 @@ export function chooseStep(place, { dataset, models, upload, columns: names, tal
   arrange();
 }
 
-const titled = ({ name, summary }) => `A model: ${name.replace(/-/g, " ")}${summary ? `. ${summary.split(". ")[0].replace(/\.$/, "")}` : ""}`.slice(0, 110);
+function goals(models, onchange) {
+  const control = h("select", { onchange },
+    h("option", { value: SUM }, "A function: how many records are near a point"),
+    models.length > 0 && h("optgroup", { label: "A model" }, models.map(({ name }) => h("option", { value: name }, modelTitle(name)))));
+  control.value = SUM;
+  return control;
+}

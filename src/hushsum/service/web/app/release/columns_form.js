@@ -1,10 +1,10 @@
 // Which columns, and their declared bounds.
 
 import { h } from "../dom.js";
-import { checkbox, field, number, numberIn, text } from "../parts/fields.js";
+import { field, number, numberIn, text } from "../parts/fields.js";
 import { columnLabel } from "../words.js";
 
-/** Column choice. `names` are those of the file, or null where they must be typed. `except()` are taken elsewhere. */
+/** Column choice. `names` are those of the file, or null where they must be typed. */
 export function columnsForm(names, changed) {
   const typed = names === null ? text({ required: true, placeholder: "age, hours_per_week", onchange: () => rebuild() }) : null;
   const boxes = names?.map((name, at) => ({ name, box: h("input", { type: "checkbox", checked: at < 2 && names.length <= 6, onchange: () => rebuild() }) })) ?? [];
@@ -45,5 +45,7 @@ export function columnsForm(names, changed) {
     }),
   };
 }
+
+export const BANDWIDTH = "How near is near, in the columns' own units: a tenth of a range is a start. Not from a look at the records.";
 
 export const allBounded = (pairs) => pairs.length > 0 && pairs.every((each) => each !== null);

@@ -19,17 +19,18 @@ export async function worked(place, label, job, signal) {
 /** Show the claim of `terms` and, once it is agreed to, release. `paths` are where to ask and where to release. */
 export async function confirmStep(place, { dataset, terms, paths, signal }, done, back) {
   const told = await post(paths.claim, terms);
-  const { name } = standing(dataset.budget);
+  const { name, letter } = standing(dataset.budget);
   const cost = exact(told.cost[name]);
   // One key for this agreement: pressed twice, or after a lost connection, it is still one release.
   const key = freshKey();
   const said = h("div", { class: "stack" });
   const agree = h("button", { type: "button", onclick: release }, `Release, and spend ${inNumbers(told.cost)}`);
-  const card = h("div", { class: "card stack" },
+  const card = h("div", { class: "card stack narrow-card" },
     h("h2", {}, "This is what you promise"),
     claimSentence(told.claim),
     gauge(dataset.budget, { charges: null, next: cost }),
-    h("p", {}, `It costs ${inNumbers(told.cost)}. Then ${short(exact(told.remaining[name]))} remains. What is spent is spent for ever: a release cannot be taken back.`),
+    h("dl", { class: "figures" }, [["It costs", inNumbers(told.cost)], ["Then remains", `${letter} ${short(exact(told.remaining[name]))}`]].map(([what, amount]) => h("div", {}, h("dt", {}, what), h("dd", {}, amount)))),
+    h("p", { class: "soft" }, "What is spent is spent for ever: a release cannot be taken back."),
     h("details", {}, h("summary", {}, "The claim in its parts"), facts(claimFacts(told.claim))),
     h("div", { class: "row" }, agree, h("button", { type: "button", class: "quiet", onclick: back }, "Back")));
   place.replaceChildren(card, said);

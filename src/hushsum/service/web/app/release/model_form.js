@@ -4,7 +4,7 @@ import { post } from "../api.js";
 import { h, settled } from "../dom.js";
 import { field, number, numberIn, select, text } from "../parts/fields.js";
 import { short } from "../words.js";
-import { allBounded } from "./columns_form.js";
+import { allBounded, BANDWIDTH } from "./columns_form.js";
 
 /** The fields of one kind of model, and what it would claim. */
 export function modelForm(dataset, kind, { columns, terms, upload, names }, changed) {
@@ -52,20 +52,22 @@ export function modelForm(dataset, kind, { columns, terms, upload, names }, chan
 function settingField(setting, changed) {
   const name = setting.name.replace(/_/g, " ");
   const label = name.charAt(0).toUpperCase() + name.slice(1);
-  const known = setting.default !== null || setting.optional;
+  // Defaults suit columns from −1 to 1; a bandwidth is in the columns' own units, so it is always asked for.
+  const own = setting.name === "bandwidth";
+  const known = !own && (setting.default !== null || setting.optional);
   if (setting.type === "pair") {
     const [low, high] = [0, 1].map((side) => number({ "aria-label": `${side ? "highest" : "lowest"} ${name}`, value: setting.default?.[side] ?? "", oninput: changed }));
     return { name: setting.name, known: false, node: h("fieldset", { class: "field" }, h("legend", { class: "label" }, label), h("div", { class: "row row-tight" }, low, high), h("p", { class: "hint" }, setting.help)), value: () => (numberIn(low) === null || numberIn(high) === null ? undefined : [numberIn(low), numberIn(high)]) };
   }
   const control = setting.type === "text" && setting.choices
     ? select(setting.choices.map((each) => [each, each]), setting.default, { onchange: changed })
-    : text({ placeholder: setting.default === null ? "" : String(setting.default), oninput: changed });
+    : text({ placeholder: own || setting.default === null ? "" : String(setting.default), required: own, oninput: changed });
   const value = () => {
     const typed = control.value.trim();
-    if (typed === "" || typed === String(setting.default)) return undefined;
+    if (typed === "") return undefined;
     return setting.type === "text" || setting.choices?.includes(typed) ? typed : Number(typed);
   };
-  return { name: setting.name, known, node: field(label, control, { hint: setting.help || null }), value };
+  return { name: setting.name, known, node: field(label, control, { hint: own ? BANDWIDTH : setting.help || null }), value };
 }
 
 function claimPanel() {

@@ -3,7 +3,7 @@
 import { h } from "../dom.js";
 import { field, number, numberIn, select, text } from "../parts/fields.js";
 import { short } from "../words.js";
-import { allBounded } from "./columns_form.js";
+import { allBounded, BANDWIDTH } from "./columns_form.js";
 import { planPanel } from "./plan_panel.js";
 
 const KERNELS = [["gaussian", "Gaussian: falls off smoothly"], ["euclidean", "Euclidean hash: distance in space"], ["manhattan", "Manhattan hash: distance along the axes"], ["laplacian", "Laplacian: falls off sharply"], ["angular", "Angular hash: direction only"]];
@@ -16,7 +16,7 @@ export function sumForm(dataset, columns, terms, changed) {
   const bandwidth = number({ required: true, min: 0, oninput: changed });
   const who = text({ required: person });
   const most = number({ required: person, min: 1, step: 1, value: dataset.budget.terms.records_per_unit ?? "" });
-  const width = field("Bandwidth", bandwidth, { hint: "How near is near, in the columns' own units. Choose it without looking at the records." });
+  const width = field("Bandwidth", bandwidth, { hint: BANDWIDTH });
   const plan = planPanel(dataset, () => {});
   const kernelAsked = () => (kernel.value === "angular" ? { kernel: "angular" } : { kernel: kernel.value, bandwidth: numberIn(bandwidth) });
 

@@ -6,7 +6,7 @@ import { claimNumbers, claimSentence } from "../parts/claims.js";
 import { empty, loading } from "../parts/feedback.js";
 import { pageHead } from "../parts/page_head.js";
 import { may } from "../session.js";
-import { columnLabel, day } from "../words.js";
+import { columnLabel, day, modelTitle } from "../words.js";
 
 export async function functionsView(place) {
   place.append(pageHead("Functions", { text: "Each answers for ever, under a claim that was paid once." }), loading("functions"));
@@ -31,6 +31,6 @@ function card(each) {
 /** A function in a few words: what it tells, of which columns. */
 export function whatItIs(facts) {
   const columns = facts.columns?.map(columnLabel).join(", ") ?? "unnamed columns";
-  if (facts.model) return `${facts.model.kind ?? facts.model} on ${columns}`;
-  return `${facts.kernel.name} kernel on ${columns}`;
+  if (facts.model) return `${modelTitle(facts.model.kind)}${facts.model.target ? `: ${columnLabel(facts.model.target)} from ${columns}` : ` of ${columns}`}`;
+  return `Kernel sums of ${columns}, ${facts.kernel.name} kernel`;
 }

@@ -7,7 +7,7 @@ import { pageHead } from "../parts/page_head.js";
 import { table } from "../parts/tables.js";
 import { moment } from "../words.js";
 
-const PAGE = 50;
+const PAGE = 25;
 
 export async function logView(place) {
   const list = h("div", { class: "stack" }, loading("the log", 1));
