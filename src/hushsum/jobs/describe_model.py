@@ -28,7 +28,7 @@ def describe_model(bundle: Bundle, *, target: str | None, size: int) -> dict[str
         "kind": "released model",
         "model": {
             "kind": name_of(model),
-            "class": about["model"],
+            "estimator": about["model"],
             "mode": "file",
             "features": about["feature_names"],
             "bounds": [list(pair) for pair in box],

@@ -83,7 +83,7 @@ class ModelKind:
     """
 
     name: str
-    kind: str
+    estimator: str
     summary: str
     learns: str | None
     needs_delta: bool
@@ -146,7 +146,7 @@ def _kind(name: str, kind: type[PrivateModel]) -> ModelKind:
     ]
     return ModelKind(
         name=name,
-        kind=kind.__name__,
+        estimator=kind.__name__,
         summary=(inspect.getdoc(kind) or "").splitlines()[0],
         learns=learns,
         needs_delta=_claimed(name, learns, delta=None) is None,

@@ -183,7 +183,7 @@ class PrivateDensity(PrivateModel):
     def _draw(self, secret: dict[str, Tally] | FunctionalSums, promise: Promise) -> Bundle:
         if isinstance(secret, FunctionalSums):
             return self._bundle(promise, parts=secret.release(self._claim(promise)))
-        share = _share(promise, len(secret))
+        share = share_of(promise, len(secret))
         return self._bundle(promise, parts={name: tally.release(**share) for name, tally in secret.items()})
 
     def _open(self, bundle: Bundle) -> list[_Estimate]:
@@ -280,7 +280,7 @@ class PrivateDensity(PrivateModel):
         )
 
 
-def _share(promise: Promise, tables: int) -> dict[str, Any]:
+def share_of(promise: Promise, tables: int) -> dict[str, Any]:
     """What each of the tables of the same records may spend, as arguments of ``Tally.release``."""
     if tables == 1 or promise.epsilon is None:
         return {"epsilon": promise.epsilon, "delta": promise.delta or None, "rho": promise.rho}

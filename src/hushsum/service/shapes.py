@@ -290,7 +290,7 @@ class ModelKindTold(Told):
     """A model that can be fitted; ``learns`` is ``label``, ``number``, or null where it has no target."""
 
     name: str
-    kind: str
+    estimator: str
     summary: str
     learns: str | None
     needs_delta: bool

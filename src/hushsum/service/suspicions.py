@@ -15,6 +15,8 @@ def suspicions_noted(notes: list[str]) -> Iterator[None]:
     the result of the owner's job, which nobody else can see.
     """
     with warnings.catch_warnings(record=True) as caught:
+        # Warnings of other libraries are for whoever writes code, and here nobody would read them.
+        warnings.simplefilter("ignore", UserWarning)
         warnings.simplefilter("always", SuspiciousParameter)
         yield
     notes += sorted({str(each.message) for each in caught if each.category is SuspiciousParameter})

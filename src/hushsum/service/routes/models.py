@@ -7,14 +7,22 @@ from typing import Annotated
 from fastapi import APIRouter, Depends
 
 from hushsum.jobs.model_catalogue import model_kinds
+from hushsum.jobs.model_choice import ModelChoice
 from hushsum.jobs.model_claim import claim_beforehand
-from hushsum.privacy.claim import Claim
+from hushsum.jobs.predict_error import predicted_error
 from hushsum.service.access import Caller, actor_of, needs
 from hushsum.service.context import Context, context_of
 from hushsum.service.model_terms import choice_of, confirmation
 from hushsum.service.problems import Refusal
 from hushsum.service.routes.datasets import Key
-from hushsum.service.shapes import JobTold, ModelAsked, ModelClaimTold, ModelKindTold, NewModel
+from hushsum.service.shapes import (
+    ErrorPredicted,
+    JobTold,
+    ModelAsked,
+    ModelClaimTold,
+    ModelKindTold,
+    NewModel,
+)
 from hushsum.service.store import Actor
 from hushsum.service.store.datasets import WAITING
 
@@ -34,14 +42,15 @@ def show_model_claim(dataset: str, asked: ModelAsked, caller: Releaser, context:
     """What a model on these terms would claim and cost, and its predicted error. Nothing is read or spent."""
     found = context.dataset(dataset, caller)
     _check_upload(context, found.id, asked)
-    claim = _claim(context, asked)
+    choice = choice_of(asked, context.settings)
+    claim = claim_beforehand(choice, columns=asked.columns, target=asked.target, classes=asked.classes)
     charge, after = context.ledger.price(found.id, claim)
     return ModelClaimTold(
         claim=claim.in_numbers(),
         cost=charge.as_json(),
         remaining=after.remaining.as_json(),
         confirm=confirmation(found.id, asked, claim),
-        predicted=None,
+        predicted=_predicted(choice, asked),
     )
 
 
@@ -56,13 +65,14 @@ def fit_model(
 ) -> JobTold:
     """Fit a model on an upload, debit the ledger, and publish it; the upload is deleted then."""
     found = context.dataset(dataset, caller)
-    claim = _claim(context, asked)
+    choice = choice_of(asked, context.settings)
+    claim = claim_beforehand(choice, columns=asked.columns, target=asked.target, classes=asked.classes)
     if asked.confirm != confirmation(found.id, asked, claim):
         raise Refusal(
             409, "not-confirmed", "confirm must be that of the claim of these very terms; ask for the claim"
         )
     if context.jobs.of_key(found.id, "model", key) is None:
-        _check_upload(context, found.id, asked)
+        _check_upload(context, found.id, asked, waiting=True)
         # A hint only: what counts is the debit. It spares a job that is bound to fail.
         context.ledger.price(found.id, claim)
     job, _ = context.jobs.submit(
@@ -72,14 +82,19 @@ def fit_model(
     return JobTold.model_validate(job)
 
 
-def _claim(context: Context, asked: ModelAsked) -> Claim:
-    choice = choice_of(asked, context.settings)
-    return claim_beforehand(choice, columns=asked.columns, target=asked.target, classes=asked.classes)
+def _predicted(choice: ModelChoice, asked: ModelAsked) -> ErrorPredicted | None:
+    if asked.records is None:
+        return None
+    told = predicted_error(
+        choice, records=asked.records, columns=asked.columns, target=asked.target, classes=asked.classes
+    )
+    return None if told is None else ErrorPredicted.model_validate(told)
 
 
-def _check_upload(context: Context, dataset: str, asked: ModelAsked) -> None:
+def _check_upload(context: Context, dataset: str, asked: ModelAsked, *, waiting: bool = False) -> None:
+    """A claim may be shown again after its upload was used: whoever repeats a request asks for it first."""
     upload = context.datasets.upload(asked.upload, dataset=dataset)
-    if upload is None or upload.state != WAITING or upload.format == "tally":
+    if upload is None or upload.format == "tally" or (waiting and upload.state != WAITING):
         raise Refusal(
-            422, "parameter-refused", "upload must be one of records that was not counted; upload it anew"
+            422, "parameter-refused", "upload must be one of records that was not used; upload it anew"
         )
