@@ -49,6 +49,14 @@ class Batch {
 
   // Adds a panel's cells to 16-bit counters [lane][width] in one go; false if the family has no such loop.
   virtual bool count_narrow(std::size_t, std::size_t, std::size_t, std::uint16_t*, void*) const { return false; }
+
+  // Adds the counters of a whole panel, table[lane][width], to one sum per record; false as above.
+  virtual bool total(std::size_t, std::size_t, std::size_t, const std::int32_t*, std::int64_t*, void*) const {
+    return false;
+  }
+  virtual bool total(std::size_t, std::size_t, std::size_t, const std::int64_t*, std::int64_t*, void*) const {
+    return false;
+  }
 };
 
 // counters[row][cell] += step for every record and row; threads own rows.

@@ -118,8 +118,25 @@ void ProjectionHasher::Bound::cells(std::size_t first, std::size_t many, std::si
 
 bool ProjectionHasher::Bound::count_narrow(std::size_t first, std::size_t many, std::size_t panel,
                                            std::uint16_t* counters, void* scratch) const {
-  if (plan.power != 1 || plan.words != Words::floors) return false;
+  if (!one_floor()) return false;
   chosen_kernels().dense_count(plan, records + first * plan.dim, many, panel, counters, scratch);
+  return true;
+}
+
+// Places in a panel's table are 32-bit numbers.
+constexpr std::uint32_t widest_total = 1u << 26;
+
+bool ProjectionHasher::Bound::total(std::size_t first, std::size_t many, std::size_t panel, const std::int32_t* table,
+                                    std::int64_t* sums, void* scratch) const {
+  if (!one_floor() || plan.fold.width > widest_total) return false;
+  chosen_kernels().dense_total32(plan, records + first * plan.dim, many, panel, table, sums, scratch);
+  return true;
+}
+
+bool ProjectionHasher::Bound::total(std::size_t first, std::size_t many, std::size_t panel, const std::int64_t* table,
+                                    std::int64_t* sums, void* scratch) const {
+  if (!one_floor() || plan.fold.width > widest_total) return false;
+  chosen_kernels().dense_total64(plan, records + first * plan.dim, many, panel, table, sums, scratch);
   return true;
 }
 

@@ -48,6 +48,9 @@ class ProjectionHasher::Bound : public Batch {
  public:
   void cells(std::size_t, std::size_t, std::size_t, std::size_t, std::uint32_t*, std::size_t, void*) const override;
   bool count_narrow(std::size_t, std::size_t, std::size_t, std::uint16_t*, void*) const override;
+  bool total(std::size_t, std::size_t, std::size_t, const std::int32_t*, std::int64_t*, void*) const override;
+  bool total(std::size_t, std::size_t, std::size_t, const std::int64_t*, std::int64_t*, void*) const override;
+  bool one_floor() const { return plan.power == 1 && plan.words == Words::floors; }
   DensePlan plan;
   const float* records;
 };

@@ -24,11 +24,12 @@ struct FloorFold {
   std::uint32_t width;
 };
 
-// Hashes the projections z of one tile into places, and counts the places of the tile before: the hash keeps the
-// vector units busy and the increments the load and store units, so that together they take little more than one.
-template <bool Count>
-HUSHSUM_INLINE void hash_and_count(const FoldPlan& plan, std::size_t panel, const float* z, std::uint32_t* places,
-                                   const std::uint32_t* before, std::uint16_t* counters) {
+// Hashes the projections z of one tile into places, and hands the places of the tile before to `visit`, a record's and
+// a vector's at a time: the hash keeps the vector units busy and the visits the load and store units, so that together
+// they take little more than one.
+template <bool Visit, class Visitor>
+HUSHSUM_INLINE void hash_and_visit(const FoldPlan& plan, std::size_t panel, const float* z, std::uint32_t* places,
+                                   const std::uint32_t* before, const Visitor& visit) {
   for (std::size_t v = 0; v < panel_rows; v += lanes) {
     const FloorFold fold(plan, panel * panel_rows + v);
     Uints row_start;
@@ -36,12 +37,33 @@ HUSHSUM_INLINE void hash_and_count(const FoldPlan& plan, std::size_t panel, cons
     for (std::size_t r = 0; r < tile_records; ++r) {
       const std::size_t at = r * panel_rows + v;
       store(places + at, fold.cells(z + at) + row_start);
-      if (Count) {
-        HUSHSUM_UNROLL
-        for (std::size_t l = 0; l < lanes; ++l) ++counters[before[at + l]];
-      }
+      if (Visit) visit(r, before + at);
     }
   }
+}
+
+// Runs over whole tiles of one panel; `visit(tile, record, places)` sees every record's places, `lanes` at a time, in
+// order of tiles. Returns how many records were seen.
+template <class Visitor>
+HUSHSUM_INLINE std::size_t visit_tiles(const DensePlan& plan, const float* records, std::size_t count,
+                                       std::size_t panel, const Visitor& visit) {
+  constexpr std::size_t size = tile_records * panel_rows;
+  alignas(64) float z[size];
+  alignas(64) std::uint32_t places[2][size];
+  const std::size_t tiles = count / tile_records;
+  for (std::size_t t = 0; t < tiles; ++t) {
+    project<tile_records, 1>(plan, records + t * tile_records * plan.dim, panel, 0, z);
+    if (t == 0)
+      hash_and_visit<false>(plan.fold, panel, z, places[0], places[1], [](std::size_t, const std::uint32_t*) {});
+    else
+      hash_and_visit<true>(plan.fold, panel, z, places[t % 2], places[(t + 1) % 2],
+                           [&](std::size_t r, const std::uint32_t* seen)
+                               __attribute__((always_inline)) { visit(t - 1, r, seen); });
+  }
+  if (tiles > 0)
+    for (std::size_t at = 0; at < size; at += lanes)
+      visit(tiles - 1, at / panel_rows, places[(tiles + 1) % 2] + at);
+  return tiles * tile_records;
 }
 
 // Cells of one tile; words has room for [word][record][panel][lane].
@@ -110,23 +132,44 @@ void dense_cells(const DensePlan& plan, const float* records, std::size_t count,
 
 void dense_count(const DensePlan& plan, const float* records, std::size_t count, std::size_t panel,
                  std::uint16_t* counters, void* scratch) {
-  constexpr std::size_t size = tile_records * panel_rows;
-  alignas(64) float z[size];
-  alignas(64) std::uint32_t places[2][size];
-  const std::size_t tiles = count / tile_records;
-  for (std::size_t t = 0; t < tiles; ++t) {
-    project<tile_records, 1>(plan, records + t * tile_records * plan.dim, panel, 0, z);
-    if (t == 0)
-      hash_and_count<false>(plan.fold, panel, z, places[0], places[1], counters);
-    else
-      hash_and_count<true>(plan.fold, panel, z, places[t % 2], places[(t + 1) % 2], counters);
-  }
-  if (tiles > 0)
-    for (const std::uint32_t place : places[(tiles + 1) % 2]) ++counters[place];
-  for (std::size_t r = tiles * tile_records; r < count; ++r) {
-    dense_cells(plan, records + r * plan.dim, 1, panel, 1, places[0], panel_rows, scratch);
-    for (std::size_t l = 0; l < panel_rows; ++l) ++counters[l * plan.fold.width + places[0][l]];
+  const std::size_t seen =
+      visit_tiles(plan, records, count, panel, [&](std::size_t, std::size_t, const std::uint32_t* places)
+                                                   __attribute__((always_inline)) {
+                                                     HUSHSUM_UNROLL
+                                                     for (std::size_t l = 0; l < lanes; ++l) ++counters[places[l]];
+                                                   });
+  alignas(64) std::uint32_t cells[panel_rows];
+  for (std::size_t r = seen; r < count; ++r) {
+    dense_cells(plan, records + r * plan.dim, 1, panel, 1, cells, panel_rows, scratch);
+    for (std::size_t l = 0; l < panel_rows; ++l) ++counters[l * plan.fold.width + cells[l]];
   }
 }
+
+template <class Value>
+void dense_total(const DensePlan& plan, const float* records, std::size_t count, std::size_t panel, const Value* table,
+                 std::int64_t* sums, void* scratch) {
+  const std::size_t seen = visit_tiles(
+      plan, records, count, panel,
+      [&](std::size_t tile, std::size_t r, const std::uint32_t* places) __attribute__((always_inline)) {
+        std::int64_t part[2] = {0, 0};
+        HUSHSUM_UNROLL
+        for (std::size_t l = 0; l < lanes; ++l) {
+          std::size_t place = places[l];
+          asm("" : "+r"(place));  // plain loads: gather instructions are slower on many processors
+          part[l % 2] += table[place];
+        }
+        sums[tile * tile_records + r] += part[0] + part[1];
+      });
+  alignas(64) std::uint32_t cells[panel_rows];
+  for (std::size_t r = seen; r < count; ++r) {
+    dense_cells(plan, records + r * plan.dim, 1, panel, 1, cells, panel_rows, scratch);
+    for (std::size_t l = 0; l < panel_rows; ++l) sums[r] += table[l * plan.fold.width + cells[l]];
+  }
+}
+
+template void dense_total<std::int32_t>(const DensePlan&, const float*, std::size_t, std::size_t, const std::int32_t*,
+                                        std::int64_t*, void*);
+template void dense_total<std::int64_t>(const DensePlan&, const float*, std::size_t, std::size_t, const std::int64_t*,
+                                        std::int64_t*, void*);
 
 }  // namespace hushsum::HUSHSUM_CLONE

@@ -163,6 +163,8 @@ const Kernels kernels = {
     dense_cells,
     dense_scratch,
     dense_count,
+    dense_total<std::int32_t>,
+    dense_total<std::int64_t>,
     structured_cells,
     structured_scratch,
     min_cells,

@@ -146,6 +146,8 @@ void dense_cells(const DensePlan&, const float*, std::size_t, std::size_t, std::
                  void*);
 std::size_t dense_scratch(const DensePlan&);
 void dense_count(const DensePlan&, const float*, std::size_t, std::size_t, std::uint16_t*, void*);
+template <class Value>
+void dense_total(const DensePlan&, const float*, std::size_t, std::size_t, const Value*, std::int64_t*, void*);
 void add_waves(const ProjectionPlan&, const float*, std::size_t, std::size_t, std::int32_t*);
 void write_waves(const ProjectionPlan&, const float*, std::size_t, std::size_t, float*, std::size_t);
 void read_waves(const ProjectionPlan&, const float*, std::size_t, std::size_t, std::size_t, const float*, double*);

@@ -156,8 +156,10 @@ void total(const std::uint32_t* cells, std::size_t count, std::size_t stride, st
 
 // Hashes every record on the first `rows` rows and hands the cells to `visit`, some records and rows at a time, with one
 // State per record that starts with row 0; `done` gets each state after the last row.
-template <class State, class Visit, class Done>
-void read_rows(const Batch& batch, std::size_t rows, std::size_t threads, const Visit& visit, const Done& done) {
+// `whole` may take some records through a whole panel at once, and says whether it did.
+template <class State, class Whole, class Visit, class Done>
+void read_rows(const Batch& batch, std::size_t rows, std::size_t threads, const Whole& whole, const Visit& visit,
+               const Done& done) {
   if (batch.count == 0) return;
   const std::size_t pitch = batch.panel_rows, panels = (rows + pitch - 1) / pitch;
   // Few queries: hash each on all panels at once, which hides latency. Many: panel by panel, whose counters then stay
@@ -165,7 +167,7 @@ void read_rows(const Batch& batch, std::size_t rows, std::size_t threads, const 
   constexpr std::size_t few = 8;
   const bool lone = batch.count <= few;
   const std::size_t held = lone ? 1 : std::min<std::size_t>(24, batch.count);
-  const std::size_t chunk = lone ? 1 : std::min(2 * block_records, batch.count);
+  const std::size_t chunk = lone ? 1 : std::min(block_records, batch.count);
   const std::size_t together = lone ? panels : 1, stride = together * pitch;
   struct Workspace {
     Buffer<std::uint32_t> cells;
@@ -184,6 +186,7 @@ void read_rows(const Batch& batch, std::size_t rows, std::size_t threads, const 
       const std::size_t last = std::min(records.end, first + chunk);
       for (std::size_t panel = 0; panel < panels; panel += together) {
         const std::size_t row = panel * pitch, here = std::min(stride, rows - row);
+        if (!lone && here == pitch && whole(first, last - first, panel, states.data(), scratch.data())) continue;
         for (std::size_t at = first; at < last; at += held) {
           const std::size_t some = std::min(held, last - at);
           batch.cells(at, some, panel, together, cells.data(), stride, scratch.data());
@@ -228,7 +231,7 @@ template <class Value>
 void read_batch(const Batch& batch, const Value* table, std::size_t rows, std::size_t block, std::size_t threads,
                 double* mean, double* variance) {
   read_rows<Moments>(
-      batch, rows, threads,
+      batch, rows, threads, [](std::size_t, std::size_t, std::size_t, Moments*, void*) { return false; },
       [&](const std::uint32_t* cells, std::size_t count, std::size_t stride, std::size_t row, std::size_t many,
           Moments* moments) {
         gather(cells, count, stride, row, many, batch.width, table + row * batch.width, block, moments);
@@ -241,6 +244,10 @@ void mean_batch(const Batch& batch, const Value* table, std::size_t rows, std::s
                 double shift, double* mean) {
   read_rows<std::int64_t>(
       batch, rows, threads,
+      [&](std::size_t first, std::size_t many, std::size_t panel, std::int64_t* sums, void* scratch) {
+        if (panel == 0) std::fill_n(sums, many, 0);
+        return batch.total(first, many, panel, table + panel * batch.panel_rows * batch.width, sums, scratch);
+      },
       [&](const std::uint32_t* cells, std::size_t count, std::size_t stride, std::size_t row, std::size_t many,
           std::int64_t* sums) { total(cells, count, stride, row, many, batch.width, table + row * batch.width, sums); },
       [&](std::int64_t sum, std::size_t at) {

@@ -85,6 +85,11 @@ struct Kernels {
   // Hashes and counts at once, for a single floor per row; counters has a row for every lane, padding included.
   void (*dense_count)(const DensePlan&, const float* records, std::size_t count, std::size_t panel,
                       std::uint16_t* counters, void* scratch);
+  // Hashes and adds the table's counters to one sum per record, likewise; the table has every row of the panel.
+  void (*dense_total32)(const DensePlan&, const float* records, std::size_t count, std::size_t panel,
+                        const std::int32_t* table, std::int64_t* sums, void* scratch);
+  void (*dense_total64)(const DensePlan&, const float* records, std::size_t count, std::size_t panel,
+                        const std::int64_t* table, std::int64_t* sums, void* scratch);
   void (*structured_cells)(const StructuredPlan&, const float* records, std::size_t count, std::size_t block,
                            std::uint32_t* cells, std::size_t stride, void* scratch);
   std::size_t (*structured_scratch)(const StructuredPlan&);

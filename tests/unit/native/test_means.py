@@ -21,7 +21,7 @@ CASES: list[tuple[Kernel, object]] = [
 
 
 @pytest.mark.parametrize(("kernel", "queries"), CASES, ids=lambda case: getattr(case, "name", ""))
-@pytest.mark.parametrize("rows", [1, 31, 77])
+@pytest.mark.parametrize("rows", [1, 31, 64, 77])
 @pytest.mark.parametrize("dtype", [np.int32, np.int64])
 @pytest.mark.parametrize("threads", [1, 3])
 def test_means_are_those_of_read(
