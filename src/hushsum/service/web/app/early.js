@@ -1,5 +1,6 @@
-// Runs before anything is drawn, so that a chosen theme never flashes the other one.
+// Runs before anything is drawn, so that neither another theme nor the words for browsers without scripts flash up.
 "use strict";
+document.documentElement.dataset.script = "on";
 try {
   const chosen = localStorage.getItem("hushsum-theme");
   if (chosen === "light" || chosen === "dark") document.documentElement.dataset.theme = chosen;

@@ -53,6 +53,7 @@ async function show({ first = false, notice = null } = {}) {
   const place = h("div", { class: "view" });
   const view = me() === null ? signInView(place, { notice, entered: () => show() }) : routed(place);
   main.replaceChildren(place);
+  main.setAttribute("aria-busy", "true");
   window.scrollTo(0, 0);
   try {
     const leave = await view;
@@ -63,7 +64,9 @@ async function show({ first = false, notice = null } = {}) {
     if (problem.status === undefined) throw problem;
     if (mine === turn && problem.status !== 401) place.replaceChildren(problemBox(problem, { again: () => show() }));
   }
-  if (mine === turn && !first) place.querySelector("[role=alert], h1")?.focus({ preventScroll: true });
+  if (mine !== turn) return;
+  main.removeAttribute("aria-busy");
+  if (!first) place.querySelector("[role=alert], h1")?.focus({ preventScroll: true });
 }
 
 function routed(place) {

@@ -60,7 +60,7 @@ function explore(place, subject, ranges) {
       arrange();
       show();
     };
-    refill(choices, h("h3", {}, "What is shown"), h("div", { class: "stack" },
+    refill(choices, h("h2", {}, "What is shown"), h("div", { class: "stack" },
       dim > 1 && labelled("Drawn as", [["map", "Map"], ["curve", "Curve"]], state.shown[1] === null ? "curve" : "map", (as) => rearrange(state.shown[0], as === "curve" ? null : (state.shown[0] + 1) % dim)),
       dim > 1 && h("div", { class: "fields" },
         field("Across", select(axes, String(state.shown[0]), { onchange: (event) => rearrange(Number(event.target.value), state.shown[1]) })),

@@ -32,7 +32,7 @@ export function rangeForm(subject, ranges, taken, { heading, hint }) {
     sessionStorage.setItem(key(subject.id), JSON.stringify(found));
     taken(found);
   } },
-    heading && h("h3", {}, heading), hint && h("p", { class: "soft" }, hint),
+    heading && h("h2", {}, heading), hint && h("p", { class: "soft" }, hint),
     h("div", {}, h("div", { class: "pair pair-head", "aria-hidden": "true" }, h("span", {}, "column"), h("span", {}, "from"), h("span", {}, "to")), rows.map((each) => each.node)),
     said, h("div", { class: "row" }, h("button", { class: ranges ? "quiet" : null }, "Show this range")));
 }

@@ -8,7 +8,7 @@ import { short, withError } from "../words.js";
 export function readout(subject, moved) {
   const fields = h("div", { class: "fields" });
   const told = h("div", { class: "readout", role: "status", "aria-live": "polite", "aria-atomic": "true" });
-  const node = h("section", { "aria-label": "One point" }, h("h3", {}, "At a point"), fields, told);
+  const node = h("section", { "aria-label": "One point" }, h("h2", {}, "At a point"), fields, told);
   let inputs = new Map();
   return {
     node,

@@ -10,7 +10,7 @@ const MOST = 24;
 export function sliders(subject, axes, state, moved) {
   if (!axes.length) return null;
   return h("section", { "aria-label": "The other columns" },
-    h("h3", {}, "The others, held at"),
+    h("h2", {}, "The others, held at"),
     axes.slice(0, MOST).map((axis) => slider(subject.labels[axis], state.ranges[axis], state.at[axis], (value) => moved(axis, value))),
     axes.length > MOST && h("p", { class: "hint" }, `and ${axes.length - MOST} more, in the middle of their ranges`));
 }

@@ -35,8 +35,8 @@ export function problemBox(problem, { heading = "h2", again = null } = {}) {
 const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1) + (/[.!?]$/.test(text) ? "" : ".");
 
 /** Nothing yet, and what to do about it. */
-export function empty(title, text, action = null) {
-  return h("div", { class: "empty" }, h("h3", {}, title), h("p", {}, text), action);
+export function empty(title, text, action = null, heading = "h2") {
+  return h("div", { class: "empty" }, h(heading, {}, title), h("p", {}, text), action);
 }
 
 /** While something is fetched: as high as what will come, so that nothing jumps. */

@@ -48,8 +48,8 @@ function budget({ budget: told }, ledger) {
 }
 
 function history(dataset, ledger, names) {
-  if (ledger === null) return empty("Not shown", "This token may not read the ledger.");
-  if (!ledger.history.length) return empty("Nothing yet", "Every release is written here, with what it cost and what remained.");
+  if (ledger === null) return empty("Not shown", "This token may not read the ledger.", null, "h3");
+  if (!ledger.history.length) return empty("Nothing yet", "Every release is written here, with what it cost and what remained.", null, "h3");
   const { name, letter, total } = standing(dataset.budget);
   let left = total;
   const rows = ledger.history.map((each) => {
@@ -69,7 +69,7 @@ function history(dataset, ledger, names) {
 
 function waiting(place, id, uploads, tallies) {
   const open = uploads.filter((each) => each.state === "waiting");
-  if (!open.length && !tallies.length) return empty("Nothing waits", "Uploads stand here until they are counted, tallies until you release from them. Neither can be read back.");
+  if (!open.length && !tallies.length) return empty("Nothing waits", "Uploads stand here until they are counted, tallies until you release from them. Neither can be read back.", null, "h3");
   const remove = (upload) => async () => {
     if (!(await confirm("Delete this upload?", "It was not counted. The file is deleted from the service.", "Delete it"))) return;
     try {

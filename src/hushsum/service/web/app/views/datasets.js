@@ -27,7 +27,7 @@ export async function datasetsView(place) {
 function card(each) {
   const { exhausted } = standing(each.budget);
   return h("li", { class: "card card-link" },
-    h("div", { class: "row" }, h("h3", {}, h("a", { href: `#/datasets/${each.id}` }, each.name)), exhausted && h("span", { class: "tag tag-bad" }, "Budget spent")),
+    h("div", { class: "row" }, h("h2", {}, h("a", { href: `#/datasets/${each.id}` }, each.name)), exhausted && h("span", { class: "tag tag-bad" }, "Budget spent")),
     gauge(each.budget),
     h("p", { class: "small soft" }, `Protects each ${each.budget.terms.unit} · made ${day(each.created)}`));
 }

@@ -73,7 +73,7 @@ async function grants({ id }) {
     list.replaceChildren(all.length
       ? table("Who may ask it, besides you", [{ name: "Analyst", head: true }, { name: "File" }, { name: "" }], all.map((each) => [each.account, each.download ? "may download" : "asks only",
         h("button", { type: "button", class: "plain danger", onclick: () => tried(() => ask("DELETE", `/functions/${id}/grants/${encodeURIComponent(each.account)}`), `The grant of ${each.account} is withdrawn.`) }, "Withdraw", h("span", { class: "unseen" }, ` the grant of ${each.account}`))]), { quiet: true })
-      : empty("Only you", "Grant the function to analysts by their names. What they learn or download stays with them."));
+      : empty("Only you", "Grant the function to analysts by their names. What they learn or download stays with them.", null, "h3"));
   }
   async function tried(action, done) {
     try {

@@ -22,7 +22,7 @@ function nothing() {
 
 function card(each) {
   return h("li", { class: "card card-link" },
-    h("h3", {}, h("a", { href: `#/functions/${each.id}` }, each.name)),
+    h("h2", {}, h("a", { href: `#/functions/${each.id}` }, each.name)),
     claimNumbers(each.facts.claim),
     claimSentence(each.facts.claim),
     h("p", { class: "small soft" }, `${whatItIs(each.facts)} · ${day(each.created)}${each.owned ? "" : " · granted to you"}`));
