@@ -99,7 +99,7 @@ def test_a_budget_that_does_not_suffice(visit: Visiting, world: World, records: 
     expect(refused).to_contain_text("0.3")
     here.picture("budget-does-not-suffice")
     page.get_by_role("button", name="Change it").click()
-    page.get_by_label("Name of the function").fill("age and hours")
+    expect(page.get_by_label("Name of the function")).to_have_value("age and hours")
     page.get_by_label("ε to spend").fill("0.3")
     page.get_by_role("button", name="See the claim").click()
     expect(page.get_by_role("button", name="Release, and spend ε 0.3")).to_be_visible()
@@ -160,6 +160,8 @@ def test_records_that_cannot_be_counted_are_refused(visit: Visiting, world: Worl
     expect(page.get_by_role("alert")).to_contain_text("The records were refused")
     assert "many" not in page.get_by_role("alert").inner_text()
     here.picture("bad-records")
+    page.get_by_role("button", name="Change it").click()
+    expect(page.get_by_label("highest age")).to_have_value("70")
 
 
 def test_a_model_is_fitted_from_the_page(visit: Visiting, world: World, tmp_path: Path) -> None:
@@ -181,6 +183,7 @@ def test_a_model_is_fitted_from_the_page(visit: Visiting, world: World, tmp_path
     page.get_by_label("Bandwidth").fill("25")
     page.get_by_label("Name of the function").fill("who repays")
     page.get_by_label("ε to spend").fill("6")
+    expect(page.get_by_label("Predicted error").get_by_role("status")).not_to_contain_text("Fill in")
     here.picture("release-model", full=True)
     page.get_by_role("button", name="Go on").click()
     page.get_by_role("button", name="Release, and spend ε 6").click()

@@ -12,6 +12,7 @@ from hushsum.service.routes.page import assets
 from tests.service_town import Town
 
 WEB = Path(hushsum.service.__file__).parent / "web"
+_MARKUP = ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function")
 _IMPORT = re.compile(r"""(?:import|from)\s+["'](\.[^"']+)["']|@import "([^"]+)";""")
 
 
@@ -50,9 +51,7 @@ def test_an_asset_is_asked_for_again_and_not_sent_again(town: Town) -> None:
     assert town.ask(None, "GET", "/assets/app/main.js", headers={"if-none-match": '"x"'}).content
 
 
-@pytest.mark.parametrize(
-    "name", ["index.html", "nothing.js", "..%2fsettings.py", "app/../../settings.py", "app", "app/", ""]
-)
+@pytest.mark.parametrize("name", ["index.html", "nothing.js", "..%2fsettings.py", "app", "app/", ""])
 def test_nothing_else_is_an_asset(town: Town, name: str) -> None:
     assert town.ask(None, "GET", f"/assets/{name}").status_code == 404
 

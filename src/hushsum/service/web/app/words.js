@@ -32,6 +32,9 @@ export function withError(value, error) {
 const minus = (text) => text.replace("-", "−");
 const superscript = (power) => String(power).replace(/[-\d]/g, (each) => (each === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[each]));
 
+/** A text as a sentence: a capital in front, a full stop behind. */
+export const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1) + (/[.!?]$/.test(text) ? "" : ".");
+
 /** A count with its noun. */
 export const count = (number, noun, plural = `${noun}s`) => `${number.toLocaleString("en")} ${number === 1 ? noun : plural}`;
 

@@ -31,7 +31,7 @@ export function plot({ describedBy, onpoint, onstep }) {
     refill(svg,
       s("defs", {},
         s("clipPath", { id: clip }, s("rect", { x: box.left, y: box.top, width: box.right - box.left, height: box.bottom - box.top })),
-        s("pattern", { id: hatch, width: 6, height: 6, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" }, s("line", { class: "hatch-line", x1: 0, x2: 0, y1: 0, y2: 6 }))),
+        s("pattern", { id: hatch, width: 6, height: 6, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" }, s("line", { class: spec.pale ? "hatch-line hatch-ink" : "hatch-line", x1: 0, x2: 0, y1: 0, y2: 6 }))),
       !spec.filled && grid(xTicks, yTicks, x, y, box),
       s("g", { "clip-path": `url(#${clip})` }, spec.draw({ x, y, box, hatch: `url(#${hatch})` })),
       s("rect", { class: "axis", x: box.left, y: box.top, width: box.right - box.left, height: box.bottom - box.top }),

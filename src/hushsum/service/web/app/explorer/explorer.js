@@ -37,7 +37,6 @@ function explore(place, subject, ranges) {
   const said = h("div", {});
   const here = readout(subject, (axis, value) => move([[axis, value]]));
   const choices = h("div", {});
-  const others = h("div", {});
   let current = null;
   let waiting = null;
   let asking = null;
@@ -45,7 +44,7 @@ function explore(place, subject, ranges) {
   place.replaceChildren(h("div", { class: "explorer" },
     h("div", { class: "card" }, said, picture.node,
       h("div", { class: "under" }, legend, words, h("p", { class: "unseen", id: about }, "Arrow keys move the point, with Shift ten times as far. The answer is read out. A table follows."), numbers)),
-    h("div", { class: "panel" }, h("div", { class: "card" }, here.node), h("div", { class: "card panel" }, choices, others,
+    h("div", { class: "panel" }, h("div", { class: "card" }, here.node), h("div", { class: "card panel" }, choices,
       h("details", {}, h("summary", {}, "Ranges"), rangeForm(subject, ranges, (found) => {
         state.ranges = found;
         state.at = state.at.map((each, axis) => Math.min(found[axis][1], Math.max(found[axis][0], each)));
@@ -69,7 +68,7 @@ function explore(place, subject, ranges) {
       state.shown[1] !== null && !subject.classes && labelled("Colour", [["value", "Value"], ["error", "Its error"]], state.layer, (layer) => { state.layer = layer; draw(); }),
       h("p", { class: "hint" }, subject.about)));
     const shown = state.shown.filter((each) => each !== null);
-    refill(others, sliders(subject, subject.names.map((_, at) => at).filter((at) => !shown.includes(at)), state, (axis, value) => {
+    refill(here.others, sliders(subject, subject.names.map((_, at) => at).filter((at) => !shown.includes(at)), state, (axis, value) => {
       state.at[axis] = value;
       showSoon();
     }));

@@ -39,7 +39,7 @@ export function pictureOf(subject, state, { xs, ys }, answers) {
     };
   }
   const map = subject.classes ? regions(subject, xs, ys, answers) : heat(state, xs, ys, answers, valueName);
-  return { spec: { x: axis(first), y: axis(second), filled: true, draw: (frame) => map.layers.map((each) => each(frame)) }, legend: map.legend };
+  return { spec: { x: axis(first), y: axis(second), filled: true, pale: subject.classes !== null, draw: (frame) => map.layers.map((each) => each(frame)) }, legend: map.legend };
 }
 
 const bandLegend = () => [h("li", {}, swatch("var(--accent)"), "value"), h("li", {}, swatch("var(--band)"), "95 % interval of the noise and the approximation")];

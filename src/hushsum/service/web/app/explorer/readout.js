@@ -8,10 +8,12 @@ import { short, withError } from "../words.js";
 export function readout(subject, moved) {
   const fields = h("div", { class: "fields" });
   const told = h("div", { class: "readout", role: "status", "aria-live": "polite", "aria-atomic": "true" });
-  const node = h("section", { "aria-label": "One point" }, h("h2", {}, "At a point"), fields, told);
+  const others = h("div", { class: "others" });
+  const node = h("section", { "aria-label": "One point" }, h("h2", {}, "At a point"), fields, others, told);
   let inputs = new Map();
   return {
     node,
+    others,
     /** Show fields for these axes. */
     offer(axes, at) {
       inputs = new Map(axes.map((axis) => [axis, number({ value: tidy(at[axis]), onchange: (event) => numberIn(event.target) !== null && moved(axis, numberIn(event.target)) })]));

@@ -8,11 +8,10 @@ const MOST = 24;
 
 /** A slider and a number for each of these axes. */
 export function sliders(subject, axes, state, moved) {
-  if (!axes.length) return null;
-  return h("section", { "aria-label": "The other columns" },
-    h("h2", {}, "The others, held at"),
+  return [
     axes.slice(0, MOST).map((axis) => slider(subject.labels[axis], state.ranges[axis], state.at[axis], (value) => moved(axis, value))),
-    axes.length > MOST && h("p", { class: "hint" }, `and ${axes.length - MOST} more, in the middle of their ranges`));
+    axes.length > MOST && h("p", { class: "hint" }, `and ${axes.length - MOST} more, in the middle of their ranges`),
+  ];
 }
 
 function slider(label, [low, high], value, moved) {

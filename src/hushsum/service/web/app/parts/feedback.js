@@ -1,6 +1,7 @@
 // What a view shows when there is nothing yet, or something went wrong.
 
 import { h } from "../dom.js";
+import { sentence } from "../words.js";
 
 const TITLES = {
   "budget-exhausted": "The budget does not suffice",
@@ -25,14 +26,12 @@ export function problemBox(problem, { heading = "h2", again = null } = {}) {
   const faults = (problem.faults ?? []).map((each) => h("li", {}, h("code", {}, each.at.replace(/^body\//, "")), ` ${RULES[each.rule] ?? each.rule.replace(/_/g, " ")}`));
   return h("div", { class: "problem", role: "alert", tabindex: "-1" },
     h(heading, {}, TITLES[problem.kind] ?? "Something went wrong"),
-    h("p", {}, capital(problem.message)),
+    h("p", {}, sentence(problem.message)),
     faults.length > 0 && h("ul", {}, faults),
     problem.request && h("p", { class: "small soft" }, "Request ", h("code", {}, problem.request)),
     again && h("p", {}, h("button", { type: "button", class: "quiet", onclick: again }, "Try again")),
   );
 }
-
-const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1) + (/[.!?]$/.test(text) ? "" : ".");
 
 /** Nothing yet, and what to do about it. */
 export function empty(title, text, action = null, heading = "h2") {

@@ -12,9 +12,9 @@ import { termsForm } from "./terms_form.js";
 const SUM = "kernel-sums";
 
 /** `done({name, promise, tally | count | model})`: release an existing tally, count one first, or fit a model. */
-export function chooseStep(place, { dataset, models, upload, columns: names, tally }, done, back) {
+export function chooseStep(place, { dataset, models, upload, columns: names, tally, earlier }, done, back) {
   const look = () => current?.look();
-  const terms = termsForm(dataset, look);
+  const terms = termsForm(dataset, look, earlier);
   const columns = tally ? null : columnsForm(names, look);
   const goal = goals(models, arrange);
   const own = h("div", { class: "fields" });

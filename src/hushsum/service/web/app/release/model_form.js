@@ -3,7 +3,7 @@
 import { post } from "../api.js";
 import { h, settled } from "../dom.js";
 import { field, number, numberIn, select, text } from "../parts/fields.js";
-import { short } from "../words.js";
+import { sentence, short } from "../words.js";
 import { allBounded, BANDWIDTH } from "./columns_form.js";
 
 /** The fields of one kind of model, and what it would claim. */
@@ -11,11 +11,11 @@ export function modelForm(dataset, kind, { columns, terms, upload, names }, chan
   const learns = kind.learns !== null;
   const target = names ? select(names.map((each) => [each, each]), names[names.length - 1], { onchange: () => { columns.bar(target.value); changed(); } }) : text({ required: true, onchange: () => { columns.bar(target.value); changed(); } });
   const classes = text({ required: true, placeholder: "no, yes", oninput: changed });
-  const delta = number({ min: 0, max: 1, required: true, value: "1e-6", oninput: changed });
   const settings = kind.settings.map((each) => settingField(each, changed));
   const [first, more] = [settings.filter((each) => !each.known), settings.filter((each) => each.known)];
   const panel = claimPanel();
   if (learns) columns.bar(target.value);
+  terms.needDelta(kind.needs_delta);
 
   return {
     beside: panel.node,
@@ -23,16 +23,14 @@ export function modelForm(dataset, kind, { columns, terms, upload, names }, chan
     fields: [
       ...(learns ? [field("Column to predict", target)] : []),
       ...(kind.learns === "label" ? [field("Its values", classes, { hint: "All that may occur, with commas between. Declared, not looked up." })] : []),
-      ...(kind.needs_delta ? [field("δ", delta, { hint: "This model needs one. Far below one over the number of records." })] : []),
       ...first.map((each) => each.node),
     ],
     more: more.map((each) => each.node),
     asked() {
       const promise = terms.promise();
       const bounds = columns.bounds();
-      if (!promise || promise.rho || !columns.chosen().length || !allBounded(bounds)) return null;
+      if (!promise || why(promise, kind, dataset) || !columns.chosen().length || !allBounded(bounds)) return null;
       const given = { upload: upload.id, name: terms.name() || "unnamed", model: kind.name, columns: columns.chosen(), bounds, ...promise, settings: {} };
-      if (kind.needs_delta) given.delta = numberIn(delta);
       if (terms.records()) given.records = terms.records();
       if (learns) given.target = target.value.trim();
       if (kind.learns === "label") given.classes = classes.value.split(",").map((each) => each.trim()).filter(Boolean);
@@ -42,10 +40,20 @@ export function modelForm(dataset, kind, { columns, terms, upload, names }, chan
     look() {
       const asked = this.asked();
       if (asked) panel.ask(dataset, asked);
-      else panel.clear(terms.promise()?.rho ? "Models promise ε and δ; this dataset counts ρ." : "Fill in the form, with bounds for every column, to see it.");
+      else panel.clear(why(terms.promise(), kind, dataset) ?? "Fill in the form, with bounds for every column, to see it.");
     },
-    leave: () => columns.bar(null),
+    leave() {
+      columns.bar(null);
+      terms.needDelta(false);
+    },
   };
+}
+
+/** Why this dataset can never pay for such a model; null if it can. */
+function why(promise, kind, dataset) {
+  if (promise?.rho) return "Models promise ε and δ, and this dataset counts ρ. Use a dataset with a budget of ε, or of ε and δ.";
+  if (kind.needs_delta && dataset.budget.terms.accounting === "pure") return "This model needs a δ, and this dataset counts ε alone. Use a dataset with a budget of ε and δ.";
+  return null;
 }
 
 /** One setting. `known` ones have a default and may be left alone. */
@@ -83,14 +91,14 @@ function claimPanel() {
     try {
       const { predicted } = await post(`/datasets/${dataset.id}/models/claims`, asked);
       if (mine !== turn) return;
-      if (predicted?.error === undefined || predicted?.error === null) clear(predicted?.note || "This model's error cannot be predicted beforehand; it tells its errors with its answers.");
+      if (predicted?.error === undefined || predicted?.error === null) clear(predicted?.note ? sentence(predicted.note) : "This model's error cannot be predicted beforehand; it tells its errors with its answers.");
       else {
         big.textContent = `± ${short(predicted.error, 2)}`;
-        words.textContent = `of the ${predicted.of} at one point, with ${predicted.records.toLocaleString("en")} records. ${predicted.note ?? ""}`;
+        words.textContent = `of the ${predicted.of} at one point, with ${predicted.records.toLocaleString("en")} records. ${predicted.note ? sentence(predicted.note) : ""}`;
       }
     } catch (problem) {
       if (problem.status === undefined) throw problem;
-      if (mine === turn) clear(problem.message);
+      if (mine === turn) clear(sentence(problem.message));
     }
   });
   return {

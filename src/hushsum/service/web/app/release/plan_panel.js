@@ -2,7 +2,7 @@
 
 import { post } from "../api.js";
 import { h, settled } from "../dom.js";
-import { short } from "../words.js";
+import { sentence, short } from "../words.js";
 
 const NAMES = { race: "Hash rows", grid: "Grid", fourier_features: "Fourier features" };
 const ABOUT = { race: "any number of columns", grid: "one to four bounded columns", fourier_features: "many columns, Gaussian kernel" };
@@ -25,7 +25,7 @@ export function planPanel(dataset, changed) {
       if (mine === turn) show(plan);
     } catch (problem) {
       if (problem.status === undefined) throw problem;
-      if (mine === turn) clear(problem.message);
+      if (mine === turn) clear(sentence(problem.message));
     }
   });
 

@@ -44,7 +44,15 @@ export async function releaseView(place, id, tallyId) {
 
   function choose(found) {
     at(1);
-    chooseStep(body, { ...known, ...found }, (choice) => trying(() => choose(found), () => claim(found, choice)), start);
+    chooseStep(body, { ...known, ...found }, (choice) => {
+      // Whatever happens then, nobody has to fill in the form again.
+      const form = [...body.childNodes];
+      const again = () => {
+        at(1);
+        body.replaceChildren(...form);
+      };
+      return trying(again, () => claim(choice, again));
+    }, start);
     body.querySelector("input, select")?.focus({ preventScroll: true });
   }
 
@@ -55,11 +63,11 @@ export async function releaseView(place, id, tallyId) {
     return (await get(`/datasets/${id}/tallies`)).find((each) => each.id === tally);
   }
 
-  async function claim(found, choice) {
+  async function claim(choice, again) {
     at(2);
     body.replaceChildren(loading("the claim", 1));
     const relation = dataset.budget.terms.relation;
-    let back = () => choose(found);
+    let back = again;
     let terms = choice.model;
     let paths = { claim: `/datasets/${id}/models/claims`, release: `/datasets/${id}/models` };
     if (!terms) {
@@ -67,7 +75,8 @@ export async function releaseView(place, id, tallyId) {
       terms = { tally, name: choice.name, relation, ...choice.promise };
       paths = { claim: `/datasets/${id}/claims`, release: `/datasets/${id}/releases` };
       // The upload is gone once it was counted; back means other terms for the same tally.
-      back = async () => choose({ tally: (await get(`/datasets/${id}/tallies`)).find((each) => each.id === tally) });
+      const made = (await get(`/datasets/${id}/tallies`)).find((each) => each.id === tally);
+      back = () => choose({ tally: made, earlier: choice });
     }
     try {
       await confirmStep(body, { dataset, terms, paths, signal: journey.signal }, finished, back);

@@ -50,7 +50,12 @@ export async function signInView(place, { notice, entered }) {
     }
   }
 
-  await identityProvider(other, enter);
+  try {
+    await identityProvider(other, enter);
+  } catch (problem) {
+    if (problem.status === undefined) throw problem;
+    said.replaceChildren(problemBox(problem, { heading: "h3" }));
+  }
 }
 
 /** A button for the provider, and the end of its journey: the service gives the token for a one-time cookie. */
