@@ -1,6 +1,6 @@
 // What is wrong with what is shown now: names of controls, ids, landmarks, the order of headings, the contrast of text
 // (WCAG 2.2, level AA). A list of sentences, empty if nothing is.
-() => {
+(() => {
   const faults = [];
 
   const seen = (node) => {
@@ -8,16 +8,25 @@
     return box.width > 1 && box.height > 1 && node.checkVisibility({ visibilityProperty: true });
   };
   const name = (node) =>
-    (node.getAttribute("aria-label") || node.labels?.[0]?.innerText || node.innerText || node.title || "").trim();
+    (node.getAttribute("aria-label") || node.labels?.[0]?.innerText || node.innerText || node.title || "")
+      .trim();
 
-  for (const node of document.querySelectorAll("a, button, input, select, summary, [role=application], [role=img]")) {
+  for (
+    const node of document.querySelectorAll(
+      "a, button, input, select, summary, [role=application], [role=img]",
+    )
+  ) {
     if (seen(node) && !name(node)) faults.push(`no name: ${node.outerHTML.slice(0, 90)}`);
   }
 
   const ids = [...document.querySelectorAll("[id]")].map((node) => node.id);
-  for (const id of new Set(ids.filter((each, at) => ids.indexOf(each) !== at))) faults.push(`twice the id ${id}`);
+  for (const id of new Set(ids.filter((each, at) => ids.indexOf(each) !== at))) {
+    faults.push(`twice the id ${id}`);
+  }
   for (const node of document.querySelectorAll("[aria-describedby], [aria-labelledby]")) {
-    const named = ["aria-describedby", "aria-labelledby"].map((each) => node.getAttribute(each) ?? "").join(" ");
+    const named = ["aria-describedby", "aria-labelledby"].map((each) => node.getAttribute(each) ?? "").join(
+      " ",
+    );
     for (const id of named.split(/\s+/).filter(Boolean)) {
       if (!document.getElementById(id)) faults.push(`nothing has the id ${id}`);
     }
@@ -33,7 +42,9 @@
     level = now;
   }
 
-  const part = (value) => (value / 255 <= 0.04045 ? value / 255 / 12.92 : ((value / 255 + 0.055) / 1.055) ** 2.4);
+  const part = (
+    value,
+  ) => (value / 255 <= 0.04045 ? value / 255 / 12.92 : ((value / 255 + 0.055) / 1.055) ** 2.4);
   const light = ([red, green, blue]) => 0.2126 * part(red) + 0.7152 * part(green) + 0.0722 * part(blue);
   const colour = (text) => (text.match(/[\d.]+/g) ?? []).map(Number);
   const ground = (node) => {
@@ -56,4 +67,4 @@
     if (contrast < (large ? 3 : 4.5)) faults.push(`contrast ${contrast.toFixed(2)}: ${text.slice(0, 40)}`);
   }
   return faults;
-}
+});

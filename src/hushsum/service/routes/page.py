@@ -16,6 +16,7 @@ from hushsum.service.access import nothing_here
 router = APIRouter(tags=["system"])
 
 FRONT: Final = "index.html"
+_MODULES: Final = b"<!-- modules -->"
 _MEDIA: Final = {
     ".html": "text/html; charset=utf-8",
     ".css": "text/css; charset=utf-8",
@@ -51,11 +52,18 @@ def _inside(folder: Traversable, prefix: str) -> list[tuple[str, Asset]]:
     return found
 
 
+@cache
+def front() -> bytes:
+    """The page, with the names of all modules: a browser then fetches them at once, not one by one."""
+    modules = [name for name in assets() if name.startswith("app/") and name != "app/early.js"]
+    links = "\n".join(f'<link rel="modulepreload" href="/assets/{name}">' for name in modules)
+    return assets()[FRONT].body.replace(_MODULES, links.encode())
+
+
 @router.get("/", response_class=Response, responses={200: {"content": {"text/html": {}}}})
 def page() -> Response:
     """The page for people."""
-    front = assets()[FRONT]
-    return Response(front.body, media_type=front.media_type)
+    return Response(front(), media_type=_MEDIA[".html"])
 
 
 @router.get("/assets/{name:path}", response_class=Response, include_in_schema=False)

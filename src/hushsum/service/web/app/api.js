@@ -14,7 +14,10 @@ export class Problem extends Error {
 }
 
 const unreachable = () =>
-  new Problem({ type: "unreachable", detail: "The service cannot be reached; check the connection, and try again." });
+  new Problem({
+    type: "unreachable",
+    detail: "The service cannot be reached; check the connection, and try again.",
+  });
 
 let whenRefused = () => {};
 /** What to do when the token is no longer good. */
@@ -42,7 +45,12 @@ async function send(method, path, { body, headers = {}, signal, anonymous = fals
   if (!anonymous) all.authorization = `Bearer ${token()}`;
   if (body !== undefined) all["content-type"] = "application/json";
   try {
-    return await fetch(path, { method, headers: all, body: body === undefined ? undefined : JSON.stringify(body), signal });
+    return await fetch(path, {
+      method,
+      headers: all,
+      body: body === undefined ? undefined : JSON.stringify(body),
+      signal,
+    });
   } catch (error) {
     if (error.name === "AbortError") throw error;
     throw unreachable();
@@ -84,7 +92,10 @@ export function upload(path, file, tell) {
     request.open("POST", path);
     request.setRequestHeader("authorization", `Bearer ${token()}`);
     request.setRequestHeader("content-type", "application/octet-stream");
-    request.upload.addEventListener("progress", (event) => tell(event.lengthComputable ? event.loaded / event.total : null));
+    request.upload.addEventListener(
+      "progress",
+      (event) => tell(event.lengthComputable ? event.loaded / event.total : null),
+    );
     request.addEventListener("error", () => reject(unreachable()));
     request.addEventListener("load", () => {
       if (request.status >= 200 && request.status < 300) resolve(JSON.parse(request.responseText));
@@ -133,4 +144,7 @@ async function* events(stream) {
 }
 
 /** A key under which the service does a thing once, however often it is asked. */
-export const freshKey = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+export const freshKey = () =>
+  Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join(
+    "",
+  );

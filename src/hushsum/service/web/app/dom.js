@@ -23,7 +23,8 @@ function dress(node, attributes, children) {
   return node;
 }
 
-const given = (children) => children.flat(4).filter((each) => each !== null && each !== undefined && each !== false);
+const given = (children) =>
+  children.flat(4).filter((each) => each !== null && each !== undefined && each !== false);
 
 /** Put other children in the place of those that are there. */
 export function refill(node, ...children) {

@@ -25,7 +25,11 @@ const ROUTES = [
   [/^\/log$/, logView, "admin"],
   [/^\/account$/, accountView, null],
 ];
-const PLACES = [["#/functions", "Functions", "query"], ["#/datasets", "Datasets", "upload"], ["#/people", "People", "admin"], ["#/log", "Log", "admin"]];
+const PLACES = [["#/functions", "Functions", "query"], ["#/datasets", "Datasets", "upload"], [
+  "#/people",
+  "People",
+  "admin",
+], ["#/log", "Log", "admin"]];
 
 const main = document.getElementById("main");
 let leaveView = () => {};
@@ -54,7 +58,7 @@ async function show({ first = false, notice = null } = {}) {
   const view = me() === null ? signInView(place, { notice, entered: () => show() }) : routed(place);
   main.replaceChildren(place);
   main.setAttribute("aria-busy", "true");
-  window.scrollTo(0, 0);
+  scrollTo(0, 0);
   try {
     const leave = await view;
     if (mine !== turn) leave?.();
@@ -62,7 +66,9 @@ async function show({ first = false, notice = null } = {}) {
   } catch (problem) {
     // A problem has a status; anything else is a mistake of the page's, and belongs into the console.
     if (problem.status === undefined) throw problem;
-    if (mine === turn && problem.status !== 401) place.replaceChildren(problemBox(problem, { again: () => show() }));
+    if (mine === turn && problem.status !== 401) {
+      place.replaceChildren(problemBox(problem, { again: () => show() }));
+    }
   }
   if (mine !== turn) return;
   main.removeAttribute("aria-busy");
@@ -84,12 +90,22 @@ function routed(place) {
 
 function frame() {
   const path = location.hash;
-  document.getElementById("nav").replaceChildren(...PLACES.filter(([, , scope]) => may(scope)).map(([href, name]) =>
-    h("a", { href, "aria-current": path.startsWith(href) ? "page" : null }, name)));
-  document.getElementById("who").replaceChildren(themeSwitch(), ...(me() === null ? [] : [
-    h("a", { class: "button plain", href: "#/account", "aria-label": `Your account: ${me().name}, ${me().role}` }, me().name),
-    h("button", { type: "button", class: "plain", onclick: signOut }, "Sign out"),
-  ]));
+  document.getElementById("nav").replaceChildren(
+    ...PLACES.filter(([, , scope]) => may(scope)).map(([href, name]) =>
+      h("a", { href, "aria-current": path.startsWith(href) ? "page" : null }, name)
+    ),
+  );
+  document.getElementById("who").replaceChildren(
+    themeSwitch(),
+    ...(me() === null ? [] : [
+      h("a", {
+        class: "button plain",
+        href: "#/account",
+        "aria-label": `Your account: ${me().name}, ${me().role}`,
+      }, me().name),
+      h("button", { type: "button", class: "plain", onclick: signOut }, "Sign out"),
+    ]),
+  );
 }
 
 function signOut() {
@@ -99,8 +115,13 @@ function signOut() {
   show();
 }
 
+document.querySelector(".skip").addEventListener("click", (event) => {
+  // The address tells which view is shown, so it must not change here.
+  event.preventDefault();
+  main.focus();
+});
 onSignedOut((problem) => show({ notice: problem }));
-window.addEventListener("hashchange", () => {
+addEventListener("hashchange", () => {
   if (location.hash.startsWith("#/")) show();
 });
 show({ first: true });

@@ -22,21 +22,33 @@ export function short(value, digits = 3) {
 
 /** A value with as many places as its error justifies: 0.0432 ± 0.0021. */
 export function withError(value, error) {
-  if (!Number.isFinite(error) || error <= 0 || value === null) return { value: short(value, 4), error: "unknown" };
+  if (!Number.isFinite(error) || error <= 0 || value === null) {
+    return { value: short(value, 4), error: "unknown" };
+  }
   const places = Math.max(0, 1 - Math.floor(Math.log10(error)));
   if (places > 9 || Math.abs(value) >= 1e9) return { value: short(value, 4), error: short(error, 2) };
-  const fixed = (each) => minus(each.toLocaleString("en", { minimumFractionDigits: places, maximumFractionDigits: places, useGrouping: Math.abs(each) >= 1e4 }));
+  const fixed = (each) =>
+    minus(
+      each.toLocaleString("en", {
+        minimumFractionDigits: places,
+        maximumFractionDigits: places,
+        useGrouping: Math.abs(each) >= 1e4,
+      }),
+    );
   return { value: fixed(value), error: fixed(error) };
 }
 
 const minus = (text) => text.replace("-", "−");
-const superscript = (power) => String(power).replace(/[-\d]/g, (each) => (each === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[each]));
+const superscript = (power) =>
+  String(power).replace(/[-\d]/g, (each) => (each === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[each]));
 
 /** A text as a sentence: a capital in front, a full stop behind. */
-export const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1) + (/[.!?]$/.test(text) ? "" : ".");
+export const sentence = (text) =>
+  text.charAt(0).toUpperCase() + text.slice(1) + (/[.!?]$/.test(text) ? "" : ".");
 
 /** A count with its noun. */
-export const count = (number, noun, plural = `${noun}s`) => `${number.toLocaleString("en")} ${number === 1 ? noun : plural}`;
+export const count = (number, noun, plural = `${noun}s`) =>
+  `${number.toLocaleString("en")} ${number === 1 ? noun : plural}`;
 
 export function bytesInWords(size) {
   if (size < 1000) return `${size} bytes`;
@@ -45,7 +57,14 @@ export function bytesInWords(size) {
 }
 
 const DAY = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", year: "numeric" });
-const MOMENT = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit", hour12: false });
+const MOMENT = new Intl.DateTimeFormat("en-GB", {
+  day: "numeric",
+  month: "short",
+  year: "numeric",
+  hour: "2-digit",
+  minute: "2-digit",
+  hour12: false,
+});
 export const day = (text) => DAY.format(new Date(text));
 export const moment = (text) => MOMENT.format(new Date(text));
 
@@ -58,13 +77,73 @@ export function promise({ epsilon, delta, rho }) {
 
 /** Whom a claim protects: one record, or one person with all records. */
 export function protectedUnit(claim) {
-  const whom = claim.unit === "person" ? `each person, up to ${count(claim.records_per_unit, "record")}` : "each record";
+  const whom = claim.unit === "person"
+    ? `each person, up to ${count(claim.records_per_unit, "record")}`
+    : "each record";
   return claim.secure === false ? "nobody: its noise was seeded" : whom;
 }
 
-const UNITS = new Set(["cm", "mm", "m", "km", "in", "ft", "mi", "kg", "g", "mg", "lb", "lbs", "s", "ms", "min", "h", "hours", "hrs", "days", "weeks", "months", "years", "yr",
-  "eur", "usd", "gbp", "chf", "dollars", "euros", "pct", "percent", "c", "k", "hpa", "pa", "mmhg", "bpm", "hz", "w", "kw", "kwh", "l", "ml", "deg", "kmh", "mph"]);
-const SPELLED = { pct: "%", percent: "%", eur: "€", usd: "$", gbp: "£", deg: "°", kmh: "km/h", mmhg: "mmHg", hpa: "hPa", kw: "kW", kwh: "kWh" };
+const UNITS = new Set([
+  "cm",
+  "mm",
+  "m",
+  "km",
+  "in",
+  "ft",
+  "mi",
+  "kg",
+  "g",
+  "mg",
+  "lb",
+  "lbs",
+  "s",
+  "ms",
+  "min",
+  "h",
+  "hours",
+  "hrs",
+  "days",
+  "weeks",
+  "months",
+  "years",
+  "yr",
+  "eur",
+  "usd",
+  "gbp",
+  "chf",
+  "dollars",
+  "euros",
+  "pct",
+  "percent",
+  "c",
+  "k",
+  "hpa",
+  "pa",
+  "mmhg",
+  "bpm",
+  "hz",
+  "w",
+  "kw",
+  "kwh",
+  "l",
+  "ml",
+  "deg",
+  "kmh",
+  "mph",
+]);
+const SPELLED = {
+  pct: "%",
+  percent: "%",
+  eur: "€",
+  usd: "$",
+  gbp: "£",
+  deg: "°",
+  kmh: "km/h",
+  mmhg: "mmHg",
+  hpa: "hPa",
+  kw: "kW",
+  kwh: "kWh",
+};
 
 /** A column's name in two parts: what it is, and the unit that it ends in, or null. */
 function named(name) {
@@ -88,8 +167,19 @@ export function columnValue(name, value) {
 }
 const plain = (name) => name.replace(/_/g, " ").trim() || name;
 
-const MODELS = { density: "Density", histogram: "Histogram", classifier: "Classifier by similarity", "kernel-svc": "Kernel support vector machine", "linear-svc": "Linear support vector machine",
-  "gaussian-process": "Gaussian process regression", regressor: "Linear regression", outliers: "Outlier detector", neighbors: "Counts of near records", modes: "Modes, where records are densest", sampler: "Sampler of look-alike records" };
+const MODELS = {
+  density: "Density",
+  histogram: "Histogram",
+  classifier: "Classifier by similarity",
+  "kernel-svc": "Kernel support vector machine",
+  "linear-svc": "Linear support vector machine",
+  "gaussian-process": "Gaussian process regression",
+  regressor: "Linear regression",
+  outliers: "Outlier detector",
+  neighbors: "Counts of near records",
+  modes: "Modes, where records are densest",
+  sampler: "Sampler of look-alike records",
+};
 
 /** A kind of model as people call it. */
 export const modelTitle = (name) => MODELS[name] ?? name.replace(/-/g, " ");

@@ -1,7 +1,25 @@
 // Colours for numbers and classes. The ramp is viridis (van der Walt & Smith 2015): equal steps look equal, in print and to
 // the colour-blind too. Classes have the colours of Okabe & Ito, told apart by everybody; a label always stands beside them.
 
-const VIRIDIS = ["440154", "48186a", "472d7b", "424086", "3b528b", "33638d", "2c728e", "26828e", "21918c", "1fa088", "28ae80", "3fbc73", "5ec962", "84d44b", "addc30", "d8e219", "fde725"].map(rgb);
+const VIRIDIS = [
+  "440154",
+  "48186a",
+  "472d7b",
+  "424086",
+  "3b528b",
+  "33638d",
+  "2c728e",
+  "26828e",
+  "21918c",
+  "1fa088",
+  "28ae80",
+  "3fbc73",
+  "5ec962",
+  "84d44b",
+  "addc30",
+  "d8e219",
+  "fde725",
+].map(rgb);
 const CLASSES = ["0072b2", "e69f00", "009e73", "cc79a7", "d55e00", "56b4e9", "999999"].map(rgb);
 
 function rgb(text) {
@@ -18,7 +36,8 @@ export function ramp(fraction) {
 export const classColour = (index) => CLASSES[index % CLASSES.length];
 
 /** A colour, paler on the ground it stands on: what a region is filled with, so that lines on it stay visible. */
-export const faded = (colour, dark, strength) => colour.map((part) => part * strength + (dark ? 23 : 255) * (1 - strength));
+export const faded = (colour, dark, strength) =>
+  colour.map((part) => part * strength + (dark ? 23 : 255) * (1 - strength));
 
 export const css = (colour) => `rgb(${colour.map(Math.round).join(" ")})`;
 

@@ -4,15 +4,16 @@ import { s } from "../dom.js";
 
 /** `lines` are {value, lower, upper, colour}, each of one number an x; null where it is not known. */
 export function curves(xs, lines) {
-  return ({ x, y }) => lines.flatMap(({ value, lower, upper, colour }) => {
-    const band = lower && upper ? s("path", { class: "band", d: bandPath(xs, lower, upper, x, y) }) : null;
-    const line = s("path", { class: "curve", d: linePath(xs, value, x, y) });
-    if (colour) {
-      line.style.stroke = colour;
-      if (band) Object.assign(band.style, { fill: colour, fillOpacity: "0.16" });
-    }
-    return [band, line];
-  });
+  return ({ x, y }) =>
+    lines.flatMap(({ value, lower, upper, colour }) => {
+      const band = lower && upper ? s("path", { class: "band", d: bandPath(xs, lower, upper, x, y) }) : null;
+      const line = s("path", { class: "curve", d: linePath(xs, value, x, y) });
+      if (colour) {
+        line.style.stroke = colour;
+        if (band) Object.assign(band.style, { fill: colour, fillOpacity: "0.16" });
+      }
+      return [band, line];
+    });
 }
 
 const point = (at, value, x, y) => `${x(at).toFixed(1)},${y(value).toFixed(1)}`;

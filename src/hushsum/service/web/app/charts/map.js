@@ -7,8 +7,12 @@ export function filled(canvas, columns, rows, { smooth = true } = {}) {
   return ({ box }) => {
     const [cell, line] = [(box.right - box.left) / (columns - 1), (box.bottom - box.top) / (rows - 1)];
     const picture = s("image", {
-      href: canvas.toDataURL(), x: box.left - cell / 2, y: box.top - line / 2,
-      width: box.right - box.left + cell, height: box.bottom - box.top + line, preserveAspectRatio: "none",
+      href: canvas.toDataURL(),
+      x: box.left - cell / 2,
+      y: box.top - line / 2,
+      width: box.right - box.left + cell,
+      height: box.bottom - box.top + line,
+      preserveAspectRatio: "none",
     });
     picture.style.imageRendering = smooth ? "auto" : "pixelated";
     return picture;
@@ -26,7 +30,9 @@ export function hatched(xs, ys, inside) {
         const on = i < xs.length && inside(j * xs.length + i);
         if (on && start === null) start = i;
         if (!on && start !== null) {
-          path += `M${(x(xs[start]) - dx).toFixed(1)},${(y(row) - dy).toFixed(1)}H${(x(xs[i - 1]) + dx).toFixed(1)}v${(2 * dy).toFixed(1)}H${(x(xs[start]) - dx).toFixed(1)}Z`;
+          path += `M${(x(xs[start]) - dx).toFixed(1)},${(y(row) - dy).toFixed(1)}H${
+            (x(xs[i - 1]) + dx).toFixed(1)
+          }v${(2 * dy).toFixed(1)}H${(x(xs[start]) - dx).toFixed(1)}Z`;
           start = null;
         }
       }
@@ -50,7 +56,11 @@ export function zeroLine(xs, ys, field) {
         if (se > 0 !== ne > 0) ends.push([xs[i + 1], between(se, ne, ys[j], ys[j + 1])]);
         if (nw > 0 !== ne > 0) ends.push([between(nw, ne, xs[i], xs[i + 1]), ys[j + 1]]);
         if (sw > 0 !== nw > 0) ends.push([xs[i], between(sw, nw, ys[j], ys[j + 1])]);
-        for (let k = 0; k + 1 < ends.length; k += 2) path += ends.slice(k, k + 2).map(([a, b], end) => `${end ? "L" : "M"}${x(a).toFixed(1)},${y(b).toFixed(1)}`).join("");
+        for (let k = 0; k + 1 < ends.length; k += 2) {
+          path += ends.slice(k, k + 2).map(([a, b], end) =>
+            `${end ? "L" : "M"}${x(a).toFixed(1)},${y(b).toFixed(1)}`
+          ).join("");
+        }
       }
     }
     return [s("path", { class: "boundary-under", d: path }), s("path", { class: "boundary", d: path })];

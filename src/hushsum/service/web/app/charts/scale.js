@@ -45,10 +45,25 @@ export function roomy(values) {
 export function tickTexts(at) {
   const largest = Math.max(...at.map(Math.abs));
   const step = at.length > 1 ? Math.abs(at[1] - at[0]) : largest || 1;
-  if (largest >= 1e6 || (largest > 0 && largest < 1e-3)) return at.map((each) => (each === 0 ? "0" : each.toExponential(Math.max(0, Math.floor(Math.log10(largest)) - Math.floor(Math.log10(step)))).replace("-", "−").replace("e+", "e")));
+  if (largest >= 1e6 || (largest > 0 && largest < 1e-3)) {
+    return at.map((
+      each,
+    ) => (each === 0
+      ? "0"
+      : each.toExponential(Math.max(0, Math.floor(Math.log10(largest)) - Math.floor(Math.log10(step))))
+        .replace("-", "−").replace("e+", "e"))
+    );
+  }
   const places = Math.min(8, Math.max(0, -Math.floor(Math.log10(step) + 1e-9)));
-  return at.map((each) => each.toLocaleString("en", { minimumFractionDigits: places, maximumFractionDigits: places, useGrouping: largest >= 1e4 }).replace("-", "−"));
+  return at.map((each) =>
+    each.toLocaleString("en", {
+      minimumFractionDigits: places,
+      maximumFractionDigits: places,
+      useGrouping: largest >= 1e4,
+    }).replace("-", "−")
+  );
 }
 
 /** `number` numbers from low to high, both included. */
-export const spread = ([low, high], number) => Array.from({ length: number }, (_, at) => low + ((high - low) * at) / (number - 1));
+export const spread = ([low, high], number) =>
+  Array.from({ length: number }, (_, at) => low + ((high - low) * at) / (number - 1));

@@ -3,34 +3,49 @@
 import { plot } from "../charts/plot.js";
 import { freshId, h, refill, settled } from "../dom.js";
 import { problemBox } from "../parts/feedback.js";
-import { field, segments, select } from "../parts/fields.js";
 import { onTheme } from "../theme.js";
 import { asTable, summary } from "./as_table.js";
+import { choicesOf } from "./choices.js";
 import { lattice, pictureOf } from "./picture.js";
-import { rangeForm, knownRanges } from "./ranges.js";
+import { knownRanges, rangeForm } from "./ranges.js";
 import { readout } from "./readout.js";
 import { sliders } from "./sliders.js";
 import { answersAt } from "./subject.js";
-
-const labelled = (name, ...given) => h("div", {}, h("span", { class: "label", "aria-hidden": "true" }, name), segments(name, ...given));
 
 /** Fill a place with the explorer of a subject; returns how to leave it. */
 export function explorer(place, subject) {
   const ranges = knownRanges(subject);
   if (ranges) return explore(place, subject, ranges);
   let leave = () => {};
-  place.replaceChildren(h("div", { class: "card" }, rangeForm(subject, null, (found) => { leave = explore(place, subject, found); place.querySelector("svg").focus(); }, {
-    heading: "Which range shall be shown?",
-    hint: "This function declares no bounds: it answers anywhere. Say where to look.",
-  })));
+  place.replaceChildren(h(
+    "div",
+    { class: "card" },
+    rangeForm(subject, null, (found) => {
+      leave = explore(place, subject, found);
+      place.querySelector("svg").focus();
+    }, {
+      heading: "Which range shall be shown?",
+      hint: "This function declares no bounds: it answers anywhere. Say where to look.",
+    }),
+  ));
   return () => leave();
 }
 
 function explore(place, subject, ranges) {
   const dim = subject.names.length;
-  const state = { ranges, at: ranges.map(([low, high]) => (low + high) / 2), shown: dim === 1 ? [0, null] : [0, 1], of: subject.readings[0][0], layer: "value" };
+  const state = {
+    ranges,
+    at: ranges.map(([low, high]) => (low + high) / 2),
+    shown: dim === 1 ? [0, null] : [0, 1],
+    of: subject.readings[0][0],
+    layer: "value",
+  };
   const about = freshId("about");
-  const picture = plot({ describedBy: about, onpoint: (x, y) => move([[state.shown[0], x], [state.shown[1], y]]), onstep: step });
+  const picture = plot({
+    describedBy: about,
+    onpoint: (x, y) => move([[state.shown[0], x], [state.shown[1], y]]),
+    onstep: step,
+  });
   const legend = h("ul", { class: "legend" });
   const words = h("p", { class: "small soft", id: `${about}-words` });
   const numbers = h("div", {});
@@ -41,37 +56,75 @@ function explore(place, subject, ranges) {
   let waiting = null;
   let asking = null;
 
-  place.replaceChildren(h("div", { class: "explorer" },
-    h("div", { class: "card" }, said, picture.node,
-      h("div", { class: "under" }, legend, words, h("p", { class: "unseen", id: about }, "Arrow keys move the point, with Shift ten times as far. The answer is read out. A table follows."), numbers)),
-    h("div", { class: "panel" }, h("div", { class: "card" }, here.node), h("div", { class: "card panel" }, choices,
-      h("details", {}, h("summary", {}, "Ranges"), rangeForm(subject, ranges, (found) => {
-        state.ranges = found;
-        state.at = state.at.map((each, axis) => Math.min(found[axis][1], Math.max(found[axis][0], each)));
-        arrange();
-        show();
-      }, {}))))));
+  place.replaceChildren(
+    h(
+      "div",
+      { class: "explorer" },
+      h(
+        "div",
+        { class: "card" },
+        said,
+        picture.node,
+        h(
+          "div",
+          { class: "under" },
+          legend,
+          words,
+          h(
+            "p",
+            { class: "unseen", id: about },
+            "Arrow keys move the point, with Shift ten times as far. The answer is read out. A table follows.",
+          ),
+          numbers,
+        ),
+      ),
+      h(
+        "div",
+        { class: "panel" },
+        h("div", { class: "card" }, here.node),
+        h(
+          "div",
+          { class: "card panel" },
+          choices,
+          h(
+            "details",
+            {},
+            h("summary", {}, "Ranges"),
+            rangeForm(subject, ranges, (found) => {
+              state.ranges = found;
+              state.at = state.at.map((each, axis) =>
+                Math.min(found[axis][1], Math.max(found[axis][0], each))
+              );
+              arrange();
+              show();
+            }, {}),
+          ),
+        ),
+      ),
+    ),
+  );
 
   function arrange() {
-    const axes = subject.labels.map((label, at) => [String(at), label]);
-    const rearrange = (first, second) => {
-      state.shown = [first, second === first ? (first + 1) % dim : second];
-      arrange();
-      show();
-    };
-    refill(choices, h("h2", {}, "What is shown"), h("div", { class: "stack" },
-      dim > 1 && labelled("Drawn as", [["map", "Map"], ["curve", "Curve"]], state.shown[1] === null ? "curve" : "map", (as) => rearrange(state.shown[0], as === "curve" ? null : (state.shown[0] + 1) % dim)),
-      dim > 1 && h("div", { class: "fields" },
-        field("Across", select(axes, String(state.shown[0]), { onchange: (event) => rearrange(Number(event.target.value), state.shown[1]) })),
-        state.shown[1] !== null && dim > 2 && field("Upwards", select(axes.filter(([at]) => Number(at) !== state.shown[0]), String(state.shown[1]), { onchange: (event) => rearrange(state.shown[0], Number(event.target.value)) }))),
-      subject.readings.length > 1 && labelled("Reading", subject.readings.map(([of, , name]) => [of, name]), state.of, (of) => { state.of = of; show(); }),
-      state.shown[1] !== null && !subject.classes && labelled("Colour", [["value", "Value"], ["error", "Its error"]], state.layer, (layer) => { state.layer = layer; draw(); }),
-      h("p", { class: "hint" }, subject.about)));
+    refill(
+      choices,
+      choicesOf(subject, state, {
+        arranged() {
+          arrange();
+          show();
+        },
+        read: show,
+        coloured: draw,
+      }),
+    );
     const shown = state.shown.filter((each) => each !== null);
-    refill(here.others, sliders(subject, subject.names.map((_, at) => at).filter((at) => !shown.includes(at)), state, (axis, value) => {
-      state.at[axis] = value;
-      showSoon();
-    }));
+    const hidden = subject.names.map((_, at) => at).filter((at) => !shown.includes(at));
+    refill(
+      here.others,
+      sliders(subject, hidden, state, (axis, value) => {
+        state.at[axis] = value;
+        showSoon();
+      }),
+    );
     here.offer(shown, state.at);
   }
 
@@ -82,7 +135,19 @@ function explore(place, subject, ranges) {
   }
 
   function step(x, y) {
-    const by = (axis, steps) => [axis, Math.min(state.ranges[axis][1], Math.max(state.ranges[axis][0], state.at[axis] + (steps * (state.ranges[axis][1] - state.ranges[axis][0])) / 100))];
+    const by = (
+      axis,
+      steps,
+    ) => [
+      axis,
+      Math.min(
+        state.ranges[axis][1],
+        Math.max(
+          state.ranges[axis][0],
+          state.at[axis] + (steps * (state.ranges[axis][1] - state.ranges[axis][0])) / 100,
+        ),
+      ),
+    ];
     move([x && by(state.shown[0], x), y && state.shown[1] !== null && by(state.shown[1], y)].filter(Boolean));
   }
 

@@ -16,12 +16,14 @@ export function lattice(state) {
   const [first, second] = state.shown;
   const xs = spread(state.ranges[first], second === null ? ALONG : ACROSS);
   const ys = second === null ? [null] : spread(state.ranges[second], ACROSS);
-  const points = ys.flatMap((y) => xs.map((x) => {
-    const point = [...state.at];
-    point[first] = x;
-    if (second !== null) point[second] = y;
-    return point;
-  }));
+  const points = ys.flatMap((y) =>
+    xs.map((x) => {
+      const point = [...state.at];
+      point[first] = x;
+      if (second !== null) point[second] = y;
+      return point;
+    })
+  );
   return { xs, ys, points };
 }
 
@@ -34,15 +36,34 @@ export function pictureOf(subject, state, { xs, ys }, answers) {
     const lines = subject.classes ? classLines(subject, answers) : [answers];
     const all = lines.flatMap((each) => [...each.value, ...(each.lower ?? []), ...(each.upper ?? [])]);
     return {
-      spec: { x: axis(first), y: { range: subject.classes || state.of === "predict" ? roomy(all) : roomy([...all, 0]), name: valueName }, draw: curves(xs, lines) },
+      spec: {
+        x: axis(first),
+        y: {
+          range: subject.classes || state.of === "predict" ? roomy(all) : roomy([...all, 0]),
+          name: valueName,
+        },
+        draw: curves(xs, lines),
+      },
       legend: subject.classes ? classLegend(subject) : bandLegend(),
     };
   }
   const map = subject.classes ? regions(subject, xs, ys, answers) : heat(state, xs, ys, answers, valueName);
-  return { spec: { x: axis(first), y: axis(second), filled: true, pale: subject.classes !== null, draw: (frame) => map.layers.map((each) => each(frame)) }, legend: map.legend };
+  return {
+    spec: {
+      x: axis(first),
+      y: axis(second),
+      filled: true,
+      pale: subject.classes !== null,
+      draw: (frame) => map.layers.map((each) => each(frame)),
+    },
+    legend: map.legend,
+  };
 }
 
-const bandLegend = () => [h("li", {}, swatch("var(--accent)"), "value"), h("li", {}, swatch("var(--band)"), "95 % interval of the noise and the approximation")];
+const bandLegend = () => [
+  h("li", {}, swatch("var(--accent)"), "value"),
+  h("li", {}, swatch("var(--band)"), "95 % interval of the noise and the approximation"),
+];
 
 function classLines(subject, { scores, errors, label }) {
   return subject.classes.map((name, index) => {
@@ -56,16 +77,33 @@ function heat(state, xs, ys, answers, valueName) {
   const shown = state.layer === "error" ? answers.stderr : answers.value;
   const [low, high] = extent(shown);
   const at = (value) => (value - low) / (high - low);
-  const canvas = painted(xs.length, ys.length, (index) => (shown[index] === null ? null : ramp(at(shown[index]))));
-  const unsure = (index) => answers.lower[index] !== null && answers.lower[index] <= 0 && answers.upper[index] >= 0;
+  const canvas = painted(
+    xs.length,
+    ys.length,
+    (index) => (shown[index] === null ? null : ramp(at(shown[index]))),
+  );
+  const unsure = (index) =>
+    answers.lower[index] !== null && answers.lower[index] <= 0 && answers.upper[index] >= 0;
   const layers = [filled(canvas, xs.length, ys.length)];
-  const hatch = state.layer === "value" && state.of !== "predict" && answers.value.some((_, index) => unsure(index));
+  const hatch = state.layer === "value" && state.of !== "predict" &&
+    answers.value.some((_, index) => unsure(index));
   if (hatch) layers.push(hatched(xs, ys, unsure));
   return {
     layers,
     legend: [
-      h("li", { class: "ramp" }, h("span", { class: "number" }, short(low)), rampBar(), h("span", { class: "number" }, `${short(high)} ${state.layer === "error" ? "standard error" : valueName}`)),
-      hatch && h("li", {}, h("span", { class: "swatch swatch-hatch" }), "no different from 0, given its error"),
+      h(
+        "li",
+        { class: "ramp" },
+        h("span", { class: "number" }, short(low)),
+        rampBar(),
+        h(
+          "span",
+          { class: "number" },
+          `${short(high)} ${state.layer === "error" ? "standard error" : valueName}`,
+        ),
+      ),
+      hatch &&
+      h("li", {}, h("span", { class: "swatch swatch-hatch" }), "no different from 0, given its error"),
     ],
   };
 }
@@ -84,18 +122,40 @@ function regions(subject, xs, ys, { label, scores, errors, lead }) {
   const canvas = painted(xs.length, ys.length, (at) => faded(classColour(index[at]), dark, firmness(at)));
   // Two scores of one function are each other's opposites, so their difference has twice the error; others are independent.
   const spreadOfLead = subject.classes.length === 2 ? 2 : Math.SQRT2;
-  const unsure = (at) => errors !== null && lead[at] !== null && lead[at] < 1.96 * spreadOfLead * errors[at][index[at]];
+  const unsure = (at) =>
+    errors !== null && lead[at] !== null && lead[at] < 1.96 * spreadOfLead * errors[at][index[at]];
   const layers = [filled(canvas, xs.length, ys.length)];
   const hatch = label.some((_, at) => unsure(at));
   if (hatch) layers.push(hatched(xs, ys, unsure));
   subject.classes.slice(subject.classes.length === 2 ? 1 : 0).forEach((name, order) => {
     const mine = subject.classes.length === 2 ? 1 : order;
-    layers.push(zeroLine(xs, ys, label.map((each, at) => (scores ? scores[at][mine] - Math.max(...scores[at].filter((_, other) => other !== mine)) : each === name ? 1 : -1))));
+    layers.push(
+      zeroLine(
+        xs,
+        ys,
+        label.map((
+          each,
+          at,
+        ) => (scores
+          ? scores[at][mine] - Math.max(...scores[at].filter((_, other) => other !== mine))
+          : each === name
+          ? 1
+          : -1)
+        ),
+      ),
+    );
   });
-  return { layers, legend: [...classLegend(subject), hatch && h("li", {}, h("span", { class: "swatch swatch-hatch" }), "undecided, given the error")] };
+  return {
+    layers,
+    legend: [
+      ...classLegend(subject),
+      hatch && h("li", {}, h("span", { class: "swatch swatch-hatch" }), "undecided, given the error"),
+    ],
+  };
 }
 
-const classLegend = (subject) => subject.classes.map((name, index) => h("li", {}, swatch(css(classColour(index))), name));
+const classLegend = (subject) =>
+  subject.classes.map((name, index) => h("li", {}, swatch(css(classColour(index))), name));
 
 function swatch(colour) {
   const node = h("span", { class: "swatch", "aria-hidden": "true" });

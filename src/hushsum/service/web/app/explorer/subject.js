@@ -3,7 +3,14 @@
 import { post } from "../api.js";
 import { columnLabel } from "../words.js";
 
-const VALUES = { density: "density", histogram: "density", "gaussian-process": null, regressor: null, outliers: "score", neighbors: "neighbours" };
+const VALUES = {
+  density: "density",
+  histogram: "density",
+  "gaussian-process": null,
+  regressor: null,
+  outliers: "score",
+  neighbors: "neighbours",
+};
 
 /** The subject of an explorer. `kind` is "number", "classes", "sets" or "none". */
 export function subjectOf(told) {
@@ -39,8 +46,16 @@ function ofModel({ id, facts }) {
     labels: names.map(columnLabel),
     bounds: model.bounds,
     classes: chooses ? model.classes : null,
-    readings: [["predict", chooses ? (answers.includes("probability") ? "probability" : "decision value") : value, "Prediction"]],
-    about: chooses ? `The predicted class${model.target ? ` of ${columnLabel(model.target)}` : ""}: the deeper its colour, the firmer.` : `What the model tells at a point: ${value}.`,
+    readings: [[
+      "predict",
+      chooses ? (answers.includes("probability") ? "probability" : "decision value") : value,
+      "Prediction",
+    ]],
+    about: chooses
+      ? `The predicted class${
+        model.target ? ` of ${columnLabel(model.target)}` : ""
+      }: the deeper its colour, the firmer.`
+      : `What the model tells at a point: ${value}.`,
   };
 }
 
@@ -52,14 +67,23 @@ export async function answersAt(subject, of, points, signal) {
 
 function numbers(told, length) {
   const none = () => Array.from({ length }, () => null);
-  return { value: told.value ?? told.prediction, stderr: told.stderr ?? none(), lower: told.lower ?? none(), upper: told.upper ?? none(), label: null, scores: null };
+  return {
+    value: told.value ?? told.prediction,
+    stderr: told.stderr ?? none(),
+    lower: told.lower ?? none(),
+    upper: told.upper ?? none(),
+    label: null,
+    scores: null,
+  };
 }
 
 /** Of each point: the class, its score, and by how much it leads. The error is that of the lead, if the scores have errors. */
 function chosen(subject, told, length) {
   const scores = told.probability ?? told.decision ?? null;
   // One error a point holds for each of its scores.
-  const errors = scores && told.stderr ? told.stderr.map((each, at) => (Array.isArray(each) ? each : scores[at].map(() => each))) : null;
+  const errors = scores && told.stderr
+    ? told.stderr.map((each, at) => (Array.isArray(each) ? each : scores[at].map(() => each)))
+    : null;
   const label = told.prediction.map(String);
   const value = [];
   const stderr = [];
@@ -72,6 +96,7 @@ function chosen(subject, told, length) {
     lead.push(row && rivals.length ? row[best] - Math.max(...rivals) : null);
     stderr.push(errors ? errors[at][best] : null);
   }
-  const edge = (sign) => value.map((each, at) => (each === null || stderr[at] === null ? null : each + sign * 1.96 * stderr[at]));
+  const edge = (sign) =>
+    value.map((each, at) => (each === null || stderr[at] === null ? null : each + sign * 1.96 * stderr[at]));
   return { value, stderr, lower: edge(-1), upper: edge(1), label, scores, errors, lead };
 }

@@ -15,7 +15,8 @@ function powers(sentence) {
   });
 }
 
-export const claimNumbers = (claim) => h("span", { class: "promise" }, promise(claim), h("small", {}, `for ${protectedUnit(claim)}`));
+export const claimNumbers = (claim) =>
+  h("span", { class: "promise" }, promise(claim), h("small", {}, `for ${protectedUnit(claim)}`));
 
 /** The parts of a claim as a list of facts. */
 export function claimFacts(claim) {
@@ -28,4 +29,11 @@ export function claimFacts(claim) {
   ];
 }
 
-export const facts = (pairs) => h("dl", { class: "facts" }, pairs.filter(([, value]) => value !== null && value !== undefined).map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
+export const facts = (pairs) =>
+  h(
+    "dl",
+    { class: "facts" },
+    pairs.filter(([, value]) => value !== null && value !== undefined).map(([name, value]) =>
+      h("div", {}, h("dt", {}, name), h("dd", {}, value))
+    ),
+  );

@@ -19,12 +19,29 @@ const TITLES = {
   "unreachable": "No connection",
 };
 
-const RULES = { missing: "must be given", finite_number: "must be a number", string_pattern_mismatch: "has letters that a name cannot have", greater_than: "is too small", less_than: "is too large", int_type: "must be a whole number", float_type: "must be a number" };
+const RULES = {
+  missing: "must be given",
+  finite_number: "must be a number",
+  string_pattern_mismatch: "has letters that a name cannot have",
+  greater_than: "is too small",
+  less_than: "is too large",
+  int_type: "must be a whole number",
+  float_type: "must be a number",
+};
 
 /** A refusal: what is wrong and what helps, in the service's own words. */
 export function problemBox(problem, { heading = "h2", again = null } = {}) {
-  const faults = (problem.faults ?? []).map((each) => h("li", {}, h("code", {}, each.at.replace(/^body\//, "")), ` ${RULES[each.rule] ?? each.rule.replace(/_/g, " ")}`));
-  return h("div", { class: "problem", role: "alert", tabindex: "-1" },
+  const faults = (problem.faults ?? []).map((each) =>
+    h(
+      "li",
+      {},
+      h("code", {}, each.at.replace(/^body\//, "")),
+      ` ${RULES[each.rule] ?? each.rule.replace(/_/g, " ")}`,
+    )
+  );
+  return h(
+    "div",
+    { class: "problem", role: "alert", tabindex: "-1" },
     h(heading, {}, TITLES[problem.kind] ?? "Something went wrong"),
     h("p", {}, sentence(problem.message)),
     faults.length > 0 && h("ul", {}, faults),
@@ -40,7 +57,15 @@ export function empty(title, text, action = null, heading = "h2") {
 
 /** While something is fetched: as high as what will come, so that nothing jumps. */
 export function loading(what, number = 3) {
-  return h("div", { role: "status", "aria-label": `Loading ${what}` }, h("div", { class: "cards", "aria-hidden": "true" }, Array.from({ length: number }, () => h("div", { class: "skeleton" }))));
+  return h(
+    "div",
+    { role: "status", "aria-label": `Loading ${what}` },
+    h(
+      "div",
+      { class: "cards", "aria-hidden": "true" },
+      Array.from({ length: number }, () => h("div", { class: "skeleton" })),
+    ),
+  );
 }
 
 /** A bar for long work; `tell(fraction or null, words)`. */

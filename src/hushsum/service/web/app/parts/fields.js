@@ -7,12 +7,20 @@ export function field(label, control, { hint = null, wide = false } = {}) {
   control.id ||= freshId("field");
   const about = hint === null ? null : h("p", { class: "hint", id: `${control.id}-hint` }, hint);
   if (about) control.setAttribute("aria-describedby", about.id);
-  return h("div", { class: wide ? "field wide" : "field" }, h("label", { for: control.id }, label), control, about);
+  return h(
+    "div",
+    { class: wide ? "field wide" : "field" },
+    h("label", { for: control.id }, label),
+    control,
+    about,
+  );
 }
 
-export const text = (attributes = {}) => h("input", { type: "text", autocomplete: "off", spellcheck: "false", ...attributes });
+export const text = (attributes = {}) =>
+  h("input", { type: "text", autocomplete: "off", spellcheck: "false", ...attributes });
 /** Numbers are typed, not spun: `step="any"` refuses no decimals. */
-export const number = (attributes = {}) => h("input", { type: "number", step: "any", autocomplete: "off", inputmode: "decimal", ...attributes });
+export const number = (attributes = {}) =>
+  h("input", { type: "number", step: "any", autocomplete: "off", inputmode: "decimal", ...attributes });
 
 /** A list to choose from; `options` are [value, text] pairs. */
 export function select(options, chosen, attributes = {}) {
@@ -28,9 +36,27 @@ export function checkbox(label, attributes = {}) {
 /** A few choices side by side, one of them taken. */
 export function segments(legend, options, chosen, onchange) {
   const name = freshId("choice");
-  return h("div", { class: "segments", role: "radiogroup", "aria-label": legend },
-    options.map(([value, label]) => h("label", {}, h("input", { type: "radio", name, value, checked: value === chosen, onchange: () => onchange(value) }), h("span", {}, label))));
+  return h(
+    "div",
+    { class: "segments", role: "radiogroup", "aria-label": legend },
+    options.map(([value, label]) =>
+      h(
+        "label",
+        {},
+        h("input", {
+          type: "radio",
+          name,
+          value,
+          checked: value === chosen,
+          onchange: () => onchange(value),
+        }),
+        h("span", {}, label),
+      )
+    ),
+  );
 }
 
 /** The number in a field, or null if there is none. */
-export const numberIn = (control) => (control.value.trim() === "" || !Number.isFinite(Number(control.value)) ? null : Number(control.value));
+export const numberIn = (
+  control,
+) => (control.value.trim() === "" || !Number.isFinite(Number(control.value)) ? null : Number(control.value));

@@ -10,9 +10,19 @@ export function measure(budget) {
 
 export function standing(budget) {
   const { name, letter } = measure(budget);
-  const [total, spent, left] = [budget.terms.budget, budget.spent, budget.remaining].map((each) => exact(each[name]));
+  const [total, spent, left] = [budget.terms.budget, budget.spent, budget.remaining].map((each) =>
+    exact(each[name])
+  );
   const deltas = [budget.terms.budget, budget.spent].map((each) => exact(each.delta));
-  return { name, letter, total, spent, left, delta: deltas[0] > 0 ? { total: deltas[0], spent: deltas[1] } : null, exhausted: left <= 0 };
+  return {
+    name,
+    letter,
+    total,
+    spent,
+    left,
+    delta: deltas[0] > 0 ? { total: deltas[0], spent: deltas[1] } : null,
+    exhausted: left <= 0,
+  };
 }
 
 /** A bar with one part a release. `charges` are the costs in order; `next` is one that is only considered. */
@@ -25,9 +35,32 @@ export function gauge(budget, { charges = null, next = 0 } = {}) {
     return node;
   };
   const words = `${letter} ${short(spent)} of ${short(total)} is spent, ${short(left)} remains`;
-  return h("div", {},
-    h("div", { class: "gauge", role: "img", "aria-label": `${words}.` }, parts.map((each) => part(each, "gauge-part")), next > 0 && part(Math.min(next, left), "gauge-part gauge-new")),
-    h("div", { class: "gauge-words" },
-      h("span", {}, h("strong", {}, `${letter} ${short(spent)}`), ` of ${short(total)} spent`, delta && `, δ ${short(delta.spent)} of ${short(delta.total)}`),
-      h("span", {}, h("strong", {}, `${letter} ${short(left)}`), " left", budget.releases > 0 && ` · ${count(budget.releases, "release")}`)));
+  return h(
+    "div",
+    {},
+    h(
+      "div",
+      { class: "gauge", role: "img", "aria-label": `${words}.` },
+      parts.map((each) => part(each, "gauge-part")),
+      next > 0 && part(Math.min(next, left), "gauge-part gauge-new"),
+    ),
+    h(
+      "div",
+      { class: "gauge-words" },
+      h(
+        "span",
+        {},
+        h("strong", {}, `${letter} ${short(spent)}`),
+        ` of ${short(total)} spent`,
+        delta && `, δ ${short(delta.spent)} of ${short(delta.total)}`,
+      ),
+      h(
+        "span",
+        {},
+        h("strong", {}, `${letter} ${short(left)}`),
+        " left",
+        budget.releases > 0 && ` · ${count(budget.releases, "release")}`,
+      ),
+    ),
+  );
 }

@@ -10,8 +10,27 @@ export function tokenTable(tokens, revoke, { own = null } = {}) {
     if (new Date(each.expires) < new Date()) return h("span", { class: "tag" }, "expired");
     return h("span", { class: "tag tag-good" }, own === each.id ? "in use here" : "good");
   };
-  return table("Tokens, oldest first", [{ name: "Label", head: true }, { name: "Good for" }, { name: "Issued" }, { name: "Until" }, { name: "State" }, { name: "" }], tokens.map((each) => [
-    each.label || "–", each.scopes.join(", "), moment(each.created), day(each.expires), state(each),
-    each.revoked ? "" : h("button", { type: "button", class: "plain danger", onclick: () => revoke(each) }, "Revoke", h("span", { class: "unseen" }, ` the token ${each.label || each.id}`)),
-  ]));
+  return table(
+    "Tokens, oldest first",
+    [{ name: "Label", head: true }, { name: "Good for" }, { name: "Issued" }, { name: "Until" }, {
+      name: "State",
+    }, { name: "" }],
+    tokens.map((each) => [
+      each.label || "–",
+      each.scopes.join(", "),
+      moment(each.created),
+      day(each.expires),
+      state(each),
+      each.revoked ? "" : h(
+        "button",
+        {
+          type: "button",
+          class: "plain danger",
+          onclick: () => revoke(each),
+        },
+        "Revoke",
+        h("span", { class: "unseen" }, ` the token ${each.label || each.id}`),
+      ),
+    ]),
+  );
 }

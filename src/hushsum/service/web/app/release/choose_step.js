@@ -23,34 +23,61 @@ export function chooseStep(place, { dataset, models, upload, columns: names, tal
   const beside = h("div", { class: "two-beside stack" });
   let current = null;
 
-  const form = h("form", { class: "stack", onsubmit: (event) => {
-    event.preventDefault();
-    const [name, promise] = [terms.name(), terms.promise()];
-    if (tally) done({ name, promise, tally: tally.id });
-    else if (goal.value === SUM) {
-      const count = current.tally();
-      if (count && promise) done({ name, promise, count: { upload: upload.id, ...count } });
-    } else {
-      const model = current.asked();
-      if (model) done({ name, promise, model: { ...model, name } });
-      else current.look();
-    }
-  } },
-    h("div", { class: "card stack" }, !tally && models.length > 0 && field("Release", goal), about, columns?.node, own, more),
+  const form = h(
+    "form",
+    {
+      class: "stack",
+      onsubmit: (event) => {
+        event.preventDefault();
+        const [name, promise] = [terms.name(), terms.promise()];
+        if (tally) done({ name, promise, tally: tally.id });
+        else if (goal.value === SUM) {
+          const count = current.tally();
+          if (count && promise) done({ name, promise, count: { upload: upload.id, ...count } });
+        } else {
+          const model = current.asked();
+          if (model) done({ name, promise, model: { ...model, name } });
+          else current.look();
+        }
+      },
+    },
+    h(
+      "div",
+      { class: "card stack" },
+      !tally && models.length > 0 && field("Release", goal),
+      about,
+      columns?.node,
+      own,
+      more,
+    ),
     h("div", { class: "card stack" }, h("h2", {}, "Promise"), h("div", { class: "fields" }, terms.fields)),
-    h("div", { class: "row" }, h("button", {}, tally ? "See the claim" : "Go on"), h("button", { type: "button", class: "quiet", onclick: back }, "Back")));
+    h(
+      "div",
+      { class: "row" },
+      h("button", {}, tally ? "See the claim" : "Go on"),
+      h("button", { type: "button", class: "quiet", onclick: back }, "Back"),
+    ),
+  );
   place.replaceChildren(h("div", { class: "two" }, form, beside));
 
   function arrange() {
     current?.leave?.();
     current = null;
     const kind = models.find((each) => each.name === goal.value);
-    const next = tally ? existingForm(dataset, tally, terms) : kind ? modelForm(dataset, kind, { columns, terms, upload, names }, look) : sumForm(dataset, columns, terms, look);
+    const next = tally
+      ? existingForm(dataset, tally, terms)
+      : kind
+      ? modelForm(dataset, kind, { columns, terms, upload, names }, look)
+      : sumForm(dataset, columns, terms, look);
     refill(own, next.fields);
     refill(about, next.about);
     more.replaceChildren(more.firstChild, h("div", { class: "fields" }, ...(next.more ?? [])));
     more.hidden = !next.more?.length;
-    refill(beside, next.beside, h("section", { class: "card", "aria-label": "Budget" }, gauge(dataset.budget)));
+    refill(
+      beside,
+      next.beside,
+      h("section", { class: "card", "aria-label": "Budget" }, gauge(dataset.budget)),
+    );
     current = next;
     look();
   }
@@ -59,9 +86,16 @@ export function chooseStep(place, { dataset, models, upload, columns: names, tal
 }
 
 function goals(models, onchange) {
-  const control = h("select", { onchange },
+  const control = h(
+    "select",
+    { onchange },
     h("option", { value: SUM }, "A function: how many records are near a point"),
-    models.length > 0 && h("optgroup", { label: "A model" }, models.map(({ name }) => h("option", { value: name }, modelTitle(name)))));
+    models.length > 0 && h(
+      "optgroup",
+      { label: "A model" },
+      models.map(({ name }) => h("option", { value: name }, modelTitle(name))),
+    ),
+  );
   control.value = SUM;
   return control;
 }

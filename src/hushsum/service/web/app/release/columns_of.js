@@ -4,7 +4,16 @@ const HEAD = 1 << 16;
 
 /** How a file is named to the service, by its ending; null if it is none of the known ones. */
 export function formatOf(name) {
-  const endings = [[".csv.gz", "csv.gz"], [".csv", "csv"], [".parquet", "parquet"], [".pq", "parquet"], [".arrow", "arrow"], [".feather", "arrow"], [".ipc", "arrow"], [".tally", "tally"]];
+  const endings = [
+    [".csv.gz", "csv.gz"],
+    [".csv", "csv"],
+    [".parquet", "parquet"],
+    [".pq", "parquet"],
+    [".arrow", "arrow"],
+    [".feather", "arrow"],
+    [".ipc", "arrow"],
+    [".tally", "tally"],
+  ];
   return endings.find(([ending]) => name.toLowerCase().endsWith(ending))?.[1] ?? null;
 }
 
@@ -16,7 +25,9 @@ export async function columnsOf(file, format) {
 }
 
 async function unpackedHead(file) {
-  const reader = file.stream().pipeThrough(new DecompressionStream("gzip")).pipeThrough(new TextDecoderStream()).getReader();
+  const reader = file.stream().pipeThrough(new DecompressionStream("gzip")).pipeThrough(
+    new TextDecoderStream(),
+  ).getReader();
   let text = "";
   try {
     while (text.length < HEAD && !text.includes("\n")) {
@@ -35,7 +46,11 @@ async function unpackedHead(file) {
 export function headerOf(text) {
   const line = text.replace(/^\ufeff/, "").split(/\r?\n/, 1)[0];
   const names = [];
-  for (const match of line.matchAll(/(?:^|,)(?:"((?:[^"]|"")*)"|([^,]*))/g)) names.push((match[1]?.replace(/""/g, '"') ?? match[2]).trim());
-  const looksRight = names.length > 0 && names.every((each) => each !== "" && each.length <= 200 && Number.isNaN(Number(each))) && !/[\u0000-\u001f]/.test(line);
+  for (const match of line.matchAll(/(?:^|,)(?:"((?:[^"]|"")*)"|([^,]*))/g)) {
+    names.push((match[1]?.replace(/""/g, '"') ?? match[2]).trim());
+  }
+  const looksRight = names.length > 0 &&
+    names.every((each) => each !== "" && each.length <= 200 && Number.isNaN(Number(each))) &&
+    !/\p{Cc}/u.test(line);
   return looksRight ? names : null;
 }

@@ -6,7 +6,13 @@ import { short } from "../words.js";
 import { allBounded, BANDWIDTH } from "./columns_form.js";
 import { planPanel } from "./plan_panel.js";
 
-const KERNELS = [["gaussian", "Gaussian: falls off smoothly"], ["euclidean", "Euclidean hash: distance in space"], ["manhattan", "Manhattan hash: distance along the axes"], ["laplacian", "Laplacian: falls off sharply"], ["angular", "Angular hash: direction only"]];
+const KERNELS = [
+  ["gaussian", "Gaussian: falls off smoothly"],
+  ["euclidean", "Euclidean hash: distance in space"],
+  ["manhattan", "Manhattan hash: distance along the axes"],
+  ["laplacian", "Laplacian: falls off sharply"],
+  ["angular", "Angular hash: direction only"],
+];
 const METHODS = { "hash-rows": "race", "grid-weights": "grid", "fourier-features": "fourier_features" };
 
 /** The fields for a new tally, and its plan. */
@@ -15,32 +21,68 @@ export function sumForm(dataset, columns, terms, changed) {
   const kernel = select(KERNELS, "gaussian", { onchange: changed });
   const bandwidth = number({ required: true, min: 0, oninput: changed });
   const who = text({ required: person });
-  const most = number({ required: person, min: 1, step: 1, value: dataset.budget.terms.records_per_unit ?? "" });
+  const most = number({
+    required: person,
+    min: 1,
+    step: 1,
+    value: dataset.budget.terms.records_per_unit ?? "",
+  });
   const width = field("Bandwidth", bandwidth, { hint: BANDWIDTH });
   const plan = planPanel(dataset, () => {});
-  const kernelAsked = () => (kernel.value === "angular" ? { kernel: "angular" } : { kernel: kernel.value, bandwidth: numberIn(bandwidth) });
+  const kernelAsked =
+    () => (kernel.value === "angular"
+      ? { kernel: "angular" }
+      : { kernel: kernel.value, bandwidth: numberIn(bandwidth) });
 
   return {
     beside: plan.node,
-    fields: [field("Similarity", kernel), width, ...(person ? [field("Column that names the person", who), field("Records a person adds at most", most)] : [])],
+    fields: [
+      field("Similarity", kernel),
+      width,
+      ...(person
+        ? [field("Column that names the person", who), field("Records a person adds at most", most)]
+        : []),
+    ],
     look() {
       const angular = kernel.value === "angular";
       width.hidden = angular;
       bandwidth.required = !angular;
       const [chosen, bounds, promise] = [columns.chosen(), columns.bounds(), terms.promise()];
-      const missing = !chosen.length ? "Choose a column." : !angular && !(numberIn(bandwidth) > 0) ? "Give a bandwidth." : !promise ? "Say how much to spend." : !terms.records() ? "Say roughly how many records there are." : null;
+      const missing = !chosen.length
+        ? "Choose a column."
+        : !angular && !(numberIn(bandwidth) > 0)
+        ? "Give a bandwidth."
+        : !promise
+        ? "Say how much to spend."
+        : !terms.records()
+        ? "Say roughly how many records there are."
+        : null;
       if (missing) {
         plan.clear(missing);
         return;
       }
-      plan.ask(question({ ...kernelAsked(), dim: chosen.length }, allBounded(bounds) ? bounds : null, promise, terms.records(), dataset, person ? numberIn(most) : null));
+      plan.ask(
+        question(
+          { ...kernelAsked(), dim: chosen.length },
+          allBounded(bounds) ? bounds : null,
+          promise,
+          terms.records(),
+          dataset,
+          person ? numberIn(most) : null,
+        ),
+      );
     },
     /** What the service shall count; null while there is no plan. */
     tally() {
       const option = plan.picked();
       if (!option) return null;
       const bounds = columns.bounds();
-      const asked = { columns: columns.chosen(), ...kernelAsked(), method: option.method, ...option.settings };
+      const asked = {
+        columns: columns.chosen(),
+        ...kernelAsked(),
+        method: option.method,
+        ...option.settings,
+      };
       if (allBounded(bounds)) asked.bounds = bounds;
       if (person) Object.assign(asked, { unit_column: who.value.trim(), max_per_unit: numberIn(most) });
       return asked;
@@ -53,17 +95,33 @@ export function existingForm(dataset, tally, terms) {
   const { facts } = tally;
   const plan = planPanel(dataset, () => {});
   const { dim, ...parameters } = facts.kernel.parameters;
-  const kernel = { kernel: facts.kernel.name, ...Object.fromEntries(Object.entries(parameters).filter(([name]) => ["bandwidth", "power", "bits", "projection"].includes(name))) };
+  const kernel = {
+    kernel: facts.kernel.name,
+    ...Object.fromEntries(
+      Object.entries(parameters).filter(([name]) =>
+        ["bandwidth", "power", "bits", "projection"].includes(name)
+      ),
+    ),
+  };
   return {
     beside: plan.node,
-    about: h("p", { class: "soft" }, `From a tally of ${facts.columns?.join(", ") ?? "sets"}: ${facts.kernel.name} kernel${parameters.bandwidth ? `, bandwidth ${short(parameters.bandwidth)}` : ""}.`),
+    about: h(
+      "p",
+      { class: "soft" },
+      `From a tally of ${facts.columns?.join(", ") ?? "sets"}: ${facts.kernel.name} kernel${
+        parameters.bandwidth ? `, bandwidth ${short(parameters.bandwidth)}` : ""
+      }.`,
+    ),
     look() {
       const promise = terms.promise();
       if (!promise || !terms.records()) {
         plan.clear("Say how much to spend, and roughly how many records there are.");
         return;
       }
-      plan.ask({ ...question({ ...kernel, dim }, facts.bounds, promise, terms.records(), dataset, facts.max_per_unit), method: METHODS[facts.basis] ?? "auto" });
+      plan.ask({
+        ...question({ ...kernel, dim }, facts.bounds, promise, terms.records(), dataset, facts.max_per_unit),
+        method: METHODS[facts.basis] ?? "auto",
+      });
     },
   };
 }

@@ -8,12 +8,35 @@ import { short } from "../words.js";
 export function termsForm(dataset, changed, earlier = null) {
   const { left, letter, total } = standing(dataset.budget);
   const { accounting } = dataset.budget.terms;
-  const start = earlier ? String(earlier.promise.rho ?? earlier.promise.epsilon) : String(Number(Math.min(left > 0 ? left : total, accounting === "zcdp" ? 0.1 : 1).toPrecision(3)));
-  const name = text({ required: true, maxlength: 80, pattern: "[A-Za-z0-9][A-Za-z0-9 ._\\-]*", placeholder: "heights of adults", value: earlier?.name ?? "" });
+  const start = earlier
+    ? String(earlier.promise.rho ?? earlier.promise.epsilon)
+    : String(Number(Math.min(left > 0 ? left : total, accounting === "zcdp" ? 0.1 : 1).toPrecision(3)));
+  const name = text({
+    required: true,
+    maxlength: 80,
+    pattern: "[A-Za-z0-9][A-Za-z0-9 ._\\-]*",
+    placeholder: "heights of adults",
+    value: earlier?.name ?? "",
+  });
   const amount = number({ required: true, min: 0, value: start, oninput: changed });
-  const delta = number({ min: 0, max: 1, placeholder: "none", value: earlier?.promise.delta ?? "", oninput: changed });
-  const records = number({ required: true, min: 1, step: 1, value: "10000", inputmode: "numeric", oninput: changed });
-  const small = field("δ to spend", delta, { hint: "Empty: pure ε. Else far below one over the number of records." });
+  const delta = number({
+    min: 0,
+    max: 1,
+    placeholder: "none",
+    value: earlier?.promise.delta ?? "",
+    oninput: changed,
+  });
+  const records = number({
+    required: true,
+    min: 1,
+    step: 1,
+    value: "10000",
+    inputmode: "numeric",
+    oninput: changed,
+  });
+  const small = field("δ to spend", delta, {
+    hint: "Empty: pure ε. Else far below one over the number of records.",
+  });
   return {
     fields: [
       field("Name of the function", name, { wide: true }),

@@ -17,13 +17,36 @@ export async function accountView(place) {
   const list = h("div", {});
   place.append(
     pageHead("Your account"),
-    h("div", { class: "card" }, facts([["Name", me().name], ["Role", me().role], ["This token may", me().scopes.join(", ")], ["Good until", day(me().expires)]])),
-    h("section", { class: "section stack" }, h("h2", {}, "Your tokens"), said, list, newToken(said, () => refresh())));
+    h(
+      "div",
+      { class: "card" },
+      facts([["Name", me().name], ["Role", me().role], ["This token may", me().scopes.join(", ")], [
+        "Good until",
+        day(me().expires),
+      ]]),
+    ),
+    h(
+      "section",
+      { class: "section stack" },
+      h("h2", {}, "Your tokens"),
+      said,
+      list,
+      newToken(said, () => refresh()),
+    ),
+  );
 
   async function refresh() {
     list.replaceChildren(tokenTable(await get("/tokens"), async (token) => {
       const mine = token.id === me().token;
-      if (!(await confirm("Revoke this token?", mine ? "It is the one you are signed in with: you will be signed out." : "Whoever uses it is signed out at once.", "Revoke it"))) return;
+      if (
+        !(await confirm(
+          "Revoke this token?",
+          mine
+            ? "It is the one you are signed in with: you will be signed out."
+            : "Whoever uses it is signed out at once.",
+          "Revoke it",
+        ))
+      ) return;
       try {
         await ask("DELETE", `/tokens/${token.id}`);
         await refresh();
@@ -39,22 +62,37 @@ function newToken(said, made) {
   const label = text({ maxlength: 80, pattern: "[A-Za-z0-9 ._\\-]*" });
   const days = number({ min: 1, step: 1, placeholder: "longest" });
   const scopes = me().scopes.map((each) => checkbox(each, { value: each, checked: true }));
-  return h("details", {}, h("summary", {}, "A further token, for a program"),
-    h("form", { class: "card stack", onsubmit: async (event) => {
-      event.preventDefault();
-      const asked = { label: label.value.trim(), scopes: scopes.map((each) => each.firstChild).filter((each) => each.checked).map((each) => each.value) };
-      if (numberIn(days) !== null) asked.days = numberIn(days);
-      try {
-        const token = await post("/tokens", asked);
-        const box = secretBox("Your new token", token.secret);
-        said.replaceChildren(box);
-        box.focus();
-        await made();
-      } catch (problem) {
-        said.replaceChildren(problemBox(problem));
-      }
-    } },
+  return h(
+    "details",
+    {},
+    h("summary", {}, "A further token, for a program"),
+    h(
+      "form",
+      {
+        class: "card stack",
+        onsubmit: async (event) => {
+          event.preventDefault();
+          const asked = {
+            label: label.value.trim(),
+            scopes: scopes.map((each) => each.firstChild).filter((each) => each.checked).map((each) =>
+              each.value
+            ),
+          };
+          if (numberIn(days) !== null) asked.days = numberIn(days);
+          try {
+            const token = await post("/tokens", asked);
+            const box = secretBox("Your new token", token.secret);
+            said.replaceChildren(box);
+            box.focus();
+            await made();
+          } catch (problem) {
+            said.replaceChildren(problemBox(problem));
+          }
+        },
+      },
       h("div", { class: "fields" }, field("Label", label, { hint: "What it is for." }), field("Days", days)),
       h("fieldset", {}, h("legend", { class: "label" }, "Good for"), h("div", { class: "choices" }, scopes)),
-      h("div", { class: "row" }, h("button", {}, "Issue it"))));
+      h("div", { class: "row" }, h("button", {}, "Issue it")),
+    ),
+  );
 }

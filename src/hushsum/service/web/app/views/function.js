@@ -19,27 +19,46 @@ export async function functionView(place, id) {
   const told = await get(`/functions/${id}`);
   const said = h("div", {});
   const world = h("div", {});
-  const save = told.download && h("button", { type: "button", class: "quiet", onclick: () => download(told, said) }, "Download .hush");
+  const save = told.download &&
+    h("button", { type: "button", class: "quiet", onclick: () => download(told, said) }, "Download .hush");
   place.replaceChildren(
-    pageHead(told.name, { from: { href: "#/functions", name: "Functions" }, text: whatItIs(told.facts), actions: save ? [save] : [] }),
-    said, claimSentence(told.facts.claim),
+    pageHead(told.name, {
+      from: { href: "#/functions", name: "Functions" },
+      text: whatItIs(told.facts),
+      actions: save ? [save] : [],
+    }),
+    said,
+    claimSentence(told.facts.claim),
     h("section", { class: "section", "aria-label": "Explorer" }, world),
-    h("section", { class: "section" }, h("h2", {}, "What it is"), h("div", { class: "card" }, facts([...claimFacts(told.facts.claim), ...described(told)]))),
-    told.owned && may("release") && (await grants(told)) || "");
+    h(
+      "section",
+      { class: "section" },
+      h("h2", {}, "What it is"),
+      h("div", { class: "card" }, facts([...claimFacts(told.facts.claim), ...described(told)])),
+    ),
+    told.owned && may("release") && (await grants(told)) || "",
+  );
   return open(world, subjectOf(told));
 }
 
 function open(world, subject) {
   if (subject.kind === "sets") return setExplorer(world, subject);
   if (subject.kind === "none") {
-    world.append(empty("Nothing to draw", "This model has no answer at a single point. Download it, or ask it from a program."));
+    world.append(
+      empty(
+        "Nothing to draw",
+        "This model has no answer at a single point. Download it, or ask it from a program.",
+      ),
+    );
     return undefined;
   }
   return explorer(world, subject);
 }
 
 function described({ created, facts: known, sha256 }) {
-  const counted = known.estimated_count ? withError(known.estimated_count.value, known.estimated_count.stderr) : null;
+  const counted = known.estimated_count
+    ? withError(known.estimated_count.value, known.estimated_count.stderr)
+    : null;
   const parameters = known.kernel?.parameters ?? {};
   return [
     counted && ["Records, estimated", `${counted.value} ± ${counted.error}`],
@@ -70,10 +89,40 @@ async function grants({ id }) {
   const file = checkbox("may download the file");
   async function refresh() {
     const all = await get(`/functions/${id}/grants`);
-    list.replaceChildren(all.length
-      ? table("Who may ask it, besides you", [{ name: "Analyst", head: true }, { name: "File" }, { name: "" }], all.map((each) => [each.account, each.download ? "may download" : "asks only",
-        h("button", { type: "button", class: "plain danger", onclick: () => tried(() => ask("DELETE", `/functions/${id}/grants/${encodeURIComponent(each.account)}`), `The grant of ${each.account} is withdrawn.`) }, "Withdraw", h("span", { class: "unseen" }, ` the grant of ${each.account}`))]), { quiet: true })
-      : empty("Only you", "Grant the function to analysts by their names. What they learn or download stays with them.", null, "h3"));
+    list.replaceChildren(
+      all.length
+        ? table(
+          "Who may ask it, besides you",
+          [{ name: "Analyst", head: true }, { name: "File" }, { name: "" }],
+          all.map((
+            each,
+          ) => [
+            each.account,
+            each.download ? "may download" : "asks only",
+            h(
+              "button",
+              {
+                type: "button",
+                class: "plain danger",
+                onclick: () =>
+                  tried(
+                    () => ask("DELETE", `/functions/${id}/grants/${encodeURIComponent(each.account)}`),
+                    `The grant of ${each.account} is withdrawn.`,
+                  ),
+              },
+              "Withdraw",
+              h("span", { class: "unseen" }, ` the grant of ${each.account}`),
+            ),
+          ]),
+          { quiet: true },
+        )
+        : empty(
+          "Only you",
+          "Grant the function to analysts by their names. What they learn or download stays with them.",
+          null,
+          "h3",
+        ),
+    );
   }
   async function tried(action, done) {
     try {
@@ -82,18 +131,45 @@ async function grants({ id }) {
       announce(done);
       await refresh();
     } catch (problem) {
-      const unknown = problem.status === 404 ? { kind: "not-found", message: "there is no open analyst's account of this name; check it with the administrator" } : problem;
+      const unknown = problem.status === 404
+        ? {
+          kind: "not-found",
+          message: "there is no open analyst's account of this name; check it with the administrator",
+        }
+        : problem;
       said.replaceChildren(problemBox(unknown, { heading: "h3" }));
     }
   }
   await refresh();
-  return h("section", { class: "section stack" }, h("h2", {}, "Who may ask"), list,
-    h("form", { class: "card stack", "aria-label": "Grant the function", onsubmit: (event) => {
-      event.preventDefault();
-      const whom = name.value.trim();
-      tried(async () => {
-        await ask("PUT", `/functions/${id}/grants/${encodeURIComponent(whom)}`, { body: { download: file.firstChild.checked } });
-        event.target.reset();
-      }, `${whom} may ask this function.`);
-    } }, said, h("div", { class: "row row-end" }, field("Analyst's name", name), file, h("button", { class: "quiet" }, "Grant"))));
+  return h(
+    "section",
+    { class: "section stack" },
+    h("h2", {}, "Who may ask"),
+    list,
+    h(
+      "form",
+      {
+        class: "card stack",
+        "aria-label": "Grant the function",
+        onsubmit: (event) => {
+          event.preventDefault();
+          const whom = name.value.trim();
+          tried(async () => {
+            await ask("PUT", `/functions/${id}/grants/${encodeURIComponent(whom)}`, {
+              body: { download: file.firstChild.checked },
+            });
+            event.target.reset();
+          }, `${whom} may ask this function.`);
+        },
+      },
+      said,
+      h(
+        "div",
+        { class: "row row-end" },
+        field("Analyst's name", name),
+        file,
+        h("button", { class: "quiet" }, "Grant"),
+      ),
+    ),
+  );
 }

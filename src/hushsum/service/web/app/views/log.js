@@ -11,7 +11,12 @@ const PAGE = 25;
 
 export async function logView(place) {
   const list = h("div", { class: "stack" }, loading("the log", 1));
-  place.append(pageHead("Log", { text: "Appended to, and never changed. Queries are not in it: asking changes nothing." }), list);
+  place.append(
+    pageHead("Log", {
+      text: "Appended to, and never changed. Queries are not in it: asking changes nothing.",
+    }),
+    list,
+  );
   const [last, accounts] = await Promise.all([lastSequence(), get("/accounts")]);
   const names = new Map(accounts.map((each) => [each.id, each.name]));
   const who = (id) => names.get(id) ?? id;
@@ -23,11 +28,31 @@ export async function logView(place) {
       list.replaceChildren(empty("Nothing yet", "Whatever changes something is written here."));
       return;
     }
-    const turn = (name, to, possible) => h("button", { type: "button", class: "quiet", disabled: !possible, onclick: () => show(to) }, name);
+    const turn = (name, to, possible) =>
+      h("button", { type: "button", class: "quiet", disabled: !possible, onclick: () => show(to) }, name);
     list.replaceChildren(
-      table(`Lines ${lines[lines.length - 1].sequence} to ${lines[0].sequence}, newest first`, [{ name: "When", head: true }, { name: "Who" }, { name: "What" }, { name: "Of what" }, { name: "Request" }],
-        lines.map((each) => [moment(each.at), who(each.account), each.action, names.has(each.object) ? names.get(each.object) : h("code", {}, each.object), h("code", {}, each.request)])),
-      h("div", { class: "row" }, turn("Newer", Math.min(last, newest + PAGE), newest < last), turn("Older", first, first > 0)));
+      table(
+        `Lines ${lines[lines.length - 1].sequence} to ${lines[0].sequence}, newest first`,
+        [{ name: "When", head: true }, { name: "Who" }, { name: "What" }, { name: "Of what" }, {
+          name: "Request",
+        }],
+        lines.map((
+          each,
+        ) => [
+          moment(each.at),
+          who(each.account),
+          each.action,
+          names.has(each.object) ? names.get(each.object) : h("code", {}, each.object),
+          h("code", {}, each.request),
+        ]),
+      ),
+      h(
+        "div",
+        { class: "row" },
+        turn("Newer", Math.min(last, newest + PAGE), newest < last),
+        turn("Older", first, first > 0),
+      ),
+    );
   }
   await show(last);
 }

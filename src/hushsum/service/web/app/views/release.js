@@ -14,27 +14,56 @@ const STEPS = ["Records", "Choice", "Claim", "Function"];
 export async function releaseView(place, id, tallyId) {
   place.append(loading("the dataset"));
   const [dataset, uploads, tallies, models] = await Promise.all([
-    get(`/datasets/${id}`), get(`/datasets/${id}/uploads`), get(`/datasets/${id}/tallies`), get("/models"),
+    get(`/datasets/${id}`),
+    get(`/datasets/${id}/uploads`),
+    get(`/datasets/${id}/tallies`),
+    get("/models"),
   ]);
   const journey = new AbortController();
   const steps = h("ol", { class: "steps", "aria-label": "Steps" });
   const body = h("div", {});
   const known = { dataset, models, uploads: uploads.filter((each) => each.state === "waiting"), tallies };
-  place.replaceChildren(pageHead("Upload and release", { from: { href: `#/datasets/${id}`, name: dataset.name } }), steps, body);
+  place.replaceChildren(
+    pageHead("Upload and release", { from: { href: `#/datasets/${id}`, name: dataset.name } }),
+    steps,
+    body,
+  );
   if (standing(dataset.budget).exhausted) {
     steps.remove();
-    body.replaceChildren(h("div", { class: "stack" }, empty("The budget is spent", "Nothing more can be released from this dataset. What was released goes on answering."), h("div", { class: "card" }, gauge(dataset.budget))));
+    body.replaceChildren(
+      h(
+        "div",
+        { class: "stack" },
+        empty(
+          "The budget is spent",
+          "Nothing more can be released from this dataset. What was released goes on answering.",
+        ),
+        h("div", { class: "card" }, gauge(dataset.budget)),
+      ),
+    );
     return undefined;
   }
 
   function at(number) {
-    steps.replaceChildren(...STEPS.map((name, index) => h("li", { class: index < number ? "done" : null, "aria-current": index === number ? "step" : null }, h("span", {}, name))));
+    steps.replaceChildren(
+      ...STEPS.map((name, index) =>
+        h(
+          "li",
+          { class: index < number ? "done" : null, "aria-current": index === number ? "step" : null },
+          h("span", {}, name),
+        )
+      ),
+    );
     announce(`Step ${number + 1} of ${STEPS.length}: ${STEPS[number]}`);
   }
 
   function start() {
     at(0);
-    uploadStep(body, known, async (found) => (found.upload?.format === "tally" ? takeOver(found.upload) : choose(found)));
+    uploadStep(
+      body,
+      known,
+      (found) => (found.upload?.format === "tally" ? takeOver(found.upload) : choose(found)),
+    );
   }
 
   /** An uploaded tally is counted already; the service only checks it. */
@@ -100,7 +129,14 @@ export async function releaseView(place, id, tallyId) {
       if (problem.name === "AbortError") return;
       if (problem.status === undefined) throw problem;
       const back = problem.back ?? fallback;
-      body.replaceChildren(h("div", { class: "stack" }, problemBox(problem), h("div", { class: "row" }, h("button", { type: "button", onclick: back }, "Change it"))));
+      body.replaceChildren(
+        h(
+          "div",
+          { class: "stack" },
+          problemBox(problem),
+          h("div", { class: "row" }, h("button", { type: "button", onclick: back }, "Change it")),
+        ),
+      );
       body.querySelector("[role=alert]").focus();
     }
   }

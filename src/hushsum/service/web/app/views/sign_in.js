@@ -16,19 +16,61 @@ const STEPS = [
 export async function signInView(place, { notice, entered }) {
   document.title = "Sign in · Hushsum";
   const said = h("div", { class: "said" });
-  const secret = h("input", { type: "password", name: "token", autocomplete: "off", spellcheck: "false", required: true });
+  const secret = h("input", {
+    type: "password",
+    name: "token",
+    autocomplete: "off",
+    spellcheck: "false",
+    required: true,
+  });
   const button = h("button", {}, "Sign in");
   const other = h("div", { class: "other" });
-  const form = h("form", { class: "stack", onsubmit: (event) => { event.preventDefault(); enter(secret.value.trim()); } },
+  const form = h(
+    "form",
+    {
+      class: "stack",
+      onsubmit: (event) => {
+        event.preventDefault();
+        enter(secret.value.trim());
+      },
+    },
     field("Your token", secret, { hint: "It stays in this tab, and is forgotten when the tab is closed." }),
-    h("div", { class: "row" }, button, other));
-  place.append(h("div", { class: "door" },
-    h("div", {},
-      h("h1", { tabindex: "-1" }, "Release a function of your private data once; ask it questions for ever."),
-      h("ol", { class: "story" }, STEPS.map(([name, text]) => h("li", {}, h("strong", {}, name), h("span", {}, text))))),
-    h("section", { class: "card stack", "aria-labelledby": "sign-in" }, h("h2", { id: "sign-in" }, "Sign in"), said, form)));
+    h("div", { class: "row" }, button, other),
+  );
+  place.append(
+    h(
+      "div",
+      { class: "door" },
+      h(
+        "div",
+        {},
+        h(
+          "h1",
+          { tabindex: "-1" },
+          "Release a function of your private data once; ask it questions for ever.",
+        ),
+        h(
+          "ol",
+          { class: "story" },
+          STEPS.map(([name, text]) => h("li", {}, h("strong", {}, name), h("span", {}, text))),
+        ),
+      ),
+      h(
+        "section",
+        { class: "card stack", "aria-labelledby": "sign-in" },
+        h("h2", { id: "sign-in" }, "Sign in"),
+        said,
+        form,
+      ),
+    ),
+  );
   if (notice) {
-    said.replaceChildren(problemBox({ kind: "unauthenticated", message: "The token was revoked or has expired; sign in with another one." }, { heading: "h3" }));
+    said.replaceChildren(
+      problemBox({
+        kind: "unauthenticated",
+        message: "The token was revoked or has expired; sign in with another one.",
+      }, { heading: "h3" }),
+    );
   }
 
   async function enter(given) {
@@ -42,7 +84,18 @@ export async function signInView(place, { notice, entered }) {
     } catch (problem) {
       forget();
       const wrong = problem.status === 401 || problem.status === undefined;
-      said.replaceChildren(problemBox(wrong ? { kind: "unauthenticated", message: "This is no token of this service, or it has expired or was revoked; check it, or ask the administrator for another." } : problem, { heading: "h3" }));
+      said.replaceChildren(
+        problemBox(
+          wrong
+            ? {
+              kind: "unauthenticated",
+              message:
+                "This is no token of this service, or it has expired or was revoked; check it, or ask the administrator for another.",
+            }
+            : problem,
+          { heading: "h3" },
+        ),
+      );
       secret.focus();
       secret.select();
     } finally {
@@ -64,7 +117,11 @@ async function identityProvider(other, enter) {
   if (!told?.oidc) return;
   if (location.hash === "#signed-in") {
     history.replaceState(null, "", "#/");
-    const { secret } = await ask("POST", "/oidc/finish", { anonymous: true, quiet: true, headers: { "x-requested-with": "hushsum" } });
+    const { secret } = await ask("POST", "/oidc/finish", {
+      anonymous: true,
+      quiet: true,
+      headers: { "x-requested-with": "hushsum" },
+    });
     await enter(secret);
     return;
   }
