@@ -35,13 +35,15 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 # No longer than a module: while Playwright runs, its event loop does, and other tests start theirs.
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
 
     from tests.browser.visits import system_browser
 
     path = system_browser()
     if path is None:
         pytest.skip("no Chromium is installed: the page is not tested (apt-get install chromium)")
+    # Machines that test are busy; what never comes is still found out.
+    expect.set_options(timeout=20_000)
     with sync_playwright() as playwright:
         found = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
         yield found

@@ -1,6 +1,6 @@
 // Step 2: what shall be released of the records, and what it would be like.
 
-import { h, refill } from "../dom.js";
+import { announce, h, refill } from "../dom.js";
 import { field } from "../parts/fields.js";
 import { gauge } from "../parts/gauge.js";
 import { modelTitle } from "../words.js";
@@ -13,7 +13,12 @@ const SUM = "kernel-sums";
 
 /** `done({name, promise, tally | count | model})`: release an existing tally, count one first, or fit a model. */
 export function chooseStep(place, { dataset, models, upload, columns: names, tally, earlier }, done, back) {
-  const look = () => current?.look();
+  const look = () => {
+    current?.look();
+    const { rho, epsilon } = terms.promise() ?? {};
+    refill(budget, gauge(dataset.budget, { next: rho ?? epsilon ?? 0 }));
+  };
+  const budget = h("section", { class: "card", "aria-label": "Budget" });
   const terms = termsForm(dataset, look, earlier);
   const columns = tally ? null : columnsForm(names, look);
   const goal = goals(models, arrange);
@@ -27,18 +32,19 @@ export function chooseStep(place, { dataset, models, upload, columns: names, tal
     "form",
     {
       class: "stack",
-      onsubmit: (event) => {
+      onsubmit: async (event) => {
         event.preventDefault();
         const [name, promise] = [terms.name(), terms.promise()];
-        if (tally) done({ name, promise, tally: tally.id });
-        else if (goal.value === SUM) {
-          const count = current.tally();
-          if (count && promise) done({ name, promise, count: { upload: upload.id, ...count } });
+        if (tally) return done({ name, promise, tally: tally.id });
+        if (goal.value === SUM) {
+          const count = await current.tally();
+          if (count && promise) return done({ name, promise, count: { upload: upload.id, ...count } });
         } else {
           const model = current.asked();
-          if (model) done({ name, promise, model: { ...model, name } });
-          else current.look();
+          if (model) return done({ name, promise, model: { ...model, name } });
         }
+        announce(`Not yet: ${beside.querySelector("[role=status]").textContent}`);
+        beside.scrollIntoView({ block: "nearest" });
       },
     },
     h(
@@ -68,16 +74,12 @@ export function chooseStep(place, { dataset, models, upload, columns: names, tal
       ? existingForm(dataset, tally, terms)
       : kind
       ? modelForm(dataset, kind, { columns, terms, upload, names }, look)
-      : sumForm(dataset, columns, terms, look);
+      : sumForm(dataset, { columns, terms, names }, look);
     refill(own, next.fields);
     refill(about, next.about);
     more.replaceChildren(more.firstChild, h("div", { class: "fields" }, ...(next.more ?? [])));
     more.hidden = !next.more?.length;
-    refill(
-      beside,
-      next.beside,
-      h("section", { class: "card", "aria-label": "Budget" }, gauge(dataset.budget)),
-    );
+    refill(beside, next.beside, budget);
     current = next;
     look();
   }

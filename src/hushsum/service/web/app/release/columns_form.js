@@ -15,12 +15,20 @@ export function columnsForm(names, changed) {
   })) ?? [];
   const bounds = new Map();
   const rows = h("div", {});
-  let barred = null;
+  const barred = new Map();
 
   const chosen = () =>
     (typed
       ? typed.value.split(",").map((each) => each.trim()).filter(Boolean)
-      : boxes.filter(({ box }) => box.checked).map(({ name }) => name)).filter((each) => each !== barred);
+      : boxes.filter(({ box }) => box.checked).map(({ name }) => name)).filter((each) =>
+        ![...barred.values()].includes(each)
+      );
+
+  const pairs = () =>
+    chosen().map((name) => {
+      const [low, high] = bounds.get(name).map(numberIn);
+      return low !== null && high !== null && low < high ? [low, high] : null;
+    });
 
   function rebuild() {
     const now = chosen();
@@ -78,18 +86,19 @@ export function columnsForm(names, changed) {
     node,
     rebuild,
     chosen,
-    /** A column that is predicted is not also a feature. */
-    bar(name) {
-      barred = name;
-      for (const { name: each, box } of boxes) box.closest("label").hidden = each === name;
+    /** A column that is predicted, or that names the person, is not also a feature; null frees it again. */
+    bar(role, name) {
+      barred.set(role, name);
+      for (const { name: each, box } of boxes) {
+        box.closest("label").hidden = [...barred.values()].includes(each);
+      }
       rebuild();
     },
+    /** Whether bounds were begun and not finished, or are upside down. */
+    halfBounded: () =>
+      chosen().some((name) => bounds.get(name).some((each) => each.value !== "")) && !allBounded(pairs()),
     /** The declared pairs; null for a column whose pair is not complete or upside down. */
-    bounds: () =>
-      chosen().map((name) => {
-        const [low, high] = bounds.get(name).map(numberIn);
-        return low !== null && high !== null && low < high ? [low, high] : null;
-      }),
+    bounds: pairs,
   };
 }
 

@@ -12,14 +12,14 @@ export function modelForm(dataset, kind, { columns, terms, upload, names }, chan
   const target = names
     ? select(names.map((each) => [each, each]), names[names.length - 1], {
       onchange: () => {
-        columns.bar(target.value);
+        columns.bar("target", target.value);
         changed();
       },
     })
     : text({
       required: true,
       onchange: () => {
-        columns.bar(target.value);
+        columns.bar("target", target.value);
         changed();
       },
     });
@@ -27,7 +27,7 @@ export function modelForm(dataset, kind, { columns, terms, upload, names }, chan
   const settings = kind.settings.map((each) => settingField(each, changed));
   const [first, more] = [settings.filter((each) => !each.known), settings.filter((each) => each.known)];
   const panel = claimPanel();
-  if (learns) columns.bar(target.value);
+  if (learns) columns.bar("target", target.value);
   terms.needDelta(kind.needs_delta);
 
   return {
@@ -76,7 +76,7 @@ export function modelForm(dataset, kind, { columns, terms, upload, names }, chan
         );}
     },
     leave() {
-      columns.bar(null);
+      columns.bar("target", null);
       terms.needDelta(false);
     },
   };

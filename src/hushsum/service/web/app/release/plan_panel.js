@@ -11,8 +11,8 @@ const ABOUT = {
   fourier_features: "many columns, Gaussian kernel",
 };
 
-/** A panel that follows a question. `picked()` is the option taken, or null while there is none. */
-export function planPanel(dataset, changed) {
+/** A panel that follows a question. `picked()` waits for the option taken, null if there is none. */
+export function planPanel(dataset) {
   const list = h("div", { class: "options", role: "radiogroup", "aria-label": "Way to release" });
   const words = h("p", { class: "small soft", role: "status" }, "Fill in the form to see it.");
   const big = h("p", { class: "big-number" }, "–");
@@ -27,7 +27,11 @@ export function planPanel(dataset, changed) {
   let wanted = null;
   let turn = 0;
 
-  const ask = settled(250, async (question) => {
+  // Whoever goes on while an answer is on its way must get that one, not the one before.
+  let answered = Promise.resolve();
+  let tellAnswered = () => {};
+
+  const send = settled(250, async (question) => {
     const mine = ++turn;
     try {
       const plan = await post(`/datasets/${dataset.id}/plans`, question);
@@ -38,13 +42,30 @@ export function planPanel(dataset, changed) {
     }
   });
 
+  function ask(question) {
+    tellAnswered();
+    answered = new Promise((tell) => {
+      tellAnswered = tell;
+    });
+    send(question);
+  }
+
+  async function picked() {
+    let last;
+    do {
+      last = answered;
+      await last;
+    } while (last !== answered);
+    return taken;
+  }
+
   function clear(text) {
     options = [];
     taken = null;
     list.replaceChildren();
     big.textContent = "–";
     words.textContent = text;
-    changed();
+    tellAnswered();
   }
 
   function show(plan) {
@@ -88,7 +109,7 @@ export function planPanel(dataset, changed) {
     words.textContent = `at a typical point, where values lie between 0 and 1: noise ${
       short(taken.noise, 2)
     }, approximation ${short(taken.approximation, 2)}. Nothing is spent yet.`;
-    changed();
+    tellAnswered();
   }
 
   return {
@@ -96,9 +117,9 @@ export function planPanel(dataset, changed) {
     ask,
     clear(text) {
       turn += 1;
-      ask.cancel();
+      send.cancel();
       clear(text);
     },
-    picked: () => taken,
+    picked,
   };
 }

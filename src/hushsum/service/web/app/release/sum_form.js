@@ -16,11 +16,11 @@ const KERNELS = [
 const METHODS = { "hash-rows": "race", "grid-weights": "grid", "fourier-features": "fourier_features" };
 
 /** The fields for a new tally, and its plan. */
-export function sumForm(dataset, columns, terms, changed) {
+export function sumForm(dataset, { columns, terms, names }, changed) {
   const person = dataset.budget.terms.unit === "person";
   const kernel = select(KERNELS, "gaussian", { onchange: changed });
   const bandwidth = number({ required: true, min: 0, oninput: changed });
-  const who = text({ required: person });
+  const who = personColumn(names, columns, person);
   const most = number({
     required: person,
     min: 1,
@@ -28,7 +28,7 @@ export function sumForm(dataset, columns, terms, changed) {
     value: dataset.budget.terms.records_per_unit ?? "",
   });
   const width = field("Bandwidth", bandwidth, { hint: BANDWIDTH });
-  const plan = planPanel(dataset, () => {});
+  const plan = planPanel(dataset);
   const kernelAsked =
     () => (kernel.value === "angular"
       ? { kernel: "angular" }
@@ -52,6 +52,8 @@ export function sumForm(dataset, columns, terms, changed) {
         ? "Choose a column."
         : !angular && !(numberIn(bandwidth) > 0)
         ? "Give a bandwidth."
+        : columns.halfBounded()
+        ? "Give every column a lowest and a highest value, the lower one first; or none of them."
         : !promise
         ? "Say how much to spend."
         : !terms.records()
@@ -72,9 +74,10 @@ export function sumForm(dataset, columns, terms, changed) {
         ),
       );
     },
-    /** What the service shall count; null while there is no plan. */
-    tally() {
-      const option = plan.picked();
+    leave: () => columns.bar("person", null),
+    /** What the service shall count; null if there is no plan for it. */
+    async tally() {
+      const option = await plan.picked();
       if (!option) return null;
       const bounds = columns.bounds();
       const asked = {
@@ -90,10 +93,21 @@ export function sumForm(dataset, columns, terms, changed) {
   };
 }
 
+/** The column that says whose record it is: one of the file's, or typed. It is no feature. */
+function personColumn(names, columns, person) {
+  if (!person) return text();
+  const bar = () => columns.bar("person", control.value.trim() || null);
+  const control = names
+    ? select(names.map((each) => [each, each]), names[0], { onchange: bar })
+    : text({ required: true, onchange: bar });
+  bar();
+  return control;
+}
+
 /** The plan of a tally that exists: its method is settled, only the promise is open. */
 export function existingForm(dataset, tally, terms) {
   const { facts } = tally;
-  const plan = planPanel(dataset, () => {});
+  const plan = planPanel(dataset);
   const { dim, ...parameters } = facts.kernel.parameters;
   const kernel = {
     kernel: facts.kernel.name,
