@@ -20,22 +20,23 @@ export function short(value, digits = 3) {
   return minus(rounded.toLocaleString("en", { maximumSignificantDigits: 12, useGrouping: size >= 1e4 }));
 }
 
-/** A value with as many places as its error justifies: 0.0432 ± 0.0021. */
-export function withError(value, error) {
-  if (!Number.isFinite(error) || error <= 0 || value === null) {
-    return { value: short(value, 4), error: "unknown" };
-  }
+/** How to write numbers that have this error: with as many places as it justifies. */
+export function writer(error) {
+  if (!Number.isFinite(error) || error === null || error <= 0) return (value) => short(value, 4);
   const places = Math.max(0, 1 - Math.floor(Math.log10(error)));
-  if (places > 9 || Math.abs(value) >= 1e9) return { value: short(value, 4), error: short(error, 2) };
-  const fixed = (each) =>
-    minus(
-      each.toLocaleString("en", {
-        minimumFractionDigits: places,
-        maximumFractionDigits: places,
-        useGrouping: Math.abs(each) >= 1e4,
-      }),
-    );
-  return { value: fixed(value), error: fixed(error) };
+  if (places > 9) return (value) => short(value, 4);
+  return (value) => {
+    if (value === null || !Number.isFinite(value) || Math.abs(value) >= 1e9) return short(value, 4);
+    const digits = { minimumFractionDigits: places, maximumFractionDigits: places };
+    return minus(value.toLocaleString("en", { ...digits, useGrouping: Math.abs(value) >= 1e4 }));
+  };
+}
+
+/** A value and its error: 0.0432 and 0.0021. An error that is not known is "unknown". */
+export function withError(value, error) {
+  const known = Number.isFinite(error) && error !== null && error > 0 && value !== null;
+  const write = writer(error);
+  return { value: write(value), error: known ? write(error) : "unknown" };
 }
 
 const minus = (text) => text.replace("-", "−");

@@ -1,8 +1,8 @@
 // One point: its coordinates, typed or clicked, and its answer.
 
-import { h } from "../dom.js";
+import { h, refill } from "../dom.js";
 import { field, number, numberIn } from "../parts/fields.js";
-import { short, withError } from "../words.js";
+import { withError, writer } from "../words.js";
 
 /** Fields for the shown axes, and a place for the answer. `moved(axis, value)` is called when a number is typed. */
 export function readout(subject, moved) {
@@ -33,26 +33,7 @@ export function readout(subject, moved) {
       }
     },
     tell(name, answers) {
-      const { value, error } = withError(answers.value[0], answers.stderr[0]);
-      const interval = answers.lower[0] === null
-        ? null
-        : `95 %: ${short(answers.lower[0], 4)} to ${short(answers.upper[0], 4)}`;
-      const scores = answers.scores &&
-        subject.classes.map((each, at) => `${each} ${short(answers.scores[0][at])}`).join(" · ");
-      told.replaceChildren(...[
-        h("span", { class: "small soft" }, answers.label ? "predicted class" : name),
-        h(
-          "span",
-          { class: "big-number" },
-          answers.label ? answers.label[0] : value,
-          !answers.label && error !== "unknown" && h("small", {}, ` ± ${error}`),
-        ),
-        answers.label && scores ? h("span", { class: "small soft" }, `${name}: ${scores}`) : null,
-        interval && !answers.label ? h("span", { class: "small soft" }, interval) : null,
-        error === "unknown" && !answers.label
-          ? h("span", { class: "small soft" }, "this model tells no error at a point")
-          : null,
-      ].filter(Boolean));
+      refill(told, answers.label ? classWords(subject, name, answers) : numberWords(name, answers));
     },
     fail: (problem) => told.replaceChildren(h("p", { class: "wrong" }, problem.message)),
   };
@@ -60,3 +41,26 @@ export function readout(subject, moved) {
 
 /** A coordinate with digits enough to be told from its neighbours, and no more. */
 export const tidy = (value) => String(Number(value.toPrecision(6)));
+
+function numberWords(name, { value, stderr, lower, upper }) {
+  const { value: number, error } = withError(value[0], stderr[0]);
+  const write = writer(stderr[0]);
+  return [
+    small(name),
+    h("span", { class: "big-number" }, number, error !== "unknown" && h("small", {}, ` ± ${error}`)),
+    lower[0] !== null && small(`95 %: ${write(lower[0])} to ${write(upper[0])}`),
+    error === "unknown" && small("this model tells no error at a point"),
+  ];
+}
+
+function classWords(subject, name, { label, scores, stderr }) {
+  const write = writer(stderr[0]);
+  const each = scores && subject.classes.map((one, at) => `${one} ${write(scores[0][at])}`).join(" · ");
+  return [
+    small("predicted class"),
+    h("span", { class: "big-number" }, label[0]),
+    each && small(`${name}: ${each}${stderr[0] === null ? "" : `, each ± ${write(stderr[0])}`}`),
+  ];
+}
+
+const small = (text) => h("span", { class: "small soft" }, text);
