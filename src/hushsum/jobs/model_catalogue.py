@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any, Final
 
 from hushsum.errors import UsageError
+from hushsum.jobs.exact_model import EXACT
 from hushsum.jobs.model_choice import NAMES, ModelChoice, takes_labels, takes_target
 from hushsum.jobs.model_claim import claim_beforehand
 from hushsum.models.base import MODELS, PARAMETERS_OF_THE_OWNER, PrivateModel
@@ -79,7 +80,8 @@ class Setting:
 @dataclass(frozen=True, slots=True)
 class ModelKind:
     """A model as a form shows it. ``learns`` is ``"label"``, ``"number"`` or None for one without a
-    target; ``relation`` is that of its claim with the defaults.
+    target; ``relation`` is that of its claim with the defaults. ``modes`` are ``"file"`` and, where it has
+    it, ``"exact"``.
     """
 
     name: str
@@ -88,6 +90,7 @@ class ModelKind:
     learns: str | None
     needs_delta: bool
     relation: str
+    modes: tuple[str, ...]
     settings: tuple[Setting, ...]
 
     def checked(self, given: Mapping[str, object]) -> dict[str, Any]:
@@ -151,6 +154,7 @@ def _kind(name: str, kind: type[PrivateModel]) -> ModelKind:
         learns=learns,
         needs_delta=_claimed(name, learns, delta=None) is None,
         relation=str(getattr(_claimed(name, learns, delta=1e-6), "relation", "")),
+        modes=("file", "exact") if name in EXACT else ("file",),
         settings=tuple(settings),
     )
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hushsum.errors import HushsumError, UsageError
 from hushsum.jobs.model_choice import ModelChoice, claim_of, promise_of, takes_labels, takes_target
@@ -50,26 +51,41 @@ def counted_beforehand(
     """The model after it has counted made-up records; see :func:`claim_beforehand`."""
     model: Any = choice.build()
     check_target(model, columns, target, classes)
-    if takes_labels(model):
-        if classes is None:
-            raise UsageError(
-                "classes must be declared before the claim is shown, got none; list every label there is"
-            )
-        model.set_params(classes=list(classes))
     promise_of(model)
-    labels = None if target is None else np.array(classes if classes else [0.0])
-    box = Bounds.of(model.bounds, len(columns))
-    if box is None:
-        raise UsageError("bounds must be declared, got none; give [low, high], or one pair for each column")
-    middle = (np.array(box.low) + np.array(box.high)) / 2.0
+    X, y = made_up(model, columns, target, classes)
     try:
-        model.partial_fit(np.tile(middle, (1 if labels is None else len(labels), 1)), labels)
+        model.partial_fit(X, y)
         return model  # type: ignore[no-any-return]
     except HushsumError:
         raise
     except (ValueError, TypeError, ArithmeticError):
         pass
     raise UsageError("the settings must suit this model, got others; check the kind of each")
+
+
+def made_up(
+    model: PrivateModel, columns: Sequence[str], target: str | None, classes: Sequence[str] | None
+) -> tuple[NDArray[np.float64], NDArray[Any] | None]:
+    """Nobody's records: one in the middle of the bounds, for each class if there are any, which the model is
+    told.
+
+    Raises
+    ------
+    UsageError
+        if bounds or classes are not declared.
+    """
+    if takes_labels(model):
+        if classes is None:
+            raise UsageError(
+                "classes must be declared before the claim is shown, got none; list every label there is"
+            )
+        model.set_params(classes=list(classes))
+    box = Bounds.of(model.bounds, len(columns))
+    if box is None:
+        raise UsageError("bounds must be declared, got none; give [low, high], or one pair for each column")
+    labels = None if target is None else np.array(classes if classes else [0.0])
+    middle = (np.array(box.low) + np.array(box.high)) / 2.0
+    return np.tile(middle, (1 if labels is None else len(labels), 1)), labels
 
 
 def check_target(

@@ -42,18 +42,20 @@ def predicted_error(
     columns: Sequence[str],
     target: str | None = None,
     classes: Sequence[str] | None = None,
+    exact: bool = False,
 ) -> PredictedError | None:
     """The predicted error of a model; None where it depends on more than what is declared, as that of a
     regression does.
 
-    ``records`` is a declared or guessed number, not the length of private data.
+    ``records`` is a declared or guessed number, not the length of private data; ``exact`` is for the mode of
+    that name.
 
     >>> choice = ModelChoice("density", {"epsilon": 1.0, "bandwidth": 0.1})
     >>> told = predicted_error(choice, records=10_000, columns=["x"])
     >>> told.of, 0.0 < told.error < 0.01
     ('density', True)
     """
-    predict = _WAYS.get(choice.name)
+    predict = _exact_density if exact and choice.name == "density" else _WAYS.get(choice.name)
     if predict is None:
         return None
     model = counted_beforehand(choice, columns=columns, target=target, classes=classes)
@@ -73,6 +75,12 @@ def _density(model: Any, records: int) -> PredictedError:
     if integral is None:
         return PredictedError("mean kernel value", error, records, _PLANNED)
     return PredictedError("density", error / integral, records, _PLANNED)
+
+
+def _exact_density(model: Any, records: int) -> PredictedError:
+    kernel = model._planned()[0].kernel
+    scale = path_scale(math.sqrt(2.0), promise_of(model)) / records
+    return PredictedError("density", scale / (normalising_constant(kernel) or 1.0), records, _NOISE)
 
 
 def _histogram(model: Any, records: int) -> PredictedError:

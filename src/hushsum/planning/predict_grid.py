@@ -6,27 +6,36 @@ import math
 
 import numpy as np
 
-from hushsum.bases.grid_weights import MAX_CELLS, MAX_DIM, GridWeights, typical_error
+from hushsum.bases.grid_weights import MAX_CELLS, MAX_DIM, READ, GridWeights, typical_error
 from hushsum.methods.grid import cells_for
 from hushsum.planning.plan import Option
 from hushsum.planning.question import HEADER_BYTES, NORMAL_MEAN_ABSOLUTE, Question
 
 SPACINGS = (0.4, 0.5, 0.6, 0.75, 0.9, 1.0)
+CUSP_SPACINGS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.75)
+"""For kernels with a cusp, which gain from finer grids than the Gaussian."""
+
+MOST_SUMMED = 1 << 14
+"""Nodes of a grid whose kernel is summed over all of them: some tenths of a millisecond a query."""
+
 _NANOSECONDS_WEIGHT = 12.0
 _QUERIES = 64
 
 
 def grid_options(question: Question) -> list[Option]:
-    """One option for each spacing whose file is small enough; none without bounds or with many columns."""
-    bounds, dim = question.bounds, question.dim
-    if bounds is None or dim is None or dim > MAX_DIM or question.kernel.name != "gaussian":
+    """One option for each spacing whose file is small enough, and whose answers are quick enough; none
+    without bounds, with many columns, or for a kernel that a grid does not read.
+    """
+    bounds, dim, kernel = question.bounds, question.dim, question.kernel
+    if bounds is None or dim is None or dim > MAX_DIM or kernel.name not in READ:
         return []
-    bandwidth: float = getattr(question.kernel, "bandwidth")  # noqa: B009  (the Gaussian kernel has one)
-    narrowed = bandwidth / math.sqrt(getattr(question.kernel, "power", 1))
+    bandwidth: float = getattr(kernel, "bandwidth")  # noqa: B009  (kernels that a grid reads have one)
+    narrowed = bandwidth / math.sqrt(getattr(kernel, "power", 1))
+    local = kernel.name == "gaussian"
     options = []
-    for spacing in SPACINGS:
+    for spacing in SPACINGS if local else CUSP_SPACINGS:
         cells = cells_for(bounds, None, spacing, narrowed)
-        if math.prod(n + 2 for n in cells) > MAX_CELLS:
+        if math.prod(n + 2 for n in cells) > (MAX_CELLS if local else MOST_SUMMED):
             continue
         option = _option(question, GridWeights(question.kernel, cells, bounds), spacing)
         if option.size <= question.max_bytes:
@@ -41,7 +50,7 @@ def _option(question: Question, basis: GridWeights, spacing: float) -> Option:
     places = low + (high - low) * np.random.default_rng(0).uniform(0.2, 0.8, (_QUERIES, len(low)))
     gain = float(basis.noise_gain(basis.prepare_queries(places)).mean())
     deviation = math.sqrt(noise.variance * gain) / question.records
-    own = typical_error(spacing, len(low)) * question.density
+    own = typical_error(spacing, len(low), basis.kernel) * question.density
     nodes = math.prod(basis.nodes)
     largest = question.records * basis.whole / 8.0
     return Option.of(

@@ -21,7 +21,8 @@ def typical_density(kernel: Kernel, bounds: Bounds | None) -> float:
     at least 0.01, since records keep together in clusters. It gives 0.09 for salaries in a box of 64
     bandwidths, which have 0.09 to 0.13, and 0.01 for skin tones, which have 0.012. In many columns 0.04, as
     random features assume: a bandwidth that sees any record there sees many; RNA has 0.06, forests 0.035.
-    For kernels that hash, 0.01.
+    Kernels that hash have longer tails than the Gaussian of their bandwidth, and more; without bounds, or in
+    many columns, 0.01 is taken for them.
 
     >>> import hushsum as hs
     >>> box = Bounds.of((0, 320_000), 1)
@@ -30,10 +31,10 @@ def typical_density(kernel: Kernel, bounds: Bounds | None) -> float:
     """
     dim: int | None = getattr(kernel, "dim", None)
     bandwidth: float | None = getattr(kernel, "bandwidth", None)
-    if kernel.hashable or dim is None or bandwidth is None:
+    if dim is None or bandwidth is None:
         return DEFAULT_DENSITY
     if dim > MAX_DIM:
-        return _MANY_COLUMNS
+        return DEFAULT_DENSITY if kernel.hashable else _MANY_COLUMNS
     if bounds is None:
         return DEFAULT_DENSITY
     narrowed = bandwidth / math.sqrt(getattr(kernel, "power", 1))

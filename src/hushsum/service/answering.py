@@ -7,7 +7,6 @@ import json
 import struct
 import threading
 from collections import OrderedDict
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -15,14 +14,17 @@ from numpy.typing import NDArray
 
 from hushsum.errors import DataRefused, FileRefused, UsageError
 from hushsum.jobs.asked_model import AskedModel
+from hushsum.jobs.exact_answers import ExactModel
 from hushsum.records.arrow import pyarrow
 from hushsum.releases.bundle import Bundle
 from hushsum.releases.load import load
+from hushsum.service.settings import Settings
 
 ARROW: Final = "application/vnd.apache.arrow.stream"
 JSON: Final = "application/json"
 PARTS: Final = ("value", "stderr", "lower", "upper", "bound")
 PREDICT: Final = "predict"
+MODELS: Final = (AskedModel, ExactModel)
 
 
 class Shelf:
@@ -37,22 +39,34 @@ class Shelf:
         """A function that was read before, or None."""
         return self._functions.get(id)
 
-    def read(self, id: str, path: Path) -> Any:
-        """A function, from its file if need be."""
+    def read(self, id: str, settings: Settings) -> Any:
+        """A function, from its files if need be."""
         with self._lock:
             found = self._functions.get(id)
             if found is None:
-                try:
-                    found = load(path)
-                except UsageError:
-                    raise FileRefused("the function's file is gone from the service; restore it") from None
-                if isinstance(found, Bundle):
-                    found = AskedModel.of(found)
-                self._functions[id] = found
+                found = self._functions[id] = _opened(id, settings)
                 while len(self._functions) > self._size:
                     self._functions.popitem(last=False)
             self._functions.move_to_end(id)
             return found
+
+
+def _opened(id: str, settings: Settings) -> Any:
+    """A released function, a released model, or a model whose records are here.
+
+    Raises
+    ------
+    FileRefused
+        if its files are gone.
+    """
+    place = settings.path("served", id)
+    try:
+        if place.with_suffix(".secret").exists():
+            return ExactModel.reopened(place, key=settings.tally_key())
+        found = load(settings.path("functions", f"{id}.hush"))
+    except UsageError:
+        raise FileRefused("the function's file is gone from the service; restore it") from None
+    return AskedModel.of(found) if isinstance(found, Bundle) else found
 
 
 def answer(
@@ -75,7 +89,7 @@ def answer(
     UsageError
         if a model is asked for sums, or a function of sums for predictions.
     """
-    model = isinstance(function, AskedModel)
+    model = isinstance(function, MODELS)
     wish = of or (PREDICT if model else "mean")
     if model != (wish == PREDICT) or (model and only_values):
         takes = (
@@ -105,7 +119,7 @@ def _points_of_json(body: bytes, function: Any) -> Any:
     if not isinstance(asked, dict) or set(asked) != {"points"} or not isinstance(asked["points"], list):
         raise DataRefused('the body must be an object with points alone; send {"points": [[...], ...]}')
     points = asked["points"]
-    if not isinstance(function, AskedModel) and getattr(function.kernel, "dim", None) is None:
+    if not isinstance(function, MODELS) and getattr(function.kernel, "dim", None) is None:
         return _sets(points)
     try:
         array = np.array(points)

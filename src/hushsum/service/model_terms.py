@@ -7,9 +7,11 @@ import json
 
 from hushsum.errors import UsageError
 from hushsum.files.container import canonical_json
+from hushsum.jobs.exact_model import exact_claim
 from hushsum.jobs.fit_model import TrainingFiles
 from hushsum.jobs.model_catalogue import model_kind
 from hushsum.jobs.model_choice import ModelChoice
+from hushsum.jobs.model_claim import claim_beforehand
 from hushsum.privacy.claim import Claim
 from hushsum.service.settings import Settings
 from hushsum.service.shapes import ModelAsked
@@ -42,6 +44,19 @@ def choice_of(asked: ModelAsked, settings: Settings) -> ModelChoice:
         "random_state": asked.seed,
     }
     return ModelChoice(asked.model, given)
+
+
+def claim_for(choice: ModelChoice, asked: ModelAsked) -> Claim:
+    """What the model will claim, before any record is read."""
+    if asked.mode == "exact":
+        return exact_claim(
+            choice,
+            columns=asked.columns,
+            target=asked.target,
+            classes=asked.classes,
+            most_questions=asked.most_questions,
+        )
+    return claim_beforehand(choice, columns=asked.columns, target=asked.target, classes=asked.classes)
 
 
 def files_of(asked: ModelAsked, path: str) -> TrainingFiles:

@@ -6,11 +6,14 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
-from hushsum.errors import UsageError
+from hushsum.errors import HushsumError, UsageError
 from hushsum.jobs.describe_model import describe_model
+from hushsum.jobs.exact_answers import describe_exact
+from hushsum.jobs.exact_model import SecretModel, secret_model
 from hushsum.jobs.fit_model import count_model, release_model
 from hushsum.jobs.ledger_release import Booking
 from hushsum.jobs.progress import Progress
+from hushsum.ledger import Ledger
 from hushsum.privacy.claim import Claim
 from hushsum.service.model_terms import choice_of, confirmation, files_of
 from hushsum.service.settings import Settings
@@ -44,10 +47,9 @@ class ModelWork:
         actor = Actor(job.account)
         notes: list[str] = []
         if not self._functions.known(id):
-            output = self._settings.path("functions", f"{id}.hush")
-            facts = self._release(job, asked, source, output, booking, notes, tell)
-            digest = hashlib.sha256(output.read_bytes()).hexdigest()
-            self._functions.add(id, job.dataset, asked.name, sha256=digest, facts=facts, actor=actor)
+            make = self._open if asked.mode == "exact" else self._release
+            sha256, facts = make(job, asked, source, id, booking, notes, tell)
+            self._functions.add(id, job.dataset, asked.name, sha256=sha256, facts=facts, actor=actor)
         self._datasets.end_upload(upload.id, USED, actor)
         source.unlink(missing_ok=True)
         return {"function": id, "warnings": notes}
@@ -57,20 +59,72 @@ class ModelWork:
         job: Job,
         asked: NewModel,
         source: Path,
-        output: Path,
+        id: str,
         booking: Booking,
         notes: list[str],
         tell: Progress,
-    ) -> dict[str, Any]:
-        choice = choice_of(asked, self._settings)
+    ) -> tuple[str, dict[str, Any]]:
+        """A model as a public file; its digest, and what may be told about it."""
+        output = self._settings.path("functions", f"{id}.hush")
         with suspicions_noted(notes):
-            records = files_of(asked, str(source))
-            counted = count_model(choice, records, str(output), booking=booking, progress=tell)
+            counted = count_model(
+                choice_of(asked, self._settings),
+                files_of(asked, str(source)),
+                str(output),
+                booking=booking,
+                progress=tell,
+                most_numbers=self._settings.max_cells // 4,
+            )
 
         def agreed(claim: Claim, _: object) -> bool:
             return confirmation(job.dataset, asked, claim) == asked.confirm
 
         released = release_model(counted, approve=agreed)
         if released is None:
-            raise UsageError("the claim of this model is not the one that was confirmed; ask for the claim")
-        return describe_model(released.bundle, target=asked.target, size=released.size)
+            raise _not_confirmed()
+        facts = describe_model(released.bundle, target=asked.target, size=released.size)
+        return hashlib.sha256(output.read_bytes()).hexdigest(), facts
+
+    def _open(
+        self,
+        job: Job,
+        asked: NewModel,
+        source: Path,
+        id: str,
+        booking: Booking,
+        notes: list[str],
+        tell: Progress,
+    ) -> tuple[str, dict[str, Any]]:
+        """A model in exact mode, which is no file and has no digest."""
+        place, key = self._settings.path("served", id), self._settings.tally_key()
+        if place.with_suffix(".secret").exists():
+            # Of an earlier attempt. Fitted anew it might differ in a last bit, and its store would refuse it.
+            kept = SecretModel.load(place, key=key)
+        else:
+            with suspicions_noted(notes):
+                kept = secret_model(
+                    choice_of(asked, self._settings),
+                    files_of(asked, str(source)),
+                    most_questions=asked.most_questions,
+                    progress=tell,
+                )
+            if confirmation(job.dataset, asked, kept.claim) != asked.confirm:
+                raise _not_confirmed()
+            kept.save(place, key=key)
+        try:
+            kept.open(place, booking)
+        except HushsumError:
+            self._forget_unpaid(id, booking)
+            raise
+        return "", describe_exact(kept)
+
+    def _forget_unpaid(self, id: str, booking: Booking) -> None:
+        """Delete what was kept for answers that nobody has paid for."""
+        assert booking.key is not None
+        if Ledger.open(booking.ledger).find(booking.key) is None:
+            for each in self._settings.path("served").glob(f"{id}.*"):
+                each.unlink(missing_ok=True)
+
+
+def _not_confirmed() -> UsageError:
+    return UsageError("the claim of this model is not the one that was confirmed; ask for the claim")

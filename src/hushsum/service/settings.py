@@ -87,12 +87,12 @@ class Settings:
         return self.database or str(Path(self.folder) / "service.db")
 
     def path(self, kind: str, name: str = "") -> Path:
-        """A place in the folder: ``uploads``, ``tallies`` or ``functions``."""
+        """A place in the folder: ``uploads``, ``tallies``, ``functions`` or ``served``."""
         return Path(self.folder) / kind / name
 
     def prepare(self) -> None:
         """Make the folders, for the owner of the process alone."""
-        for kind in ("", "uploads", "tallies", "functions"):
+        for kind in ("", "uploads", "tallies", "functions", "served"):
             path = self.path(kind)
             path.mkdir(parents=True, exist_ok=True, mode=0o700)
             if not os.access(path, os.W_OK | os.X_OK):

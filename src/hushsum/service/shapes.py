@@ -230,7 +230,8 @@ class ModelAsked(Asked):
     """A model to fit on an upload, and its promise. Nothing of it may be chosen by looking at the records.
 
     ``classes`` are every label there is, as text. ``records`` is a declared or guessed number, from which the
-    error is predicted; it changes nothing else.
+    error is predicted; it changes nothing else. In the mode ``exact`` the service keeps the records and
+    answers at most ``most_questions`` different points; ``file`` answers any number, and can be downloaded.
     """
 
     upload: Id
@@ -244,6 +245,8 @@ class ModelAsked(Asked):
     delta: Annotated[float, Field(ge=0, lt=1)] | None = None
     seed: Annotated[int, Field(ge=0, lt=1 << 31)] | None = None
     records: Annotated[int, Field(ge=1, le=10**12)] | None = None
+    mode: Literal["file", "exact"] = "file"
+    most_questions: Annotated[int, Field(ge=1, le=5000)] = 1000
     settings: Annotated[
         dict[
             Annotated[str, StringConstraints(max_length=40)],
@@ -295,6 +298,7 @@ class ModelKindTold(Told):
     learns: str | None
     needs_delta: bool
     relation: str
+    modes: list[str]
     settings: list[SettingTold]
 
 

@@ -167,7 +167,7 @@ class Work:
         found = problem_of(error)
         if isinstance(error, HushsumError):
             detail = str(found["detail"])
-            for folder in ("uploads", "tallies", "functions"):
+            for folder in ("uploads", "tallies", "functions", "served"):
                 for path in self._settings.path(folder).glob("*"):
                     detail = detail.replace(str(path), "the file")
             found["detail"] = detail.replace(str(Path(self._settings.folder)), "the service's folder")

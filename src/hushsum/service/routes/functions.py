@@ -9,6 +9,7 @@ from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import FileResponse
 from starlette.concurrency import run_in_threadpool
 
+from hushsum.jobs.exact_answers import ExactModel
 from hushsum.service.access import ANALYST, Caller, actor_of, needs, nothing_here
 from hushsum.service.answering import ARROW, JSON, PREDICT, answer
 from hushsum.service.context import Context, context_of
@@ -64,8 +65,7 @@ async def query(
         context.visible.put(key, True)
     opened = context.shelf.get(function)
     if opened is None:
-        path = context.settings.path("functions", f"{function}.hush")
-        opened = await run_in_threadpool(context.shelf.read, function, path)
+        opened = await run_in_threadpool(context.shelf.read, function, context.settings)
     sent = request.headers.get("content-type", JSON).partition(";")[0].strip().lower()
     if sent not in (JSON, ARROW):
         raise Refusal(415, "unsupported-media-type", f"points come as {JSON} or {ARROW}; send one of them")
@@ -82,7 +82,9 @@ async def query(
         only_values=only_values,
         most=context.settings.max_points,
     )
-    encoded, points = work() if len(body) <= _SMALL else await run_in_threadpool(work)
+    # A model in exact mode writes what it answers, and may have to wait for its turn.
+    quick = len(body) <= _SMALL and not isinstance(opened, ExactModel)
+    encoded, points = work() if quick else await run_in_threadpool(work)
     context.metrics.points.inc(points)
     return Response(encoded, media_type=wanted)
 
@@ -108,6 +110,12 @@ def show_function(function: str, caller: Asker, context: Here) -> FunctionTold:
 def download(function: str, caller: Asker, context: Here, actor: Doer) -> FileResponse:
     """The .hush file, for the owner and for whom it was granted."""
     found = _find(context, function, caller)
+    if found.is_served:
+        raise Refusal(
+            409,
+            "never-a-file",
+            "a model in exact mode answers where its records are and is no file; ask it, or fit it as a file",
+        )
     if not found.download:
         raise Refusal(403, "forbidden", "the owner of this function did not grant its file; ask for it")
     path = context.settings.path("functions", f"{found.id}.hush")

@@ -8,11 +8,10 @@ from fastapi import APIRouter, Depends
 
 from hushsum.jobs.model_catalogue import model_kinds
 from hushsum.jobs.model_choice import ModelChoice
-from hushsum.jobs.model_claim import claim_beforehand
 from hushsum.jobs.predict_error import predicted_error
 from hushsum.service.access import Caller, actor_of, needs
 from hushsum.service.context import Context, context_of
-from hushsum.service.model_terms import choice_of, confirmation
+from hushsum.service.model_terms import choice_of, claim_for, confirmation
 from hushsum.service.problems import Refusal
 from hushsum.service.routes.datasets import Key
 from hushsum.service.shapes import (
@@ -43,7 +42,7 @@ def show_model_claim(dataset: str, asked: ModelAsked, caller: Releaser, context:
     found = context.dataset(dataset, caller)
     _check_upload(context, found.id, asked)
     choice = choice_of(asked, context.settings)
-    claim = claim_beforehand(choice, columns=asked.columns, target=asked.target, classes=asked.classes)
+    claim = claim_for(choice, asked)
     charge, after = context.ledger.price(found.id, claim)
     return ModelClaimTold(
         claim=claim.in_numbers(),
@@ -66,7 +65,7 @@ def fit_model(
     """Fit a model on an upload, debit the ledger, and publish it; the upload is deleted then."""
     found = context.dataset(dataset, caller)
     choice = choice_of(asked, context.settings)
-    claim = claim_beforehand(choice, columns=asked.columns, target=asked.target, classes=asked.classes)
+    claim = claim_for(choice, asked)
     if asked.confirm != confirmation(found.id, asked, claim):
         raise Refusal(
             409, "not-confirmed", "confirm must be that of the claim of these very terms; ask for the claim"
@@ -86,7 +85,12 @@ def _predicted(choice: ModelChoice, asked: ModelAsked) -> ErrorPredicted | None:
     if asked.records is None:
         return None
     told = predicted_error(
-        choice, records=asked.records, columns=asked.columns, target=asked.target, classes=asked.classes
+        choice,
+        records=asked.records,
+        columns=asked.columns,
+        target=asked.target,
+        classes=asked.classes,
+        exact=asked.mode == "exact",
     )
     return None if told is None else ErrorPredicted.model_validate(told)
 

@@ -26,6 +26,11 @@ class Function:
     owned: bool
     download: bool
 
+    @property
+    def is_served(self) -> bool:
+        """Whether it answers from secret files, and is none itself."""
+        return bool(self.facts.get("model", {}).get("mode") == "exact")
+
 
 class Functions:
     """Functions and grants."""
@@ -114,13 +119,15 @@ def _visible(account: str) -> sa.Select[Any]:
 
 def _function(row: sa.Row[Any], account: str) -> Function:
     owned = row.owner == account
+    facts = json.loads(row.facts)
+    exact = facts.get("model", {}).get("mode") == "exact"
     return Function(
         row.id,
         row.dataset,
         row.name,
         row.sha256,
-        json.loads(row.facts),
+        facts,
         row.created,
         owned,
-        owned or bool(row.download),
+        (owned or bool(row.download)) and not exact,
     )
