@@ -18,7 +18,7 @@ from hushsum.planning.predict_grid import grid_options
 from hushsum.planning.predict_race import race_options
 from hushsum.planning.question import Question
 from hushsum.planning.spread import Spread, bounded_spread, estimated_spread
-from hushsum.planning.typical import DEFAULT_DENSITY, typical_density
+from hushsum.planning.typical import typical_density
 from hushsum.privacy.calibration import COUNT_SHARE
 from hushsum.privacy.claim import Promise, exact
 from hushsum.privacy.relation import Relation
@@ -102,10 +102,10 @@ def plan(
     number = positive_integer("records", records, at_most=1 << 50)
     chosen = kernel if isinstance(kernel, Kernel) else _kernel(kernel, dim, bandwidth)
     columns = getattr(chosen, "dim", None)
-    spread_of = _spread_of(chosen, number, seed, density, public, queries)
-    own = spread_of(width or DEFAULT_WIDTH) if chosen.hashable else None
     box = None if bounds is None or columns is None else Bounds.of(bounds, columns)
     typical = typical_density(chosen, box) if density is None else _density(density)
+    spread_of = _spread_of(chosen, number, seed, typical, public, queries)
+    own = spread_of(width or DEFAULT_WIDTH) if chosen.hashable else None
     place = float(own.density.mean()) if own is not None else typical
     asked = [Promise.of(epsilon=e, delta=delta, rho=rho) for e in _each(epsilon)]
     shown = list(asked)
@@ -147,12 +147,12 @@ def plan(
 
 
 def _spread_of(
-    kernel: Kernel, records: int, seed: int, density: float | None, public: object, queries: object
+    kernel: Kernel, records: int, seed: int, density: float, public: object, queries: object
 ) -> Callable[[int], Spread]:
     @cache
     def spread(width: int) -> Spread:
         if public is None:
-            return bounded_spread(_density(density), HashRows(kernel, 1, width, seed).fold_rate)
+            return bounded_spread(density, HashRows(kernel, 1, width, seed).fold_rate)
         return estimated_spread(
             kernel, width=width, seed=seed, records=records, public=public, queries=queries
         )
@@ -160,9 +160,7 @@ def _spread_of(
     return spread
 
 
-def _density(density: float | None) -> float:
-    if density is None:
-        return DEFAULT_DENSITY
+def _density(density: float) -> float:
     positive_number("density", density)
     if density > 1:
         raise UsageError(f"density must be at most 1, got {density}; it is a mean kernel value")

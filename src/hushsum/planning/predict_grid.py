@@ -15,8 +15,10 @@ SPACINGS = (0.4, 0.5, 0.6, 0.75, 0.9, 1.0)
 CUSP_SPACINGS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.75)
 """For kernels with a cusp, which gain from finer grids than the Gaussian."""
 
-MOST_SUMMED = 1 << 14
-"""Nodes of a grid whose kernel is summed over all of them: some tenths of a millisecond a query."""
+MOST_SUMMED = 1 << 16
+"""Nodes of a grid whose kernel is summed over all of them: some tenths of a millisecond a query. In three
+columns that leaves grids too coarse for a cusp, where many hash rows err less.
+"""
 
 _NANOSECONDS_WEIGHT = 12.0
 _QUERIES = 64

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from hushsum.bases.features_theory import TYPICAL_PAIR_VARIANCE
 from hushsum.bases.grid_weights import MAX_DIM
 from hushsum.kernels.base import Kernel
@@ -21,8 +23,9 @@ def typical_density(kernel: Kernel, bounds: Bounds | None) -> float:
     at least 0.01, since records keep together in clusters. It gives 0.09 for salaries in a box of 64
     bandwidths, which have 0.09 to 0.13, and 0.01 for skin tones, which have 0.012. In many columns 0.04, as
     random features assume: a bandwidth that sees any record there sees many; RNA has 0.06, forests 0.035.
-    Kernels that hash have longer tails than the Gaussian of their bandwidth, and more; without bounds, or in
-    many columns, 0.01 is taken for them.
+    For the Euclidean kernel, a mixture of Gaussians, it gives 0.13, 0.053 and 0.035 for one, two and three
+    columns of skin tones, which have 0.09, 0.054 and 0.037; the Manhattan kernel is taken to be like it.
+    Without bounds, or in many columns, 0.01 is taken for kernels that hash.
 
     >>> import hushsum as hs
     >>> box = Bounds.of((0, 320_000), 1)
@@ -37,8 +40,20 @@ def typical_density(kernel: Kernel, bounds: Bounds | None) -> float:
         return DEFAULT_DENSITY if kernel.hashable else _MANY_COLUMNS
     if bounds is None:
         return DEFAULT_DENSITY
-    narrowed = bandwidth / math.sqrt(getattr(kernel, "power", 1))
+    power: int = getattr(kernel, "power", 1)
     sides = (high - low for low, high in zip(bounds.low, bounds.high, strict=True))
-    spread = (side / _BOX_IN_DEVIATIONS for side in sides)
+    spread = [side / _BOX_IN_DEVIATIONS for side in sides]
+    if kernel.hashable:
+        return max(DEFAULT_DENSITY, _collisions(bandwidth / power, spread))
+    narrowed = bandwidth / math.sqrt(power)
     normal = math.prod(narrowed / math.hypot(math.sqrt(2.0) * each, narrowed) for each in spread)
     return max(DEFAULT_DENSITY, normal)
+
+
+def _collisions(bandwidth: float, spread: list[float]) -> float:
+    """The mean of the Euclidean kernel between two normal records: of the Gaussians it is a mixture of."""
+    frequency = np.geomspace(1e-4, 1e4, 2000)
+    density = np.sinc(frequency / (2.0 * math.pi)) ** 2 / math.pi
+    for each in spread:
+        density = density / np.sqrt(1.0 + 2.0 * (frequency * each / bandwidth) ** 2)
+    return float(((density[1:] + density[:-1]) / 2.0 * np.diff(frequency)).sum())
