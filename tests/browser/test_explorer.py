@@ -116,6 +116,34 @@ def test_a_classifier_has_regions_and_a_boundary(visit: Visiting) -> None:
     expect(page.locator(".plot .curve")).to_have_count(2)
 
 
+def test_a_model_with_counted_questions_is_asked_sparingly(visit: Visiting) -> None:
+    here = visit("olga")
+    asked: list[int] = []
+    here.page.on(
+        "request",
+        lambda sent: asked.append(len(sent.post_data_json["points"])) if "/query" in sent.url else None,
+    )
+    page = here.open_function("ages exactly")
+    draw = page.get_by_role("button", name="Draw a picture, with 41 questions")
+    expect(draw).to_be_visible()
+    expect(page.get_by_role("button", name="Download .hush")).to_have_count(0)
+    page.get_by_label("age", exact=True).fill("40")
+    page.keyboard.press("Enter")
+    assert asked == []
+    page.get_by_role("button", name="Ask this point").click()
+    expect(page.get_by_label("One point").locator(".big-number")).to_contain_text("±")
+    assert asked == [1]
+    draw.click()
+    here.drawn()
+    page.get_by_role("application").focus()
+    for _ in range(5):
+        page.keyboard.press("ArrowRight")
+    assert asked == [1, 41]
+    page.keyboard.press("Enter")
+    expect(page.locator(".plot .whisker")).to_have_count(1)
+    assert asked == [1, 41, 1]
+
+
 def test_owners_grant_and_withdraw_and_files_are_saved(visit: Visiting, world: World) -> None:
     here = visit("olga", refusals=(404,))
     page = here.open_function("heights once more")

@@ -26,7 +26,8 @@ class World:
     """A running service.
 
     Its functions: ``heights`` (one column), ``height and weight`` (two), ``colours`` (three, without bounds),
-    ``growth curve`` (a Gaussian process), ``who earns more`` (a support vector machine).
+    ``growth curve`` (a Gaussian process), ``who earns more`` (a support vector machine), ``ages exactly`` (a
+    density that answers a limited number of questions).
     """
 
     place: ServiceProcess
@@ -94,6 +95,18 @@ class World:
             classes=["no", "yes"],
             bounds=[[0, 90], [0, 90]],
             settings={"bandwidth": 25.0, "features": 48},
+        )
+
+        self.fit(
+            data,
+            table(["age"], random.normal(45, 9, (800, 1)).round(1)),
+            name="ages exactly",
+            model="density",
+            mode="exact",
+            most_questions=200,
+            columns=["age"],
+            bounds=[[0, 90]],
+            settings={"bandwidth": 5.0, "method": "functional"},
         )
 
     def fit(self, data: RemoteDataset, records: io.BytesIO, **asked: Any) -> None:

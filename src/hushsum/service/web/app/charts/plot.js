@@ -5,8 +5,8 @@ import { linear, ticks, tickTexts } from "./scale.js";
 
 const KEYS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
 
-/** An empty plot. `onpoint(x, y)` is called with numbers on the axes, `onstep(x, y)` with steps to take. */
-export function plot({ describedBy, onpoint, onstep }) {
+/** An empty plot. `onpoint(x, y)` is called with numbers on the axes, `onstep(x, y)` with steps to take, `onenter` by Enter. */
+export function plot({ describedBy, onpoint, onstep, onenter }) {
   const clip = freshId("clip");
   const hatch = freshId("hatch");
   const svg = s("svg", { role: "application", tabindex: "0", "aria-describedby": describedBy });
@@ -91,6 +91,7 @@ export function plot({ describedBy, onpoint, onstep }) {
     );
   });
   svg.addEventListener("keydown", (event) => {
+    if (event.key === "Enter") onenter();
     const step = KEYS[event.key];
     if (!step) return;
     event.preventDefault();

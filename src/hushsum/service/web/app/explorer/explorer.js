@@ -43,14 +43,21 @@ function explore(place, subject, ranges) {
   const about = freshId("about");
   const picture = plot({
     describedBy: about,
-    onpoint: (x, y) => move([[state.shown[0], x], [state.shown[1], y]]),
+    onpoint(x, y) {
+      move([[state.shown[0], x], [state.shown[1], y]]);
+      askPoint();
+    },
     onstep: step,
+    onenter: () => askPoint(),
   });
+  // Where questions are counted, only clicks and buttons ask.
+  const frugal = subject.questions !== null;
+  picture.node.hidden = frugal;
   const legend = h("ul", { class: "legend" });
   const words = h("p", { class: "small soft", id: `${about}-words` });
   const numbers = h("div", {});
   const said = h("div", {});
-  const here = readout(subject, (axis, value) => move([[axis, value]]));
+  const here = readout(subject, (axis, value) => move([[axis, value]], { ask: !frugal }), () => askPoint());
   const choices = h("div", {});
   let current = null;
   let waiting = null;
@@ -128,48 +135,49 @@ function explore(place, subject, ranges) {
     here.offer(shown, state.at);
   }
 
-  function move(pairs) {
+  function move(pairs, { ask = false } = {}) {
     for (const [axis, value] of pairs) if (axis !== null) state.at[axis] = Number(value.toPrecision(6));
     here.place(state.at);
-    askPoint();
+    if (ask) askPoint();
+    else mark(null);
   }
 
-  function step(x, y) {
-    const by = (
-      axis,
-      steps,
-    ) => [
-      axis,
-      Math.min(
-        state.ranges[axis][1],
-        Math.max(
-          state.ranges[axis][0],
-          state.at[axis] + (steps * (state.ranges[axis][1] - state.ranges[axis][0])) / 100,
-        ),
-      ),
-    ];
-    move([x && by(state.shown[0], x), y && state.shown[1] !== null && by(state.shown[1], y)].filter(Boolean));
+  function step(...steps) {
+    const moves = state.shown.map((axis, at) => {
+      if (axis === null || steps[at] === 0) return null;
+      const [low, high] = state.ranges[axis];
+      return [axis, Math.min(high, Math.max(low, state.at[axis] + (steps[at] * (high - low)) / 100))];
+    });
+    move(moves.filter(Boolean), { ask: !frugal });
   }
 
-  async function show() {
+  function show() {
+    if (frugal) refill(said, offer(subject, lattice(subject, state).points.length, fetchPicture));
+    else fetchPicture();
+  }
+  const showSoon = settled(90, show);
+
+  async function fetchPicture() {
     waiting?.abort();
     waiting = new AbortController();
     picture.node.setAttribute("aria-busy", "true");
     try {
-      const asked = lattice(state);
+      const asked = lattice(subject, state);
       const answers = await answersAt(subject, state.of, asked.points, waiting.signal);
       current = { asked, answers };
       said.replaceChildren();
+      picture.node.hidden = false;
       draw();
-      askPoint();
+      if (!frugal) askPoint();
     } catch (problem) {
       if (problem.name === "AbortError") return;
       if (problem.status === undefined) throw problem;
-      if (problem.status !== 401) said.replaceChildren(problemBox(problem, { heading: "h3", again: show }));
+      if (problem.status !== 401) {
+        said.replaceChildren(problemBox(problem, { heading: "h3", again: fetchPicture }));
+      }
     }
     picture.node.removeAttribute("aria-busy");
   }
-  const showSoon = settled(90, show);
 
   function draw() {
     if (current === null) return;
@@ -183,17 +191,22 @@ function explore(place, subject, ranges) {
     numbers.querySelector("details").open = open;
   }
 
+  /** Show the point; on a curve its answer gives the height, if it is known. */
+  function mark(answers) {
+    const [first, second] = state.shown;
+    picture.marker = second === null
+      ? { x: state.at[first], y: answers?.value[0], lower: answers?.lower[0], upper: answers?.upper[0] }
+      : { x: state.at[first], y: state.at[second], across: true };
+    picture.mark(picture.marker);
+  }
+
   async function askPoint() {
     asking?.abort();
     asking = new AbortController();
     try {
       const answers = await answersAt(subject, state.of, [state.at], asking.signal);
       here.tell(subject.readings.find(([of]) => of === state.of)[1], answers);
-      const [first, second] = state.shown;
-      picture.marker = second === null
-        ? { x: state.at[first], y: answers.value[0], lower: answers.lower[0], upper: answers.upper[0] }
-        : { x: state.at[first], y: state.at[second], across: true };
-      picture.mark(picture.marker);
+      mark(answers);
     } catch (problem) {
       if (problem.name === "AbortError") return;
       if (problem.status === undefined) throw problem;
@@ -210,4 +223,24 @@ function explore(place, subject, ranges) {
     waiting?.abort();
     asking?.abort();
   };
+}
+
+/** Before a picture of a model whose questions are counted. */
+function offer(subject, number, draw) {
+  return h(
+    "div",
+    { class: "note stack", role: "note" },
+    h(
+      "p",
+      {},
+      `This model is answered exactly, from a path that is drawn as it is asked. It answers ${
+        subject.questions.toLocaleString("en")
+      } distinct points in all, whoever asks, and the same point again at any time.`,
+    ),
+    h(
+      "div",
+      { class: "row" },
+      h("button", { type: "button", onclick: draw }, `Draw a picture, with ${number} questions`),
+    ),
+  );
 }

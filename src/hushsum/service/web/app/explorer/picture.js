@@ -8,14 +8,15 @@ import { h } from "../dom.js";
 import { isDark } from "../theme.js";
 import { short } from "../words.js";
 
-const ALONG = 241;
-const ACROSS = 73;
+const ALONG = { plenty: 241, few: 41 };
+const ACROSS = { plenty: 73, few: 9 };
 
 /** The points of a picture: along one axis, or on a lattice of two; all others stay where they are. */
-export function lattice(state) {
+export function lattice(subject, state) {
   const [first, second] = state.shown;
-  const xs = spread(state.ranges[first], second === null ? ALONG : ACROSS);
-  const ys = second === null ? [null] : spread(state.ranges[second], ACROSS);
+  const number = (second === null ? ALONG : ACROSS)[subject.questions === null ? "plenty" : "few"];
+  const xs = spread(state.ranges[first], number);
+  const ys = second === null ? [null] : spread(state.ranges[second], number);
   const points = ys.flatMap((y) =>
     xs.map((x) => {
       const point = [...state.at];

@@ -4,12 +4,24 @@ import { h, refill } from "../dom.js";
 import { field, number, numberIn } from "../parts/fields.js";
 import { withError, writer } from "../words.js";
 
-/** Fields for the shown axes, and a place for the answer. `moved(axis, value)` is called when a number is typed. */
-export function readout(subject, moved) {
+/**
+ * Fields for the shown axes, and a place for the answer. `moved(axis, value)` is called when a number is typed. Where
+ * questions are counted nothing is asked by itself: a button calls `ask`.
+ */
+export function readout(subject, moved, ask = null) {
   const fields = h("div", { class: "fields" });
   const told = h("div", { class: "readout", role: "status", "aria-live": "polite", "aria-atomic": "true" });
   const others = h("div", { class: "others" });
-  const node = h("section", { "aria-label": "One point" }, h("h2", {}, "At a point"), fields, others, told);
+  const node = h(
+    "section",
+    { "aria-label": "One point" },
+    h("h2", {}, "At a point"),
+    fields,
+    others,
+    subject.questions !== null && ask !== null &&
+      h("button", { type: "button", class: "quiet ask-point", onclick: ask }, "Ask this point"),
+    told,
+  );
   let inputs = new Map();
   return {
     node,

@@ -27,6 +27,7 @@ function ofSum({ id, facts }) {
     labels: names.map(columnLabel),
     bounds: facts.bounds,
     classes: null,
+    questions: null,
     readings: [["mean", "mean kernel value", "Mean"], ["sum", "kernel sum (records)", "Sum"]],
     about: "How similar the records are to a point: 1 if all were there, 0 if none is near.",
   };
@@ -46,6 +47,8 @@ function ofModel({ id, facts }) {
     labels: names.map(columnLabel),
     bounds: model.bounds,
     classes: chooses ? model.classes : null,
+    // An exact model answers so many distinct points in all, whoever asks; a file answers for ever.
+    questions: model.mode === "exact" ? model.most_questions : null,
     readings: [[
       "predict",
       chooses ? (answers.includes("probability") ? "probability" : "decision value") : value,

@@ -13,6 +13,7 @@ const TITLES = {
   "request-refused": "The form is not complete",
   "parameter-refused": "This cannot be done as asked",
   "claim-refused": "This cannot be promised",
+  "questions-spent": "No questions are left",
   "too-large": "Too large",
   "too-often": "Too many requests",
   "disk-full": "The service's disk is full",

@@ -6,6 +6,8 @@ import { field, number, numberIn, select, text } from "../parts/fields.js";
 import { sentence, short } from "../words.js";
 import { allBounded, BANDWIDTH } from "./columns_form.js";
 
+const MODES = [["file", "For ever, from a file"], ["exact", "Exactly, so many questions"]];
+
 /** The fields of one kind of model, and what it would claim. */
 export function modelForm(dataset, kind, { columns, terms, upload, names }, changed) {
   const learns = kind.learns !== null;
@@ -27,6 +29,18 @@ export function modelForm(dataset, kind, { columns, terms, upload, names }, chan
   const settings = kind.settings.map((each) => settingField(each, changed));
   const [first, more] = [settings.filter((each) => !each.known), settings.filter((each) => each.known)];
   const panel = claimPanel();
+  const mode = select(MODES, "file", {
+    onchange() {
+      most.hidden = mode.value !== "exact";
+      changed();
+    },
+  });
+  const questions = number({ min: 1, max: 5000, step: 1, value: "1000", oninput: changed });
+  const most = field("Questions in all", questions, {
+    hint: "Distinct points, whoever asks; at most 5,000.",
+  });
+  most.hidden = true;
+  const modes = (kind.modes ?? []).includes("exact") ? [field("Answered", mode), most] : [];
   if (learns) columns.bar("target", target.value);
   terms.needDelta(kind.needs_delta);
 
@@ -44,7 +58,7 @@ export function modelForm(dataset, kind, { columns, terms, upload, names }, chan
         : []),
       ...first.map((each) => each.node),
     ],
-    more: more.map((each) => each.node),
+    more: [...modes, ...more.map((each) => each.node)],
     asked() {
       const promise = terms.promise();
       const bounds = columns.bounds();
@@ -60,6 +74,9 @@ export function modelForm(dataset, kind, { columns, terms, upload, names }, chan
         ...promise,
         settings: {},
       };
+      if (mode.value === "exact") {
+        Object.assign(given, { mode: "exact", most_questions: numberIn(questions) });
+      }
       if (terms.records()) given.records = terms.records();
       if (learns) given.target = target.value.trim();
       if (kind.learns === "label") {
