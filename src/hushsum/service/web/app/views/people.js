@@ -1,10 +1,11 @@
 // For administrators: who is let in, and with which tokens.
 
-import { ask, get, post } from "../api.js";
+import { ask, get, offered, post } from "../api.js";
 import { announce, h } from "../dom.js";
 import { confirm } from "../parts/confirm.js";
 import { loading, problemBox } from "../parts/feedback.js";
 import { field, select, text } from "../parts/fields.js";
+import { identityCard } from "../parts/identity.js";
 import { pageHead } from "../parts/page_head.js";
 import { secretBox } from "../parts/secret.js";
 import { table } from "../parts/tables.js";
@@ -28,6 +29,8 @@ export async function peopleView(place) {
     list,
     tokens,
   );
+
+  const provider = (await offered("/sign-in"))?.oidc ?? null;
 
   async function refresh() {
     const accounts = await get("/accounts");
@@ -115,6 +118,11 @@ export async function peopleView(place) {
         await showTokens(account);
       }),
     );
+    if (provider && !account.disabled) {
+      const identity = identityCard(account, provider);
+      await identity.refresh();
+      tokens.append(identity.node);
+    }
     tokens.querySelector("h2").focus();
   }
 
