@@ -25,11 +25,13 @@ const ROUTES = [
   [/^\/log$/, logView, "admin"],
   [/^\/account$/, accountView, null],
 ];
-const PLACES = [["#/functions", "Functions", "query"], ["#/datasets", "Datasets", "upload"], [
-  "#/people",
-  "People",
-  "admin",
-], ["#/log", "Log", "admin"]];
+const PLACES = [
+  { href: "#/functions", name: "Functions", scope: "query" },
+  { href: "#/datasets", name: "Datasets", scope: "upload" },
+  { href: "#/people", name: "People", scope: "admin" },
+  { href: "#/log", name: "Log", scope: "admin" },
+];
+const lamp = themeSwitch();
 
 const main = document.getElementById("main");
 let leaveView = () => {};
@@ -81,7 +83,7 @@ function routed(place) {
     const found = pattern.exec(path);
     if (found && (scope === null || may(scope))) return view(place, ...found.slice(1));
   }
-  const home = PLACES.find(([, , scope]) => may(scope))?.[0] ?? "#/account";
+  const home = PLACES.find(({ scope }) => may(scope))?.href ?? "#/account";
   // Nothing is said of what does not exist: one lands where one's work is.
   history.replaceState(null, "", home);
   frame();
@@ -91,12 +93,12 @@ function routed(place) {
 function frame() {
   const path = location.hash;
   document.getElementById("nav").replaceChildren(
-    ...PLACES.filter(([, , scope]) => may(scope)).map(([href, name]) =>
+    ...PLACES.filter(({ scope }) => may(scope)).map(({ href, name }) =>
       h("a", { href, "aria-current": path.startsWith(href) ? "page" : null }, name)
     ),
   );
   document.getElementById("who").replaceChildren(
-    themeSwitch(),
+    lamp,
     ...(me() === null ? [] : [
       h("a", {
         class: "button plain",

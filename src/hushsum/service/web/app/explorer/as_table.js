@@ -64,7 +64,7 @@ export function asTable(subject, state, { xs, ys }, answers) {
     : table(
       `${subject.labels[second]} downwards, ${subject.labels[first]} across; answer ± standard error`,
       [
-        { name: "", head: true, number: true },
+        { name: subject.labels[second], head: true, number: true },
         ...pick(xs.length, CELLS).map((at) => ({ name: short(xs[at]), number: true })),
       ],
       pick(ys.length, CELLS).reverse().map((

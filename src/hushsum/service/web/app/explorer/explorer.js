@@ -112,6 +112,7 @@ function explore(place, subject, ranges) {
   );
 
   function arrange() {
+    picture.marker = null;
     refill(
       choices,
       choicesOf(subject, state, {

@@ -13,7 +13,17 @@ export function table(caption, columns, rows, { small = false, foot = null, quie
       "table",
       { class: small ? "table-small" : null },
       h("caption", { class: quiet ? "unseen" : null }, caption),
-      h("thead", {}, h("tr", {}, columns.map((each) => cell("th", each, each.name, "col")))),
+      h(
+        "thead",
+        {},
+        h(
+          "tr",
+          {},
+          columns.map((each) =>
+            cell("th", each, each.name || h("span", { class: "unseen" }, "Actions"), "col")
+          ),
+        ),
+      ),
       h(
         "tbody",
         {},

@@ -11,20 +11,13 @@ const MODES = [["file", "For ever, from a file"], ["exact", "Exactly, so many qu
 /** The fields of one kind of model, and what it would claim. */
 export function modelForm(dataset, kind, { columns, terms, upload, names }, changed) {
   const learns = kind.learns !== null;
+  const aim = () => {
+    columns.bar("target", target.value);
+    changed();
+  };
   const target = names
-    ? select(names.map((each) => [each, each]), names[names.length - 1], {
-      onchange: () => {
-        columns.bar("target", target.value);
-        changed();
-      },
-    })
-    : text({
-      required: true,
-      onchange: () => {
-        columns.bar("target", target.value);
-        changed();
-      },
-    });
+    ? select(names.map((each) => [each, each]), names[names.length - 1], { onchange: aim })
+    : text({ required: true, onchange: aim });
   const classes = text({ required: true, placeholder: "no, yes", oninput: changed });
   const settings = kind.settings.map((each) => settingField(each, changed));
   const [first, more] = [settings.filter((each) => !each.known), settings.filter((each) => each.known)];
@@ -87,10 +80,9 @@ export function modelForm(dataset, kind, { columns, terms, upload, names }, chan
     },
     look() {
       const asked = this.asked();
-      if (asked) panel.ask(dataset, asked);
-      else {panel.clear(
-          why(terms.promise(), kind, dataset) ?? "Fill in the form, with bounds for every column, to see it.",
-        );}
+      if (asked) return panel.ask(dataset, asked);
+      const reason = why(terms.promise(), kind, dataset);
+      panel.clear(reason ?? "Fill in the form, with bounds for every column, to see it.");
     },
     leave() {
       columns.bar("target", null);

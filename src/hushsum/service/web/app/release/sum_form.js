@@ -34,6 +34,17 @@ export function sumForm(dataset, { columns, terms, names }, changed) {
       ? { kernel: "angular" }
       : { kernel: kernel.value, bandwidth: numberIn(bandwidth) });
 
+  function whatIsMissing() {
+    if (!columns.chosen().length) return "Choose a column.";
+    if (bandwidth.required && !(numberIn(bandwidth) > 0)) return "Give a bandwidth.";
+    if (columns.halfBounded()) {
+      return "Give every column a lowest and a highest value, the lower one first; or none of them.";
+    }
+    if (!terms.promise()) return "Say how much to spend.";
+    if (!terms.records()) return "Say roughly how many records there are.";
+    return null;
+  }
+
   return {
     beside: plan.node,
     fields: [
@@ -47,27 +58,14 @@ export function sumForm(dataset, { columns, terms, names }, changed) {
       const angular = kernel.value === "angular";
       width.hidden = angular;
       bandwidth.required = !angular;
-      const [chosen, bounds, promise] = [columns.chosen(), columns.bounds(), terms.promise()];
-      const missing = !chosen.length
-        ? "Choose a column."
-        : !angular && !(numberIn(bandwidth) > 0)
-        ? "Give a bandwidth."
-        : columns.halfBounded()
-        ? "Give every column a lowest and a highest value, the lower one first; or none of them."
-        : !promise
-        ? "Say how much to spend."
-        : !terms.records()
-        ? "Say roughly how many records there are."
-        : null;
-      if (missing) {
-        plan.clear(missing);
-        return;
-      }
+      const missing = whatIsMissing();
+      if (missing) return plan.clear(missing);
+      const bounds = columns.bounds();
       plan.ask(
         question(
-          { ...kernelAsked(), dim: chosen.length },
+          { ...kernelAsked(), dim: columns.chosen().length },
           allBounded(bounds) ? bounds : null,
-          promise,
+          terms.promise(),
           terms.records(),
           dataset,
           person ? numberIn(most) : null,
