@@ -66,8 +66,10 @@ const MOMENT = new Intl.DateTimeFormat("en-GB", {
   minute: "2-digit",
   hour12: false,
 });
-export const day = (text) => DAY.format(new Date(text));
-export const moment = (text) => MOMENT.format(new Date(text));
+// A date is one word: it is never broken over two lines.
+const whole = (text) => text.replace(/ /g, "\u00a0");
+export const day = (text) => whole(DAY.format(new Date(text)));
+export const moment = (text) => whole(MOMENT.format(new Date(text)));
 
 /** The numbers of a promise: ε 0.5, or ε 1, δ 10⁻⁶, or ρ 0.1. */
 export function promise({ epsilon, delta, rho }) {

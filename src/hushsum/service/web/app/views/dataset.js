@@ -97,11 +97,7 @@ function history(dataset, ledger, names) {
     left -= exact(each.charge[name]);
     const made = names.get(each.subject.output);
     return [
-      made
-        ? h("a", { href: `#/functions/${made.id}` }, made.name)
-        : each.step === "published"
-        ? "a release"
-        : "not finished",
+      made ? h("a", { href: `#/functions/${made.id}` }, made.name) : nameless(each),
       moment(each.at),
       each.who,
       short(exact(each.charge[name])),
@@ -131,6 +127,12 @@ function history(dataset, ledger, names) {
       ),
     ),
   );
+}
+
+/** A release that is no function of the list: it has not come so far, or has no file that the ledger could name. */
+function nameless({ step, subject }) {
+  if (step !== "published") return "not finished";
+  return subject.served ? "a model in exact mode" : "a release";
 }
 
 function waiting(place, id, uploads, tallies) {

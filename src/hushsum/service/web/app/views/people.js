@@ -157,8 +157,7 @@ function newAccount(said, made) {
       field("Role", role),
       h(
         "div",
-        { class: "field" },
-        h("span", { class: "label", "aria-hidden": "true" }, "\u00a0"),
+        { class: "field field-button" },
         h("button", {}, "Let them in"),
       ),
     ),
