@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from hushsum.errors import HushsumError, UsageError
 from hushsum.jobs.model_choice import ModelChoice, claim_of, promise_of, takes_labels, takes_target
 from hushsum.models.base import PrivateModel
 from hushsum.privacy.claim import Claim
+from hushsum.privacy.functional import LATTICE_GAUSSIAN
 from hushsum.records.bounds import Bounds
 
 
@@ -24,8 +25,10 @@ def claim_beforehand(
 ) -> Claim:
     """The claim of a model whose columns, and classes if it has any, are declared.
 
-    The model counts made-up records, one in the middle of the bounds for each class, which are nobody's, and
-    is asked for its claim. So every parameter is checked as it will be, and nothing private comes near.
+    The model counts made-up records, one in the middle of the bounds for each class, which are nobody's, is
+    asked for its claim, and rehearses its release, which spends nothing. So every parameter is checked as it
+    will be, nothing private comes near, and what cannot be drawn is told before a budget is debited for it.
+    (Where the noise depends on the number of records, which is public then, there is no rehearsal.)
 
     >>> choice = ModelChoice("kernel-svc", {"epsilon": 1.0, "delta": 1e-6})
     >>> claim_beforehand(choice, columns=["age"], target="ill", classes=["no", "yes"]).relation.value
@@ -38,7 +41,11 @@ def claim_beforehand(
     ClaimError
         if the promise cannot be claimed.
     """
-    return claim_of(counted_beforehand(choice, columns=columns, target=target, classes=classes))
+    model = counted_beforehand(choice, columns=columns, target=target, classes=classes)
+    claim = claim_of(model)
+    if claim.mechanism != LATTICE_GAUSSIAN:
+        _tried(model.release)
+    return claim
 
 
 def counted_beforehand(
@@ -53,9 +60,15 @@ def counted_beforehand(
     check_target(model, columns, target, classes)
     promise_of(model)
     X, y = made_up(model, columns, target, classes)
+    _tried(lambda: model.partial_fit(X, y))
+    return model  # type: ignore[no-any-return]
+
+
+def _tried(step: Callable[[], object]) -> None:
+    """A step on made-up records; whatever it does not like are settings."""
     try:
-        model.partial_fit(X, y)
-        return model  # type: ignore[no-any-return]
+        step()
+        return
     except HushsumError:
         raise
     except (ValueError, TypeError, ArithmeticError):
@@ -91,12 +104,17 @@ def made_up(
 def check_target(
     model: PrivateModel, columns: Sequence[str] | None, target: str | None, classes: Sequence[str] | None
 ) -> None:
-    """Refuse a target for a model that learns none, or none for one that does; and classes alike."""
+    """Refuse a target for a model that learns none, or none for one that does; classes alike; and columns or
+    classes that are named twice.
+    """
     if takes_target(model) != (target is not None):
         rule = "needs the column to learn" if target is None else "learns no column"
         remedy = "name it as the target" if target is None else "leave the target out"
         raise UsageError(f"{type(model).__name__} {rule}; {remedy}")
     if classes is not None and not takes_labels(model):
         raise UsageError(f"{type(model).__name__} has no classes, got some; leave them out")
+    for name, listed in (("columns", columns or ()), ("classes", classes or ())):
+        if len(set(listed)) != len(listed):
+            raise UsageError(f"{name} must be named once each, got one twice; leave it out")
     if target is not None and target in (columns or ()):
         raise UsageError(f"column {target!r} is the target, and cannot be learned from; leave it out")

@@ -121,7 +121,9 @@ def all_answers(model: Any, points: object, *, level: float | None = None) -> di
     if hasattr(model, "predict_proba"):
         answers["probability"] = np.asarray(model.predict_proba(points), np.float64)
     elif hasattr(model, "score_samples"):
-        answers["score"] = np.asarray(model.score_samples(points), np.float64)
+        # Both kinds say so of themselves; computing it anew would take as long as all the rest.
+        is_density = model.__sklearn_tags__().estimator_type != "outlier_detector"
+        answers["score"] = np.log(answers["prediction"]) if is_density else answers["value"]
     elif hasattr(model, "decision_function") and not hasattr(model, "query"):
         values = np.asarray(model.decision_function(points), np.float64)
         two = values.ndim == 1 and hasattr(model, "classes_")

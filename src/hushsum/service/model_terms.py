@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import threading
 
 from hushsum.errors import UsageError
 from hushsum.files.container import canonical_json
@@ -12,9 +13,12 @@ from hushsum.jobs.fit_model import TrainingFiles
 from hushsum.jobs.model_catalogue import model_kind
 from hushsum.jobs.model_choice import ModelChoice
 from hushsum.jobs.model_claim import claim_beforehand
+from hushsum.jobs.predict_error import PredictedError, predicted_error
 from hushsum.privacy.claim import Claim
 from hushsum.service.settings import Settings
 from hushsum.service.shapes import ModelAsked
+
+_ONE_AT_A_TIME = threading.Lock()
 
 
 def choice_of(asked: ModelAsked, settings: Settings) -> ModelChoice:
@@ -31,10 +35,9 @@ def choice_of(asked: ModelAsked, settings: Settings) -> ModelChoice:
         _size(chosen.get("rows")) * _size(chosen.get("width")) * tables,
         4 * _size(chosen.get("features")) ** 2,
     ]
-    if max(cells) > settings.max_cells:
-        raise UsageError(
-            f"the tables of a model must have at most {settings.max_cells} cells; take smaller ones"
-        )
+    most = most_numbers(settings)
+    if max(cells) > most:
+        raise UsageError(f"the tables of a model must have at most {most} cells in all; take smaller ones")
     pairs = [(low, high) for low, high in asked.bounds]
     given = {
         **chosen,
@@ -46,17 +49,39 @@ def choice_of(asked: ModelAsked, settings: Settings) -> ModelChoice:
     return ModelChoice(asked.model, given)
 
 
+def most_numbers(settings: Settings) -> int:
+    """How many numbers a model may hold: of tables, or of records that it keeps."""
+    return settings.max_cells // 4
+
+
 def claim_for(choice: ModelChoice, asked: ModelAsked) -> Claim:
     """What the model will claim, before any record is read."""
-    if asked.mode == "exact":
-        return exact_claim(
+    # It is tried out on made-up records, whose tables are as large as others'.
+    with _ONE_AT_A_TIME:
+        if asked.mode == "exact":
+            return exact_claim(
+                choice,
+                columns=asked.columns,
+                target=asked.target,
+                classes=asked.classes,
+                most_questions=asked.most_questions,
+            )
+        return claim_beforehand(choice, columns=asked.columns, target=asked.target, classes=asked.classes)
+
+
+def error_for(choice: ModelChoice, asked: ModelAsked) -> PredictedError | None:
+    """The predicted error of the model; None without a declared number of records."""
+    if asked.records is None:
+        return None
+    with _ONE_AT_A_TIME:
+        return predicted_error(
             choice,
+            records=asked.records,
             columns=asked.columns,
             target=asked.target,
             classes=asked.classes,
-            most_questions=asked.most_questions,
+            exact=asked.mode == "exact",
         )
-    return claim_beforehand(choice, columns=asked.columns, target=asked.target, classes=asked.classes)
 
 
 def files_of(asked: ModelAsked, path: str) -> TrainingFiles:

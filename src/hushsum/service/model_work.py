@@ -15,7 +15,7 @@ from hushsum.jobs.ledger_release import Booking
 from hushsum.jobs.progress import Progress
 from hushsum.ledger import Ledger
 from hushsum.privacy.claim import Claim
-from hushsum.service.model_terms import choice_of, confirmation, files_of
+from hushsum.service.model_terms import choice_of, confirmation, files_of, most_numbers
 from hushsum.service.settings import Settings
 from hushsum.service.shapes import NewModel
 from hushsum.service.store import Actor, Datasets, Functions, Job
@@ -73,7 +73,7 @@ class ModelWork:
                 str(output),
                 booking=booking,
                 progress=tell,
-                most_numbers=self._settings.max_cells // 4,
+                most_numbers=most_numbers(self._settings),
             )
 
         def agreed(claim: Claim, _: object) -> bool:

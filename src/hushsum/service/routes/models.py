@@ -7,11 +7,9 @@ from typing import Annotated
 from fastapi import APIRouter, Depends
 
 from hushsum.jobs.model_catalogue import model_kinds
-from hushsum.jobs.model_choice import ModelChoice
-from hushsum.jobs.predict_error import predicted_error
 from hushsum.service.access import Caller, actor_of, needs
 from hushsum.service.context import Context, context_of
-from hushsum.service.model_terms import choice_of, claim_for, confirmation
+from hushsum.service.model_terms import choice_of, claim_for, confirmation, error_for
 from hushsum.service.problems import Refusal
 from hushsum.service.routes.datasets import Key
 from hushsum.service.shapes import (
@@ -43,13 +41,14 @@ def show_model_claim(dataset: str, asked: ModelAsked, caller: Releaser, context:
     _check_upload(context, found.id, asked)
     choice = choice_of(asked, context.settings)
     claim = claim_for(choice, asked)
+    error = error_for(choice, asked)
     charge, after = context.ledger.price(found.id, claim)
     return ModelClaimTold(
         claim=claim.in_numbers(),
         cost=charge.as_json(),
         remaining=after.remaining.as_json(),
         confirm=confirmation(found.id, asked, claim),
-        predicted=_predicted(choice, asked),
+        predicted=None if error is None else ErrorPredicted.model_validate(error),
     )
 
 
@@ -79,20 +78,6 @@ def fit_model(
     )
     context.wake()
     return JobTold.model_validate(job)
-
-
-def _predicted(choice: ModelChoice, asked: ModelAsked) -> ErrorPredicted | None:
-    if asked.records is None:
-        return None
-    told = predicted_error(
-        choice,
-        records=asked.records,
-        columns=asked.columns,
-        target=asked.target,
-        classes=asked.classes,
-        exact=asked.mode == "exact",
-    )
-    return None if told is None else ErrorPredicted.model_validate(told)
 
 
 def _check_upload(context: Context, dataset: str, asked: ModelAsked, *, waiting: bool = False) -> None:
