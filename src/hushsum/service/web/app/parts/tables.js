@@ -2,10 +2,16 @@
 
 import { h } from "../dom.js";
 
-/** `columns` are {name, number, head}; `rows` lists of cells, one a column. A `quiet` caption is only heard: a heading says it already. */
+/**
+ * `columns` are {name, number, head, minor}, the latter not shown on phones; `rows` lists of cells, one a column. A
+ * `quiet` caption is only heard: a heading says it already.
+ */
 export function table(caption, columns, rows, { small = false, foot = null, quiet = false } = {}) {
   const cell = (tag, column, content, scope) =>
-    h(tag, { class: column.number ? "number" : null, scope }, content);
+    h(tag, {
+      class: [column.number && "number", column.minor && "minor"].filter(Boolean).join(" ") || null,
+      scope,
+    }, content);
   return h(
     "div",
     { class: "scroll", role: "region", "aria-label": caption, tabindex: "0" },

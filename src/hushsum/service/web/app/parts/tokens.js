@@ -12,7 +12,9 @@ export function tokenTable(tokens, revoke, { own = null } = {}) {
   };
   return table(
     "Tokens, oldest first",
-    [{ name: "Label", head: true }, { name: "Good for" }, { name: "Issued" }, { name: "Until" }, {
+    [{ name: "Label", head: true }, { name: "Good for", minor: true }, { name: "Issued", minor: true }, {
+      name: "Until",
+    }, {
       name: "State",
     }, { name: "" }],
     tokens.map((each) => [

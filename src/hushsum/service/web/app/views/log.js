@@ -35,6 +35,7 @@ export async function logView(place) {
         `Lines ${lines[lines.length - 1].sequence} to ${lines[0].sequence}, newest first`,
         [{ name: "When", head: true }, { name: "Who" }, { name: "What" }, { name: "Of what" }, {
           name: "Request",
+          minor: true,
         }],
         lines.map((
           each,

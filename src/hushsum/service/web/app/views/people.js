@@ -37,7 +37,9 @@ export async function peopleView(place) {
     list.replaceChildren(
       table(
         "Everybody who was let in",
-        [{ name: "Name", head: true }, { name: "Role" }, { name: "Since" }, { name: "State" }, { name: "" }],
+        [{ name: "Name", head: true }, { name: "Role" }, { name: "Since", minor: true }, { name: "State" }, {
+          name: "",
+        }],
         accounts.map((each) => [
           each.name,
           each.role,
