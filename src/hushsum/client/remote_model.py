@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Mapping
-from typing import IO, Any, NoReturn
+from typing import IO, TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +14,11 @@ from hushsum.client.asking import Floats, ask, table_of, values_of
 from hushsum.client.remote_file import fetch_file, save_file
 from hushsum.client.wire import Wire
 from hushsum.errors import DataRefused, SecretRefused, UsageError
-from hushsum.models.base import PrivateModel
 from hushsum.privacy.claim import Claim
 from hushsum.releases.answers import Answers
+
+if TYPE_CHECKING:
+    from hushsum.models.base import PrivateModel
 
 
 class RemoteModel:
