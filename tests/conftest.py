@@ -21,6 +21,7 @@ OPTIONAL = {
     "pandas": "frames of pandas",
     "opendp": "noise compared with OpenDP's",
     "dp_accounting": "accounting compared with dp-accounting's",
+    "playwright": "the page in a browser",
 }
 
 

@@ -21,7 +21,7 @@ from hushsum.service.guard import Guard
 from hushsum.service.metrics import Metrics
 from hushsum.service.openapi import describe
 from hushsum.service.problems import answer_problem
-from hushsum.service.routes import accounts, datasets, functions, models, releases, sign_in, system
+from hushsum.service.routes import accounts, datasets, functions, models, page, releases, sign_in, system
 from hushsum.service.settings import Settings
 from hushsum.service.shortcut import Shortcut
 from hushsum.service.store import Accounts, Actor, Datasets, Functions, Identities, JobQueue, Store
@@ -90,7 +90,7 @@ def create_app(settings: Settings) -> FastAPI:
         sign_in=provider,
     )
     # Routes are tried in order, and most requests are queries.
-    for part in (functions, system, accounts, sign_in, datasets, releases, models):
+    for part in (functions, system, page, accounts, sign_in, datasets, releases, models):
         app.include_router(part.router)
     for kind in (HTTPException, RequestValidationError, HushsumError):
         app.add_exception_handler(kind, answer_problem)
