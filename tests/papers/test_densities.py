@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from benchmarks.accuracy import joined
 from benchmarks.accuracy_data import Contest, on_salary_grid, synthetic_salaries
 from benchmarks.accuracy_methods import CONTESTANTS, Contestant, race_of
 from benchmarks.accuracy_ours import auto_cells, hash_cells
@@ -73,9 +72,6 @@ def test_the_report_is_made_of_the_cells(
     found = {each.what: each for each in targets(results)}
     assert not found["build of a build"].reached
     assert any(what.startswith("predicted over measured") for what in found)
-    again = joined(results, {**results, "builds": []})
-    assert len(again["cells"]) == len(cells)
-    assert again["builds"] == results["builds"]
 
 
 def test_growth_of_errors_and_of_time() -> None:
