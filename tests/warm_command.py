@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
 import struct
 import subprocess
@@ -103,6 +104,7 @@ def _serve(address: str, parent: int) -> None:
 
 def _obey(connection: socket.socket) -> None:
     import atexit
+    import threading
 
     head, streams, _, _ = socket.recv_fds(connection, _LENGTH.size, _STREAMS)
     with connection.makefile("rb") as sent:
@@ -114,6 +116,7 @@ def _obey(connection: socket.socket) -> None:
     os.environ.clear()
     os.environ.update(asked["environment"])
     sys.argv = asked["arguments"]
+    threading.Thread(target=_end_with, args=(connection,), daemon=True).start()
     code: object = 1
     try:
         from hushsum.cli.main import run
@@ -128,6 +131,13 @@ def _obey(connection: socket.socket) -> None:
             sys.stderr.flush()
         connection.sendall(bytes([code if isinstance(code, int) else 1]))
         os._exit(0)
+
+
+def _end_with(connection: socket.socket) -> None:
+    """Who ends the program that asked, such as a service in the background, ends the command."""
+    with suppress(OSError):
+        connection.recv(1)
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _ask(address: str, arguments: list[str]) -> int:
