@@ -55,7 +55,7 @@ def describe(app: FastAPI) -> dict[str, Any]:
                 continue
             operation["security"] = [] if path in SIGN_IN else [{"token": []}]
             stale = {"400": "Not a sign-in that this browser has begun lately"} if path in SIGN_IN else {}
-            for status, text in (stale | _STATUSES).items():
+            for status, text in (_STATUSES | stale).items():
                 operation["responses"][status] = {"description": text, "content": refused}
     return made
 
