@@ -12,7 +12,6 @@ from hushsum.errors import HushsumError, UsageError
 from hushsum.jobs.model_choice import ModelChoice, claim_of, promise_of, takes_labels, takes_target
 from hushsum.models.base import PrivateModel
 from hushsum.privacy.claim import Claim
-from hushsum.privacy.functional import LATTICE_GAUSSIAN
 from hushsum.records.bounds import Bounds
 
 
@@ -28,7 +27,6 @@ def claim_beforehand(
     The model counts made-up records, one in the middle of the bounds for each class, which are nobody's, is
     asked for its claim, and rehearses its release, which spends nothing. So every parameter is checked as it
     will be, nothing private comes near, and what cannot be drawn is told before a budget is debited for it.
-    (Where the noise depends on the number of records, which is public then, there is no rehearsal.)
 
     >>> choice = ModelChoice("kernel-svc", {"epsilon": 1.0, "delta": 1e-6})
     >>> claim_beforehand(choice, columns=["age"], target="ill", classes=["no", "yes"]).relation.value
@@ -43,8 +41,7 @@ def claim_beforehand(
     """
     model = counted_beforehand(choice, columns=columns, target=target, classes=classes)
     claim = claim_of(model)
-    if claim.mechanism != LATTICE_GAUSSIAN:
-        _tried(model.release)
+    _tried(model.release)
     return claim
 
 

@@ -256,6 +256,7 @@ def test_a_model_of_replaced_records_is_refused_where_records_come_and_go(town: 
         ("outliers", {"settings": {"threshold": True}}),
         ("kernel-svc", {"settings": {"features": 10**7}}),
         ("kernel-svc", {"settings": {"C": -1}}),
+        ("kernel-svc", {"epsilon": 1e-9}),
         ("kernel-svc", {"target": None}),
         ("kernel-svc", {"target": "a"}),
         ("kernel-svc", {"classes": None}),
