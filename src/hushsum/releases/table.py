@@ -48,7 +48,7 @@ class TableFunction(NoisyTable):
     def _table_count(self) -> tuple[float, float]:
         """Algorithm 2's own estimate: every row sums to the number of records."""
         rows, width = self.basis.shape
-        return float(self.table.sum(dtype=np.int64)) / rows, width * self.noise.variance / rows
+        return float(self.table.sum(dtype=np.int64)) / rows, width * self.cell_variance / rows
 
     def _own_count(self) -> tuple[float, float]:
         return self._table_count
@@ -184,7 +184,7 @@ class TableFunction(NoisyTable):
     @cached_property
     def _noise_variance(self) -> float:
         """What noise adds to the variance of a mean over the rows."""
-        return self.noise.variance / self.rows
+        return self.cell_variance / self.rows
 
     @cached_property
     def _blocks(self) -> int:

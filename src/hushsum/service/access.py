@@ -37,6 +37,7 @@ class Caller:
     scopes: frozenset[str]
     token: str
     expires: str
+    signed_in: bool = False
 
 
 class ShortMemory(Generic[V]):
@@ -84,7 +85,9 @@ class Door:
             return None
         account, stored = found
         scopes = frozenset(stored.scopes) & frozenset(SCOPES.get(account.role, ()))
-        caller = Caller(account.id, account.name, account.role, scopes, stored.id, stored.expires)
+        caller = Caller(
+            account.id, account.name, account.role, scopes, stored.id, stored.expires, stored.signed_in
+        )
         return self._known.put(token, caller)
 
     def forget(self) -> None:

@@ -20,7 +20,9 @@ from hushsum.service.metrics import Metrics
 from hushsum.service.problems import Refusal, problem_response
 from hushsum.service.settings import Settings
 
-PUBLIC: Final = frozenset({"/", "/healthz", "/readyz", "/metrics", "/openapi.json"})
+PUBLIC: Final = frozenset({"/", "/healthz", "/readyz", "/metrics", "/openapi.json", "/sign-in"})
+SIGN_IN: Final = frozenset({"/oidc/start", "/oidc/callback", "/oidc/finish"})
+"""Where somebody without a token gets one; each proves for itself who asks."""
 PUBLIC_PREFIX: Final = "/assets/"
 _ID = re.compile(rb"[A-Za-z0-9_-]{8,64}")
 _QUERY = re.compile(r"/functions/[^/]+/query")
@@ -92,7 +94,7 @@ class Guard:
         path = scope["path"]
         query = _QUERY.fullmatch(path) is not None
         limit = self._limit(path, query=query)
-        if path not in PUBLIC and not path.startswith(PUBLIC_PREFIX):
+        if path not in PUBLIC | SIGN_IN and not path.startswith(PUBLIC_PREFIX):
             caller = await self._caller(scope, headers)
             scope["state"]["caller"] = caller
             rate = self._queries if query else self._requests

@@ -8,7 +8,7 @@ from typing import Any, Final
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
-from hushsum.service.guard import PUBLIC
+from hushsum.service.guard import PUBLIC, SIGN_IN
 from hushsum.service.problems import MEDIA_TYPE
 from hushsum.service.shapes import Problem
 from hushsum.version import __version__
@@ -53,8 +53,9 @@ def describe(app: FastAPI) -> dict[str, Any]:
             operation["responses"].pop("422", None)
             if path in PUBLIC:
                 continue
-            operation["security"] = [{"token": []}]
-            for status, text in _STATUSES.items():
+            operation["security"] = [] if path in SIGN_IN else [{"token": []}]
+            stale = {"400": "Not a sign-in that this browser has begun lately"} if path in SIGN_IN else {}
+            for status, text in (stale | _STATUSES).items():
                 operation["responses"][status] = {"description": text, "content": refused}
     return made
 

@@ -21,6 +21,7 @@ from hushsum.errors import (
     HushsumError,
     IncompatibleTallies,
     LedgerUnavailable,
+    QuestionsSpent,
     UsageError,
 )
 
@@ -31,6 +32,7 @@ _MOST_FAULTS = 20
 _KINDS: Final[tuple[tuple[type[HushsumError], int, str], ...]] = (
     (BudgetExhausted, 409, "budget-exhausted"),
     (AlreadyPublished, 409, "already-published"),
+    (QuestionsSpent, 409, "questions-spent"),
     (LedgerUnavailable, 503, "ledger-unavailable"),
     (IncompatibleTallies, 409, "incompatible-tallies"),
     (ClaimError, 422, "claim-refused"),

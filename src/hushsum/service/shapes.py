@@ -73,12 +73,42 @@ class TokenTold(Told):
     created: str
     expires: str
     revoked: str | None
+    signed_in: bool
 
 
 class TokenIssued(TokenTold):
     """A new token, told once."""
 
     secret: str
+
+
+class ProviderTold(Told):
+    """A provider to sign in with."""
+
+    name: str
+
+
+class SignInTold(Told):
+    """How people may sign in, besides with a token: null if with nothing else."""
+
+    oidc: ProviderTold | None
+
+
+class NewIdentity(Asked):
+    """Who may sign in to an account: what the provider's claim must say of that person."""
+
+    subject: Annotated[str, StringConstraints(pattern=r"^[!-~]([ -~]*[!-~])?$", max_length=255)]
+
+
+class IdentityTold(Told):
+    """Who may sign in to an account; ``sub`` is null until that person has come."""
+
+    account: str
+    issuer: str
+    claim: str
+    subject: str
+    sub: str | None
+    created: str
 
 
 class LogTold(Told):
@@ -223,6 +253,85 @@ class NewRelease(TermsAsked):
     confirm: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 
 
+Scalar = bool | int | float | Annotated[str, StringConstraints(max_length=80)] | None
+
+
+class ModelAsked(Asked):
+    """A model to fit on an upload, and its promise. Nothing of it may be chosen by looking at the records.
+
+    ``classes`` are every label there is, as text. ``records`` is a declared or guessed number, from which the
+    error is predicted; it changes nothing else. In the mode ``exact`` the service keeps the records and
+    answers at most ``most_questions`` different points; ``file`` answers any number, and can be downloaded.
+    """
+
+    upload: Id
+    name: Name
+    model: Annotated[str, StringConstraints(max_length=40)]
+    columns: Annotated[list[Column], Field(min_length=1, max_length=4096)]
+    target: Column | None = None
+    classes: Annotated[list[Column], Field(min_length=1, max_length=1000)] | None = None
+    bounds: Annotated[Bounds, Field(min_length=1)]
+    epsilon: Positive
+    delta: Annotated[float, Field(ge=0, lt=1)] | None = None
+    seed: Annotated[int, Field(ge=0, lt=1 << 31)] | None = None
+    records: Annotated[int, Field(ge=1, le=10**12)] | None = None
+    mode: Literal["file", "exact"] = "file"
+    most_questions: Annotated[int, Field(ge=1, le=5000)] = 1000
+    settings: Annotated[
+        dict[
+            Annotated[str, StringConstraints(max_length=40)],
+            Scalar | Annotated[list[Scalar], Field(max_length=64)],
+        ],
+        Field(max_length=40),
+    ] = {}
+
+
+class NewModel(ModelAsked):
+    """The terms once more, and the ``confirm`` of the claim that was shown."""
+
+    confirm: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+
+
+class ErrorPredicted(Told):
+    """How far an answer is expected to be off at one point: ``of`` says which answer, ``note`` from what."""
+
+    of: str
+    error: float
+    records: int
+    note: str
+
+
+class ModelClaimTold(ClaimTold):
+    """The claim of a model; ``predicted`` is null where its error cannot be told from declared numbers."""
+
+    predicted: ErrorPredicted | None
+
+
+class SettingTold(Told):
+    """A setting of a model, of the type ``number``, ``integer``, ``text`` or ``pair``."""
+
+    name: str
+    type: str
+    default: Any
+    optional: bool
+    listed: bool
+    choices: list[str] | None
+    help: str
+
+
+class ModelKindTold(Told):
+    """A model that can be fitted; ``learns`` is ``label``, ``number``, or null where it has no target."""
+
+    name: str
+    estimator: str
+    summary: str
+    learns: str | None
+    needs_delta: bool
+    relation: str
+    modes: list[str]
+    settings: list[SettingTold]
+
+
 class JobTold(Told):
     """Long work: queued, running, done or failed."""
 
@@ -270,15 +379,21 @@ class Points(Asked):
 
 
 class Answers(Told):
-    """One number a point; null where it is not known."""
+    """One answer a point; null where it is not known. ``probability`` and ``decision`` have a row a point
+    with one number for each class.
+    """
 
     of: str
     level: float
-    value: list[float | None]
+    prediction: list[float | int | bool | str] | None = None
+    value: list[float | None] | None = None
     stderr: list[float | None] | None = None
     lower: list[float | None] | None = None
     upper: list[float | None] | None = None
     bound: list[float | None] | None = None
+    probability: list[list[float | None]] | None = None
+    decision: list[list[float | None]] | list[float | None] | None = None
+    score: list[float | None] | None = None
 
 
 class LedgerTold(Told):
