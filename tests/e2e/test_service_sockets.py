@@ -6,7 +6,6 @@ import random
 import socket
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import httpx
 import psutil  # type: ignore[import-untyped]
@@ -94,9 +93,8 @@ def test_requests_with_a_few_wrong_bytes(place: ServiceProcess, number: int) -> 
     chance = random.Random(number)
     body = b'{"label": "' + CANARY + b'"}'
     whole = (
-        b"POST /tokens HTTP/1.1\r\nHost: x\r\n%b\r\nContent-Type: application/json\r\n"
-        b"X-Request-Id: %b\r\nContent-Length: %d\r\n\r\n%b"
-        % (b"Authorization: Bearer x", CANARY, len(body), body)
+        b"POST /tokens HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer x\r\nContent-Type: application/json\r\n"
+        b"X-Request-Id: some-request\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body)
     )
     for _ in range(number):
         data = bytearray(whole)
@@ -106,12 +104,8 @@ def test_requests_with_a_few_wrong_bytes(place: ServiceProcess, number: int) -> 
                 data[at] = chance.randrange(256)
             else:
                 del data[at : at + chance.randrange(1, 9)]
-        heard = (
-            send(place, bytes(data))
-            .replace(b"x-request-id: " + CANARY, b"")
-            .replace(b'"request": "' + CANARY, b"")
-        )
-        assert heard.count(CANARY) == 0
+        heard = send(place, bytes(data))
+        assert CANARY not in heard
         assert b"HTTP/1.1 5" not in heard
     assert httpx.get(f"{place.url}/healthz").status_code == 200
 
@@ -179,7 +173,7 @@ def test_silence_is_ended(place: ServiceProcess) -> None:
         assert b"HTTP/1.1 408" in link.recv(1 << 16)
 
 
-def test_nothing_that_was_sent_is_in_the_log(place: ServiceProcess, tmp_path: Path) -> None:
+def test_nothing_that_was_sent_is_in_the_log(place: ServiceProcess) -> None:
     """Last, over all of the above."""
     send(
         place, b"GET /" + CANARY + b"?x=" + CANARY + b" HTTP/1.1\r\nHost: x\r\nX-Odd: " + CANARY + b"\r\n\r\n"
@@ -188,6 +182,5 @@ def test_nothing_that_was_sent_is_in_the_log(place: ServiceProcess, tmp_path: Pa
     text = place.log
     assert ADMIN not in text
     assert "Traceback" not in text
-    odd = [line for line in text.splitlines() if CANARY.decode() in line]
-    assert all(f'"request": "{CANARY.decode()}"' in line for line in odd), odd[:3]
+    assert CANARY.decode() not in text
     assert {each["level"] for each in place.events()} <= {"INFO", "WARNING"}
