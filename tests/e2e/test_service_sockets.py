@@ -6,7 +6,6 @@ import random
 import socket
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import httpx
 import psutil  # type: ignore[import-untyped]
@@ -94,9 +93,8 @@ def test_requests_with_a_few_wrong_bytes(place: ServiceProcess, number: int) -> 
     chance = random.Random(number)
     body = b'{"label": "' + CANARY + b'"}'
     whole = (
-        b"POST /tokens HTTP/1.1\r\nHost: x\r\n%b\r\nContent-Type: application/json\r\n"
-        b"X-Request-Id: %b\r\nContent-Length: %d\r\n\r\n%b"
-        % (b"Authorization: Bearer x", CANARY, len(body), body)
+        b"POST /tokens HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer x\r\nContent-Type: application/json\r\n"
+        b"X-Request-Id: some-request\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body)
     )
     for _ in range(number):
         data = bytearray(whole)
@@ -106,12 +104,8 @@ def test_requests_with_a_few_wrong_bytes(place: ServiceProcess, number: int) -> 
                 data[at] = chance.randrange(256)
             else:
                 del data[at : at + chance.randrange(1, 9)]
-        heard = (
-            send(place, bytes(data))
-            .replace(b"x-request-id: " + CANARY, b"")
-            .replace(b'"request": "' + CANARY, b"")
-        )
-        assert heard.count(CANARY) == 0
+        heard = send(place, bytes(data))
+        assert CANARY not in heard
         assert b"HTTP/1.1 5" not in heard
     assert httpx.get(f"{place.url}/healthz").status_code == 200
 
@@ -134,6 +128,16 @@ def test_a_head_without_end_does_not_fill_the_memory(place: ServiceProcess) -> N
     assert after - before < 32 << 20
     heard = send(place, b"GET /me HTTP/1.1\r\nX: " + b"a" * (LONGEST_HEAD + 1))
     assert not heard or b"HTTP/1.1 431" in heard
+
+
+def test_whoever_leaves_in_the_middle_is_no_failure(place: ServiceProcess) -> None:
+    """Bodies that end before their end; of a query too, whose handler reads its body itself."""
+    for path in (b"/tokens", b"/functions/fn_0/query", b"/datasets/ds_0/uploads?format=csv"):
+        with socket.create_connection(("127.0.0.1", place.port), timeout=20) as link:
+            link.sendall(b"POST " + path + b" HTTP/1.1\r\n" + TOKEN + b"\r\nContent-Length: 1000\r\n\r\n{")
+            time.sleep(0.3)
+    time.sleep(0.3)
+    assert 'status="500"' not in httpx.get(f"{place.url}/metrics").text
 
 
 def test_many_silent_connections_keep_nobody_out(place: ServiceProcess) -> None:
@@ -169,7 +173,7 @@ def test_silence_is_ended(place: ServiceProcess) -> None:
         assert b"HTTP/1.1 408" in link.recv(1 << 16)
 
 
-def test_nothing_that_was_sent_is_in_the_log(place: ServiceProcess, tmp_path: Path) -> None:
+def test_nothing_that_was_sent_is_in_the_log(place: ServiceProcess) -> None:
     """Last, over all of the above."""
     send(
         place, b"GET /" + CANARY + b"?x=" + CANARY + b" HTTP/1.1\r\nHost: x\r\nX-Odd: " + CANARY + b"\r\n\r\n"
@@ -178,6 +182,5 @@ def test_nothing_that_was_sent_is_in_the_log(place: ServiceProcess, tmp_path: Pa
     text = place.log
     assert ADMIN not in text
     assert "Traceback" not in text
-    odd = [line for line in text.splitlines() if CANARY.decode() in line]
-    assert all(f'"request": "{CANARY.decode()}"' in line for line in odd), odd[:3]
+    assert CANARY.decode() not in text
     assert {each["level"] for each in place.events()} <= {"INFO", "WARNING"}

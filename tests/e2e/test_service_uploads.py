@@ -88,7 +88,7 @@ def count(town: Town, dataset: str, data: bytes, format: str, **asked: Any) -> A
     return job
 
 
-@pytest.mark.parametrize("number", [40, pytest.param(2000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("number", [40, pytest.param(400, marks=pytest.mark.slow)])
 def test_damaged_files_are_refused(tmp_path: Path, number: int, capfd: pytest.CaptureFixture[str]) -> None:
     town = Town(tmp_path, requests_per_second=1e6, log_level="INFO")
     dataset = town.dataset()

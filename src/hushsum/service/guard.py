@@ -9,6 +9,7 @@ import time
 from typing import Any, Final
 
 from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hushsum.errors import HushsumError
@@ -81,7 +82,7 @@ class Guard:
             limit = await self._admit(scope, headers)
             await self._app(scope, bounded(receive, limit), reply)
         except Exception as error:
-            if not isinstance(error, Refusal | HushsumError):
+            if not isinstance(error, Refusal | HushsumError | ClientDisconnect):
                 say("failed", level=logging.ERROR, request=id, **described(error))
             if not status:
                 await problem_response(error, id)(scope, receive, reply)

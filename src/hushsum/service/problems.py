@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from hushsum.errors import (
@@ -66,6 +66,8 @@ def problem_of(error: Exception) -> dict[str, Any]:
     if isinstance(error, HTTPException):
         kind = getattr(error, "kind", HTTPStatus(error.status_code).phrase.lower().replace(" ", "-"))
         return problem(error.status_code, kind, _sentence(error))
+    if isinstance(error, ClientDisconnect):
+        return problem(400, "bad-request", "the request ended before its end; send it again")
     if isinstance(error, RequestValidationError):
         return problem(
             422, "request-refused", "the request does not have the form asked for", faults=_faults(error)

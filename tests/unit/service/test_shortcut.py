@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from typing import Any
 
 import pytest
@@ -54,3 +56,30 @@ def test_answers_and_refusals_are_those_of_the_router(town: Town, monkeypatch: p
     assert [status for status, *_ in short] == [200, 200, 422, 422, 415, 404, 404, 403, 401]
     counted = town.ask(None, "GET", "/metrics").text
     assert f'route="{QUERY}",status="200"}} 4.0' in counted, "both ways are counted under one pattern"
+
+
+def test_a_client_that_leaves_is_no_failure(town: Town, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    function = town.function(town.dataset())
+    path = f"/functions/{function}/query"
+    heard: list[Any] = []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.disconnect"}
+
+    async def send(message: Any) -> None:
+        heard.append(message)
+
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "scheme": "http",
+        "path": path,
+        "raw_path": path.encode(),
+        "query_string": b"",
+        "headers": [(b"authorization", f"Bearer {town.tokens['olga']}".encode())],
+        "client": ("127.0.0.1", 1),
+    }
+    asyncio.run(town.app(scope, receive, send))
+    assert heard[0]["status"] == 400
+    assert not [record for record in caplog.records if record.levelno > logging.INFO]
