@@ -45,9 +45,6 @@ class Shelf:
         with self._lock:
             found = self._functions.get(id)
             if found is None:
-                # The first answer needs it. Here one thread waits for it, and there every request would.
-                import scipy.special  # noqa: F401
-
                 found = self._functions[id] = _opened(id, settings)
                 while len(self._functions) > self._size:
                     self._functions.popitem(last=False)

@@ -7,6 +7,7 @@ import logging
 import signal
 import socket
 import sys
+from importlib import import_module
 from types import FrameType
 
 from hushsum.errors import UsageError
@@ -52,8 +53,10 @@ def serve(settings: Settings) -> None:
             timeout_graceful_shutdown=_LEAVE_SECONDS,
         )
     )
-    # What was imported stays: to look through it again for garbage would stop all requests for a tenth of a
-    # second.
+    # The first answers need these; imported then, they would stop all requests for a third of a second. And
+    # what was imported stays: to look through it for garbage again would stop them for a tenth.
+    for module in ("scipy.special", "pyarrow.ipc"):
+        import_module(module)
     gc.collect()
     gc.freeze()
     server.run(sockets=[place])
