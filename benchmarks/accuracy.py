@@ -1,35 +1,39 @@
 """The race: every method on every data set that suits it, ε from 0.05 to 2, pure and with δ = 1e-6.
 
 ``python -m benchmarks.accuracy`` writes ``accuracy.json``, ``accuracy.md`` and pictures to
-``benchmarks/results``; it takes about a quarter of an hour on two cores. ``--quick`` runs few releases on
-two data sets and writes to ``build/accuracy``. ``--report`` makes tables and pictures again from the JSON.
-The data are public: a comparison like this one on private data would leak.
+``benchmarks/results``; it takes about an hour on one core. It goes part by part, a part being one method on
+one data set, keeps each in the JSON, and leaves out what is there: ``--seconds`` ends it after the part
+under way, and another call goes on. ``--again`` measures parts anew. ``--quick`` runs few releases on two
+data sets and writes to ``build/accuracy``. ``--report`` makes tables and pictures again from the JSON. Data
+are public: a comparison like this one on private data would leak.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 from benchmarks.accuracy_data import CONTESTS, Contest, data_folder, on_salary_grid, sample_of
-from benchmarks.accuracy_methods import CONTESTANTS, Cell, race_of
+from benchmarks.accuracy_methods import CONTESTANTS, Cell, Contestant, race_of
 from benchmarks.accuracy_ours import (
     auto_cells,
     build_times,
     exact_density_seconds,
     hash_cells,
-    scaling,
 )
 from benchmarks.accuracy_report import write_report
+from benchmarks.accuracy_scaling import CURVES, scaling
 
 SCALING = "scaling"
 QUICK = ("salaries", "nyc")
-SIZES = (500, 1000, 2000, 5000, 10_000, 20_000, 50_000)
 _SCALING_RECORDS = 100_000
 _ON_FUNCTIONS = (
     "grid",
@@ -49,73 +53,139 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--quick", action="store_true", help="few releases, two data sets, into build/")
     parser.add_argument("--report", action="store_true", help="only tables and pictures, from the JSON")
-    parser.add_argument("--data", help="only these data sets, or scaling, beside what was measured before")
+    parser.add_argument("--data", help="only these data sets, or scaling")
+    parser.add_argument("--parts", help="only these: names of methods, auto, sketch, exact, function")
+    parser.add_argument("--again", action="store_true", help="also what was measured before")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="begin no part after so many")
     parser.add_argument("--output", type=Path, help="where results go")
     asked = parser.parse_args(arguments)
     output: Path = asked.output or Path("build/accuracy" if asked.quick else "benchmarks/results")
     output.mkdir(parents=True, exist_ok=True)
     file = output / "accuracy.json"
+    results = json.loads(file.read_text(encoding="utf-8")) if file.exists() else _nothing(asked.quick)
     if not asked.report:
         data_folder()
+        started = time.perf_counter()
         names = asked.data.split(",") if asked.data else QUICK if asked.quick else (*CONTESTS, SCALING)
-        results = run(names, quick=asked.quick)
-        if asked.data and file.exists():
-            results = joined(json.loads(file.read_text(encoding="utf-8")), results)
-        file.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    print(write_report(json.loads(file.read_text(encoding="utf-8")), output))
+        wanted = asked.parts.split(",") if asked.parts else None
+        seen = {} if asked.again else {part["name"]: part for part in results["parts"]}
+        for part in _parts(names, wanted, quick=asked.quick):
+            if part.name in seen:
+                continue
+            if time.perf_counter() - started > asked.seconds:
+                tell("more is left: call again")
+                break
+            began = time.perf_counter()
+            _keep(results, part.name, part.measure(), time.perf_counter() - began)
+            text = json.dumps(results, indent=1, ensure_ascii=False) + "\n"
+            file.write_text(text, encoding="utf-8")
+    print(write_report(results, output))
     return 0
 
 
-def run(names: Sequence[str], *, quick: bool) -> dict[str, Any]:
-    """All measurements as one JSON document."""
-    started = time.perf_counter()
-    kept = {name: CONTESTS[name]() for name in names if name != SCALING}
-    cells: list[Cell] = []
-    exact = []
-    for contest in kept.values():
-        repeats = 8 if quick else 160 if contest.dim == 1 else 16
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A piece of the race that is measured at once; ``measure`` gives entries of the JSON by their list."""
+
+    name: str
+    measure: Callable[[], dict[str, Any]]
+
+
+def _nothing(quick: bool) -> dict[str, Any]:
+    lists: tuple[str, ...] = ("cells", "exact", "scaling", "builds", "parts")
+    return {"quick": quick, "data": {}, **{name: [] for name in lists}}
+
+
+def _keep(results: dict[str, Any], name: str, found: dict[str, Any], seconds: float) -> None:
+    """Put a part's entries in the place of what it gave before."""
+    for kind, entries in found.items():
+        if kind == "data":
+            results["data"].update(entries)
+            results["data"] = {each: results["data"][each] for each in CONTESTS if each in results["data"]}
+            continue
+        others = [entry for entry in results[kind] if entry["part"] != name]
+        results[kind] = others + [{**entry, "part": name} for entry in entries]
+    done = [part for part in results["parts"] if part["name"] != name]
+    results["parts"] = [*done, {"name": name, "seconds": round(seconds, 1)}]
+
+
+def _parts(names: Sequence[str], wanted: Sequence[str] | None, *, quick: bool) -> Iterator[Part]:
+    """All parts of the named data sets, in the order in which they are measured."""
+    made: dict[str, Contest] = {}
+
+    def contest(name: str) -> Contest:
+        if name not in made:
+            made.clear()
+            made[name] = CONTESTS[name]()
+        return made[name]
+
+    @cache
+    def forest() -> Contest:
+        return sample_of(CONTESTS["covtype"](), _SCALING_RECORDS)
+
+    def part(data: str, what: str, measure: Callable[[], dict[str, Any]]) -> Iterator[Part]:
+        if wanted is None or what in wanted:
+            yield Part(f"{data} {what}", measure)
+
+    for name in names:
+        if name == SCALING:
+            for label, curve in CURVES.items():
+                for size, width in curve.sizes:
+                    if wanted is None or {label, f"{label} {size}"} & set(wanted):
+                        yield Part(f"{name} {label} {size}", partial(_scaled, forest, label, size, width))
+            yield from part(name, "builds", _builds)
+            continue
+        repeats = 8 if quick else 160 if name in ("salaries", "nyc", "sf") else 16
         for contestant in CONTESTANTS:
-            some = repeats if contestant.ours else max(4, repeats // 5)
-            if contestant.tally is None and contest.dim == 1:
-                some = max(4, some // 4)
-            cells += race_of(contest, contestant, repeats=some, tell=tell)
-        cells += auto_cells(contest, repeats=repeats, tell=tell)
-        cells += hash_cells(contest, tell=tell)
-        exact.append(exact_density_seconds(contest, 500 if contest.dim <= 3 else 20))
-    for name in ("nyc", "sf"):
-        if name in kept:
-            cells += functions_of(on_salary_grid(kept[name]), 8 if quick else 40)
-    results: dict[str, Any] = {
-        "quick": quick,
-        "data": {name: _facts(contest) for name, contest in kept.items()},
-        "cells": [cell.as_json() for cell in cells],
-        "exact": exact,
-        "scaling": [],
-        "builds": [],
-    }
-    if SCALING in names:
-        forest = kept.get("covtype") or CONTESTS["covtype"]()
-        results["scaling"] = scaling(sample_of(forest, _SCALING_RECORDS), SIZES, tell=tell)
-        results["builds"] = build_times(kept.get("skin") or CONTESTS["skin"](), forest)
-    results["seconds"] = time.perf_counter() - started
-    return results
+            yield from part(
+                name, contestant.name, partial(_contestant_cells, contest, name, contestant, repeats)
+            )
+        yield from part(name, "auto", partial(_auto, contest, name, repeats))
+        yield from part(name, "sketch", partial(_sketch, contest, name))
+        yield from part(name, "exact", partial(_exact, contest, name))
+        if name in ("nyc", "sf"):
+            yield from part(name, "function", partial(_function, contest, name, 8 if quick else 40))
 
 
-def joined(before: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
-    """Earlier results, with those of the data sets that were measured now in their place."""
+Contests = Callable[[str], Contest]
 
-    def stays(name: str) -> bool:
-        return name.partition(" ")[0] not in now["data"]
 
-    return {
-        "quick": before["quick"] or now["quick"],
-        "data": {**before["data"], **now["data"]},
-        "cells": [cell for cell in before["cells"] if stays(cell["data"])] + now["cells"],
-        "exact": [each for each in before["exact"] if stays(each["data"])] + now["exact"],
-        "scaling": now["scaling"] or before["scaling"],
-        "builds": now["builds"] or before["builds"],
-        "seconds": before["seconds"] + now["seconds"],
-    }
+def _contestant_cells(contest: Contests, name: str, contestant: Contestant, repeats: int) -> dict[str, Any]:
+    data = contest(name)
+    some = repeats if contestant.ours else max(4, repeats // 5)
+    if contestant.tally is None and data.dim == 1:
+        some = max(4, some // 4)
+    return _with_facts(data, race_of(data, contestant, repeats=some, tell=tell))
+
+
+def _auto(contest: Contests, name: str, repeats: int) -> dict[str, Any]:
+    return _with_facts(contest(name), auto_cells(contest(name), repeats=repeats, tell=tell))
+
+
+def _sketch(contest: Contests, name: str) -> dict[str, Any]:
+    return _with_facts(contest(name), hash_cells(contest(name), tell=tell))
+
+
+def _exact(contest: Contests, name: str) -> dict[str, Any]:
+    data = contest(name)
+    return {"exact": [exact_density_seconds(data, 500 if data.dim <= 3 else 20)]}
+
+
+def _function(contest: Contests, name: str, repeats: int) -> dict[str, Any]:
+    cells = functions_of(on_salary_grid(contest(name)), repeats)
+    return {"cells": [cell.as_json() for cell in cells]}
+
+
+def _scaled(forest: Callable[[], Contest], label: str, size: int, width: int) -> dict[str, Any]:
+    return {"scaling": [scaling(forest(), label, size, width, tell=tell)]}
+
+
+def _builds() -> dict[str, Any]:
+    return {"builds": build_times(CONTESTS["skin"](), CONTESTS["covtype"]())}
+
+
+def _with_facts(contest: Contest, cells: Sequence[Cell]) -> dict[str, Any]:
+    return {"data": {contest.name: _facts(contest)}, "cells": [cell.as_json() for cell in cells]}
 
 
 def functions_of(contest: Contest, repeats: int) -> list[Cell]:

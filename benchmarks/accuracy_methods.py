@@ -108,6 +108,7 @@ CONTESTANTS = (
 class Cell:
     """What one method did under one promise on one data set: means over releases with fresh noise.
 
+    ``seed_stderr`` is the standard error of ``error`` over public seeds, where there were several.
     ``build`` is the processor time to count and release over all cores, ``query`` that of one query, and
     ``predicted`` the error that ``hs.plan`` told before.
     """
@@ -127,6 +128,8 @@ class Cell:
     mechanism: str
     settings: Settings = field(default_factory=dict)
     predicted: float | None = None
+    seeds: int = 1
+    seed_stderr: float | None = None
     note: str = ""
 
     def as_json(self) -> dict[str, Any]:

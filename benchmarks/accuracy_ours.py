@@ -1,4 +1,4 @@
-"""``auto`` and its predictions, hash rows on their own kernel, how errors fall with size, times to build."""
+"""``auto`` and its predictions, hash rows on their own kernel, times to build."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from benchmarks.accuracy_data import Contest, Floats
 from benchmarks.accuracy_methods import DELTA, EPSILONS, Cell, measure, promises, worth
 
 import hushsum as hs
-from hushsum.bases.base import RowBasis
 from hushsum.errors import SuspiciousParameter
 from hushsum.kernels.base import Kernel
 from hushsum.planning import Option, Plan
@@ -21,7 +20,8 @@ from hushsum.planning.choose import planned_tally
 
 SKETCH_ROWS = (100, 200, 500, 1000, 2000)
 SKETCH_WIDTH = 1000
-_INCREMENTS = 30_000_000_000
+_MOST_SEEDS = 24
+_INCREMENTS = 20_000_000_000
 """Rows times records that may be counted for one choice: about half a minute."""
 
 Tell = Callable[[str], None]
@@ -49,7 +49,9 @@ def auto_cells(
     chosen: dict[str, list[tuple[float, float | None, Option]]] = {}
     for epsilon, delta in promises():
         best = plan(epsilon=epsilon, delta=delta).best
-        chosen.setdefault(f"{best.method} {best.settings}", []).append((epsilon, delta, best))
+        # Cells may be rounded under one promise and not under another.
+        sizes = {name: value for name, value in best.settings.items() if name != "rounded"}
+        chosen.setdefault(f"{best.method} {sizes}", []).append((epsilon, delta, best))
     cells = []
     for same in chosen.values():
         option = same[0][2]
@@ -63,6 +65,7 @@ def auto_cells(
                     epsilon=epsilon,
                     delta=delta if best.delta else None,
                     rows="auto" if best.method == "grid" else best.rows,
+                    rounded=bool(best.settings.get("rounded", False)),
                 )
                 got = measure(contest, [release] * max(1, repeats // seeds), truth)
                 kept.append({**got, "build": got["build"] + taken})
@@ -86,7 +89,8 @@ def auto_cells(
 
 
 def _seeds(increments: int) -> int:
-    return int(min(8, max(1, _INCREMENTS // increments)))
+    """Public seeds: as many as time allows, since the errors of one at all queries are as one draw."""
+    return int(min(_MOST_SEEDS, max(2, _INCREMENTS // increments)))
 
 
 def filled(contest: Contest, make: Callable[[], hs.Tally]) -> tuple[hs.Tally, float]:
@@ -106,6 +110,10 @@ def joined(parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
         **mean,
         "rms": float(np.sqrt(np.mean([part["rms"] ** 2 for part in parts]))),
         "releases": sum(part["releases"] for part in parts),
+        "seeds": len(parts),
+        "seed_stderr": float(np.std([part["error"] for part in parts], ddof=1) / len(parts) ** 0.5)
+        if len(parts) > 1
+        else None,
     }
 
 
@@ -150,53 +158,6 @@ def hash_cells(contest: Contest, *, tell: Tell) -> list[Cell]:
 
 def _sketch(kernel: Kernel, rows: int, seed: int) -> hs.Tally:
     return hs.race(kernel, rows=rows, width=SKETCH_WIDTH, seed=seed)
-
-
-def scaling(contest: Contest, sizes: tuple[int, ...], *, tell: Tell) -> list[dict[str, Any]]:
-    """Errors against rows and features with δ = 1e-6: without noise, and at each ε; means over public seeds.
-
-    From 10,000 on rows have 250 cells, so that 50,000 of them make a file of 50 MB, and once 1000.
-    """
-    shapes = [("race", size, 250 if size >= 10_000 else SKETCH_WIDTH) for size in sizes]
-    shapes += [("race, wide", sizes[-1], SKETCH_WIDTH)]
-    shapes += [("fourier_features", size, 0) for size in sizes]
-    of_hash = contest.matched.exact_sum(contest.records, contest.queries) / len(contest.records)
-    results = []
-    for method, size, width in shapes:
-        truth = of_hash if width else contest.truth
-        make = (
-            partial(hs.race, contest.matched, rows=size, width=width)
-            if width
-            else partial(hs.fourier_features, contest.kernel, features=size)
-        )
-        parts = [_scaled(contest, partial(make, seed=seed), truth) for seed in range(_seeds(size * 100_000))]
-        mean = {name: float(np.mean([part[name] for part in parts])) for name in parts[0]}
-        facts = {"method": method, "size": size, "width": width, "records": len(contest.records)}
-        results.append({**facts, "seeds": len(parts), **mean})
-        tell(f"scaling {method} {size} {len(parts)}")
-    return results
-
-
-def _scaled(contest: Contest, make: Callable[[], hs.Tally], truth: Floats) -> dict[str, float]:
-    tally, _ = filled(contest, make)
-    exact = _without_noise(tally, contest, len(contest.records))
-    found = {"own": float(np.abs(exact - truth).mean())}
-    for epsilon in EPSILONS:
-        values = tally.release(epsilon=epsilon, delta=DELTA)(contest.queries)
-        found[f"{epsilon:g}"] = float(np.abs(values - truth).mean())
-        found[f"noise {epsilon:g}"] = float(np.sqrt(((values - exact) ** 2).mean()))
-    return found
-
-
-def _without_noise(tally: hs.Tally, contest: Contest, number: int) -> Floats:
-    """The answers of the exact table, which only a benchmark on public data may look at."""
-    basis: Any = tally.basis
-    batch = basis.prepare_queries(contest.queries)
-    if isinstance(basis, RowBasis):
-        mean = basis.read(tally._table, batch, threads=1).mean
-        return basis.unfold(mean, number) / number
-    sums: Floats = basis.evaluate(tally._table, batch, threads=1)
-    return sums / number
 
 
 def build_times(skin: Contest, covtype: Contest) -> list[dict[str, Any]]:

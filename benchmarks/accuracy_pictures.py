@@ -85,9 +85,15 @@ def draw_scaling(results: dict[str, Any], path: Path) -> None:
     """Own error and error with noise against rows and features, and the floor of the noise."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(9.4, 4.3), dpi=110, facecolor="white")
-    axes = figure.subplots(1, 2, sharey=True)
-    titles = {"race": "hash rows, Euclidean kernel", "fourier_features": "Fourier features, Gaussian kernel"}
+    titles = {
+        "race": "hash rows, Euclidean kernel",
+        "race_broad": "hash rows, broad Euclidean kernel",
+        "fourier_features": "Fourier features, Gaussian kernel",
+    }
+    measured = {row["method"] for row in results["scaling"]}
+    titles = {method: title for method, title in titles.items() if method in measured}
+    figure = Figure(figsize=(4.4 * len(titles) + 0.6, 4.3), dpi=110, facecolor="white")
+    axes = figure.subplots(1, len(titles), sharey=True, squeeze=False)[0]
     colors = {"0.05": VERMILION, "0.1": ORANGE, "0.5": GREEN, "1": SKY, "2": BLUE}
     records = results["scaling"][0]["records"]
     for one, (method, title) in zip(axes, titles.items(), strict=True):
@@ -104,9 +110,9 @@ def draw_scaling(results: dict[str, Any], path: Path) -> None:
         one.set_xscale("log")
         one.set_yscale("log")
         one.set_title(title, fontsize=10, color=INK, fontweight="bold", loc="left")
-        one.set_xlabel("rows" if method == "race" else "features", color=INK)
+        one.set_xlabel("features" if method == "fourier_features" else "rows", color=INK)
     axes[0].set_ylabel("mean absolute error, δ = 1e-6", color=INK)
-    axes[1].legend(frameon=False, fontsize=8.5, labelcolor=INK)
+    axes[-1].legend(frameon=False, fontsize=8.5, labelcolor=INK)
     figure.text(
         0.01, 0.02,
         f"{records:,} forest records of 54 columns; dotted: what the noise alone leaves, at each ε",

@@ -35,19 +35,24 @@ class Line:
     width: float = 1.6
 
 
-def panel_figure(panels: int, *, columns: int, legend_rows: int) -> tuple[Figure, list[Axes]]:
-    """Rows of empty panels in the look of the library's pictures, with room for a legend below; in inches."""
+def panel_figure(
+    panels: int, *, columns: int, legend_rows: int, across: float = 3.4
+) -> tuple[Figure, list[Axes]]:
+    """Rows of empty panels in the look of the library's pictures, with room for a legend below; in inches.
+
+    ``across`` is from one panel's left edge to the next; 0.58 less is its width.
+    """
     from matplotlib.figure import Figure
 
     rows = -(-panels // columns)
-    left, across, down, foot = 0.72, 3.4, 2.9, 0.15 + 0.24 * legend_rows
+    left, down, foot = 0.72, 2.9, 0.15 + 0.24 * legend_rows
     width, height = left + across * columns - 0.4, down * rows + foot
     figure = Figure(figsize=(width, height), dpi=150, facecolor="white")
-    axes = []
+    axes, panel = [], min(across, 3.4) - 0.58
     for number in range(panels):
         row, column = divmod(number, columns)
         bottom = foot + down * (rows - 1 - row) + 0.52
-        place = ((left + across * column) / width, bottom / height, 2.82 / width, (down - 0.86) / height)
+        place = ((left + across * column) / width, bottom / height, panel / width, (down - 0.86) / height)
         axes.append(_plain_axes(figure, place))
     return figure, axes
 

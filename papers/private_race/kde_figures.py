@@ -32,7 +32,9 @@ def draw_errors(
     cells: Sequence[dict[str, Any]], panels: dict[str, tuple[str, str]], path: Path, *, wanted: Sequence[str]
 ) -> None:
     """One panel a data set: ``panels`` maps its name to a title and the measure to draw."""
-    figure, axes = panel_figure(len(panels), columns=min(len(panels), 3), legend_rows=2)
+    columns = min(len(panels), 2)
+    rows = 2 if columns > 1 else 3
+    figure, axes = panel_figure(len(panels), columns=columns, legend_rows=rows, across=3.7)
     for one, (name, (title, measure)) in zip(axes, panels.items(), strict=True):
         for method in wanted:
             points = sorted(_points(cells, name, method, measure))
@@ -49,7 +51,7 @@ def draw_errors(
         one.set_xlabel("ε", color=INK, fontsize=10)
         one.set_title(title, fontsize=10, color=INK, fontweight="bold", loc="left")
         one.set_ylabel("L2 error of the function" if measure == "rms" else "mean relative error", fontsize=9)
-    _legend(figure, axes)
+    _legend(figure, axes, rows)
     save_figure(figure, path)
 
 
@@ -68,13 +70,13 @@ def _points(
     ]
 
 
-def _legend(figure: Any, axes: Sequence[Axes]) -> None:
+def _legend(figure: Any, axes: Sequence[Axes], rows: int) -> None:
     found: dict[str, Any] = {}
     for one in axes:
         for handle, label in zip(*one.get_legend_handles_labels(), strict=True):
             found.setdefault(label, handle)
     figure.legend(
-        found.values(), found.keys(), loc="lower center", ncols=-(-len(found) // 2), frameon=False,
+        found.values(), found.keys(), loc="lower center", ncols=-(-len(found) // rows), frameon=False,
         fontsize=8.5, labelcolor=INK,
     )  # fmt: skip
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -33,6 +32,17 @@ class Comparison:
         self.labels = np.concatenate(list(setting.labels.values()))
         self.map = SummaryFeatures(self.points.shape[1], setting.bandwidth, features, seed)
         self._within = _mean(setting.validation, setting.validation, setting.bandwidth)
+        self._greedy: Integers = np.empty(0, np.int64)
+
+    def cell(self, method: str, size: int, epsilon: float | None) -> Row:
+        """One line of results."""
+        if method in ("greedy", "uniform", "published"):
+            made: Row = getattr(self, method)(size)
+            return made
+        assert epsilon is not None
+        if method == "h2":
+            return self.calibrated_h2(size, epsilon)
+        return self.private(size, epsilon, method)
 
     def discrepancy(self, points: Floats) -> float:
         """MMD² against the validation set, with the exact kernel."""
@@ -62,14 +72,15 @@ class Comparison:
             **more,
         }
 
-    def greedy(self, sizes: list[int]) -> Iterator[Row]:
-        """Greedy's summaries are prefixes of each other."""
-        hashes = self.map.hashes(self.points)
-        target = self.map.hashes(self.setting.validation).mean(axis=0)
-        places = greedy_choice(hashes, target, max(sizes), unit=self.map.unit)
-        for size in sizes:
-            part = places[:size]
-            yield self.row("greedy", size, self.points[part], self.labels[part])
+    def greedy(self, size: int) -> Row:
+        """The reference without privacy; its summaries are prefixes of each other."""
+        if len(self._greedy) < size:
+            hashes = self.map.hashes(self.points)
+            target = self.map.hashes(self.setting.validation).mean(axis=0)
+            most = 2000 if size <= 2000 else 8000
+            self._greedy = greedy_choice(hashes, target, most, unit=self.map.unit)
+        part = self._greedy[:size]
+        return self.row("greedy", size, self.points[part], self.labels[part])
 
     def uniform(self, size: int) -> Row:
         """An equal number from every owner."""

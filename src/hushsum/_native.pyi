@@ -24,6 +24,7 @@ class ProjectionHasher:
         width: int,
         signs: bool,
         fold: bool,
+        scattered: bool = False,
     ) -> None: ...
     @property
     def rows(self) -> int: ...
@@ -71,6 +72,7 @@ class StructuredHasher:
         sign_mode: bool,
         fold: bool,
         block_rows: int,
+        scattered: bool = False,
     ) -> None: ...
     @property
     def rows(self) -> int: ...
@@ -112,6 +114,7 @@ class MinHasher:
         multipliers: NDArray[np.uint64],
         addends: NDArray[np.uint64],
         width: int,
+        scattered: bool = False,
     ) -> None: ...
     @property
     def rows(self) -> int: ...
@@ -153,6 +156,7 @@ class CodeHasher:
         multipliers: NDArray[np.uint64],
         addends: NDArray[np.uint64],
         width: int,
+        scattered: bool = False,
     ) -> None: ...
     @property
     def rows(self) -> int: ...
@@ -183,6 +187,12 @@ def all_finite(values: NDArray[np.float32]) -> bool:
 
 def bare_increments(cells: NDArray[np.uint32], table: NDArray[np.int64], passes: int) -> None:
     """A yardstick for benchmarks: add 1 to table[row, cells[j, row]] for every j and row, `passes` times."""
+
+def pack_integers(values: NDArray[np.int32] | NDArray[np.int64], centre: int) -> bytes:
+    """Rice codes of int32 or int64 values around a centre."""
+
+def unpack_integers(source: bytes, values: NDArray[np.int32] | NDArray[np.int64], centre: int) -> bool:
+    """Fill values from Rice codes; false if the bytes are no code of so many values."""
 
 NOISE_CHUNK: int
 

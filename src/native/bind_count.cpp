@@ -132,9 +132,10 @@ void bind_reader(nb::module_& module, nb::class_<Hasher>& hasher, const char* na
 
 void bind_sets(nb::module_& module) {
   nb::class_<MinHasher>(module, "MinHasher", "Min-wise hashes of sets of integers, given as values and indptr.")
-      .def(nb::init<const Array&, const Array&, std::uint64_t, const Array&, const Array&, std::int64_t>(),
+      .def(nb::init<const Array&, const Array&, std::uint64_t, const Array&, const Array&, std::int64_t, bool>(),
            nb::arg("mixers").noconvert(), nb::arg("shifts").noconvert(), nb::arg("salt"),
-           nb::arg("multipliers").noconvert(), nb::arg("addends").noconvert(), nb::arg("width"))
+           nb::arg("multipliers").noconvert(), nb::arg("addends").noconvert(), nb::arg("width"),
+           nb::arg("scattered") = false)
       .def("count",
            [](const MinHasher& hasher, const Array& values, const Array& indptr, const WritableArray& table,
               std::int64_t step, std::int64_t threads) { count(hasher.bind(values, indptr), table, step, threads); },
@@ -191,23 +192,26 @@ void bind_count(nb::module_& module) {
       bind_hasher<ProjectionHasher>(module, "ProjectionHasher", "Floors or signs of dense random projections.");
   bind_reader(module, projections, "ProjectionReader");
   projections
-      .def(nb::init<const Array&, const Array&, const Array&, const Array&, std::int64_t, bool, bool>(),
+      .def(nb::init<const Array&, const Array&, const Array&, const Array&, std::int64_t, bool, bool, bool>(),
            nb::arg("weights").noconvert(), nb::arg("offsets").noconvert(), nb::arg("multipliers").noconvert(),
-           nb::arg("addends").noconvert(), nb::arg("width"), nb::arg("signs"), nb::arg("fold"))
+           nb::arg("addends").noconvert(), nb::arg("width"), nb::arg("signs"), nb::arg("fold"),
+           nb::arg("scattered") = false)
       .def_prop_ro("dim", [](const ProjectionHasher& hasher) { return hasher.dim; });
   auto structured = bind_hasher<StructuredHasher>(module, "StructuredHasher",
                                                   "Floors or signs of projections from three Hadamard-sign rounds.");
   bind_reader(module, structured, "StructuredReader");
   structured
       .def(nb::init<const Array&, std::int64_t, std::int64_t, std::int64_t, float, const Array&, const Array&,
-                    const Array&, std::int64_t, bool, bool, std::int64_t>(),
+                    const Array&, std::int64_t, bool, bool, std::int64_t, bool>(),
            nb::arg("signs").noconvert(), nb::arg("dim"), nb::arg("rows"), nb::arg("power"), nb::arg("scale"),
            nb::arg("offsets").noconvert(), nb::arg("multipliers").noconvert(), nb::arg("addends").noconvert(),
-           nb::arg("width"), nb::arg("sign_mode"), nb::arg("fold"), nb::arg("block_rows"))
+           nb::arg("width"), nb::arg("sign_mode"), nb::arg("fold"), nb::arg("block_rows"),
+           nb::arg("scattered") = false)
       .def_prop_ro("dim", [](const StructuredHasher& hasher) { return hasher.dim; });
   bind_hasher<CodeHasher>(module, "CodeHasher", "Sampled coordinates of int32 code vectors.")
-      .def(nb::init<const Array&, const Array&, const Array&, std::int64_t>(), nb::arg("columns").noconvert(),
-           nb::arg("multipliers").noconvert(), nb::arg("addends").noconvert(), nb::arg("width"));
+      .def(nb::init<const Array&, const Array&, const Array&, std::int64_t, bool>(), nb::arg("columns").noconvert(),
+           nb::arg("multipliers").noconvert(), nb::arg("addends").noconvert(), nb::arg("width"),
+           nb::arg("scattered") = false);
   bind_sets(module);
   module.def("all_finite", &all_finite, nb::arg("values").noconvert(),
              "Whether a C-contiguous float32 array holds neither NaN nor infinity.");

@@ -12,6 +12,7 @@ namespace hushsum {
 void bind_count(nb::module_& module);
 void bind_features(nb::module_& module);
 void bind_noise(nb::module_& module);
+void bind_pack(nb::module_& module);
 
 namespace {
 
@@ -58,4 +59,5 @@ NB_MODULE(_native, module) {
   hushsum::bind_count(module);
   hushsum::bind_features(module);
   hushsum::bind_noise(module);
+  hushsum::bind_pack(module);
 }

@@ -54,12 +54,13 @@ void describe(Bound& batch, const Hasher& hasher, std::size_t count, std::size_t
 }  // namespace
 
 Fold::Fold(const std::uint64_t* multipliers, const std::uint64_t* addends, std::size_t rows, std::size_t words,
-           std::size_t width, bool fold, Order order, std::size_t panel_rows)
+           std::size_t width, bool fold, bool scattered, Order order, std::size_t panel_rows)
     : multipliers_(padded(rows, panel_rows) * words),
       addends_(padded(rows, panel_rows)),
       words_(words),
       width_(static_cast<std::uint32_t>(width)),
-      fold_(fold) {
+      fold_(fold),
+      scattered_(scattered) {
   require(width <= std::numeric_limits<std::int32_t>::max(), "width must be below 2^31");
   const std::size_t lanes = chosen_kernels().lanes;
   for (std::size_t r = 0; r < rows; ++r) {
@@ -76,17 +77,17 @@ Fold::Fold(const std::uint64_t* multipliers, const std::uint64_t* addends, std::
   }
 }
 
-FoldPlan Fold::plan() const { return {multipliers_.data(), addends_.data(), words_, width_, fold_}; }
+FoldPlan Fold::plan() const { return {multipliers_.data(), addends_.data(), words_, width_, fold_, scattered_}; }
 
 ProjectionHasher::ProjectionHasher(const Array& weights, const Array& offsets, const Array& multipliers,
-                                   const Array& addends, std::int64_t width_, bool signs, bool fold)
+                                   const Array& addends, std::int64_t width_, bool signs, bool fold, bool scattered)
     : rows(axis(weights, "weights", 3, 0)),
       dim(axis(weights, "weights", 3, 2)),
       width(positive(width_, "width")),
       power_(axis(weights, "weights", 3, 1)),
       fold_(checked<std::uint64_t>(multipliers, "multipliers", {rows, words_of(power_, signs)}),
             checked<std::uint64_t>(addends, "addends", {rows}), rows, words_of(power_, signs), width, fold,
-            Order::panels, chosen_kernels().panel_rows),
+            scattered, Order::panels, chosen_kernels().panel_rows),
       weights_(padded(rows, chosen_kernels().panel_rows) * power_ * dim),
       offsets_(padded(rows, chosen_kernels().panel_rows) * power_),
       words_(signs ? Words::signs : Words::floors) {
@@ -142,7 +143,8 @@ bool ProjectionHasher::Bound::total(std::size_t first, std::size_t many, std::si
 
 StructuredHasher::StructuredHasher(const Array& signs, std::int64_t dim_, std::int64_t rows_, std::int64_t power,
                                    float scale, const Array& offsets, const Array& multipliers, const Array& addends,
-                                   std::int64_t width_, bool sign_mode, bool fold, std::int64_t block_rows)
+                                   std::int64_t width_, bool sign_mode, bool fold, std::int64_t block_rows,
+                                   bool scattered)
     : rows(positive(rows_, "rows")),
       dim(positive(dim_, "dim")),
       width(positive(width_, "width")),
@@ -151,7 +153,7 @@ StructuredHasher::StructuredHasher(const Array& signs, std::int64_t dim_, std::i
       block_rows_(positive(block_rows, "block_rows")),
       fold_(checked<std::uint64_t>(multipliers, "multipliers", {rows, words_of(power_, sign_mode)}),
             checked<std::uint64_t>(addends, "addends", {rows}), rows, words_of(power_, sign_mode), width, fold,
-            Order::rows, block_rows_),
+            scattered, Order::rows, block_rows_),
       signs_(padded(rows, block_rows_) / block_rows_ * 3 * size_),
       offsets_(padded(rows, block_rows_) * power_),
       scale_(scale),
@@ -192,13 +194,13 @@ void StructuredHasher::Bound::cells(std::size_t first, std::size_t many, std::si
 }
 
 MinHasher::MinHasher(const Array& mixers, const Array& shifts, std::uint64_t salt, const Array& multipliers,
-                     const Array& addends, std::int64_t width_)
+                     const Array& addends, std::int64_t width_, bool scattered)
     : rows(axis(mixers, "mixers", 2, 0)),
       width(positive(width_, "width")),
       power_(axis(mixers, "mixers", 2, 1)),
       fold_(checked<std::uint64_t>(multipliers, "multipliers", {rows, power_ + 1}),
             checked<std::uint64_t>(addends, "addends", {rows}), rows, power_ + 1, width, true,
-            Order::panels, chosen_kernels().panel_rows),
+            scattered, Order::panels, chosen_kernels().panel_rows),
       mixers_(padded(rows, chosen_kernels().panel_rows) * power_),
       shifts_(padded(rows, chosen_kernels().panel_rows) * power_),
       salt_(salt) {
@@ -232,14 +234,15 @@ void MinHasher::Bound::cells(std::size_t first, std::size_t many, std::size_t fi
                              scratch);
 }
 
-CodeHasher::CodeHasher(const Array& columns, const Array& multipliers, const Array& addends, std::int64_t width_)
+CodeHasher::CodeHasher(const Array& columns, const Array& multipliers, const Array& addends, std::int64_t width_,
+                       bool scattered)
     : rows(axis(columns, "columns", 2, 0)),
       width(positive(width_, "width")),
       power_(axis(columns, "columns", 2, 1)),
       needed_columns_(0),
       fold_(checked<std::uint64_t>(multipliers, "multipliers", {rows, power_}),
             checked<std::uint64_t>(addends, "addends", {rows}), rows, power_, width, true,
-            Order::panels, chosen_kernels().panel_rows),
+            scattered, Order::panels, chosen_kernels().panel_rows),
       columns_(padded(rows, chosen_kernels().panel_rows) * power_) {
   const std::int32_t* given = checked<std::int32_t>(columns, "columns", {rows, power_});
   for (std::size_t i = 0; i < rows * power_; ++i) {

@@ -17,21 +17,21 @@ enum class Order { panels, rows };
 class Fold {
  public:
   Fold(const std::uint64_t* multipliers, const std::uint64_t* addends, std::size_t rows, std::size_t words,
-       std::size_t width, bool fold, Order order, std::size_t panel_rows);
+       std::size_t width, bool fold, bool scattered, Order order, std::size_t panel_rows);
   FoldPlan plan() const;
 
  private:
   Buffer<std::uint64_t> multipliers_, addends_;
   std::size_t words_;
   std::uint32_t width_;
-  bool fold_;
+  bool fold_, scattered_;
 };
 
 // Cells that are floors or signs of random projections (Datar et al. 2004; Charikar 2002).
 class ProjectionHasher {
  public:
   ProjectionHasher(const Array& weights, const Array& offsets, const Array& multipliers, const Array& addends,
-                   std::int64_t width, bool signs, bool fold);
+                   std::int64_t width, bool signs, bool fold, bool scattered);
   class Bound;
   Bound bind(const Array& records) const;
   Bound bind(const float* records, std::size_t count) const;
@@ -60,7 +60,7 @@ class StructuredHasher {
  public:
   StructuredHasher(const Array& signs, std::int64_t dim, std::int64_t rows, std::int64_t power, float scale,
                    const Array& offsets, const Array& multipliers, const Array& addends, std::int64_t width,
-                   bool sign_mode, bool fold, std::int64_t block_rows);
+                   bool sign_mode, bool fold, std::int64_t block_rows, bool scattered);
   class Bound;
   Bound bind(const Array& records) const;
   Bound bind(const float* records, std::size_t count) const;
@@ -85,7 +85,7 @@ class StructuredHasher::Bound : public Batch {
 class MinHasher {
  public:
   MinHasher(const Array& mixers, const Array& shifts, std::uint64_t salt, const Array& multipliers,
-            const Array& addends, std::int64_t width);
+            const Array& addends, std::int64_t width, bool scattered);
   class Bound;
   Bound bind(const Array& values, const Array& indptr) const;
   std::size_t rows, width;
@@ -109,7 +109,7 @@ class MinHasher::Bound : public Batch {
 // Sampled coordinates of code vectors (Indyk and Motwani 1998).
 class CodeHasher {
  public:
-  CodeHasher(const Array& columns, const Array& multipliers, const Array& addends, std::int64_t width);
+  CodeHasher(const Array& columns, const Array& multipliers, const Array& addends, std::int64_t width, bool scattered);
   class Bound;
   Bound bind(const Array& records) const;
   std::size_t rows, width;

@@ -13,15 +13,18 @@ struct FloorFold {
         odd(load<Longs>(plan.multipliers + row + lanes / 2)),
         even_addend(load<Longs>(plan.addends + row)),
         odd_addend(load<Longs>(plan.addends + row + lanes / 2)),
-        width(plan.width) {}
+        width(plan.width),
+        scatter(plan.scattered) {}
 
   HUSHSUM_INLINE_MEMBER Uints cells(const float* z) const {
-    const Uints word = floor_words(load<Floats>(z));
+    Uints word = floor_words(load<Floats>(z));
+    if (scatter) word = scattered(word);
     return cells_of_sums(even * even_lanes(word) + even_addend, odd * odd_lanes(word) + odd_addend, width);
   }
 
   Longs even, odd, even_addend, odd_addend;
   std::uint32_t width;
+  bool scatter;
 };
 
 // Hashes the projections z of one tile into places, and hands the places of the tile before to `visit`, a record's and

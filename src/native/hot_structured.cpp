@@ -127,8 +127,9 @@ HUSHSUM_INLINE Uints fold_row(const FoldPlan& plan, std::size_t row, const Uints
   Longs even = spread(plan.addends[row]), odd = even;
   for (std::size_t i = 0; i < plan.words; ++i) {
     const Longs multiplier = spread(plan.multipliers[row * plan.words + i]);
-    even += multiplier * even_lanes(words[i]);
-    odd += multiplier * odd_lanes(words[i]);
+    const Uints word = plan.scattered ? scattered(words[i]) : words[i];
+    even += multiplier * even_lanes(word);
+    odd += multiplier * odd_lanes(word);
   }
   return cells_of_sums(even, odd, plan.width);
 }

@@ -109,6 +109,12 @@ HUSHSUM_INLINE Longs spread(std::uint64_t x) { return Longs{} + x; }
 HUSHSUM_INLINE Longs even_lanes(Uints v) { return (Longs)v & 0xffffffffu; }
 HUSHSUM_INLINE Longs odd_lanes(Uints v) { return (Longs)v >> 32; }
 
+// A bijection of words that leaves no arithmetic progression one: a product, then an exclusive or with its upper half.
+HUSHSUM_INLINE Uints scattered(Uints word) {
+  word *= 0x9e3779b1u;
+  return word ^ (word >> 16);
+}
+
 // (h * width) >> 32 for the upper halves h of the sums.
 HUSHSUM_INLINE Uints cells_of_sums(Longs even, Longs odd, std::uint32_t width) {
   even >>= 32;
@@ -134,7 +140,8 @@ HUSHSUM_INLINE void fold_words(const FoldPlan plan, std::size_t panel, const std
   for (std::size_t v = 0; v < panel_rows; v += lanes) {
     Longs even = load<Longs>(addends + v), odd = load<Longs>(addends + v + lanes / 2);
     for (std::size_t i = 0; i < plan.words; ++i) {
-      const Uints word = load<Uints>(words + i * word_stride + v);
+      Uints word = load<Uints>(words + i * word_stride + v);
+      if (plan.scattered) word = scattered(word);
       even += load<Longs>(multipliers + i * panel_rows + v) * even_lanes(word);
       odd += load<Longs>(multipliers + i * panel_rows + v + lanes / 2) * odd_lanes(word);
     }

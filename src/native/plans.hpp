@@ -11,6 +11,8 @@ namespace hushsum {
 
 // Strongly universal vector multiply-shift hashing of `words` 32-bit words into [0, width):
 //   u = (sum_i multiplier_i * word_i + addend) mod 2^64,  h = u >> 32,  cell = (h * width) >> 32.
+// Words that follow each other would differ by a multiple of the multiplier and now and then fall into one cell all
+// together, so `scattered` words go through a fixed bijection first, which keeps the hash pairwise independent.
 // 64-bit sums fill two vectors where 32-bit words fill one, so a panel holds, for every `lanes` rows, those of the even
 // lanes and then those of the odd ones. The structured family, whose lanes are records, keeps [row][word] and [row].
 struct FoldPlan {
@@ -19,6 +21,7 @@ struct FoldPlan {
   std::size_t words;
   std::uint32_t width;
   bool fold;  // false: the single word is the cell
+  bool scattered;
 };
 
 enum class Words { floors, signs };

@@ -17,7 +17,7 @@ import hushsum as hs
 from hushsum.client import RemoteModel, Service
 from hushsum.errors import DataRefused, PublicAssumption, SecretRefused, UsageError
 from hushsum.models.base import PrivateModel
-from tests.contract.test_models_sklearn import MODELS
+from tests.contract.fitted_models import MODELS
 
 NAMES = [kind.__name__ for kind in MODELS]
 METHODS = ("predict", "predict_proba", "decision_function", "score_samples")

@@ -13,10 +13,9 @@ from typing import Any
 import hushsum as hs
 from hushsum.methods import histogram, kme, pfda
 from hushsum.releases.base import ReleasedFunction
-from tests.golden.make import FOLDER as TABLES
-from tests.golden.make import POINTS
+from tests.golden.make import FOLDERS, POINTS
 
-FOLDER = TABLES / "points"
+FOLDER = FOLDERS[1] / "points"
 QUERIES = POINTS[:3]
 LINE = [[row[0]] for row in POINTS]
 PLANE: Any = hs.ManhattanKernel(dim=2, bandwidth=2.0)

@@ -79,8 +79,15 @@ def sign_words(z: Floats) -> Words:
     return np.stack(words, axis=-1).astype(np.uint32)
 
 
-def fold(words: Words, multipliers: Array, addends: Array, width: int) -> Cells:
+def scatter(words: Words) -> Words:
+    """The bijection of words that leaves no arithmetic progression one."""
+    product: Words = words * np.uint32(0x9E3779B1)
+    return product ^ (product >> np.uint32(16))
+
+
+def fold(words: Words, multipliers: Array, addends: Array, width: int, scattered: bool = False) -> Cells:
     """Vector multiply-shift hashing of words[n, r, i] into [0, width)."""
+    words = scatter(words) if scattered else words
     total = (words.astype(np.uint64) * multipliers).sum(axis=-1, dtype=np.uint64) + addends
     cells: Cells = ((total >> np.uint64(32)) * np.uint64(width) >> np.uint64(32)).astype(np.int32)
     return cells
@@ -128,6 +135,7 @@ class Projections:
     width: int
     signs: bool
     fold: bool
+    scattered: bool = False
 
     @classmethod
     def draw(
@@ -147,14 +155,21 @@ class Projections:
 
     def native(self) -> _native.ProjectionHasher:
         return _native.ProjectionHasher(
-            self.weights, self.offsets, self.multipliers, self.addends, self.width, self.signs, self.fold
+            self.weights,
+            self.offsets,
+            self.multipliers,
+            self.addends,
+            self.width,
+            self.signs,
+            self.fold,
+            self.scattered,
         )
 
     def cells(self, records: Floats) -> Cells:
         z = projections(self.weights, self.offsets, records)
         words = sign_words(z) if self.signs else floor_words(z)
         return (
-            fold(words, self.multipliers, self.addends, self.width)
+            fold(words, self.multipliers, self.addends, self.width, self.scattered)
             if self.fold
             else words[..., 0].astype(np.int32)
         )
@@ -176,6 +191,7 @@ class Structured:
     sign_mode: bool
     fold: bool
     block_rows: int
+    scattered: bool = False
 
     @classmethod
     def draw(
@@ -222,6 +238,7 @@ class Structured:
             self.sign_mode,
             self.fold,
             self.block_rows,
+            self.scattered,
         )
 
     def cells(self, records: Floats) -> Cells:
@@ -241,7 +258,7 @@ class Structured:
         z = np.concatenate(parts, axis=1)
         words = sign_words(z) if self.sign_mode else floor_words(z)
         return (
-            fold(words, self.multipliers, self.addends, self.width)
+            fold(words, self.multipliers, self.addends, self.width, self.scattered)
             if self.fold
             else words[..., 0].astype(np.int32)
         )
@@ -257,6 +274,7 @@ class Minima:
     multipliers: Array
     addends: Array
     width: int
+    scattered: bool = False
 
     @classmethod
     def draw(cls, seed: int, rows: int, power: int, width: int) -> "Minima":
@@ -272,7 +290,7 @@ class Minima:
 
     def native(self) -> _native.MinHasher:
         return _native.MinHasher(
-            self.mixers, self.shifts, self.salt, self.multipliers, self.addends, self.width
+            self.mixers, self.shifts, self.salt, self.multipliers, self.addends, self.width, self.scattered
         )
 
     def cells(self, values: Array, indptr: Array) -> Cells:
@@ -283,7 +301,7 @@ class Minima:
             else:
                 g = labels(values[start:end], self.salt)
                 words[j, :, :-1] = (self.mixers[..., None] * g + self.shifts[..., None]).min(axis=-1)
-        return fold(words, self.multipliers, self.addends, self.width)
+        return fold(words, self.multipliers, self.addends, self.width, self.scattered)
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,6 +312,7 @@ class Codes:
     multipliers: Array
     addends: Array
     width: int
+    scattered: bool = False
 
     @classmethod
     def draw(cls, seed: int, rows: int, power: int, dim: int, width: int) -> "Codes":
@@ -306,7 +325,13 @@ class Codes:
         )
 
     def native(self) -> _native.CodeHasher:
-        return _native.CodeHasher(self.columns, self.multipliers, self.addends, self.width)
+        return _native.CodeHasher(self.columns, self.multipliers, self.addends, self.width, self.scattered)
 
     def cells(self, records: npt.NDArray[np.int32]) -> Cells:
-        return fold(records[:, self.columns].view(np.uint32), self.multipliers, self.addends, self.width)
+        return fold(
+            records[:, self.columns].view(np.uint32),
+            self.multipliers,
+            self.addends,
+            self.width,
+            self.scattered,
+        )

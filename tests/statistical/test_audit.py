@@ -309,6 +309,7 @@ def test_release_draws_with_exactly_the_calibrated_parameters(
     expected = gaussian_noises(
         Promise.of(rho=0.5),
         Sensitivity(moves, squares, persons or 1),
+        cells=rows * 10,
         count=(persons or 1) if private else 0,
         count_share=Fraction(1, 50),
     )

@@ -10,8 +10,8 @@ import math
 from fractions import Fraction
 
 from hushsum.auditing.report import AuditRow, Half
-from hushsum.privacy.accounting import discrete_gaussian_delta, zcdp_delta
-from hushsum.privacy.calibration import GAUSSIAN, LAPLACE, IntegerNoise
+from hushsum.privacy.accounting import discrete_gaussian_delta, vector_delta, zcdp_delta
+from hushsum.privacy.calibration import GAMMA, GAUSSIAN, LAPLACE, IntegerNoise, root_above
 from hushsum.privacy.claim import Claim
 from hushsum.privacy.relation import Relation
 from hushsum.privacy.sensitivity import Sensitivity
@@ -22,7 +22,7 @@ def audit_calibration(function: NoisyTable) -> list[AuditRow]:
     """What the stated noise spends, against the claim; and whether anyone could know that noise."""
     claim = function.claim
     moved = function.basis.sensitivity(claim.relation).times(claim.records_per_unit)
-    rows = [_spent(claim, moved, function.noise, function.count_noise)]
+    rows = [_spent(claim, moved, function.table.size, function.noise, function.count_noise)]
     known = 0.0 if claim.secure else 1.0
     rows.append(AuditRow("noise source", Half.CALIBRATION, "known seeds", 0.0, known, 1.0, 0))
     return rows
@@ -34,11 +34,15 @@ def count_moves(claim: Claim) -> int:
     return 0 if replaced else claim.records_per_unit
 
 
-def _spent(claim: Claim, moved: Sensitivity, table: IntegerNoise, count: IntegerNoise) -> AuditRow:
+def _spent(
+    claim: Claim, moved: Sensitivity, cells: int, table: IntegerNoise, count: IntegerNoise
+) -> AuditRow:
     promise, moves = claim.promise, count_moves(claim)
     if promise.pure:
         assert promise.epsilon is not None
-        return _row("epsilon", promise.epsilon, _sum(_epsilon(moved.l1, table), _epsilon(moves, count)))
+        return _row(
+            "epsilon", promise.epsilon, _sum(_table_epsilon(moved, cells, table), _epsilon(moves, count))
+        )
     rho = _sum(_rho(moved.l2_squared, table), _rho(moves**2, count))
     if promise.rho is not None:
         return _row("rho", promise.rho, rho)
@@ -55,6 +59,17 @@ def _spent(claim: Claim, moved: Sensitivity, table: IntegerNoise, count: Integer
                 count_variance=count.parameter if moves else None,
             )
         )
+    else:
+        deltas.append(
+            vector_delta(
+                promise.epsilon,
+                l2_squared=moved.l2_squared,
+                cells=cells,
+                variance=table.parameter,
+                count=moves,
+                count_variance=count.parameter if moves else None,
+            )
+        )
     return _row("delta", promise.delta, Fraction(min(deltas)))
 
 
@@ -66,6 +81,13 @@ def _row(quantity: str, claimed: Fraction, spent: Fraction | None) -> AuditRow:
     elif shown <= float(claimed):
         shown = math.nextafter(float(claimed), math.inf)
     return AuditRow("stated noise", Half.CALIBRATION, quantity, float(claimed), shown, 1.0, 0)
+
+
+def _table_epsilon(moved: Sensitivity, cells: int, noise: IntegerNoise) -> Fraction | None:
+    """Pure ε of the table: of Laplace noise by Δ1, of the Gamma-radius law on all its cells by Δ2."""
+    if noise.mechanism != GAMMA:
+        return _epsilon(moved.l1, noise)
+    return root_above(moved.l2_squared) / noise.parameter if noise.cells == cells else None
 
 
 def _epsilon(l1: int, noise: IntegerNoise) -> Fraction | None:

@@ -15,7 +15,7 @@ from hushsum.auditing.noise import GaussianPair, audit_gaussian, audit_laplace, 
 from hushsum.auditing.report import AuditRow, Half
 from hushsum.auditing.steps import Randomness, Step, noise_row, sensitivity_steps
 from hushsum.errors import UsageError
-from hushsum.privacy.calibration import GAUSSIAN, LAPLACE, IntegerNoise
+from hushsum.privacy.calibration import GAMMA, GAUSSIAN, LAPLACE, IntegerNoise
 from hushsum.releases.noisy_table import NoisyTable
 
 _MOST_SIMULATED = 1 << 25
@@ -31,8 +31,10 @@ def released_steps(function: NoisyTable, *, thorough: bool) -> Iterator[Step]:
     yield from sensitivity_steps(function.basis, thorough=thorough, relations=[claim.relation], cap=cap)
     moved = function.basis.sensitivity(claim.relation).times(claim.records_per_unit)
     count = function.count_noise if count_moves(claim) else None
-    if function.noise.mechanism == LAPLACE:
-        yield Step("noise of the table", partial(_laplace, function.noise, "the table's"))
+    if function.noise.mechanism in (LAPLACE, GAMMA):
+        # The Gamma-radius law is tested at one cell, where it is Laplace's: see its case among the samplers.
+        if function.noise.mechanism == LAPLACE:
+            yield Step("noise of the table", partial(_laplace, function.noise, "the table's"))
         if count is not None and count.mechanism == LAPLACE:
             yield Step("noise of the count", partial(_laplace, count, "the count's"))
     elif function.noise.mechanism == GAUSSIAN:

@@ -147,6 +147,12 @@ def basis_as_json(basis: Basis) -> dict[str, Any]:
     return {"name": basis.name, "parameters": basis.parameters()}
 
 
+def format_version(basis: Basis) -> int:
+    """The first format version of files whose readers know this basis."""
+    version: int = getattr(basis, "format_version", 1)
+    return version
+
+
 def basis_from_json(data: dict[str, Any]) -> Basis:
     """The basis that a file's header describes."""
     name = data.get("name")

@@ -49,6 +49,9 @@ class HashRows:
     columns : tuple of str, optional
         What the columns are called, in their order. Frames and tables are then read by name, arrays by
         position.
+    scattered : bool
+        Whether hash values are scattered before they are folded (:mod:`hushsum.kernels.rehash`). Rows of
+        format version 1 are not, and err more; values that have a cell each are not either.
 
     Privacy
     -------
@@ -70,6 +73,7 @@ class HashRows:
     seed: int
     bounds: Bounds | None = None
     columns: tuple[str, ...] | None = None
+    scattered: bool = True
 
     def __post_init__(self) -> None:
         if not self.kernel.hashable:
@@ -96,6 +100,12 @@ class HashRows:
             raise UsageError(f"the {self.kernel.name} kernel takes no bounds; leave them out")
         for field, value in (("rows", rows), ("width", width), ("seed", self.seed.__index__())):
             object.__setattr__(self, field, value)
+        object.__setattr__(self, "scattered", self.scattered and self.fold_rate > 0.0)
+
+    @property
+    def format_version(self) -> int:
+        """The first format version whose readers know these hash functions."""
+        return 2 if self.scattered else 1
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -116,7 +126,9 @@ class HashRows:
 
     def parameters(self) -> dict[str, Any]:
         """The basis as JSON values."""
+        scattered = {"scattered": True} if self.scattered else {}
         return {
+            **scattered,
             "kernel": kernel_as_json(self.kernel),
             "rows": self.rows,
             "width": self.width,
@@ -135,6 +147,7 @@ class HashRows:
             seed=data["seed"],
             bounds=None if data["bounds"] is None else Bounds.from_json(data["bounds"]),
             columns=None if data["columns"] is None else tuple(data["columns"]),
+            scattered=_flag(data.get("scattered", False)),
         )
 
     def prepare(self, data: object) -> Batch:
@@ -202,7 +215,13 @@ class HashRows:
 
     @cached_property
     def _hasher(self) -> Hasher:
-        return self.kernel.hasher(rows=self.rows, width=self.width, seed=self.seed)
+        return self.kernel.hasher(rows=self.rows, width=self.width, seed=self.seed, scattered=self.scattered)
+
+
+def _flag(value: object) -> bool:
+    if type(value) is not bool:
+        raise TypeError("scattered")
+    return value
 
 
 register(HashRows.name, HashRows.from_parameters)

@@ -30,7 +30,12 @@ _LOOK_EVERY = 0.2
 
 
 class Service:
-    """A service as the owner of a token sees it. Made by :func:`hushsum.connect`."""
+    """A service as the owner of a token sees it. Made by :func:`hushsum.connect`.
+
+    What a token may do is the service's to say: an analyst asks functions that were granted, an owner has
+    datasets besides, an administrator lets people in and sees neither. Every call is one request or a few; it
+    raises what the service told, as the same errors that the library raises.
+    """
 
     def __init__(self, wire: Wire) -> None:
         self._wire = wire
@@ -113,6 +118,17 @@ class Service:
         account = self._wire.json("POST", "/accounts", json={"name": name, "role": role})
         made = self._wire.json("POST", f"/accounts/{account['id']}/tokens", json=terms)
         return str(made["secret"])
+
+    def link(self, name: str, subject: str) -> None:
+        """Let a person at the sign-in provider into the account of this name, as an administrator.
+
+        ``subject`` is what the provider says of that person: a verified email address, unless the service is
+        set to another claim.
+        """
+        found = [each["id"] for each in self._wire.json("GET", "/accounts") if each["name"] == name]
+        if not found:
+            raise UsageError("name must be that of an account; let that person in first")
+        self._wire.json("POST", f"/accounts/{found[0]}/identity", json={"subject": subject})
 
 
 class RemoteDataset:

@@ -1,6 +1,6 @@
 """One container for all file kinds: magic, version, JSON header, payload, SHA-256.
 
-Layout, little-endian, version 1::
+Layout, little-endian, versions 1 and 2, which differ in what a header may say::
 
     offset        size  what
     0             8     magic: which kind of file this is
@@ -29,7 +29,12 @@ from typing import IO, Any
 from hushsum.errors import FileRefused, UsageError
 from hushsum.files.atomic import atomic_file
 
-VERSION = 1
+VERSION = 2
+"""The latest. A file has the first version whose readers understand it, so that older programs refuse the
+others.
+"""
+
+_FIRST_VERSION = 1
 _PREFIX = struct.Struct("<8sIIQ")
 _DIGEST = hashlib.sha256().digest_size
 _MAX_HEADER = 1 << 20
@@ -73,17 +78,19 @@ def write_container(
     sections: Iterable[Buffer],
     *,
     mode: int = 0o644,
+    version: int = _FIRST_VERSION,
 ) -> None:
     """Write a container; to a path atomically, so that a reader sees the old file, none, or the whole new
     one.
 
-    ``mode`` is the permission of a new file, before the process's umask.
+    ``mode`` is the permission of a new file, before the process's umask; ``version`` is the first whose
+    readers understand the header.
     """
     encoded = canonical_json(header)
     if len(encoded) > _MAX_HEADER:
         raise UsageError(f"header must be at most {_MAX_HEADER} bytes, got {len(encoded)}; use fewer columns")
     views = [memoryview(section).cast("B") for section in sections]
-    prefix = _PREFIX.pack(kind.value, VERSION, len(encoded), sum(len(view) for view in views))
+    prefix = _PREFIX.pack(kind.value, version, len(encoded), sum(len(view) for view in views))
     if not isinstance(target, str | os.PathLike):
         _write_parts(target, [memoryview(prefix), memoryview(encoded), *views])
         return
@@ -134,9 +141,10 @@ def _read_stream(
     prefix = _take(stream, _PREFIX.size, name)
     magic, version, header_length, payload_length = _PREFIX.unpack(prefix)
     _check_magic(magic, kind, name)
-    if version != VERSION:
+    if not _FIRST_VERSION <= version <= VERSION:
         raise FileRefused(
-            f"{name} has format version {version}, this Hushsum reads {VERSION}; install a later one"
+            f"{name} has format version {version}, this Hushsum reads {_FIRST_VERSION} to {VERSION}; "
+            "install a later one"
         )
     if header_length > _MAX_HEADER:
         raise _damaged(name)

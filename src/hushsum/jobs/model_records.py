@@ -54,15 +54,33 @@ def labels_of(column: Any, name: str) -> NDArray[Any]:
     if chunks.null_count:
         raise DataRefused(f"column {name!r} must have a label in every record, got missing ones; drop those")
     if pa.types.is_large_string(chunks.type):
-        return np.array(chunks.to_pylist(), dtype=np.str_)
+        texts = np.array(chunks.to_pylist(), dtype=np.str_)
+        if _has_fractions(_numbers_in(texts)):
+            raise _fractions_refused(name)
+        return texts
     values: NDArray[Any] = chunks.to_numpy()
     if values.dtype.kind == "f":
-        if not np.array_equal(values, np.trunc(values)):
-            raise DataRefused(
-                f"column {name!r} must have labels, got numbers with a fraction; use a regressor"
-            )
+        if _has_fractions(values):
+            raise _fractions_refused(name)
         values = values.astype(np.int64)
     return values
+
+
+def _fractions_refused(name: str) -> DataRefused:
+    return DataRefused(f"column {name!r} must have labels, got numbers with a fraction; use a regressor")
+
+
+def _has_fractions(values: NDArray[np.float64]) -> bool:
+    return not np.array_equal(values, np.trunc(values))
+
+
+def _numbers_in(texts: NDArray[np.str_]) -> NDArray[np.float64]:
+    """The numbers that all of the texts are; none where one is something else, as CSV tells no types."""
+    try:
+        values = texts.astype(np.float64)
+    except ValueError:
+        return np.empty(0)
+    return values[np.isfinite(values)]
 
 
 def read_classes(classes: Sequence[str], labels: NDArray[Any]) -> list[Any]:

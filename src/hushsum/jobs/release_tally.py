@@ -34,6 +34,7 @@ class ReleaseTerms:
     population: int | None = None
     allow_large_delta: bool = False
     insecure_noise_seed: int | None = None
+    rounded: bool = False
 
     def claim_for(self, tally: Tally) -> Claim:
         """What a release on these terms will claim, told before anything is drawn.
@@ -51,6 +52,7 @@ class ReleaseTerms:
             per_unit=tally.max_per_unit,
             threads=1,
             insecure_noise_seed=self.insecure_noise_seed,
+            rounded=self.rounded,
         )
         # A book is debited before the tally itself would refuse these.
         check_declared_delta(promise, self.population, allow_large=self.allow_large_delta)
@@ -148,6 +150,7 @@ def release_tally(
             population=terms.population,
             allow_large_delta=terms.allow_large_delta,
             insecure_noise_seed=terms.insecure_noise_seed,
+            rounded=terms.rounded,
         )
 
     if booking is None:
@@ -161,7 +164,7 @@ def release_tally(
         sources=[tally],
         output=output,
         subject=_subject(secret, terms, output),
-        options=[str(terms.count_share)],
+        options=[str(terms.count_share), *(["rounded"] if terms.rounded else [])],
         make=make,
         approve=approve,
     )

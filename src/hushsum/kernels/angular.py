@@ -87,11 +87,11 @@ class AngularKernel(Kernel):
         """1, or the rows of a structured block."""
         return structured_block(self.dim, self.bits * self.power) if self.projection == "structured" else 1
 
-    def hasher(self, *, rows: int, width: int, seed: int) -> Hasher:
+    def hasher(self, *, rows: int, width: int, seed: int, scattered: bool = True) -> Hasher:
         """The sign hash functions."""
         distinct = self.distinct_hashes()
         fold = distinct is None or distinct > width
-        return self._projections.hasher(rows=rows, width=width, seed=seed, fold=fold)
+        return self._projections.hasher(rows=rows, width=width, seed=seed, fold=fold, scattered=scattered)
 
     def directions(self, *, rows: int, seed: int) -> NDArray[np.float32]:
         """The normals of the hash functions' planes, shape (rows, bits·power, dim); public.

@@ -127,8 +127,10 @@ class Kernel(ABC):
         """How many consecutive rows share random numbers; blocks of that many are independent."""
         return 1
 
-    def hasher(self, *, rows: int, width: int, seed: int) -> Hasher:
-        """The first ``rows`` hash functions of the seed, into ``width`` cells."""
+    def hasher(self, *, rows: int, width: int, seed: int, scattered: bool = True) -> Hasher:
+        """The first ``rows`` hash functions of the seed, into ``width`` cells; ``scattered`` as in
+        :mod:`hushsum.kernels.rehash`.
+        """
         raise UsageError(
             f"the {self.name} kernel is not a collision probability, so hash rows cannot release it; "
             "use another method, or the euclidean kernel"

@@ -82,7 +82,7 @@ class EuclideanKernel(Kernel):
         """1, or the rows of a structured block."""
         return structured_block(self.dim, self.power) if self.projection == "structured" else 1
 
-    def hasher(self, *, rows: int, width: int, seed: int) -> Hasher:
+    def hasher(self, *, rows: int, width: int, seed: int, scattered: bool = True) -> Hasher:
         """The p-stable hash functions, scaled by the bandwidth."""
         projections = Projections(
             family=self.name,
@@ -92,7 +92,7 @@ class EuclideanKernel(Kernel):
             signs=False,
             structured=self.projection == "structured",
         )
-        return projections.hasher(rows=rows, width=width, seed=seed, fold=True)
+        return projections.hasher(rows=rows, width=width, seed=seed, fold=True, scattered=scattered)
 
     def _pairwise(self, records: Batch, queries: Batch) -> Floats:
         from scipy.spatial.distance import cdist

@@ -68,13 +68,13 @@ class HammingKernel(Kernel):
         codes = as_codes(data, dim=self.dim, columns=columns)
         return Batch((codes,), len(codes))
 
-    def hasher(self, *, rows: int, width: int, seed: int) -> Hasher:
+    def hasher(self, *, rows: int, width: int, seed: int, scattered: bool = True) -> Hasher:
         """The column-sampling hash functions."""
         words = row_words("hamming/columns", seed, rows, self.power)
         # The high half of word × dim: uniform up to 2⁻³² · dim, without the bias of a remainder.
         columns = ((words >> np.uint64(32)) * np.uint64(self.dim)) >> np.uint64(32)
         multipliers, addends = multiply_shift(self.name, seed, rows, self.power)
-        return _native.CodeHasher(columns.astype(np.int32), multipliers, addends, width)
+        return _native.CodeHasher(columns.astype(np.int32), multipliers, addends, width, scattered)
 
     def _pairwise(self, records: Batch, queries: Batch) -> Floats:
         x, q = records.arrays[0], queries.arrays[0]

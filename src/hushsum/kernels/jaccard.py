@@ -70,14 +70,14 @@ class JaccardKernel(Kernel):
         sets = as_sets(data)
         return Batch((sets.values, sets.indptr), len(sets))
 
-    def hasher(self, *, rows: int, width: int, seed: int) -> Hasher:
+    def hasher(self, *, rows: int, width: int, seed: int, scattered: bool = True) -> Hasher:
         """The MinHash functions."""
         words = row_words("jaccard/mixers", seed, rows, self.power)
         mixers = (words >> np.uint64(32)).astype(np.uint32) | np.uint32(1)
         shifts = (words & np.uint64(0xFFFFFFFF)).astype(np.uint32)
         salt = int(row_words("jaccard/salt", seed, 1, 1)[0, 0])
         multipliers, addends = multiply_shift(self.name, seed, rows, self.power + 1)
-        return _native.MinHasher(mixers, shifts, salt, multipliers, addends, width)
+        return _native.MinHasher(mixers, shifts, salt, multipliers, addends, width, scattered)
 
     def _pairwise(self, records: Batch, queries: Batch) -> Floats:
         x, q = _membership(records, queries)

@@ -69,7 +69,7 @@ class ManhattanKernel(Kernel):
         """Rows of ``dim`` finite numbers."""
         return dense_batch(data, self.dim, bounds, clip=clip, columns=columns)
 
-    def hasher(self, *, rows: int, width: int, seed: int) -> Hasher:
+    def hasher(self, *, rows: int, width: int, seed: int, scattered: bool = True) -> Hasher:
         """The p-stable hash functions, scaled by the bandwidth."""
         projections = Projections(
             family=self.name,
@@ -79,7 +79,7 @@ class ManhattanKernel(Kernel):
             signs=False,
             structured=False,
         )
-        return projections.hasher(rows=rows, width=width, seed=seed, fold=True)
+        return projections.hasher(rows=rows, width=width, seed=seed, fold=True, scattered=scattered)
 
     def _pairwise(self, records: Batch, queries: Batch) -> Floats:
         from scipy.spatial.distance import cdist

@@ -23,6 +23,7 @@ def race(
     bounds: Sequence[tuple[float, float]] | tuple[float, float] | None = None,
     columns: Sequence[str] | None = None,
     max_per_unit: int | None = None,
+    scattered: bool = True,
 ) -> Tally:
     """An empty tally of hash rows, to be filled by ``add`` and made public by ``release``.
 
@@ -44,6 +45,8 @@ def race(
         file, and frames are read by these names.
     max_per_unit : int, optional
         Protect persons instead of records, each with at most this many records.
+    scattered : bool
+        False makes the rows of version 0.1.0, which err more, to merge with tallies from then.
 
     Examples
     --------
@@ -61,7 +64,7 @@ def race(
     dim = getattr(kernel, "dim", None)
     box = None if bounds is None else Bounds.of(bounds, dim if dim is not None else 1)
     names = None if columns is None else tuple(columns)
-    return Tally(HashRows(kernel, rows, width, seed, box, names), max_per_unit=max_per_unit)
+    return Tally(HashRows(kernel, rows, width, seed, box, names, scattered), max_per_unit=max_per_unit)
 
 
 register_tally(

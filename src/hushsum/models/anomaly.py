@@ -51,9 +51,9 @@ class PrivateOutlierDetector(OutlierMixin, PrivateModel):  # type: ignore[misc]
     """Says which points are like few of the private records: low similarity is an outlier.
 
     The score of a point is the share of the records that are near it, weighted by similarity, from one
-    released sketch. Works in any number of columns; with more than about ``300/ε`` records. Below that the
-    private count cannot be told from noise: it is silent then, and knows only that points outside ``bounds``
-    are outliers.
+    released sketch. Works in any number of columns; with more than about ``300/ε`` records. Below about
+    ``70/ε`` the private count cannot be told from noise: it is silent then, and knows only that points
+    outside ``bounds`` are outliers.
 
     Parameters
     ----------

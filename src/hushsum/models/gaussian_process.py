@@ -16,6 +16,7 @@ from hushsum.errors import UsageError, shown
 from hushsum.methods.feature_functions import TARGET_BITS, perturbed_posterior, smoother
 from hushsum.methods.sufficient_statistics import NoisyMoments, solve_adaptive
 from hushsum.models.base import Floats, PrivateModel
+from hushsum.models.declared_target import declared_target
 from hushsum.models.feature_space import KeptPairs, feature_kernel, feature_space, vectors_within
 from hushsum.privacy.claim import Claim, Promise
 from hushsum.privacy.functional import ANALYTIC, CALIBRATIONS, LATTICE_GAUSSIAN
@@ -188,10 +189,7 @@ class PrivateGaussianProcessRegressor(RegressorMixin, PrivateModel):  # type: ig
         return feature_space(kernel, features=features, seed=seed, box=self._box(read("bounds")))
 
     def _targets(self, read: Any) -> Bounds:
-        box = Bounds.of(read("target_bounds"), 1)
-        if box is None:
-            raise UsageError("target_bounds must be declared, got None; give (low, high)")
-        return box
+        return declared_target(read("target_bounds"))
 
     def _start(self, seed: int) -> KeptPairs | tuple[FourierFeatures, Tally]:
         self._check()

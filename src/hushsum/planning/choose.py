@@ -15,6 +15,7 @@ from hushsum.methods.registry import method_named
 from hushsum.planning.plan import Option
 from hushsum.planning.predict import MAX_BYTES, MAX_SECONDS, METHODS, plan
 from hushsum.privacy.budget import Budget
+from hushsum.privacy.calibration import GAMMA
 from hushsum.privacy.relation import Relation
 from hushsum.releases.base import ReleasedFunction
 from hushsum.tally.tally import Tally
@@ -46,6 +47,7 @@ def release(
     threads: int | None = None,
     max_bytes: int = MAX_BYTES,
     max_seconds: float = MAX_SECONDS,
+    allow_real: bool = False,
     ledger: Budget | None = None,
     dataset: str | None = None,
     key: str | None = None,
@@ -83,6 +85,8 @@ def release(
         The largest file to consider.
     max_seconds : float
         The longest time to count, roughly and on one core.
+    allow_real : bool
+        As for :func:`hushsum.plan`.
 
     Examples
     --------
@@ -123,6 +127,7 @@ def release(
         relation=relation,
         max_bytes=max_bytes,
         max_seconds=max_seconds,
+        allow_real=allow_real,
     ).best
     if best.method == "race":
         size, cells = (_CAPACITY, DEFAULT_WIDTH) if records is None else (best.rows, best.width)
@@ -138,6 +143,8 @@ def release(
         rho=rho,
         relation=relation,
         rows=_published(best, rows, declared=records is not None),
+        rounded=bool(best.settings.get("rounded", False)),
+        mechanism=GAMMA if best.mechanism == GAMMA else None,
         threads=threads,
         ledger=ledger,
         dataset=dataset,

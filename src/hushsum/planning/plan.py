@@ -157,7 +157,7 @@ class Plan:
             option.method,
             option.mechanism,
             promise,
-            f"{option.rows}×{option.width}",
+            f"{option.rows}×{option.width}" + (", rounded" if option.settings.get("rounded") else ""),
             f"{option.noise:.2e}",
             f"{option.approximation:.2e}",
             f"{option.error:.2e}",

@@ -52,6 +52,7 @@ def plan(
     max_per_unit: int | None = None,
     max_bytes: int = MAX_BYTES,
     max_seconds: float = MAX_SECONDS,
+    allow_real: bool = False,
 ) -> Plan:
     """The predicted error of each way to release, before any budget is spent.
 
@@ -86,6 +87,9 @@ def plan(
         The largest file to consider.
     max_seconds : float
         The longest time to count, roughly and on one core.
+    allow_real : bool
+        Also consider noise whose proof is about real arithmetic: the Gamma-radius law for features under
+        pure ε.
 
     Examples
     --------
@@ -126,6 +130,7 @@ def plan(
             density=place,
             max_bytes=positive_integer("max_bytes", max_bytes, at_most=1 << 50),
             asked=promise in asked,
+            allow_real=allow_real,
         )
         group = []
         if method in ("auto", "race"):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 from hushsum.bases.features_theory import pairs_for_laplace, predicted_error
 from hushsum.bases.fourier_features import FourierFeatures
 from hushsum.planning.plan import Option
 from hushsum.planning.question import HEADER_BYTES, Question
+from hushsum.privacy.calibration import GAMMA
 
 FEATURES = (500, 1000, 2000, 4000, 8000)
 MANY_FEATURES = (16_000, 32_000, 64_000)
@@ -20,7 +23,8 @@ def features_options(question: Question) -> list[Option]:
     """
     if question.kernel.name not in KERNELS:
         return []
-    options = [_option(question, number) for number in _choices(question)]
+    laws = (False, True) if question.allow_real and question.promise.pure else (False,)
+    options = [_option(question, number, gamma=law) for number in _choices(question) for law in laws]
     return [option for option in options if option.size <= question.max_bytes]
 
 
@@ -30,10 +34,12 @@ def _choices(question: Question) -> list[int]:
         assert question.promise.epsilon is not None
         share = float(question.promise.epsilon) / question.moves
         choices.add(pairs_for_laplace(question.records, share, MANY_FEATURES[-1]))
+        if question.allow_real:
+            choices.add(pairs_for_laplace(question.records, math.sqrt(2.0) * share, MANY_FEATURES[-1]))
     return sorted(choices)
 
 
-def _option(question: Question, number: int) -> Option:
+def _option(question: Question, number: int, *, gamma: bool) -> Option:
     basis = FourierFeatures(question.kernel, number, seed=0)
     dim = question.dim or 1
     predicted = predicted_error(
@@ -44,12 +50,13 @@ def _option(question: Question, number: int) -> Option:
         density=question.density,
         relation=question.relation,
         per_unit=question.per_unit or 1,
+        gamma=gamma,
     )
     return Option.of(
         question,
         method="fourier_features",
         settings={"features": number},
-        mechanism=question.noise(basis).mechanism,
+        mechanism=GAMMA if gamma else question.noise(basis).mechanism,
         shape=basis.shape,
         noise=predicted.noise,
         approximation=predicted.chance,

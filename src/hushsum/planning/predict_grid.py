@@ -54,7 +54,9 @@ def _option(question: Question, basis: GridWeights, spacing: float) -> Option:
     deviation = math.sqrt(noise.variance * gain) / question.records
     own = typical_error(spacing, len(low), basis.kernel) * question.density
     nodes = math.prod(basis.nodes)
-    largest = question.records * basis.whole / 8.0
+    weight = float(question.records * basis.whole)
+    # As for hash rows: counts with mean similarity κ spread over the nodes with the variance N²·κ/nodes.
+    uneven = weight * math.sqrt(question.density / nodes)
     return Option.of(
         question,
         method="grid",
@@ -64,6 +66,6 @@ def _option(question: Question, basis: GridWeights, spacing: float) -> Option:
         noise=NORMAL_MEAN_ABSOLUTE * deviation,
         approximation=NORMAL_MEAN_ABSOLUTE * own,
         error=NORMAL_MEAN_ABSOLUTE * math.hypot(deviation, own),
-        size=nodes * question.cell_bytes(noise, largest) + HEADER_BYTES,
+        size=round(nodes * question.cell_bytes(noise, weight / 8.0, spread=uneven)) + HEADER_BYTES,
         seconds=question.records * 3 ** len(low) * _NANOSECONDS_WEIGHT * 1e-9,
     )

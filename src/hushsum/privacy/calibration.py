@@ -11,14 +11,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.errors import ClaimError
-from hushsum.privacy.accounting.gaussian import gaussian_variances
-from hushsum.privacy.accounting.zcdp import zcdp_rho
+from hushsum.privacy.accounting.gaussian import GaussianVariances, gaussian_variances
+from hushsum.privacy.accounting.vectors import vector_variances
 from hushsum.privacy.claim import Promise
 from hushsum.privacy.noise import (
     NoiseSource,
@@ -31,14 +32,16 @@ from hushsum.privacy.sensitivity import Sensitivity
 
 LAPLACE = "discrete laplace"
 GAUSSIAN = "discrete gaussian"
+GAMMA = "gamma radius"
 NONE = "none"
 COUNT_SHARE = Fraction(1, 50)
 
 
 @dataclass(frozen=True, slots=True)
 class IntegerNoise:
-    """Exact noise on integers: a mechanism and its rational parameter (the Laplace scale, or the Gaussian
-    variance).
+    """Noise on integers: a mechanism and its rational parameter (the Laplace scale, or the Gaussian
+    variance); exact but for the Gamma-radius law, whose parameter is the scale of the length that ``cells``
+    cells share.
 
     >>> IntegerNoise(LAPLACE, Fraction(1000)).variance > 1.99e6
     True
@@ -46,16 +49,27 @@ class IntegerNoise:
 
     mechanism: str
     parameter: Fraction
+    cells: int = 1
 
     @property
     def variance(self) -> float:
         """The variance of one draw; exact for the discrete law, not its continuous cousin."""
         if self.mechanism == LAPLACE:
             return laplace_variance(self.parameter)
+        if self.mechanism == GAMMA:
+            # The squared length of n cells has the mean n(n + 1)·scale²; rounding adds a twelfth.
+            return float(self.parameter) ** 2 * (self.cells + 1) + 1.0 / 12.0
         return gaussian_variance(self.parameter) if self.mechanism == GAUSSIAN else 0.0
 
     def draw(self, size: int, source: NoiseSource, *, threads: int = 1) -> NDArray[np.int64]:
-        """Independent draws."""
+        """Independent draws; of the Gamma-radius law one vector, whose cells are uncorrelated."""
+        if self.mechanism == GAMMA:
+            # Real noise is made of integer noise, and stands above this module.
+            from hushsum.privacy.real_noise import RealNoise
+
+            if size != self.cells:
+                raise ValueError("one length is shared by all cells")
+            return np.rint(RealNoise(source).gamma_vector(size, float(self.parameter))).astype(np.int64)
         if self.mechanism == LAPLACE:
             return discrete_laplace(size, self.parameter, source, threads=threads)
         if self.mechanism == GAUSSIAN:
@@ -64,19 +78,24 @@ class IntegerNoise:
 
     def as_json(self) -> dict[str, Any]:
         """The noise for a file's header."""
-        return {"mechanism": self.mechanism, "parameter": str(self.parameter)}
+        shared = {"cells": self.cells} if self.mechanism == GAMMA else {}
+        return {"mechanism": self.mechanism, "parameter": str(self.parameter), **shared}
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> IntegerNoise:
         """The noise of a file's header; ValueError if it is none that could have been drawn."""
-        if data["mechanism"] not in (LAPLACE, GAUSSIAN, NONE) or not isinstance(data["parameter"], str):
+        if data["mechanism"] not in _MECHANISMS or not isinstance(data["parameter"], str):
             raise ValueError("unknown noise")
-        noise = cls(data["mechanism"], Fraction(data["parameter"]))
+        cells = data["cells"] if data["mechanism"] == GAMMA else 1
+        if type(cells) is not int or cells < 1:
+            raise ValueError("cells")
+        noise = cls(data["mechanism"], Fraction(data["parameter"]), cells)
         if not math.isfinite(noise.variance):
             raise ValueError("parameter")
         return noise
 
 
+_MECHANISMS = (LAPLACE, GAUSSIAN, GAMMA, NONE)
 NO_NOISE = IntegerNoise(NONE, Fraction(0))
 
 
@@ -96,17 +115,41 @@ def laplace_noise(l1: int, epsilon: Fraction) -> IntegerNoise:
     return IntegerNoise(LAPLACE, Fraction(l1) / epsilon)
 
 
+def root_above(square: int) -> Fraction:
+    """A rational above the root of an integer, by 2⁻⁴⁰ at most.
+
+    >>> float(root_above(2)) - 2**0.5 < 1e-11
+    True
+    """
+    return Fraction(math.isqrt(square << 80) + 1, 1 << 40)
+
+
+def gamma_noise(l2_squared: int, cells: int, epsilon: Fraction) -> IntegerNoise:
+    """A vector of density ∝ exp(−‖b‖₂·ε/Δ2), rounded: pure ε for every table that moves by Δ2 at most.
+
+    By the triangle inequality no density changes beyond e^ε, and rounding b beside integers is
+    post-processing (Hardt & Talwar 2010; Chaudhuri, Monteleoni & Sarwate 2011). Per cell the variance is
+    (cells + 1)·(Δ2/ε)², half of Laplace's where Δ1 is √cells·Δ2. The length is drawn in floating point, so
+    the claim is about real arithmetic.
+    """
+    return IntegerNoise(GAMMA, root_above(l2_squared) / epsilon, cells)
+
+
 def gaussian_noises(
-    promise: Promise, table: Sensitivity, *, count: int, count_share: Fraction
+    promise: Promise, table: Sensitivity, *, cells: int, count: int, count_share: Fraction
 ) -> tuple[IntegerNoise, IntegerNoise]:
     """Discrete Gaussian noise for the table and the count, for ρ or (ε, δ).
 
-    ``count`` is how far the count can move: 0 where the number of records is public. With unit moves the
-    composition is exact (every moved cell by 1); with larger ones, as for persons with several records, it
-    goes through ρ, which bounds every vector of that length.
+    ``cells`` is how many the table has, and ``count`` how far the count can move: 0 where the number of
+    records is public. With unit moves the composition is exact (every moved cell by 1). Other vectors are
+    bounded by their length: on a fine lattice nearly as over the reals, else, as for persons with several
+    records in hash rows, through ρ (``accounting.vectors``).
     """
     share = _checked_share(count_share) if count else Fraction(0)
-    if promise.rho is None and table.largest == 1 and count <= 1:
+    if promise.rho is not None:
+        variance = Fraction(table.l2_squared) / (2 * promise.rho * (1 - share))
+        count_variance = Fraction(count**2) / (2 * promise.rho * share) if count else None
+    elif table.largest == 1 and count <= 1:
         assert promise.epsilon is not None
         variance, count_variance = gaussian_variances(
             epsilon=promise.epsilon,
@@ -115,16 +158,22 @@ def gaussian_noises(
             count_share=share if count else None,
         )
     else:
-        rho = promise.rho if promise.rho is not None else _rho_for(promise)
-        variance = Fraction(table.l2_squared) / (2 * rho * (1 - share))
-        count_variance = Fraction(count**2) / (2 * rho * share) if count else None
+        assert promise.epsilon is not None
+        variance, count_variance = _vector_variances(
+            promise.epsilon, promise.delta, table.l2_squared, cells, count, share
+        )
     noise = IntegerNoise(GAUSSIAN, variance)
     return noise, NO_NOISE if count_variance is None else IntegerNoise(GAUSSIAN, count_variance)
 
 
-def _rho_for(promise: Promise) -> Fraction:
-    assert promise.epsilon is not None
-    return Fraction(zcdp_rho(promise.epsilon, promise.delta))
+@lru_cache(maxsize=512)
+def _vector_variances(
+    epsilon: Fraction, delta: Fraction, l2_squared: int, cells: int, count: int, share: Fraction
+) -> GaussianVariances:
+    """Kept, since a plan asks again what a release will."""
+    return vector_variances(
+        epsilon=epsilon, delta=delta, l2_squared=l2_squared, cells=cells, count=count, count_share=share
+    )
 
 
 def _checked_share(share: Fraction) -> Fraction:

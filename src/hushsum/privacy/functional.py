@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from hushsum.errors import ClaimError
 from hushsum.privacy.accounting.analytic import analytic_gaussian_sigma
+from hushsum.privacy.accounting.vectors import rounding_gap
 from hushsum.privacy.accounting.zcdp import zcdp_rho
 from hushsum.privacy.claim import Promise
 from hushsum.privacy.noise import NoiseSource, discrete_gaussian
@@ -67,17 +68,6 @@ def path_scale(sensitivity: float, promise: Promise, *, calibration: str = ANALY
     return sensitivity * published * (1.0 + 1e-12)
 
 
-def rounding_gap(cells: int, variance: Fraction) -> float:
-    """The total variation between discrete Gaussian noise and rounded Gaussian noise in so many cells.
-
-    Of one cell, let r(z) be the chance that N(0, σ²) rounds to z, and p(z) = e^{−z²/2σ²}/Z the discrete law.
-    Then ``r(z)·√(2π)σ = e^{−z²/2σ²}·E[cosh(zu/σ²)·e^{−u²/2σ²}]`` for u uniform in ±½, which is at least
-    ``e^{−z²/2σ²}·(1 − 1/(24σ²))``; and Z ≥ √(2π)σ by Poisson's summation formula. So r ≥ p·(1 − 1/(24σ²))
-    everywhere, and Σ max(0, p − r) ≤ 1/(24σ²). Independent cells add up.
-    """
-    return cells / (24.0 * float(variance))
-
-
 def lattice_variance(l2: int, cells: int, promise: Promise, *, calibration: str = ANALYTIC) -> Fraction:
     """The least proven variance of discrete Gaussian noise on ``cells`` integers, which one unit moves by a
     vector no longer than ``l2``.
@@ -112,7 +102,6 @@ def perturb_lattice(
     >>> perturb_lattice(np.zeros(2, np.int64), Fraction(1 << 40), insecure_noise_seed=1).shape
     (2,)
     """
-    seeded = insecure_noise_seed is not None
-    with NoiseSource.insecure(insecure_noise_seed or 0) if seeded else NoiseSource.fresh() as source:
+    with NoiseSource.for_release(insecure_noise_seed) as source:
         noise = discrete_gaussian(values.size, variance, source).reshape(values.shape)
     return values + noise

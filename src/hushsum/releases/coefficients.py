@@ -41,7 +41,7 @@ class CoefficientFunction(NoisyTable):
 
     def _own_count(self) -> tuple[float, float] | None:
         total = self.basis.total(self.table)
-        return None if total is None else (total[0], total[1] * self.noise.variance)
+        return None if total is None else (total[0], total[1] * self.cell_variance)
 
     def __call__(self, Q: object, *, nonnegative: bool = False, threads: int = 1) -> Floats:
         """Mean kernel values f(q)/N̂, shape (n_queries,).
@@ -82,7 +82,7 @@ class CoefficientFunction(NoisyTable):
 
     def _variances(self, batch: Batch, sums: Floats, number: float) -> tuple[Floats, Floats, int | None]:
         """The variance of each sum, a larger one that bounds it, and how many blocks the first comes from."""
-        noise = self.noise.variance * self.basis.noise_gain(batch)
+        noise = self.cell_variance * self.basis.noise_gain(batch)
         method = self.basis.method_variance(self.table, batch, sums, number)
         if not isinstance(self.basis, SampledBasis):
             return noise + method, noise + method, None

@@ -18,10 +18,11 @@ def function_of(
     noisy_count: int,
     count_noise: IntegerNoise,
     producer: str,
+    step: int = 1,
 ) -> NoisyTable:
     """The released function of a basis and its noisy sums."""
     if isinstance(basis, RowBasis):
-        return TableFunction(basis, table, claim, noise, noisy_count, count_noise, producer)
+        return TableFunction(basis, table, claim, noise, noisy_count, count_noise, producer, step)
     if isinstance(basis, LinearBasis):
-        return CoefficientFunction(basis, table, claim, noise, noisy_count, count_noise, producer)
+        return CoefficientFunction(basis, table, claim, noise, noisy_count, count_noise, producer, step)
     raise TypeError(f"the basis {basis.name!r} says neither how a cell nor how the whole table is read")

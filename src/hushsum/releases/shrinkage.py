@@ -75,7 +75,7 @@ def shrunk_sums(function: TableFunction, Q: object, *, deviations: float = 1.0) 
     cells = basis.cells(basis.prepare_queries(Q))
     background = function.count * basis.fold_rate
     excess = function.table[np.arange(function.rows), cells] - background
-    small = np.abs(excess) <= deviations * math.sqrt(function.noise.variance)
+    small = np.abs(excess) <= deviations * math.sqrt(function.cell_variance)
     keep = 1.0 / (1.0 - basis.fold_rate)
     value: Floats = keep * np.where(small, 0.0, excess).mean(axis=1)
     bias: Floats = -keep * np.where(small, excess, 0.0).mean(axis=1)

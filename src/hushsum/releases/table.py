@@ -48,7 +48,7 @@ class TableFunction(NoisyTable):
     def _table_count(self) -> tuple[float, float]:
         """Algorithm 2's own estimate: every row sums to the number of records."""
         rows, width = self.basis.shape
-        return float(self.table.sum(dtype=np.int64)) / rows, width * self.noise.variance / rows
+        return float(self.table.sum(dtype=np.int64)) / rows, width * self.cell_variance / rows
 
     def _own_count(self) -> tuple[float, float]:
         return self._table_count
@@ -119,7 +119,7 @@ class TableFunction(NoisyTable):
         rate = self.basis.fold_rate
         keep = 1.0 / (1.0 - rate)
         largest = self._largest_variance(readings.mean, _RARE)
-        noise = self.noise.variance / self.rows
+        noise = self._noise_variance
         enough = readings.blocks >= _FEWEST_BLOCKS
         spread = np.maximum(readings.variance, noise) if enough else largest
         # f̂ = keep·(mean − rate·N̂): the two errors are independent up to the table's small part in N̂.
@@ -181,7 +181,12 @@ class TableFunction(NoisyTable):
             )
         return np.maximum(sums, 0.0) if nonnegative else sums
 
-    @property
+    @cached_property
+    def _noise_variance(self) -> float:
+        """What noise adds to the variance of a mean over the rows."""
+        return self.cell_variance / self.rows
+
+    @cached_property
     def _blocks(self) -> int:
         """How many independent blocks of rows there are; rows of a block share random numbers."""
         return -(-self.rows // self.kernel.independent_rows())
@@ -211,7 +216,7 @@ class TableFunction(NoisyTable):
         of ``failure``.
         """
         part = failure / 3.0
-        noise = self.noise.variance / self.rows
+        noise = self._noise_variance
         number = self._counts[0] + math.sqrt(self._counts[1] / part)
         average = np.clip(mean + math.sqrt(noise / part), 0.0, number)
         half = number * math.log(1.0 / part) / (2.0 * self._blocks)

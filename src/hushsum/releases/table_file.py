@@ -8,21 +8,44 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.bases.base import Table, basis_as_json, basis_from_json
-from hushsum.files.arrays import decode_array, encode_array, encoded_size, narrowest_type
-from hushsum.files.container import FileKind, Header, write_container
-from hushsum.privacy.calibration import GAUSSIAN, LAPLACE, NONE, IntegerNoise
+from hushsum.bases.base import Table, basis_as_json, basis_from_json, format_version
+from hushsum.files.arrays import (
+    check_packed,
+    decode_array,
+    encode_array,
+    encoded_size,
+    narrowest_type,
+    pack_integers,
+    unpack_integers,
+)
+from hushsum.files.container import Buffer, FileKind, Header, write_container
+from hushsum.privacy.calibration import GAMMA, GAUSSIAN, LAPLACE, NONE, IntegerNoise, root_above
 from hushsum.privacy.claim import Claim
+from hushsum.privacy.draws import REAL_ARITHMETIC
 from hushsum.releases.function_of import function_of
 from hushsum.releases.load import register
 from hushsum.releases.noisy_table import NoisyTable
 
 _LARGEST_COUNT = 2**63
+_WORTH_PACKING = 4096
+"""Cells. Small files stay as they were, readable by eye and by older programs."""
+
+_LARGEST_STEP = 2**31
 
 
 def save_table(function: NoisyTable, target: str | os.PathLike[str] | IO[bytes]) -> None:
-    """Write a released table; to a path atomically."""
+    """Write a released table, packed where that is shorter; to a path atomically."""
     type_name = narrowest_type(function.table)
+    about: dict[str, Any] = {"type": type_name, "shape": list(function.basis.shape)}
+    payload: Buffer = encode_array(function.table, type_name)
+    if function.table.size >= _WORTH_PACKING:
+        unit = _unit(function)
+        packed, centre = pack_integers(function.table, unit)
+        if len(packed) < len(payload):
+            about["packed"] = {"centre": centre, "size": len(packed), "unit": unit}
+            payload = packed
+    if function.step != 1:
+        about["step"] = function.step
     header = {
         "type": "table",
         "basis": basis_as_json(function.basis),
@@ -30,9 +53,17 @@ def save_table(function: NoisyTable, target: str | os.PathLike[str] | IO[bytes])
         "noise": function.noise.as_json(),
         "count": {"value": function.noisy_count, "noise": function.count_noise.as_json()},
         "producer": function.producer,
-        "table": {"type": type_name, "shape": list(function.basis.shape)},
+        "table": about,
     }
-    write_container(target, FileKind.RELEASED, header, [encode_array(function.table, type_name)])
+    newer = "packed" in about or "step" in about or function.noise.mechanism == GAMMA
+    version = max(2 if newer else 1, format_version(function.basis))
+    write_container(target, FileKind.RELEASED, header, [payload], version=version)
+
+
+def _unit(function: NoisyTable) -> int:
+    """What all cells are multiples of: the step of their rounding, unless they were shifted since."""
+    step = function.step
+    return step if step == 1 or not (function.table % step).any() else 1
 
 
 def _check_noise(function: NoisyTable) -> None:
@@ -46,8 +77,11 @@ def _check_noise(function: NoisyTable) -> None:
     table, count = function.noise.parameter, function.count_noise.parameter
     epsilon, rho = claim.promise.epsilon, claim.promise.rho
     if claim.promise.pure and epsilon is not None:
-        spent = moved.l1 / table + (counted / count if counted else 0)
-        kept = function.noise.mechanism == LAPLACE and spent <= epsilon
+        gamma = function.noise.mechanism == GAMMA
+        moves = root_above(moved.l2_squared) if gamma else moved.l1
+        spent = moves / table + (counted / count if counted else 0)
+        shared = function.noise.cells == function.table.size and claim.arithmetic == REAL_ARITHMETIC
+        kept = spent <= epsilon and (shared if gamma else function.noise.mechanism == LAPLACE)
     elif rho is not None:
         spent = moved.l2_squared / (2 * table) + (counted**2 / (2 * count) if counted else 0)
         kept = function.noise.mechanism == GAUSSIAN and spent <= rho
@@ -66,7 +100,28 @@ def _payload_size(header: Header) -> int:
     shape = basis_from_json(header["basis"]).shape
     if list(shape) != header["table"]["shape"]:
         raise ValueError("shape")
-    return encoded_size(shape, header["table"]["type"])
+    size = encoded_size(shape, header["table"]["type"])
+    if "packed" not in header["table"]:
+        return size
+    packed = _whole(header["table"]["packed"]["size"], 0, size)
+    check_packed(shape, packed)
+    return packed
+
+
+def _table(header: Header, payload: memoryview, shape: tuple[int, ...]) -> Table:
+    about = header["table"]
+    if "packed" in about:
+        packed = about["packed"]
+        unit = _whole(packed["unit"], 1, _LARGEST_STEP)
+        centre = _whole(packed["centre"], -_LARGEST_COUNT, _LARGEST_COUNT - 1)
+        return unpack_integers(payload, shape, about["type"], unit=unit, centre=centre)
+    return _native_type(decode_array(payload, shape, about["type"]))
+
+
+def _whole(value: object, low: int, high: int) -> int:
+    if type(value) is not int or not low <= value <= high:
+        raise ValueError("number")
+    return value
 
 
 def _text(value: object) -> str:
@@ -82,12 +137,13 @@ def _build(header: Header, payload: memoryview) -> NoisyTable:
         raise ValueError("count")
     function = function_of(
         basis=basis,
-        table=_native_type(decode_array(payload, basis.shape, header["table"]["type"])),
+        table=_table(header, payload, basis.shape),
         claim=Claim.from_json(header["claim"]),
         noise=IntegerNoise.from_json(header["noise"]),
         noisy_count=count["value"],
         count_noise=IntegerNoise.from_json(count["noise"]),
         producer=_text(header["producer"]),
+        step=_whole(header["table"].get("step", 1), 1, _LARGEST_STEP),
     )
     _check_noise(function)
     return function

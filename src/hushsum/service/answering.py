@@ -23,6 +23,7 @@ from hushsum.service.settings import Settings
 ARROW: Final = "application/vnd.apache.arrow.stream"
 JSON: Final = "application/json"
 PARTS: Final = ("value", "stderr", "lower", "upper", "bound")
+_JSON: Final = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
 PREDICT: Final = "predict"
 MODELS: Final = (AskedModel, ExactModel)
 
@@ -44,6 +45,9 @@ class Shelf:
         with self._lock:
             found = self._functions.get(id)
             if found is None:
+                # The first answer needs it. Here one thread waits for it, and there every request would.
+                import scipy.special  # noqa: F401
+
                 found = self._functions[id] = _opened(id, settings)
                 while len(self._functions) > self._size:
                     self._functions.popitem(last=False)
@@ -181,8 +185,12 @@ def _field(data: bytes, table: int, number: int) -> int | None:
 
 
 def _as_json(parts: dict[str, NDArray[Any]], of: str, level: float) -> bytes:
-    shown = {name: _known(values) for name, values in parts.items()}
-    return json.dumps({"of": of, "level": level, **shown}, allow_nan=False, separators=(",", ":")).encode()
+    listed = {name: values.tolist() for name, values in parts.items()}
+    try:
+        return _JSON.encode({"of": of, "level": level, **listed}).encode()
+    except ValueError:
+        known = {name: _known(values) for name, values in parts.items()}
+        return _JSON.encode({"of": of, "level": level, **known}).encode()
 
 
 def _known(values: NDArray[Any]) -> list[Any]:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._-]*$", max_length=80)]
-Column = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+Column = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f\x7f]+$", max_length=200)]
 Id = Annotated[str, StringConstraints(pattern=r"^[a-z]+_[0-9a-f]{16}$")]
 Positive = Annotated[float, Field(gt=0, lt=1e9)]
 Bound = Annotated[float, Field(gt=-1e30, lt=1e30)]
@@ -73,12 +73,42 @@ class TokenTold(Told):
     created: str
     expires: str
     revoked: str | None
+    signed_in: bool
 
 
 class TokenIssued(TokenTold):
     """A new token, told once."""
 
     secret: str
+
+
+class ProviderTold(Told):
+    """A provider to sign in with."""
+
+    name: str
+
+
+class SignInTold(Told):
+    """How people may sign in, besides with a token: null if with nothing else."""
+
+    oidc: ProviderTold | None
+
+
+class NewIdentity(Asked):
+    """Who may sign in to an account: what the provider's claim must say of that person."""
+
+    subject: Annotated[str, StringConstraints(pattern=r"^[!-~]([ -~]*[!-~])?$", max_length=255)]
+
+
+class IdentityTold(Told):
+    """Who may sign in to an account; ``sub`` is null until that person has come."""
+
+    account: str
+    issuer: str
+    claim: str
+    subject: str
+    sub: str | None
+    created: str
 
 
 class LogTold(Told):

@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from hushsum.bases.base import basis_as_json, basis_from_json
-from hushsum.errors import FileRefused, HushsumError
+from hushsum.errors import FileRefused, HushsumError, LedgerUnavailable
 from hushsum.jobs.describe_function import describe_file
 from hushsum.jobs.kernel_choice import KernelChoice
 from hushsum.jobs.ledger_release import Booking
 from hushsum.jobs.method_choice import TableSize
 from hushsum.jobs.release_tally import release_tally
 from hushsum.jobs.tally_records import RecordFiles, tally_records
+from hushsum.service.leftovers import delete_leftovers
 from hushsum.service.logs import described, say
 from hushsum.service.model_work import ModelWork
 from hushsum.service.problems import problem, problem_of
@@ -59,6 +60,13 @@ class Work:
         try:
             with self._kept(job) as tell:
                 result = self._do(job, tell)
+        except LedgerUnavailable as error:
+            # Nothing is wrong with the job. Every step can be repeated, so it is, when the database is back.
+            if job.attempts < MOST_ATTEMPTS:
+                say("job postponed", job=job.id, kind=job.kind, **described(error))
+                self._jobs.postpone(job.id, 2.0**job.attempts)
+            else:
+                self._jobs.fail(job.id, self._told(job, error))
         except Exception as error:
             say("job failed", job=job.id, kind=job.kind, **described(error))
             self._jobs.fail(job.id, self._told(job, error))
@@ -75,11 +83,12 @@ class Work:
         return self._release(job)
 
     def tidy(self) -> None:
-        """Delete uploads that nobody counted in time."""
+        """Delete uploads that nobody counted in time, and what was left by whoever was killed."""
         moment = datetime.now(UTC) - timedelta(hours=self._settings.upload_hours)
         for each in self._datasets.uploads_before(moment.isoformat(timespec="microseconds")):
             self._datasets.end_upload(each.id, DELETED, Actor("service"))
             self._settings.path("uploads", f"{each.id}.{each.format}").unlink(missing_ok=True)
+        delete_leftovers(self._settings, self._datasets)
 
     def _count(self, job: Job, tell: Tell) -> dict[str, Any]:
         asked = NewTally.model_validate(job.request)

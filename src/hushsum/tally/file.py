@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hushsum.bases.base import basis_as_json, basis_from_json
+from hushsum.bases.base import basis_as_json, basis_from_json, format_version
 from hushsum.errors import FileRefused, UsageError
 from hushsum.files.arrays import decode_array, encode_array, encoded_size, narrowest_type
 from hushsum.files.container import (
@@ -63,7 +63,7 @@ def save_tally(tally: Tally, path: str | os.PathLike[str], *, key: bytes | None 
         salt = os.urandom(SALT_BYTES)
         header["encryption"] = {"cipher": "HKDF-SHA256, AES-256-GCM", "chunk": CHUNK, "salt": salt.hex()}
         sections = encrypt(sections, key, salt, canonical_json(header))
-    write_container(path, FileKind.TALLY, header, sections, mode=0o600)
+    write_container(path, FileKind.TALLY, header, sections, mode=0o600, version=format_version(tally.basis))
 
 
 def load_tally(path: str | os.PathLike[str], *, key: bytes | None = None) -> Tally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -13,17 +14,21 @@ from hushsum.errors import ClaimError, UsageError
 from hushsum.kernels.parameters import positive_integer
 from hushsum.privacy.accounting.parameters import check_delta
 from hushsum.privacy.calibration import (
+    GAMMA,
     GAUSSIAN,
     LAPLACE,
     NO_NOISE,
     IntegerNoise,
+    gamma_noise,
     gaussian_noises,
     laplace_noise,
     split_epsilon,
 )
 from hushsum.privacy.claim import Claim, Promise, exact
+from hushsum.privacy.draws import REAL_ARITHMETIC
 from hushsum.privacy.noise import NoiseSource
 from hushsum.privacy.relation import Relation
+from hushsum.privacy.sensitivity import Sensitivity
 from hushsum.releases.function_of import function_of
 from hushsum.releases.noisy_table import NoisyTable
 from hushsum.version import PRODUCER
@@ -42,6 +47,8 @@ class ReleaseOptions:
     per_unit: int | None
     threads: int
     insecure_noise_seed: int | None
+    rounded: bool = False
+    gamma: bool = False
 
     @classmethod
     def of(
@@ -53,23 +60,38 @@ class ReleaseOptions:
         per_unit: int | None,
         threads: int,
         insecure_noise_seed: int | None,
+        rounded: bool = False,
+        mechanism: str | None = None,
     ) -> ReleaseOptions:
         """Check the options; ``rows`` becomes None for ``"auto"``."""
         if isinstance(rows, str) and rows != "auto":
             raise UsageError(f"rows must be a number or 'auto', got {rows!r}; choose one")
+        if mechanism not in (None, GAMMA):
+            raise UsageError(f"mechanism must be {GAMMA!r} or left out, got {mechanism!r}; choose one")
         number = None if isinstance(rows, str) else positive_integer("rows", rows, at_most=1 << 24)
         share = exact("count_share", count_share)
-        return cls(Relation.of(relation), number, share, per_unit, threads, insecure_noise_seed)
+        return cls(
+            Relation.of(relation),
+            number,
+            share,
+            per_unit,
+            threads,
+            insecure_noise_seed,
+            rounded,
+            gamma=mechanism is not None,
+        )
 
     def claim(self, promise: Promise) -> Claim:
         """What a release with these options claims; known before anything is drawn."""
+        if self.gamma and not promise.pure:
+            raise ClaimError(f"{GAMMA} noise keeps pure epsilon, got delta or rho; leave mechanism out")
         return Claim(
             promise=promise,
             unit="record" if self.per_unit is None else "person",
             records_per_unit=self.per_unit or 1,
             relation=self.relation,
-            mechanism=LAPLACE if promise.pure else GAUSSIAN,
-            arithmetic="exact integers",
+            mechanism=GAMMA if self.gamma else LAPLACE if promise.pure else GAUSSIAN,
+            arithmetic=REAL_ARITHMETIC if self.gamma else "exact integers",
             secure=self.insecure_noise_seed is None,
         )
 
@@ -102,19 +124,21 @@ def release_table(
     composed in calibration.
     """
     _check_rows(basis, options)
+    claim = options.claim(promise)
     release = _release_laplace if promise.pure else _release_gaussian
-    with _source(options) as source:
+    with NoiseSource.for_release(options.insecure_noise_seed) as source:
         published, noise, noisy_count, count_noise = release(basis, count, promise, options, source)
         noisy = _with_noise(table[: published.shape[0]], noise, source, options.threads)
-    return function_of(
+    function = function_of(
         basis=published,
         table=noisy,
-        claim=options.claim(promise),
+        claim=claim,
         noise=noise,
         noisy_count=noisy_count,
         count_noise=count_noise,
         producer=PRODUCER,
     )
+    return function.rounded() if options.rounded else function
 
 
 def check_declared_delta(promise: Promise, population: int | None, *, allow_large: bool = False) -> None:
@@ -139,21 +163,24 @@ def check_release(basis: Basis, promise: Promise, options: ReleaseOptions) -> No
     what the samplers would.
     """
     _check_rows(basis, options)
-    moved = (
-        basis.prefix(options.rows or basis.shape[0])
-        .sensitivity(options.relation)
-        .times(options.per_unit or 1)
-    )
+    published = basis.prefix(options.rows or basis.shape[0])
+    moved = published.sensitivity(options.relation).times(options.per_unit or 1)
     if promise.pure:
         table_epsilon, count_epsilon = split_epsilon(
             promise, private_count=options.count_moves > 0, count_share=options.count_share
         )
-        noises = [laplace_noise(moved.l1, table_epsilon)]
+        noises = [_pure_noise(published, moved, table_epsilon, options)]
         if options.count_moves:
             noises.append(laplace_noise(options.count_moves, count_epsilon))
     else:
         noises = list(
-            gaussian_noises(promise, moved, count=options.count_moves, count_share=options.count_share)
+            gaussian_noises(
+                promise,
+                moved,
+                cells=math.prod(published.shape),
+                count=options.count_moves,
+                count_share=options.count_share,
+            )
         )
     for noise in noises:
         _ = noise.variance
@@ -165,12 +192,6 @@ def _check_rows(basis: Basis, options: ReleaseOptions) -> None:
         raise UsageError(
             f"rows must be at most the tally's {capacity}, got {options.rows}; make a tally with more rows"
         )
-
-
-def _source(options: ReleaseOptions) -> NoiseSource:
-    if options.insecure_noise_seed is None:
-        return NoiseSource.fresh()
-    return NoiseSource.insecure(options.insecure_noise_seed)
 
 
 _Drawn = tuple[Basis, IntegerNoise, int, IntegerNoise]
@@ -187,10 +208,20 @@ def _release_laplace(
     noisy_count = count + int(count_noise.draw(1, source)[0])
     rows = options.rows
     if rows is None:
-        rows = basis.rows_for(noisy_count, float(table_epsilon), options.moves)
+        # With half of Laplace's variance as many rows suit as Laplace noise takes at √2·ε.
+        worth = float(table_epsilon) * (math.sqrt(2.0) if options.gamma else 1.0)
+        rows = basis.rows_for(noisy_count, worth, options.moves)
     published = basis.prefix(rows)
     moved = published.sensitivity(options.relation).times(options.per_unit or 1)
-    return published, laplace_noise(moved.l1, table_epsilon), noisy_count, count_noise
+    return published, _pure_noise(published, moved, table_epsilon, options), noisy_count, count_noise
+
+
+def _pure_noise(
+    published: Basis, moved: Sensitivity, epsilon: Fraction, options: ReleaseOptions
+) -> IntegerNoise:
+    if options.gamma:
+        return gamma_noise(moved.l2_squared, math.prod(published.shape), epsilon)
+    return laplace_noise(moved.l1, epsilon)
 
 
 def _release_gaussian(
@@ -199,7 +230,11 @@ def _release_gaussian(
     published = basis.prefix(options.rows or basis.shape[0])
     moved = published.sensitivity(options.relation).times(options.per_unit or 1)
     noise, count_noise = gaussian_noises(
-        promise, moved, count=options.count_moves, count_share=options.count_share
+        promise,
+        moved,
+        cells=math.prod(published.shape),
+        count=options.count_moves,
+        count_share=options.count_share,
     )
     return published, noise, count + int(count_noise.draw(1, source)[0]), count_noise
 
@@ -210,7 +245,7 @@ def _with_noise(table: NDArray[np.int64], noise: IntegerNoise, source: NoiseSour
     Noisy counts that fit 32 bits are kept in them, which halves the memory and reads faster.
     """
     rows, width = table.shape
-    step = max(1, _CELLS_AT_A_TIME // width)
+    step = rows if noise.mechanism == GAMMA else max(1, _CELLS_AT_A_TIME // width)
     noisy: Table = np.empty((rows, width), np.int32)
     smallest, largest = -(2**31), 2**31 - 1
     for start in range(0, rows, step):

@@ -175,16 +175,14 @@ class Tally:
             same records, one being a copy or a continuation of the other.
         """
         if not isinstance(other, Tally):
-            raise UsageError(
-                f"merge takes a tally, got {type(other).__name__}; load it with hushsum.load_tally"
-            )
+            raise UsageError(f"merge takes a tally, got {type(other).__name__}; load it with load_tally")
         if other is self:
             raise UsageError("a tally cannot be merged with itself; its records would count twice")
         if other.fingerprint != self.fingerprint:
             raise IncompatibleTallies(
                 "tallies must have one fingerprint to merge, "
                 f"got {self.fingerprint[:12]} and {other.fingerprint[:12]}; "
-                "make both with the same kernel, rows, width, seed, bounds and columns"
+                "make both with the same kernel, rows, width, seed, bounds, columns and scattered"
             )
         if (self._cap is None) != (other._cap is None):
             raise IncompatibleTallies(
@@ -220,6 +218,8 @@ class Tally:
         relation: str | Relation = Relation.ADD_REMOVE,
         rows: int | str = "auto",
         count_share: float = 0.02,
+        rounded: bool = False,
+        mechanism: str | None = None,
         threads: int | None = None,
         population: int | None = None,
         allow_large_delta: bool = False,
@@ -237,23 +237,23 @@ class Tally:
         relation : {"add/remove", "replace"}
             Which datasets are neighbours. Under replace the number of records is public.
         rows : int or "auto"
-            How many of the tally's rows to publish. ``"auto"``: under pure ε as many as suit ε and the paid
-            noisy count, since more rows share the same budget; with δ or ρ all of them, since their noise
-            does not grow with rows.
+            How many of the tally's rows to publish. ``"auto"``: under pure ε, where rows share the budget, as
+            many as suit ε and the paid noisy count; with δ or ρ all of them.
         count_share : float
-            The part of the budget that pays for the separate noisy count.
+            The part of the budget that pays for the noisy count; with δ or ρ, k/(1 + k) is best at density k.
+        rounded : bool
+            Publish ``f.rounded()``: a smaller file, 2 % more variance of the noise.
+        mechanism : "gamma radius", optional
+            Under pure ε, half the variance for Fourier features; its proof is about real arithmetic.
         population : int, optional
-            The declared number of units. ``delta`` must lie below a tenth of one over it; where none is
-            declared, at most at 1e-5.
+            The declared number of units: ``delta`` must lie below a tenth of one over it; else at 1e-5.
         allow_large_delta : bool
-            Claim a larger ``delta`` all the same.
+            Claim a larger one all the same.
         insecure_noise_seed : int, optional
             Deterministic noise for tests. The release is marked and protects nobody.
-        ledger, dataset : Budget and str, optional
-            The book that is debited before any noise is drawn, and the name of the data in it.
-        key : str, optional
-            Names this attempt in the book, so that a retry after a crash does not spend again. Default: a new
-            random one.
+        ledger, dataset, key : Budget and str, optional
+            The book that is debited before any noise is drawn, the name of the data in it, and one for this
+            attempt, so that a retry after a crash does not spend again; by default a new one.
 
         Raises
         ------
@@ -275,6 +275,8 @@ class Tally:
             per_unit=self.max_per_unit,
             threads=thread_count(threads),
             insecure_noise_seed=insecure_noise_seed,
+            rounded=rounded,
+            mechanism=mechanism,
         )
 
         check_declared_delta(promise, population, allow_large=allow_large_delta)

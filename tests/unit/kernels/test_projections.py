@@ -50,7 +50,7 @@ def test_structured_signs_are_those_of_hadamard_matrices(dim: int, bits: int) ->
 def test_structured_floors_are_those_of_hadamard_matrices() -> None:
     dim, power, rows, width = 12, 2, 40, 1000
     kernel = hs.EuclideanKernel(dim=dim, bandwidth=1 / 32, power=power, projection="structured")
-    basis = HashRows(kernel, rows, width, 23)
+    basis = HashRows(kernel, rows, width, 23, scattered=False)
     records = np.random.default_rng(1).integers(-4, 5, (50, dim))
     # Scale 32/128 and integers: z is a multiple of 1/4, and its sum with a 24-bit offset has an exact floor
     # unless the offset is within a rounding of one, which none of these is.
@@ -73,7 +73,7 @@ def test_structured_projections_have_the_length_of_normal_ones() -> None:
 
 def test_dense_weights_are_normal_numbers_over_the_bandwidth() -> None:
     kernel = hs.EuclideanKernel(dim=1, bandwidth=2.0)
-    basis = HashRows(kernel, 500, 1 << 20, 4)
+    basis = HashRows(kernel, 500, 1 << 20, 4, scattered=False)
     a = normals(row_words("euclidean/directions", 4, 500, 1))[:, 0]
     b = uniforms(row_words("euclidean/offsets", 4, 500, 1))[:, 0]
     multipliers, addends = multiply_shift("euclidean", 4, 500, 1)
@@ -86,7 +86,7 @@ def test_dense_weights_are_normal_numbers_over_the_bandwidth() -> None:
 
 def test_manhattan_weights_are_ratios_of_normal_numbers() -> None:
     kernel = hs.ManhattanKernel(dim=1, bandwidth=1.0)
-    basis = HashRows(kernel, 500, 1 << 20, 4)
+    basis = HashRows(kernel, 500, 1 << 20, 4, scattered=False)
     pairs = normals(row_words("manhattan/directions", 4, 500, 2))
     a = (pairs[:, 0] / pairs[:, 1]).astype(np.float32)
     b = uniforms(row_words("manhattan/offsets", 4, 500, 1))[:, 0].astype(np.float32)

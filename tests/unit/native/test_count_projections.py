@@ -1,6 +1,7 @@
 """Dense projections against the oracle, bit for bit."""
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -134,3 +135,16 @@ def test_counts_go_up_and_down_again() -> None:
 def test_properties() -> None:
     native = Projections.draw(seed=5, rows=70, power=2, dim=3, width=1000).native()
     assert (native.rows, native.dim, native.width) == (70, 3, 1000)
+
+
+@pytest.mark.parametrize("power", [1, 3])
+@pytest.mark.parametrize("width", [7, 1000, 1 << 20])
+def test_scattered_words_are_folded_as_the_oracle_does(power: int, width: int) -> None:
+    family = replace(Projections.draw(seed=5, rows=70, power=power, dim=3, width=width), scattered=True)
+    records = np.random.default_rng(6).standard_normal((61, 3)).astype(np.float32) * 50
+    cells = family.cells(records)
+    np.testing.assert_array_equal(family.native().cells(records, 70), cells)
+    assert (cells != replace(family, scattered=False).cells(records)).any()
+    table = np.zeros((70, width), np.int64)
+    family.native().count(records, table, 1, 1)
+    np.testing.assert_array_equal(table, tally(cells, width))

@@ -120,7 +120,7 @@ def test_median_of_means_is_numpys(rows: int) -> None:
 
 
 def test_nonnegative_raises_negative_answers_to_zero() -> None:
-    f = released(rho=1e-6, insecure_noise_seed=4)
+    f = released(rho=1e-6, insecure_noise_seed=2)
     plain, raised = f.sum(QUERIES), f.sum(QUERIES, nonnegative=True)
     assert plain.min() < 0
     np.testing.assert_array_equal(raised, np.maximum(plain, 0.0))

@@ -30,6 +30,13 @@ MATRIX: list[tuple[str, str, object, tuple[int, ...]]] = [
     ("GET", "/accounts", None, (401, 200, 403, 403, 403, 403)),
     ("POST", "/accounts", {"name": "olga", "role": "owner"}, (401, 422, 403, 403, 403, 403)),
     ("DELETE", "/accounts/acc_none", None, (401, 404, 403, 403, 403, 403)),
+    ("GET", "/accounts/{olga}/identity", None, (401, 404, 403, 403, 403, 403)),
+    ("POST", "/accounts/{olga}/identity", {"subject": "x"}, (401, 409, 403, 403, 403, 403)),
+    ("DELETE", "/accounts/{olga}/identity", None, (401, 404, 403, 403, 403, 403)),
+    # Nobody needs a token to sign in; this service has no provider.
+    ("GET", "/oidc/start", None, (404, 404, 404, 404, 404, 404)),
+    ("GET", "/oidc/callback", None, (404, 404, 404, 404, 404, 404)),
+    ("POST", "/oidc/finish", None, (404, 404, 404, 404, 404, 404)),
     ("GET", "/accounts/{olga}/tokens", None, (401, 200, 403, 403, 403, 403)),
     ("POST", "/accounts/{olga}/tokens", {"scopes": ["admin"]}, (401, 403, 403, 403, 403, 403)),
     ("POST", "/tokens", {"days": 3650}, (401, 422, 422, 422, 422, 422)),

@@ -1,8 +1,8 @@
 """From a claim to exact noise scales: what (ε, δ) or ρ a noise keeps, and the least noise that keeps it.
 
-``gaussian`` calibrates integer tables (discrete Gaussian, proven bounds from ``lattice``), ``analytic`` real
-ones, ``zcdp`` everything whose shifts are not unit, ``conversions`` moves claims between relations and
-groups.
+``gaussian`` calibrates integer tables that move by units (discrete Gaussian, proven bounds from ``lattice``),
+``vectors`` those that move by vectors, ``analytic`` real ones, ``zcdp`` the rest; ``conversions`` moves
+claims between relations and groups.
 """
 
 from hushsum.privacy.accounting.analytic import analytic_gaussian_sigma, gaussian_delta
@@ -17,6 +17,7 @@ from hushsum.privacy.accounting.conversions import (
 )
 from hushsum.privacy.accounting.gaussian import GaussianVariances, discrete_gaussian_delta, gaussian_variances
 from hushsum.privacy.accounting.parameters import check_delta
+from hushsum.privacy.accounting.vectors import vector_delta, vector_variances
 from hushsum.privacy.accounting.zcdp import zcdp_delta, zcdp_epsilon, zcdp_rho
 
 __all__ = [
@@ -33,6 +34,8 @@ __all__ = [
     "group_epsilon",
     "group_rho",
     "relation_steps",
+    "vector_delta",
+    "vector_variances",
     "zcdp_delta",
     "zcdp_epsilon",
     "zcdp_rho",

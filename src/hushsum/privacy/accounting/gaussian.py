@@ -12,6 +12,7 @@ import numpy as np
 from hushsum.errors import ClaimError
 from hushsum.privacy.accounting.analytic import analytic_gaussian_sigma, gaussian_delta
 from hushsum.privacy.accounting.lattice import DiscreteGaussian, Floats, log_sum_excess
+from hushsum.privacy.accounting.mixture import mixed_delta
 from hushsum.privacy.accounting.parameters import (
     Real,
     cell_count,
@@ -21,7 +22,6 @@ from hushsum.privacy.accounting.parameters import (
     proper_delta,
 )
 
-COUNT_NODES = 2**11
 SEARCH_WIDTH = 8e-5
 """The search stops when log-variances that meet and miss the claim are this close."""
 
@@ -100,7 +100,7 @@ def discrete_gaussian_delta(
     if count_variance is None:
         return float(table.delta(np.array([target]))[0])
     count = _Table(1, float(positive_variance("count_variance", count_variance)))
-    return _mixed_delta(target, table, count)
+    return mixed_delta(target, table, count)
 
 
 class _Table:
@@ -109,6 +109,8 @@ class _Table:
     def __init__(self, cells: int, variance: float) -> None:
         self.cells = cells
         self.variance = variance
+        self.shift = 1
+        self.separation = math.sqrt(cells / variance)
         self._sum = DiscreteGaussian(cells * variance)
         self._log_excess = log_sum_excess(cells, variance)
 
@@ -118,30 +120,6 @@ class _Table:
         bound = np.exp(np.minimum(np.log(divergence) + self._log_excess, 0.0)) * (1 + 1e-12)
         mirrored = (bound * np.exp(-np.abs(epsilon)) - np.expm1(-np.abs(epsilon))) * (1 + 1e-12)
         return np.minimum(np.where(epsilon >= 0, bound, mirrored), 1.0)
-
-
-def _mixed_delta(epsilon: float, table: _Table, count: _Table) -> float:
-    """The table's δ averaged over the loss of the count, by the piecewise linear H described above."""
-    deviation = math.sqrt(count.variance)
-    separation = math.sqrt(table.cells / table.variance + 1 / count.variance)
-    # Beyond `highest` lies a share e^−20 of the δ to be expected, below `lowest` far less.
-    expected = max(gaussian_delta(epsilon, separation), 1e-290)
-    highest = math.ceil(deviation * math.sqrt(2 * math.log(1 / expected) + 40)) + 1
-    lowest = -math.ceil(8 * deviation) - 1
-    stride = -(-(highest - lowest) // COUNT_NODES)
-    steps = np.arange(-(-(highest - lowest) // stride) + 1, dtype=np.float64)
-    losses = (lowest + 0.5 + steps * stride) / count.variance
-    # δ falls with ε, so a lower ε covers the rounding of its arguments
-    margin = 8 * 2.0**-53 * np.abs(losses)
-    heights = table.delta(epsilon - losses - margin - 8 * 2.0**-53 * epsilon)
-    gap = stride / count.variance
-    slopes = np.diff(heights, append=1.0)
-    slopes[:-1] /= -math.expm1(-gap)
-    before = np.append(0.0, slopes[:-1]) * math.exp(-gap)
-    rounding = 2.0**-50 * (np.abs(slopes) + (1 + gap) * np.abs(before))
-    coefficients = np.maximum(slopes - before + rounding, 0.0)
-    mixed = heights[0] + np.dot(coefficients, count.delta(losses - margin))
-    return min(1.0, float(mixed) * (1 + 1e-12))
 
 
 def gaussian_variances(
@@ -181,8 +159,8 @@ def gaussian_variances(
     def variances(log_scale: float) -> GaussianVariances:
         scale = math.exp(log_scale)
         if share is None:
-            return GaussianVariances(_short_above(cells * scale), None)
-        return GaussianVariances(_short_above(cells * scale / (1 - share)), _short_above(scale / share))
+            return GaussianVariances(short_above(cells * scale), None)
+        return GaussianVariances(short_above(cells * scale / (1 - share)), short_above(scale / share))
 
     def excess(log_scale: float) -> float:
         table, count = variances(log_scale)
@@ -223,7 +201,7 @@ def _smallest_scale(epsilon: float, delta: float, excess: Callable[[float], floa
     return meets
 
 
-def _short_above(value: float) -> Fraction:
+def short_above(value: float) -> Fraction:
     """Return a rational of few digits, as exact samplers like them, above ``value`` by 2⁻²⁰ of it at most."""
     bits = max(0, 20 - math.floor(math.log2(value)))
     return Fraction(math.ceil(Fraction(value) * 2**bits), 2**bits)

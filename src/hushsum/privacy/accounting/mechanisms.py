@@ -100,6 +100,7 @@ def _kinds(mechanism: str) -> frozenset[ClaimKind] | None:
 
 
 register_mechanism("discrete laplace", ClaimKind.PURE)
+register_mechanism("gamma radius", ClaimKind.PURE)
 register_mechanism("discrete gaussian", ClaimKind.APPROXIMATE, ClaimKind.CONCENTRATED)
 register_mechanism("factorised discrete gaussian", ClaimKind.APPROXIMATE, ClaimKind.CONCENTRATED)
 register_mechanism("exponential", ClaimKind.PURE)

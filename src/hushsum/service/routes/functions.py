@@ -14,7 +14,7 @@ from hushsum.service.access import ANALYST, Caller, actor_of, needs, nothing_her
 from hushsum.service.answering import ARROW, JSON, PREDICT, answer
 from hushsum.service.context import Context, context_of
 from hushsum.service.problems import Refusal
-from hushsum.service.shapes import Answers, FunctionTold, GrantAsked, GrantTold, Points
+from hushsum.service.shapes import Answers, FunctionTold, GrantAsked, GrantTold, Points, Problem
 from hushsum.service.store import Actor, Function
 
 router = APIRouter(prefix="/functions", tags=["functions"])
@@ -48,7 +48,10 @@ _SHAPES: Final[dict[str, Any]] = {
     "/{function}/query",
     response_class=Response,
     openapi_extra=_SHAPES,
-    responses={200: {"model": Answers, "content": {ARROW: {}}}},
+    responses={
+        200: {"model": Answers, "content": {ARROW: {}}},
+        415: {"model": Problem, "description": "Neither JSON nor an Arrow stream"},
+    },
 )
 async def query(
     function: str,

@@ -16,7 +16,7 @@ Here = Annotated[Context, Depends(context_of)]
 
 
 @router.get("/healthz", summary="Whether the process lives")
-def healthz() -> Health:
+async def healthz() -> Health:
     """Always the same answer, as long as there is one."""
     return Health(status="ok")
 

@@ -1,0 +1,114 @@
+"""The Gamma-radius law under pure ε: what it claims, how large it is, and where it is refused."""
+
+from __future__ import annotations
+
+import io
+import json
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hushsum as hs
+from hushsum.auditing.calibration import audit_calibration
+from hushsum.errors import ClaimError, FileRefused, UsageError
+from hushsum.files.container import FileKind, read_container, write_container
+from hushsum.privacy.calibration import GAMMA, IntegerNoise, gamma_noise, laplace_noise, root_above
+from hushsum.privacy.noise import NoiseSource
+
+KERNEL = hs.GaussianKernel(dim=2, bandwidth=1.0)
+RECORDS = np.random.default_rng(1).normal(size=(500, 2))
+
+
+def released(**options: Any) -> Any:
+    tally = hs.fourier_features(KERNEL, features=300).add(RECORDS)
+    return tally.release(epsilon=1.0, rows=200, mechanism="gamma radius", **options)
+
+
+def test_the_claim_says_real_arithmetic() -> None:
+    f = released()
+    assert (f.claim.epsilon, f.claim.delta) == (1.0, 0)
+    assert (f.claim.mechanism, f.claim.arithmetic) == ("gamma radius", "real arithmetic")
+
+
+def test_the_variance_is_half_of_laplace_noise() -> None:
+    pairs = 1000
+    gamma = gamma_noise(pairs, 2 * pairs, Fraction(1))
+    laplace = laplace_noise(round(2**0.5 * pairs), Fraction(1))
+    assert gamma.variance == pytest.approx(0.5 * laplace.variance, rel=0.01)
+
+
+@pytest.mark.parametrize("cells", [1, 2, 50])
+def test_draws_have_that_variance_and_their_length_the_gamma_law(cells: int) -> None:
+    # 4000 vectors: both moments within 6 standard errors, a seed is fixed.
+    noise = IntegerNoise(GAMMA, Fraction(1000), cells)
+    with NoiseSource.insecure(3) as source:
+        drawn = np.array([noise.draw(cells, source) for _ in range(4000)], np.float64)
+    lengths = np.linalg.norm(drawn, axis=1)
+    assert lengths.mean() == pytest.approx(1000 * cells, abs=6 * 1000 * (cells / 4000) ** 0.5 + 1)
+    assert (drawn**2).mean() == pytest.approx(noise.variance, rel=6 * (20 / (4000 * cells**0.5)) ** 0.5)
+
+
+def test_the_whole_table_shares_one_length() -> None:
+    with NoiseSource.insecure(1) as source, pytest.raises(ValueError, match="shared"):
+        IntegerNoise(GAMMA, Fraction(5), 10).draw(9, source)
+
+
+@pytest.mark.parametrize("relation", ["add/remove", "replace"])
+def test_the_noise_keeps_the_claim_and_less_does_not(relation: str) -> None:
+    f = released(relation=relation)
+    assert all(row.holds for row in audit_calibration(f))
+    moved = f.basis.sensitivity(f.claim.relation)
+    spent = root_above(moved.l2_squared) / f.noise.parameter
+    assert spent == (1 if relation == "replace" else Fraction(49, 50))
+    object.__setattr__(f, "noise", IntegerNoise(GAMMA, f.noise.parameter * Fraction(99, 100), f.noise.cells))
+    assert not all(row.holds for row in audit_calibration(f))
+
+
+def test_files_come_back_and_false_ones_are_refused() -> None:
+    f = released()
+    stream = io.BytesIO()
+    f.save(stream)
+    again: Any = hs.load(io.BytesIO(stream.getvalue()))
+    np.testing.assert_array_equal(again([[0.0, 0.0]]), f([[0.0, 0.0]]))
+    assert again.noise == f.noise
+    header, payload = read_container(
+        io.BytesIO(stream.getvalue()),
+        FileKind.RELEASED,
+        lambda header: len(stream.getvalue()) - 24 - 32 - _size(header),
+    )
+    for change in ({"cells": 7}, {"parameter": "1"}):
+        other = json.loads(json.dumps(header))
+        other["noise"] |= change
+        false = io.BytesIO()
+        write_container(false, FileKind.RELEASED, other, [payload], version=2)
+        with pytest.raises(FileRefused):
+            hs.load(io.BytesIO(false.getvalue()))
+
+
+def _size(header: dict[str, Any]) -> int:
+    return len(json.dumps(header, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode())
+
+
+@pytest.mark.parametrize("promise", [{"epsilon": 1.0, "delta": 1e-6}, {"rho": 0.1}])
+def test_other_promises_are_refused(promise: dict[str, Any]) -> None:
+    with pytest.raises(ClaimError, match="pure epsilon"):
+        hs.fourier_features(KERNEL).release(mechanism="gamma radius", **promise)
+
+
+def test_other_mechanisms_are_refused() -> None:
+    with pytest.raises(UsageError, match="mechanism must be 'gamma radius'"):
+        hs.fourier_features(KERNEL).release(epsilon=1.0, mechanism="laplace")
+
+
+def test_a_plan_considers_it_only_where_real_arithmetic_is_allowed() -> None:
+    kernel = hs.GaussianKernel(dim=20, bandwidth=1.0)
+    asked: dict[str, Any] = {"records": 100_000, "kernel": kernel, "epsilon": 0.5}
+    strict, real = hs.plan(**asked), hs.plan(**asked, allow_real=True)
+    assert {option.mechanism for option in strict} == {"discrete laplace", "discrete gaussian"}
+    assert real.best.mechanism == "gamma radius"
+    assert real.best.error < 0.9 * strict.best.error
+    few = np.random.default_rng(2).normal(size=(300, 20)) * 0.3
+    f = hs.release(few, kernel=kernel, epsilon=0.5, records=300, allow_real=True)
+    assert f.claim.mechanism == "gamma radius"
