@@ -20,7 +20,17 @@ collect_ignore_glob = [] if importlib.util.find_spec("playwright") else ["test_*
 
 
 @pytest.fixture(scope="session")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+def chromium() -> str:
+    from tests.browser.visits import system_browser
+
+    path = system_browser()
+    if path is None:
+        pytest.skip("no Chromium is installed: the page is not tested (apt-get install chromium)")
+    return path
+
+
+@pytest.fixture(scope="session")
+def world(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     """One service for all tests; what a test makes, it makes under a name of its own."""
     from tests.browser.world import World
 
@@ -34,18 +44,13 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 # No longer than a module: while Playwright runs, its event loop does, and other tests start theirs.
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
+def browser(chromium: str) -> Iterator[Browser]:
     from playwright.sync_api import expect, sync_playwright
 
-    from tests.browser.visits import system_browser
-
-    path = system_browser()
-    if path is None:
-        pytest.skip("no Chromium is installed: the page is not tested (apt-get install chromium)")
     # Machines that test are busy; what never comes is still found out.
     expect.set_options(timeout=20_000)
     with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        found = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         yield found
         found.close()
 

@@ -12,14 +12,14 @@ from playwright.sync_api import Browser, expect
 import hushsum as hs
 from tests.browser.visits import Visit
 from tests.e2e.service_process import ADMIN, ServiceProcess
+from tests.e2e.test_sign_in import mock_provider
 
-provider = pytest.importorskip("tests.e2e.test_sign_in", reason="this service has no provider")
 pytestmark = pytest.mark.skipif(find_spec("oidc_provider_mock") is None, reason="needs oidc-provider-mock")
 
 
 @pytest.fixture
 def place(tmp_path: Path) -> Iterator[ServiceProcess]:
-    with provider.mock_provider() as issuer:
+    with mock_provider() as issuer:
         found = ServiceProcess(tmp_path)
         found.settings = {
             "HUSHSUM_OIDC_ISSUER": issuer,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from hushsum.client.service import RemoteDataset
 from tests.browser.visits import Visit, Visiting, number_in
@@ -129,6 +129,28 @@ def test_a_budget_has_a_history(visit: Visiting) -> None:
     assert [each.split("\t")[-2:] for each in rows.all_inner_texts()] == [["0.5", "1.5"], ["0.75", "0.75"]]
     page.get_by_text("A receipt to keep elsewhere").click()
     here.picture("budget")
+
+
+def test_a_broken_connection_does_not_break_a_release(visit: Visiting, world: World, records: Path) -> None:
+    here = visit("olga")
+    dataset = world.olga.create_dataset("far away", epsilon=1.0)
+    broken: list[str] = []
+
+    def cut(route: Route) -> None:
+        if len(broken) % 2:
+            route.continue_()
+        else:
+            route.abort()
+        broken.append(route.request.url)
+
+    here.page.route("**/events", cut)
+    page = begin(here, dataset, records)
+    declare(page)
+    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("button", name="Release, and spend ε 0.4").click()
+    expect(page.get_by_role("heading", name="age and hours", level=1)).to_be_visible()
+    assert len(broken) >= 2
+    assert dataset.budget()["spent"]["epsilon"] == "2/5"
 
 
 @pytest.mark.parametrize(

@@ -55,9 +55,7 @@ class Visit:
             self.faults.append(f"console: {message.text}")
 
     def _response(self, response: Response) -> None:
-        # Where the service offers no other way to sign in, it may say so by refusing.
-        allowed = response.url.endswith("/sign-in") or response.status in self._refusals
-        if response.status >= 400 and not allowed:
+        if response.status >= 400 and response.status not in self._refusals:
             self.faults.append(f"{response.status} {response.request.method} {response.url}")
 
     def end(self) -> None:

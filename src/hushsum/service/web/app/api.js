@@ -105,22 +105,30 @@ export function upload(path, file, tell) {
   });
 }
 
-/** Follow a job to its end. Server-sent events over fetch, since EventSource cannot send a token. */
+const PATIENCE = 30;
+const RETRY_MILLISECONDS = 1000;
+
+/**
+ * Follow a job to its end. Server-sent events over fetch, since EventSource cannot send a token. A connection that breaks
+ * is made again: the job goes on without us.
+ */
 export async function follow(job, tell, signal) {
   let last = job;
+  let failures = 0;
   tell(last);
   while (last.state !== "done" && last.state !== "failed") {
-    const answer = await send("GET", `/jobs/${job.id}/events`, { signal });
-    if (!answer.ok) throw refused(answer.status, await answer.text());
     try {
+      const answer = await send("GET", `/jobs/${job.id}/events`, { signal });
+      if (!answer.ok) throw refused(answer.status, await answer.text());
       for await (const event of events(answer.body)) {
         last = event;
+        failures = 0;
         tell(last);
       }
     } catch (error) {
-      // A stream that breaks off is opened again; the job goes on without us.
-      if (error.name === "AbortError") throw error;
-      await new Promise((wake) => setTimeout(wake, 1000));
+      const broken = !(error instanceof Problem) || error.kind === "unreachable";
+      if (error.name === "AbortError" || !broken || ++failures > PATIENCE) throw error;
+      await new Promise((wake) => setTimeout(wake, RETRY_MILLISECONDS));
     }
   }
   if (last.state === "failed") throw new Problem(last.problem ?? {});
