@@ -99,6 +99,7 @@ def draw_scaling(results: dict[str, Any], path: Path) -> None:
     for one, (method, title) in zip(axes, titles.items(), strict=True):
         _bare(one)
         rows = [row for row in results["scaling"] if row["method"] == method]
+        rows.sort(key=lambda row: int(row["size"]))
         sizes = [row["size"] for row in rows]
         one.plot(sizes, [row["own"] for row in rows], "--", color=INK, linewidth=1.2, label="without noise")
         for epsilon, color in colors.items():
@@ -118,7 +119,7 @@ def draw_scaling(results: dict[str, Any], path: Path) -> None:
         f"{records:,} forest records of 54 columns; dotted: what the noise alone leaves, at each ε",
         fontsize=8.5, color=FAINT,
     )  # fmt: skip
-    figure.subplots_adjust(left=0.09, right=0.99, top=0.92, bottom=0.17, wspace=0.08)
+    figure.subplots_adjust(left=0.06, right=0.99, top=0.92, bottom=0.17, wspace=0.08)
     save_figure(figure, path)
 
 

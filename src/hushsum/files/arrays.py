@@ -71,7 +71,7 @@ def pack_integers(values: NDArray[np.int32] | NDArray[np.int64], unit: int) -> t
 
     >>> packed, centre = pack_integers(np.array([70, 77, 63, 70], np.int32), 7)
     >>> len(packed), centre
-    (3, 10)
+    (2, 10)
     >>> unpack_integers(packed, (4,), "int8", unit=7, centre=centre)
     array([70, 77, 63, 70], dtype=int32)
     """

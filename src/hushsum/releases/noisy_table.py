@@ -173,7 +173,7 @@ def largest_step(variance: float) -> int:
     """The largest odd step that adds at most 2 % to this variance of cells.
 
     >>> largest_step(10_000.0)
-    47
+    49
     """
     most = int(math.sqrt(12.0 * ROUNDING_SHARE * variance + 1.0))
     return max(1, most - (most + 1) % 2)

@@ -182,7 +182,7 @@ class Tally:
             raise IncompatibleTallies(
                 "tallies must have one fingerprint to merge, "
                 f"got {self.fingerprint[:12]} and {other.fingerprint[:12]}; "
-                "make both with the same kernel, rows, width, seed, bounds, columns and scattered"
+                "make both with the same kernel, rows, width, seed, bounds and columns"
             )
         if (self._cap is None) != (other._cap is None):
             raise IncompatibleTallies(
