@@ -142,23 +142,22 @@ def standing(results: Results, size: int) -> str:
 def paired(results: Results) -> str:
     """Differences in accuracy within repetitions."""
     lines = [
-        "Accuracy against the references, in points, differences within repetitions ± standard errors:",
+        "Accuracy against the references, in points: differences in repetitions ± standard errors (runs):",
         "",
-        "| method | size | minus uniform's | minus greedy's | runs |",
-        "|---|---:|---:|---:|---:|",
+        "| method | size | minus uniform's | minus greedy's |",
+        "|---|---:|---:|---:|",
     ]
     for method in results.methods:
         for size in results.sizes:
             if method[0] not in ("threshold", "published"):
                 continue
-            mine, uniform, greedy = results.together(size, "accuracy", method, UNIFORM, GREEDY)
-            if len(mine) < 2:
-                continue
-            above, below = 100 * (mine - uniform), 100 * (mine - greedy)
-            lines.append(
-                f"| {label(method)} | {size:,} | {above.mean():+.2f} ± {error(above):.2f} "
-                f"| {below.mean():+.2f} ± {error(below):.2f} | {len(mine)} |"
-            )
+            told = []
+            for reference in (UNIFORM, GREEDY):
+                mine, theirs = results.together(size, "accuracy", method, reference)
+                more = 100 * (mine - theirs)
+                told.append(f"{more.mean():+.2f} ± {error(more):.2f} ({len(more)})" if len(more) > 1 else "–")
+            if told[0] != "–":
+                lines.append(f"| {label(method)} | {size:,} | {told[0]} | {told[1]} |")
     return "\n".join([*lines, ""]) if len(lines) > 4 else ""
 
 
