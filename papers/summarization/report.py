@@ -9,6 +9,7 @@ from papers.summarization.figures import draw
 from papers.summarization.tables import (
     COMPARED,
     Results,
+    groups,
     many_owners,
     missing,
     paired,
@@ -16,7 +17,7 @@ from papers.summarization.tables import (
     standing,
     targets,
 )
-from papers.summarization.texts import INTRODUCTION, NOTES, OWNERS
+from papers.summarization.texts import GROUPS, INTRODUCTION, NOTES, OWNERS
 
 SETTINGS = (("mnist", "MNIST"), ("census", "Census"))
 
@@ -36,8 +37,8 @@ def write_report(folder: Path) -> None:
         parts.append(standing(results, COMPARED))
         parts.append(paired(results))
         parts.append(sizes(results))
-    path = folder / "owners.json"
-    if path.exists():
-        parts.append(OWNERS + many_owners(json.loads(path.read_text(encoding="utf-8"))))
-    text = "\n".join(part for part in parts if part)
-    (folder / "README.md").write_text(text, encoding="utf-8")
+    for name, text, table in (("owners", OWNERS, many_owners), ("groups", GROUPS, groups)):
+        path = folder / f"{name}.json"
+        if path.exists():
+            parts.append(text + table(json.loads(path.read_text(encoding="utf-8"))))
+    (folder / "README.md").write_text("\n".join(part for part in parts if part), encoding="utf-8")

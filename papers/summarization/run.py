@@ -1,4 +1,4 @@
-"""Run the comparison, cell by cell; ``python -m papers.summarization.run mnist|census|owners|report``.
+"""Run the comparison, cell by cell; ``python -m papers.summarization.run mnist|census|owners|groups|report``.
 
 A cell is one method at one size under one seed. Those with results are not run again, so the command can be
 stopped at any time, or given ``--minutes`` to stop by itself; remove rows from the JSON file to run them
@@ -18,6 +18,7 @@ from typing import Any
 
 from papers.summarization.data import Setting, census, mnist
 from papers.summarization.experiments import Comparison
+from papers.summarization.groups import run_groups
 from papers.summarization.many_owners import run_many_owners
 from papers.summarization.report import write_report
 
@@ -31,6 +32,7 @@ FEATURES = {"mnist": 500, "census": 200}
 SETTINGS: dict[str, Callable[[int], Setting]] = {"mnist": mnist, "census": census}
 
 Row = dict[str, Any]
+ALONE: dict[str, Callable[[], list[Row]]] = {"owners": run_many_owners, "groups": run_groups}
 Cell = tuple[str, int, float | None]
 
 
@@ -67,12 +69,12 @@ def run(name: str, repetitions: int, methods: tuple[str, ...], until: float) -> 
                 return False
             rows.append(comparison.cell(*cell))
             print(json.dumps(rows[-1]), flush=True)
+            rows.sort(key=lambda row: (row["seed"], row["method"], row.get("epsilon") or 0.0, row["size"]))
             _write(path, rows)
     return True
 
 
 def _write(path: Path, rows: list[Row]) -> None:
-    rows.sort(key=lambda row: (row["seed"], row["method"], row.get("epsilon") or 0.0, row["size"]))
     lines = ",\n ".join(json.dumps(row) for row in rows)
     part = path.with_suffix(".part")
     part.write_text(f"[{lines}]\n", encoding="utf-8")
@@ -82,13 +84,13 @@ def _write(path: Path, rows: list[Row]) -> None:
 def main() -> None:
     """Run one setting, or write the report from the results there are."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=[*SETTINGS, "owners", "report"])
+    parser.add_argument("what", choices=[*SETTINGS, *ALONE, "report"])
     parser.add_argument("--repetitions", type=int, default=REPETITIONS)
     parser.add_argument("--methods", default="greedy,uniform,published,h2,threshold,fresh")
     parser.add_argument("--minutes", type=float, default=float("inf"))
     asked = parser.parse_args()
-    if asked.what == "owners":
-        (HERE / "owners.json").write_text(json.dumps(run_many_owners(), indent=1) + "\n", encoding="utf-8")
+    if asked.what in ALONE:
+        _write(HERE / f"{asked.what}.json", ALONE[asked.what]())
     elif asked.what in SETTINGS:
         until = time.monotonic() + 60.0 * asked.minutes
         if not run(asked.what, asked.repetitions, tuple(asked.methods.split(",")), until):

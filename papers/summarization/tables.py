@@ -97,7 +97,7 @@ def targets(results: Results, title: str) -> str:
             continue
         lines.append(
             f"| excess at ε = {epsilon:g}, size {COMPARED:,}: at most {aim} of uniform sampling's "
-            f"| {share:.3f} (worst {worst:.3f}) | {runs} |"
+            f"| {unsigned(share):.3f} (worst {worst:.3f}) | {runs} |"
         )
         if title == "MNIST":
             held, _, rest = results.share(method, first=TUNED_ON)
@@ -132,7 +132,7 @@ def standing(results: Results, size: int) -> str:
         lines.append(
             f"| {LABELS[method[0]]} | {'–' if method[1] is None else f'{method[1]:g}'} "
             f"| {f'{paper[0]:.3f}' if paper else '–'} | {mmd.mean():.5f} ± {error(mmd):.5f} "
-            f"| {'–' if np.isnan(share) else f'{share + 0.0:.3f}'} "
+            f"| {'–' if np.isnan(share) else f'{unsigned(share):.3f}'} "
             f"| {100 * accuracy.mean():.2f} ± {100 * error(accuracy):.2f} "
             f"| {f'{seen.mean() / size:.1f}' if len(seen) else '–'} | {len(mmd)} |"
         )
@@ -142,23 +142,22 @@ def standing(results: Results, size: int) -> str:
 def paired(results: Results) -> str:
     """Differences in accuracy within repetitions."""
     lines = [
-        "Accuracy against the references, in points, differences within repetitions ± standard errors:",
+        "Accuracy against the references, in points: differences in repetitions ± standard errors (runs):",
         "",
-        "| method | size | minus uniform's | minus greedy's | runs |",
-        "|---|---:|---:|---:|---:|",
+        "| method | size | minus uniform's | minus greedy's |",
+        "|---|---:|---:|---:|",
     ]
     for method in results.methods:
         for size in results.sizes:
             if method[0] not in ("threshold", "published"):
                 continue
-            mine, uniform, greedy = results.together(size, "accuracy", method, UNIFORM, GREEDY)
-            if len(mine) < 2:
-                continue
-            above, below = 100 * (mine - uniform), 100 * (mine - greedy)
-            lines.append(
-                f"| {label(method)} | {size:,} | {above.mean():+.2f} ± {error(above):.2f} "
-                f"| {below.mean():+.2f} ± {error(below):.2f} | {len(mine)} |"
-            )
+            told = []
+            for reference in (UNIFORM, GREEDY):
+                mine, theirs = results.together(size, "accuracy", method, reference)
+                more = 100 * (mine - theirs)
+                told.append(f"{more.mean():+.2f} ± {error(more):.2f} ({len(more)})" if len(more) > 1 else "–")
+            if told[0] != "–":
+                lines.append(f"| {label(method)} | {size:,} | {told[0]} | {told[1]} |")
     return "\n".join([*lines, ""]) if len(lines) > 4 else ""
 
 
@@ -199,6 +198,20 @@ def many_owners(rows: Sequence[Row]) -> str:
             f"| {row['mmd2']:.5f} | {uniform[row['owners']]:.5f} |"
         )
     return "\n".join([*lines, ""])
+
+
+def groups(rows: Sequence[Row]) -> str:
+    """By how much a model of a group's own members is better on it than a uniform one."""
+    lines = ["| group | own minus uniform, points |", "|---|---:|"]
+    for group in dict.fromkeys(row["group"] for row in rows):
+        more = 100 * np.array([row["own"] - row["uniform"] for row in rows if row["group"] == group])
+        lines.append(f"| {group} | {more.mean():+.2f} ± {error(more):.2f} |")
+    return "\n".join([*lines, ""])
+
+
+def unsigned(value: float) -> float:
+    """A number that rounds to 0 in three places without its sign."""
+    return 0.0 if abs(value) < 0.0005 else value
 
 
 def error(values: Floats) -> float:
