@@ -11,10 +11,12 @@ the summary's records; 1.4 is its figure for the validation set, at δ = 0.01. A
 protocol gives no bound.
 
 `python -m papers.summarization.run mnist`, `… census`, `… owners`, `… report`; data from
-`$HUSHSUM_DATA`. Ten repetitions, each with its own split, features and noise. MMD² is computed with the
-exact kernel. The published protocol runs here with batches (1/50 of the summary a round) instead of one
-point a round; its broadcasts use its table 1 (d = 140, 1,656 and 5 iterations, ε 0.01, 0.05 and
-0.01/√(5p)).
+`$HUSHSUM_DATA`. Every repetition has its own split, features and noise. There are ten for greedy, uniform
+sampling and the default rule at 1,000 and 2,000 points, and fewer elsewhere: tables say how many, and a
+point without a bar in a figure is a single one. The same commands run what is missing. MMD² is computed
+with the exact kernel. The published protocol runs here with batches (1/50 of the summary a round)
+instead of one point a round; its broadcasts use its table 1 (d = 140, 1,656 and 5 iterations, ε 0.01,
+0.05 and 0.01/√(5p)).
 
 Two constants of the default rule, the validation set's share of the budget (0.6) and how many points
 are collected for each one of the summary (3), were chosen by trials on MNIST's first three repetitions:
