@@ -1,12 +1,17 @@
-"""What holds for all tests: reproducible hypothesis, and a summary of what could not be tested."""
+"""What holds for all tests: reproducible hypothesis, a quick command, and what could not be tested."""
 
 from __future__ import annotations
 
 import importlib.util
 import os
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+import hushsum
+from tests.warm_command import warm_command
 
 settings.register_profile("hushsum", deadline=None, derandomize=True)
 settings.load_profile("hushsum")
@@ -16,7 +21,15 @@ OPTIONAL = {
     "pandas": "frames of pandas",
     "opendp": "noise compared with OpenDP's",
     "dp_accounting": "accounting compared with dp-accounting's",
+    "playwright": "the page in a browser",
 }
+
+
+@pytest.fixture(scope="session")
+def quick_command() -> Iterator[Path]:
+    """``hushsum`` as an executable that starts quickly."""
+    with warm_command(Path(hushsum.__file__).parents[1]) as path:
+        yield path
 
 
 def missing_parts() -> list[str]:

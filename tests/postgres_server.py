@@ -13,11 +13,33 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 SETTINGS = "-c listen_addresses= -c max_connections=300 -c fsync=off -c full_page_writes=off"
+
+
+@dataclass(frozen=True, slots=True)
+class PostgresServer:
+    """A server that can be stopped in the middle of everything, and started again."""
+
+    url: str
+    _home: Path
+    _data: Path
+    _account: dict[str, Any]
+
+    def start(self) -> None:
+        """Start it, and wait until it answers."""
+        folder = self._data.parent
+        # The parent of this process may have an open pipe to us: the server must not inherit it.
+        options = ["-w", "-l", str(folder / "log"), "-o", f"{SETTINGS} -k {folder}"]
+        _run(self._home, ["pg_ctl", "-D", str(self._data), *options, "start"], self._account)
+
+    def stop(self) -> None:
+        """Cut all connections at once, as if its machine had lost power."""
+        _run(self._home, ["pg_ctl", "-D", str(self._data), "-m", "immediate", "stop"], self._account)
 
 
 @contextmanager
@@ -27,6 +49,13 @@ def postgres_server() -> Iterator[str]:
     if given:
         yield given
         return
+    with own_postgres_server() as server:
+        yield server.url
+
+
+@contextmanager
+def own_postgres_server() -> Iterator[PostgresServer]:
+    """A running server that nobody else uses."""
     folder = Path(tempfile.mkdtemp(prefix="hushsum-pg-"))
     account: dict[str, Any] = {}
     home = _binaries()
@@ -47,13 +76,13 @@ def postgres_server() -> Iterator[str]:
         data = folder / "data"
         initialise = ["initdb", "-D", str(data), "-U", "hushsum", "--auth=trust", "-E", "UTF8", "--no-sync"]
         _run(home, initialise, account)
-        # The parent of this process may have an open pipe to us: the server must not inherit it.
-        start = ["pg_ctl", "-D", str(data), "-w", "-l", str(folder / "log"), "-o", f"{SETTINGS} -k {folder}"]
-        _run(home, [*start, "start"], account)
+        url = f"postgresql+psycopg://hushsum@/postgres?host={folder}"
+        server = PostgresServer(url, home, data, account)
+        server.start()
         try:
-            yield f"postgresql+psycopg://hushsum@/postgres?host={folder}"
+            yield server
         finally:
-            _run(home, ["pg_ctl", "-D", str(data), "-m", "immediate", "stop"], account)
+            server.stop()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

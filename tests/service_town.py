@@ -15,10 +15,13 @@ from typing import Any
 
 import httpx
 import numpy as np
+import sqlalchemy as sa
 import uvicorn
 from fastapi import FastAPI
 
 from hushsum.jobs.describe_function import describe_file
+from hushsum.jobs.describe_model import describe_model
+from hushsum.models.base import PrivateModel
 from hushsum.service.app import create_app
 from hushsum.service.settings import Settings
 from hushsum.service.store import Actor, Functions, Store
@@ -107,11 +110,14 @@ class Town:
         return told
 
     def publish(self, dataset: str, name: str, function: Any) -> str:
-        """Put a function into the service as if it had been released there."""
+        """Put a function or a model into the service as if it had been released there."""
         id = f"fn_{secrets.token_hex(8)}"
         path = self.settings.path("functions", f"{id}.hush")
         function.save(path)
-        facts = describe_file(str(path)).as_json()
+        if isinstance(function, PrivateModel):
+            facts = describe_model(function.released_, target=None, size=path.stat().st_size)
+        else:
+            facts = describe_file(str(path)).as_json()
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
         functions = Functions(Store.open(self.settings.place).database)
         functions.add(id, dataset, name, sha256=digest, facts=facts, actor=Actor("test"))
@@ -124,6 +130,11 @@ class Town:
         while work.next():
             number += 1
         return number
+
+    def release_lease(self) -> None:
+        """Let the next worker take up what one has left."""
+        with Store.open(self.settings.place).database.writing() as connection:
+            connection.execute(sa.text("UPDATE hushsum_jobs SET lease = 0"))
 
     def dataset(self, who: str = "olga", name: str = "payroll", **terms: Any) -> str:
         asked = {"name": name, **(terms or {"epsilon": 2.0})}

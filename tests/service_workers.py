@@ -5,23 +5,30 @@ from __future__ import annotations
 import json
 import os
 import resource
+from pathlib import Path
 
 from hushsum.service.settings import Settings
 from hushsum.service.store import Store
 from hushsum.service.tasks import Work
+from hushsum.service.worker import limit_memory
 from tests.ledger_workers import die_at
 
 
-def work_once(settings: str, kill_at: int | None = None, largest: int | None = None) -> None:
+def work_once(
+    settings: str, kill_at: int | None = None, largest: int | None = None, peak: str | None = None
+) -> None:
     """Do the job that waits; die by SIGKILL when a file is touched for that time, or let no file grow
-    beyond ``largest`` bytes.
+    beyond ``largest`` bytes. The most memory that was used is written to the file ``peak``.
     """
     with open(os.devnull, "wb") as nowhere:
         os.dup2(nowhere.fileno(), 2)
     told = Settings(**json.loads(settings))
+    limit_memory(told.worker_memory_bytes)
     work = Work(told, Store.open(told.place))
     if largest is not None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest))
     if kill_at is not None:
         die_at(kill_at)
     work.next()
+    if peak is not None:
+        Path(peak).write_text(str(1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss))

@@ -144,9 +144,9 @@ class Market:
         how = ("--features", "40", "--pace", "0.05", "-o", "s.parquet", "--json")
         return self.run("summarize", "curator", *who, *what, *how, *more)
 
-    def step(self) -> int:
+    def step(self, state: str = "s.parquet.summarize") -> int:
         """The last step that the curator has stored."""
-        path = self.folder / "s.parquet.summarize" / "state"
+        path = self.folder / state / "state"
         try:
             return int(unpack(path.read_bytes(), "curator")[1]["step"])
         except (FileNotFoundError, FileRefused):

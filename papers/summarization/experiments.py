@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,8 @@ from hushsum.summarize.published_h2 import Iteration, MarginalSums
 
 DELTA = 1e-5
 PUBLISHED_WIDTH = 140
-H2_ROUNDS, H2_ITERATIONS = 10, 140
+H2_ROUNDS, H2_ITERATIONS, H2_VALIDATION_SHARE = 10, 140, 0.6
+"""Table 1's d for the iterations; the rounds of the fresh rule, and the default's share."""
 
 Row = dict[str, Any]
 
@@ -33,6 +33,17 @@ class Comparison:
         self.labels = np.concatenate(list(setting.labels.values()))
         self.map = SummaryFeatures(self.points.shape[1], setting.bandwidth, features, seed)
         self._within = _mean(setting.validation, setting.validation, setting.bandwidth)
+        self._greedy: Integers = np.empty(0, np.int64)
+
+    def cell(self, method: str, size: int, epsilon: float | None) -> Row:
+        """One line of results."""
+        if method in ("greedy", "uniform", "published"):
+            made: Row = getattr(self, method)(size)
+            return made
+        assert epsilon is not None
+        if method == "h2":
+            return self.calibrated_h2(size, epsilon)
+        return self.private(size, epsilon, method)
 
     def discrepancy(self, points: Floats) -> float:
         """MMD² against the validation set, with the exact kernel."""
@@ -62,14 +73,15 @@ class Comparison:
             **more,
         }
 
-    def greedy(self, sizes: list[int]) -> Iterator[Row]:
-        """Greedy's summaries are prefixes of each other."""
-        hashes = self.map.hashes(self.points)
-        target = self.map.hashes(self.setting.validation).mean(axis=0)
-        places = greedy_choice(hashes, target, max(sizes), unit=self.map.unit)
-        for size in sizes:
-            part = places[:size]
-            yield self.row("greedy", size, self.points[part], self.labels[part])
+    def greedy(self, size: int) -> Row:
+        """The reference without privacy; its summaries are prefixes of each other."""
+        if len(self._greedy) < size:
+            hashes = self.map.hashes(self.points)
+            target = self.map.hashes(self.setting.validation).mean(axis=0)
+            most = 2000 if size <= 2000 else 8000
+            self._greedy = greedy_choice(hashes, target, most, unit=self.map.unit)
+        part = self._greedy[:size]
+        return self.row("greedy", size, self.points[part], self.labels[part])
 
     def uniform(self, size: int) -> Row:
         """An equal number from every owner."""
@@ -111,7 +123,7 @@ class Comparison:
     def calibrated_h2(self, size: int, epsilon: float) -> Row:
         """The fresh rule with h2, correctly calibrated, in place of Gaussian noise."""
         published = self._published_map()
-        of_owners, of_validation = split_budget(epsilon, DELTA)
+        of_owners, of_validation = split_budget(epsilon, DELTA, H2_VALIDATION_SHARE)
         rng = np.random.default_rng(self.seed)
         vectors: Hashes = published.hashes(self.points)
         scale = 1.0 / (published.unit * (published.features / 2.0) ** 0.5)

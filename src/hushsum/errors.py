@@ -5,6 +5,7 @@
     HushsumError
     ├── UsageError            a parameter breaks a rule                         exit 2, also a ValueError
     │   ├── ClaimError        a privacy parameter cannot be claimed             exit 2
+    │   ├── QuestionsSpent    a served function answers no more new points      exit 2
     │   ├── AlreadyPublished  this release was made before, its bytes are gone  exit 2
     │   └── AlreadyReleased   a model that was released takes no more records   exit 2, an AttributeError
     ├── BudgetExhausted       the ledger has not enough left                    exit 3
@@ -46,6 +47,10 @@ class UsageError(HushsumError, ValueError):
 
 class ClaimError(UsageError):
     """A privacy parameter, or a combination of them, cannot be claimed."""
+
+
+class QuestionsSpent(UsageError):
+    """A served function has answered as many distinct points as it may; those it answers for ever."""
 
 
 class AlreadyPublished(UsageError):

@@ -1,5 +1,23 @@
 """Fixtures that contracts share."""
 
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+
+import pytest
+
+from hushsum.errors import PublicAssumption
+from hushsum.models.base import PrivateModel
+from tests.contract.fitted_models import MODELS
 from tests.ledger_fixtures import postgres, server, sqlite
 
-__all__ = ["postgres", "server", "sqlite"]
+__all__ = ["model_kind", "postgres", "server", "sqlite"]
+
+
+@pytest.fixture(params=MODELS, ids=lambda model: model.__name__)
+def model_kind(request: pytest.FixtureRequest) -> Iterator[type[PrivateModel]]:
+    """Each model; what it assumes to be public is known here, and not warned of."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PublicAssumption)
+        yield request.param

@@ -217,7 +217,9 @@ class TestSmoke:
         assert not audit_smoke(case, seed=4).holds
 
 
+@pytest.mark.slow
 def test_the_whole_audit_holds() -> None:
+    """Every case stands above, and the command runs all of them at once, with fresh randomness."""
     report = hs.audit(seed=5)
     assert report.holds, str(report)
     assert report.weakest_power >= STATED_POWER

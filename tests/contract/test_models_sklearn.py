@@ -1,4 +1,4 @@
-"""scikit-learn's own checks, for every model as it comes, and what all models share beyond them."""
+"""scikit-learn's own checks, for every model as it comes."""
 
 from __future__ import annotations
 
@@ -7,14 +7,7 @@ from typing import Any
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks  # type: ignore[import-untyped]
 
-import hushsum.models
-from hushsum.models.base import PrivateModel
-
-MODELS: list[type[PrivateModel]] = [
-    getattr(hushsum.models, name)
-    for name in hushsum.models.__all__
-    if name.startswith("Private") and name != "PrivateModel"
-]
+from tests.contract.fitted_models import MODELS
 
 
 @pytest.mark.filterwarnings("ignore::hushsum.errors.RepeatedSpending")

@@ -30,7 +30,6 @@ FLAGS: Final = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 _NUMBER: Final = re.compile(r"-?\d+(?:\.(\d*))?(e[+-]\d+)?")
 _RULE: Final = re.compile("─+")
 """The rule under a table's head is as long as the table is wide."""
-_SHIM: Final = '#!/bin/sh\nexec "{python}" -c "from hushsum.cli.main import run; run()" "$@"\n'
 
 RUNNABLE: Final = [
     page for page in all_pages() if {b.language for b in blocks_of(page)} & {"python", "console"}
@@ -67,11 +66,13 @@ def test_blocks_have_a_known_language(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", RUNNABLE, ids=page_id)
-def test_examples_run_as_shown(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_examples_run_as_shown(
+    page: Path, tmp_path: Path, quick_command: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     work = tmp_path / "work"
     work.mkdir()
     monkeypatch.chdir(work)
-    environment = _environment(tmp_path / "bin")
+    environment = _environment(quick_command, tmp_path / "state")
     monkeypatch.setenv("HUSHSUM_STATE", environment["HUSHSUM_STATE"])
     names: dict[str, Any] = {"__name__": "__main__"}
     for block in blocks_of(page):
@@ -150,20 +151,15 @@ def _commands(code: str) -> list[tuple[str, str]]:
     return [(command.strip(), shown) for command, shown in found]
 
 
-def _environment(folder: Path) -> dict[str, str]:
-    """This interpreter's package under the name ``hushsum``, with a plain terminal of fixed width."""
-    folder.mkdir()
-    shim = folder / "hushsum"
-    shim.write_text(_SHIM.format(python=sys.executable))
-    shim.chmod(0o755)
-    assert hushsum.__file__ is not None
+def _environment(command: Path, state: Path) -> dict[str, str]:
+    """The command on the path, with a plain terminal of fixed width."""
     source = str(Path(hushsum.__file__).parents[1])
     return {
         **os.environ,
-        "PATH": os.pathsep.join([str(folder), str(Path(sys.executable).parent), os.environ["PATH"]]),
+        "PATH": os.pathsep.join([str(command.parent), str(Path(sys.executable).parent), os.environ["PATH"]]),
         "PYTHONPATH": os.pathsep.join(filter(None, [source, os.environ.get("PYTHONPATH")])),
         "COLUMNS": "100",
-        "HUSHSUM_STATE": str(folder.parent / "state"),
+        "HUSHSUM_STATE": str(state),
         "NO_COLOR": "1",
         "TERM": "dumb",
     }

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -40,12 +41,13 @@ class Ended:
 class Shell:
     """Runs commands in one folder, and refuses tracebacks in whatever they print."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, command: Sequence[str | Path] = COMMAND) -> None:
         self.folder = folder
+        self.command = command
 
     def run(self, *arguments: str, stdin: bytes = b"", **extra: str) -> Ended:
         ended = subprocess.run(
-            [*COMMAND, *arguments],
+            [*self.command, *arguments],
             input=stdin,
             capture_output=True,
             cwd=self.folder,

@@ -16,13 +16,13 @@ RECORDS = 2357
 
 
 @pytest.fixture(scope="session")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def made(tmp_path_factory: pytest.TempPathFactory, quick_command: Path) -> Path:
     """A folder with records, a tally and a released function, made once by the command line itself."""
     folder = tmp_path_factory.mktemp("made")
     random = np.random.default_rng(0)
     points = random.normal([1.0, -2.0], [1.0, 0.5], (RECORDS, 2))
     np.savetxt(folder / "ok.csv", points, delimiter=",", header="a,b", comments="")
-    shell = Shell(folder)
+    shell = Shell(folder, [quick_command])
     small = ("--bandwidth", "1", "--rows", "120", "--width", "200")
     shell.ok("tally", "ok.csv", "--columns", "a,b", *small, "-o", "ok.tally")
     shell.ok("tally", "ok.csv", "--columns", "a", *small, "--bounds", "-5:5", "-o", "one.tally")
@@ -32,11 +32,11 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def shell(made: Path, tmp_path: Path) -> Shell:
+def shell(made: Path, tmp_path: Path, quick_command: Path) -> Shell:
     """A fresh copy of that folder to work in."""
     folder = tmp_path / "work"
     shutil.copytree(made, folder)
-    return Shell(folder)
+    return Shell(folder, [quick_command])
 
 
 class QuickShell(Shell):

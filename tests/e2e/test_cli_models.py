@@ -45,11 +45,11 @@ def write_records(folder: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def fitted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def fitted(tmp_path_factory: pytest.TempPathFactory, quick_command: Path) -> Path:
     """A folder with records, and models that the command line made of them."""
     folder = tmp_path_factory.mktemp("fitted")
     write_records(folder)
-    shell = Shell(folder)
+    shell = Shell(folder, [quick_command])
     classes = ("--target", "state", "--classes", "well,ill")
     shell.ok("fit", "classifier", "visits.csv", *FIT, *classes, "-o", "state.hush")
     shell.ok("fit", "modes", "visits.parquet", *FIT, "--bandwidth", "0.3", "-o", "modes.hush")
@@ -57,12 +57,12 @@ def fitted(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def desk(fitted: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shell:
+def desk(fitted: Path, tmp_path: Path, quick_command: Path, monkeypatch: pytest.MonkeyPatch) -> Shell:
     """A fresh copy of that folder to work in, with a state folder of its own."""
     folder = tmp_path / "desk"
     shutil.copytree(fitted, folder)
     monkeypatch.setenv("HUSHSUM_STATE", str(tmp_path / "state"))
-    return Shell(folder)
+    return Shell(folder, [quick_command])
 
 
 @pytest.fixture
@@ -117,9 +117,9 @@ def test_undeclared_labels_are_an_assumption(swift: QuickShell) -> None:
     ("model", "columns"),
     [
         ("modes", ["prediction"]),
-        ("neighbors", ["prediction", "count", "stderr", "lower", "upper"]),
+        ("neighbors", ["prediction", "value", "stderr", "lower", "upper"]),
         ("sampler", ["decision"]),
-        ("density", ["prediction", "score"]),
+        ("density", ["prediction", "value", "stderr", "lower", "upper", "score"]),
     ],
 )
 def test_models_without_a_target(swift: QuickShell, model: str, columns: list[str]) -> None:
@@ -185,6 +185,15 @@ REFUSED: list[tuple[int, str, str]] = [
     (6, "'state'", "fit modes visits.csv --epsilon 1 NEW"),
     (6, "declared classes only", "fit classifier visits.csv FIT --target state --classes well,sick NEW"),
     (2, "whole numbers", "fit classifier visits.parquet FIT --target flag --classes no,yes NEW"),
+    (6, "numbers with a fraction", "fit kernel-svc visits.csv --columns a --epsilon 1 --target b NEW"),
+    (2, "kernel must be one of", "fit kernel-svc visits.csv FIT --target state --kernel cosine NEW"),
+    (2, "given twice", "fit modes visits.csv FIT --kernel gaussian --set kernel=euclidean NEW"),
+    (
+        2,
+        "target_bounds must be",
+        "fit gaussian-process visits.csv --epsilon 1 --columns a --target b --set target_bounds=wide NEW",
+    ),
+    (2, "got 3; declare", "fit histogram visits.csv FIT --bounds 0:1,0:1,0:1 NEW"),
     (5, "is not a released", "predict asked.csv asked.csv"),
     (2, "is not in the data", "predict state.hush visits.csv --columns a,colour"),
     (2, "must have 2 columns", "predict state.hush visits.csv --columns a"),

@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import io
+import random
+import signal
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import httpx
 import numpy as np
+import psutil  # type: ignore[import-untyped]
 import pytest
-from tests.e2e.cli_process import environment
-from tests.e2e.service_process import ServiceProcess
+from tests.e2e.cli_process import COMMAND, environment
+from tests.e2e.service_process import ServiceProcess, free_port
+from tests.ledger_fixtures import postgres, server
 from tests.service_town import SECRET, SMALL, records
 
 import hushsum as hs
 from hushsum.errors import BudgetExhausted, DataRefused, ServiceRefused, UsageError
+
+__all__ = ["postgres", "server"]
 
 
 @pytest.fixture
@@ -84,26 +92,125 @@ def test_a_whole_life(place: ServiceProcess) -> None:
     assert {each["event"] for each in place.events()} >= {"serving", "answered", "job done", "worker died"}
 
 
-def test_concurrent_releases_never_overspend(tmp_path: Path) -> None:
-    place = ServiceProcess(tmp_path, {"HUSHSUM_WORKERS": "2"})
-    try:
-        olga = hs.connect(place.url, place.start().let_in("olga", "owner"))
-        data = olga.create_dataset("pay", epsilon=0.5)
-        tally = data.tally(data.upload(io.BytesIO(records()), format="csv"), **SMALL)
+@pytest.mark.parametrize(
+    ("on", "number"),
+    [
+        ("sqlite", 12),
+        pytest.param("sqlite", 50, marks=pytest.mark.slow),
+        pytest.param("postgresql", 50, marks=pytest.mark.slow),
+    ],
+)
+def test_concurrent_releases_never_overspend(
+    place: ServiceProcess, on: str, number: int, request: pytest.FixtureRequest
+) -> None:
+    place.settings = {"HUSHSUM_WORKERS": "2"}
+    if on == "postgresql":
+        place.settings["HUSHSUM_DATABASE"] = request.getfixturevalue("postgres")
+    olga = hs.connect(place.url, place.start().let_in("olga", "owner"))
+    data = olga.create_dataset("pay", epsilon=0.5)
+    tally = data.tally(data.upload(io.BytesIO(records()), format="csv"), **SMALL)
 
-        def one(i: int) -> bool:
-            try:
-                data.release(tally, f"f{i}", epsilon=0.1, rows=10, key=f"k{i}")
-            except BudgetExhausted:
-                return False
-            return True
+    def one(i: int) -> bool:
+        try:
+            data.release(tally, f"f{i}", epsilon=0.1, rows=10, key=f"k{i}")
+        except BudgetExhausted:
+            return False
+        return True
 
-        with ThreadPoolExecutor(12) as pool:
-            assert sum(pool.map(one, range(12))) == 5
-        assert data.budget()["spent"]["epsilon"] == "1/2"
-        assert len(olga.functions()) == 5
-    finally:
-        place.kill()
+    with ThreadPoolExecutor(number) as pool:
+        assert sum(pool.map(one, range(number))) == 5
+    assert data.budget()["spent"]["epsilon"] == "1/2"
+    assert len(olga.functions()) == 5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("on", ["sqlite", "postgresql"])
+def test_killed_again_and_again(place: ServiceProcess, on: str, request: pytest.FixtureRequest) -> None:
+    """Twelve releases; in the middle of each, the server or only its worker is killed."""
+    if on == "postgresql":
+        place.settings["HUSHSUM_DATABASE"] = request.getfixturevalue("postgres")
+    token = place.start().let_in("olga", "owner")
+    olga = hs.connect(place.url, token)
+    data = olga.create_dataset("pay", epsilon=10.0)
+    tally = data.tally(data.upload(io.BytesIO(records()), format="csv"), **SMALL)
+    terms = {"epsilon": 0.1, "rows": 20}
+    confirm = data.claim(tally, "f", **terms)["confirm"]
+    chance = random.Random(3)
+    for i in range(12):
+        headers = {"authorization": f"Bearer {token}", "idempotency-key": f"k{i}"}
+        asked = {"tally": tally, "name": "f", **terms, "confirm": confirm}
+        httpx.post(f"{place.url}/datasets/{data.id}/releases", json=asked, headers=headers)
+        time.sleep(chance.uniform(0.0, 0.3))
+        if i % 2:
+            place.kill()
+            place.start()
+        else:
+            for worker in place.workers():
+                worker.kill()
+        data.release(tally, "f", key=f"k{i}", **terms)
+    history = data.ledger()["history"]
+    assert [each["step"] for each in history] == ["published"] * 12
+    assert data.budget()["spent"]["epsilon"] == "6/5"
+    assert {each.sha256 for each in olga.functions()} == {each["sha256"] for each in history}
+    assert "Traceback" not in place.log
+
+
+def test_a_stranger_starts_and_stops_it(tmp_path: Path) -> None:
+    """In an empty folder, with an empty environment, nothing on standard input; then both ways to end it."""
+    port = free_port()
+    url = f"http://127.0.0.1:{port}"
+    # Only what it takes to find Python and this source: no setting, no token, no folder.
+    bare = {name: value for name, value in environment().items() if name in ("PATH", "PYTHONPATH")}
+    for ending in (signal.SIGTERM, signal.SIGINT):
+        started = subprocess.Popen(
+            [*COMMAND, "serve", "--port", str(port)],
+            cwd=tmp_path,
+            env={**bare, "HOME": str(tmp_path)},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+        )
+        try:
+            for _ in range(600):
+                with suppress(httpx.TransportError):
+                    if httpx.get(f"{url}/healthz").status_code == 200:
+                        break
+                time.sleep(0.1)
+            assert len(httpx.get(f"{url}/openapi.json").json()["paths"]) >= 8
+            assert "<html" in httpx.get(url).text
+            assert httpx.post(f"{url}/functions/x/query", json={}).status_code == 401
+            workers = psutil.Process(started.pid).children()
+            # Somebody who never stops listening must not keep it from ending.
+            with socket.create_connection(("127.0.0.1", port)):
+                started.send_signal(ending)
+                _, said = started.communicate(timeout=60)
+        finally:
+            started.kill()
+        assert started.returncode == 0
+        assert workers
+        _, alive = psutil.wait_procs(workers, timeout=20)
+        assert alive == []
+        assert b"Traceback" not in said
+        assert (b"administrator's token" in said) == (ending == signal.SIGTERM), (
+            "told once, at the first start"
+        )
+
+
+def test_a_port_that_is_taken(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        done = subprocess.run(
+            [*COMMAND, "serve", "--port", str(port)],
+            cwd=tmp_path,
+            env=environment(HUSHSUM_STATE=str(tmp_path / "state"), HUSHSUM_ADMIN_TOKEN="x" * 32),
+            capture_output=True,
+            text=True,
+        )
+    assert done.returncode == 2
+    assert done.stderr == (
+        f"hushsum: the port {port} of '127.0.0.1' must be free and this machine's own; "
+        "choose another with --port\n"
+    )
 
 
 def test_a_full_disk_refuses_uploads_and_keeps_the_rest(place: ServiceProcess) -> None:

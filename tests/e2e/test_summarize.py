@@ -15,6 +15,8 @@ from tests.summarize_parties import Market, market, wait_for
 
 from hushsum.ledger import Charge, DatasetTerms, Ledger
 from hushsum.ledger.chain import Kind
+from hushsum.summarize import SummaryFeatures
+from hushsum.summarize.hash_secret import HashSecret
 
 __all__ = ["state"]
 
@@ -140,6 +142,47 @@ def test_strangers_and_other_terms_are_refused(three: Market) -> None:
     made = three.curator("--state", "new", "--cap", "15").json()
     assert made["by_owner"][three.keys[0].fingerprint] <= owners[0].json()["points_sent"] <= 15
     assert [each.ended() for each in owners] == [0, 0, 0]
+
+
+def test_a_curator_that_is_sent_hashes_alone(three: Market) -> None:
+    ledger = Ledger.create(three.folder / "book.db")
+    ledger.create_dataset("target", DatasetTerms.of(rho=1.0))
+    shown = three.run("summarize", "secret", "owners.secret", "--json").json()
+    same = ("--epsilon", "4", "--delta", "1e-5", "--bandwidth", "1", "--features", "40")
+    release = ("validation", "v.csv", "--hashes", "owners.secret", *same, "-o", "v.target", "--json")
+    booked = ("--ledger", "book.db", "--dataset", "target", "--book-rho")
+    released = three.run("summarize", *release, *booked).json()
+    assert released["check"] == shown["check"]
+    again = three.run("summarize", *release, *booked)
+    assert again.ended() == 2
+    assert "released once" in again.err
+    owners = [three.owner(i, "--hashes", "owners.secret") for i in range(3)]
+    # What asks for points is refused, and so is a release under other options.
+    plain = three.curator()
+    assert plain.ended() == 1
+    assert "sends hashes alone" in plain.err
+    hashes = ("--hashes", "--validation", "v.target", "--state", "hashed")
+    other = three.curator(*hashes, "--validation-share", "0.5")
+    assert other.ended() == 2
+    assert "another --epsilon, --delta or --validation-share" in other.err
+    curator = three.curator(*hashes, "--pace", "0.2")
+    wait_for(lambda: three.step("hashed") >= 2)
+    curator.kill()
+    made = three.curator(*hashes).json()
+    table = parquet.read_table(three.folder / "s.parquet")
+    assert table.column_names == ["hashes", "label"]
+    rows = np.asarray(table["hashes"].combine_chunks().flatten()).reshape(table.num_rows, -1)
+    secret = HashSecret.load(three.folder / "owners.secret")
+    features = secret.features(SummaryFeatures(dim=2, bandwidth=1.0, features=40, seed=0))
+    known = {row.tobytes() for i in range(3) for row in features.hashes(three.records(i)[:, :2])}
+    assert {row.astype(np.int16).tobytes() for row in rows} <= known
+    assert made["size"] == table.num_rows > 0
+    assert made["claims"]["validation"]["exact"] == released["claim"]["exact"]
+    assert sum(each.json()["points_sent"] for each in owners) == made["seen"]
+    assert (ledger.history("target")[0].step, len(ledger.history("target"))) == (Kind.PUBLISHED, 1)
+    # Nothing that the curator's folder holds has the seed in it.
+    for file in (three.folder / "hashed").iterdir():
+        assert str(features.seed).encode() not in file.read_bytes()
 
 
 def test_a_broken_command_line_is_told_in_one_sentence(three: Market) -> None:

@@ -67,7 +67,7 @@ def test_choices_fit_their_law(choose: Choose, law: Law, scores: list[int]) -> N
 @pytest.mark.parametrize("scores", [scores for scores in SCORES if len(set(scores)) > 1], ids=str)
 def test_choices_with_a_fifth_less_noise_are_caught(choose: Choose, law: Law, scores: list[int]) -> None:
     rate = Fraction(1, 2)
-    assert fit(drawn(choose, scores, rate / LESS, 2, 5 * DRAWS), law(scores, float(rate))) < LIMIT
+    assert fit(drawn(choose, scores, rate / LESS, 2, 2 * DRAWS), law(scores, float(rate))) < LIMIT
 
 
 def test_the_two_mechanisms_are_told_apart() -> None:
@@ -85,9 +85,9 @@ def audited(likely: int, unlikely: int, draws: int) -> float:
 def test_permute_and_flip_keeps_epsilon_on_its_worst_pair_and_no_more(epsilon: Fraction) -> None:
     """Scores (−2, 0) and (−1, −1), Δ = 1: the first candidate has probability e^(−ε)/2 and 1/2."""
     for rate, holds in ((epsilon / 2, True), (epsilon / 2 / LESS, False)):
-        likely = drawn(permute_and_flip, [-1, -1], rate, 4, 2 * DRAWS)[0]
-        unlikely = drawn(permute_and_flip, [-2, 0], rate, 5, 2 * DRAWS)[0]
-        bound = audited(likely, unlikely, 2 * DRAWS)
+        likely = drawn(permute_and_flip, [-1, -1], rate, 4)[0]
+        unlikely = drawn(permute_and_flip, [-2, 0], rate, 5)[0]
+        bound = audited(likely, unlikely, DRAWS)
         assert (bound <= epsilon) == holds
         assert bound > 0.85 * float(epsilon)
 

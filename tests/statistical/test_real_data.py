@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 import hushsum as hs
 from hushsum.bases.base import RowBasis
 
-BANDWIDTH, ROWS, SEEDS, QUERIES = 5.0, 500, 16, 2000
+BANDWIDTH, ROWS, SEEDS, QUERIES = 5.0, 500, 6, 1000
 
 DATA = os.environ.get("HUSHSUM_DATA", "")
 pytestmark = pytest.mark.skipif(not DATA, reason="HUSHSUM_DATA is not set: no real data")

@@ -8,6 +8,7 @@ that of `hushsum.auditing`.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -15,10 +16,10 @@ import pytest
 from numpy.typing import NDArray
 
 from hushsum.auditing import audit_gaussian
-from hushsum.summarize import SummaryFeatures, Terms
-from hushsum.summarize.calibration import record_squared, sum_squared, sum_variance
+from hushsum.summarize import Broadcast, OwnerState, SummaryFeatures, Terms, plan_terms, release_target
+from hushsum.summarize.calibration import count_step, record_squared, sum_squared, sum_variance
 from hushsum.summarize.features import Integers
-from hushsum.summarize.messages import FRESH, THRESHOLD
+from hushsum.summarize.messages import AUCTION, BID, DELIVER, FRESH, THRESHOLD
 from hushsum.summarize.running_sums import FactoredSums, FreshSums
 from tests.unit.summarize.worlds import sums_under, terms_of
 
@@ -87,6 +88,57 @@ def test_threshold_streams_differ_in_one_increment_or_two_with_a_cap(cap: int | 
         assert found > declared / 4, "a copy that forgets the displaced point would pass"
 
 
+def test_auction_sums_differ_by_one_point_for_another_and_ranks_by_one() -> None:
+    """Under coins coupled as in the proof: the asked owner's own sums, and the ranks of all others."""
+    names = tuple("abcd")
+    terms = plan_terms(CIRCLE, names, 20, Fraction(1), rule=AUCTION, rounds=20, rate=Fraction(1, 100))
+    rng = np.random.default_rng(4)
+    declared = sum_squared(terms) / (terms.rounds - 1)
+    furthest_sum, furthest_rank = 0.0, 0
+    for _ in range(60):
+        data = {name: rng.uniform(-2000, 2000, (8, 1)) for name in names}
+        more = {**data, "a": np.insert(data["a"], 3, rng.uniform(-2000, 2000), axis=0)}
+        worlds = [{name: OwnerState(name, each[name], terms) for name in names} for each in (data, more)]
+        sums: list[Integers] = [np.zeros(CIRCLE.width, np.int64)] * 2
+        for number, direction in enumerate(directions_of(rng, terms.rounds), start=1):
+            bid = Broadcast(terms.run, 2 * number - 1, number, BID, direction)
+            ranks = []
+            for world in worlds:
+                bids = {name: owner.answer(bid).bid for name, owner in world.items()}
+                made = {name: each for name, each in bids.items() if each is not None}
+                ranks.append(sorted(made, key=lambda name: (-made[name], name)))
+            without, with_it = ({name: i for i, name in enumerate(each)} for each in ranks)
+            moved = [abs(with_it[name] - without[name]) for name in names[1:] if name in without]
+            furthest_rank = max([furthest_rank, *moved])
+            assert with_it.get("a", 9) <= without.get("a", 9), "one record more never bids less"
+            coins = {name: rng.random() < 0.5 for name in names}
+            asked = [{**coins}, {**coins, "a": coins["a"] or rng.random() < 0.2 * (ranks[0] != ranks[1])}]
+            for i, world in enumerate(worlds):
+                for name, owner in world.items():
+                    ask = replace(bid, step=2 * number, phase=DELIVER, asked=asked[i][name])
+                    points = owner.answer(ask).points
+                    if len(points):
+                        sums[i] = sums[i] + CIRCLE.hashes(points).sum(axis=0, dtype=np.int64)
+            furthest_sum = max(furthest_sum, float(((sums[1] - sums[0]).astype(float) ** 2).sum()))
+    assert furthest_rank == 1
+    assert LESS**2 * declared < furthest_sum <= declared
+
+
+@pytest.mark.parametrize("rate", [0.01, 0.3, 2.0])
+def test_a_coin_whose_odds_move_by_the_rate_keeps_an_eighth_of_its_square(rate: float) -> None:
+    """Rényi divergences of both answers, in both directions, at every rank."""
+    orders = np.array([1.0001, 1.5, 2.0, 8.0, 64.0])[:, None, None]
+    odds = np.linspace(-30.0, 30.0, 401)[None, :, None]
+    both = [np.stack([-np.logaddexp(0.0, -x), -np.logaddexp(0.0, x)], axis=-1) for x in (odds, odds + rate)]
+    worst = 0.0
+    for p, q in (both, both[::-1]):
+        mixed = orders * p[..., 0, :] + (1.0 - orders) * q[..., 0, :]
+        divergence = np.logaddexp.reduce(mixed, axis=-1) / (orders[..., 0] - 1.0)
+        worst = max(worst, float((divergence / orders[..., 0]).max()))
+    assert worst <= rate**2 / 8 * (1 + 1e-6)
+    assert worst > 0.7 * rate**2 / 8
+
+
 def swaps(quota: int, batch: int, *, worlds: int, owners: int = 4, points: int = 24, rounds: int = 5) -> int:
     """How many points two neighbouring summaries differ by at most, with a pool of which ``batch`` are taken.
 
@@ -134,6 +186,27 @@ def test_the_noise_keeps_its_curve_and_a_fifth_less_is_caught(sums: FreshSums | 
     assert audit_gaussian(noise_of(sums), 4, shift=2).holds
     sums.variance = Fraction(4) * Fraction(64, 100)
     assert not audit_gaussian(noise_of(sums), 4, shift=2).holds
+
+
+def test_the_validation_release_keeps_its_curve_and_a_fifth_less_is_caught() -> None:
+    features = SummaryFeatures(dim=1, bandwidth=1.0, features=2048, seed=3)
+    records = np.zeros((1, 1))
+    exact = np.append(features.hashes(records)[0].astype(np.int64), count_step(features))
+
+    def draws(variance: Fraction) -> Callable[[int], NDArray[np.int64]]:
+        rho = Fraction(record_squared(features)) / (2 * variance)
+
+        def draw(size: int) -> NDArray[np.int64]:
+            parts = [
+                release_target(features, records, rho, insecure_noise_seed=seed).cells - exact
+                for seed in range(-(-size // exact.size))
+            ]
+            return np.concatenate(parts)[:size]
+
+        return draw
+
+    assert audit_gaussian(draws(Fraction(4)), 4, shift=2).holds
+    assert not audit_gaussian(draws(Fraction(4) * Fraction(64, 100)), 4, shift=2).holds
 
 
 def test_the_variance_is_that_of_the_declared_sensitivity() -> None:

@@ -107,6 +107,7 @@ def test_every_error_tells_its_exit_code() -> None:
         "HushsumError": 1,
         "UsageError": 2,
         "ClaimError": 2,
+        "QuestionsSpent": 2,
         "AlreadyPublished": 2,
         "AlreadyReleased": 2,
         "BudgetExhausted": 3,

@@ -8,7 +8,14 @@ from hushsum.auditing import cases  # noqa: F401  (registers them)
 from hushsum.auditing.registry import audited_bases, basis_cases, kernel_cases
 from hushsum.auditing.released import released_steps
 from hushsum.auditing.report import AuditReport, report_of
-from hushsum.auditing.steps import Randomness, Step, noise_steps, sensitivity_steps, smoke_steps
+from hushsum.auditing.steps import (
+    Randomness,
+    Step,
+    mechanism_steps,
+    noise_steps,
+    sensitivity_steps,
+    smoke_steps,
+)
 from hushsum.bases.base import Basis
 from hushsum.errors import SecretRefused, UsageError
 from hushsum.kernels.base import Kernel
@@ -30,7 +37,8 @@ def audit(target: Target = None, *, thorough: bool = False, seed: int | None = N
     ----------
     target : Basis, Kernel, ReleasedFunction or None
         A tally's ``basis``; a kernel, in the bases that count it; a released function, whose stated noise is
-        also held against its claim. None: every registered basis, kernel and sampler, and whole releases.
+        also held against its claim. None: every registered basis, kernel and sampler, whole releases
+        and models.
     thorough : bool, default False
         More neighbours, more noise levels, more releases; minutes instead of seconds.
     seed : int, optional
@@ -71,6 +79,7 @@ def audit_steps(target: Target = None, *, thorough: bool = False) -> list[Step]:
             *(step for basis in bases for step in sensitivity_steps(basis, thorough=thorough)),
             *noise_steps(thorough=thorough),
             *smoke_steps(thorough=thorough),
+            *mechanism_steps(thorough=thorough),
         ]
     if isinstance(target, NoisyTable):
         return list(released_steps(target, thorough=thorough))

@@ -4,14 +4,17 @@ test, and `hushsum.audit` refuses it.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Final
 
 import numpy as np
 
 from hushsum.auditing.adversaries import Adversary, Pool
 from hushsum.auditing.noise import NoiseAudit
+from hushsum.auditing.separation import RELEASES, Separated
 from hushsum.bases.base import Basis
 from hushsum.errors import UsageError
 from hushsum.kernels import Kernel
@@ -55,9 +58,26 @@ class NoiseCase:
     thorough: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class MechanismCase:
+    """Two neighbours of a whole mechanism that adds Gaussian noise to a function; ``name`` is what people
+    call it, and ``releases`` how many of each it takes to see half the noise.
+    """
+
+    name: str
+    pair: str
+    set_up: Callable[[], Separated]
+    releases: int = RELEASES
+    thorough: bool = False
+
+
+_HIGHER: Final = ("hushsum.models.audit_cases", "hushsum.served.audit_cases")
+"""Mechanisms above this layer register their own cases; imported by name, when they are asked for."""
+
 _KERNELS: dict[str, KernelCases] = {}
 _BASES: dict[str, BasisCases] = {}
 _NOISES: list[NoiseCase] = []
+_MECHANISMS: list[MechanismCase] = []
 
 
 def register_kernel(name: str, adversary: Adversary, *examples: Kernel) -> None:
@@ -73,6 +93,11 @@ def register_basis(name: str, cases: BasisCases) -> None:
 def register_noise(case: NoiseCase) -> None:
     """Make a worst pair of a sampler known."""
     _NOISES.append(case)
+
+
+def register_mechanism(case: MechanismCase) -> None:
+    """Make two neighbours of a whole mechanism known."""
+    _MECHANISMS.append(case)
 
 
 def kernel_cases(name: str) -> KernelCases:
@@ -107,6 +132,13 @@ def audited_bases() -> list[str]:
 def noise_cases(*, thorough: bool = True) -> list[NoiseCase]:
     """The registered pairs of samplers, without the long ones unless ``thorough``."""
     return [case for case in _NOISES if thorough or not case.thorough]
+
+
+def mechanism_cases(*, thorough: bool = True) -> list[MechanismCase]:
+    """The registered neighbours of whole mechanisms, without the long ones unless ``thorough``."""
+    for name in _HIGHER:
+        importlib.import_module(name)
+    return [case for case in _MECHANISMS if thorough or not case.thorough]
 
 
 def pool_for(basis: Basis, rng: np.random.Generator) -> Pool:

@@ -12,9 +12,10 @@ import numpy as np
 from hushsum.auditing.neighbours import neighbours
 from hushsum.auditing.noise import NoiseAudit
 from hushsum.auditing.persons import audit_persons
-from hushsum.auditing.registry import NoiseCase, noise_cases, pool_for
+from hushsum.auditing.registry import MechanismCase, NoiseCase, mechanism_cases, noise_cases, pool_for
 from hushsum.auditing.report import AuditRow, Half
 from hushsum.auditing.sensitivity import SensitivityAudit, audit_sensitivity
+from hushsum.auditing.separation import THOROUGH_RELEASES, audit_separation
 from hushsum.auditing.smoke import CASES, RELEASES, SmokeCase, audit_smoke
 from hushsum.bases.base import Basis, RowBasis
 from hushsum.privacy.noise import NoiseSource
@@ -82,6 +83,13 @@ def smoke_steps(*, thorough: bool) -> Iterator[Step]:
         yield Step(str(case), partial(_smoke, case, 3000 if thorough else RELEASES))
 
 
+def mechanism_steps(*, thorough: bool) -> Iterator[Step]:
+    """Whole mechanisms with noise on functions, on made-up neighbours."""
+    for case in mechanism_cases(thorough=thorough):
+        releases = max(case.releases, THOROUGH_RELEASES) if thorough else case.releases
+        yield Step(f"{case.name}, {case.pair}", partial(_mechanism, case, releases))
+
+
 def _records(
     basis: Basis, relation: Relation, what: str, thorough: bool, randomness: Randomness, step: int
 ) -> list[AuditRow]:
@@ -109,6 +117,11 @@ def _noise(case: NoiseCase, randomness: Randomness, step: int) -> list[AuditRow]
 
 def _smoke(case: SmokeCase, releases: int, randomness: Randomness, step: int) -> list[AuditRow]:
     return [audit_smoke(case, seed=randomness.seed, releases=releases)]
+
+
+def _mechanism(case: MechanismCase, releases: int, randomness: Randomness, step: int) -> list[AuditRow]:
+    what = f"{case.name}, {case.pair}"
+    return [audit_separation(what, case.set_up(), releases=releases, seed=randomness.seed)]
 
 
 def sensitivity_row(what: str, audit: SensitivityAudit) -> AuditRow:

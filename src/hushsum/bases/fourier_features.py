@@ -31,6 +31,7 @@ FEWEST_BLOCKS = 8
 """With fewer independent blocks than this, rows are taken for independent."""
 
 _WAVES_AT_A_TIME = 1 << 22
+_WAVES_IN_CACHE = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -176,20 +177,23 @@ class FourierFeatures:
         block = getattr(self.kernel, "dim", 1) if self.orthogonal else 1
         block = block if block * FEWEST_BLOCKS <= self.features else 1
         starts = np.arange(0, self.features, block)
-        sizes = np.diff(np.append(starts, self.features))
-        cells = table.astype(np.float32)
+        sizes = np.diff(np.append(starts, self.features)).astype(np.float32)
+        cosines, sines = np.ascontiguousarray((table / AMPLITUDE).astype(np.float32).T)
         records = batch.arrays[0]
         mean, variance = np.empty(len(records)), np.full(len(records), np.nan)
-        step = max(1, _WAVES_AT_A_TIME // (2 * self.features))
+        # Few enough that the passes over them stay in the cache.
+        step = max(1, _WAVES_IN_CACHE // (2 * self.features))
         for first in range(0, len(records), step):
             part = slice(first, first + step)
-            rows = np.einsum("nrp,rp->nr", self._map.waves(records[part]), cells).astype(np.float64)
-            rows /= AMPLITUDE
-            mean[part] = rows.mean(axis=1)
+            waves = self._map.waves(records[part])
+            rows = waves[..., 0] * cosines
+            rows += waves[..., 1] * sines
+            mean[part] = rows.mean(axis=1, dtype=np.float64)
             if len(starts) > 1:
-                means = np.add.reduceat(rows, starts, axis=1) / sizes
+                means = rows if block == 1 else np.add.reduceat(rows, starts, axis=1) / sizes
+                away = means - mean[part, None].astype(np.float32)
                 # Weighting with the sizes is the usual estimate, and unbiased for a shorter last block.
-                squares = (sizes * (means - mean[part, None]) ** 2).sum(axis=1)
+                squares = np.einsum("nb,nb,b->n", away, away, sizes, optimize=False)
                 variance[part] = squares / ((len(starts) - 1) * self.features)
         return Readings(mean, variance, len(starts))
 

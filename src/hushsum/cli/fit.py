@@ -19,7 +19,19 @@ from hushsum.errors import UsageError
 if TYPE_CHECKING:
     from hushsum.jobs.fit_model import ModelReleased
 
-_MODELS = ("density", "classifier", "outliers", "modes", "regressor", "linear-svc", "neighbors", "sampler")
+_MODELS = (
+    "density",
+    "classifier",
+    "outliers",
+    "modes",
+    "regressor",
+    "linear-svc",
+    "neighbors",
+    "sampler",
+    "histogram",
+    "gaussian-process",
+    "kernel-svc",
+)
 
 
 def fit(
@@ -55,6 +67,17 @@ def fit(
             "--bounds",
             metavar="LOW:HIGH[,...]",
             help="Declared range of all columns, or of each; default: -1:1. Records are clipped to it.",
+        ),
+    ] = None,
+    kernel: Annotated[
+        str | None,
+        typer.Option(
+            "--kernel",
+            help="density: gaussian, laplacian or matern; gaussian-process, kernel-svc: rbf, laplacian or "
+            "matern; modes, neighbors, sampler: euclidean, manhattan, gaussian, ...; default: the first.",
+            autocompletion=options.completing(
+                "euclidean", "manhattan", "gaussian", "rbf", "laplacian", "matern"
+            ),
         ),
     ] = None,
     bandwidth: options.Bandwidth = None,
@@ -97,7 +120,7 @@ def fit(
         )
     if piped and sys.stdout.isatty():
         raise UsageError("the file is binary and standard output is a terminal; give a path, or redirect it")
-    choice = ModelChoice(model, _parameters(epsilon, delta, bounds, bandwidth, seed, given))
+    choice = ModelChoice(model, _parameters(epsilon, delta, bounds, kernel, bandwidth, seed, given))
     records = TrainingFiles(
         tuple(files), values.names(columns, "--columns"), target, values.names(classes, "--classes")
     )
@@ -135,6 +158,7 @@ def _parameters(
     epsilon: float,
     delta: float | None,
     bounds: str | None,
+    kernel: str | None,
     bandwidth: float | None,
     seed: int | None,
     given: list[str] | None,
@@ -149,6 +173,9 @@ def _parameters(
         "random_state": seed,
     }
     parameters: dict[str, Any] = {name: value for name, value in named.items() if value is not None}
+    if kernel is not None:
+        # Not among the named: --set kernel='["gaussian", "matern"]' gives a density several.
+        parameters["kernel"] = kernel
     for each in given or []:
         name, equals, text = each.partition("=")
         if not equals or not name:
@@ -156,7 +183,7 @@ def _parameters(
         if name in named:
             raise UsageError(f"{name} has an option of its own, got it by --set; use that option")
         if name in parameters:
-            raise UsageError(f"{name} is given twice by --set; give it once")
+            raise UsageError(f"{name} is given twice; give it once")
         try:
             parameters[name] = json_format.loads(text)
         except ValueError:

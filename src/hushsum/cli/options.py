@@ -59,9 +59,9 @@ KernelName = Annotated[
     str,
     typer.Option(
         "--kernel",
-        help="euclidean, manhattan, angular, jaccard, hamming, gaussian or laplacian.",
+        help="euclidean, manhattan, angular, jaccard, hamming, gaussian, laplacian or matern.",
         autocompletion=completing(
-            "euclidean", "manhattan", "angular", "jaccard", "hamming", "gaussian", "laplacian"
+            "euclidean", "manhattan", "angular", "jaccard", "hamming", "gaussian", "laplacian", "matern"
         ),
     ),
 ]

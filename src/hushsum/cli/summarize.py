@@ -10,6 +10,7 @@ import typer
 from hushsum.cli import options, values
 from hushsum.cli.output import tell, warn, write, write_facts, write_json
 from hushsum.cli.summarize_curator import curator
+from hushsum.cli.summarize_hashes import secret, validation
 from hushsum.cli.usage import Command, Group, help_of
 
 summarize = typer.Typer(
@@ -60,6 +61,12 @@ def owner(
     cap: Annotated[
         int | None, typer.Option("--cap", help="Most points that leave in all, whatever the curator asks.")
     ] = None,
+    hashes: Annotated[
+        str | None,
+        typer.Option(
+            "--hashes", metavar="FILE", help="Send hashes under this secret instead of points, or nothing."
+        ),
+    ] = None,
     state: Annotated[
         str | None,
         typer.Option(
@@ -80,7 +87,8 @@ def owner(
     """Take part in one run with a file of private records: answer what the rule allows, and nothing else.
 
     Only the holder of a pinned key is let in. Points that leave are seen by the curator, who is trusted with
-    them; what the other owners learn is what the claim says. The ledger is debited before anything leaves,
+    them, or with --hashes their pairwise distances are; what the other owners learn is what the claim says.
+    The ledger is debited before anything leaves,
     and the very same command resumes after a crash instead of spending again.
 
     hushsum summarize owner data.parquet --listen 0.0.0.0:7000 --key owner.key --peer 3f5a…
@@ -97,6 +105,7 @@ def owner(
         columns=values.names(columns, "--columns"),
         cap=cap,
         delta=delta,
+        secret=hashes,
         booking=booking_of(ledger, dataset, None, None, None),
     )
     address = parse_address(listen, "--listen")
@@ -125,6 +134,6 @@ def owner(
     write_facts(facts)
 
 
-COMMANDS: Final[tuple[Callable[..., None], ...]] = (keys, owner, curator)
+COMMANDS: Final[tuple[Callable[..., None], ...]] = (keys, owner, curator, secret, validation)
 for command in COMMANDS:
     summarize.command(cls=Command, help=help_of(command))(command)

@@ -45,12 +45,12 @@ def curator(
     ] = "threshold",
     validation_share: Annotated[
         float, typer.Option("--validation-share", help="Part of the budget for the validation set's release.")
-    ] = 0.3,
+    ] = 0.6,
     rounds: Annotated[
         int | None, typer.Option("--rounds", help="Rounds, a fixed number. [default: suits the rule]")
     ] = None,
     reach: Annotated[
-        int | None, typer.Option("--reach", help="Points to be sent in all. [default: twice the size]")
+        int | None, typer.Option("--reach", help="Points to be sent in all. [default: 3 × the size]")
     ] = None,
     features: Annotated[int, typer.Option("--features", help="Pairs of a cosine and a sine.")] = 500,
     seed: Annotated[int, typer.Option("--seed", help="Public seed of the features.")] = 0,
@@ -70,6 +70,13 @@ def curator(
             "--carry", metavar="NAMES", help="Columns that come along and are not compared, such as a label."
         ),
     ] = None,
+    hashes: Annotated[
+        bool,
+        typer.Option(
+            "--hashes",
+            help="Owners send hashes under a secret; --validation is of: hushsum summarize validation.",
+        ),
+    ] = False,
     state: Annotated[
         str | None,
         typer.Option(
@@ -95,7 +102,8 @@ def curator(
     Every owner listens and has pinned this key: hushsum summarize owner. The summary holds records of the
     owners as they are, for the consumer alone; what owners learn of each other is what the claim says. Each
     round is drawn once and kept before it is sent, and the very same command resumes after a crash. With
-    --ledger the release of the validation set is debited.
+    --ledger the release of the validation set is debited. With --hashes the curator sees neither points nor
+    validation set, and the summary holds hashes.
 
     hushsum summarize curator --owners a.example:7000@3f5a… --key curator.key --validation v.parquet
     --size 2000 --epsilon 2 --delta 1e-5 --bandwidth 3 -o summary.parquet
@@ -124,6 +132,7 @@ def curator(
             seed=seed,
             cap=cap,
             rate=rate,
+            hashed=hashes,
         ),
         columns=values.names(columns, "--columns"),
         carried=values.names(carry, "--carry") or (),

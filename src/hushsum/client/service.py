@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import IO, Any, Final
 
 from hushsum.client.remote_function import RemoteFunction
+from hushsum.client.remote_model import RemoteModel
 from hushsum.client.wire import Wire, error_of
 from hushsum.errors import ServiceRefused, UsageError
 
@@ -29,7 +30,12 @@ _LOOK_EVERY = 0.2
 
 
 class Service:
-    """A service as the owner of a token sees it. Made by :func:`hushsum.connect`."""
+    """A service as the owner of a token sees it. Made by :func:`hushsum.connect`.
+
+    What a token may do is the service's to say: an analyst asks functions that were granted, an owner has
+    datasets besides, an administrator lets people in and sees neither. Every call is one request or a few; it
+    raises what the service told, as the same errors that the library raises.
+    """
 
     def __init__(self, wire: Wire) -> None:
         self._wire = wire
@@ -52,8 +58,9 @@ class Service:
         self._wire.close()
 
     def functions(self) -> list[RemoteFunction]:
-        """The functions that may be asked, oldest first."""
-        return [RemoteFunction(self._wire, told) for told in self._wire.json("GET", "/functions")]
+        """The functions that may be asked, oldest first; models are among :meth:`models`."""
+        listed = self._wire.json("GET", "/functions")
+        return [RemoteFunction(self._wire, told) for told in listed if "model" not in told["facts"]]
 
     def function(self, name: str) -> RemoteFunction:
         """The function with this id, or the newest with this name.
@@ -65,8 +72,31 @@ class Service:
         """
         found = [each for each in self.functions() if name in (each.id, each.name)]
         if not found:
-            raise UsageError("function must be one that this token may ask; see functions()")
+            raise UsageError("function must be one that this token may ask; see functions() and models()")
         return found[-1]
+
+    def models(self) -> list[RemoteModel]:
+        """The models that may be asked, oldest first."""
+        listed = self._wire.json("GET", "/functions")
+        return [RemoteModel(self._wire, told) for told in listed if "model" in told["facts"]]
+
+    def model(self, name: str) -> RemoteModel:
+        """The model with this id, or the newest with this name.
+
+        Raises
+        ------
+        UsageError
+            if there is none that may be asked.
+        """
+        found = [each for each in self.models() if name in (each.id, each.name)]
+        if not found:
+            raise UsageError("model must be one that this token may ask; see models()")
+        return found[-1]
+
+    def model_kinds(self) -> list[dict[str, Any]]:
+        """The models that can be fitted in this service, and the settings of each."""
+        told: list[dict[str, Any]] = self._wire.json("GET", "/models")
+        return told
 
     def datasets(self) -> list[RemoteDataset]:
         """The owner's datasets, oldest first."""
@@ -88,6 +118,17 @@ class Service:
         account = self._wire.json("POST", "/accounts", json={"name": name, "role": role})
         made = self._wire.json("POST", f"/accounts/{account['id']}/tokens", json=terms)
         return str(made["secret"])
+
+    def link(self, name: str, subject: str) -> None:
+        """Let a person at the sign-in provider into the account of this name, as an administrator.
+
+        ``subject`` is what the provider says of that person: a verified email address, unless the service is
+        set to another claim.
+        """
+        found = [each["id"] for each in self._wire.json("GET", "/accounts") if each["name"] == name]
+        if not found:
+            raise UsageError("name must be that of an account; let that person in first")
+        self._wire.json("POST", f"/accounts/{found[0]}/identity", json={"subject": subject})
 
 
 class RemoteDataset:
@@ -153,7 +194,43 @@ class RemoteDataset:
         told = self._wire.json("GET", f"/functions/{self.wait(job)['function']}")
         return RemoteFunction(self._wire, told)
 
-    def grant(self, function: RemoteFunction, analyst: str, *, download: bool = False) -> None:
+    def model_claim(self, upload: str, name: str, *, model: str, **terms: Any) -> dict[str, Any]:
+        """What a model would claim and cost and, with ``records=``, its predicted error. Spends nothing."""
+        asked = {"upload": upload, "name": name, "model": model, **terms}
+        told: dict[str, Any] = self._wire.json("POST", f"{self._path}/models/claims", json=asked)
+        return told
+
+    def fit(self, upload: str, name: str, *, model: str, key: str | None = None, **terms: Any) -> RemoteModel:
+        """Fit a model on an upload, release it, and wait for it. The upload is deleted then.
+
+        This spends; the same ``key`` never spends twice.
+
+        Parameters
+        ----------
+        upload : str
+            What :meth:`upload` returned.
+        name : str
+            What the model shall be called.
+        model : str
+            Its kind, as ``hushsum fit`` and :meth:`Service.model_kinds` call it.
+        **terms
+            ``columns``, ``bounds`` and ``epsilon``; ``delta``; ``target`` and, for labels, ``classes``, as
+            text; ``seed``; and ``settings``, a dictionary of the model's own parameters.
+
+        Raises
+        ------
+        BudgetExhausted
+            if the ledger has not enough left.
+        DataRefused, UsageError
+            if the records, or the terms, do not suit the model.
+        """
+        asked = {"upload": upload, "name": name, "model": model, **terms}
+        confirm = self.model_claim(**asked)["confirm"]
+        job = self._submit("models", {**asked, "confirm": confirm}, key)
+        told = self._wire.json("GET", f"/functions/{self.wait(job)['function']}")
+        return RemoteModel(self._wire, told)
+
+    def grant(self, function: RemoteFunction | RemoteModel, analyst: str, *, download: bool = False) -> None:
         """Let an analyst ask a function, and perhaps download it."""
         self._wire.json("PUT", f"/functions/{function.id}/grants/{analyst}", json={"download": download})
 

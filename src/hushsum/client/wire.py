@@ -15,6 +15,7 @@ from hushsum.errors import (
     FileRefused,
     HushsumError,
     LedgerUnavailable,
+    QuestionsSpent,
     ServiceRefused,
     UsageError,
 )
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 _ERRORS: Final[dict[str, type[HushsumError]]] = {
     "budget-exhausted": BudgetExhausted,
     "ledger-unavailable": LedgerUnavailable,
+    "questions-spent": QuestionsSpent,
     "claim-refused": ClaimError,
     "file-refused": FileRefused,
     "data-refused": DataRefused,

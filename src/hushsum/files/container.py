@@ -1,4 +1,4 @@
-"""One container for both file kinds: magic, version, JSON header, payload, SHA-256.
+"""One container for all file kinds: magic, version, JSON header, payload, SHA-256.
 
 Layout, little-endian, versions 1 and 2, which differ in what a header may say::
 
@@ -49,11 +49,16 @@ class FileKind(Enum):
 
     RELEASED = b"\x89HUSH\r\n\n"
     TALLY = b"\x89TALY\r\n\n"
+    SERVED = b"\x89SRVD\r\n\n"
 
     @property
     def noun(self) -> str:
         """The kind in words, for messages."""
-        return "a released function (.hush)" if self is FileKind.RELEASED else "a confidential tally (.tally)"
+        return {
+            FileKind.RELEASED: "a released function (.hush)",
+            FileKind.TALLY: "a confidential tally (.tally)",
+            FileKind.SERVED: "a confidential function that is served (.secret)",
+        }[self]
 
 
 def canonical_json(value: object) -> bytes:

@@ -75,8 +75,8 @@ def check_function_output(output: str, *, inputs: Sequence[str] = (), asked: boo
     if not path.exists():
         return path
     kind = kind_of(path)
-    if kind is FileKind.TALLY:
-        raise UsageError(f"{output!r} is a tally, which a release never replaces; give another output")
+    if kind not in (None, FileKind.RELEASED):
+        raise UsageError(f"{output!r} is confidential, which a release never replaces; give another output")
     if kind is None and not asked and path.stat().st_size:
         raise UsageError(
             f"{output!r} exists and is no released function, so it is not replaced; give another output"

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from hushsum.errors import DataRefused, HushsumError, UsageError
 from hushsum.jobs.file_places import STANDARD, check_function_output, refuse_repeated
 from hushsum.jobs.ledger_release import Approve, Booked, Booking, release_booked
-from hushsum.jobs.model_choice import ModelChoice, claim_of, promise_of, takes_labels, takes_target
+from hushsum.jobs.model_choice import ModelChoice, claim_of, kept_numbers, promise_of, takes_labels
+from hushsum.jobs.model_claim import check_target
 from hushsum.jobs.model_records import features_of, labels_of, read_classes
 from hushsum.jobs.progress import Progress
 from hushsum.models.base import PrivateModel
@@ -88,11 +89,14 @@ def count_model(
     asked: bool = False,
     booking: Booking | None = None,
     progress: Progress | None = None,
+    most_numbers: int | None = None,
 ) -> CountedModel:
     """Count files into a model, in one pass and bounded memory; `release_model` then makes it public.
 
     A classifier whose labels are not declared must see them all before it counts: its records are held in
-    memory then. The output is checked first, so that no work is lost for a typing error.
+    memory then. The output is checked first, so that no work is lost for a typing error. ``most_numbers`` is
+    how many numbers a model may hold that keeps its records until the release; by default as many as there
+    are.
 
     Raises
     ------
@@ -106,7 +110,8 @@ def count_model(
     _check(records, model, booking)
     if isinstance(output, str):
         check_function_output(output, inputs=records.paths, asked=asked)
-    return CountedModel(_counted(model, records, progress), choice, records, output, booking)
+    counted = _counted(model, records, progress, most_numbers)
+    return CountedModel(counted, choice, records, output, booking)
 
 
 def release_model(counted: CountedModel, *, approve: Approve | None = None) -> ModelReleased | None:
@@ -152,14 +157,7 @@ def _check(records: TrainingFiles, model: PrivateModel, booking: Booking | None)
     if not records.paths:
         raise UsageError("at least one file of records must be given, got none; '-' reads CSV")
     refuse_repeated(records.paths)
-    if takes_target(model) != (records.target is not None):
-        rule = "needs the column to learn" if records.target is None else "learns no column"
-        remedy = "name it as the target" if records.target is None else "leave the target out"
-        raise UsageError(f"{type(model).__name__} {rule}; {remedy}")
-    if records.classes is not None and not takes_labels(model):
-        raise UsageError(f"{type(model).__name__} has no classes, got some; leave them out")
-    if records.target is not None and records.target in (records.columns or ()):
-        raise UsageError(f"column {records.target!r} is the target, and cannot be learned from; leave it out")
+    check_target(model, records.columns, records.target, records.classes)
     if booking is not None and booking.key is None and STANDARD in records.paths:
         raise UsageError(
             "a release booked from standard input must have a key, since nothing else names it; give --key"
@@ -180,7 +178,7 @@ def _open(records: TrainingFiles, path: str, columns: Sequence[str] | None, *, l
     return open_batches(path, columns=[*columns, records.target])
 
 
-def _batches(
+def training_batches(
     records: TrainingFiles, *, labels: bool, progress: Progress | None
 ) -> Iterator[tuple[Any, Target]]:
     """Every batch as a table of columns and its target."""
@@ -203,12 +201,21 @@ def _batches(
                     progress(None if read is None else (number + read) / len(records.paths))
 
 
-def _counted(model: PrivateModel, records: TrainingFiles, progress: Progress | None) -> PrivateModel:
+def _counted(
+    model: PrivateModel, records: TrainingFiles, progress: Progress | None, most_numbers: int | None
+) -> PrivateModel:
     labels = takes_labels(model)
-    batches = _batches(records, labels=labels, progress=progress)
+    batches = training_batches(records, labels=labels, progress=progress)
     if labels and records.classes is None:
         return _counted_at_once(model, list(batches))
+    number = 0
     for table, target in batches:
+        number += table.num_rows
+        if most_numbers is not None and number * kept_numbers(model, table.num_columns) > most_numbers:
+            raise DataRefused(
+                "this model keeps its records until the release, and got more than there is room for; "
+                "take fewer features or records, or another model"
+            )
         if records.classes is not None and target is not None and not hasattr(model, "_state"):
             model.set_params(classes=read_classes(records.classes, target))
         _add(model.partial_fit, table, target)

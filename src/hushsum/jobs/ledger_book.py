@@ -75,9 +75,13 @@ def open_ledger(place: str) -> Ledger:
 
 def ledger_status(place: str, dataset: str | None) -> list[DatasetStatus]:
     """How one dataset stands, or all."""
+    return status_of(open_ledger(place), dataset)
+
+
+def status_of(ledger: Ledger, dataset: str | None) -> list[DatasetStatus]:
+    """The same of a ledger that is open."""
     from hushsum.ledger.chain import Kind
 
-    ledger = open_ledger(place)
     warning = ledger.behind()
     names = ledger.datasets() if dataset is None else [dataset]
     found = []

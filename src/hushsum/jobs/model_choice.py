@@ -26,6 +26,10 @@ NAMES: Final = {
 """What the command line calls each model."""
 
 
+_KEEPING: Final = ("auto", "objective", "ops", "adaops")
+"""Methods of linear models that keep, or may keep, the clipped records."""
+
+
 @dataclass(frozen=True, slots=True)
 class ModelChoice:
     """A model's name and the parameters given for it; the others stay at the model's defaults."""
@@ -65,6 +69,24 @@ def takes_target(model: PrivateModel) -> bool:
 def takes_labels(model: PrivateModel) -> bool:
     """Whether its target is a label, and not a number."""
     return bool(model.__sklearn_tags__().estimator_type == "classifier")
+
+
+def kept_numbers(model: PrivateModel, columns: int) -> int:
+    """How many numbers the model keeps of each record until its release; 0 where it only counts.
+
+    >>> from hushsum.models import PrivateKernelSVC, PrivateModes
+    >>> kept_numbers(PrivateKernelSVC(features=10), 2), kept_numbers(PrivateModes(), 2)
+    (20, 0)
+    """
+    given = model.get_params(deep=False)
+    if given.get("inputs") == "private":
+        return 0
+    features = given.get("features")
+    if features is not None:
+        return 2 * (features if isinstance(features, int) else 128)
+    linear = "ridge" in given or "theta_bound" in given
+    keeps = given.get("outlier_share") is not None or (linear and given["method"] in _KEEPING)
+    return columns + 1 if keeps else 0
 
 
 def promise_of(model: PrivateModel) -> Promise:

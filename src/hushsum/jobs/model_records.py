@@ -22,16 +22,23 @@ def features_of(batch: Any, columns: Sequence[str]) -> Any:
     DataRefused
         Nulls, NaN or infinity, or a column of lists.
     """
-    pa = pyarrow()
-    parts = numbers_of(batch, dim=len(columns), columns=columns)
+    values = values_of(batch, columns, len(columns))
+    return pyarrow().table({name: values[:, i] for i, name in enumerate(columns)})
+
+
+def values_of(batch: object, columns: Sequence[str] | None, dim: int) -> NDArray[np.float64]:
+    """The same as an array of shape (n, dim), of any container of numbers, also one without names."""
+    parts = numbers_of(batch, dim=dim, columns=columns)
     values = np.concatenate([part.values.astype(np.float64) for part in parts], axis=1)
-    for i, name in enumerate(columns):
-        if not np.isfinite(values[:, i]).all():
-            raise DataRefused(
-                f"column {name!r} must be finite, got NaN or infinity; "
-                "fill it with a public constant or drop those records"
-            )
-    return pa.table({name: values[:, i] for i, name in enumerate(columns)})
+    finite = np.isfinite(values).all(axis=0)
+    if not finite.all():
+        first = int(np.argmin(finite))
+        name = f"column {first}" if columns is None else f"column {columns[first]!r}"
+        raise DataRefused(
+            f"{name} must be finite, got NaN or infinity; "
+            "fill it with a public constant or drop those records"
+        )
+    return values
 
 
 def labels_of(column: Any, name: str) -> NDArray[Any]:
@@ -47,15 +54,33 @@ def labels_of(column: Any, name: str) -> NDArray[Any]:
     if chunks.null_count:
         raise DataRefused(f"column {name!r} must have a label in every record, got missing ones; drop those")
     if pa.types.is_large_string(chunks.type):
-        return np.array(chunks.to_pylist(), dtype=np.str_)
+        texts = np.array(chunks.to_pylist(), dtype=np.str_)
+        if _has_fractions(_numbers_in(texts)):
+            raise _fractions_refused(name)
+        return texts
     values: NDArray[Any] = chunks.to_numpy()
     if values.dtype.kind == "f":
-        if not np.array_equal(values, np.trunc(values)):
-            raise DataRefused(
-                f"column {name!r} must have labels, got numbers with a fraction; use a regressor"
-            )
+        if _has_fractions(values):
+            raise _fractions_refused(name)
         values = values.astype(np.int64)
     return values
+
+
+def _fractions_refused(name: str) -> DataRefused:
+    return DataRefused(f"column {name!r} must have labels, got numbers with a fraction; use a regressor")
+
+
+def _has_fractions(values: NDArray[np.float64]) -> bool:
+    return not np.array_equal(values, np.trunc(values))
+
+
+def _numbers_in(texts: NDArray[np.str_]) -> NDArray[np.float64]:
+    """The numbers that all of the texts are; none where one is something else, as CSV tells no types."""
+    try:
+        values = texts.astype(np.float64)
+    except ValueError:
+        return np.empty(0)
+    return values[np.isfinite(values)]
 
 
 def read_classes(classes: Sequence[str], labels: NDArray[Any]) -> list[Any]:

@@ -89,27 +89,45 @@ def _answer(
 
 
 def answers_of(model: Any, points: object) -> dict[str, NDArray[Any]]:
-    """Everything a model says of points: its prediction, and probabilities, scores or a decision value.
+    """Everything a model says of points, a column for each answer.
 
-    A density has scores alone; near neighbours have their count with its standard error.
+    What it says of every class has the class in its name; of two classes the one decision value is that for
+    the second.
+    """
+    answers: dict[str, NDArray[Any]] = {}
+    for name, values in all_answers(model, points).items():
+        if values.ndim == 1:
+            answers[name] = values
+        elif name == "decision" and values.shape[1] == 2:
+            answers[name] = values[:, 1]
+        else:
+            answers |= {f"{name}_{label}": values[:, i] for i, label in enumerate(model.classes_)}
+    return answers
+
+
+def all_answers(model: Any, points: object, *, level: float | None = None) -> dict[str, NDArray[Any]]:
+    """Everything a model says of points: of shape (n,), or (n, classes) where it speaks of every class.
+
+    ``prediction``; ``value`` with ``stderr``, ``lower`` and ``upper`` at ``level``; ``probability`` or
+    ``decision`` of every class, the largest being the prediction; the ``score`` of a density. ``stderr``
+    without ``value`` is that of a decision value. Each is there only if the model has it.
     """
     answers: dict[str, NDArray[Any]] = {}
     if hasattr(model, "predict"):
         answers["prediction"] = np.asarray(model.predict(points))
+    if hasattr(model, "query"):
+        told = model.query(points) if level is None else model.query(points, level=level)
+        answers |= {"value": told.value, "stderr": told.stderr, "lower": told.lower, "upper": told.upper}
     if hasattr(model, "predict_proba"):
-        probabilities = model.predict_proba(points)
-        for i, label in enumerate(model.classes_):
-            answers[f"probability_{label}"] = probabilities[:, i]
-    elif hasattr(model, "query"):
-        told = model.query(points)
-        answers |= {"count": told.value, "stderr": told.stderr, "lower": told.lower, "upper": told.upper}
+        answers["probability"] = np.asarray(model.predict_proba(points), np.float64)
     elif hasattr(model, "score_samples"):
-        answers["score"] = np.asarray(model.score_samples(points), np.float64)
-    elif hasattr(model, "decision_function"):
+        # Both kinds say so of themselves; computing it anew would take as long as all the rest.
+        is_density = model.__sklearn_tags__().estimator_type != "outlier_detector"
+        answers["score"] = np.log(answers["prediction"]) if is_density else answers["value"]
+    elif hasattr(model, "decision_function") and not hasattr(model, "query"):
         values = np.asarray(model.decision_function(points), np.float64)
-        if values.ndim == 1:
-            answers["decision"] = values
-        else:
-            for i, label in enumerate(model.classes_):
-                answers[f"decision_{label}"] = values[:, i]
+        two = values.ndim == 1 and hasattr(model, "classes_")
+        answers["decision"] = np.column_stack((-values, values)) if two else values
+        if hasattr(model, "noise_stderr_"):
+            answers["stderr"] = np.full(len(values), model.noise_stderr_)
     return answers

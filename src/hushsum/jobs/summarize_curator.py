@@ -12,15 +12,16 @@ from hushsum.errors import AlreadyPublished, UsageError
 from hushsum.jobs.file_places import check_output
 from hushsum.jobs.ledger_release import Booking, open_budget
 from hushsum.jobs.summarize_owner import parse_address
-from hushsum.jobs.summarize_records import ColumnBlocks, Floats, read_columns, write_columns
+from hushsum.jobs.summarize_records import Floats, write_columns
 from hushsum.jobs.summarize_terms import RunChoice, at_delta
+from hushsum.jobs.summarize_wanted import Wanted, read_wanted
 from hushsum.privacy.budget import Debit
 from hushsum.privacy.claim import Claim
 from hushsum.summarize.curator import CuratorState
 from hushsum.summarize.curator_process import Address, CuratorProcess
 from hushsum.summarize.identity import Identity, fingerprint_of
 from hushsum.summarize.owner_process import Patience
-from hushsum.summarize.result import Summary, summary_of, validation_claim
+from hushsum.summarize.result import Summary, summary_of, target_claim
 from hushsum.summarize.target import NoisyTarget, release_target
 from hushsum.summarize.vault import Vault
 from hushsum.summarize.wire import Opening
@@ -116,13 +117,12 @@ def collect_summary(
     addresses = parse_owners(choice.owners)
     identity = Identity.load(choice.key)
     output = check_output(choice.output, inputs=[choice.validation, choice.key])
-    validation = read_columns(choice.validation, choice.columns)
-    compared = tuple(name for name in validation.blocks if name not in choice.carried)
-    if not compared:
-        raise UsageError("the validation file must have a column to compare; see --columns and --carry")
+    if choice.run.hashed and choice.booking is not None:
+        raise UsageError("the validation release of --hashes was paid where it was made; leave --ledger out")
+    wanted = read_wanted(choice.validation, choice.columns, choice.carried, choice.run)
     with Vault(choice.state) as vault:
-        opening = _opening(choice, vault, tuple(addresses), compared, validation)
-        target, debit, key = _target(choice, vault, opening, validation.choose(compared))
+        opening = _opening(choice, vault, tuple(addresses), wanted)
+        target, debit, key = _target(choice, vault, opening, wanted)
         state = CuratorState(opening.terms, target, store=lambda saved: vault.put("state", saved))
         kept = vault.get("state")
         if kept is not None:
@@ -135,8 +135,8 @@ def collect_summary(
                 process.gather()
                 log("all owners that answer have accepted the terms")
             process.run()
-            summary = summary_of(state, validation.choose(compared))
-            write_columns(output, _columns(opening, validation, summary))
+            summary = summary_of(state, wanted.points)
+            write_columns(output, _columns(wanted, opening.carried, summary))
             if debit is not None:
                 debit.publish()
             process.end()
@@ -147,30 +147,37 @@ def _opening(
     choice: CuratorChoice,
     vault: Vault,
     owners: tuple[str, ...],
-    compared: tuple[str, ...],
-    validation: ColumnBlocks,
+    wanted: Wanted,
 ) -> Opening:
     """The terms of this run; of the one under way, if they are the same."""
     kept = vault.get("opening")
     run = None if kept is None else Opening.from_bytes(kept).terms.run
-    terms = choice.run.terms(run, owners, validation.width(compared), len(choice.carried))
-    opening = Opening(terms, compared, choice.carried)
+    terms = choice.run.terms(run, owners, wanted.dim, len(choice.carried))
+    opening = Opening(terms, wanted.names, choice.carried, wanted.check)
     if vault.keep("opening", opening.to_bytes()) != opening.to_bytes():
         raise UsageError("--state belongs to a run on other terms; repeat its options, or give another")
     return opening
 
 
 def _target(
-    choice: CuratorChoice, vault: Vault, opening: Opening, validation: Floats
+    choice: CuratorChoice, vault: Vault, opening: Opening, wanted: Wanted
 ) -> tuple[NoisyTarget, Debit | None, str | None]:
     """The validation set's release: booked, drawn once, and kept before anyone can see it."""
     kept = vault.get("target")
+    if wanted.points is None:
+        assert wanted.released is not None
+        mine = wanted.released.to_bytes()
+        if vault.keep("target", mine) != mine:
+            raise UsageError(
+                "--state belongs to a run with another validation release; give that, or another"
+            )
+        return wanted.released, None, None
     rho = choice.run.validation_rho
     debit, key = None, None
     if choice.booking is not None:
         key = choice.booking.key or f"summarize-{opening.terms.run}"
         subject = {"kind": "validation set of a summarization", "run": opening.terms.run}
-        claim = at_delta(validation_claim(opening.terms, rho), None if choice.book_rho else choice.run.delta)
+        claim = at_delta(target_claim(rho), None if choice.book_rho else choice.run.delta)
         debit = open_budget(choice.booking).debit(choice.booking.dataset, claim, subject=subject, key=key)
         try:
             debit.draw()
@@ -180,18 +187,18 @@ def _target(
                 raise
             return NoisyTarget.from_bytes(kept), None, key
     if kept is None:
-        kept = vault.keep("target", release_target(opening.terms.features, validation, rho).to_bytes())
+        kept = vault.keep("target", release_target(opening.terms.features, wanted.points, rho).to_bytes())
     if debit is not None:
         debit.stage(kept)
     return NoisyTarget.from_bytes(kept), debit, key
 
 
-def _columns(opening: Opening, validation: ColumnBlocks, summary: Summary) -> dict[str, Floats]:
+def _columns(wanted: Wanted, carried: tuple[str, ...], summary: Summary) -> dict[str, Floats]:
     """The summary's points as named columns, in the shape that the validation file has."""
-    ends = np.cumsum([validation.blocks[name].shape[1] for name in opening.compared])
-    compared = zip(opening.compared, np.split(summary.points, ends[:-1], axis=1), strict=True)
-    carried = ((name, summary.extra[:, [i]]) for i, name in enumerate(opening.carried))
-    return {**dict(compared), **dict(carried)}
+    ends = np.cumsum([width for _, width in wanted.widths])
+    parts = np.split(summary.points, ends[:-1], axis=1)
+    compared = {name: part for (name, _), part in zip(wanted.widths, parts, strict=True)}
+    return {**compared, **{name: summary.extra[:, [i]] for i, name in enumerate(carried)}}
 
 
 def _told(choice: CuratorChoice, state: CuratorState, summary: Summary, key: str | None) -> Summarized:

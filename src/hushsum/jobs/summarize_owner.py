@@ -15,6 +15,7 @@ from hushsum.jobs.summarize_records import read_columns
 from hushsum.jobs.summarize_terms import at_delta
 from hushsum.privacy.budget import Debit
 from hushsum.privacy.claim import Claim
+from hushsum.summarize.hash_secret import HashSecret
 from hushsum.summarize.identity import Identity, fingerprint_of
 from hushsum.summarize.messages import Terms
 from hushsum.summarize.owner_process import OwnerProcess, Patience
@@ -27,7 +28,8 @@ class OwnerChoice:
     """What an owner offers, to whom, and its own limits, which hold whatever a curator asks.
 
     ``columns`` are all that may leave, None for every column of the file; ``cap`` is the most points that
-    leave in all; ``delta`` turns the claim that is booked from ρ into ε and δ.
+    leave in all; ``delta`` turns the claim that is booked from ρ into ε and δ. ``secret`` is the file under
+    which hashes leave instead of points.
     """
 
     file: str
@@ -37,6 +39,7 @@ class OwnerChoice:
     columns: tuple[str, ...] | None = None
     cap: int | None = None
     delta: float | None = None
+    secret: str | None = None
     booking: Booking | None = None
 
 
@@ -94,6 +97,7 @@ def take_part(
     if choice.cap is not None and choice.cap < 1:
         raise UsageError(f"cap must be at least 1, got {choice.cap}; leave it out to send what the rule asks")
     identity = Identity.load(choice.key)
+    secret = None if choice.secret is None else HashSecret.load(choice.secret)
     peers = [fingerprint_of(each) for each in choice.peers]
     cashier = _Cashier(choice.booking, choice.delta, identity.fingerprint)
     records = read_columns(choice.file, choice.columns)
@@ -104,6 +108,7 @@ def take_part(
             records,
             vault,
             cap=choice.cap,
+            secret=secret,
             afford=cashier.afford,
             pay=cashier.pay,
             settle=cashier.settle,

@@ -8,6 +8,7 @@ from fractions import Fraction
 from hushsum.privacy.accounting.zcdp import zcdp_delta, zcdp_epsilon
 from hushsum.privacy.claim import Claim, Promise
 from hushsum.summarize.features import SummaryFeatures
+from hushsum.summarize.hashed_target import PUBLIC_SEED
 from hushsum.summarize.messages import Terms
 from hushsum.summarize.run import DEFAULT_RULE, VALIDATION_SHARE, plan_terms, split_budget
 
@@ -17,7 +18,7 @@ class RunChoice:
     """What a run promises and how long it is; nothing here is read off private records.
 
     ``epsilon`` and ``delta`` are spent by all messages together; ``validation_share`` of the ρ behind them by
-    the release of the validation set.
+    the release of the validation set. ``hashed``: owners send hashes under a secret seed.
     """
 
     size: int
@@ -32,6 +33,12 @@ class RunChoice:
     seed: int = 0
     cap: int | None = None
     rate: float | None = None
+    hashed: bool = False
+
+    def compared(self, dim: int) -> SummaryFeatures:
+        """The features as the curator may know them."""
+        seed = PUBLIC_SEED if self.hashed else self.seed
+        return SummaryFeatures(dim=dim, bandwidth=self.bandwidth, features=self.features, seed=seed)
 
     @property
     def validation_rho(self) -> Fraction:
@@ -41,7 +48,7 @@ class RunChoice:
     def terms(self, run: str | None, owners: tuple[str, ...], dim: int, extra: int) -> Terms:
         """The public agreement of the run with this name; of a new one by default."""
         planned = plan_terms(
-            SummaryFeatures(dim=dim, bandwidth=self.bandwidth, features=self.features, seed=self.seed),
+            self.compared(dim),
             owners,
             self.size,
             split_budget(self.epsilon, self.delta, self.validation_share)[0],
@@ -51,6 +58,7 @@ class RunChoice:
             cap=self.cap,
             rate=self.rate,
             extra=extra,
+            hashed=self.hashed,
         )
         return planned if run is None else replace(planned, run=run)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,8 +28,9 @@ class Database:
     notices a restarted server at once.
     """
 
-    def __init__(self, engine: sa.Engine) -> None:
+    def __init__(self, engine: sa.Engine, wait_seconds: float = WAIT_SECONDS) -> None:
         self._engine = engine
+        self._wait_seconds = wait_seconds
 
     @property
     def dialect(self) -> str:
@@ -38,7 +40,7 @@ class Database:
     @contextmanager
     def reading(self) -> Iterator[sa.Connection]:
         """A transaction that sees one state of the ledger and changes nothing."""
-        with _told(), self._engine.connect() as connection, connection.begin():
+        with self._told(), self._engine.connect() as connection, connection.begin():
             if self.dialect == "postgresql":
                 connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
             yield connection
@@ -46,14 +48,26 @@ class Database:
     @contextmanager
     def writing(self) -> Iterator[sa.Connection]:
         """A transaction that is durable when the block has ended; on SQLite it excludes other writers."""
-        with _told(), self._engine.connect() as connection:
+        with self._told(), self._engine.connect() as connection:
             connection = connection.execution_options(hushsum_writing=True)
             with connection.begin():
                 yield connection
 
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """One sentence for what a database says; its own words may quote the URL."""
+        try:
+            yield
+        except exc.DBAPIError as error:
+            raise _in_words(error, self._wait_seconds) from error
 
-def connect(place: str | os.PathLike[str], *, create: bool = False) -> Database:
+
+def connect(
+    place: str | os.PathLike[str], *, create: bool = False, wait_seconds: float = WAIT_SECONDS
+) -> Database:
     """The database at a file path (SQLite) or a URL (``sqlite:///``, ``postgresql://``).
+
+    ``wait_seconds`` is how long a transaction waits for another one's.
 
     Raises
     ------
@@ -62,8 +76,8 @@ def connect(place: str | os.PathLike[str], *, create: bool = False) -> Database:
     """
     url = _url(place)
     if url.get_backend_name() == "sqlite":
-        return Database(_sqlite(url, create=create))
-    return Database(_postgresql(url))
+        return Database(_sqlite(url, wait_seconds, create=create), wait_seconds)
+    return Database(_postgresql(url, wait_seconds), wait_seconds)
 
 
 def upgrade(connection: sa.Connection) -> None:
@@ -113,7 +127,7 @@ def _url(place: str | os.PathLike[str]) -> sa.URL:
     return url
 
 
-def _sqlite(url: sa.URL, *, create: bool) -> sa.Engine:
+def _sqlite(url: sa.URL, wait_seconds: float, *, create: bool) -> sa.Engine:
     name = url.database
     if not name or name == ":memory:" or name.startswith("file:"):
         raise UsageError("a ledger must outlive its process, got no file; give the path of a file")
@@ -130,8 +144,12 @@ def _sqlite(url: sa.URL, *, create: bool) -> sa.Engine:
     # A new file is its owner's alone: it says who released what, and to whom.
     if create:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+    # Opened by a URI, since SQLite would otherwise make an empty file in place of one that is gone.
+    address = f"{path.absolute().as_uri()}?mode=rw"
     engine = sa.create_engine(
-        url, poolclass=NullPool, connect_args={"timeout": WAIT_SECONDS, "isolation_level": None}
+        url,
+        poolclass=NullPool,
+        creator=lambda: sqlite3.connect(address, uri=True, timeout=wait_seconds, isolation_level=None),
     )
 
     @sa.event.listens_for(engine, "connect")
@@ -150,7 +168,7 @@ def _sqlite(url: sa.URL, *, create: bool) -> sa.Engine:
     return engine
 
 
-def _postgresql(url: sa.URL) -> sa.Engine:
+def _postgresql(url: sa.URL, wait_seconds: float) -> sa.Engine:
     try:
         engine = sa.create_engine(
             url,
@@ -165,21 +183,14 @@ def _postgresql(url: sa.URL) -> sa.Engine:
     def _durable(connection: sa.Connection) -> None:
         if connection.get_execution_options().get("hushsum_writing", False):
             connection.exec_driver_sql("SET LOCAL synchronous_commit = on")
-            connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{WAIT_SECONDS}s'")
+            connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{round(1000 * wait_seconds)}ms'")
 
     return engine
 
 
-@contextmanager
-def _told() -> Iterator[None]:
-    """One sentence for what a database says; its own words may quote the URL."""
-    try:
-        yield
-    except exc.DBAPIError as error:
-        raise _in_words(error) from error
-
-
-def _in_words(error: exc.DBAPIError) -> Exception:
+def _in_words(error: exc.DBAPIError, wait_seconds: float) -> Exception:
+    if isinstance(error, exc.DataError):
+        return UsageError("a name or id has a character that the database cannot keep; leave it out")
     text = str(error.orig).lower()
     if "not a database" in text or "malformed" in text:
         return FileRefused("the ledger's file is damaged or no SQLite database; restore it from a backup")
@@ -189,7 +200,7 @@ def _in_words(error: exc.DBAPIError) -> Exception:
         return FileRefused("the events of a ledger are append-only, and the database refused to change one")
     if "locked" in text or "lock timeout" in text:
         return LedgerUnavailable(
-            f"another process has held the ledger for more than {WAIT_SECONDS} seconds; {_AGAIN}"
+            f"another process has held the ledger for more than {wait_seconds:g} seconds; {_AGAIN}"
         )
     if "full" in text or "disk" in text or "no space" in text:
         return LedgerUnavailable(f"the ledger's disk is full or failing, and nothing was booked; {_AGAIN}")

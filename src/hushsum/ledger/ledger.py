@@ -15,7 +15,14 @@ from hushsum.ledger import restores
 from hushsum.ledger.account import OPEN, RETIRED, Account
 from hushsum.ledger.chain import Event, Kind
 from hushsum.ledger.charge import Charge
-from hushsum.ledger.database import Database, check_revision, connect, has_ledger, upgrade
+from hushsum.ledger.database import (
+    WAIT_SECONDS,
+    Database,
+    check_revision,
+    connect,
+    has_ledger,
+    upgrade,
+)
 from hushsum.ledger.debits import LedgerDebit, Spending
 from hushsum.ledger.entries import Entry, entries_of
 from hushsum.ledger.journal import Journal
@@ -61,6 +68,7 @@ class Ledger:
         *,
         who: str | None = None,
         state: str | os.PathLike[str] | None = None,
+        wait_seconds: float = WAIT_SECONDS,
     ) -> Ledger:
         """Make a ledger, or bring the one that is there to this version's schema.
 
@@ -72,6 +80,8 @@ class Ledger:
             Who makes it; default: the user of this process.
         state : path, optional
             The folder that remembers how far ledgers have come; default: the user's.
+        wait_seconds : float
+            How long a transaction waits for another process's.
 
         Raises
         ------
@@ -80,7 +90,7 @@ class Ledger:
         """
         marks = Marks(None if state is None else Path(state))
         marks.prepare()
-        database = connect(place, create=True)
+        database = connect(place, create=True, wait_seconds=wait_seconds)
         with database.writing() as connection:
             upgrade(connection)
             journal = Journal.opened(connection, lock=True)

@@ -68,7 +68,11 @@ def register(method: Method) -> None:
 
 
 def method_names() -> list[str]:
-    """The registered names, sorted."""
+    """The registered names, sorted.
+
+    >>> "race" in method_names()
+    True
+    """
     return sorted(_METHODS)
 
 

@@ -20,6 +20,7 @@ from hushsum.privacy.accounting.mechanisms import together
 from hushsum.privacy.calibration import GAUSSIAN, LAPLACE
 from hushsum.privacy.claim import Claim, Promise, exact
 from hushsum.privacy.selection import PERMUTE_AND_FLIP
+from hushsum.releases.answers import Answers, normal_answers
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.bundle import Bundle
 from hushsum.tally.tally import Tally
@@ -50,9 +51,9 @@ class PrivateOutlierDetector(OutlierMixin, PrivateModel):  # type: ignore[misc]
     """Says which points are like few of the private records: low similarity is an outlier.
 
     The score of a point is the share of the records that are near it, weighted by similarity, from one
-    released sketch. Works in any number of columns; with more than about ``300/ε`` records. Below that the
-    private count cannot be told from noise: it is silent then, and knows only that points outside ``bounds``
-    are outliers.
+    released sketch. Works in any number of columns; with more than about ``300/ε`` records. Below about
+    ``70/ε`` the private count cannot be told from noise: it is silent then, and knows only that points
+    outside ``bounds`` are outliers.
 
     Parameters
     ----------
@@ -187,6 +188,17 @@ class PrivateOutlierDetector(OutlierMixin, PrivateModel):  # type: ignore[misc]
             inside: Floats = (queries == self._within_bounds(queries)).all(axis=1).astype(np.float64)
             return inside
         return reading.function(queries)
+
+    def query(self, X: object, *, level: float = 0.95) -> Answers:
+        """The score of each point with standard error and interval; without them where the model is
+        silent.
+        """
+        queries = self._queries(X)
+        reading: _Reading = self._reading()
+        if reading.silent:
+            scores = self.score_samples(X)
+            return normal_answers(scores, np.full(len(scores), np.nan), level)
+        return reading.function.query(queries, level=level)
 
     def decision_function(self, X: object) -> Floats:
         """The score less the threshold, shape (n_queries,); negative for outliers."""

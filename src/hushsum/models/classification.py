@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin  # type: ignore[import-untyped]
-from sklearn.utils.multiclass import check_classification_targets  # type: ignore[import-untyped]
 
-from hushsum.errors import DataRefused, PublicAssumption, UsageError
+from hushsum.errors import UsageError
 from hushsum.kernels.euclidean import EuclideanKernel
 from hushsum.methods.race import race
-from hushsum.models.base import Floats, PrivateModel
+from hushsum.models.base import Floats
+from hushsum.models.declared_classes import ClassModel
 from hushsum.models.evidence import COUNT_SHARE, says_something
-from hushsum.models.facts import labels_from_json, labels_to_json
-from hushsum.models.until_released import until_released
 from hushsum.privacy.claim import Promise
 from hushsum.releases.bundle import Bundle
 from hushsum.releases.table import TableFunction
@@ -33,56 +29,70 @@ noise, so fewer rows serve than elsewhere. Measured on pulsars, occupancy and RN
 best number grows about as √ε, and the optimum is flat.
 """
 _DEEPEST = -30.0
-_LEAST_ERRORS = 3.0
-_PUBLIC_CLASSES = "the list of classes is public"
+_TOLD = 3.0
+"""A class with so many standard errors of its count is told from an empty one."""
+_FLOOR = 2.0
+"""A class is divided by no fewer records than so many standard errors of its count."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """The functions of the classes in the order of ``classes_``, how many records each has, and the standard
-    error that noise gives to each one's sums.
+    """The functions of the classes in the order of ``classes_``, how many records each has, by how much its
+    sums are divided, the standard error that noise gives to them, and which classes have a say.
     """
 
     functions: list[TableFunction]
     counts: Floats
+    sizes: Floats
     noise: Floats
-    silent: bool
+    heard: NDArray[np.int64]
 
     @classmethod
     def of(cls, functions: list[Any]) -> _Reading:
-        """A class whose count cannot be told from 0 has a count of none, and no say."""
+        """A class whose count cannot be told from 0 has no say beside two that can.
+
+        With fewer than two of those all have one, since a rare class and an empty one look alike. A count
+        within the noise is taken as two standard errors, so that such a class weighs too little rather than
+        its noise too much.
+        """
         counts = np.array([each.count for each in functions])
         errors = np.array([each.count_stderr for each in functions])
+        heard = np.flatnonzero(counts >= _TOLD * errors)
+        if not says_something(functions):
+            heard = heard[:0]
+        elif len(heard) < 2:
+            heard = np.arange(len(functions))
         return cls(
             functions=functions,
-            counts=np.where(counts >= _LEAST_ERRORS * errors, counts, 0.0),
+            counts=np.maximum(counts, 0.0),
+            sizes=np.maximum(counts, _FLOOR * errors),
             noise=np.array([(each.noise.variance / each.rows) ** 0.5 for each in functions]),
-            silent=not says_something(functions),
+            heard=heard,
         )
 
     def masses(self, queries: Floats, rule: str) -> Floats:
         """What each class weighs at each query, shape (n_queries, n_classes); positive."""
-        if self.silent or not self.counts.any():
+        if not len(self.heard):
             return np.ones((len(queries), len(self.functions)))
-        there = np.flatnonzero(self.counts)
-        answers = np.stack([self.functions[code].sum(queries) for code in there], axis=1)
-        noise = self.noise[there]
+        answers = np.stack([self.functions[code].sum(queries) for code in self.heard], axis=1)
+        noise = self.noise[self.heard]
         if rule == "likelihood":
-            answers, noise = answers / self.counts[there], noise / self.counts[there]
+            answers, noise = answers / self.sizes[self.heard], noise / self.sizes[self.heard]
         in_noise = np.full((len(queries), len(self.functions)), _DEEPEST)
-        in_noise[:, there] = np.maximum(answers / noise.max(), _DEEPEST)
+        in_noise[:, self.heard] = np.maximum(answers / noise.max(), _DEEPEST)
         # Rises with the answer and is positive even where noise made that negative: ln(1 + eˣ), which is x
         # well above the noise.
         masses: Floats = np.logaddexp(0.0, in_noise)
         return masses
 
 
-class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
+class PrivateClassifier(ClassModel):
     """Says which class's records are the most similar to a point, from one released sketch per class.
 
     Works well with a few columns (up to some tens) scaled to ``bounds``, where the bandwidth suits the
-    distance between classes, and with more than about ``1000/ε`` records. Below about ``300/ε`` the private
-    counts cannot be told from noise: it is silent then, and gives every class the same probability.
+    distance between classes, and with more than about ``1000/ε`` records. Below about ``100/ε`` the private
+    counts cannot be told from noise: it is silent then, and gives every class the same probability. A class
+    of fewer than ``40/ε`` records has no say where two others have more.
 
     Parameters
     ----------
@@ -140,8 +150,6 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
     per class.
     """
 
-    classes_: NDArray[Any]
-
     def __init__(
         self,
         *,
@@ -173,62 +181,9 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         self.dataset = dataset
         self.key = key
 
-    @until_released
-    def partial_fit(self, X: object, y: object = None, classes: object = None, **refused: object) -> Self:
-        """Count further records. Spends nothing.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-        classes : array-like, optional
-            Every label there is, on the first call, in place of the parameter ``classes``. Without either,
-            the labels of the first batch are taken as public, and later batches may have no others.
-        """
-        self._given_classes = None if classes is None else np.unique(np.asarray(classes))
-        try:
-            return super().partial_fit(X, y, **refused)
-        finally:
-            del self._given_classes
-
-    def _records(self, X: object, y: object, *, reset: bool) -> tuple[Floats, NDArray[Any] | None]:
+    def _check_parameters(self) -> None:
         if self.rule not in RULES:
             raise UsageError(f"rule must be one of {', '.join(RULES)}, got {self.rule!r}; choose one")
-        records, labels = self._checked(X, y, reset=reset)
-        check_classification_targets(labels)
-        given = getattr(self, "_given_classes", None)
-        if reset:
-            self._settle_classes(labels, given)
-        elif given is not None and not np.array_equal(given, self.classes_):
-            raise UsageError("classes must be those of the first partial_fit, got others; leave them out")
-        return records, self._codes(labels)
-
-    def _settle_classes(self, labels: NDArray[Any], given: NDArray[Any] | None) -> None:
-        declared = given if self.classes is None else np.unique(np.asarray(self.classes))
-        self._classes_from_labels = declared is None
-        if declared is not None:
-            if not len(declared):
-                raise UsageError("classes must name at least one label, got none; declare them all")
-            self.classes_ = declared
-            return
-        self.classes_ = np.unique(labels)
-        warnings.warn(
-            "the labels of y are taken as the list of classes, as if everybody knew it, and the claim says "
-            "so; declare classes=[...] and nothing is assumed",
-            PublicAssumption,
-            stacklevel=4,
-        )
-
-    def _codes(self, labels: NDArray[Any]) -> NDArray[Any]:
-        """Each label's place in ``classes_``."""
-        try:
-            codes = np.minimum(np.searchsorted(self.classes_, labels), len(self.classes_) - 1)
-            known = np.array_equal(self.classes_[codes], labels)
-        except TypeError:
-            known = False
-        if not known:
-            raise DataRefused("y must hold declared classes only, got another label; declare it in classes=")
-        return codes
 
     def _start(self, seed: int) -> list[Tally]:
         kernel = EuclideanKernel(dim=self.n_features_in_, bandwidth=self.bandwidth, power=self.power)
@@ -260,16 +215,6 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         }
         return self._bundle(promise, parts=parts)
 
-    def _facts(self) -> dict[str, Any]:
-        return {"classes": labels_to_json(self.classes_)}
-
-    def _assumptions(self) -> list[str]:
-        return [_PUBLIC_CLASSES] if self._classes_from_labels else []
-
-    def _restore(self, facts: dict[str, Any]) -> None:
-        self.classes_ = labels_from_json(facts["classes"])
-        self._classes_from_labels = _PUBLIC_CLASSES in facts["assumptions"]
-
     def _open(self, bundle: Bundle) -> _Reading:
         functions: list[Any] = [bundle.parts[f"class {code}"] for code in range(len(self.classes_))]
         return _Reading.of(functions)
@@ -299,9 +244,3 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         counts = reading.counts if reading.counts.any() else np.ones(len(reading.counts))
         priors: Floats = counts / counts.sum()
         return priors
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        # At ε = 1 the few hundred records of scikit-learn's checks are fewer than privacy can show.
-        tags.classifier_tags.poor_score = True
-        return tags

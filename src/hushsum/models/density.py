@@ -16,11 +16,12 @@ from hushsum.errors import UsageError
 from hushsum.models.base import Floats, PrivateModel
 from hushsum.models.density_functional import FunctionalSums
 from hushsum.models.density_plan import FUNCTIONAL, GRID, Box, Wanted, planned, tallies
-from hushsum.models.draws import by_chain, from_grid
 from hushsum.models.mode_search import spread_points
 from hushsum.models.normalisation import integral_over_box, normalising_constant
+from hushsum.models.weighted_points import by_chain, from_grid
 from hushsum.privacy.accounting.zcdp import zcdp_rho
 from hushsum.privacy.claim import Promise
+from hushsum.releases.answers import Answers
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.bundle import Bundle
 from hushsum.tally.tally import Tally
@@ -62,6 +63,14 @@ class _Estimate:
         densities: Floats = np.maximum(values, _SMALLEST) / self.integral
         return densities
 
+    def answers(self, queries: Floats, level: float) -> Answers:
+        """Densities with their errors, as they are: noise may make them negative."""
+        told = self.function.query(queries, level=level)
+        value, stderr, lower, upper, bound = (
+            part / self.integral for part in (told.value, told.stderr, told.lower, told.upper, told.bound)
+        )
+        return Answers(value, stderr, lower, upper, bound, level)
+
     def above_noise(self, queries: Floats) -> Floats:
         """Densities, those below three standard errors taken as 0.
 
@@ -82,7 +91,7 @@ class PrivateDensity(PrivateModel):
     ----------
     epsilon, delta : float
         The budget of the one release; pure ε without ``delta``.
-    kernel : str or list of str
+    kernel : {"gaussian", "laplacian", "matern", "euclidean", "manhattan", "angular"} or list of them
         ``"gaussian"``, ``"laplacian"`` and ``"matern"`` have normalising constants. The kernels of hash rows
         (``"euclidean"``, ``"manhattan"``, …) have no finite integral over all space: their densities are
         normalised over ``bounds``, by post-processing, and :attr:`normalised_over_` says so.
@@ -174,7 +183,7 @@ class PrivateDensity(PrivateModel):
     def _draw(self, secret: dict[str, Tally] | FunctionalSums, promise: Promise) -> Bundle:
         if isinstance(secret, FunctionalSums):
             return self._bundle(promise, parts=secret.release(self._claim(promise)))
-        share = _share(promise, len(secret))
+        share = share_of(promise, len(secret))
         return self._bundle(promise, parts={name: tally.release(**share) for name, tally in secret.items()})
 
     def _open(self, bundle: Bundle) -> list[_Estimate]:
@@ -206,6 +215,19 @@ class PrivateDensity(PrivateModel):
         """The density at each point, shape (n_queries,); parameters as for :meth:`score_samples`."""
         queries = self._queries(X)
         return self._estimate(kernel, bandwidth).floored(queries)
+
+    def query(
+        self, X: object, *, level: float = 0.95, kernel: str | None = None, bandwidth: float | None = None
+    ) -> Answers:
+        """The density at each point with standard error and interval; not raised to its error as
+        :meth:`predict` has it, so noise may make it negative.
+
+        The errors are those of the kernel's own smooth estimate: how far that is from the density of the
+        population depends on the bandwidth, and is not part of them. Of a kernel that is normalised over
+        ``bounds``, the error of that one constant is left out as well.
+        """
+        queries = self._queries(X)
+        return self._estimate(kernel, bandwidth).answers(queries, level)
 
     def score(self, X: object, y: object = None) -> float:
         """The total log-likelihood of the points under the density."""
@@ -258,7 +280,7 @@ class PrivateDensity(PrivateModel):
         )
 
 
-def _share(promise: Promise, tables: int) -> dict[str, Any]:
+def share_of(promise: Promise, tables: int) -> dict[str, Any]:
     """What each of the tables of the same records may spend, as arguments of ``Tally.release``."""
     if tables == 1 or promise.epsilon is None:
         return {"epsilon": promise.epsilon, "delta": promise.delta or None, "rho": promise.rho}

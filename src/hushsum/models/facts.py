@@ -43,7 +43,11 @@ def to_json(name: str, value: object) -> Any:
 
 
 def from_json(value: Any) -> Any:
-    """The inverse of :func:`to_json`, with lists for all sequences."""
+    """The inverse of :func:`to_json`, with lists for all sequences.
+
+    >>> from_json(to_json("bounds", ((0, 1), (2, 3))))
+    [[0, 1], [2, 3]]
+    """
     if isinstance(value, dict):
         if set(value) == {_KERNEL}:
             return kernel_from_json(value[_KERNEL])
@@ -68,6 +72,10 @@ def labels_to_json(labels: NDArray[Any]) -> dict[str, Any]:
 
 
 def labels_from_json(data: dict[str, Any]) -> NDArray[Any]:
-    """The inverse of :func:`labels_to_json`."""
+    """The inverse of :func:`labels_to_json`.
+
+    >>> labels_from_json({"kind": "b", "values": [False, True]})
+    array([False,  True])
+    """
     types = {"b": np.bool_, "i": np.int64, "u": np.uint64, "f": np.float64, "U": np.str_, "O": object}
     return np.array(data["values"], dtype=types[data["kind"]])

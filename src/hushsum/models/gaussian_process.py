@@ -16,12 +16,14 @@ from hushsum.errors import UsageError, shown
 from hushsum.methods.feature_functions import TARGET_BITS, perturbed_posterior, smoother
 from hushsum.methods.sufficient_statistics import NoisyMoments, solve_adaptive
 from hushsum.models.base import Floats, PrivateModel
+from hushsum.models.declared_target import declared_target
 from hushsum.models.feature_space import KeptPairs, feature_kernel, feature_space, vectors_within
 from hushsum.privacy.claim import Claim, Promise
 from hushsum.privacy.functional import ANALYTIC, CALIBRATIONS, LATTICE_GAUSSIAN
 from hushsum.privacy.relation import Relation
 from hushsum.records.bounds import Bounds
 from hushsum.records.unit_ball import UnitBall
+from hushsum.releases.answers import Answers, normal_answers
 from hushsum.releases.bundle import Bundle
 from hushsum.tally.tally import Tally
 
@@ -187,10 +189,7 @@ class PrivateGaussianProcessRegressor(RegressorMixin, PrivateModel):  # type: ig
         return feature_space(kernel, features=features, seed=seed, box=self._box(read("bounds")))
 
     def _targets(self, read: Any) -> Bounds:
-        box = Bounds.of(read("target_bounds"), 1)
-        if box is None:
-            raise UsageError("target_bounds must be declared, got None; give (low, high)")
-        return box
+        return declared_target(read("target_bounds"))
 
     def _start(self, seed: int) -> KeptPairs | tuple[FourierFeatures, Tally]:
         self._check()
@@ -279,6 +278,13 @@ class PrivateGaussianProcessRegressor(RegressorMixin, PrivateModel):  # type: ig
         target = self._targets(self._fitted)
         values = np.clip(posterior.mean(queries), target.low[0], target.high[0])
         return (values, posterior.deviation(queries)) if return_std else values
+
+    def query(self, X: object, *, level: float = 0.95) -> Answers:
+        """The target's mean at each point with its standard deviation, as of :meth:`predict`, and an
+        interval for it.
+        """
+        values, deviation = self.predict(X, return_std=True)
+        return normal_answers(values, deviation, level)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

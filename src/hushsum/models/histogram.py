@@ -17,6 +17,7 @@ from hushsum.privacy.claim import Claim, Promise
 from hushsum.privacy.relation import Relation
 from hushsum.records.bounds import Bounds
 from hushsum.records.cell_grid import MOST_CELLS, CellGrid
+from hushsum.releases.answers import Answers, normal_answers
 from hushsum.releases.bundle import Bundle
 from hushsum.releases.coefficients import CoefficientFunction
 from hushsum.tally.tally import Tally
@@ -170,7 +171,22 @@ class PrivateHistogram(PrivateModel):
         """The density at each point, shape (n_queries,): its bin's count over the number of records and the
         bin's volume. Outside of ``bounds`` it is what an empty bin has.
         """
-        queries = self._queries(X)
+        part, counts, unit = self._counted(self._queries(X))
+        floor = max(part.noise.variance**0.5, _SMALLEST)
+        densities: Floats = np.maximum(counts, floor) / unit
+        return densities
+
+    def query(self, X: object, *, level: float = 0.95) -> Answers:
+        """The density at each point with standard error and interval; not raised to its error as
+        :meth:`predict` has it, so noise may make it negative. Outside of ``bounds`` it is 0.
+        """
+        part, counts, unit = self._counted(self._queries(X))
+        # Of a ratio, where the number of records is noisy as well.
+        variance = part.noise.variance + (counts * part.count_stderr / max(part.count, 1.0)) ** 2
+        return normal_answers(counts / unit, np.sqrt(variance) / unit, level)
+
+    def _counted(self, queries: Floats) -> tuple[CoefficientFunction, Floats, float]:
+        """The counts of the bins of queries, and what divides a count to make it a density."""
         part: CoefficientFunction = self._reading()
         basis = part.basis
         assert isinstance(basis, Bins)
@@ -179,10 +195,7 @@ class PrivateHistogram(PrivateModel):
         grid = basis.grid
         cells = grid.flat(grid.codes(basis.prepare_queries(queries).arrays[0]))
         counts = np.where(inside, part.table[0, cells].astype(np.float64), 0.0)
-        volume = float(np.prod(grid.width))
-        floor = max(part.noise.variance**0.5, _SMALLEST)
-        densities: Floats = np.maximum(counts, floor) / (max(part.count, 1.0) * volume)
-        return densities
+        return part, counts, max(part.count, 1.0) * float(np.prod(grid.width))
 
     def score(self, X: object, y: object = None) -> float:
         """The total log-likelihood of the points under the histogram."""

@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin  # type: ignore[import-untyped]
-from sklearn.utils.multiclass import check_classification_targets  # type: ignore[import-untyped]
 
 from hushsum.bases.fourier_features import FourierFeatures
-from hushsum.errors import DataRefused, PublicAssumption, UsageError, shown
+from hushsum.errors import UsageError, shown
 from hushsum.methods.feature_functions import fit_machines, perturbed_machines
-from hushsum.models.base import Floats, PrivateModel
-from hushsum.models.facts import labels_from_json, labels_to_json
+from hushsum.models.base import Floats
+from hushsum.models.declared_classes import ClassModel
 from hushsum.models.feature_space import KeptPairs, feature_kernel, feature_space, vectors_within
-from hushsum.models.until_released import until_released
 from hushsum.privacy.claim import Claim, Promise
 from hushsum.privacy.functional import ANALYTIC, CALIBRATIONS, LATTICE_GAUSSIAN
 from hushsum.privacy.relation import Relation
 from hushsum.releases.bundle import Bundle
 
-_PUBLIC_CLASSES = "the list of classes is public"
 _LOUDEST = 1.0
 """With more noise than the margin of the hinge loss the model is silent."""
 
@@ -44,7 +39,7 @@ class _Machines:
         return values
 
 
-class PrivateKernelSVC(ClassifierMixin, PrivateModel):  # type: ignore[misc]
+class PrivateKernelSVC(ClassModel):
     """A support vector machine with a kernel, released once by functional perturbation.
 
     Works well where records × ε is some hundred times ``C`` and the bandwidth is a good part of the distance
@@ -108,7 +103,7 @@ class PrivateKernelSVC(ClassifierMixin, PrivateModel):  # type: ignore[misc]
     Sarwate, JMLR 2011.
     """
 
-    classes_: NDArray[Any]
+    _fewest = 2
 
     def __init__(
         self,
@@ -143,50 +138,6 @@ class PrivateKernelSVC(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         self.dataset = dataset
         self.key = key
 
-    @until_released
-    def partial_fit(self, X: object, y: object = None, classes: object = None, **refused: object) -> Self:
-        """Keep further records, in secret. Spends nothing.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-        classes : array-like, optional
-            Every label there is, on the first call, in place of the parameter ``classes``.
-        """
-        self._given_classes = None if classes is None else np.unique(np.asarray(classes))
-        try:
-            return super().partial_fit(X, y, **refused)
-        finally:
-            del self._given_classes
-
-    def _records(self, X: object, y: object, *, reset: bool) -> tuple[Floats, NDArray[Any] | None]:
-        records, labels = self._checked(X, y, reset=reset)
-        check_classification_targets(labels)
-        given = getattr(self, "_given_classes", None)
-        if reset:
-            self._settle_classes(labels, given)
-        elif given is not None and not np.array_equal(given, self.classes_):
-            raise UsageError("classes must be those of the first partial_fit, got others; leave them out")
-        codes = np.minimum(np.searchsorted(self.classes_, labels), len(self.classes_) - 1)
-        if not np.array_equal(self.classes_[codes], labels):
-            raise DataRefused("y must hold declared classes only, got another label; declare it in classes=")
-        return records, codes
-
-    def _settle_classes(self, labels: NDArray[Any], given: NDArray[Any] | None) -> None:
-        declared = given if self.classes is None else np.unique(np.asarray(self.classes))
-        self._classes_from_labels = declared is None
-        self.classes_ = np.unique(labels) if declared is None else declared
-        if len(self.classes_) < 2:
-            raise UsageError("classes must be at least two, got one class; declare classes=[...] with all")
-        if declared is None:
-            warnings.warn(
-                "the labels of y are taken as the list of classes, as if everybody knew it, and the claim "
-                "says so; declare classes=[...] and nothing is assumed",
-                PublicAssumption,
-                stacklevel=4,
-            )
-
     def _space(self, seed: int, read: Any) -> FourierFeatures:
         kernel = feature_kernel(
             read("kernel"),
@@ -197,7 +148,7 @@ class PrivateKernelSVC(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         box = self._box(read("bounds"))
         return feature_space(kernel, features=read("features"), seed=seed, box=box)
 
-    def _start(self, seed: int) -> KeptPairs:
+    def _check_parameters(self) -> None:
         if not (isinstance(self.C, int | float) and math.isfinite(self.C) and self.C > 0.0):
             raise UsageError(f"C must be a number above 0, got {shown(self.C)}; try 30")
         if self.calibration not in CALIBRATIONS:
@@ -206,6 +157,8 @@ class PrivateKernelSVC(ClassifierMixin, PrivateModel):  # type: ignore[misc]
             )
         if Promise.of(epsilon=self.epsilon, delta=self.delta).pure:
             raise UsageError("delta must be above 0 for this model, got none; give delta=1e-6")
+
+    def _start(self, seed: int) -> KeptPairs:
         return KeptPairs(self._space(seed, self.__getattribute__))
 
     def _count(self, secret: KeptPairs, X: Floats, y: NDArray[Any] | None) -> None:
@@ -221,18 +174,6 @@ class PrivateKernelSVC(ClassifierMixin, PrivateModel):  # type: ignore[misc]
             "sigma": np.array([noisy.sigma]),
         }
         return self._bundle(promise, arrays=arrays)
-
-    def _facts(self) -> dict[str, Any]:
-        return {"classes": labels_to_json(self.classes_)}
-
-    def _assumptions(self) -> list[str]:
-        return [_PUBLIC_CLASSES] if self._classes_from_labels else []
-
-    def _restore(self, facts: dict[str, Any]) -> None:
-        self.classes_ = labels_from_json(facts["classes"])
-        if len(self.classes_) < 2:
-            raise ValueError("classes")
-        self._classes_from_labels = _PUBLIC_CLASSES in facts["assumptions"]
 
     def _claim(self, promise: Promise) -> Claim:
         claim = super()._claim(promise)
@@ -268,12 +209,6 @@ class PrivateKernelSVC(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         codes = (values > 0.0).astype(np.int64) if values.ndim == 1 else np.argmax(values, axis=1)
         labels: NDArray[Any] = self.classes_[codes]
         return labels
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        # At ε = 1 the few hundred records of scikit-learn's checks are fewer than privacy can show.
-        tags.classifier_tags.poor_score = True
-        return tags
 
 
 def _noise(bundle: Bundle) -> float:

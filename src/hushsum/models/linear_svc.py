@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin  # type: ignore[import-untyped]
-from sklearn.utils.multiclass import check_classification_targets, type_of_target  # type: ignore[import-untyped]
 
-from hushsum.errors import DataRefused, PublicAssumption, UsageError
-from hushsum.models.base import Floats, PrivateModel
-from hushsum.models.facts import labels_from_json, labels_to_json
+from hushsum.errors import UsageError
+from hushsum.models.base import Floats
+from hushsum.models.declared_classes import ClassModel
 from hushsum.models.linear_ways import Way, claimed, classification_theta, classification_way
-from hushsum.models.until_released import until_released
 from hushsum.privacy.claim import Claim, Promise
 from hushsum.privacy.relation import Relation
 from hushsum.records.bounds import Bounds
@@ -23,10 +19,9 @@ from hushsum.records.unit_ball import UnitBall
 from hushsum.releases.bundle import Bundle
 
 METHODS = ("sketch", "objective")
-_PUBLIC_CLASSES = "the list of classes is public"
 
 
-class PrivateLinearSVC(ClassifierMixin, PrivateModel):  # type: ignore[misc]
+class PrivateLinearSVC(ClassModel):
     """A plane between two classes, released once.
 
     Works well where a plane separates the classes and records × ε is well above the number of columns.
@@ -84,7 +79,8 @@ class PrivateLinearSVC(ClassifierMixin, PrivateModel):  # type: ignore[misc]
     Coleman and Shrivastava, CCS 2021, section 4; Chaudhuri, Monteleoni and Sarwate, JMLR 2011.
     """
 
-    classes_: NDArray[Any]
+    _fewest = 2
+    _most = 2
 
     def __init__(
         self,
@@ -115,58 +111,6 @@ class PrivateLinearSVC(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         self.dataset = dataset
         self.key = key
 
-    @until_released
-    def partial_fit(self, X: object, y: object = None, classes: object = None, **refused: object) -> Self:
-        """Count further records. Spends nothing.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-        classes : two labels, optional
-            On the first call, in place of the parameter ``classes``.
-        """
-        self._given_classes = classes
-        try:
-            return super().partial_fit(X, y, **refused)
-        finally:
-            del self._given_classes
-
-    def _records(self, X: object, y: object, *, reset: bool) -> tuple[Floats, NDArray[Any] | None]:
-        if self.method not in METHODS:
-            raise UsageError(f"method must be one of {', '.join(METHODS)}, got {self.method!r}; choose one")
-        records, labels = self._checked(X, y, reset=reset)
-        check_classification_targets(labels)
-        if reset:
-            self._settle_classes(labels)
-        return records, self._signs(labels)
-
-    def _settle_classes(self, labels: NDArray[Any]) -> None:
-        declared = getattr(self, "_given_classes", None) if self.classes is None else self.classes
-        self._classes_from_labels = declared is None
-        found = np.unique(labels if declared is None else np.asarray(declared))
-        if len(found) > 2:
-            raise UsageError(
-                f"Only binary classification is supported. The type of the target is {type_of_target(found)}."
-            )
-        if len(found) < 2:
-            raise UsageError("classes must be two, got one class; declare classes=[...] with both labels")
-        self.classes_ = found
-        if self._classes_from_labels:
-            warnings.warn(
-                "the labels of y are taken as the list of classes, as if everybody knew it, and the claim "
-                "says so; declare classes=[...] and nothing is assumed",
-                PublicAssumption,
-                stacklevel=4,
-            )
-
-    def _signs(self, labels: NDArray[Any]) -> Floats:
-        """1 for the second class and −1 for the first."""
-        second = labels == self.classes_[1]
-        if not np.all(second | (labels == self.classes_[0])):
-            raise DataRefused("y must hold declared classes only, got another label; declare it in classes=")
-        return np.where(second, 1.0, -1.0)
-
     def _way(self) -> Way:
         return classification_way(self.method, rows=self.rows, ridge=self.ridge)
 
@@ -176,28 +120,20 @@ class PrivateLinearSVC(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         assert whole is not None
         return UnitBall(whole, radius)
 
+    def _check_parameters(self) -> None:
+        if self.method not in METHODS:
+            raise UsageError(f"method must be one of {', '.join(METHODS)}, got {self.method!r}; choose one")
+
     def _start(self, seed: int) -> Any:
         return self._way().start(self._ball(self.bounds, self.radius), seed)
 
     def _count(self, secret: Any, X: Floats, y: NDArray[Any] | None) -> None:
         assert y is not None
-        self._way().count(secret, self._ball(self.bounds, self.radius), np.column_stack((X, y)))
+        self._way().count(secret, self._ball(self.bounds, self.radius), np.column_stack((X, 2.0 * y - 1.0)))
 
     def _draw(self, secret: Any, promise: Promise) -> Bundle:
         drawn = self._way().draw(secret, promise)
         return self._bundle(promise, parts=drawn.parts, arrays=drawn.arrays)
-
-    def _facts(self) -> dict[str, Any]:
-        return {"classes": labels_to_json(self.classes_)}
-
-    def _assumptions(self) -> list[str]:
-        return [_PUBLIC_CLASSES] if self._classes_from_labels else []
-
-    def _restore(self, facts: dict[str, Any]) -> None:
-        self.classes_ = labels_from_json(facts["classes"])
-        if len(self.classes_) != 2:
-            raise ValueError("classes")
-        self._classes_from_labels = _PUBLIC_CLASSES in facts["assumptions"]
 
     def _claim(self, promise: Promise) -> Claim:
         kept, mechanism, arithmetic = claimed(self._way(), promise)
@@ -239,10 +175,3 @@ class PrivateLinearSVC(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         second = self.decision_function(X) > 0.0
         labels: NDArray[Any] = self.classes_[second.astype(np.int64)]
         return labels
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        # At ε = 1 the few hundred records of scikit-learn's checks are fewer than privacy can show.
-        tags.classifier_tags.poor_score = True
-        return tags

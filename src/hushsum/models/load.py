@@ -24,6 +24,17 @@ def load_model(source: str | os.PathLike[str] | IO[bytes]) -> PrivateModel:
         if the file is damaged, or holds something else than a model that this Hushsum knows.
     UsageError
         if there is no such file.
+
+    Examples
+    --------
+    >>> import io
+    >>> from hushsum.models import PrivateModes
+    >>> model = PrivateModes(epsilon=1.0, random_state=0).fit(np.zeros((500, 1))).release()
+    >>> file = io.BytesIO()
+    >>> model.save(file)
+    >>> _ = file.seek(0)
+    >>> load_model(file).claim_ == model.claim_
+    True
     """
     bundle = load(source)
     if not isinstance(bundle, Bundle):

@@ -115,10 +115,13 @@ class PrivateNeighbors(OneSketch):
         """1 where at least ``min_records`` are estimated to be near, 0 elsewhere, shape (n_samples,)."""
         return (self.decision_function(X) >= 0.0).astype(np.int64)
 
-    def query(self, X: object) -> Answers:
-        """The weighted number of near records with standard error and interval, for each candidate."""
+    def query(self, X: object, *, level: float | None = None) -> Answers:
+        """The weighted number of near records with standard error and interval, for each candidate; at
+        ``level``, or that of the model.
+        """
         queries = self._queries(X)
-        answers: Answers = self._reading().query(queries, of="sum", level=self.level)
+        chosen = self.level if level is None else level
+        answers: Answers = self._reading().query(queries, of="sum", level=chosen)
         return answers
 
     def decide(self, X: object) -> NDArray[np.int64]:

@@ -10,6 +10,7 @@ from sklearn.base import RegressorMixin  # type: ignore[import-untyped]
 
 from hushsum.errors import UsageError
 from hushsum.models.base import Floats, PrivateModel
+from hushsum.models.declared_target import declared_target
 from hushsum.models.linear_ways import Way, claimed, regression_theta, regression_way
 from hushsum.models.regression_choice import METHODS, choose_method
 from hushsum.privacy.claim import Claim, Promise
@@ -31,7 +32,7 @@ class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
     ----------
     epsilon, delta : float
         The budget of the one release. With ``delta=None`` pure ε, which every method but ``"adaops"`` keeps.
-    method : str
+    method : {"auto", "adassp", "ssp", "sketch", "objective", "ops", "adaops"}
         ``"adassp"``: perturbed sums Σφφᵀ and Σvφ in whole numbers, and a ridge chosen from them; streams.
         ``"ssp"``: the same without a ridge. ``"sketch"``: the private RACE sketch through its surrogate loss;
         streams, and the sketch answers other questions too. ``"objective"``: objective perturbation.
@@ -163,9 +164,7 @@ class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
         )
 
     def _ball(self, bounds: Any, target_bounds: Any, radius: Any) -> UnitBall:
-        target = Bounds.of(target_bounds, 1)
-        if target is None:
-            raise UsageError("target_bounds must be declared, got None; give (low, high)")
+        target = declared_target(target_bounds)
         box = [*self._box(bounds), (target.low[0], target.high[0])]
         whole = Bounds.of(box, len(box))
         assert whole is not None

@@ -10,8 +10,8 @@ from sklearn.utils import check_random_state  # type: ignore[import-untyped]
 
 from hushsum.errors import UsageError, shown
 from hushsum.models.base import Floats
-from hushsum.models.draws import by_chain, by_rejection, diverse_choice, from_grid, from_list
 from hushsum.models.one_sketch import OneSketch
+from hushsum.models.weighted_points import by_chain, by_rejection, diverse_choice, from_grid, from_list
 
 METHODS: Final = ("chain", "grid", "rejection")
 

@@ -67,8 +67,7 @@ def drawing(insecure_noise_seed: int | None) -> Iterator[Draws]:
     """A fresh key of the operating system for one release, wiped at the end; a seed makes it repeatable, for
     tests.
     """
-    seeded = insecure_noise_seed is not None
-    with NoiseSource.insecure(insecure_noise_seed or 0) if seeded else NoiseSource.fresh() as source:
+    with NoiseSource.for_release(insecure_noise_seed) as source:
         yield Draws(source)
 
 

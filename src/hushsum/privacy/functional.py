@@ -102,7 +102,6 @@ def perturb_lattice(
     >>> perturb_lattice(np.zeros(2, np.int64), Fraction(1 << 40), insecure_noise_seed=1).shape
     (2,)
     """
-    seeded = insecure_noise_seed is not None
-    with NoiseSource.insecure(insecure_noise_seed or 0) if seeded else NoiseSource.fresh() as source:
+    with NoiseSource.for_release(insecure_noise_seed) as source:
         noise = discrete_gaussian(values.size, variance, source).reshape(values.shape)
     return values + noise

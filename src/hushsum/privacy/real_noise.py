@@ -65,8 +65,7 @@ def real_noise(insecure_noise_seed: int | None = None) -> Iterator[RealNoise]:
     ...     noise.gamma_vector(3, 1.0).shape
     (3,)
     """
-    source = NoiseSource.fresh() if insecure_noise_seed is None else NoiseSource.insecure(insecure_noise_seed)
-    with source:
+    with NoiseSource.for_release(insecure_noise_seed) as source:
         yield RealNoise(source)
 
 

@@ -67,19 +67,19 @@ def select(
 ) -> list[int]:
     """The position chosen for each question, all from one fresh key; their ε add up."""
     choose = _MECHANISMS[mechanism]
-    with _source(insecure_noise_seed) as source:
+    with NoiseSource.for_release(insecure_noise_seed) as source:
         return [choose(question.scores, question.rate, source) for question in questions]
 
 
 def draw_candidates(rule: Stopping, candidates: int, *, insecure_noise_seed: int | None) -> list[int]:
     """Which candidate each run takes, for a secret random number of runs."""
-    with _source(insecure_noise_seed) as source:
+    with NoiseSource.for_release(insecure_noise_seed) as source:
         return draw_runs(rule, candidates, source)
 
 
 def random_places(size: int, places: int, *, insecure_noise_seed: int | None) -> NDArray[np.int64]:
     """A secret random place for each of ``size`` units, independent of the data and of each other."""
-    with _source(insecure_noise_seed) as source:
+    with NoiseSource.for_release(insecure_noise_seed) as source:
         return independent_places(size, places, source)
 
 
@@ -108,9 +108,3 @@ def choice_claim(
         arithmetic="exact integers",
         secure=insecure_noise_seed is None,
     )
-
-
-def _source(insecure_noise_seed: int | None) -> NoiseSource:
-    if insecure_noise_seed is None:
-        return NoiseSource.fresh()
-    return NoiseSource.insecure(insecure_noise_seed)

@@ -99,7 +99,7 @@ class Bounds:
             pairs = _pairs(value, dim)
             bounds = cls(tuple(low for low, _ in pairs), tuple(high for _, high in pairs))
         if bounds.dim != dim:
-            raise UsageError(f"bounds must have one (low, high) for each of {dim} columns, got {bounds.dim}")
+            raise _another_number(dim, bounds.dim)
         return bounds
 
     @classmethod
@@ -140,13 +140,13 @@ class Bounds:
         return self._relative(array, clip=False)
 
     def _relative(self, array: NDArray[Any], *, clip: bool) -> NDArray[np.float32]:
+        if len(array) == 1 and not clip:
+            with np.errstate(all="ignore"):
+                return (array.astype(np.float64) - self._centre).astype(np.float32)
         out = np.empty(array.shape, dtype=np.float32)
         rows = max(1, min(len(array), _BLOCK // self.dim))
         # The box repeated to the shape of a block: broadcasting over few columns is three times slower.
-        low, high, centre = (
-            np.tile(side, (rows, 1)) if rows > 1 else side[np.newaxis]
-            for side in (self._low, self._high, self._centre)
-        )
+        low, high, centre = (np.tile(side, (rows, 1)) for side in (self._low, self._high, self._centre))
         with np.errstate(all="ignore"):
             for start in range(0, len(array), rows):
                 block = array[start : start + rows].astype(np.float64, order="C")
@@ -176,7 +176,7 @@ def _pairs(value: object, dim: int) -> list[tuple[float, float]]:
     if isinstance(value, np.ndarray):
         value = value.tolist()
     if not isinstance(value, Sequence) or isinstance(value, str):
-        raise UsageError(f"{rule}, got {type(value).__name__}")
+        raise UsageError(f"{rule}, got {type(value).__name__}; declare the range that a record may have")
     if len(value) == 2 and all(_is_number(end) for end in value):
         return [(float(value[0]), float(value[1]))] * dim
     pairs = []
@@ -184,11 +184,18 @@ def _pairs(value: object, dim: int) -> list[tuple[float, float]]:
         if isinstance(pair, np.ndarray):
             pair = pair.tolist()
         if not isinstance(pair, Sequence) or len(pair) != 2 or not all(_is_number(end) for end in pair):
-            raise UsageError(f"{rule}; every entry must be a pair of numbers")
+            raise UsageError(f"{rule}, got something else among them; declare a pair of numbers for each")
         pairs.append((float(pair[0]), float(pair[1])))
     if len(pairs) != dim:
-        raise UsageError(f"bounds must have one (low, high) for each of {dim} columns, got {len(pairs)}")
+        raise _another_number(dim, len(pairs))
     return pairs
+
+
+def _another_number(dim: int, got: int) -> UsageError:
+    return UsageError(
+        f"bounds must have one (low, high) for each of {dim} columns, got {got}; "
+        "declare as many, or one for all"
+    )
 
 
 def _is_number(value: object) -> bool:

@@ -51,8 +51,8 @@ class ReleasedFunction(Protocol):
     def sum(self, Q: object) -> Floats:
         """Kernel sums f(q) = Σ k(x, q), shape (n_queries,)."""
 
-    def query(self, Q: object) -> Answers:
-        """Values with standard errors and intervals."""
+    def query(self, Q: object, *, of: str = "mean", level: float = 0.95) -> Answers:
+        """Values with standard errors and intervals; ``of`` is ``"mean"`` or ``"sum"``."""
 
     def save(self, target: str | os.PathLike[str] | IO[bytes]) -> None:
         """Write the function to a ``.hush`` file."""

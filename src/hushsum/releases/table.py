@@ -119,7 +119,7 @@ class TableFunction(NoisyTable):
         rate = self.basis.fold_rate
         keep = 1.0 / (1.0 - rate)
         largest = self._largest_variance(readings.mean, _RARE)
-        noise = self.cell_variance / self.rows
+        noise = self._noise_variance
         enough = readings.blocks >= _FEWEST_BLOCKS
         spread = np.maximum(readings.variance, noise) if enough else largest
         # f̂ = keep·(mean − rate·N̂): the two errors are independent up to the table's small part in N̂.
@@ -181,7 +181,12 @@ class TableFunction(NoisyTable):
             )
         return np.maximum(sums, 0.0) if nonnegative else sums
 
-    @property
+    @cached_property
+    def _noise_variance(self) -> float:
+        """What noise adds to the variance of a mean over the rows."""
+        return self.cell_variance / self.rows
+
+    @cached_property
     def _blocks(self) -> int:
         """How many independent blocks of rows there are; rows of a block share random numbers."""
         return -(-self.rows // self.kernel.independent_rows())
@@ -211,7 +216,7 @@ class TableFunction(NoisyTable):
         of ``failure``.
         """
         part = failure / 3.0
-        noise = self.cell_variance / self.rows
+        noise = self._noise_variance
         number = self._counts[0] + math.sqrt(self._counts[1] / part)
         average = np.clip(mean + math.sqrt(noise / part), 0.0, number)
         half = number * math.log(1.0 / part) / (2.0 * self._blocks)

@@ -5,8 +5,9 @@ file, and never downloaded. Where that is not wanted, the models of ``hushsum.mo
 as a file.
 """
 
-from hushsum.served.function import ServedFunction, serve
+from hushsum.served.function import ServedFunction, path_claim, reopen, serve
 from hushsum.served.output import FreshAnswers, TestSetAnswers, answer_once
+from hushsum.served.secret_file import load_secret_functions, save_secret_functions
 from hushsum.served.secret_functions import (
     SecretFunction,
     density_function,
@@ -27,5 +28,9 @@ __all__ = [
     "density_function",
     "gaussian_process_function",
     "kernel_svm_functions",
+    "load_secret_functions",
+    "path_claim",
+    "reopen",
+    "save_secret_functions",
     "serve",
 ]

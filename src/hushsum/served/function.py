@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import secrets
+from threading import Lock
 from typing import IO, Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.errors import SecretRefused, UsageError
+from hushsum.errors import FileRefused, QuestionsSpent, SecretRefused, UsageError
 from hushsum.privacy.budget import Budget
 from hushsum.privacy.claim import Claim, Promise
 from hushsum.privacy.draws import REAL_ARITHMETIC
@@ -60,6 +61,7 @@ class ServedFunction:
         self._store = store
         self._most = most_questions
         self._seed = insecure_noise_seed
+        self._turn = Lock()
         self._path = GaussianPath(
             function.covariance, function.bounds.dim, largest=function.largest, jitter=jitter
         )
@@ -76,7 +78,7 @@ class ServedFunction:
 
         Raises
         ------
-        UsageError
+        QuestionsSpent
             if there would be more distinct points than the limit; then none of the new ones is answered.
         """
         rows = self._function.prepared(Q)
@@ -89,12 +91,14 @@ class ServedFunction:
 
     def _draw(self, rows: Rows, keys: list[bytes]) -> list[float | None]:
         """Answer the points that have no answer yet, in one writer's turn."""
-        try:
-            return self._drawn(rows, keys)
-        except BaseException:
-            # What the store did not keep must not be continued: forget it, and read the store again.
-            self._path = self._path.emptied()
-            raise
+        # Longer than the store's turn: no other thread may draw between a failure and forgetting it.
+        with self._turn:
+            try:
+                return self._drawn(rows, keys)
+            except BaseException:
+                # What the store did not keep must not be continued: forget it, and read the store again.
+                self._path = self._path.emptied()
+                raise
 
     def _drawn(self, rows: Rows, keys: list[bytes]) -> list[float | None]:
         with self._store.session() as session:
@@ -102,7 +106,7 @@ class ServedFunction:
             new = {key: place for place, key in reversed(list(enumerate(keys))) if session.find(key) is None}
             places = sorted(new.values())
             if answered + len(places) > self._most:
-                raise UsageError(
+                raise QuestionsSpent(
                     f"this function answers at most {self._most} distinct points; ask those that were asked, "
                     "or release a model, which has no limit"
                 )
@@ -193,26 +197,83 @@ def serve(
     """
     promise = Promise.of(epsilon=epsilon, delta=delta)
     check_declared_delta(promise, None, allow_large=allow_large_delta)
-    if type(most_questions) is not int or most_questions < 1:
-        raise UsageError("most_questions must be a whole number above 0; leave it out for 5000")
-    scale = path_scale(function.sensitivity, promise, calibration=calibration)
-    claim = Claim(
+    claim = path_claim(promise, function, calibration=calibration, secure=insecure_noise_seed is None)
+    served, facts = _prepared(
+        function,
+        claim,
+        MemoryStore() if store is None else store,
+        calibration=calibration,
+        jitter=jitter,
+        most_questions=most_questions,
+        insecure_noise_seed=insecure_noise_seed,
+    )
+    _open(served, facts, Payment.of(ledger, dataset, key))
+    return served
+
+
+def reopen(
+    function: SecretFunction,
+    store: AnswerStore,
+    promise: Promise,
+    *,
+    most_questions: int = MOST_QUESTIONS,
+    calibration: str = ANALYTIC,
+) -> ServedFunction:
+    """A function that was served before, on its own store, with the arguments of then. Spends nothing.
+
+    Raises
+    ------
+    FileRefused
+        if the store was never opened: it is not the one that was paid for, and a second path of one function
+        would show what the first one hides.
+    UsageError
+        if the store belongs to another function.
+    """
+    claim = path_claim(promise, function, calibration=calibration)
+    served, facts = _prepared(
+        function, claim, store, calibration=calibration, jitter=None, most_questions=most_questions
+    )
+    if not store.belongs_to(_bound(served, facts)):
+        raise FileRefused("the store of answers is not the one that was opened; restore it, or serve anew")
+    return served
+
+
+def path_claim(
+    promise: Promise, function: SecretFunction, *, calibration: str = ANALYTIC, secure: bool = True
+) -> Claim:
+    """What serving a function promises. Of the records it tells nothing."""
+    return Claim(
         promise=promise,
         unit="record",
         records_per_unit=1,
         relation=function.relation,
         mechanism=PATH if calibration == ANALYTIC else f"{PATH}, {calibration}",
         arithmetic=REAL_ARITHMETIC,
-        secure=insecure_noise_seed is None,
+        secure=secure,
         assumptions=function.assumptions,
     )
+
+
+def _prepared(
+    function: SecretFunction,
+    claim: Claim,
+    store: AnswerStore,
+    *,
+    calibration: str,
+    jitter: float | None,
+    most_questions: int,
+    insecure_noise_seed: int | None = None,
+) -> tuple[ServedFunction, dict[str, Any]]:
+    """A served function that has not been opened, and the facts to which its store is bound."""
+    if type(most_questions) is not int or most_questions < 1:
+        raise UsageError("most_questions must be a whole number above 0; leave it out for 5000")
+    scale = path_scale(function.sensitivity, claim.promise, calibration=calibration)
     lam = SMALLEST_JITTER * function.largest if jitter is None else float(jitter)
-    kept = MemoryStore() if store is None else store
     served = ServedFunction(
         function,
         claim,
         scale,
-        kept,
+        store,
         jitter=lam,
         most_questions=most_questions,
         insecure_noise_seed=insecure_noise_seed,
@@ -224,22 +285,32 @@ def serve(
         "jitter": lam,
         "most_questions": most_questions,
     }
-    _open(kept, function, facts, Payment.of(ledger, dataset, key), claim)
-    return served
+    return served, facts
 
 
-def _open(
-    store: AnswerStore,
-    function: SecretFunction,
-    facts: dict[str, Any],
-    payment: Payment | None,
-    claim: Claim,
-) -> None:
-    """Pay, unless the store was paid for, and bind it to this function."""
-    salt = store.salt(secrets.token_hex(32))
-    bound = {**facts, "fingerprint": function.fingerprint(bytes.fromhex(salt))}
+def _bound(served: ServedFunction, facts: dict[str, Any]) -> dict[str, Any]:
+    """The facts with a keyed digest of the records."""
+    salt = served._store.salt(secrets.token_hex(32))
+    return {**facts, "fingerprint": served._function.fingerprint(bytes.fromhex(salt))}
+
+
+def _open(served: ServedFunction, facts: dict[str, Any], payment: Payment | None) -> None:
+    """Pay, unless the store was paid for, and bind it to this function.
+
+    It is bound between *drawn* and *staged*: once the book says that something was published, there is a
+    store to publish from. Who died in between finds a bound store, and closes the entry with `subject_of`.
+    """
+    store, bound = served._store, _bound(served, facts)
     if store.belongs_to(bound):
         return
-    subject = {"served": function.kernel.name, "most_questions": facts["most_questions"]}
-    pay_for(payment, claim, subject=subject, make=lambda: {"opened": True})
-    store.open(bound)
+
+    def make() -> dict[str, Any]:
+        store.open(bound)
+        return {"opened": True}
+
+    pay_for(payment, served.claim, subject=subject_of(served), make=make)
+
+
+def subject_of(served: ServedFunction) -> dict[str, object]:
+    """What the book says that was paid for."""
+    return {"served": served._function.kernel.name, "most_questions": served._most}

@@ -37,6 +37,7 @@ class Caller:
     scopes: frozenset[str]
     token: str
     expires: str
+    signed_in: bool = False
 
 
 class ShortMemory(Generic[V]):
@@ -84,7 +85,9 @@ class Door:
             return None
         account, stored = found
         scopes = frozenset(stored.scopes) & frozenset(SCOPES.get(account.role, ()))
-        caller = Caller(account.id, account.name, account.role, scopes, stored.id, stored.expires)
+        caller = Caller(
+            account.id, account.name, account.role, scopes, stored.id, stored.expires, stored.signed_in
+        )
         return self._known.put(token, caller)
 
     def forget(self) -> None:
@@ -116,6 +119,23 @@ def needs(scope: str) -> Callable[[Request], Coroutine[None, None, Caller]]:
         return caller
 
     return check
+
+
+async def only_known_parameters(request: Request) -> None:
+    """A dependency: a parameter of the address that the route does not know is refused, like a field.
+
+    A route that reads its parameters itself, and describes them by hand, knows better; and to one that is
+    public, other sites may send people with parameters of their own.
+    """
+    route = request.scope["route"]
+    if not request.scope["query_string"] or "caller" not in request.scope["state"]:
+        return
+    if "parameters" not in (route.openapi_extra or {}):
+        known = {each.alias for each in route.dependant.query_params}
+        if not known.issuperset(request.query_params):
+            raise Refusal(
+                422, "parameter-refused", "the address has parameters that it does not take; leave them out"
+            )
 
 
 def nothing_here() -> Refusal:

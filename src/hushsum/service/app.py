@@ -5,15 +5,15 @@ from __future__ import annotations
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
-from hushsum.errors import HushsumError
+from hushsum.errors import HushsumError, UsageError
 from hushsum.ledger import Ledger
-from hushsum.service.access import ADMINISTRATOR, SCOPES, Door, ShortMemory
+from hushsum.service.access import ADMINISTRATOR, SCOPES, Door, ShortMemory, only_known_parameters
 from hushsum.service.answering import Shelf
 from hushsum.service.context import Context
 from hushsum.service.crew import Crew
@@ -21,10 +21,14 @@ from hushsum.service.guard import Guard
 from hushsum.service.metrics import Metrics
 from hushsum.service.openapi import describe
 from hushsum.service.problems import answer_problem
-from hushsum.service.routes import accounts, datasets, functions, releases, system
+from hushsum.service.routes import accounts, datasets, functions, models, page, releases, sign_in, system
 from hushsum.service.settings import Settings
-from hushsum.service.store import Accounts, Actor, Datasets, Functions, JobQueue, Store
+from hushsum.service.shortcut import Shortcut
+from hushsum.service.store import Accounts, Actor, Datasets, Functions, Identities, JobQueue, Store
 from hushsum.version import __version__
+
+if TYPE_CHECKING:
+    from hushsum.service.oidc.sign_in import SignIn
 
 FIRST = "admin"
 """The name of the account that the first start makes."""
@@ -40,9 +44,10 @@ def create_app(settings: Settings) -> FastAPI:
     UsageError, LedgerUnavailable, FileRefused
         if the folder or the database cannot be used.
     """
+    provider = _sign_in(settings)
     settings.prepare()
-    store = Store.open(settings.place, create=True)
-    ledger = Ledger.create(settings.place)
+    store = Store.open(settings.place, create=True, wait_seconds=settings.database_seconds)
+    ledger = Ledger.create(settings.place, wait_seconds=settings.database_seconds)
     settings.tally_key()
     first_administrator(settings, Accounts(store.database))
     metrics = Metrics()
@@ -64,12 +69,14 @@ def create_app(settings: Settings) -> FastAPI:
         redoc_url=None,
         lifespan=lifespan,
         redirect_slashes=False,
+        dependencies=[Depends(only_known_parameters)],
     )
     app.state.streams = set()
     app.state.context = Context(
         settings=settings,
         store=store,
         accounts=Accounts(store.database),
+        identities=Identities(store.database),
         datasets=Datasets(store.database),
         functions=Functions(store.database),
         jobs=JobQueue(store.database),
@@ -80,12 +87,14 @@ def create_app(settings: Settings) -> FastAPI:
         metrics=metrics,
         wake=crew.wake,
         worker_trouble=crew.trouble,
+        sign_in=provider,
     )
     # Routes are tried in order, and most requests are queries.
-    for part in (functions, system, accounts, datasets, releases):
+    for part in (functions, system, page, accounts, sign_in, datasets, releases, models):
         app.include_router(part.router)
     for kind in (HTTPException, RequestValidationError, HushsumError):
         app.add_exception_handler(kind, answer_problem)
+    app.add_middleware(Shortcut, state=app.state, query=functions.query)
     app.add_middleware(Guard, settings=settings, door=door, metrics=metrics)
     _describe_once(app)
     return app
@@ -113,6 +122,17 @@ def first_administrator(settings: Settings, accounts: Accounts) -> None:
             file=sys.stderr,
             flush=True,
         )
+
+
+def _sign_in(settings: Settings) -> SignIn | None:
+    if not settings.oidc_issuer:
+        return None
+    try:
+        from hushsum.service.oidc.sign_in import SignIn
+        from hushsum.service.oidc.terms import Terms
+    except ImportError:
+        raise UsageError("signing in with a provider needs PyJWT; install hushsum[oidc]") from None
+    return SignIn(Terms.of(settings), settings.failures_per_minute)
 
 
 def _describe_once(app: FastAPI) -> None:

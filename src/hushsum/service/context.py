@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from fastapi import Request
 
@@ -12,7 +13,10 @@ from hushsum.service.access import Caller, Door, ShortMemory, nothing_here
 from hushsum.service.answering import Shelf
 from hushsum.service.metrics import Metrics
 from hushsum.service.settings import Settings
-from hushsum.service.store import Accounts, Dataset, Datasets, Functions, JobQueue, Store
+from hushsum.service.store import Accounts, Dataset, Datasets, Functions, Identities, JobQueue, Store
+
+if TYPE_CHECKING:
+    from hushsum.service.oidc.sign_in import SignIn
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +26,7 @@ class Context:
     settings: Settings
     store: Store
     accounts: Accounts
+    identities: Identities
     datasets: Datasets
     functions: Functions
     jobs: JobQueue
@@ -32,6 +37,7 @@ class Context:
     metrics: Metrics
     wake: Callable[[], None]
     worker_trouble: Callable[[], str | None]
+    sign_in: SignIn | None
 
     def dataset(self, id: str, caller: Caller) -> Dataset:
         """A dataset of the caller's; for anybody else there is nothing here."""

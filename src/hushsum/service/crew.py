@@ -18,6 +18,7 @@ from hushsum.service.settings import Settings
 
 _LOOK_EVERY = 0.3
 _PATIENCE = 5.0
+_NOT_FOR_WORKERS = ("HUSHSUM_ADMIN_TOKEN", "HUSHSUM_OIDC_CLIENT_SECRET")
 _SOURCE = str(Path(str(hushsum.__file__)).parents[1])
 
 
@@ -73,7 +74,7 @@ class Crew:
 
     def _hire(self) -> subprocess.Popen[bytes]:
         path = os.pathsep.join(filter(None, [_SOURCE, os.environ.get("PYTHONPATH")]))
-        environment = {name: value for name, value in os.environ.items() if name != "HUSHSUM_ADMIN_TOKEN"}
+        environment = {name: value for name, value in os.environ.items() if name not in _NOT_FOR_WORKERS}
         worker = subprocess.Popen(
             [sys.executable, "-m", "hushsum.service.worker"],
             stdin=subprocess.PIPE,

@@ -9,6 +9,7 @@ import time
 from typing import Any, Final
 
 from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hushsum.errors import HushsumError
@@ -19,12 +20,15 @@ from hushsum.service.metrics import Metrics
 from hushsum.service.problems import Refusal, problem_response
 from hushsum.service.settings import Settings
 
-PUBLIC: Final = frozenset({"/", "/healthz", "/readyz", "/metrics", "/openapi.json"})
+PUBLIC: Final = frozenset({"/", "/healthz", "/readyz", "/metrics", "/openapi.json", "/sign-in"})
+SIGN_IN: Final = frozenset({"/oidc/start", "/oidc/callback", "/oidc/finish"})
+"""Where somebody without a token gets one; each proves for itself who asks."""
 PUBLIC_PREFIX: Final = "/assets/"
 _ID = re.compile(rb"[A-Za-z0-9_-]{8,64}")
 _QUERY = re.compile(r"/functions/[^/]+/query")
 _UPLOAD = re.compile(r"/datasets/[^/]+/uploads")
 _LONGEST_TOKEN = 512
+_METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"})
 
 _HEADERS: Final = [
     (b"x-content-type-options", b"nosniff"),
@@ -78,7 +82,7 @@ class Guard:
             limit = await self._admit(scope, headers)
             await self._app(scope, bounded(receive, limit), reply)
         except Exception as error:
-            if not isinstance(error, Refusal | HushsumError):
+            if not isinstance(error, Refusal | HushsumError | ClientDisconnect):
                 say("failed", level=logging.ERROR, request=id, **described(error))
             if not status:
                 await problem_response(error, id)(scope, receive, reply)
@@ -90,7 +94,7 @@ class Guard:
         path = scope["path"]
         query = _QUERY.fullmatch(path) is not None
         limit = self._limit(path, query=query)
-        if path not in PUBLIC and not path.startswith(PUBLIC_PREFIX):
+        if path not in PUBLIC | SIGN_IN and not path.startswith(PUBLIC_PREFIX):
             caller = await self._caller(scope, headers)
             scope["state"]["caller"] = caller
             rate = self._queries if query else self._requests
@@ -132,7 +136,8 @@ class Guard:
     def _tell(self, scope: Scope, id: str, status: int, seconds: float) -> None:
         """Count and log a request by the pattern of its route: what was asked for may contain anything."""
         route = getattr(scope.get("route"), "path", "unmatched")
-        method = scope["method"] if route != "unmatched" else "ANY"
+        # A method too: it is any word that the client likes.
+        method = scope["method"] if route != "unmatched" and scope["method"] in _METHODS else "ANY"
         self._metrics.answered(method, route, status, seconds)
         caller = scope["state"].get("caller")
         facts: dict[str, Any] = {"account": caller.account} if caller is not None else {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections import OrderedDict
 
@@ -10,6 +11,9 @@ from starlette.types import Message, Receive
 from hushsum.service.problems import Refusal
 
 _MOST_NAMES = 10_000
+_PATIENCE_SECONDS = 60.0
+_SLOWEST = 1024.0
+"""Bytes a second that a body must bring on average, after the first minute."""
 
 
 class Rate:
@@ -45,15 +49,30 @@ def too_large(limit: int) -> Refusal:
     return Refusal(413, "too-large", f"the body must have at most {limit} bytes; send less")
 
 
+def too_slow() -> Refusal:
+    """A body that does not come."""
+    return Refusal(408, "too-slow", "the body came too slowly; send it again", {"connection": "close"})
+
+
 def bounded(receive: Receive, limit: int) -> Receive:
-    """The same stream, which ends with a refusal when it grows beyond the limit."""
+    """The same stream, which ends with a refusal when it grows beyond the limit, or hardly at all."""
+    start = time.monotonic()
     seen = 0
+    ended = False
 
     async def take() -> Message:
-        nonlocal seen
-        message = await receive()
+        nonlocal seen, ended
+        if ended:
+            return await receive()
+        left = start + _PATIENCE_SECONDS + seen / _SLOWEST - time.monotonic()
+        try:
+            async with asyncio.timeout(left):
+                message = await receive()
+        except TimeoutError:
+            raise too_slow() from None
         if message["type"] == "http.request":
             seen += len(message.get("body", b""))
+            ended = not message.get("more_body", False)
             if seen > limit:
                 raise too_large(limit)
         return message

@@ -5,6 +5,7 @@ from __future__ import annotations
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
+from hushsum.errors import HushsumError
 from hushsum.service.store import JobQueue
 
 MEDIA_TYPE = CONTENT_TYPE_LATEST
@@ -31,6 +32,9 @@ class Metrics:
         )
         self.points = Counter("hushsum_points_total", "Points of queries answered.", registry=self._registry)
         self._jobs = Gauge("hushsum_jobs", "Jobs by state.", ("state",), registry=self._registry)
+        self._database = Gauge(
+            "hushsum_database_up", "Whether the database answers.", registry=self._registry
+        )
         self.restarts = Counter(
             "hushsum_worker_restarts_total", "Workers that died.", registry=self._registry
         )
@@ -42,6 +46,11 @@ class Metrics:
 
     def text(self, jobs: JobQueue) -> bytes:
         """Everything, as Prometheus reads it."""
-        for state, number in jobs.counts().items():
-            self._jobs.labels(state).set(number)
+        try:
+            for state, number in jobs.counts().items():
+                self._jobs.labels(state).set(number)
+            self._database.set(1)
+        except HushsumError:
+            self._jobs.clear()
+            self._database.set(0)
         return generate_latest(self._registry)

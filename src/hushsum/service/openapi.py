@@ -8,16 +8,18 @@ from typing import Any, Final
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
-from hushsum.service.guard import PUBLIC
+from hushsum.service.guard import PUBLIC, SIGN_IN
 from hushsum.service.problems import MEDIA_TYPE
 from hushsum.service.shapes import Problem
 from hushsum.version import __version__
 
 _METHODS: Final = ("get", "post", "put", "delete")
 _STATUSES: Final = {
+    "400": "A request that cannot be read",
     "401": "No token, or one that no longer works",
     "403": "The token's scopes do not suffice",
     "404": "Nothing that the caller may see",
+    "408": "A body that came too slowly",
     "409": "Another state than the request takes for granted: a name taken, a budget exhausted",
     "413": "Too long a body",
     "422": "A request that breaks a rule",
@@ -51,8 +53,9 @@ def describe(app: FastAPI) -> dict[str, Any]:
             operation["responses"].pop("422", None)
             if path in PUBLIC:
                 continue
-            operation["security"] = [{"token": []}]
-            for status, text in _STATUSES.items():
+            operation["security"] = [] if path in SIGN_IN else [{"token": []}]
+            stale = {"400": "Not a sign-in that this browser has begun lately"} if path in SIGN_IN else {}
+            for status, text in (_STATUSES | stale).items():
                 operation["responses"][status] = {"description": text, "content": refused}
     return made
 

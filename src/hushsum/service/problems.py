@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from hushsum.errors import (
@@ -21,6 +21,7 @@ from hushsum.errors import (
     HushsumError,
     IncompatibleTallies,
     LedgerUnavailable,
+    QuestionsSpent,
     UsageError,
 )
 
@@ -31,6 +32,7 @@ _MOST_FAULTS = 20
 _KINDS: Final[tuple[tuple[type[HushsumError], int, str], ...]] = (
     (BudgetExhausted, 409, "budget-exhausted"),
     (AlreadyPublished, 409, "already-published"),
+    (QuestionsSpent, 409, "questions-spent"),
     (LedgerUnavailable, 503, "ledger-unavailable"),
     (IncompatibleTallies, 409, "incompatible-tallies"),
     (ClaimError, 422, "claim-refused"),
@@ -64,6 +66,8 @@ def problem_of(error: Exception) -> dict[str, Any]:
     if isinstance(error, HTTPException):
         kind = getattr(error, "kind", HTTPStatus(error.status_code).phrase.lower().replace(" ", "-"))
         return problem(error.status_code, kind, _sentence(error))
+    if isinstance(error, ClientDisconnect):
+        return problem(400, "bad-request", "the request ended before its end; send it again")
     if isinstance(error, RequestValidationError):
         return problem(
             422, "request-refused", "the request does not have the form asked for", faults=_faults(error)

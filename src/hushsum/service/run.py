@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import gc
 import logging
+import signal
+import socket
+import sys
+from importlib import import_module
+from types import FrameType
 
+from hushsum.errors import UsageError
 from hushsum.service.app import create_app
 from hushsum.service.logs import say, start_logs
 from hushsum.service.settings import Settings
 
-_MOST_AT_ONCE = 1000
 _KEEP_ALIVE_SECONDS = 75
+_WAITING = 2048
+_LEAVE_SECONDS = 3
+"""So long requests that are being answered may take when the service ends."""
 
 
 def serve(settings: Settings) -> None:
@@ -18,21 +27,50 @@ def serve(settings: Settings) -> None:
     Raises
     ------
     UsageError, LedgerUnavailable, FileRefused
-        if the folder or the database cannot be used.
+        if the folder, the database or the port cannot be used.
     """
     import uvicorn
 
+    from hushsum.service.connections import Connection
+
     start_logs(settings.log_level)
     app = create_app(settings)
+    # uvicorn ends its work at the first signal, and then sends it to whoever had it before.
+    for each in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(each, _end)
+    place = _listen(settings.host, settings.port)
     say("serving", host=settings.host, port=settings.port, level=logging.INFO)
-    uvicorn.run(
-        app,
-        host=settings.host,
-        port=settings.port,
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
-        limit_concurrency=_MOST_AT_ONCE,
-        timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+    server = uvicorn.Server(
+        uvicorn.Config(
+            app,
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            http=Connection,
+            ws="none",
+            timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+            timeout_graceful_shutdown=_LEAVE_SECONDS,
+        )
     )
+    # The first answers need these; imported then, they would stop all requests for a third of a second. And
+    # what was imported stays: to look through it for garbage again would stop them for a tenth.
+    for module in ("scipy.special", "pyarrow.ipc"):
+        import_module(module)
+    gc.collect()
+    gc.freeze()
+    server.run(sockets=[place])
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        return socket.create_server(address[:2], family=family, backlog=_WAITING)
+    except OSError:
+        raise UsageError(
+            f"the port {port} of {host!r} must be free and this machine's own; choose another with --port"
+        ) from None
+
+
+def _end(number: int, frame: FrameType | None) -> None:
+    sys.exit(0)

@@ -15,8 +15,8 @@ PREFIX = "HUSHSUM_"
 SHORTEST_TOKEN = 32
 
 
-def _setting(default: Any, help: str) -> Any:
-    return field(default=default, metadata={"help": help})
+def _setting(default: Any, help: str, *, secret: bool = False) -> Any:
+    return field(default=default, repr=not secret, metadata={"help": help})
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +29,19 @@ class Settings:
     database: str = _setting("", "PostgreSQL URL or SQLite path; default: service.db in the folder.")
     host: str = _setting("127.0.0.1", "Address to listen on.")
     port: int = _setting(8000, "Port to listen on.")
-    admin_token: str = _setting("", "Administrator token, at least 32 characters, instead of a printed one.")
+    admin_token: str = _setting(
+        "", "Administrator token, at least 32 characters, instead of a printed one.", secret=True
+    )
     workers: int = _setting(1, "Processes that count and release.")
+    worker_memory_bytes: int = _setting(
+        8 << 30, "Memory of a worker; an upload that unfolds to more is refused."
+    )
     lease_seconds: float = _setting(15.0, "How long a silent worker keeps its job before another takes it.")
     cache_seconds: float = _setting(
         2.0, "How long a revoked token or grant may still work in another process."
+    )
+    database_seconds: float = _setting(
+        10.0, "How long a request waits for the database before it is told to come back."
     )
     max_upload_bytes: int = _setting(1 << 30, "Largest upload.")
     max_body_bytes: int = _setting(1 << 20, "Largest body of any other request but a query.")
@@ -47,6 +55,13 @@ class Settings:
     failures_per_minute: float = _setting(30.0, "Wrong tokens from one address before it must wait.")
     tally_key_file: str = _setting("", "File of a 32-byte key that encrypts tallies at rest.")
     log_level: str = _setting("INFO", "DEBUG, INFO, WARNING or ERROR.")
+    oidc_issuer: str = _setting("", "Address of an OpenID Connect provider that people may sign in with.")
+    oidc_client_id: str = _setting("", "What the provider calls this service.")
+    oidc_client_secret: str = _setting("", "The secret that the provider gave this service.", secret=True)
+    oidc_client_secret_file: str = _setting("", "A file of that secret, instead.")
+    oidc_name: str = _setting("single sign-on", "What the page calls the provider.")
+    oidc_account_claim: str = _setting("email", "The claim that accounts are linked by: email, sub, another.")
+    oidc_public_url: str = _setting("", "The service's own address, as browsers know it.")
 
     def __post_init__(self) -> None:
         for each in fields(self):
@@ -87,12 +102,12 @@ class Settings:
         return self.database or str(Path(self.folder) / "service.db")
 
     def path(self, kind: str, name: str = "") -> Path:
-        """A place in the folder: ``uploads``, ``tallies`` or ``functions``."""
+        """A place in the folder: ``uploads``, ``tallies``, ``functions`` or ``served``."""
         return Path(self.folder) / kind / name
 
     def prepare(self) -> None:
         """Make the folders, for the owner of the process alone."""
-        for kind in ("", "uploads", "tallies", "functions"):
+        for kind in ("", "uploads", "tallies", "functions", "served"):
             path = self.path(kind)
             path.mkdir(parents=True, exist_ok=True, mode=0o700)
             if not os.access(path, os.W_OK | os.X_OK):
@@ -106,7 +121,7 @@ class Settings:
 
     def for_worker(self) -> str:
         """What a worker process is told, without what it does not need."""
-        return json.dumps(asdict(replace(self, admin_token="")))
+        return json.dumps(asdict(replace(self, admin_token="", oidc_client_secret="")))
 
 
 def _read(name: str, text: str, kind: type[Any]) -> Any:

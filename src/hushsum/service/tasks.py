@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import shutil
 import threading
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -13,14 +12,16 @@ from pathlib import Path
 from typing import Any
 
 from hushsum.bases.base import basis_as_json, basis_from_json
-from hushsum.errors import FileRefused, HushsumError, SuspiciousParameter
+from hushsum.errors import FileRefused, HushsumError, LedgerUnavailable
 from hushsum.jobs.describe_function import describe_file
 from hushsum.jobs.kernel_choice import KernelChoice
 from hushsum.jobs.ledger_release import Booking
 from hushsum.jobs.method_choice import TableSize
 from hushsum.jobs.release_tally import release_tally
 from hushsum.jobs.tally_records import RecordFiles, tally_records
+from hushsum.service.leftovers import delete_leftovers
 from hushsum.service.logs import described, say
+from hushsum.service.model_work import ModelWork
 from hushsum.service.problems import problem, problem_of
 from hushsum.service.routes.datasets import bounds_of
 from hushsum.service.routes.releases import terms_of
@@ -29,6 +30,7 @@ from hushsum.service.shapes import NewRelease, NewTally
 from hushsum.service.store import Accounts, Actor, Datasets, Functions, Job, JobQueue, Store
 from hushsum.service.store.datasets import DELETED, USED
 from hushsum.service.store.job_queue import MOST_ATTEMPTS
+from hushsum.service.suspicions import suspicions_noted
 from hushsum.tally.file import load_tally, public_header
 
 Tell = Callable[[float | None], None]
@@ -43,6 +45,7 @@ class Work:
         self._datasets = Datasets(store.database)
         self._functions = Functions(store.database)
         self._jobs = JobQueue(store.database)
+        self._models = ModelWork(settings, self._datasets, self._functions)
 
     def next(self) -> bool:
         """Do the oldest job that waits; False if there is none."""
@@ -56,7 +59,14 @@ class Work:
             return True
         try:
             with self._kept(job) as tell:
-                result = self._count(job, tell) if job.kind == "tally" else self._release(job)
+                result = self._do(job, tell)
+        except LedgerUnavailable as error:
+            # Nothing is wrong with the job. Every step can be repeated, so it is, when the database is back.
+            if job.attempts < MOST_ATTEMPTS:
+                say("job postponed", job=job.id, kind=job.kind, **described(error))
+                self._jobs.postpone(job.id, 2.0**job.attempts)
+            else:
+                self._jobs.fail(job.id, self._told(job, error))
         except Exception as error:
             say("job failed", job=job.id, kind=job.kind, **described(error))
             self._jobs.fail(job.id, self._told(job, error))
@@ -65,12 +75,20 @@ class Work:
             say("job done", job=job.id, kind=job.kind)
         return True
 
+    def _do(self, job: Job, tell: Tell) -> dict[str, Any]:
+        if job.kind == "tally":
+            return self._count(job, tell)
+        if job.kind == "model":
+            return self._models.fit(job, self._booking(job, f"{job.dataset}:model:{job.key}"), tell)
+        return self._release(job)
+
     def tidy(self) -> None:
-        """Delete uploads that nobody counted in time."""
+        """Delete uploads that nobody counted in time, and what was left by whoever was killed."""
         moment = datetime.now(UTC) - timedelta(hours=self._settings.upload_hours)
         for each in self._datasets.uploads_before(moment.isoformat(timespec="microseconds")):
             self._datasets.end_upload(each.id, DELETED, Actor("service"))
             self._settings.path("uploads", f"{each.id}.{each.format}").unlink(missing_ok=True)
+        delete_leftovers(self._settings, self._datasets)
 
     def _count(self, job: Job, tell: Tell) -> dict[str, Any]:
         asked = NewTally.model_validate(job.request)
@@ -95,8 +113,7 @@ class Work:
         self, asked: NewTally, source: Path, output: Path, notes: list[str], tell: Tell
     ) -> dict[str, Any]:
         columns = None if asked.columns is None else tuple(asked.columns)
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", SuspiciousParameter)
+        with suspicions_noted(notes):
             tally_records(
                 RecordFiles((str(source),), columns, asked.unit_column, asked.set_column),
                 str(output),
@@ -114,8 +131,6 @@ class Work:
                 key=self._settings.tally_key(),
                 progress=tell,
             )
-        # They depend on the records, and are for the owner's eyes: nobody else can see the job.
-        notes += sorted({str(each.message) for each in caught if each.category is SuspiciousParameter})
         return _facts(output)
 
     def _take_over(self, source: Path, output: Path) -> dict[str, Any]:
@@ -137,18 +152,12 @@ class Work:
         asked = NewRelease.model_validate(job.request)
         id = "fn_" + job.id.removeprefix("job_")
         output = self._settings.path("functions", f"{id}.hush")
-        owner = self._accounts.find(id=job.account)
         released = release_tally(
             str(self._settings.path("tallies", f"{asked.tally}.tally")),
             str(output),
             terms_of(asked),
             key=self._settings.tally_key(),
-            booking=Booking(
-                self._settings.place,
-                job.dataset,
-                key=f"{job.dataset}:{job.key}",
-                who=owner.name if owner is not None else job.account,
-            ),
+            booking=self._booking(job, f"{job.dataset}:{job.key}"),
         )
         assert released is not None
         facts = describe_file(str(output)).as_json()
@@ -157,12 +166,17 @@ class Work:
         self._functions.add(id, job.dataset, asked.name, sha256=digest, facts=facts, actor=Actor(job.account))
         return {"function": id}
 
+    def _booking(self, job: Job, key: str) -> Booking:
+        owner = self._accounts.find(id=job.account)
+        who = owner.name if owner is not None else job.account
+        return Booking(self._settings.place, job.dataset, key=key, who=who)
+
     def _told(self, job: Job, error: Exception) -> dict[str, Any]:
         """What the owner is told; the service's own paths are not part of it."""
         found = problem_of(error)
         if isinstance(error, HushsumError):
             detail = str(found["detail"])
-            for folder in ("uploads", "tallies", "functions"):
+            for folder in ("uploads", "tallies", "functions", "served"):
                 for path in self._settings.path(folder).glob("*"):
                     detail = detail.replace(str(path), "the file")
             found["detail"] = detail.replace(str(Path(self._settings.folder)), "the service's folder")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import sys
 import threading
 import time
@@ -27,6 +28,7 @@ def main() -> None:
     """Run until standard input ends."""
     settings = Settings(**json.loads(sys.stdin.readline()))
     start_logs(settings.log_level)
+    limit_memory(settings.worker_memory_bytes)
     wake = threading.Event()
     threading.Thread(target=_listen, args=(wake,), daemon=True).start()
     work = Work(settings, Store.open(settings.place))
@@ -44,6 +46,14 @@ def main() -> None:
         if not busy:
             wake.wait(_IDLE_SECONDS)
             wake.clear()
+
+
+def limit_memory(most: int) -> None:
+    """Let no allocation of this process go beyond: a small compressed file can unfold to any size."""
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    resource.setrlimit(
+        resource.RLIMIT_DATA, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard)
+    )
 
 
 def _listen(wake: threading.Event) -> None:

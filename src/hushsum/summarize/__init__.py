@@ -7,6 +7,7 @@ both in one process.
 
 from hushsum.summarize.curator import CuratorState
 from hushsum.summarize.features import SummaryFeatures
+from hushsum.summarize.hash_secret import HashSecret
 from hushsum.summarize.messages import Answer, Broadcast, Terms
 from hushsum.summarize.owner import OwnerState
 from hushsum.summarize.published_auction import published_auction
@@ -18,6 +19,7 @@ __all__ = [
     "Answer",
     "Broadcast",
     "CuratorState",
+    "HashSecret",
     "NoisyTarget",
     "OwnerState",
     "Summary",

@@ -16,7 +16,6 @@ import os
 import re
 import secrets
 import ssl
-import stat
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from hushsum.errors import FileRefused, UsageError
+from hushsum.summarize.secret_files import read_secret, write_secret
 
 if TYPE_CHECKING:
     from cryptography import x509
@@ -70,16 +70,7 @@ class Identity:
 
         key = Ed25519PrivateKey.generate()
         pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-        try:
-            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        except FileExistsError:
-            raise UsageError(
-                f"{os.fspath(path)!r} exists, and a key is never replaced; give another output"
-            ) from None
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(pem)
-            stream.flush()
-            os.fsync(stream.fileno())
+        write_secret(path, pem)
         return cls(key, _fingerprint(key.public_key()))
 
     @classmethod
@@ -97,21 +88,15 @@ class Identity:
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
         from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-        name = os.fspath(path)
-        try:
-            with open(path, "rb") as stream:
-                mode = os.fstat(stream.fileno()).st_mode
-                pem = stream.read(1 << 16)
-        except FileNotFoundError:
-            raise UsageError(f"no key file {name!r}; make one with: hushsum summarize keys") from None
-        if stat.S_IMODE(mode) & 0o077:
-            raise UsageError(f"{name!r} must be readable by its owner alone; run: chmod 600 {name}")
+        pem = read_secret(path, maker="hushsum summarize keys")
         try:
             key = load_pem_private_key(pem, password=None)
         except (ValueError, TypeError, UnsupportedAlgorithm):
             key = None
         if not isinstance(key, Ed25519PrivateKey):
-            raise FileRefused(f"{name!r} holds no Ed25519 key; make one with: hushsum summarize keys")
+            raise FileRefused(
+                f"{os.fspath(path)!r} holds no Ed25519 key; make one with: hushsum summarize keys"
+            )
         return cls(key, _fingerprint(key.public_key()))
 
     def __repr__(self) -> str:

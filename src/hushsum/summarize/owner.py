@@ -144,7 +144,7 @@ class OwnerState:
             "seen": self._seen,
             "bid": self._bid,
             "best": self._best,
-            "records": hashlib.sha256(self._points.tobytes() + self._extra.tobytes()).hexdigest(),
+            "records": self._digest(),
         }
         return pack("owner", values, {"sent": self._sent.astype(np.int8), "chosen": self._chosen})
 
@@ -163,6 +163,12 @@ class OwnerState:
         self._step, self._seen = values["step"], values["seen"]
         self._bid, self._best = values["bid"], values["best"]
         self._sent, self._chosen = arrays["sent"].astype(np.bool_), arrays["chosen"]
+
+    def _digest(self) -> str:
+        """By which records, columns and a secret seed are known again after a restart."""
+        digest = hashlib.sha256(self._points.tobytes() + self._extra.tobytes())
+        digest.update(str(self._features.seed).encode())
+        return digest.hexdigest()
 
     def _check(self, broadcast: Broadcast) -> None:
         broadcast.check()

@@ -11,7 +11,8 @@ from typing import Protocol
 
 from hushsum.errors import BudgetExhausted, DataRefused, FileRefused, PeerLost, PeerRefused, UsageError
 from hushsum.summarize import wire
-from hushsum.summarize.features import Floats
+from hushsum.summarize.features import Floats, SummaryFeatures
+from hushsum.summarize.hash_secret import HashSecret
 from hushsum.summarize.identity import Identity
 from hushsum.summarize.link import Link, accept
 from hushsum.summarize.messages import Broadcast, Terms
@@ -47,7 +48,8 @@ class OwnerProcess:
     are only looked at until the first broadcast comes. Then they are paid for and the vault is bound to them,
     before anything is answered: from there on another run is refused, so a curator cannot start over to get
     round the cap. ``pay`` is called again after a crash; it must not spend twice for one run. ``afford``
-    raises if it would refuse. ``settle`` is called when the run has ended.
+    raises if it would refuse. ``settle`` is called when the run has ended. With a ``secret`` hashes are sent
+    instead of points, and terms that ask for points are refused.
 
     Refusals are logged here and told to the curator, in sentences without a data value.
     """
@@ -60,6 +62,7 @@ class OwnerProcess:
         vault: Vault,
         *,
         cap: int | None = None,
+        secret: HashSecret | None = None,
         afford: Callable[[Terms], None] = lambda _: None,
         pay: Callable[[Terms], None] = lambda _: None,
         settle: Callable[[], None] = lambda: None,
@@ -73,6 +76,7 @@ class OwnerProcess:
         self._offer = offer
         self._vault = vault
         self._cap = cap
+        self._secret = secret
         self._afford = afford
         self._pay = pay
         self._settle = settle
@@ -155,8 +159,7 @@ class OwnerProcess:
             raise PeerRefused(
                 f"this owner sends at most {self._cap} points, and the terms must say so: --cap {self._cap}"
             )
-        if terms.hashed:
-            raise PeerRefused("hashes instead of points need a seed among owners, which this command has not")
+        features = self._features(opening)
         points = self._offer.choose(opening.compared)
         extra = self._offer.choose(opening.carried) if opening.carried else None
         if points.shape[1] != terms.features.dim:
@@ -167,6 +170,7 @@ class OwnerProcess:
             terms,
             extra=extra,
             cap=self._cap,
+            features=features,
             store=lambda saved: self._vault.put("state", saved),
         )
         kept = self._vault.get("state")
@@ -174,6 +178,18 @@ class OwnerProcess:
             state.restore(kept)
         self._afford(terms)
         return state
+
+    def _features(self, opening: wire.Opening) -> SummaryFeatures | None:
+        """The features under the owners' secret; an owner that has one sends hashes or nothing."""
+        if not opening.terms.hashed:
+            if self._secret is not None:
+                raise PeerRefused("this owner sends hashes alone, and the terms ask for points: --hashes")
+            return None
+        if self._secret is None:
+            raise PeerRefused("the terms ask for hashes, and this owner was given no secret to make them")
+        if opening.check != self._secret.check:
+            raise PeerRefused("the validation set was hashed under another secret than this owner's")
+        return self._secret.features(opening.terms.features)
 
     def _bind(self) -> None:
         """Pay for the run, then bind the vault to it: a run that cannot be paid binds nothing."""

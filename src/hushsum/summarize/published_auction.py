@@ -103,9 +103,8 @@ def published_auction(
         each = (
             table.first_epsilon if first else table.later_epsilon / math.sqrt(size * table.later_iterations)
         )
-        current = _improve(
-            marginals, places, count, table.first_iterations if first else table.later_iterations, each
-        )
+        iterations = table.first_iterations if first else table.later_iterations
+        current = _improve(marginals, places, count, iterations, each, rng)
         winners = tracker.round(
             target - current * count / (count + 1.0), min(rounds_at_once, size - len(chosen))
         )
@@ -157,14 +156,23 @@ def _broadcast(
     marginals: MarginalSums, vectors: Floats, iterations: int, epsilon: float, rng: np.random.Generator
 ) -> Floats:
     places = marginals.round(vectors, rng).sum(axis=0)
-    return _improve(marginals, places, len(vectors), iterations, epsilon)
+    return _improve(marginals, places, len(vectors), iterations, epsilon, rng)
 
 
 def _improve(
-    marginals: MarginalSums, places: Integers, count: int, iterations: int, epsilon: float
+    marginals: MarginalSums,
+    places: Integers,
+    count: int,
+    iterations: int,
+    epsilon: float,
+    rng: np.random.Generator,
 ) -> Floats:
     spending = Iteration(Fraction(epsilon) / 2, Fraction(epsilon) / 2)
-    return marginals.improve(places, count, iterations, spending, calibration=AS_PUBLISHED)
+    # Nothing is claimed, so noise that can be drawn again does no harm.
+    seed = int(rng.integers(1 << 40))
+    return marginals.improve(
+        places, count, iterations, spending, calibration=AS_PUBLISHED, insecure_noise_seed=seed
+    )
 
 
 def _composed(each: float, times: int, delta: float) -> float:

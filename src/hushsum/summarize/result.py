@@ -94,27 +94,31 @@ def owners_claim(terms: Terms, *, secure: bool = True) -> Claim:
     """
     if terms.rho is None:
         raise UsageError("the terms promise nothing, got no rho; agree on one")
-    return _claim(terms, terms.rho, _sums(terms), secure=secure)
+    return _claim(terms.rho, _sums(terms), _arithmetic(terms), secure=secure)
 
 
-def validation_claim(terms: Terms, rho: Fraction, *, secure: bool = True) -> Claim:
-    """What all owners learn about one record of the validation set, from its release."""
-    return _claim(terms, rho, "discrete gaussian", secure=secure)
+def target_claim(rho: Fraction, *, secure: bool = True) -> Claim:
+    """What the release of a validation set tells about one of its records, whatever the run."""
+    return _claim(rho, "discrete gaussian", "exact integers", secure=secure)
 
 
 def _sums(terms: Terms) -> str:
     return "factorised discrete gaussian" if terms.rule == THRESHOLD else "discrete gaussian"
 
 
-def _claim(terms: Terms, rho: Fraction, mechanism: str, *, secure: bool) -> Claim:
+def _arithmetic(terms: Terms) -> str:
+    """The auction's coins have rounded probabilities; everything else is exact."""
+    return "real arithmetic" if terms.rule == AUCTION else "exact integers"
+
+
+def _claim(rho: Fraction, mechanism: str, arithmetic: str, *, secure: bool) -> Claim:
     return Claim(
         promise=Promise.of(rho=rho),
         unit="record",
         records_per_unit=1,
         relation=Relation.ADD_REMOVE,
         mechanism=mechanism,
-        # The auction's coins have rounded probabilities; everything else is exact.
-        arithmetic="real arithmetic" if terms.rule == AUCTION else "exact integers",
+        arithmetic=arithmetic,
         secure=secure,
         assumptions=("the curator follows the protocol and tells owners nothing but its broadcasts",),
     )
@@ -128,8 +132,8 @@ def claims_of(curator: CuratorState) -> SummaryClaims:
     paper, paper_validation = PublishedParameters().composed(terms.size)
     return SummaryClaims(
         owners=owners,
-        validation=validation_claim(terms, target.rho, secure=curator.secure),
-        together=_claim(terms, terms.rho + target.rho, _sums(terms), secure=curator.secure),
+        validation=target_claim(target.rho, secure=curator.secure),
+        together=_claim(terms.rho + target.rho, _sums(terms), _arithmetic(terms), secure=curator.secure),
         answers_rho=float(answers_rho(terms)),
         paper_epsilon=paper,
         paper_validation_epsilon=paper_validation,

@@ -21,7 +21,11 @@ from hushsum.summarize.result import Summary, summary_of
 from hushsum.summarize.target import release_target
 
 DEFAULT_RULE = THRESHOLD
-VALIDATION_SHARE = 0.3
+VALIDATION_SHARE = 0.6
+"""The noise of both releases meets in one direction, where it counts by one over the number of records: a
+validation set is the smaller one, and is released once."""
+DEFAULT_REACH = 3
+"""Points sent for each point of the summary: with two, one noisy direction early on shows in the end."""
 DEFAULT_ROUNDS = {FRESH: 10, THRESHOLD: 12}
 
 
@@ -50,7 +54,7 @@ def plan_terms(
     else:
         batch = max(1, len(owners) // 2)
         rounds = math.ceil(size / batch) if rounds is None else rounds
-    reach = 2 * size if reach is None else reach
+    reach = DEFAULT_REACH * size if reach is None else reach
     if cap is None:
         cap = reach if rule == THRESHOLD else rounds * batch
     elif rule == FRESH and cap < rounds * batch:
@@ -85,7 +89,7 @@ def split_budget(
     0.1083
     """
     if not 0.0 < validation_share < 1.0:
-        raise ClaimError(f"validation_share must be between 0 and 1, got {validation_share:g}; try 0.3")
+        raise ClaimError(f"validation_share must be between 0 and 1, got {validation_share:g}; try 0.6")
     whole = Fraction(zcdp_rho(epsilon, delta))
     of_validation = whole * Fraction(validation_share)
     return whole - of_validation, of_validation

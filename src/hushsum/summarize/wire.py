@@ -28,18 +28,19 @@ class Opening:
     """The first message: the public terms, and which columns are compared and which only carried along.
 
     Names of columns are the curator's question. An owner compares them with what it allows, and tells nothing
-    about its own.
+    about its own. ``check`` is that of the hash secret, where hashes are sent.
     """
 
     terms: Terms
     compared: tuple[str, ...]
     carried: tuple[str, ...] = ()
+    check: str = ""
 
     def to_bytes(self) -> bytes:
         """The one spelling of this opening."""
         spelled = np.frombuffer(self.terms.to_bytes(), np.int8)
         names = {"compared": list(self.compared), "carried": list(self.carried)}
-        return pack("opening", names, {"terms": spelled})
+        return pack("opening", {**names, "check": self.check}, {"terms": spelled})
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Opening:
@@ -50,7 +51,10 @@ class Opening:
             compared, carried = _names(values["compared"]), _names(values["carried"])
             if not compared or len(set(compared + carried)) != len(compared + carried):
                 raise ValueError("names")
-            return cls(terms, compared, carried)
+            check = values["check"]
+            if not isinstance(check, str) or bool(check) != terms.hashed or len(check) > 200:
+                raise ValueError("check")
+            return cls(terms, compared, carried, check)
         except (KeyError, TypeError, ValueError, AttributeError):
             raise FileRefused("the opening of this run is damaged or of a later version") from None
 

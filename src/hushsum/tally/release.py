@@ -126,7 +126,7 @@ def release_table(
     _check_rows(basis, options)
     claim = options.claim(promise)
     release = _release_laplace if promise.pure else _release_gaussian
-    with _source(options) as source:
+    with NoiseSource.for_release(options.insecure_noise_seed) as source:
         published, noise, noisy_count, count_noise = release(basis, count, promise, options, source)
         noisy = _with_noise(table[: published.shape[0]], noise, source, options.threads)
     function = function_of(
@@ -192,12 +192,6 @@ def _check_rows(basis: Basis, options: ReleaseOptions) -> None:
         raise UsageError(
             f"rows must be at most the tally's {capacity}, got {options.rows}; make a tally with more rows"
         )
-
-
-def _source(options: ReleaseOptions) -> NoiseSource:
-    if options.insecure_noise_seed is None:
-        return NoiseSource.fresh()
-    return NoiseSource.insecure(options.insecure_noise_seed)
 
 
 _Drawn = tuple[Basis, IntegerNoise, int, IntegerNoise]

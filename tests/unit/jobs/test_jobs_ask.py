@@ -31,7 +31,7 @@ def test_answers_are_those_of_the_library(folder: Path) -> None:
     np.savetxt(folder / "q.csv", points, "%.3f", ",", header="x,y,z", comments="")
     batches = list(query_file(source, str(folder / "q.csv"), QueryTerms(level=0.9)))
     assert len(batches) > 1
-    expected = hs.load(source).query(points, level=0.9)  # type: ignore[call-arg]
+    expected = hs.load(source).query(points, level=0.9)
     for name in ("value", "stderr", "lower", "upper"):
         streamed = np.concatenate([getattr(batch, name) for batch in batches])
         np.testing.assert_array_equal(streamed, getattr(expected, name))

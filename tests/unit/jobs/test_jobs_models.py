@@ -43,6 +43,8 @@ def test_who_learns_a_column_and_who_learns_labels() -> None:
         (pa.array(["b", "a"]).dictionary_encode(), ["b", "a"]),
         (pa.array([1, 0], pa.int8()), [1, 0]),
         (pa.array([1.0, 0.0]), [1, 0]),
+        (pa.array(["1", "0"]), ["1", "0"]),
+        (pa.array(["1.5", "a"]), ["1.5", "a"]),
         (pa.array([True, False]), [True, False]),
     ],
 )
@@ -50,7 +52,9 @@ def test_labels_of_any_kind(column: Any, labels: list[Any]) -> None:
     assert labels_of(column, "y").tolist() == labels
 
 
-@pytest.mark.parametrize("column", [pa.array(["b", None]), pa.array([0.5]), pa.array([[1]])])
+@pytest.mark.parametrize(
+    "column", [pa.array(["b", None]), pa.array([0.5]), pa.array(["0.5", "1"]), pa.array([[1]])]
+)
 def test_labels_that_are_none(column: Any) -> None:
     with pytest.raises(DataRefused, match="'y'"):
         labels_of(column, "y")

@@ -29,16 +29,24 @@ def exact_masses(variance: float, reach: int) -> tuple[tuple[int, mp.mpf], ...]:
     return tuple((z, weight / total) for z, weight in weights)
 
 
-def exact_delta(epsilon: float, cells: int, variance: float, count_variance: float | None = None) -> mp.mpf:
-    """Σ max(0, P − e^ε Q) over every noise vector, to 50 digits, from the two laws themselves."""
-    variances = [variance] * cells + ([] if count_variance is None else [count_variance])
+@cache
+def exact_pairs(variances: tuple[float, ...]) -> list[tuple[mp.mpf, mp.mpf]]:
+    """The probability of every noise vector under both neighbours, to 50 digits."""
     laws = [dict(exact_masses(v, 8 + math.ceil(9 * math.sqrt(v)))) for v in variances]
-    factor, total = mp.exp(mp.mpf(epsilon)), mp.mpf(0)
-    for point in itertools.product(*laws):
-        here = mp.fprod(law[z] for law, z in zip(laws, point, strict=True))
-        moved = mp.fprod(law.get(z + 1, mp.mpf(0)) for law, z in zip(laws, point, strict=True))
-        total += max(mp.mpf(0), here - factor * moved)
-    return total
+    return [
+        (
+            mp.fprod(law[z] for law, z in zip(laws, point, strict=True)),
+            mp.fprod(law.get(z + 1, mp.mpf(0)) for law, z in zip(laws, point, strict=True)),
+        )
+        for point in itertools.product(*laws)
+    ]
+
+
+def exact_delta(epsilon: float, cells: int, variance: float, count_variance: float | None = None) -> mp.mpf:
+    """Σ max(0, P − e^ε Q) over every noise vector, from the two laws themselves."""
+    variances = (variance,) * cells + (() if count_variance is None else (count_variance,))
+    factor = mp.exp(mp.mpf(epsilon))
+    return mp.fsum(max(mp.mpf(0), here - factor * moved) for here, moved in exact_pairs(variances))
 
 
 TINY_CASES = [

@@ -10,8 +10,9 @@ import pytest
 
 from hushsum.errors import ClaimError
 from hushsum.privacy.accounting import gaussian_delta, zcdp_rho
+from hushsum.privacy.accounting.vectors import rounding_gap
 from hushsum.privacy.claim import Promise
-from hushsum.privacy.functional import lattice_variance, path_scale, perturb_lattice, rounding_gap
+from hushsum.privacy.functional import lattice_variance, path_scale, perturb_lattice
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 0.4, 1.0, 3.0])

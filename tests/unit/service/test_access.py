@@ -16,12 +16,27 @@ CONFIRM = "0" * 64
 
 # What each of PEOPLE is answered: nobody, an administrator, the owner, another owner, an analyst with a
 # grant, another analyst. 422 and 409 stand for "let in, but the request itself is not right".
+MODEL = {
+    "upload": "up_0000000000000000",
+    "name": "x",
+    "model": "density",
+    "columns": ["a"],
+    "bounds": [[0, 1]],
+    "epsilon": 0.1,
+}
 MATRIX: list[tuple[str, str, object, tuple[int, ...]]] = [
     ("GET", "/me", None, (401, 200, 200, 200, 200, 200)),
     ("GET", "/tokens", None, (401, 200, 200, 200, 200, 200)),
     ("GET", "/accounts", None, (401, 200, 403, 403, 403, 403)),
     ("POST", "/accounts", {"name": "olga", "role": "owner"}, (401, 422, 403, 403, 403, 403)),
     ("DELETE", "/accounts/acc_none", None, (401, 404, 403, 403, 403, 403)),
+    ("GET", "/accounts/{olga}/identity", None, (401, 404, 403, 403, 403, 403)),
+    ("POST", "/accounts/{olga}/identity", {"subject": "x"}, (401, 409, 403, 403, 403, 403)),
+    ("DELETE", "/accounts/{olga}/identity", None, (401, 404, 403, 403, 403, 403)),
+    # Nobody needs a token to sign in; this service has no provider.
+    ("GET", "/oidc/start", None, (404, 404, 404, 404, 404, 404)),
+    ("GET", "/oidc/callback", None, (404, 404, 404, 404, 404, 404)),
+    ("POST", "/oidc/finish", None, (404, 404, 404, 404, 404, 404)),
     ("GET", "/accounts/{olga}/tokens", None, (401, 200, 403, 403, 403, 403)),
     ("POST", "/accounts/{olga}/tokens", {"scopes": ["admin"]}, (401, 403, 403, 403, 403, 403)),
     ("POST", "/tokens", {"days": 3650}, (401, 422, 422, 422, 422, 422)),
@@ -57,6 +72,14 @@ MATRIX: list[tuple[str, str, object, tuple[int, ...]]] = [
         "POST",
         "/datasets/{dataset}/releases",
         {"tally": "{tally}", "name": "x", "epsilon": 0.1, "confirm": CONFIRM},
+        (401, 403, 409, 404, 403, 403),
+    ),
+    ("GET", "/models", None, (401, 403, 200, 200, 403, 403)),
+    ("POST", "/datasets/{dataset}/models/claims", MODEL, (401, 403, 422, 404, 403, 403)),
+    (
+        "POST",
+        "/datasets/{dataset}/models",
+        {**MODEL, "confirm": CONFIRM},
         (401, 403, 409, 404, 403, 403),
     ),
     ("GET", "/datasets/{dataset}/jobs", None, (401, 404, 200, 404, 404, 404)),

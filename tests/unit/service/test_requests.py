@@ -103,20 +103,6 @@ def test_not_ready_without_its_database(town: Town) -> None:
     town.ok("olga", "GET", "/datasets")
 
 
-def test_the_page_is_there_with_its_parts(town: Town) -> None:
-    page = town.ask(None, "GET", "/")
-    assert page.headers["content-type"].startswith("text/html")
-    assert "<html" in page.text
-    assert 'name="viewport"' in page.text
-    for part in ("page.css", "page.js"):
-        assert f"/assets/{part}" in page.text
-        assert town.ask(None, "GET", f"/assets/{part}").status_code == 200
-    assert "<script>" not in page.text
-    assert "style=" not in page.text
-    assert town.ask(None, "GET", "/assets/index.html").status_code == 404
-    assert town.ask(None, "GET", "/assets/..%2fsettings.py").status_code == 404
-
-
 @pytest.mark.parametrize(
     "wrong",
     [

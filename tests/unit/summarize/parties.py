@@ -14,6 +14,7 @@ import numpy as np
 
 from hushsum.jobs.summarize_records import ColumnBlocks
 from hushsum.summarize.features import SummaryFeatures
+from hushsum.summarize.hash_secret import HashSecret
 from hushsum.summarize.identity import Identity
 from hushsum.summarize.link import Link, accept, connect
 from hushsum.summarize.messages import Terms
@@ -35,7 +36,12 @@ def records(seed: int, size: int = 200) -> ColumnBlocks:
 
 
 def terms_for(
-    *owners: Identity, rule: str = "fresh", rounds: int = 4, batch: int = 3, cap: int | None = None
+    *owners: Identity,
+    rule: str = "fresh",
+    rounds: int = 4,
+    batch: int = 3,
+    cap: int | None = None,
+    hashed: bool = False,
 ) -> Terms:
     return Terms(
         run="run-1",
@@ -49,6 +55,7 @@ def terms_for(
         cap=cap,
         rho=Fraction(1),
         extra=1,
+        hashed=hashed,
     )
 
 
@@ -97,6 +104,7 @@ def owner_running(
     *,
     seed: int = 0,
     cap: int | None = None,
+    secret: HashSecret | None = None,
     port: int = 0,
     patience: Patience = QUICK,
 ) -> Iterator[Desk]:
@@ -113,6 +121,7 @@ def owner_running(
                     records(seed),
                     vault,
                     cap=cap,
+                    secret=secret,
                     pay=lambda terms: desk.paid.append(terms.run),
                     patience=patience,
                     log=desk.log.append,

@@ -7,7 +7,7 @@ import hashlib
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from fractions import Fraction
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from hushsum.summarize.identity import Identity
 from hushsum.summarize.link import accept
 from hushsum.summarize.messages import Answer, Broadcast, Terms
 from hushsum.summarize.owner_process import OwnerProcess, Patience
+from hushsum.summarize.packing import unpack
 from hushsum.summarize.target import NoisyTarget, release_target
 from hushsum.summarize.vault import Vault
 from tests.unit.summarize.parties import (
@@ -192,6 +193,95 @@ def _dying_after_one_answer(identity: Identity, curator: Identity, folder: Path)
     thread.join()
 
 
+class CrashingVault(Vault):
+    """Dies once before and once after every durable write of a run."""
+
+    __slots__ = ("_died",)
+
+    def __init__(self, folder: Path, died: list[tuple[str, int, str]]) -> None:
+        super().__init__(folder)
+        self._died = died
+
+    def put(self, name: str, data: bytes) -> None:
+        step = unpack(data, "owner")[1]["step"] if name == "state" else 0
+        for when in ("before", "after"):
+            if (name, step, when) not in self._died:
+                self._died.append((name, step, when))
+                if when == "after":
+                    super().put(name, data)
+                raise Crash
+        super().put(name, data)
+
+
+@pytest.mark.parametrize("rule", ["fresh", "threshold"])
+def test_an_owner_that_crashes_at_every_store_answers_nothing_twice(
+    rule: str, tmp_path: Path, target: NoisyTarget, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    staying, crashing, curator = identities(tmp_path, "a", "b", "curator")
+    terms = terms_for(staying, crashing, rule=rule)
+    told: dict[tuple[str, int], set[str]] = {}
+    read = Answer.from_bytes
+
+    def overheard(data: bytes, *, most: int | None = None) -> Answer:
+        answer = read(data, most=most)
+        told.setdefault((answer.owner, answer.step), set()).add(hashlib.sha256(data).hexdigest())
+        return answer
+
+    monkeypatch.setattr(Answer, "from_bytes", overheard)
+    died: list[tuple[str, int, str]] = []
+    paid: list[str] = []
+    with owner_running(staying, curator, tmp_path / "run0") as desk:
+        listener = socket.create_server(("127.0.0.1", 0))
+
+        def serve() -> None:
+            ended = False
+            while not ended:
+                with CrashingVault(tmp_path / "run1", died) as vault, suppress(Crash):
+                    ended = vault.get("ended") is not None
+                    if not ended:
+                        OwnerProcess(
+                            crashing,
+                            [curator.fingerprint],
+                            records(1),
+                            vault,
+                            pay=lambda agreed: paid.append(agreed.run),
+                            patience=QUICK,
+                        ).serve(listener)
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        ports = {staying.fingerprint: desk.port, crashing.fingerprint: listener.getsockname()[1]}
+        state = held(curator, terms, target, ports, tmp_path / "curator")
+        for _ in range(3):
+            # The end is told once by a run; here until it is stored.
+            if thread.is_alive():
+                with held_again(curator, terms, target, ports, tmp_path / "curator") as process:
+                    process.end()
+                thread.join(1)
+        listener.close()
+    assert not thread.is_alive()
+    stores = [("opening", 0), *(("state", step) for step in range(1, 5)), ("ended", 0)]
+    assert died == [(*each, when) for each in stores for when in ("before", "after")]
+    assert set(paid) == {"run-1"}
+    assert state.lost == {}
+    assert {each: len(found) for each, found in told.items()} == {
+        (owner, step): 1 for owner in terms.owners for step in range(1, 5)
+    }
+
+
+@contextmanager
+def held_again(
+    curator: Identity, terms: Terms, target: NoisyTarget, ports: dict[str, int], folder: Path
+) -> Iterator[CuratorProcess]:
+    """The curator's process once more, after its run."""
+    with Vault(folder) as vault:
+        state = CuratorState(terms, target)
+        state.restore(vault.get("state") or b"")
+        addresses = {name: Address("127.0.0.1", port) for name, port in ports.items()}
+        with CuratorProcess(curator, addresses, opening_for(terms), state, pace=0, patience=QUICK) as process:
+            yield process
+
+
 def test_an_owner_that_never_comes_is_lost_and_the_others_go_on(tmp_path: Path, target: NoisyTarget) -> None:
     *owners, curator = identities(tmp_path, "a", "b", "curator")
     with socket.create_server(("127.0.0.1", 0)) as nobody:
@@ -258,7 +348,7 @@ CHEATS: dict[str, Callable[[str, str], Callable[[Broadcast], bytes]]] = {
     "too many points": lambda me, _: _answer(me, points=np.zeros((4, 2)), extra=np.zeros((4, 1))),
     "wrong columns": lambda me, _: _answer(me, points=np.zeros((3, 5))),
     "not a number": lambda me, _: _answer(me, points=np.full((3, 2), np.nan)),
-    "an earlier step": lambda me, _: _answer(me, step=7),
+    "another step": lambda me, _: _answer(me, step=7),
     "another run": lambda me, _: _answer(me, run="run-0"),
     "another's name": lambda _, other: _answer(other),
     "too long": lambda me, _: lambda _: bytes(1 << 22),

@@ -119,6 +119,25 @@ def test_greedy_takes_what_a_search_over_the_exact_objective_takes() -> None:
     assert greedy_choice(hashes, own.mean(axis=0), 6, unit=features.unit).tolist() == chosen
 
 
+@pytest.mark.parametrize(("shortlist", "ahead"), [(1, 1), (7, 5), (40, 16), (400, 8)])
+def test_choices_from_a_shortlist_are_taken_back_where_another_point_would_have_won(
+    shortlist: int, ahead: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(6)
+    points = np.concatenate([rng.normal(0, 0.2, (250, 2)), rng.normal(2, 1.0, (150, 2))])
+    features = SummaryFeatures(2, 1.0, 60, 1)
+    hashes, target = features.hashes(points), features.hashes(rng.normal(1, 1.0, (90, 2))).mean(axis=0)
+    real, mean = hashes * features.unit, target * features.unit
+    plain: list[int] = []
+    for taken in range(400):
+        gains = real @ mean - (real @ real[plain].sum(axis=0) + 0.5 * (real**2).sum(axis=1)) / (taken + 1)
+        gains[plain] = -np.inf
+        plain.append(int(np.argmax(gains)))
+    monkeypatch.setattr("hushsum.summarize.choice._SHORTLIST", shortlist)
+    monkeypatch.setattr("hushsum.summarize.choice._AHEAD", ahead)
+    assert greedy_choice(hashes, target, 400, unit=features.unit).tolist() == plain
+
+
 def test_theorem_1_s_condition_makes_the_objective_monotone_and_submodular() -> None:
     n, validation = 6, 3
     bound = 1.0 / ((n + 1) * (n * n + 3 * n + 1))

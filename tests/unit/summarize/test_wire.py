@@ -40,11 +40,13 @@ def test_an_opening_is_read_back(tmp_path: Path) -> None:
         {"compared": [""]},
         {"compared": ["a"] * 5000},
         {"carried": None},
+        {"check": "0f" * 32},
+        {"check": None},
     ],
 )
 def test_an_opening_with_wrong_columns_is_refused(tmp_path: Path, changed: dict[str, object]) -> None:
     terms = terms_for(*identities(tmp_path, "a")).to_bytes()
-    names = {"compared": ["a", "b"], "carried": ["c"]}
+    names = {"compared": ["a", "b"], "carried": ["c"], "check": ""}
     good = pack("opening", names, {"terms": np.frombuffer(terms, np.int8)})
     assert wire.Opening.from_bytes(good).compared == ("a", "b")
     bad = pack("opening", {**names, **changed}, {"terms": np.frombuffer(terms, np.int8)})

@@ -106,3 +106,9 @@ register_mechanism("factorised discrete gaussian", ClaimKind.APPROXIMATE, ClaimK
 register_mechanism("exponential", ClaimKind.PURE)
 register_mechanism("permute and flip", ClaimKind.PURE)
 register_mechanism("random stopping", ClaimKind.PURE)
+# Noise on a function, proven in `hushsum.privacy.functional`; the last two in `hushsum.methods`.
+register_mechanism("discrete gaussian on coefficients", ClaimKind.APPROXIMATE, ClaimKind.CONCENTRATED)
+register_mechanism("gaussian process path", ClaimKind.APPROXIMATE, ClaimKind.CONCENTRATED)
+register_mechanism("gaussian process path, as-published", ClaimKind.APPROXIMATE)
+register_mechanism("objective perturbation", ClaimKind.PURE)
+register_mechanism("one posterior sample", ClaimKind.PURE, ClaimKind.APPROXIMATE)

@@ -41,6 +41,11 @@ class NoiseSource:
         self._lock = threading.Lock()
 
     @classmethod
+    def for_release(cls, insecure_noise_seed: int | None) -> Self:
+        """A fresh source for one release; with a seed, one that can be repeated, for tests."""
+        return cls.fresh() if insecure_noise_seed is None else cls.insecure(insecure_noise_seed)
+
+    @classmethod
     def fresh(cls) -> Self:
         """A source with 256 new bits of the operating system's generator; they never leave native memory."""
         return cls(StreamKey(), secure=True)

@@ -79,9 +79,13 @@ def list_own_tokens(caller: Annotated[Caller, Depends(caller_of)], context: Here
 def issue_own_token(
     asked: NewToken, caller: Annotated[Caller, Depends(caller_of)], context: Here, actor: Doer
 ) -> TokenIssued:
-    """A further token for the caller, with no more than the scopes of the one in use."""
+    """A further token for the caller, with no more than the scopes of the one in use.
+
+    One that comes from a sign-in makes none that outlives it.
+    """
     mine = tuple(scope for scope in SCOPES[caller.role] if scope in caller.scopes)
-    return _issue(context, caller.account, mine, asked, actor)
+    parent = caller.expires if caller.signed_in else None
+    return _issue(context, caller.account, mine, asked, actor, parent)
 
 
 @router.delete("/tokens/{token}", status_code=204, response_class=Response)
@@ -108,7 +112,12 @@ def read_log(
 
 
 def _issue(
-    context: Context, account: str, allowed: tuple[str, ...], asked: NewToken, actor: Actor
+    context: Context,
+    account: str,
+    allowed: tuple[str, ...],
+    asked: NewToken,
+    actor: Actor,
+    parent: str | None = None,
 ) -> TokenIssued:
     scopes = allowed if asked.scopes is None else tuple(dict.fromkeys(asked.scopes))
     if not set(scopes) <= set(allowed):
@@ -119,5 +128,11 @@ def _issue(
     days = longest if asked.days is None else asked.days
     if days > longest:
         raise Refusal(422, "parameter-refused", f"days must be at most {longest}; ask for fewer")
-    secret, made = context.accounts.issue(account, scopes=scopes, days=days, label=asked.label, actor=actor)
+    if parent is not None and asked.days is not None:
+        raise Refusal(
+            422, "parameter-refused", "a token from a sign-in makes none that outlives it; leave out days"
+        )
+    secret, made = context.accounts.issue(
+        account, scopes=scopes, days=days, label=asked.label, actor=actor, parent=parent
+    )
     return TokenIssued(**TokenTold.model_validate(made).model_dump(), secret=secret)

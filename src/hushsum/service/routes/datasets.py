@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
 
 from hushsum.jobs.kernel_choice import KernelChoice
-from hushsum.jobs.ledger_book import ledger_status
+from hushsum.jobs.ledger_book import status_of
 from hushsum.jobs.plan_release import plan_release
 from hushsum.ledger import DatasetTerms
 from hushsum.service.access import Caller, actor_of, needs, nothing_here
@@ -198,7 +198,7 @@ def _some_columns(asked: NewTally) -> int | None:
 
 
 def _status(context: Context, dataset: str) -> dict[str, Any]:
-    return ledger_status(context.settings.place, dataset)[0].as_json()
+    return status_of(context.ledger, dataset)[0].as_json()
 
 
 def _told(context: Context, dataset: Dataset) -> DatasetTold:

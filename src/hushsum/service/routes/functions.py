@@ -9,11 +9,12 @@ from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import FileResponse
 from starlette.concurrency import run_in_threadpool
 
+from hushsum.jobs.exact_answers import ExactModel
 from hushsum.service.access import ANALYST, Caller, actor_of, needs, nothing_here
-from hushsum.service.answering import ARROW, JSON, answer
+from hushsum.service.answering import ARROW, JSON, PREDICT, answer
 from hushsum.service.context import Context, context_of
 from hushsum.service.problems import Refusal
-from hushsum.service.shapes import Answers, FunctionTold, GrantAsked, GrantTold, Points
+from hushsum.service.shapes import Answers, FunctionTold, GrantAsked, GrantTold, Points, Problem
 from hushsum.service.store import Actor, Function
 
 router = APIRouter(prefix="/functions", tags=["functions"])
@@ -25,13 +26,14 @@ Doer = Annotated[Actor, Depends(actor_of)]
 _SMALL = 1 << 14
 """A body up to this size is answered at once; larger ones in a thread, so that others need not wait."""
 
+_QUESTIONS: Final = (None, "mean", "sum", PREDICT)
 _SHAPES: Final[dict[str, Any]] = {
     "requestBody": {
         "required": True,
         "content": {JSON: {"schema": Points.model_json_schema()}, ARROW: {}},
     },
     "parameters": [
-        {"name": "of", "in": "query", "schema": {"enum": ["mean", "sum"], "default": "mean"}},
+        {"name": "of", "in": "query", "schema": {"enum": ["mean", "sum", "predict"]}},
         {
             "name": "level",
             "in": "query",
@@ -46,13 +48,16 @@ _SHAPES: Final[dict[str, Any]] = {
     "/{function}/query",
     response_class=Response,
     openapi_extra=_SHAPES,
-    responses={200: {"model": Answers, "content": {ARROW: {}}}},
+    responses={
+        200: {"model": Answers, "content": {ARROW: {}}},
+        415: {"model": Problem, "description": "Neither JSON nor an Arrow stream"},
+    },
 )
 async def query(
     function: str,
     request: Request,
 ) -> Response:
-    """Values with standard errors at up to 100,000 points, in JSON or as an Arrow stream. Spends nothing."""
+    """Values and predictions with standard errors at up to 100,000 points, in JSON or as an Arrow stream."""
     # Nothing is declared that FastAPI would have to solve: half of the time of a single point went there.
     caller = await needs("query")(request)
     context = await context_of(request)
@@ -63,8 +68,7 @@ async def query(
         context.visible.put(key, True)
     opened = context.shelf.get(function)
     if opened is None:
-        path = context.settings.path("functions", f"{function}.hush")
-        opened = await run_in_threadpool(context.shelf.read, function, path)
+        opened = await run_in_threadpool(context.shelf.read, function, context.settings)
     sent = request.headers.get("content-type", JSON).partition(";")[0].strip().lower()
     if sent not in (JSON, ARROW):
         raise Refusal(415, "unsupported-media-type", f"points come as {JSON} or {ARROW}; send one of them")
@@ -81,7 +85,9 @@ async def query(
         only_values=only_values,
         most=context.settings.max_points,
     )
-    encoded, points = work() if len(body) <= _SMALL else await run_in_threadpool(work)
+    # A model in exact mode writes what it answers, and may have to wait for its turn.
+    quick = len(body) <= _SMALL and not isinstance(opened, ExactModel)
+    encoded, points = work() if quick else await run_in_threadpool(work)
     context.metrics.points.inc(points)
     return Response(encoded, media_type=wanted)
 
@@ -107,6 +113,12 @@ def show_function(function: str, caller: Asker, context: Here) -> FunctionTold:
 def download(function: str, caller: Asker, context: Here, actor: Doer) -> FileResponse:
     """The .hush file, for the owner and for whom it was granted."""
     found = _find(context, function, caller)
+    if found.is_served:
+        raise Refusal(
+            409,
+            "never-a-file",
+            "a model in exact mode answers where its records are and is no file; ask it, or fit it as a file",
+        )
     if not found.download:
         raise Refusal(403, "forbidden", "the owner of this function did not grant its file; ask for it")
     path = context.settings.path("functions", f"{found.id}.hush")
@@ -149,21 +161,21 @@ def withdraw(function: str, account: str, caller: Releaser, context: Here, actor
     return Response(status_code=204)
 
 
-def _question(request: Request) -> tuple[str, float, bool]:
+def _question(request: Request) -> tuple[str | None, float, bool]:
     """What is asked of the points: of what, at which level, and whether values alone."""
     if not request.scope["query_string"]:
-        return "mean", 0.95, False
+        return None, 0.95, False
     asked = dict(request.query_params)
-    of, only = asked.pop("of", "mean"), asked.pop("only", None)
+    of, only = asked.pop("of", None), asked.pop("only", None)
     try:
         level = float(asked.pop("level", "0.95"))
     except ValueError:
         level = 0.0
-    if asked or of not in ("mean", "sum") or only not in (None, "value") or not 0.0 < level < 1.0:
+    if asked or of not in _QUESTIONS or only not in (None, "value") or not 0.0 < level < 1.0:
         raise Refusal(
             422,
             "parameter-refused",
-            "a query takes of=mean or sum, a level between 0 and 1, and only=value; give no others",
+            "a query takes of=mean, sum or predict, a level between 0 and 1, and only=value; give no others",
         )
     return of, level, only is not None
 

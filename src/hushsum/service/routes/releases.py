@@ -14,6 +14,7 @@ from fastapi.responses import StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
 from hushsum.bases.base import basis_from_json
+from hushsum.errors import HushsumError
 from hushsum.files.container import canonical_json
 from hushsum.jobs.release_tally import ReleaseTerms
 from hushsum.privacy.claim import Claim
@@ -98,13 +99,13 @@ async def follow_job(
 ) -> StreamingResponse:
     """The same as server-sent events named ``job``, until it is done or failed."""
     await run_in_threadpool(_job, context, job, caller)
+    if len(request.app.state.streams) >= _MOST_STREAMS:
+        raise too_often()
     return StreamingResponse(_events(request, context, job, caller), media_type="text/event-stream")
 
 
 async def _events(request: Request, context: Context, id: str, caller: Caller) -> AsyncIterator[bytes]:
     streams = request.app.state.streams
-    if len(streams) >= _MOST_STREAMS:
-        raise too_often()
     mark = object()
     streams.add(mark)
     end = time.monotonic() + _LONGEST_STREAM
@@ -119,6 +120,9 @@ async def _events(request: Request, context: Context, id: str, caller: Caller) -
             if job.state in (DONE, FAILED):
                 return
             await asyncio.sleep(_LOOK_EVERY)
+    except HushsumError:
+        # The answer has begun, and can no longer become a problem; whoever follows it asks again.
+        return
     finally:
         streams.discard(mark)
 

@@ -3,6 +3,7 @@
 from hushsum.service.store.accounts import Account, Accounts, Token
 from hushsum.service.store.datasets import Dataset, Datasets, StoredTally, Upload
 from hushsum.service.store.functions import Function, Functions
+from hushsum.service.store.identities import Identities, Link
 from hushsum.service.store.job_queue import Job, JobQueue
 from hushsum.service.store.store import Actor, LogLine, Store
 
@@ -14,8 +15,10 @@ __all__ = [
     "Datasets",
     "Function",
     "Functions",
+    "Identities",
     "Job",
     "JobQueue",
+    "Link",
     "LogLine",
     "Store",
     "StoredTally",

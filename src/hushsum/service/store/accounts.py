@@ -37,6 +37,7 @@ class Token:
     created: str
     expires: str
     revoked: str | None
+    signed_in: bool = False
 
 
 def hash_of(token: str) -> str:
@@ -101,26 +102,24 @@ class Accounts:
         label: str,
         actor: Actor,
         token: str | None = None,
+        parent: str | None = None,
     ) -> tuple[str, Token]:
-        """A new token, which is told here once and never again, and what is remembered of it."""
-        secret = token or "hs_" + secrets.token_urlsafe(32)
-        expires = (datetime.now(UTC) + timedelta(days=days)).isoformat(timespec="microseconds")
-        made = Token(new_id("tok"), account, label, scopes, now(), expires, None)
+        """A new token, which is told here once and never again, and what is remembered of it.
+
+        ``parent`` is when the token that asks for this one ends, if it comes from a sign-in: both end then.
+        """
+        expires = later(days=days)
         with self._database.writing() as connection:
-            connection.execute(
-                sa.insert(tokens).values(
-                    id=made.id,
-                    account=account,
-                    hash=hash_of(secret),
-                    label=label,
-                    scopes=" ".join(scopes),
-                    created=made.created,
-                    expires=expires,
-                    revoked=None,
-                )
+            return insert_token(
+                connection,
+                account,
+                scopes=scopes,
+                expires=expires if parent is None else min(expires, parent),
+                label=label,
+                actor=actor,
+                token=token,
+                signed_in=parent is not None,
             )
-            write_log(connection, actor, "token issued", made.id)
-        return secret, made
 
     def tokens_of(self, account: str) -> list[Token]:
         """An account's tokens, oldest first."""
@@ -159,6 +158,42 @@ class Accounts:
         return bool(done.rowcount)
 
 
+def later(*, days: float) -> str:
+    """A time to come, in a form that sorts."""
+    return (datetime.now(UTC) + timedelta(days=days)).isoformat(timespec="microseconds")
+
+
+def insert_token(
+    connection: sa.Connection,
+    account: str,
+    *,
+    scopes: tuple[str, ...],
+    expires: str,
+    label: str,
+    actor: Actor,
+    token: str | None = None,
+    signed_in: bool = False,
+) -> tuple[str, Token]:
+    """A new token, with its line in the log, in the transaction of what it is for."""
+    secret = token or "hs_" + secrets.token_urlsafe(32)
+    made = Token(new_id("tok"), account, label, scopes, now(), expires, None, signed_in)
+    connection.execute(
+        sa.insert(tokens).values(
+            id=made.id,
+            account=account,
+            hash=hash_of(secret),
+            label=label,
+            scopes=" ".join(scopes),
+            created=made.created,
+            expires=expires,
+            revoked=None,
+            signed_in=signed_in,
+        )
+    )
+    write_log(connection, actor, "token issued", made.id)
+    return secret, made
+
+
 def _token(row: sa.RowMapping) -> Token:
     return Token(
         row["id"],
@@ -168,4 +203,5 @@ def _token(row: sa.RowMapping) -> Token:
         row["created"],
         row["expires"],
         row["revoked"],
+        row["signed_in"],
     )

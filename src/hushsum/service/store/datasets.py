@@ -140,6 +140,11 @@ class Datasets:
                 )
                 write_log(connection, actor, "tally made", id)
 
+    def tally_ids(self) -> list[str]:
+        """The tallies of all datasets."""
+        with self._database.reading() as connection:
+            return list(connection.execute(sa.select(tallies.c.id)).scalars())
+
     def tallies_of(self, dataset: str) -> list[StoredTally]:
         """The tallies of a dataset, oldest first."""
         query = sa.select(tallies).where(tallies.c.dataset == dataset).order_by(tallies.c.created)

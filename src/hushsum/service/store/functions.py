@@ -26,6 +26,11 @@ class Function:
     owned: bool
     download: bool
 
+    @property
+    def is_served(self) -> bool:
+        """Whether it answers from secret files, and is none itself."""
+        return bool(self.facts.get("model", {}).get("mode") == "exact")
+
 
 class Functions:
     """Functions and grants."""
@@ -50,6 +55,13 @@ class Functions:
                     )
                 )
                 write_log(connection, actor, "function released", id)
+
+    def known(self, id: str) -> bool:
+        """Whether a function is there, for whoever works on it."""
+        with self._database.reading() as connection:
+            return (
+                connection.execute(sa.select(functions.c.id).where(functions.c.id == id)).first() is not None
+            )
 
     def visible_to(self, account: str) -> list[Function]:
         """What an account owns or was granted, oldest first."""
@@ -107,13 +119,15 @@ def _visible(account: str) -> sa.Select[Any]:
 
 def _function(row: sa.Row[Any], account: str) -> Function:
     owned = row.owner == account
+    facts = json.loads(row.facts)
+    exact = facts.get("model", {}).get("mode") == "exact"
     return Function(
         row.id,
         row.dataset,
         row.name,
         row.sha256,
-        json.loads(row.facts),
+        facts,
         row.created,
         owned,
-        owned or bool(row.download),
+        (owned or bool(row.download)) and not exact,
     )

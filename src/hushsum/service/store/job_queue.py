@@ -152,6 +152,15 @@ class JobQueue:
                 sa.update(jobs).where(jobs.c.id == id, jobs.c.state == RUNNING).values(**values)
             )
 
+    def postpone(self, id: str, seconds: float) -> None:
+        """Let a job rest before somebody takes it up again."""
+        with self._database.writing() as connection:
+            connection.execute(
+                sa.update(jobs)
+                .where(jobs.c.id == id, jobs.c.state == RUNNING)
+                .values(lease=time.time() + seconds, updated=now())
+            )
+
     def finish(self, id: str, result: dict[str, Any]) -> None:
         """A job ended well."""
         self._end(id, state=DONE, progress=1.0, result=json.dumps(result), problem=None)

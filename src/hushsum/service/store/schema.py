@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, Boolean, Column, Float, Integer, MetaData, String, Table, Text
 
-REVISION = "0001"
+REVISION = "0002"
 """The migration this code needs; a test compares it with Alembic's newest."""
 
 VERSION_TABLE = "hushsum_service_version"
@@ -32,8 +32,33 @@ tokens = Table(
     Column("created", String(40), nullable=False),
     Column("expires", String(40), nullable=False),
     Column("revoked", String(40)),
+    Column("signed_in", Boolean, nullable=False),
 )
-"""SHA-256 of 256 random bits: there is nothing to guess, so no slow hash is needed."""
+"""SHA-256 of 256 random bits: there is nothing to guess, so no slow hash is needed. ``signed_in``: it comes
+from a sign-in at a provider, and none that it makes outlives it."""
+
+identities = Table(
+    "hushsum_identities",
+    metadata,
+    Column("account", String(40), primary_key=True),
+    Column("issuer", String(500), nullable=False),
+    Column("claim", String(80), nullable=False),
+    Column("subject", String(255), nullable=False),
+    Column("sub", String(255)),
+    Column("created", String(40), nullable=False),
+)
+"""Whom a provider must name to let somebody into an account; ``sub`` is who first came."""
+
+sign_ins = Table(
+    "hushsum_sign_ins",
+    metadata,
+    Column("flow", String(64), primary_key=True),
+    Column("hash", String(64), nullable=False, unique=True),
+    Column("account", String(40), nullable=False, index=True),
+    Column("expires", String(40), nullable=False),
+    Column("used", String(40)),
+)
+"""Proven at a provider, and waiting for the page to fetch a token. The primary key stops a replay."""
 
 datasets = Table(
     "hushsum_datasets",

@@ -11,7 +11,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from hushsum.errors import FileRefused
-from hushsum.ledger.database import Database, connect
+from hushsum.ledger.database import WAIT_SECONDS, Database, connect
 from hushsum.service.store import schema
 
 
@@ -61,7 +61,7 @@ class Store:
         self.database = database
 
     @classmethod
-    def open(cls, place: str, *, create: bool = False) -> Store:
+    def open(cls, place: str, *, create: bool = False, wait_seconds: float = WAIT_SECONDS) -> Store:
         """The store at a path or URL; with ``create``, made or brought to this version's schema.
 
         Raises
@@ -69,7 +69,7 @@ class Store:
         FileRefused
             if its schema is another version's.
         """
-        database = connect(place, create=create)
+        database = connect(place, create=create, wait_seconds=wait_seconds)
         if create:
             with database.writing() as connection:
                 _upgrade(connection)

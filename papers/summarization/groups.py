@@ -1,0 +1,32 @@
+"""For which groups of the census a shift matters: a model of their own members against a uniform one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from papers.summarization.data import GROUPS, census_split
+
+SIZE, REPETITIONS = 2000, 10
+
+
+def run_groups() -> list[dict[str, Any]]:
+    """Accuracies on each group of linear machines of its own members and of an equal number of each owner."""
+    from sklearn.svm import LinearSVC  # type: ignore[import-untyped]
+
+    rows: list[dict[str, Any]] = []
+    for group in GROUPS:
+        for seed in range(REPETITIONS):
+            split = census_split(seed, group)
+            rng = np.random.default_rng(seed + 2000)
+            first, *rest = split.others
+            owners = [np.concatenate([first, split.own]), *rest]
+            uniform = np.concatenate(
+                [rng.choice(each, SIZE // len(owners), replace=False) for each in owners]
+            )
+            row: dict[str, Any] = {"group": group, "seed": seed, "members": len(split.own)}
+            for name, places in (("own", split.own[:SIZE]), ("uniform", uniform)):
+                model = LinearSVC(C=0.1, dual=False).fit(split.points[places], split.labels[places])
+                row[name] = float(model.score(split.points[split.test], split.labels[split.test]))
+            rows.append(row)
+    return rows

@@ -1,0 +1,111 @@
+"""``hushsum summarize secret`` and ``validation``: for runs whose curator is sent hashes alone."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from hushsum.cli import options, values
+from hushsum.cli.output import tell, warn, write, write_facts, write_json
+
+
+def secret(
+    file: Annotated[str, typer.Argument(help="The secret file; made if it is not there.")],
+    json: options.Json = False,
+) -> None:
+    """Make the secret under which owners send hashes instead of points, and show its check.
+
+    One owner makes it, and hands the file to the other owners and the consumer over a channel that the
+    curator cannot read. All see the same check. Take a new one for every run. Hashes are no differential
+    privacy: they show all pairwise distances, and whoever has the secret can solve for the points.
+
+    hushsum summarize secret owners.secret
+    """
+    from hushsum.jobs.summarize_keys import show_secret
+
+    shown = show_secret(file)
+    if json:
+        write_json(shown.as_json())
+        return
+    tell(f"Made {file}; keep it from the curator." if shown.made else f"{file} was there, and is unchanged.")
+    write(shown.check)
+
+
+def validation(
+    file: Annotated[str, typer.Argument(help="The validation set: CSV, Parquet or Arrow.")],
+    hashes: Annotated[
+        str, typer.Option("--hashes", metavar="FILE", help="The secret shared by owners and consumer.")
+    ],
+    output: Annotated[str, typer.Option("--output", "-o", help="The release to write, for the curator.")],
+    epsilon: Annotated[float, typer.Option("--epsilon", help="ε of all messages of the run together.")],
+    delta: Annotated[float, typer.Option("--delta", help="δ, below one over ten times the records.")],
+    bandwidth: Annotated[
+        float,
+        typer.Option(
+            "--bandwidth", help="Scale of the Gaussian kernel in the units of the data; chosen in public."
+        ),
+    ],
+    validation_share: Annotated[
+        float, typer.Option("--validation-share", help="Part of the budget that this release spends.")
+    ] = 0.6,
+    features: Annotated[int, typer.Option("--features", help="Pairs of a cosine and a sine.")] = 500,
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            "--columns", metavar="NAMES", help="Columns that are compared, separated by commas; default: all."
+        ),
+    ] = None,
+    ledger: options.LedgerPlace = None,
+    dataset: options.DatasetName = None,
+    book_rho: Annotated[
+        bool, typer.Option("--book-rho", help="Book the release in ρ, not in ε and δ.")
+    ] = False,
+    json: options.Json = False,
+) -> None:
+    """Release a validation set under the owners' secret, for a curator that must not see it.
+
+    The curator's command takes the file in place of a validation set, and the same --epsilon, --delta,
+    --validation-share, --bandwidth and --features.
+
+    hushsum summarize validation v.parquet --hashes owners.secret --epsilon 2 --delta 1e-5 --bandwidth 3
+    -o v.target
+    """
+    from hushsum.cli.ledger_booking import booking_of
+    from hushsum.jobs.summarize_target import TargetChoice, release_validation
+    from hushsum.jobs.summarize_terms import RunChoice
+
+    run = RunChoice(
+        size=1,
+        epsilon=epsilon,
+        delta=delta,
+        bandwidth=bandwidth,
+        validation_share=validation_share,
+        features=features,
+        hashed=True,
+    )
+    choice = TargetChoice(
+        file=file,
+        secret=hashes,
+        output=output,
+        run=run,
+        columns=values.names(columns, "--columns"),
+        booking=booking_of(ledger, dataset, None, None, None),
+        book_rho=book_rho,
+    )
+    if choice.booking is None:
+        warn("no ledger is given, so what this release spends is written down nowhere.")
+    made = release_validation(choice)
+    if json:
+        write_json(made.as_json())
+        return
+    write(made.claim.sentence() + "\n")
+    write_facts(
+        [
+            ("release", made.output),
+            ("columns", ", ".join(made.columns)),
+            ("secret's check", made.check),
+            ("claim", repr(made.claim)),
+            *([] if made.ledger_key is None else [("key", made.ledger_key)]),
+        ]
+    )

@@ -1,0 +1,75 @@
+"""Points to a service and answers back, as Arrow streams, in pieces that it takes."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushsum.client.wire import Wire
+from hushsum.records.arrow import pyarrow
+from hushsum.records.numbers import numbers_of
+
+Floats = NDArray[np.float64]
+AT_A_TIME: Final = 100_000
+"""Points of one request; more are asked in several."""
+
+_ARROW: Final = "application/vnd.apache.arrow.stream"
+
+
+def ask(wire: Wire, function: str, points: Any, asked: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
+    """Every answer of a function at the points of an Arrow table, by its name."""
+    pieces = [
+        _piece(wire, function, points.slice(start, AT_A_TIME), asked)
+        for start in range(0, points.num_rows, AT_A_TIME)
+    ]
+    return {name: np.concatenate([piece[name] for piece in pieces]) for name in pieces[0]}
+
+
+def values_of(Q: object, dim: int, columns: Sequence[str] | None) -> Floats:
+    """Points as numbers, shape (n, dim), checked as a local function checks them."""
+    parts = numbers_of(Q, dim=dim, columns=columns)
+    values = np.empty((len(parts[0].values), dim), np.float64)
+    for part in parts:
+        values[:, part.start : part.start + part.values.shape[1]] = part.values
+    return values
+
+
+def table_of(values: Floats, columns: Sequence[str] | None) -> Any:
+    """Points as an Arrow table with the names that the function knows."""
+    pa = pyarrow()
+    dim = values.shape[1]
+    if columns is not None and len(columns) == dim:
+        return pa.table({name: values[:, i] for i, name in enumerate(columns)})
+    name = "points" if columns is None else columns[0]
+    return pa.table({name: pa.FixedSizeListArray.from_arrays(pa.array(values.reshape(-1)), dim)})
+
+
+def _piece(wire: Wire, function: str, points: Any, asked: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
+    ipc = pyarrow("ipc")
+    sink = io.BytesIO()
+    with ipc.new_stream(sink, points.schema) as stream:
+        stream.write_table(points)
+    answer = wire.request(
+        "POST",
+        f"/functions/{function}/query",
+        again=True,
+        params=dict(asked),
+        content=sink.getvalue(),
+        headers={"content-type": _ARROW, "accept": _ARROW},
+    )
+    table = ipc.open_stream(answer.content).read_all()
+    return {name: _array(table.column(name)) for name in table.column_names}
+
+
+def _array(column: Any) -> NDArray[Any]:
+    pa = pyarrow()
+    if pa.types.is_fixed_size_list(column.type):
+        return np.asarray(column.combine_chunks().flatten().to_numpy()).reshape(-1, column.type.list_size)
+    if pa.types.is_string(column.type):
+        return np.array(column.to_pylist(), dtype=np.str_)
+    values: NDArray[Any] = column.to_numpy()
+    return values

@@ -1,0 +1,49 @@
+"""Everything public about a released model, in words and numbers that a page can show."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from hushsum.jobs.asked_model import AskedModel
+from hushsum.jobs.model_choice import name_of
+from hushsum.releases.bundle import Bundle
+
+MOST_TOLD: Final = 100
+"""How many numbers of an array a description lists."""
+
+
+def describe_model(bundle: Bundle, *, target: str | None, size: int) -> dict[str, Any]:
+    """What a released model is: its kind, columns, bounds, classes and parameters; which answers it gives;
+    and what it claims. Everything may be told to anybody.
+
+    ``target`` is what the learned column is called, which the model itself does not know.
+    """
+    asked = AskedModel.of(bundle)
+    about, model = bundle.about, asked.model
+    box = model._box(model._fitted("bounds"))
+    middle = np.array([[(low + high) / 2.0 for low, high in box]])
+    return {
+        "kind": "released model",
+        "model": {
+            "kind": name_of(model),
+            "estimator": about["model"],
+            "mode": "file",
+            "features": about["feature_names"],
+            "bounds": [list(pair) for pair in box],
+            "target": target,
+            "target_bounds": about["parameters"].get("target_bounds"),
+            "classes": (about.get("classes") or {}).get("values"),
+            "parameters": about["parameters"],
+            "answers": list(asked.answers(middle)),
+            "arrays": {
+                name: values.tolist() for name, values in bundle.arrays.items() if values.size <= MOST_TOLD
+            },
+        },
+        "columns": about["feature_names"],
+        "assumptions": list(about["assumptions"]),
+        "claim": bundle.claim.in_numbers(),
+        "producer": bundle.producer,
+        "size": size,
+    }

@@ -1,0 +1,101 @@
+"""A model in exact mode at work: questions answered from one path, for ever."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushsum.jobs.exact_model import SecretModel, answers_file
+from hushsum.jobs.model_records import values_of
+from hushsum.models.facts import labels_from_json
+from hushsum.releases.answers import normal_answers
+from hushsum.served import ServedFunction, SqliteStore, reopen
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ExactModel:
+    """A model in exact mode that answers questions; secret inside, public answers."""
+
+    served: list[ServedFunction]
+    about: dict[str, Any]
+
+    @classmethod
+    def reopened(cls, place: Path, *, key: bytes | None) -> ExactModel:
+        """The model in a folder, opened and paid for before.
+
+        Raises
+        ------
+        FileRefused
+            if one of its files is gone, or is another's.
+        """
+        kept = SecretModel.load(place, key=key)
+        asked = {"most_questions": kept.about["most_questions"], "calibration": kept.about["calibration"]}
+        served = [
+            reopen(function, SqliteStore(answers_file(place, number)), kept.claim.promise, **asked)
+            for number, function in enumerate(kept.functions)
+        ]
+        return cls(served, kept.about)
+
+    @property
+    def dim(self) -> int:
+        """How many numbers a point has."""
+        return len(self.about["features"])
+
+    def answers(self, points: object, *, level: float = 0.95) -> dict[str, NDArray[Any]]:
+        """What the model says of points, the same for ever: as a released model says it.
+
+        Raises
+        ------
+        QuestionsSpent
+            if too many different points were asked; those that were are answered for ever.
+        DataRefused
+            for what are no points of this model.
+        """
+        values = values_of(points, self.about["features"], self.dim)
+        noise = self.served[0].noise_stderr
+        told = np.column_stack([each(values) for each in self.served])
+        if self.about["classes"] is not None:
+            labels = labels_from_json(self.about["classes"])
+            decision = np.column_stack((-told, told)) if told.shape[1] == 1 else told
+            prediction = labels[np.argmax(decision, axis=1)]
+            return {"prediction": prediction, "decision": decision, "stderr": np.full(len(values), noise)}
+        value, prediction = told[:, 0], np.maximum(told[:, 0], noise)
+        if self.about["target_bounds"] is not None:
+            low, high = self.about["target_bounds"]
+            value = value + (low + high) / 2.0
+            prediction = np.clip(value, low, high)
+        known = normal_answers(value, np.full(len(values), noise), level)
+        return {
+            "prediction": prediction,
+            "value": known.value,
+            "stderr": known.stderr,
+            "lower": known.lower,
+            "upper": known.upper,
+        }
+
+    def __repr__(self) -> str:
+        return "<ExactModel CONFIDENTIAL>"
+
+
+def describe_exact(kept: SecretModel) -> dict[str, Any]:
+    """What may be told about a model in exact mode, as `describe_model` tells it of a file."""
+    about = dict(kept.about)
+    labels = about.pop("classes")
+    for untold in ("promise", "calibration"):
+        del about[untold]
+    answers = ["prediction", "value", "stderr", "lower", "upper"]
+    return {
+        "kind": "served model",
+        "model": {
+            **about,
+            "classes": None if labels is None else labels["values"],
+            "answers": answers if labels is None else ["prediction", "decision", "stderr"],
+        },
+        "columns": about["features"],
+        "assumptions": list(kept.claim.assumptions),
+        "claim": kept.claim.in_numbers(),
+    }

@@ -1,0 +1,224 @@
+"""Models in exact mode: the function of the kernel itself, answered where the records are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushsum.errors import AlreadyPublished, DataRefused, HushsumError, SecretRefused, UsageError
+from hushsum.jobs.fit_model import TrainingFiles, training_batches
+from hushsum.jobs.ledger_release import Booking, open_budget
+from hushsum.jobs.model_choice import ModelChoice, promise_of, takes_labels
+from hushsum.jobs.model_claim import check_target, made_up
+from hushsum.jobs.model_records import read_classes
+from hushsum.jobs.progress import Progress
+from hushsum.kernels.base import Kernel
+from hushsum.models.base import PrivateModel
+from hushsum.models.density_plan import planned
+from hushsum.models.facts import labels_to_json, to_json
+from hushsum.models.feature_space import feature_kernel
+from hushsum.privacy.claim import Claim, Promise
+from hushsum.privacy.functional import ANALYTIC
+from hushsum.privacy.paid import Payment, pay_for
+from hushsum.served import (
+    SecretFunction,
+    ServedFunction,
+    SqliteStore,
+    density_function,
+    gaussian_process_function,
+    kernel_svm_functions,
+    load_secret_functions,
+    path_claim,
+    save_secret_functions,
+    serve,
+)
+from hushsum.served.function import subject_of
+
+EXACT: Final = {"density": 1 << 17, "gaussian-process": 4000, "kernel-svc": 4000}
+"""The models that have this mode, and the most records of each: the last two solve with a full matrix."""
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class SecretModel:
+    """Functions of private records, what may be told about them, and where they are kept; secret.
+
+    Everything is under one folder and name: ``NAME.secret`` holds the functions, ``NAME.0.answers`` and so on
+    what each was asked. They belong together, and are as secret as the records.
+    """
+
+    functions: list[SecretFunction]
+    about: dict[str, Any]
+
+    @property
+    def claim(self) -> Claim:
+        """What all answers of all functions together promise."""
+        return path_claim(self._promise, self.functions[0], calibration=self.about["calibration"])
+
+    @property
+    def _promise(self) -> Promise:
+        told = self.about["promise"]
+        return Promise.of(epsilon=told["epsilon"], delta=told["delta"])
+
+    def save(self, place: Path, *, key: bytes | None) -> None:
+        """Write it down, for the owner of the process alone."""
+        save_secret_functions(self.functions, place.with_suffix(".secret"), about=self.about, key=key)
+
+    @classmethod
+    def load(cls, place: Path, *, key: bytes | None) -> SecretModel:
+        """What :meth:`save` wrote."""
+        return cls(*load_secret_functions(place.with_suffix(".secret"), key=key))
+
+    def open(self, place: Path, booking: Booking) -> None:
+        """Pay once, and open the functions for questions. Resumes wherever an earlier attempt ended."""
+        assert booking.key is not None
+        budget = open_budget(booking)
+        promise: Any = self.about["promise"]
+        asked = {"most_questions": self.about["most_questions"], "calibration": self.about["calibration"]}
+        payment: dict[str, Any] = {"ledger": budget, "dataset": booking.dataset, "key": booking.key}
+        first: ServedFunction | None = None
+        # The last one pays: what is paid for is there.
+        for number, function in reversed(list(enumerate(self.functions))):
+            store = SqliteStore(answers_file(place, number))
+            first = serve(function, **promise, store=store, **asked, **({} if number else payment))
+        assert first is not None
+        with suppress(AlreadyPublished):
+            pay_for(
+                Payment(budget, booking.dataset, booking.key),
+                first.claim,
+                subject=subject_of(first),
+                make=lambda: {"opened": True},
+            )
+
+    def __repr__(self) -> str:
+        return "<SecretModel CONFIDENTIAL>"
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise SecretRefused("a function of private data must not be pickled or copied; serve or release it")
+
+
+def exact_claim(
+    choice: ModelChoice,
+    *,
+    columns: Sequence[str],
+    target: str | None = None,
+    classes: Sequence[str] | None = None,
+    most_questions: int,
+) -> Claim:
+    """What serving a model will claim, from made-up records; see `claim_beforehand`.
+
+    Raises
+    ------
+    UsageError
+        for a model without this mode, and for parameters that do not suit it.
+    """
+    model = _built(choice, columns, target, classes)
+    X, y = made_up(model, columns, target, classes)
+    return _secret_model(choice, model, [(X, y)], columns, target, most_questions).claim
+
+
+def secret_model(
+    choice: ModelChoice, records: TrainingFiles, *, most_questions: int, progress: Progress | None = None
+) -> SecretModel:
+    """Fit a model in exact mode. Nothing is spent before it is opened.
+
+    Raises
+    ------
+    UsageError
+        for a model without this mode, and for parameters that do not suit it.
+    DataRefused
+        for records that break a rule, or too many of them.
+    """
+    columns = records.columns or ()
+    model: Any = _built(choice, columns, records.target, records.classes)
+    kept: list[tuple[Any, Any]] = []
+    number = 0
+    for table, target in training_batches(records, labels=takes_labels(model), progress=progress):
+        if records.classes is not None and target is not None and not kept:
+            model.set_params(classes=read_classes(records.classes, target))
+        number += table.num_rows
+        if number > EXACT[choice.name]:
+            raise DataRefused(
+                f"a {choice.name} model in exact mode takes at most {EXACT[choice.name]} records, "
+                "got more; release it as a file"
+            )
+        kept.append((table, target))
+    return _secret_model(choice, model, kept, columns, records.target, most_questions)
+
+
+def _built(
+    choice: ModelChoice, columns: Sequence[str], target: str | None, classes: Sequence[str] | None
+) -> PrivateModel:
+    if choice.name not in EXACT:
+        raise UsageError(f"exact mode is for {', '.join(EXACT)}; release this model as a file")
+    model = choice.build()
+    check_target(model, columns, target, classes)
+    if promise_of(model).pure:
+        raise UsageError("delta must be above 0 in exact mode, got none; give delta=1e-6")
+    return model
+
+
+def _secret_model(
+    choice: ModelChoice,
+    model: Any,
+    batches: Sequence[tuple[Any, Any]],
+    columns: Sequence[str],
+    target: str | None,
+    most_questions: int,
+) -> SecretModel:
+    try:
+        checked = [model._records(X, y, reset=i == 0) for i, (X, y) in enumerate(batches)]
+        X = np.concatenate([part for part, _ in checked])
+        y = None if target is None else np.concatenate([part for _, part in checked])
+        functions = _functions(choice.name, model, X, y)
+    except HushsumError:
+        raise
+    except (ValueError, TypeError, ArithmeticError):
+        functions = []
+    if not functions:
+        raise DataRefused("the records must suit this model, got others; check the target and the columns")
+    parameters = {name: value for name, value in choice.parameters.items() if name != "random_state"}
+    about = {
+        "kind": choice.name,
+        "estimator": type(model).__name__,
+        "mode": "exact",
+        "features": list(columns),
+        "bounds": [list(pair) for pair in model._box()],
+        "target": target,
+        "target_bounds": to_json("target_bounds", getattr(model, "target_bounds", None)),
+        "classes": labels_to_json(model.classes_) if takes_labels(model) else None,
+        "parameters": to_json("parameters", parameters),
+        "promise": {"epsilon": model.epsilon, "delta": model.delta},
+        "calibration": getattr(model, "calibration", ANALYTIC),
+        "most_questions": most_questions,
+    }
+    return SecretModel(functions, about)
+
+
+def _functions(name: str, model: Any, X: Floats, y: NDArray[Any] | None) -> list[SecretFunction]:
+    box = model._box()
+    if name == "density":
+        wanted = planned(model.kernel, model.bandwidth, "auto", model.n_features_in_)
+        if len(wanted) != 1:
+            raise UsageError("exact mode takes one kernel with one bandwidth; give one of each")
+        return [density_function(X, wanted[0].kernel, bounds=box, relation="replace")]
+    kernel: Kernel = feature_kernel(
+        model.kernel, dim=model.n_features_in_, bandwidth=model.bandwidth, smoothness=model.smoothness
+    )
+    if name == "kernel-svc":
+        return kernel_svm_functions(X, y, len(model.classes_), kernel, bounds=box, C=float(model.C))
+    pair: Any = tuple(model.target_bounds)
+    noise = float(model.noise)
+    return [gaussian_process_function(X, y, kernel, bounds=box, target_bounds=pair, noise=noise)]
+
+
+def answers_file(place: Path, number: int) -> Path:
+    """Where the answers of a function are kept; secret."""
+    return place.with_suffix(f".{number}.answers")

@@ -1,0 +1,117 @@
+"""What the release of a model will claim, before any record of it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushsum.errors import HushsumError, UsageError
+from hushsum.jobs.model_choice import ModelChoice, claim_of, promise_of, takes_labels, takes_target
+from hushsum.models.base import PrivateModel
+from hushsum.privacy.claim import Claim
+from hushsum.records.bounds import Bounds
+
+
+def claim_beforehand(
+    choice: ModelChoice,
+    *,
+    columns: Sequence[str],
+    target: str | None = None,
+    classes: Sequence[str] | None = None,
+) -> Claim:
+    """The claim of a model whose columns, and classes if it has any, are declared.
+
+    The model counts made-up records, one in the middle of the bounds for each class, which are nobody's, is
+    asked for its claim, and rehearses its release, which spends nothing. So every parameter is checked as it
+    will be, nothing private comes near, and what cannot be drawn is told before a budget is debited for it.
+
+    >>> choice = ModelChoice("kernel-svc", {"epsilon": 1.0, "delta": 1e-6})
+    >>> claim_beforehand(choice, columns=["age"], target="ill", classes=["no", "yes"]).relation.value
+    'replace'
+
+    Raises
+    ------
+    UsageError
+        for a parameter, a target or classes that do not suit the model.
+    ClaimError
+        if the promise cannot be claimed.
+    """
+    model = counted_beforehand(choice, columns=columns, target=target, classes=classes)
+    claim = claim_of(model)
+    _tried(model.release)
+    return claim
+
+
+def counted_beforehand(
+    choice: ModelChoice,
+    *,
+    columns: Sequence[str],
+    target: str | None = None,
+    classes: Sequence[str] | None = None,
+) -> PrivateModel:
+    """The model after it has counted made-up records; see :func:`claim_beforehand`."""
+    model: Any = choice.build()
+    check_target(model, columns, target, classes)
+    promise_of(model)
+    X, y = made_up(model, columns, target, classes)
+    _tried(lambda: model.partial_fit(X, y))
+    return model  # type: ignore[no-any-return]
+
+
+def _tried(step: Callable[[], object]) -> None:
+    """A step on made-up records; whatever it does not like are settings."""
+    try:
+        step()
+        return
+    except HushsumError:
+        raise
+    except (ValueError, TypeError, ArithmeticError):
+        pass
+    raise UsageError("the settings must suit this model, got others; check the kind of each")
+
+
+def made_up(
+    model: PrivateModel, columns: Sequence[str], target: str | None, classes: Sequence[str] | None
+) -> tuple[NDArray[np.float64], NDArray[Any] | None]:
+    """Nobody's records: one in the middle of the bounds, for each class if there are any, which the model is
+    told.
+
+    Raises
+    ------
+    UsageError
+        if bounds or classes are not declared.
+    """
+    if takes_labels(model):
+        if classes is None:
+            raise UsageError(
+                "classes must be declared before the claim is shown, got none; list every label there is"
+            )
+        model.set_params(classes=list(classes))
+    box = Bounds.of(model.bounds, len(columns))
+    if box is None:
+        raise UsageError("bounds must be declared, got none; give [low, high], or one pair for each column")
+    labels = None if target is None else np.array(classes if classes else [0.0])
+    middle = (np.array(box.low) + np.array(box.high)) / 2.0
+    return np.tile(middle, (1 if labels is None else len(labels), 1)), labels
+
+
+def check_target(
+    model: PrivateModel, columns: Sequence[str] | None, target: str | None, classes: Sequence[str] | None
+) -> None:
+    """Refuse a target for a model that learns none, or none for one that does; classes alike; and columns or
+    classes that are named twice.
+    """
+    if takes_target(model) != (target is not None):
+        rule = "needs the column to learn" if target is None else "learns no column"
+        remedy = "name it as the target" if target is None else "leave the target out"
+        raise UsageError(f"{type(model).__name__} {rule}; {remedy}")
+    if classes is not None and not takes_labels(model):
+        raise UsageError(f"{type(model).__name__} has no classes, got some; leave them out")
+    for name, listed in (("columns", columns or ()), ("classes", classes or ())):
+        if len(set(listed)) != len(listed):
+            raise UsageError(f"{name} must be named once each, got one twice; leave it out")
+    if target is not None and target in (columns or ()):
+        raise UsageError(f"column {target!r} is the target, and cannot be learned from; leave it out")

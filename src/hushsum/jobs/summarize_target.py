@@ -1,0 +1,101 @@
+"""Release a validation set under a secret seed, for a curator that must see neither points nor seed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from hushsum.errors import UsageError
+from hushsum.files.atomic import atomic_file
+from hushsum.jobs.file_places import check_output
+from hushsum.jobs.ledger_keys import release_key
+from hushsum.jobs.ledger_release import Booking, open_budget
+from hushsum.jobs.summarize_records import read_columns
+from hushsum.jobs.summarize_terms import RunChoice, at_delta
+from hushsum.privacy.claim import Claim
+from hushsum.summarize.hash_secret import HashSecret
+from hushsum.summarize.hashed_target import HashedTarget
+from hushsum.summarize.result import target_claim
+from hushsum.summarize.target import release_target
+
+
+@dataclass(frozen=True, slots=True)
+class TargetChoice:
+    """The consumer's file, the secret it shares with the owners, and the run that the release is for."""
+
+    file: str
+    secret: str
+    output: str
+    run: RunChoice
+    columns: tuple[str, ...] | None = None
+    booking: Booking | None = None
+    book_rho: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TargetReleased:
+    """A release that was written; ``check`` is that of the secret."""
+
+    output: str
+    columns: tuple[str, ...]
+    check: str
+    claim: Claim
+    ledger_key: str | None
+
+    def as_json(self) -> dict[str, Any]:
+        """The result for a machine."""
+        return {
+            "output": self.output,
+            "columns": list(self.columns),
+            "check": self.check,
+            "claim": self.claim.in_numbers(),
+            "ledger_key": self.ledger_key,
+        }
+
+
+def release_validation(choice: TargetChoice) -> TargetReleased:
+    """Write the noisy feature sums of a validation set under the owners' secret, once.
+
+    With a ledger it is debited first, and the same command delivers the same bytes again after a crash.
+
+    Raises
+    ------
+    UsageError
+        if the output exists: noise drawn a second time would be averaged with the first.
+    """
+    secret = HashSecret.load(choice.secret)
+    output = check_output(choice.output, inputs=[choice.file, choice.secret])
+    if output.exists():
+        raise UsageError(
+            f"{choice.output!r} exists, and a validation set is released once for a run; give another output"
+        )
+    records = read_columns(choice.file, choice.columns)
+    names = tuple(records.blocks)
+    public = choice.run.compared(records.width(names))
+    rho = choice.run.validation_rho
+
+    def made() -> bytes:
+        target = release_target(secret.features(public), records.choose(names), rho)
+        return HashedTarget(public, names, secret.check, target).to_bytes()
+
+    claim = at_delta(target_claim(rho), None if choice.book_rho else choice.run.delta)
+    key = None
+    if choice.booking is None:
+        payload, debit = made(), None
+    else:
+        subject = {"kind": "validation set of a summarization", "check": secret.check}
+        sources = [choice.file, choice.secret]
+        key = choice.booking.key or release_key(
+            sources, choice.booking.dataset, claim.as_json(), subject, str(output.absolute())
+        )
+        debit = open_budget(choice.booking).debit(choice.booking.dataset, claim, subject=subject, key=key)
+        staged = debit.staged
+        if staged is None:
+            debit.draw()
+            staged = debit.stage(made())
+        payload = staged
+    with atomic_file(output) as stream:
+        stream.write(payload)
+    if debit is not None:
+        debit.publish()
+    return TargetReleased(choice.output, names, secret.check, claim, key)

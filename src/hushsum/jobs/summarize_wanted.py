@@ -1,0 +1,84 @@
+"""What a summary should resemble: a file of records, or a consumer's release of one under a secret seed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from hushsum.errors import FileRefused, UsageError
+from hushsum.jobs.summarize_records import Floats, read_columns
+from hushsum.jobs.summarize_terms import RunChoice
+from hushsum.summarize.hashed_target import HashedTarget
+from hushsum.summarize.target import NoisyTarget
+
+HASHES = "hashes"
+"""The column of a summary's file that holds hashes."""
+
+_MOST = 1 << 24
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Wanted:
+    """The columns that are compared, and the validation set: exact ``points``, or a release of them.
+
+    ``widths`` has the name and the width of each column that the summary's points have. ``check`` is that of
+    the hash secret.
+    """
+
+    names: tuple[str, ...]
+    dim: int
+    widths: tuple[tuple[str, int], ...]
+    points: Floats | None = None
+    released: NoisyTarget | None = None
+    check: str = ""
+
+
+def read_wanted(
+    validation: str, columns: tuple[str, ...] | None, carried: tuple[str, ...], run: RunChoice
+) -> Wanted:
+    """Read the validation set, or with ``run.hashed`` its release.
+
+    Raises
+    ------
+    UsageError
+        no column is left to compare, or the release was made for another run than the one asked for.
+    FileRefused
+        the release is damaged.
+    """
+    if run.hashed:
+        return _released(validation, columns, carried, run)
+    records = read_columns(validation, columns)
+    names = tuple(name for name in records.blocks if name not in carried)
+    if not names:
+        raise UsageError("the validation file must have a column to compare; see --columns and --carry")
+    widths = tuple((name, records.blocks[name].shape[1]) for name in names)
+    return Wanted(names, records.width(names), widths, points=records.choose(names))
+
+
+def _released(
+    validation: str, columns: tuple[str, ...] | None, carried: tuple[str, ...], run: RunChoice
+) -> Wanted:
+    path = Path(validation)
+    if not path.is_file():
+        raise UsageError(f"{validation!r} does not exist; get it from: hushsum summarize validation")
+    try:
+        with path.open("rb") as stream:
+            made = HashedTarget.from_bytes(stream.read(_MOST))
+    except FileRefused:
+        raise FileRefused(
+            f"{validation!r} is no undamaged validation release, which --hashes needs; "
+            "make one with: hushsum summarize validation"
+        ) from None
+    if made.features != run.compared(made.features.dim):
+        raise UsageError("the validation release has another --bandwidth or --features; repeat its options")
+    if made.target.rho != run.validation_rho:
+        raise UsageError(
+            "the validation release was made for another --epsilon, --delta or --validation-share; "
+            "repeat its options"
+        )
+    if columns is not None and columns != made.columns:
+        raise UsageError("the validation release has other columns than --columns; leave --columns out")
+    if HASHES in carried:
+        raise UsageError(f"--carry must not have {HASHES!r}, the summary's own column; rename it")
+    widths = ((HASHES, made.features.width),)
+    return Wanted(made.columns, made.features.dim, widths, released=made.target, check=made.check)

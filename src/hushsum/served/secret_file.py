@@ -1,0 +1,133 @@
+"""Secret functions on the disk of whoever serves them: CONFIDENTIAL, optionally encrypted."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from hushsum.errors import FileRefused, UsageError
+from hushsum.files.arrays import REAL, decode_array, encode_array, encoded_size
+from hushsum.files.container import (
+    Buffer,
+    FileKind,
+    Header,
+    canonical_json,
+    read_container,
+    write_container,
+)
+from hushsum.files.encryption import CHUNK, SALT_BYTES, decrypt, encrypt, encrypted_size
+from hushsum.kernels.base import kernel_as_json, kernel_from_json
+from hushsum.privacy.relation import Relation
+from hushsum.records.bounds import Bounds
+from hushsum.served.secret_functions import SecretFunction
+from hushsum.version import PRODUCER
+
+WARNING = "CONFIDENTIAL: private records. Never for release; they answer questions where they are."
+
+
+def save_secret_functions(
+    functions: Sequence[SecretFunction],
+    path: str | os.PathLike[str],
+    *,
+    about: Mapping[str, Any] | None = None,
+    key: bytes | None = None,
+) -> None:
+    """Write functions to a file, readable by its owner only. It is as secret as the records in it.
+
+    The header is not encrypted: kernel, bounds, the number of records and ``about``, which are further facts
+    that may be told, stand there.
+    """
+    sections: list[Buffer] = []
+    for each in functions:
+        sections += [encode_array(each.points, REAL), encode_array(each.weights, REAL)]
+    header: dict[str, Any] = {
+        "warning": WARNING,
+        "producer": PRODUCER,
+        "about": dict(about or {}),
+        "functions": [_described(each) for each in functions],
+        "encryption": None,
+    }
+    if key is not None:
+        salt = os.urandom(SALT_BYTES)
+        header["encryption"] = {"cipher": "HKDF-SHA256, AES-256-GCM", "chunk": CHUNK, "salt": salt.hex()}
+        sections = encrypt(sections, key, salt, canonical_json(header))
+    write_container(path, FileKind.SERVED, header, sections, mode=0o600)
+
+
+def load_secret_functions(
+    path: str | os.PathLike[str], *, key: bytes | None = None
+) -> tuple[list[SecretFunction], dict[str, Any]]:
+    """The functions of a file, bit for bit, and what it says about them.
+
+    Raises
+    ------
+    FileRefused
+        if the file is damaged, of another kind, or the key does not open it.
+    UsageError
+        if it is encrypted and no key was given.
+    """
+    header, payload = read_container(path, FileKind.SERVED, _payload_size)
+    if header["encryption"] is not None:
+        if key is None:
+            raise UsageError("this file of secret functions is encrypted; give its key")
+        salt = bytes.fromhex(header["encryption"]["salt"])
+        payload = decrypt(payload, key, salt, canonical_json(header), header["encryption"]["chunk"])
+    functions, start = [], 0
+    try:
+        for each in header["functions"]:
+            middle, end = (start + size for size in _sizes(each))
+            functions.append(_built(each, payload[start:middle], payload[middle:end]))
+            start = end
+    except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError):
+        raise FileRefused(
+            "the file's header makes no sense, though its checksum holds; ask who wrote it"
+        ) from None
+    return functions, dict(header["about"])
+
+
+def _described(function: SecretFunction) -> dict[str, Any]:
+    return {
+        "kernel": kernel_as_json(function.kernel),
+        "bounds": function.bounds.as_json(),
+        "records": len(function.points),
+        "sensitivity": function.sensitivity,
+        "pointwise": function.pointwise,
+        "relation": str(function.relation),
+        "constant": function.constant,
+        "scale": function.scale,
+        "assumptions": list(function.assumptions),
+    }
+
+
+def _built(told: dict[str, Any], points: memoryview, weights: memoryview) -> SecretFunction:
+    bounds, number = Bounds.from_json(told["bounds"]), told["records"]
+    return SecretFunction(
+        kernel=kernel_from_json(told["kernel"]),
+        bounds=bounds,
+        points=np.ascontiguousarray(decode_array(points, (number, bounds.dim), REAL), np.float32),
+        weights=np.array(decode_array(weights, (number,), REAL)),
+        sensitivity=float(told["sensitivity"]),
+        pointwise=float(told["pointwise"]),
+        relation=Relation.of(told["relation"]),
+        constant=float(told["constant"]),
+        scale=float(told["scale"]),
+        assumptions=tuple(told["assumptions"]),
+    )
+
+
+def _sizes(told: dict[str, Any]) -> tuple[int, int]:
+    """Where the points of a function end, and where its weights do."""
+    points = encoded_size((told["records"], len(told["bounds"])), REAL, reals=True)
+    return points, points + encoded_size((told["records"],), REAL, reals=True)
+
+
+def _payload_size(header: Header) -> int:
+    size = sum(_sizes(each)[1] for each in header["functions"])
+    if header["encryption"] is None:
+        return size
+    if len(bytes.fromhex(header["encryption"]["salt"])) != SALT_BYTES:
+        raise ValueError("salt")
+    return encrypted_size(size, header["encryption"]["chunk"])

@@ -1,0 +1,130 @@
+"""Fitting a model of an upload: counted, confirmed, debited, published; and the upload deleted."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+from hushsum.errors import HushsumError, UsageError
+from hushsum.jobs.describe_model import describe_model
+from hushsum.jobs.exact_answers import describe_exact
+from hushsum.jobs.exact_model import SecretModel, secret_model
+from hushsum.jobs.fit_model import count_model, release_model
+from hushsum.jobs.ledger_release import Booking
+from hushsum.jobs.progress import Progress
+from hushsum.ledger import Ledger
+from hushsum.privacy.claim import Claim
+from hushsum.service.model_terms import choice_of, confirmation, files_of, most_numbers
+from hushsum.service.settings import Settings
+from hushsum.service.shapes import NewModel
+from hushsum.service.store import Actor, Datasets, Functions, Job
+from hushsum.service.store.datasets import USED
+from hushsum.service.suspicions import suspicions_noted
+
+
+class ModelWork:
+    """The models of one service. Every step may be repeated: the ledger decides what that does."""
+
+    def __init__(self, settings: Settings, datasets: Datasets, functions: Functions) -> None:
+        self._settings = settings
+        self._datasets = datasets
+        self._functions = functions
+
+    def fit(self, job: Job, booking: Booking, tell: Progress) -> dict[str, Any]:
+        """Do the job; what it made.
+
+        Raises
+        ------
+        HushsumError
+            for records, settings or a budget that do not suffice; the upload stays then, to be tried again.
+        """
+        asked = NewModel.model_validate(job.request)
+        id = "fn_" + job.id.removeprefix("job_")
+        upload = self._datasets.upload(asked.upload, dataset=job.dataset)
+        assert upload is not None
+        source = self._settings.path("uploads", f"{upload.id}.{upload.format}")
+        actor = Actor(job.account)
+        notes: list[str] = []
+        if not self._functions.known(id):
+            make = self._open if asked.mode == "exact" else self._release
+            sha256, facts = make(job, asked, source, id, booking, notes, tell)
+            self._functions.add(id, job.dataset, asked.name, sha256=sha256, facts=facts, actor=actor)
+        self._datasets.end_upload(upload.id, USED, actor)
+        source.unlink(missing_ok=True)
+        return {"function": id, "warnings": notes}
+
+    def _release(
+        self,
+        job: Job,
+        asked: NewModel,
+        source: Path,
+        id: str,
+        booking: Booking,
+        notes: list[str],
+        tell: Progress,
+    ) -> tuple[str, dict[str, Any]]:
+        """A model as a public file; its digest, and what may be told about it."""
+        output = self._settings.path("functions", f"{id}.hush")
+        with suspicions_noted(notes):
+            counted = count_model(
+                choice_of(asked, self._settings),
+                files_of(asked, str(source)),
+                str(output),
+                booking=booking,
+                progress=tell,
+                most_numbers=most_numbers(self._settings),
+            )
+
+        def agreed(claim: Claim, _: object) -> bool:
+            return confirmation(job.dataset, asked, claim) == asked.confirm
+
+        released = release_model(counted, approve=agreed)
+        if released is None:
+            raise _not_confirmed()
+        facts = describe_model(released.bundle, target=asked.target, size=released.size)
+        return hashlib.sha256(output.read_bytes()).hexdigest(), facts
+
+    def _open(
+        self,
+        job: Job,
+        asked: NewModel,
+        source: Path,
+        id: str,
+        booking: Booking,
+        notes: list[str],
+        tell: Progress,
+    ) -> tuple[str, dict[str, Any]]:
+        """A model in exact mode, which is no file and has no digest."""
+        place, key = self._settings.path("served", id), self._settings.tally_key()
+        if place.with_suffix(".secret").exists():
+            # Of an earlier attempt. Fitted anew it might differ in a last bit, and its store would refuse it.
+            kept = SecretModel.load(place, key=key)
+        else:
+            with suspicions_noted(notes):
+                kept = secret_model(
+                    choice_of(asked, self._settings),
+                    files_of(asked, str(source)),
+                    most_questions=asked.most_questions,
+                    progress=tell,
+                )
+            if confirmation(job.dataset, asked, kept.claim) != asked.confirm:
+                raise _not_confirmed()
+            kept.save(place, key=key)
+        try:
+            kept.open(place, booking)
+        except HushsumError:
+            self._forget_unpaid(id, booking)
+            raise
+        return "", describe_exact(kept)
+
+    def _forget_unpaid(self, id: str, booking: Booking) -> None:
+        """Delete what was kept for answers that nobody has paid for."""
+        assert booking.key is not None
+        if Ledger.open(booking.ledger).find(booking.key) is None:
+            for each in self._settings.path("served").glob(f"{id}.*"):
+                each.unlink(missing_ok=True)
+
+
+def _not_confirmed() -> UsageError:
+    return UsageError("the claim of this model is not the one that was confirmed; ask for the claim")

@@ -1,0 +1,104 @@
+"""People, their tokens and identities, and the log."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints
+
+from hushsum.service.shapes.basic import Asked, Name, Scope, Told
+
+
+class NewAccount(Asked):
+    """Somebody to let in."""
+
+    name: Name
+    role: Literal["administrator", "owner", "analyst"]
+
+
+class AccountTold(Told):
+    """An account."""
+
+    id: str
+    name: str
+    role: str
+    created: str
+    disabled: bool
+
+
+class Me(Told):
+    """Who the token belongs to, and what it is good for."""
+
+    account: str
+    name: str
+    role: str
+    scopes: list[str]
+    token: str
+    expires: str
+
+
+class NewToken(Asked):
+    """A token to issue; by default with all scopes of the role and the longest life."""
+
+    label: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9 ._-]*$", max_length=80)] = ""
+    scopes: Annotated[list[Scope], Field(min_length=1, max_length=4)] | None = None
+    days: Annotated[int, Field(ge=1, le=3650)] | None = None
+
+
+class TokenTold(Told):
+    """What is remembered of a token."""
+
+    id: str
+    account: str
+    label: str
+    scopes: list[str]
+    created: str
+    expires: str
+    revoked: str | None
+    signed_in: bool
+
+
+class TokenIssued(TokenTold):
+    """A new token, told once."""
+
+    secret: str
+
+
+class ProviderTold(Told):
+    """A provider to sign in with."""
+
+    name: str
+
+
+class SignInTold(Told):
+    """How people may sign in, besides with a token: null if with nothing else."""
+
+    oidc: ProviderTold | None
+
+
+class NewIdentity(Asked):
+    """Who may sign in to an account: what the provider's claim must say of that person."""
+
+    subject: Annotated[str, StringConstraints(pattern=r"^[!-~]([ -~]*[!-~])?$", max_length=255)]
+
+
+class IdentityTold(Told):
+    """Who may sign in to an account; ``sub`` is null until that person has come."""
+
+    account: str
+    issuer: str
+    claim: str
+    subject: str
+    sub: str | None
+    created: str
+
+
+class LogTold(Told):
+    """A line of the log."""
+
+    sequence: int
+    at: str
+    request: str
+    account: str
+    action: str
+    object: str

@@ -1,0 +1,247 @@
+// The explorer: choose what is shown, look, ask a point.
+
+import { plot } from "../charts/plot.js";
+import { freshId, h, refill, settled } from "../dom.js";
+import { problemBox } from "../parts/feedback.js";
+import { onTheme } from "../theme.js";
+import { asTable, summary } from "./as_table.js";
+import { choicesOf } from "./choices.js";
+import { lattice, pictureOf } from "./picture.js";
+import { knownRanges, rangeForm } from "./ranges.js";
+import { readout } from "./readout.js";
+import { sliders } from "./sliders.js";
+import { answersAt } from "./subject.js";
+
+/** Fill a place with the explorer of a subject; returns how to leave it. */
+export function explorer(place, subject) {
+  const ranges = knownRanges(subject);
+  if (ranges) return explore(place, subject, ranges);
+  let leave = () => {};
+  place.replaceChildren(h(
+    "div",
+    { class: "card" },
+    rangeForm(subject, null, (found) => {
+      leave = explore(place, subject, found);
+      place.querySelector("svg").focus();
+    }, {
+      heading: "Which range shall be shown?",
+      hint: "This function declares no bounds: it answers anywhere. Say where to look.",
+    }),
+  ));
+  return () => leave();
+}
+
+function explore(place, subject, ranges) {
+  const dim = subject.names.length;
+  const state = {
+    ranges,
+    at: ranges.map(([low, high]) => (low + high) / 2),
+    shown: dim === 1 ? [0, null] : [0, 1],
+    of: subject.readings[0][0],
+    layer: "value",
+  };
+  const about = freshId("about");
+  const picture = plot({
+    describedBy: about,
+    onpoint(x, y) {
+      move([[state.shown[0], x], [state.shown[1], y]]);
+      askPoint();
+    },
+    onstep: step,
+    onenter: () => askPoint(),
+  });
+  // Where questions are counted, only clicks and buttons ask.
+  const frugal = subject.questions !== null;
+  picture.node.hidden = frugal;
+  const legend = h("ul", { class: "legend" });
+  const words = h("p", { class: "small soft", id: `${about}-words` });
+  const numbers = h("div", {});
+  const said = h("div", {});
+  const here = readout(subject, (axis, value) => move([[axis, value]], { ask: !frugal }), () => askPoint());
+  const choices = h("div", {});
+  let current = null;
+  let waiting = null;
+  let asking = null;
+
+  place.replaceChildren(
+    h(
+      "div",
+      { class: "explorer" },
+      h(
+        "div",
+        { class: "card" },
+        said,
+        picture.node,
+        h(
+          "div",
+          { class: "under" },
+          legend,
+          words,
+          h(
+            "p",
+            { class: "unseen", id: about },
+            "Arrow keys move the point, with Shift ten times as far. The answer is read out. A table follows.",
+          ),
+          numbers,
+        ),
+      ),
+      h(
+        "div",
+        { class: "panel" },
+        h("div", { class: "card" }, here.node),
+        h(
+          "div",
+          { class: "card panel" },
+          choices,
+          h(
+            "details",
+            {},
+            h("summary", {}, "Ranges"),
+            rangeForm(subject, ranges, (found) => {
+              state.ranges = found;
+              state.at = state.at.map((each, axis) =>
+                Math.min(found[axis][1], Math.max(found[axis][0], each))
+              );
+              arrange();
+              show();
+            }, {}),
+          ),
+        ),
+      ),
+    ),
+  );
+
+  function arrange() {
+    picture.marker = null;
+    refill(
+      choices,
+      choicesOf(subject, state, {
+        arranged() {
+          arrange();
+          show();
+        },
+        read: show,
+        coloured: draw,
+      }),
+    );
+    const shown = state.shown.filter((each) => each !== null);
+    const hidden = subject.names.map((_, at) => at).filter((at) => !shown.includes(at));
+    refill(
+      here.others,
+      sliders(subject, hidden, state, (axis, value) => {
+        state.at[axis] = value;
+        showSoon();
+      }),
+    );
+    here.offer(shown, state.at);
+  }
+
+  function move(pairs, { ask = false } = {}) {
+    for (const [axis, value] of pairs) if (axis !== null) state.at[axis] = Number(value.toPrecision(6));
+    here.place(state.at);
+    if (ask) askPoint();
+    else mark(null);
+  }
+
+  function step(...steps) {
+    const moves = state.shown.map((axis, at) => {
+      if (axis === null || steps[at] === 0) return null;
+      const [low, high] = state.ranges[axis];
+      return [axis, Math.min(high, Math.max(low, state.at[axis] + (steps[at] * (high - low)) / 100))];
+    });
+    move(moves.filter(Boolean), { ask: !frugal });
+  }
+
+  function show() {
+    if (frugal) refill(said, offer(subject, lattice(subject, state).points.length, fetchPicture));
+    else fetchPicture();
+  }
+  const showSoon = settled(90, show);
+
+  async function fetchPicture() {
+    waiting?.abort();
+    waiting = new AbortController();
+    picture.node.setAttribute("aria-busy", "true");
+    try {
+      const asked = lattice(subject, state);
+      const answers = await answersAt(subject, state.of, asked.points, waiting.signal);
+      current = { asked, answers };
+      said.replaceChildren();
+      picture.node.hidden = false;
+      draw();
+      if (!frugal) askPoint();
+    } catch (problem) {
+      if (problem.name === "AbortError") return;
+      if (problem.status === undefined) throw problem;
+      if (problem.status !== 401) {
+        said.replaceChildren(problemBox(problem, { heading: "h3", again: fetchPicture }));
+      }
+    }
+    picture.node.removeAttribute("aria-busy");
+  }
+
+  function draw() {
+    if (current === null) return;
+    const { spec, legend: items } = pictureOf(subject, state, current.asked, current.answers);
+    const text = summary(subject, state, current.asked, current.answers);
+    picture.draw({ ...spec, label: text, marker: picture.marker });
+    refill(legend, items);
+    words.textContent = text;
+    const open = numbers.querySelector("details")?.open ?? false;
+    refill(numbers, asTable(subject, state, current.asked, current.answers));
+    numbers.querySelector("details").open = open;
+  }
+
+  /** Show the point; on a curve its answer gives the height, if it is known. */
+  function mark(answers) {
+    const [first, second] = state.shown;
+    picture.marker = second === null
+      ? { x: state.at[first], y: answers?.value[0], lower: answers?.lower[0], upper: answers?.upper[0] }
+      : { x: state.at[first], y: state.at[second], across: true };
+    picture.mark(picture.marker);
+  }
+
+  async function askPoint() {
+    asking?.abort();
+    asking = new AbortController();
+    try {
+      const answers = await answersAt(subject, state.of, [state.at], asking.signal);
+      here.tell(subject.readings.find(([of]) => of === state.of)[1], answers);
+      mark(answers);
+    } catch (problem) {
+      if (problem.name === "AbortError") return;
+      if (problem.status === undefined) throw problem;
+      here.fail(problem);
+    }
+  }
+
+  arrange();
+  show();
+  const stop = onTheme(() => draw());
+  return () => {
+    stop();
+    picture.end();
+    waiting?.abort();
+    asking?.abort();
+  };
+}
+
+/** Before a picture of a model whose questions are counted. */
+function offer(subject, number, draw) {
+  return h(
+    "div",
+    { class: "note stack", role: "note" },
+    h(
+      "p",
+      {},
+      `This model is answered exactly, from a path that is drawn as it is asked. It answers ${
+        subject.questions.toLocaleString("en")
+      } distinct points in all, whoever asks, and the same point again at any time.`,
+    ),
+    h(
+      "div",
+      { class: "row" },
+      h("button", { type: "button", onclick: draw }, `Draw a picture, with ${number} questions`),
+    ),
+  );
+}

@@ -1,0 +1,165 @@
+// From answers to a picture: a curve, curves of classes, a heat map, or regions.
+
+import { classColour, css, faded, painted, ramp } from "../charts/colour.js";
+import { curves } from "../charts/curve.js";
+import { filled, hatched, zeroLine } from "../charts/map.js";
+import { extent, roomy, spread } from "../charts/scale.js";
+import { h } from "../dom.js";
+import { isDark } from "../theme.js";
+import { short } from "../words.js";
+
+const ALONG = { plenty: 241, few: 41 };
+const ACROSS = { plenty: 73, few: 9 };
+
+/** The points of a picture: along one axis, or on a lattice of two; all others stay where they are. */
+export function lattice(subject, state) {
+  const [first, second] = state.shown;
+  const number = (second === null ? ALONG : ACROSS)[subject.questions === null ? "plenty" : "few"];
+  const xs = spread(state.ranges[first], number);
+  const ys = second === null ? [null] : spread(state.ranges[second], number);
+  const points = ys.flatMap((y) =>
+    xs.map((x) => {
+      const point = [...state.at];
+      point[first] = x;
+      if (second !== null) point[second] = y;
+      return point;
+    })
+  );
+  return { xs, ys, points };
+}
+
+/** What a plot draws, and the legend beside it. */
+export function pictureOf(subject, state, { xs, ys }, answers) {
+  const [first, second] = state.shown;
+  const axis = (at) => ({ range: state.ranges[at], name: subject.labels[at] });
+  const valueName = subject.readings.find(([of]) => of === state.of)[1];
+  if (second === null) {
+    const lines = subject.classes ? classLines(subject, answers) : [answers];
+    const all = lines.flatMap((each) => [...each.value, ...(each.lower ?? []), ...(each.upper ?? [])]);
+    return {
+      spec: {
+        x: axis(first),
+        y: {
+          range: subject.classes || state.of === "predict" ? roomy(all) : roomy([...all, 0]),
+          name: valueName,
+        },
+        draw: curves(xs, lines),
+      },
+      legend: subject.classes ? classLegend(subject) : bandLegend(),
+    };
+  }
+  const map = subject.classes ? regions(subject, xs, ys, answers) : heat(state, xs, ys, answers, valueName);
+  return {
+    spec: {
+      x: axis(first),
+      y: axis(second),
+      filled: true,
+      pale: subject.classes !== null,
+      draw: (frame) => map.layers.map((each) => each(frame)),
+    },
+    legend: map.legend,
+  };
+}
+
+const bandLegend = () => [
+  h("li", {}, swatch("var(--accent)"), "value"),
+  h("li", {}, swatch("var(--band)"), "95 % interval of the noise and the approximation"),
+];
+
+function classLines(subject, { scores, errors, label }) {
+  return subject.classes.map((name, index) => {
+    const value = scores ? scores.map((row) => row[index]) : label.map((each) => (each === name ? 1 : 0));
+    const edge = (sign) => (errors ? value.map((each, at) => each + sign * 1.96 * errors[at][index]) : null);
+    return { value, lower: edge(-1), upper: edge(1), colour: css(classColour(index)) };
+  });
+}
+
+function heat(state, xs, ys, answers, valueName) {
+  const shown = state.layer === "error" ? answers.stderr : answers.value;
+  const [low, high] = extent(shown);
+  const at = (value) => (value - low) / (high - low);
+  const canvas = painted(
+    xs.length,
+    ys.length,
+    (index) => (shown[index] === null ? null : ramp(at(shown[index]))),
+  );
+  const unsure = (index) =>
+    answers.lower[index] !== null && answers.lower[index] <= 0 && answers.upper[index] >= 0;
+  const layers = [filled(canvas, xs.length, ys.length)];
+  const hatch = state.layer === "value" && state.of !== "predict" &&
+    answers.value.some((_, index) => unsure(index));
+  if (hatch) layers.push(hatched(xs, ys, unsure));
+  return {
+    layers,
+    legend: [
+      h(
+        "li",
+        { class: "ramp" },
+        h("span", { class: "number" }, short(low)),
+        rampBar(),
+        h(
+          "span",
+          { class: "number" },
+          `${short(high)} ${state.layer === "error" ? "standard error" : valueName}`,
+        ),
+      ),
+      hatch &&
+      h("li", {}, h("span", { class: "swatch swatch-hatch" }), "no different from 0, given its error"),
+    ],
+  };
+}
+
+function rampBar() {
+  const canvas = painted(128, 1, (index) => ramp(index / 127));
+  canvas.setAttribute("aria-hidden", "true");
+  return canvas;
+}
+
+function regions(subject, xs, ys, { label, scores, errors, lead }) {
+  const dark = isDark();
+  const index = label.map((each) => Math.max(0, subject.classes.indexOf(each)));
+  const most = Math.max(...lead.map((each) => each ?? 0)) || 1;
+  const firmness = (at) => (lead[at] === null ? 0.45 : 0.22 + 0.45 * Math.sqrt(Math.max(0, lead[at]) / most));
+  const canvas = painted(xs.length, ys.length, (at) => faded(classColour(index[at]), dark, firmness(at)));
+  // Two scores of one function are each other's opposites, so their difference has twice the error; others are independent.
+  const spreadOfLead = subject.classes.length === 2 ? 2 : Math.SQRT2;
+  const unsure = (at) =>
+    errors !== null && lead[at] !== null && lead[at] < 1.96 * spreadOfLead * errors[at][index[at]];
+  const layers = [filled(canvas, xs.length, ys.length)];
+  const hatch = label.some((_, at) => unsure(at));
+  if (hatch) layers.push(hatched(xs, ys, unsure));
+  subject.classes.slice(subject.classes.length === 2 ? 1 : 0).forEach((name, order) => {
+    const mine = subject.classes.length === 2 ? 1 : order;
+    layers.push(
+      zeroLine(
+        xs,
+        ys,
+        label.map((
+          each,
+          at,
+        ) => (scores
+          ? scores[at][mine] - Math.max(...scores[at].filter((_, other) => other !== mine))
+          : each === name
+          ? 1
+          : -1)
+        ),
+      ),
+    );
+  });
+  return {
+    layers,
+    legend: [
+      ...classLegend(subject),
+      hatch && h("li", {}, h("span", { class: "swatch swatch-hatch" }), "undecided, given the error"),
+    ],
+  };
+}
+
+const classLegend = (subject) =>
+  subject.classes.map((name, index) => h("li", {}, swatch(css(classColour(index))), name));
+
+function swatch(colour) {
+  const node = h("span", { class: "swatch", "aria-hidden": "true" });
+  node.style.background = colour;
+  return node;
+}

@@ -1,0 +1,78 @@
+// One point: its coordinates, typed or clicked, and its answer.
+
+import { h, refill } from "../dom.js";
+import { field, number, numberIn } from "../parts/fields.js";
+import { withError, writer } from "../words.js";
+
+/**
+ * Fields for the shown axes, and a place for the answer. `moved(axis, value)` is called when a number is typed. Where
+ * questions are counted nothing is asked by itself: a button calls `ask`.
+ */
+export function readout(subject, moved, ask = null) {
+  const fields = h("div", { class: "fields" });
+  const told = h("div", { class: "readout", role: "status", "aria-live": "polite", "aria-atomic": "true" });
+  const others = h("div", { class: "others" });
+  const node = h(
+    "section",
+    { "aria-label": "One point" },
+    h("h2", {}, "At a point"),
+    fields,
+    others,
+    subject.questions !== null && ask !== null &&
+      h("button", { type: "button", class: "quiet ask-point", onclick: ask }, "Ask this point"),
+    told,
+  );
+  let inputs = new Map();
+  return {
+    node,
+    others,
+    /** Show fields for these axes. */
+    offer(axes, at) {
+      inputs = new Map(
+        axes.map((axis) => [
+          axis,
+          number({
+            value: tidy(at[axis]),
+            onchange: (event) => numberIn(event.target) !== null && moved(axis, numberIn(event.target)),
+          }),
+        ]),
+      );
+      fields.replaceChildren(...axes.map((axis) => field(subject.labels[axis], inputs.get(axis))));
+    },
+    place(at) {
+      for (const [axis, input] of inputs) {
+        if (document.activeElement !== input || numberIn(input) !== at[axis]) input.value = tidy(at[axis]);
+      }
+    },
+    tell(name, answers) {
+      refill(told, answers.label ? classWords(subject, name, answers) : numberWords(name, answers));
+    },
+    fail: (problem) => told.replaceChildren(h("p", { class: "wrong" }, problem.message)),
+  };
+}
+
+/** A coordinate with digits enough to be told from its neighbours, and no more. */
+export const tidy = (value) => String(Number(value.toPrecision(6)));
+
+function numberWords(name, { value, stderr, lower, upper }) {
+  const { value: number, error } = withError(value[0], stderr[0]);
+  const write = writer(stderr[0]);
+  return [
+    small(name),
+    h("span", { class: "big-number" }, number, error !== "unknown" && h("small", {}, ` ± ${error}`)),
+    lower[0] !== null && small(`95 %: ${write(lower[0])} to ${write(upper[0])}`),
+    error === "unknown" && small("this model tells no error at a point"),
+  ];
+}
+
+function classWords(subject, name, { label, scores, stderr }) {
+  const write = writer(stderr[0]);
+  const each = scores && subject.classes.map((one, at) => `${one} ${write(scores[0][at])}`).join(" · ");
+  return [
+    small("predicted class"),
+    h("span", { class: "big-number" }, label[0]),
+    each && small(`${name}: ${each}${stderr[0] === null ? "" : `, each ± ${write(stderr[0])}`}`),
+  ];
+}
+
+const small = (text) => h("span", { class: "small soft" }, text);

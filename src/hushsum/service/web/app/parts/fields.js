@@ -1,0 +1,62 @@
+// Controls with their labels.
+
+import { freshId, h } from "../dom.js";
+
+/** A labelled control. `control` is an element; `hint` is read with it. */
+export function field(label, control, { hint = null, wide = false } = {}) {
+  control.id ||= freshId("field");
+  const about = hint === null ? null : h("p", { class: "hint", id: `${control.id}-hint` }, hint);
+  if (about) control.setAttribute("aria-describedby", about.id);
+  return h(
+    "div",
+    { class: wide ? "field wide" : "field" },
+    h("label", { for: control.id }, label),
+    control,
+    about,
+  );
+}
+
+export const text = (attributes = {}) =>
+  h("input", { type: "text", autocomplete: "off", spellcheck: "false", ...attributes });
+/** Numbers are typed, not spun: `step="any"` refuses no decimals. */
+export const number = (attributes = {}) =>
+  h("input", { type: "number", step: "any", autocomplete: "off", inputmode: "decimal", ...attributes });
+
+/** A list to choose from; `options` are [value, text] pairs. */
+export function select(options, chosen, attributes = {}) {
+  const control = h("select", attributes, options.map(([value, name]) => h("option", { value }, name)));
+  if (chosen !== undefined && chosen !== null) control.value = chosen;
+  return control;
+}
+
+export function checkbox(label, attributes = {}) {
+  return h("label", { class: "choice" }, h("input", { type: "checkbox", ...attributes }), label);
+}
+
+/** A few choices side by side, one of them taken. */
+export function segments(legend, options, chosen, onchange) {
+  const name = freshId("choice");
+  return h(
+    "div",
+    { class: "segments", role: "radiogroup", "aria-label": legend },
+    options.map(([value, label]) =>
+      h(
+        "label",
+        {},
+        h("input", {
+          type: "radio",
+          name,
+          value,
+          checked: value === chosen,
+          onchange: () => onchange(value),
+        }),
+        h("span", {}, label),
+      )
+    ),
+  );
+}
+
+/** The number in a field, or null if there is none. */
+export const numberIn = (
+  control,
+) => (control.value.trim() === "" || !Number.isFinite(Number(control.value)) ? null : Number(control.value));

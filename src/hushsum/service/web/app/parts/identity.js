@@ -1,0 +1,63 @@
+// Who may sign in to an account with the service's provider, where it has one.
+
+import { ask, get, post } from "../api.js";
+import { h, refill } from "../dom.js";
+import { problemBox } from "./feedback.js";
+import { field, text } from "./fields.js";
+
+/** Show and change the link between an account and a person at the provider. */
+export function identityCard(account, provider) {
+  const path = `/accounts/${account.id}/identity`;
+  const card = h("section", { class: "card stack", "aria-label": `Signing in with ${provider.name}` });
+
+  async function refresh() {
+    let linked = null;
+    try {
+      linked = await get(path);
+    } catch (problem) {
+      if (problem.status !== 404) throw problem;
+    }
+    const subject = text({ required: true, maxlength: 255, value: linked?.subject ?? "" });
+    const said = h("div", {});
+    const tried = async (action) => {
+      try {
+        await action();
+        await refresh();
+      } catch (problem) {
+        if (problem.status === undefined) throw problem;
+        said.replaceChildren(problemBox(problem, { heading: "h3" }));
+      }
+    };
+    refill(
+      card,
+      h("h3", {}, `Signing in with ${provider.name}`),
+      h(
+        "p",
+        { class: "soft" },
+        linked === null
+          ? "Nobody may, until a person is linked to this account."
+          : `${linked.subject} may${linked.sub ? "" : ", and has not come yet"}.`,
+      ),
+      said,
+      h(
+        "form",
+        {
+          class: "row row-end",
+          onsubmit(event) {
+            event.preventDefault();
+            tried(() => post(path, { subject: subject.value.trim() }));
+          },
+        },
+        field("Who the provider says it is, such as an address", subject),
+        h("button", { class: "quiet" }, "Link"),
+        linked !== null && h(
+          "button",
+          { type: "button", class: "plain danger", onclick: () => tried(() => ask("DELETE", path)) },
+          "Unlink",
+        ),
+      ),
+    );
+  }
+
+  return { node: card, refresh };
+}

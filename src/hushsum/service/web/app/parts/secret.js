@@ -1,0 +1,38 @@
+// A token that is told once.
+
+import { announce, h } from "../dom.js";
+
+export function secretBox(title, secret) {
+  const shown = h("output", { "aria-label": "The token" }, secret);
+  const copy = h("button", {
+    type: "button",
+    onclick: async () => {
+      try {
+        await navigator.clipboard.writeText(secret);
+        announce("The token is copied.");
+        copy.textContent = "Copied";
+      } catch {
+        getSelection().selectAllChildren(shown);
+        announce("The token is selected; copy it with the keyboard.");
+      }
+    },
+  }, "Copy");
+  const box = h(
+    "div",
+    { class: "secret", role: "group", "aria-label": title, tabindex: "-1" },
+    h("strong", {}, title),
+    shown,
+    h(
+      "p",
+      { class: "hint" },
+      "It is shown this once. The service keeps a digest of it, and cannot tell it again.",
+    ),
+    h(
+      "div",
+      { class: "row" },
+      copy,
+      h("button", { type: "button", class: "quiet", onclick: () => box.remove() }, "I have kept it"),
+    ),
+  );
+  return box;
+}

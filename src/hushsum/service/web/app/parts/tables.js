@@ -1,0 +1,51 @@
+// Tables that can be read aloud, and that scroll by themselves on narrow screens.
+
+import { h } from "../dom.js";
+
+/**
+ * `columns` are {name, number, head, minor}, the latter not shown on phones; `rows` lists of cells, one a column. A
+ * `quiet` caption is only heard: a heading says it already.
+ */
+export function table(caption, columns, rows, { small = false, foot = null, quiet = false } = {}) {
+  const cell = (tag, column, content, scope) =>
+    h(tag, {
+      class: [column.number && "number", column.minor && "minor"].filter(Boolean).join(" ") || null,
+      scope,
+    }, content);
+  return h(
+    "div",
+    { class: "scroll", role: "region", "aria-label": caption, tabindex: "0" },
+    h(
+      "table",
+      { class: small ? "table-small" : null },
+      h("caption", { class: quiet ? "unseen" : null }, caption),
+      h(
+        "thead",
+        {},
+        h(
+          "tr",
+          {},
+          columns.map((each) =>
+            cell("th", each, each.name || h("span", { class: "unseen" }, "Actions"), "col")
+          ),
+        ),
+      ),
+      h(
+        "tbody",
+        {},
+        rows.map((row) =>
+          h(
+            "tr",
+            {},
+            row.map((content, at) =>
+              columns[at].head
+                ? cell("th", columns[at], content, "row")
+                : cell("td", columns[at], content, null)
+            ),
+          )
+        ),
+      ),
+      foot && h("tfoot", {}, h("tr", {}, foot.map((content, at) => cell("td", columns[at], content, null)))),
+    ),
+  );
+}

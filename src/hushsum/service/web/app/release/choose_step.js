@@ -1,0 +1,103 @@
+// Step 2: what shall be released of the records, and what it would be like.
+
+import { announce, h, refill } from "../dom.js";
+import { field } from "../parts/fields.js";
+import { gauge } from "../parts/gauge.js";
+import { modelTitle } from "../words.js";
+import { columnsForm } from "./columns_form.js";
+import { modelForm } from "./model_form.js";
+import { existingForm, sumForm } from "./sum_form.js";
+import { termsForm } from "./terms_form.js";
+
+const SUM = "kernel-sums";
+
+/** `done({name, promise, tally | count | model})`: release an existing tally, count one first, or fit a model. */
+export function chooseStep(place, { dataset, models, upload, columns: names, tally, earlier }, done, back) {
+  const look = () => {
+    current?.look();
+    const { rho, epsilon } = terms.promise() ?? {};
+    refill(budget, gauge(dataset.budget, { next: rho ?? epsilon ?? 0 }));
+  };
+  const budget = h("section", { class: "card", "aria-label": "Budget" });
+  const terms = termsForm(dataset, look, earlier);
+  const columns = tally ? null : columnsForm(names, look);
+  const goal = goals(models, arrange);
+  const own = h("div", { class: "fields" });
+  const more = h("details", {}, h("summary", {}, "More settings"));
+  const about = h("div", {});
+  const beside = h("div", { class: "two-beside stack" });
+  let current = null;
+
+  const form = h(
+    "form",
+    {
+      class: "stack",
+      onsubmit: async (event) => {
+        event.preventDefault();
+        const [name, promise] = [terms.name(), terms.promise()];
+        if (tally) return done({ name, promise, tally: tally.id });
+        if (goal.value === SUM) {
+          const count = await current.tally();
+          if (count && promise) return done({ name, promise, count: { upload: upload.id, ...count } });
+        } else {
+          const model = current.asked();
+          if (model) return done({ name, promise, model: { ...model, name } });
+        }
+        announce(`Not yet: ${beside.querySelector("[role=status]").textContent}`);
+        beside.scrollIntoView({ block: "nearest" });
+      },
+    },
+    h(
+      "div",
+      { class: "card stack" },
+      !tally && models.length > 0 && field("Release", goal),
+      about,
+      columns?.node,
+      own,
+      more,
+    ),
+    h("div", { class: "card stack" }, h("h2", {}, "Promise"), h("div", { class: "fields" }, terms.fields)),
+    h(
+      "div",
+      { class: "row" },
+      h("button", {}, tally ? "See the claim" : "Go on"),
+      h("button", { type: "button", class: "quiet", onclick: back }, "Back"),
+    ),
+  );
+  place.replaceChildren(h("div", { class: "two" }, form, beside));
+
+  function arrange() {
+    current?.leave?.();
+    current = null;
+    const kind = models.find((each) => each.name === goal.value);
+    const next = tally
+      ? existingForm(dataset, tally, terms)
+      : kind
+      ? modelForm(dataset, kind, { columns, terms, upload, names }, look)
+      : sumForm(dataset, { columns, terms, names }, look);
+    refill(own, next.fields);
+    refill(about, next.about);
+    more.replaceChildren(more.firstChild, h("div", { class: "fields" }, ...(next.more ?? [])));
+    more.hidden = !next.more?.length;
+    refill(beside, next.beside, budget);
+    current = next;
+    look();
+  }
+  columns?.rebuild();
+  arrange();
+}
+
+function goals(models, onchange) {
+  const control = h(
+    "select",
+    { onchange },
+    h("option", { value: SUM }, "A function: how many records are near a point"),
+    models.length > 0 && h(
+      "optgroup",
+      { label: "A model" },
+      models.map(({ name }) => h("option", { value: name }, modelTitle(name))),
+    ),
+  );
+  control.value = SUM;
+  return control;
+}

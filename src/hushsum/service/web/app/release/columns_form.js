@@ -1,0 +1,108 @@
+// Which columns, and their declared bounds.
+
+import { h } from "../dom.js";
+import { field, number, numberIn, text } from "../parts/fields.js";
+import { columnLabel } from "../words.js";
+
+/** Column choice. `names` are those of the file, or null where they must be typed. */
+export function columnsForm(names, changed) {
+  const typed = names === null
+    ? text({ required: true, placeholder: "age, hours_per_week", onchange: () => rebuild() })
+    : null;
+  const boxes = names?.map((name, at) => ({
+    name,
+    box: h("input", { type: "checkbox", checked: at < 2 && names.length <= 6, onchange: () => rebuild() }),
+  })) ?? [];
+  const bounds = new Map();
+  const rows = h("div", {});
+  const barred = new Map();
+
+  const chosen = () =>
+    (typed
+      ? typed.value.split(",").map((each) => each.trim()).filter(Boolean)
+      : boxes.filter(({ box }) => box.checked).map(({ name }) => name)).filter((each) =>
+        ![...barred.values()].includes(each)
+      );
+
+  const pairs = () =>
+    chosen().map((name) => {
+      const [low, high] = bounds.get(name).map(numberIn);
+      return low !== null && high !== null && low < high ? [low, high] : null;
+    });
+
+  function rebuild() {
+    const now = chosen();
+    for (const name of now) {
+      if (!bounds.has(name)) {
+        bounds.set(
+          name,
+          ["lowest", "highest"].map((end) =>
+            number({ "aria-label": `${end} ${columnLabel(name)}`, oninput: () => changed() })
+          ),
+        );
+      }
+    }
+    rows.replaceChildren(
+      h(
+        "div",
+        { class: "pair pair-head", "aria-hidden": "true" },
+        h("span", {}, "column"),
+        h("span", {}, "lowest"),
+        h("span", {}, "highest"),
+      ),
+      ...now.map((name) =>
+        h("div", { class: "pair" }, h("span", {}, columnLabel(name)), ...bounds.get(name))
+      ),
+    );
+    changed();
+  }
+
+  const node = h(
+    "div",
+    { class: "stack" },
+    typed ? field("Columns", typed, { hint: "Their names, with commas between." }) : h(
+      "fieldset",
+      {},
+      h("legend", { class: "label" }, "Columns"),
+      h(
+        "div",
+        { class: "choices" },
+        boxes.map(({ name, box }) => h("label", { class: "choice" }, box, columnLabel(name))),
+      ),
+    ),
+    h(
+      "fieldset",
+      {},
+      h("legend", { class: "label" }, "Bounds"),
+      rows,
+      h(
+        "p",
+        { class: "hint" },
+        "Declare what is possible, from common knowledge. Do not read bounds off the records: that would tell about them. Values outside are clipped.",
+      ),
+    ),
+  );
+  return {
+    node,
+    rebuild,
+    chosen,
+    /** A column that is predicted, or that names the person, is not also a feature; null frees it again. */
+    bar(role, name) {
+      barred.set(role, name);
+      for (const { name: each, box } of boxes) {
+        box.closest("label").hidden = [...barred.values()].includes(each);
+      }
+      rebuild();
+    },
+    /** Whether bounds were begun and not finished, or are upside down. */
+    halfBounded: () =>
+      chosen().some((name) => bounds.get(name).some((each) => each.value !== "")) && !allBounded(pairs()),
+    /** The declared pairs; null for a column whose pair is not complete or upside down. */
+    bounds: pairs,
+  };
+}
+
+export const BANDWIDTH =
+  "How near is near, in the columns' own units: a tenth of a range is a start. Not from a look at the records.";
+
+export const allBounded = (pairs) => pairs.length > 0 && pairs.every((each) => each !== null);

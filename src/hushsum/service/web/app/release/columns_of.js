@@ -1,0 +1,56 @@
+// The names of a file's columns, read in the browser. Only names: bounds must not be read off the records.
+
+const HEAD = 1 << 16;
+
+/** How a file is named to the service, by its ending; null if it is none of the known ones. */
+export function formatOf(name) {
+  const endings = [
+    [".csv.gz", "csv.gz"],
+    [".csv", "csv"],
+    [".parquet", "parquet"],
+    [".pq", "parquet"],
+    [".arrow", "arrow"],
+    [".feather", "arrow"],
+    [".ipc", "arrow"],
+    [".tally", "tally"],
+  ];
+  return endings.find(([ending]) => name.toLowerCase().endsWith(ending))?.[1] ?? null;
+}
+
+/** The column names of a CSV file, packed or not; null for other formats, whose owner types them. */
+export async function columnsOf(file, format) {
+  if (format === "csv") return headerOf(await file.slice(0, HEAD).text());
+  if (format === "csv.gz") return headerOf(await unpackedHead(file));
+  return null;
+}
+
+async function unpackedHead(file) {
+  const reader = file.stream().pipeThrough(new DecompressionStream("gzip")).pipeThrough(
+    new TextDecoderStream(),
+  ).getReader();
+  let text = "";
+  try {
+    while (text.length < HEAD && !text.includes("\n")) {
+      const { value, done } = await reader.read();
+      if (done) break;
+      text += value;
+    }
+  } catch {
+    // Not packed after all; the service will say so.
+  }
+  reader.cancel().catch(() => {});
+  return text;
+}
+
+/** The fields of the first line, with quotes as RFC 4180 has them; null if it does not look like names. */
+export function headerOf(text) {
+  const line = text.replace(/^\ufeff/, "").split(/\r?\n/, 1)[0];
+  const names = [];
+  for (const match of line.matchAll(/(?:^|,)(?:"((?:[^"]|"")*)"|([^,]*))/g)) {
+    names.push((match[1]?.replace(/""/g, '"') ?? match[2]).trim());
+  }
+  const looksRight = names.length > 0 &&
+    names.every((each) => each !== "" && each.length <= 200 && Number.isNaN(Number(each))) &&
+    !/\p{Cc}/u.test(line);
+  return looksRight ? names : null;
+}

@@ -1,0 +1,77 @@
+// Steps 3 and 4: the claim in words, the agreement, the work, the function.
+
+import { follow, freshKey, post } from "../api.js";
+import { h } from "../dom.js";
+import { claimFacts, claimSentence, facts } from "../parts/claims.js";
+import { problemBox, progress } from "../parts/feedback.js";
+import { gauge, standing } from "../parts/gauge.js";
+import { exact, promise as inNumbers, short } from "../words.js";
+
+const STATES = { queued: "Waiting for a worker", running: "Working", done: "Done", failed: "Failed" };
+
+/** Follow a job with a bar; its result, or a Problem. */
+export function worked(place, label, job, signal) {
+  const bar = progress(label);
+  place.replaceChildren(h("div", { class: "card" }, bar.node));
+  return follow(
+    job,
+    (now) =>
+      bar.tell(
+        now.state === "running" && now.progress !== null ? now.progress : null,
+        `${label}: ${STATES[now.state].toLowerCase()}${
+          now.state === "running" && now.progress ? `, ${Math.round(100 * now.progress)} %` : ""
+        }`,
+      ),
+    signal,
+  );
+}
+
+/** Show the claim of `terms` and, once it is agreed to, release. `paths` are where to ask and where to release. */
+export async function confirmStep(place, { dataset, terms, paths, signal }, done, back) {
+  const told = await post(paths.claim, terms);
+  const { name, letter } = standing(dataset.budget);
+  const cost = exact(told.cost[name]);
+  // One key for this agreement: pressed twice, or after a lost connection, it is still one release.
+  const key = freshKey();
+  const said = h("div", { class: "stack" });
+  const agree = h(
+    "button",
+    { type: "button", onclick: release },
+    `Release, and spend ${inNumbers(told.cost)}`,
+  );
+  const card = h(
+    "div",
+    { class: "card stack narrow-card" },
+    h("h2", {}, "This is what you promise"),
+    claimSentence(told.claim),
+    gauge(dataset.budget, { charges: null, next: cost }),
+    h(
+      "dl",
+      { class: "figures" },
+      [["It costs", inNumbers(told.cost)], [
+        "Then remains",
+        `${letter} ${short(exact(told.remaining[name]))}`,
+      ]].map(([what, amount]) => h("div", {}, h("dt", {}, what), h("dd", {}, amount))),
+    ),
+    h("p", { class: "soft" }, "What is spent is spent for ever: a release cannot be taken back."),
+    h("details", {}, h("summary", {}, "The claim in its parts"), facts(claimFacts(told.claim))),
+    h("div", { class: "row" }, agree, h("button", { type: "button", class: "quiet", onclick: back }, "Back")),
+  );
+  place.replaceChildren(card, said);
+
+  async function release() {
+    agree.disabled = true;
+    try {
+      const job = await post(paths.release, { ...terms, confirm: told.confirm }, {
+        headers: { "idempotency-key": key },
+      });
+      done(await worked(said, "Releasing", job, signal));
+    } catch (problem) {
+      if (problem.name === "AbortError") return;
+      if (problem.status === undefined) throw problem;
+      said.replaceChildren(problemBox(problem, { heading: "h3" }));
+      said.firstChild.focus();
+      agree.disabled = false;
+    }
+  }
+}

@@ -1,0 +1,125 @@
+// The predicted error, live: what each way to release would be like, before anything is spent.
+
+import { post } from "../api.js";
+import { h, settled } from "../dom.js";
+import { sentence, short } from "../words.js";
+
+const NAMES = { race: "Hash rows", grid: "Grid", fourier_features: "Fourier features" };
+const ABOUT = {
+  race: "any number of columns",
+  grid: "one to four bounded columns",
+  fourier_features: "many columns, Gaussian kernel",
+};
+
+/** A panel that follows a question. `picked()` waits for the option taken, null if there is none. */
+export function planPanel(dataset) {
+  const list = h("div", { class: "options", role: "radiogroup", "aria-label": "Way to release" });
+  const words = h("p", { class: "small soft", role: "status" }, "Fill in the form to see it.");
+  const big = h("p", { class: "big-number" }, "–");
+  const node = h(
+    "section",
+    { class: "card stack", "aria-label": "Predicted error" },
+    h("div", {}, h("h2", {}, "Predicted error"), big, words),
+    list,
+  );
+  let options = [];
+  let taken = null;
+  let wanted = null;
+  let turn = 0;
+
+  // Whoever goes on while an answer is on its way must get that one, not the one before.
+  let answered = Promise.resolve();
+  let tellAnswered = () => {};
+
+  const send = settled(250, async (question) => {
+    const mine = ++turn;
+    try {
+      const plan = await post(`/datasets/${dataset.id}/plans`, question);
+      if (mine === turn) show(plan);
+    } catch (problem) {
+      if (problem.status === undefined) throw problem;
+      if (mine === turn) clear(sentence(problem.message));
+    }
+  });
+
+  function ask(question) {
+    tellAnswered();
+    answered = new Promise((tell) => {
+      tellAnswered = tell;
+    });
+    send(question);
+  }
+
+  async function picked() {
+    let last;
+    do {
+      last = answered;
+      await last;
+    } while (last !== answered);
+    return taken;
+  }
+
+  function clear(text) {
+    options = [];
+    taken = null;
+    list.replaceChildren();
+    big.textContent = "–";
+    words.textContent = text;
+    tellAnswered();
+  }
+
+  function show(plan) {
+    // The best of each method is enough to choose from.
+    const best = new Map();
+    for (const each of plan.options) {
+      if (!best.has(each.method) || each.error < best.get(each.method).error) best.set(each.method, each);
+    }
+    options = [...best.values()].sort((one, other) => one.error - other.error);
+    const worst = options[options.length - 1]?.error ?? 1;
+    list.replaceChildren(...options.map((each) => {
+      const bar = h("i");
+      bar.style.width = `${Math.max(2, (100 * each.error) / worst)}%`;
+      return h(
+        "label",
+        { class: "option" },
+        h("input", {
+          type: "radio",
+          name: "option",
+          value: each.method,
+          onchange: () => {
+            wanted = each.method;
+            take(each);
+          },
+        }),
+        h("span", { class: "option-name" }, NAMES[each.method] ?? each.method),
+        h("span", { class: "number" }, `± ${short(each.error, 2)}`),
+        h("span", { class: "small soft" }, ABOUT[each.method] ?? ""),
+        h("span", { class: "small soft number" }, each.best ? "best" : ""),
+        h("span", { class: "option-bar", "aria-hidden": "true" }, bar),
+      );
+    }));
+    take(options.find((each) => each.method === wanted) ?? options[0]);
+  }
+
+  function take(option) {
+    taken = option ?? null;
+    if (!taken) return;
+    for (const input of list.querySelectorAll("input")) input.checked = input.value === taken.method;
+    big.textContent = `± ${short(taken.error, 2)}`;
+    words.textContent = `at a typical point, where values lie between 0 and 1: noise ${
+      short(taken.noise, 2)
+    }, approximation ${short(taken.approximation, 2)}. Nothing is spent yet.`;
+    tellAnswered();
+  }
+
+  return {
+    node,
+    ask,
+    clear(text) {
+      turn += 1;
+      send.cancel();
+      clear(text);
+    },
+    picked,
+  };
+}

@@ -1,0 +1,149 @@
+// A function of kernel sums: which kernel, how wide, by which method.
+
+import { h } from "../dom.js";
+import { field, number, numberIn, select, text } from "../parts/fields.js";
+import { short } from "../words.js";
+import { allBounded, BANDWIDTH } from "./columns_form.js";
+import { planPanel } from "./plan_panel.js";
+
+const KERNELS = [
+  ["gaussian", "Gaussian: falls off smoothly"],
+  ["euclidean", "Euclidean hash: distance in space"],
+  ["manhattan", "Manhattan hash: distance along the axes"],
+  ["laplacian", "Laplacian: falls off sharply"],
+  ["angular", "Angular hash: direction only"],
+];
+const METHODS = { "hash-rows": "race", "grid-weights": "grid", "fourier-features": "fourier_features" };
+
+/** The fields for a new tally, and its plan. */
+export function sumForm(dataset, { columns, terms, names }, changed) {
+  const person = dataset.budget.terms.unit === "person";
+  const kernel = select(KERNELS, "gaussian", { onchange: changed });
+  const bandwidth = number({ required: true, min: 0, oninput: changed });
+  const who = personColumn(names, columns, person);
+  const most = number({
+    required: person,
+    min: 1,
+    step: 1,
+    value: dataset.budget.terms.records_per_unit ?? "",
+  });
+  const width = field("Bandwidth", bandwidth, { hint: BANDWIDTH });
+  const plan = planPanel(dataset);
+  const kernelAsked =
+    () => (kernel.value === "angular"
+      ? { kernel: "angular" }
+      : { kernel: kernel.value, bandwidth: numberIn(bandwidth) });
+
+  function whatIsMissing() {
+    if (!columns.chosen().length) return "Choose a column.";
+    if (bandwidth.required && !(numberIn(bandwidth) > 0)) return "Give a bandwidth.";
+    if (columns.halfBounded()) {
+      return "Give every column a lowest and a highest value, the lower one first; or none of them.";
+    }
+    if (!terms.promise()) return "Say how much to spend.";
+    if (!terms.records()) return "Say roughly how many records there are.";
+    return null;
+  }
+
+  return {
+    beside: plan.node,
+    fields: [
+      field("Similarity", kernel),
+      width,
+      ...(person
+        ? [field("Column that names the person", who), field("Records a person adds at most", most)]
+        : []),
+    ],
+    look() {
+      const angular = kernel.value === "angular";
+      width.hidden = angular;
+      bandwidth.required = !angular;
+      const missing = whatIsMissing();
+      if (missing) return plan.clear(missing);
+      const bounds = columns.bounds();
+      plan.ask(
+        question(
+          { ...kernelAsked(), dim: columns.chosen().length },
+          allBounded(bounds) ? bounds : null,
+          terms.promise(),
+          terms.records(),
+          dataset,
+          person ? numberIn(most) : null,
+        ),
+      );
+    },
+    leave: () => columns.bar("person", null),
+    /** What the service shall count; null if there is no plan for it. */
+    async tally() {
+      const option = await plan.picked();
+      if (!option) return null;
+      const bounds = columns.bounds();
+      const asked = {
+        columns: columns.chosen(),
+        ...kernelAsked(),
+        method: option.method,
+        ...option.settings,
+      };
+      if (allBounded(bounds)) asked.bounds = bounds;
+      if (person) Object.assign(asked, { unit_column: who.value.trim(), max_per_unit: numberIn(most) });
+      return asked;
+    },
+  };
+}
+
+/** The column that says whose record it is: one of the file's, or typed. It is no feature. */
+function personColumn(names, columns, person) {
+  if (!person) return text();
+  const bar = () => columns.bar("person", control.value.trim() || null);
+  const control = names
+    ? select(names.map((each) => [each, each]), names[0], { onchange: bar })
+    : text({ required: true, onchange: bar });
+  bar();
+  return control;
+}
+
+/** The plan of a tally that exists: its method is settled, only the promise is open. */
+export function existingForm(dataset, tally, terms) {
+  const { facts } = tally;
+  const plan = planPanel(dataset);
+  const { dim, ...parameters } = facts.kernel.parameters;
+  const kernel = {
+    kernel: facts.kernel.name,
+    ...Object.fromEntries(
+      Object.entries(parameters).filter(([name]) =>
+        ["bandwidth", "power", "bits", "projection"].includes(name)
+      ),
+    ),
+  };
+  return {
+    beside: plan.node,
+    about: h(
+      "p",
+      { class: "soft" },
+      `From a tally of ${facts.columns?.join(", ") ?? "sets"}: ${facts.kernel.name} kernel${
+        parameters.bandwidth ? `, bandwidth ${short(parameters.bandwidth)}` : ""
+      }.`,
+    ),
+    look() {
+      const promise = terms.promise();
+      if (!promise || !terms.records()) {
+        plan.clear("Say how much to spend, and roughly how many records there are.");
+        return;
+      }
+      plan.ask({
+        ...question({ ...kernel, dim }, facts.bounds, promise, terms.records(), dataset, facts.max_per_unit),
+        method: METHODS[facts.basis] ?? "auto",
+      });
+    },
+  };
+}
+
+function question(kernel, bounds, promise, records, dataset, most) {
+  const asked = { ...kernel, records, relation: dataset.budget.terms.relation };
+  if (bounds) asked.bounds = bounds;
+  if (promise.rho) asked.rho = promise.rho;
+  else asked.epsilon = [promise.epsilon];
+  if (promise.delta) asked.delta = promise.delta;
+  if (most) asked.max_per_unit = most;
+  return asked;
+}

@@ -1,0 +1,116 @@
+// Step 1: records come in.
+
+import { upload } from "../api.js";
+import { h } from "../dom.js";
+import { problemBox, progress } from "../parts/feedback.js";
+import { field } from "../parts/fields.js";
+import { bytesInWords, columnLabel, moment } from "../words.js";
+import { columnsOf, formatOf } from "./columns_of.js";
+
+/** A file to upload, or an upload or tally that waits. `done({upload, columns, tally})`. */
+export function uploadStep(place, { dataset, uploads, tallies }, done) {
+  const said = h("div", {});
+  const file = h("input", {
+    type: "file",
+    required: true,
+    accept: ".csv,.gz,.parquet,.pq,.arrow,.feather,.ipc,.tally",
+  });
+  const button = h("button", {}, "Upload");
+  const form = h(
+    "form",
+    {
+      class: "card stack",
+      onsubmit: async (event) => {
+        event.preventDefault();
+        await send(file.files[0]);
+      },
+    },
+    field("A file of records", file, {
+      hint: "CSV with a header (also .csv.gz), Parquet, Arrow, or a .tally file. One row a record.",
+    }),
+    said,
+    h(
+      "p",
+      { class: "hint" },
+      "It is kept only until it is counted, then deleted. Nobody reads it back, and nothing is spent by uploading.",
+    ),
+    h("div", { class: "row" }, button),
+  );
+  place.replaceChildren(form, waiting());
+  file.addEventListener("change", () => said.replaceChildren());
+
+  async function send(chosen) {
+    const format = formatOf(chosen.name);
+    if (format === null) {
+      said.replaceChildren(
+        problemBox({
+          kind: "data-refused",
+          message: "the file must end in .csv, .csv.gz, .parquet, .arrow or .tally; save it as one of them",
+        }, { heading: "h3" }),
+      );
+      return;
+    }
+    const bar = progress(`Uploading ${chosen.name}`);
+    said.replaceChildren(bar.node);
+    button.disabled = true;
+    try {
+      const columns = await columnsOf(chosen, format);
+      const made = await upload(
+        `/datasets/${dataset.id}/uploads?format=${format}`,
+        chosen,
+        (fraction) =>
+          bar.tell(
+            fraction,
+            `Uploading ${chosen.name}, ${bytesInWords(chosen.size)}${
+              fraction === null ? "" : `: ${Math.round(100 * fraction)} %`
+            }`,
+          ),
+      );
+      done({ upload: made, columns });
+    } catch (problem) {
+      if (problem.status === undefined) throw problem;
+      said.replaceChildren(problemBox(problem, { heading: "h3" }));
+    } finally {
+      button.disabled = false;
+    }
+  }
+
+  function waiting() {
+    if (!uploads.length && !tallies.length) return h("div", {});
+    const item = (text, action) =>
+      h(
+        "li",
+        { class: "row" },
+        h("span", {}, text),
+        h(
+          "button",
+          { type: "button", class: "plain", onclick: action },
+          "Use it",
+          h("span", { class: "unseen" }, `: ${text}`),
+        ),
+      );
+    return h(
+      "section",
+      { class: "section" },
+      h("h2", {}, "Or go on with what is here"),
+      h(
+        "ul",
+        { class: "stack-small" },
+        tallies.map((each) =>
+          item(
+            `a tally of ${each.facts.columns?.map(columnLabel).join(", ") ?? "sets"}, counted ${
+              moment(each.created)
+            }`,
+            () => done({ tally: each }),
+          )
+        ),
+        uploads.map((each) =>
+          item(
+            `an upload, ${each.format}, ${bytesInWords(each.size)}, of ${moment(each.created)}`,
+            () => done({ upload: each, columns: null }),
+          )
+        ),
+      ),
+    );
+  }
+}

@@ -1,0 +1,199 @@
+// One dataset: how its budget stands, what every release cost, and what waits in it.
+
+import { ask, get } from "../api.js";
+import { h } from "../dom.js";
+import { facts } from "../parts/claims.js";
+import { confirm } from "../parts/confirm.js";
+import { empty, loading, problemBox } from "../parts/feedback.js";
+import { gauge, standing } from "../parts/gauge.js";
+import { pageHead } from "../parts/page_head.js";
+import { table } from "../parts/tables.js";
+import { may } from "../session.js";
+import { bytesInWords, columnLabel, exact, moment, promise, short } from "../words.js";
+
+export async function datasetView(place, id) {
+  place.append(loading("the dataset"));
+  const [dataset, ledger, uploads, tallies, functions] = await Promise.all([
+    get(`/datasets/${id}`),
+    may("release") ? get(`/datasets/${id}/ledger`) : null,
+    get(`/datasets/${id}/uploads`),
+    get(`/datasets/${id}/tallies`),
+    may("query") ? get("/functions") : [],
+  ]);
+  const { exhausted } = standing(dataset.budget);
+  const names = new Map(functions.map((each) => [`${each.id}.hush`, each]));
+  const release = may("release") &&
+    h(
+      "a",
+      { class: exhausted ? "button quiet" : "button", href: `#/datasets/${id}/release` },
+      "Upload and release",
+    );
+  place.replaceChildren(
+    pageHead(dataset.name, {
+      from: { href: "#/datasets", name: "Datasets" },
+      actions: release ? [release] : [],
+    }),
+    h(
+      "div",
+      { class: "stack" },
+      exhausted && spent(),
+      dataset.budget.warning && h("p", { class: "note note-warn" }, dataset.budget.warning),
+      budget(dataset, ledger),
+    ),
+    h("section", { class: "section" }, h("h2", {}, "What was released"), history(dataset, ledger, names)),
+    h("section", { class: "section" }, h("h2", {}, "What waits here"), waiting(place, id, uploads, tallies)),
+  );
+}
+
+const spent = () =>
+  h(
+    "div",
+    { class: "note note-warn", role: "note" },
+    h("strong", {}, "The budget is spent. "),
+    "Nothing more can be released from this dataset. What was released goes on answering, and asking spends nothing.",
+  );
+
+function budget({ budget: told }, ledger) {
+  const { name, letter } = standing(told);
+  const charges = ledger?.history.map((each) => exact(each.charge[name])) ?? null;
+  const terms = told.terms;
+  return h(
+    "section",
+    { class: "card stack", "aria-label": "Budget" },
+    gauge(told, { charges }),
+    facts([
+      ["Total", promise(terms.budget)],
+      ["Accounting", { pure: "sum of ε", basic: "sums of ε and δ", zcdp: "sum of ρ" }[terms.accounting]],
+      [
+        "Protects",
+        terms.unit === "person"
+          ? `each person${terms.records_per_unit ? `, up to ${terms.records_per_unit} records` : ""}`
+          : "each record",
+      ],
+      [
+        "Largest next release",
+        told.largest_pure_epsilon > 0 ? `ε ${short(told.largest_pure_epsilon)}` : "none",
+      ],
+      name === "rho" && told.spent_epsilon !== null
+        ? ["Told as ε", short(told.spent_epsilon)]
+        : [letter, null],
+    ]),
+  );
+}
+
+function history(dataset, ledger, names) {
+  if (ledger === null) return empty("Not shown", "This token may not read the ledger.", null, "h3");
+  if (!ledger.history.length) {
+    return empty(
+      "Nothing yet",
+      "Every release is written here, with what it cost and what remained.",
+      null,
+      "h3",
+    );
+  }
+  const { name, letter, total } = standing(dataset.budget);
+  let left = total;
+  const rows = ledger.history.map((each) => {
+    left -= exact(each.charge[name]);
+    const made = names.get(each.subject.output);
+    return [
+      made ? h("a", { href: `#/functions/${made.id}` }, made.name) : nameless(each),
+      moment(each.at),
+      each.who,
+      short(exact(each.charge[name])),
+      short(Math.max(0, Math.abs(left) < 1e-12 ? 0 : left)),
+    ];
+  });
+  return h(
+    "div",
+    { class: "stack" },
+    table("Releases, oldest first", [{ name: "Function", head: true }, { name: "When" }, { name: "By" }, {
+      name: `Cost in ${letter}`,
+      number: true,
+    }, { name: `${letter} left`, number: true }], rows),
+    h(
+      "details",
+      {},
+      h("summary", {}, "A receipt to keep elsewhere"),
+      h(
+        "p",
+        { class: "small soft" },
+        "The head of the ledger's chain. With it one can prove later that nothing before it was changed.",
+      ),
+      h(
+        "p",
+        { class: "code" },
+        `${ledger.receipt.ledger} · ${ledger.receipt.sequence} · ${ledger.receipt.hash}`,
+      ),
+    ),
+  );
+}
+
+/** A release that is no function of the list: it has not come so far, or has no file that the ledger could name. */
+function nameless({ step, subject }) {
+  if (step !== "published") return "not finished";
+  return subject.served ? "a model in exact mode" : "a release";
+}
+
+function waiting(place, id, uploads, tallies) {
+  const open = uploads.filter((each) => each.state === "waiting");
+  if (!open.length && !tallies.length) {
+    return empty(
+      "Nothing waits",
+      "Uploads stand here until they are counted, tallies until you release from them. Neither can be read back.",
+      null,
+      "h3",
+    );
+  }
+  const remove = (upload) => async () => {
+    if (
+      !(await confirm(
+        "Delete this upload?",
+        "It was not counted. The file is deleted from the service.",
+        "Delete it",
+      ))
+    ) return;
+    try {
+      await ask("DELETE", `/datasets/${id}/uploads/${upload.id}`);
+      place.replaceChildren();
+      await datasetView(place, id);
+    } catch (problem) {
+      place.prepend(problemBox(problem));
+    }
+  };
+  return h(
+    "div",
+    { class: "stack" },
+    tallies.length > 0 &&
+      table(
+        "Confidential tallies",
+        [{ name: "Columns", head: true }, { name: "Kernel" }, { name: "Cells", number: true }, {
+          name: "Counted",
+        }, { name: "" }],
+        tallies.map((each) => [
+          each.facts.columns?.map(columnLabel).join(", ") ?? "sets",
+          `${each.facts.kernel.name}${
+            each.facts.kernel.parameters.bandwidth
+              ? `, bandwidth ${short(each.facts.kernel.parameters.bandwidth)}`
+              : ""
+          }`,
+          (each.facts.rows * each.facts.width).toLocaleString("en"),
+          moment(each.created),
+          may("release")
+            ? h("a", { href: `#/datasets/${id}/release?tally=${each.id}` }, "Release from it")
+            : "",
+        ]),
+      ),
+    open.length > 0 &&
+      table(
+        "Uploads that were not counted",
+        [{ name: "Format", head: true }, { name: "Size", number: true }, { name: "Came" }, { name: "" }],
+        open.map((each) => [
+          each.format,
+          bytesInWords(each.size),
+          moment(each.created),
+          h("button", { type: "button", class: "plain danger", onclick: remove(each) }, "Delete"),
+        ]),
+      ),
+  );
+}

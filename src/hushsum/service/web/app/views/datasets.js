@@ -1,0 +1,131 @@
+// An owner's datasets, each with its budget; and the form that makes one.
+
+import { get, post } from "../api.js";
+import { h } from "../dom.js";
+import { empty, loading, problemBox } from "../parts/feedback.js";
+import { checkbox, field, number, numberIn, select, text } from "../parts/fields.js";
+import { gauge, standing } from "../parts/gauge.js";
+import { pageHead } from "../parts/page_head.js";
+import { may } from "../session.js";
+import { day } from "../words.js";
+
+export async function datasetsView(place) {
+  const form = may("release") ? newDataset() : null;
+  const open = form && h("button", {
+    type: "button",
+    "aria-expanded": "false",
+    onclick: () => {
+      form.hidden = !form.hidden;
+      open.setAttribute("aria-expanded", String(!form.hidden));
+      if (!form.hidden) form.querySelector("input").focus();
+    },
+  }, "New dataset");
+  place.append(
+    pageHead("Datasets", {
+      text: "A dataset is a budget. Releases are paid from it, and it never grows by itself.",
+      actions: open ? [open] : [],
+    }),
+  );
+  if (form) place.append(form);
+  const list = h("div", {}, loading("datasets"));
+  place.append(list);
+  const found = (await get("/datasets")).reverse();
+  list.replaceChildren(
+    found.length
+      ? h("ul", { class: "cards" }, found.map(card))
+      : empty("No dataset yet", "Make one, with the total budget that its releases may spend."),
+  );
+}
+
+function card(each) {
+  const { exhausted } = standing(each.budget);
+  return h(
+    "li",
+    { class: "card card-link" },
+    h(
+      "div",
+      { class: "row" },
+      h("h2", {}, h("a", { href: `#/datasets/${each.id}` }, each.name)),
+      exhausted && h("span", { class: "tag tag-bad" }, "Budget spent"),
+    ),
+    gauge(each.budget),
+    h("p", { class: "small soft" }, `Protects each ${each.budget.terms.unit} · made ${day(each.created)}`),
+  );
+}
+
+const KINDS = [["pure", "ε alone"], ["basic", "ε and δ"], ["zcdp", "ρ (zero-concentrated)"]];
+
+function newDataset() {
+  const name = text({ required: true, maxlength: 80, pattern: "[A-Za-z0-9][A-Za-z0-9 ._\\-]*" });
+  const kind = select(KINDS, "pure");
+  const epsilon = number({ required: true, min: 0, value: "1" });
+  const delta = number({ min: 0, max: 1, value: "1e-6" });
+  const rho = number({ min: 0, value: "0.5" });
+  const unit = select([["record", "each record"], ["person", "each person"]], "record");
+  const most = number({ min: 1, step: 1 });
+  const replace = checkbox("Protect against replacing, not adding or removing");
+  const said = h("div", {});
+  const shown = {
+    epsilon: field("Total ε", epsilon, { hint: "1 is a common choice; smaller is safer." }),
+    delta: field("Total δ", delta),
+    rho: field("Total ρ", rho),
+    most: field("Records a person has at most", most),
+  };
+  const adapt = () => {
+    shown.epsilon.hidden = kind.value === "zcdp";
+    shown.delta.hidden = kind.value !== "basic";
+    shown.rho.hidden = kind.value !== "zcdp";
+    shown.most.hidden = unit.value !== "person";
+    epsilon.required = kind.value !== "zcdp";
+  };
+  kind.addEventListener("change", adapt);
+  unit.addEventListener("change", adapt);
+  adapt();
+  const form = h(
+    "form",
+    {
+      class: "card stack make",
+      hidden: true,
+      "aria-label": "New dataset",
+      onsubmit: async (event) => {
+        event.preventDefault();
+        const asked = {
+          name: name.value.trim(),
+          unit: unit.value,
+          relation: replace.firstChild.checked ? "replace" : "add/remove",
+        };
+        if (kind.value === "zcdp") asked.rho = numberIn(rho);
+        else asked.epsilon = numberIn(epsilon);
+        if (kind.value === "basic") asked.delta = numberIn(delta);
+        if (unit.value === "person" && numberIn(most) !== null) asked.records_per_unit = numberIn(most);
+        try {
+          const made = await post("/datasets", asked);
+          location.hash = `#/datasets/${made.id}`;
+        } catch (problem) {
+          said.replaceChildren(problemBox(problem));
+          said.firstChild.focus();
+        }
+      },
+    },
+    h(
+      "div",
+      { class: "fields" },
+      field("Name", name),
+      field("Budget counts", kind),
+      shown.epsilon,
+      shown.delta,
+      shown.rho,
+      field("Protect", unit),
+      shown.most,
+    ),
+    replace,
+    h(
+      "p",
+      { class: "hint" },
+      "All of this but the amount is fixed for ever, and none of it may be chosen by looking at the records.",
+    ),
+    said,
+    h("div", { class: "row" }, h("button", {}, "Make the dataset")),
+  );
+  return form;
+}

@@ -1,0 +1,148 @@
+// From records to a public function, in four steps.
+
+import { freshKey, get, post } from "../api.js";
+import { announce, h } from "../dom.js";
+import { empty, loading, problemBox } from "../parts/feedback.js";
+import { gauge, standing } from "../parts/gauge.js";
+import { pageHead } from "../parts/page_head.js";
+import { chooseStep } from "../release/choose_step.js";
+import { confirmStep, worked } from "../release/confirm_step.js";
+import { uploadStep } from "../release/upload_step.js";
+
+const STEPS = ["Records", "Choice", "Claim", "Function"];
+
+export async function releaseView(place, id, tallyId) {
+  place.append(loading("the dataset"));
+  const [dataset, uploads, tallies, models] = await Promise.all([
+    get(`/datasets/${id}`),
+    get(`/datasets/${id}/uploads`),
+    get(`/datasets/${id}/tallies`),
+    get("/models"),
+  ]);
+  const journey = new AbortController();
+  const steps = h("ol", { class: "steps", "aria-label": "Steps" });
+  const body = h("div", {});
+  const known = { dataset, models, uploads: uploads.filter((each) => each.state === "waiting"), tallies };
+  place.replaceChildren(
+    pageHead("Upload and release", { from: { href: `#/datasets/${id}`, name: dataset.name } }),
+    steps,
+    body,
+  );
+  if (standing(dataset.budget).exhausted) {
+    steps.remove();
+    body.replaceChildren(
+      h(
+        "div",
+        { class: "stack" },
+        empty(
+          "The budget is spent",
+          "Nothing more can be released from this dataset. What was released goes on answering.",
+        ),
+        h("div", { class: "card" }, gauge(dataset.budget)),
+      ),
+    );
+    return undefined;
+  }
+
+  function at(number) {
+    steps.replaceChildren(
+      ...STEPS.map((name, index) =>
+        h(
+          "li",
+          { class: index < number ? "done" : null, "aria-current": index === number ? "step" : null },
+          h("span", {}, name),
+        )
+      ),
+    );
+    announce(`Step ${number + 1} of ${STEPS.length}: ${STEPS[number]}`);
+  }
+
+  function start() {
+    at(0);
+    uploadStep(
+      body,
+      known,
+      (found) => (found.upload?.format === "tally" ? takeOver(found.upload) : choose(found)),
+    );
+  }
+
+  /** An uploaded tally is counted already; the service only checks it. */
+  async function takeOver(upload) {
+    await trying(start, async () => choose({ tally: await counted({ upload: upload.id }) }));
+  }
+
+  function choose(found) {
+    at(1);
+    chooseStep(body, { ...known, ...found }, (choice) => {
+      // Whatever happens then, nobody has to fill in the form again.
+      const form = [...body.childNodes];
+      const again = () => {
+        at(1);
+        body.replaceChildren(...form);
+      };
+      return trying(again, () => claim(choice, again));
+    }, start);
+    body.querySelector("input, select")?.focus({ preventScroll: true });
+  }
+
+  async function counted(asked) {
+    const job = await post(`/datasets/${id}/tallies`, asked, { headers: { "idempotency-key": freshKey() } });
+    const { tally, warnings } = await worked(body, "Counting the records", job, journey.signal);
+    known.warnings = warnings;
+    return (await get(`/datasets/${id}/tallies`)).find((each) => each.id === tally);
+  }
+
+  async function claim(choice, again) {
+    at(2);
+    body.replaceChildren(loading("the claim", 1));
+    const relation = dataset.budget.terms.relation;
+    let back = again;
+    let terms = choice.model;
+    let paths = { claim: `/datasets/${id}/models/claims`, release: `/datasets/${id}/models` };
+    if (!terms) {
+      const tally = choice.tally ?? (await counted(choice.count)).id;
+      terms = { tally, name: choice.name, relation, ...choice.promise };
+      paths = { claim: `/datasets/${id}/claims`, release: `/datasets/${id}/releases` };
+      // The upload is gone once it was counted; back means other terms for the same tally.
+      const made = (await get(`/datasets/${id}/tallies`)).find((each) => each.id === tally);
+      back = () => choose({ tally: made, earlier: choice });
+    }
+    try {
+      await confirmStep(body, { dataset, terms, paths, signal: journey.signal }, finished, back);
+    } catch (problem) {
+      throw Object.assign(problem, { back });
+    }
+    for (const each of known.warnings ?? []) body.prepend(h("p", { class: "note note-warn" }, each));
+    body.querySelector("button").focus({ preventScroll: true });
+  }
+
+  function finished({ function: made }) {
+    at(3);
+    announce("The function is released.");
+    location.hash = `#/functions/${made}`;
+  }
+
+  async function trying(fallback, action) {
+    try {
+      await action();
+    } catch (problem) {
+      if (problem.name === "AbortError") return;
+      if (problem.status === undefined) throw problem;
+      const back = problem.back ?? fallback;
+      body.replaceChildren(
+        h(
+          "div",
+          { class: "stack" },
+          problemBox(problem),
+          h("div", { class: "row" }, h("button", { type: "button", onclick: back }, "Change it")),
+        ),
+      );
+      body.querySelector("[role=alert]").focus();
+    }
+  }
+
+  const given = tallies.find((each) => each.id === tallyId);
+  if (given) choose({ tally: given });
+  else start();
+  return () => journey.abort();
+}

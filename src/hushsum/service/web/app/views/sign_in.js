@@ -1,0 +1,129 @@
+// Sign in with a token, or with an identity provider where the service offers one.
+
+import { ask, get, offered } from "../api.js";
+import { announce, h } from "../dom.js";
+import { field } from "../parts/fields.js";
+import { problemBox } from "../parts/feedback.js";
+import { forget, keep, known } from "../session.js";
+
+const STEPS = [
+  ["Upload", "An owner brings records. They are counted into a confidential tally, and deleted."],
+  ["Plan", "The error of every way to release is predicted, before anything is spent."],
+  ["Release", "The owner confirms a claim; the ledger is debited; noise is drawn once."],
+  ["Ask", "The function answers for ever, with standard errors. Asking spends nothing."],
+];
+
+export async function signInView(place, { notice, entered }) {
+  document.title = "Sign in · Hushsum";
+  const said = h("div", { class: "said" });
+  const secret = h("input", {
+    type: "password",
+    name: "token",
+    autocomplete: "off",
+    spellcheck: "false",
+    required: true,
+  });
+  const button = h("button", {}, "Sign in");
+  const other = h("div", { class: "other" });
+  const form = h(
+    "form",
+    {
+      class: "stack",
+      onsubmit: (event) => {
+        event.preventDefault();
+        enter(secret.value.trim());
+      },
+    },
+    field("Your token", secret, { hint: "It stays in this tab, and is forgotten when the tab is closed." }),
+    h("div", { class: "row" }, button, other),
+  );
+  place.append(
+    h(
+      "div",
+      { class: "door" },
+      h(
+        "div",
+        {},
+        h(
+          "h1",
+          { tabindex: "-1" },
+          "Release a function of your private data once; ask it questions for ever.",
+        ),
+        h(
+          "ol",
+          { class: "story" },
+          STEPS.map(([name, text]) => h("li", {}, h("strong", {}, name), h("span", {}, text))),
+        ),
+      ),
+      h(
+        "section",
+        { class: "card stack", "aria-labelledby": "sign-in" },
+        h("h2", { id: "sign-in" }, "Sign in"),
+        said,
+        form,
+      ),
+    ),
+  );
+  if (notice) {
+    said.replaceChildren(
+      problemBox({
+        kind: "unauthenticated",
+        message: "The token was revoked or has expired; sign in with another one.",
+      }, { heading: "h3" }),
+    );
+  }
+
+  async function enter(given) {
+    button.disabled = true;
+    said.replaceChildren();
+    try {
+      keep(given);
+      known(await get("/me", { quiet: true }));
+      announce("You are signed in.");
+      entered();
+    } catch (problem) {
+      forget();
+      const wrong = problem.status === 401 || problem.status === undefined;
+      said.replaceChildren(
+        problemBox(
+          wrong
+            ? {
+              kind: "unauthenticated",
+              message:
+                "This is no token of this service, or it has expired or was revoked; check it, or ask the administrator for another.",
+            }
+            : problem,
+          { heading: "h3" },
+        ),
+      );
+      secret.focus();
+      secret.select();
+    } finally {
+      button.disabled = false;
+    }
+  }
+
+  try {
+    await identityProvider(other, enter);
+  } catch (problem) {
+    if (problem.status === undefined) throw problem;
+    said.replaceChildren(problemBox(problem, { heading: "h3" }));
+  }
+}
+
+/** A button for the provider, and the end of its journey: the service gives the token for a one-time cookie. */
+async function identityProvider(other, enter) {
+  const told = await offered("/sign-in");
+  if (!told?.oidc) return;
+  if (location.hash === "#signed-in") {
+    history.replaceState(null, "", "#/");
+    const { secret } = await ask("POST", "/oidc/finish", {
+      anonymous: true,
+      quiet: true,
+      headers: { "x-requested-with": "hushsum" },
+    });
+    await enter(secret);
+    return;
+  }
+  other.append(h("a", { class: "button quiet", href: "/oidc/start" }, `Sign in with ${told.oidc.name}`));
+}

@@ -1,0 +1,87 @@
+"""The page's modules that compute, each with numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page
+
+from tests.browser.visits import Visiting
+
+Call = Callable[..., Any]
+
+
+@pytest.fixture
+def call(visit: Visiting) -> Call:
+    here = visit(None)
+    page: Page = here.page
+    page.goto(here.url)
+
+    def function(module: str, name: str, *arguments: Any) -> Any:
+        return page.evaluate(
+            "async ([module, name, given]) => (await import(`/assets/app/${module}.js`))[name](...given)",
+            [module, name, list(arguments)],
+        )
+
+    return function
+
+
+def test_ticks_are_nice_numbers(call: Call) -> None:
+    assert call("charts/scale", "ticks", [0, 1], 5) == [0, 0.2, 0.4, 0.6, 0.8, 1]
+    assert call("charts/scale", "ticks", [120, 220], 6) == [120, 140, 160, 180, 200, 220]
+    assert call("charts/scale", "ticks", [-0.00031, 0.0021], 4) == [0, 0.001, 0.002]
+    assert call("charts/scale", "ticks", [-3, 7], 4) == [0, 5]
+    assert call("charts/scale", "tickTexts", [-0.5, 0, 0.5]) == ["−0.5", "0.0", "0.5"]
+    assert call("charts/scale", "tickTexts", [0, 20000]) == ["0", "20,000"]
+    assert call("charts/scale", "extent", [3, None, -1]) == [-1, 3]
+    assert call("charts/scale", "extent", [2, 2]) == [1, 3]
+    assert call("charts/scale", "extent", []) == [0, 1]
+
+
+def test_values_have_the_places_that_their_errors_justify(call: Call) -> None:
+    assert call("words", "withError", 0.04321, 0.0021) == {"value": "0.0432", "error": "0.0021"}
+    assert call("words", "withError", 1234.567, 21.3) == {"value": "1235", "error": "21"}
+    assert call("words", "withError", -1.5, None) == {"value": "−1.5", "error": "unknown"}
+    assert call("words", "short", 1e-6) == "10⁻⁶"
+    assert call("words", "short", 0.00123456) == "0.00123"
+    assert call("words", "short", 1234567) == "1,234,567"
+    assert call("words", "short", None) == "–"
+
+
+def test_promises_and_columns_in_words(call: Call) -> None:
+    assert call("words", "promise", {"epsilon": "1/2", "delta": "0", "rho": "0"}) == "ε 0.5"
+    assert call("words", "promise", {"epsilon": 1, "delta": 1e-6, "rho": None}) == "ε 1, δ 10⁻⁶"
+    assert call("words", "promise", {"epsilon": "0", "delta": "0", "rho": "1/8"}) == "ρ 0.125"
+    assert call("words", "columnLabel", "height_cm") == "height (cm)"
+    assert call("words", "columnLabel", "income [EUR]") == "income (EUR)"
+    assert call("words", "columnLabel", "hours_per_week") == "hours per week"
+    assert call("words", "columnValue", "height_cm", 164.2) == "height 164 cm"
+
+
+def test_headers_are_read_and_records_are_not_taken_for_them(call: Call) -> None:
+    assert call("release/columns_of", "headerOf", '\ufeffa,"b, c","d ""e"""\r\n1,2,3') == [
+        "a",
+        "b, c",
+        'd "e"',
+    ]
+    assert call("release/columns_of", "headerOf", "31,17\n4,5") is None
+    assert call("release/columns_of", "headerOf", "a,,b\n") is None
+    assert call("release/columns_of", "headerOf", "PAR1\x00\x01") is None
+    assert call("release/columns_of", "formatOf", "Pay.CSV.gz") == "csv.gz"
+    assert call("release/columns_of", "formatOf", "pay.xlsx") is None
+
+
+def test_the_ramp_grows_lighter_all_the_way(call: Call) -> None:
+    lightness = []
+    for step in range(21):
+        red, green, blue = (
+            (part / 255 / 12.92 if part <= 10 else ((part / 255 + 0.055) / 1.055) ** 2.4)
+            for part in call("charts/colour", "ramp", step / 20)
+        )
+        lightness.append(116 * (0.2126 * red + 0.7152 * green + 0.0722 * blue) ** (1 / 3) - 16)
+    steps = [after - before for before, after in pairwise(lightness)]
+    assert min(steps) > 0
+    assert max(steps) < 2 * (lightness[-1] - lightness[0]) / 20

@@ -1,0 +1,92 @@
+"""An administrator lets people in, puts them out, and reads the log."""
+
+from __future__ import annotations
+
+from playwright.sync_api import expect
+
+import hushsum as hs
+from hushsum.errors import ServiceRefused
+from tests.browser.visits import Visiting
+from tests.browser.world import World
+
+
+def test_let_in_issue_revoke_and_close(visit: Visiting, world: World) -> None:
+    here = visit("admin", refusals=(422,))
+    page = here.page
+    expect(page.get_by_role("heading", name="People")).to_be_visible()
+    page.get_by_label("Name").fill("berta")
+    page.get_by_label("Role").select_option("owner")
+    page.get_by_role("button", name="Let them in").click()
+    told = page.get_by_role("group", name="The token of berta")
+    expect(told).to_be_focused()
+    secret = told.get_by_label("The token").inner_text()
+    here.picture("people")
+    assert hs.connect(world.url, secret).me["role"] == "owner"
+    told.get_by_role("button", name="I have kept it").click()
+    assert secret not in page.content()
+
+    page.get_by_role("button", name="Tokens of berta").click()
+    expect(page.get_by_role("heading", name="Tokens of berta")).to_be_focused()
+    page.get_by_role("button", name="Issue a token").click()
+    second = page.get_by_label("The token").inner_text()
+    page.get_by_role("button", name="Revoke the token first").click()
+    asked = page.get_by_role("dialog", name="Revoke this token?")
+    expect(asked.get_by_role("button", name="Cancel")).to_be_focused()
+    asked.get_by_role("button", name="Revoke it").click()
+    expect(page.locator(".tag-bad")).to_contain_text("revoked")
+    assert _refused(world, secret)
+    assert not _refused(world, second)
+
+    page.get_by_role("button", name="Close the account of berta").click()
+    page.keyboard.press("Escape")
+    assert not _refused(world, second)
+    page.get_by_role("button", name="Close the account of berta").click()
+    page.get_by_role("button", name="Close it for ever").click()
+    expect(page.get_by_role("row", name="berta").get_by_text("closed")).to_be_visible()
+    assert _refused(world, second)
+
+    page.get_by_label("Name").fill("berta")
+    page.get_by_role("button", name="Let them in").click()
+    expect(page.get_by_role("alert")).to_contain_text("must be new")
+
+
+def test_the_log_is_read_from_its_end(visit: Visiting, world: World) -> None:
+    here = visit("admin")
+    page = here.page
+    world.ask("olga", "POST", "/tokens", {"label": "for the log"})
+    page.get_by_role("link", name="Log").click()
+    newest = page.locator("tbody tr").first
+    expect(newest).to_contain_text("olga")
+    expect(newest).to_contain_text("token issued")
+    expect(page.locator("tbody tr")).to_have_count(25)
+    here.picture("log")
+    expect(page.get_by_role("button", name="Newer")).to_be_disabled()
+    for _ in range(40):
+        older = page.get_by_role("button", name="Older")
+        if older.is_disabled():
+            break
+        before = page.locator("caption").inner_text()
+        older.click()
+        expect(page.locator("caption")).not_to_have_text(before)
+    expect(page.locator("caption")).to_contain_text("Lines 1 to")
+
+
+def test_a_further_token_for_a_program(visit: Visiting, world: World) -> None:
+    here = visit("olga")
+    page = here.go("/account")
+    page.get_by_text("A further token, for a program").click()
+    page.get_by_label("Label").fill("nightly job")
+    page.get_by_label("Days").fill("7")
+    page.get_by_label("release", exact=True).uncheck()
+    page.get_by_role("button", name="Issue it").click()
+    secret = page.get_by_label("The token").inner_text()
+    assert hs.connect(world.url, secret).me["scopes"] == ["query", "upload"]
+    expect(page.get_by_role("row", name="nightly job")).to_be_visible()
+
+
+def _refused(world: World, token: str) -> bool:
+    try:
+        hs.connect(world.url, token)
+    except ServiceRefused:
+        return True
+    return False

@@ -1,0 +1,214 @@
+"""From a file to a public function, by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from playwright.sync_api import Page, Route, expect
+
+from hushsum.client.service import RemoteDataset
+from tests.browser.visits import Visit, Visiting, number_in
+from tests.browser.world import World
+
+
+@pytest.fixture
+def records(tmp_path: Path) -> Path:
+    random = np.random.default_rng(1)
+    path = tmp_path / "shifts.csv"
+    rows = np.column_stack([random.uniform(18, 65, 2000).round(), random.normal(38, 8, 2000).round(1)])
+    np.savetxt(path, rows, "%g", ",", header="age,hours_per_week", comments="")
+    return path
+
+
+def begin(here: Visit, dataset: RemoteDataset, path: Path) -> Page:
+    page = here.go(f"/datasets/{dataset.id}")
+    page.get_by_role("link", name="Upload and release").click()
+    page.get_by_label("A file of records").set_input_files(path)
+    page.get_by_role("button", name="Upload", exact=True).click()
+    return page
+
+
+def declare(page: Page) -> None:
+    for label, value in (
+        ("lowest age", "16"),
+        ("highest age", "70"),
+        ("lowest hours per week", "0"),
+        ("highest hours per week", "80"),
+        ("Bandwidth", "4"),
+        ("Name of the function", "age and hours"),
+        ("ε to spend", "0.4"),
+        ("Records, roughly", "2000"),
+    ):
+        page.get_by_label(label).fill(value)
+
+
+def test_upload_plan_release_explore(visit: Visiting, world: World, records: Path) -> None:
+    here = visit("otto")
+    page = here.go("/datasets")
+    expect(page.get_by_role("heading", name="No dataset yet")).to_be_visible()
+    page.get_by_role("button", name="New dataset").click()
+    page.get_by_label("Name", exact=True).fill("shifts")
+    page.get_by_label("Total ε").fill("0.5")
+    page.get_by_role("button", name="Make the dataset").click()
+    expect(page.get_by_role("heading", name="shifts")).to_be_visible()
+    page.get_by_role("link", name="Upload and release").click()
+    page.get_by_label("A file of records").set_input_files(records)
+    page.get_by_role("button", name="Upload", exact=True).click()
+
+    declare(page)
+    error = page.get_by_label("Predicted error").locator(".big-number")
+    expect(error).to_contain_text("±")
+    first = number_in(error.inner_text())
+    expect(page.get_by_role("radio", name="Grid")).to_be_checked()
+    here.picture("release-choice", full=True)
+    page.get_by_label("ε to spend").fill("0.1")
+    expect(error).not_to_contain_text(str(first))
+    assert number_in(error.inner_text()) > 2 * first
+    page.get_by_label("ε to spend").fill("0.4")
+    expect(error).to_contain_text(str(first))
+
+    page.get_by_role("button", name="Go on").click()
+    expect(page.get_by_role("heading", name="This is what you promise")).to_be_visible()
+    expect(page.locator("blockquote")).to_contain_text("no answer is more than e^0.4 times as likely")
+    expect(page.get_by_text("Then remains")).to_be_visible()
+    here.picture("release-claim")
+    before = world.ask("otto", "GET", "/datasets")[0]["budget"]["spent"]["epsilon"]
+    assert before == "0"
+    page.get_by_role("button", name="Release, and spend ε 0.4").click()
+    expect(page.get_by_role("heading", name="age and hours", level=1)).to_be_visible()
+    here.drawn()
+
+    # What is left does not suffice for the same again; and the page says so, with the way out.
+    page = here.go("/datasets")
+    page.get_by_role("link", name="shifts").click()
+    expect(page.get_by_role("row", name="age and hours")).to_contain_text("0.1")
+    assert world.ask("otto", "GET", "/datasets")[0]["budget"]["spent"]["epsilon"] == "2/5"
+
+
+def test_a_budget_that_does_not_suffice(visit: Visiting, world: World, records: Path) -> None:
+    here = visit("olga", refusals=(409,))
+    dataset = world.olga.create_dataset("nearly spent", epsilon=0.3)
+    page = begin(here, dataset, records)
+    declare(page)
+    expect(page.get_by_label("Predicted error").locator(".big-number")).to_contain_text("±")
+    page.get_by_role("button", name="Go on").click()
+    refused = page.get_by_role("alert")
+    expect(refused).to_contain_text("The budget does not suffice")
+    expect(refused).to_contain_text("0.3")
+    here.picture("budget-does-not-suffice")
+    page.get_by_role("button", name="Change it").click()
+    expect(page.get_by_label("Name of the function")).to_have_value("age and hours")
+    page.get_by_label("ε to spend").fill("0.3")
+    page.get_by_role("button", name="See the claim").click()
+    expect(page.get_by_role("button", name="Release, and spend ε 0.3")).to_be_visible()
+    assert dataset.budget()["spent"]["epsilon"] == "0"
+
+
+def test_an_exhausted_budget_is_shown(visit: Visiting) -> None:
+    here = visit("olga")
+    page = here.go("/datasets")
+    card = page.get_by_role("listitem").filter(has_text="body")
+    expect(card).to_contain_text("Budget spent")
+    expect(card.get_by_role("img", name="ε 1 of 1 is spent, 0 remains.")).to_be_visible()
+    here.picture("datasets")
+    card.get_by_role("link", name="body").click()
+    expect(page.get_by_text("The budget is spent.")).to_be_visible()
+    page.get_by_role("link", name="Upload and release").click()
+    expect(page.get_by_role("heading", name="The budget is spent")).to_be_visible()
+    expect(page.get_by_label("A file of records")).to_have_count(0)
+
+
+def test_a_budget_has_a_history(visit: Visiting) -> None:
+    here = visit("olga")
+    page = here.go("/datasets")
+    page.get_by_role("link", name="heights").click()
+    expect(page.locator(".gauge-part")).to_have_count(2)
+    rows = page.get_by_role("region", name="Releases, oldest first").locator("tbody tr")
+    assert [each.split("\t")[-2:] for each in rows.all_inner_texts()] == [["0.5", "1.5"], ["0.75", "0.75"]]
+    page.get_by_text("A receipt to keep elsewhere").click()
+    here.picture("budget")
+
+
+def test_a_broken_connection_does_not_break_a_release(visit: Visiting, world: World, records: Path) -> None:
+    here = visit("olga")
+    dataset = world.olga.create_dataset("far away", epsilon=1.0)
+    broken: list[str] = []
+
+    def cut(route: Route) -> None:
+        if len(broken) % 2:
+            route.continue_()
+        else:
+            route.abort()
+        broken.append(route.request.url)
+
+    here.page.route("**/events", cut)
+    page = begin(here, dataset, records)
+    declare(page)
+    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("button", name="Release, and spend ε 0.4").click()
+    expect(page.get_by_role("heading", name="age and hours", level=1)).to_be_visible()
+    assert len(broken) >= 2
+    assert dataset.budget()["spent"]["epsilon"] == "2/5"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("notes.txt", b"hello", "must end in .csv"),
+        ("empty.csv", b"", "must not be empty"),
+        ("false.parquet", b"age,hours\n1,2\n", "does not begin as its format does"),
+    ],
+)
+def test_a_bad_upload_is_refused(
+    visit: Visiting, world: World, tmp_path: Path, name: str, content: bytes, words: str
+) -> None:
+    here = visit("olga", refusals=(422,))
+    (tmp_path / name).write_bytes(content)
+    page = begin(here, world.olga.dataset("heights"), tmp_path / name)
+    expect(page.get_by_role("alert")).to_contain_text(words)
+    expect(page.get_by_label("A file of records")).to_be_visible()
+
+
+def test_records_that_cannot_be_counted_are_refused(visit: Visiting, world: World, tmp_path: Path) -> None:
+    here = visit("olga")
+    path = tmp_path / "shifts.csv"
+    path.write_text("age,hours_per_week\n31,many\n")
+    page = begin(here, world.olga.create_dataset("odd shifts", epsilon=1.0), path)
+    declare(page)
+    expect(page.get_by_label("Predicted error").locator(".big-number")).to_contain_text("±")
+    page.get_by_role("button", name="Go on").click()
+    expect(page.get_by_role("alert")).to_contain_text("The records were refused")
+    assert "many" not in page.get_by_role("alert").inner_text()
+    here.picture("bad-records")
+    page.get_by_role("button", name="Change it").click()
+    expect(page.get_by_label("highest age")).to_have_value("70")
+
+
+def test_a_model_is_fitted_from_the_page(visit: Visiting, world: World, tmp_path: Path) -> None:
+    random = np.random.default_rng(2)
+    path = tmp_path / "loans.csv"
+    low, high = random.normal(30, 8, (600, 2)), random.normal(60, 8, (600, 2))
+    lines = [f"{a:.1f},{b:.1f},no" for a, b in low] + [f"{a:.1f},{b:.1f},yes" for a, b in high]
+    path.write_text("\n".join(["age,income_eur,repaid", *lines, ""]))
+    here = visit("olga")
+    dataset = world.olga.create_dataset("loans", epsilon=8.0, delta=1e-4, relation="replace")
+    page = begin(here, dataset, path)
+    page.get_by_label("Release", exact=True).select_option("kernel-svc")
+    page.get_by_label("Column to predict").select_option("repaid")
+    page.get_by_label("Its values").fill("no, yes")
+    for name in ("age", "income (€)"):
+        page.get_by_label(name, exact=True).check()
+        page.get_by_label(f"lowest {name}").fill("0")
+        page.get_by_label(f"highest {name}").fill("100")
+    page.get_by_label("Bandwidth").fill("25")
+    page.get_by_label("Name of the function").fill("who repays")
+    page.get_by_label("ε to spend").fill("6")
+    expect(page.get_by_label("Predicted error").get_by_role("status")).not_to_contain_text("Fill in")
+    here.picture("release-model", full=True)
+    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("button", name="Release, and spend ε 6").click()
+    expect(page.get_by_role("heading", name="who repays", level=1)).to_be_visible()
+    here.drawn()
+    expect(page.locator(".plot .boundary")).to_have_count(1)

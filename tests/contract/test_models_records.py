@@ -1,0 +1,101 @@
+"""Which records a model takes, until when, and what it refuses."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.exceptions import NotFittedError  # type: ignore[import-untyped]
+from sklearn.pipeline import make_pipeline  # type: ignore[import-untyped]
+from sklearn.preprocessing import FunctionTransformer  # type: ignore[import-untyped]
+
+from hushsum.errors import AlreadyReleased, DataRefused, UsageError
+from hushsum.models import load_model
+from hushsum.models.base import PrivateModel
+from tests.contract.fitted_models import ask, fitted, records, target_for
+
+
+def test_partial_fit_counts_until_the_release_and_is_gone_from_then_on(
+    model_kind: type[PrivateModel],
+) -> None:
+    X = records()
+    model: Any = model_kind(random_state=1)
+    y = target_for(model, X)
+    if not hasattr(model, "partial_fit"):
+        pytest.skip("has no partial_fit")
+    for part in (slice(0, 100), slice(100, 400)):
+        model.partial_fit(X[part], None if y is None else y[part])
+    model.release()
+    assert not hasattr(model, "partial_fit")
+    with pytest.raises(AlreadyReleased, match="fit again"):
+        model.partial_fit(X, y)
+    with pytest.raises(UsageError):
+        model.partial_fit(X, y)
+
+
+def test_parameters_may_not_change_between_counting_and_release(model_kind: type[PrivateModel]) -> None:
+    model = fitted(model_kind).set_params(bounds=(-2, 2))
+    with pytest.raises(UsageError, match="fit again"):
+        model.release()
+
+
+def test_weights_are_refused_with_a_reason(model_kind: type[PrivateModel]) -> None:
+    model: Any = model_kind()
+    X = records()
+    with pytest.raises(UsageError, match="moves the sums"):
+        model.fit(X, target_for(model, X), sample_weight=np.ones(len(X)))
+    with pytest.raises(TypeError, match="unexpected"):
+        model.fit(X, target_for(model, X), weights=np.ones(len(X)))
+
+
+def test_text_is_refused_without_being_quoted(model_kind: type[PrivateModel]) -> None:
+    X = records().astype(object)
+    X[3, 1] = "Mrs Example"
+    model: Any = model_kind()
+    with pytest.raises(DataRefused, match="numbers") as caught:
+        model.fit(X, target_for(model, records()))
+    assert "Example" not in str(caught.value)
+    assert caught.value.__context__ is None
+
+
+def test_models_are_at_home_in_pipelines_and_keep_column_names(model_kind: type[PrivateModel]) -> None:
+    pd = pytest.importorskip("pandas")
+    X = pd.DataFrame(records(), columns=["left", "right"])
+    model: Any = model_kind(random_state=1)
+    y = target_for(model, X.to_numpy())
+    pipeline = make_pipeline(FunctionTransformer(lambda frame: frame / 2.0), model)
+    assert len(ask(pipeline.fit(X, y), X[:7])) == 7
+    buffer = io.BytesIO()
+    model.save(buffer)
+    buffer.seek(0)
+    assert load_model(buffer).feature_names_in_.tolist() == ["left", "right"]
+
+
+def test_a_batch_that_was_interrupted_is_not_counted_again(
+    model_kind: type[PrivateModel], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model: Any = model_kind(random_state=1)
+    X = records()
+    y = target_for(model, X)
+    if not hasattr(model, "partial_fit"):
+        pytest.skip("takes all records at once")
+
+    def interrupted(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(model_kind, "_count", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            model.partial_fit(X, y)
+    with pytest.raises(NotFittedError):
+        model.release()
+    model.partial_fit(X, y)
+    with monkeypatch.context() as patch:
+        patch.setattr(model_kind, "_count", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            model.partial_fit(X, y)
+    for further in (lambda: model.partial_fit(X, y), model.release):
+        with pytest.raises(UsageError, match="interrupted while counting"):
+            further()

@@ -1,0 +1,105 @@
+"""CSV, which tells no types: what is read from it, and refusals that name the rule and no value."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hushsum.errors import DataRefused, UsageError
+from hushsum.records import as_dense, as_sets, open_batches
+
+pytest.importorskip("pyarrow")
+
+SECRET = "98765.4321"
+
+BAD_CSV: dict[str, tuple[str, str]] = {
+    "text": (f"a,b\n1,2\n3,x{SECRET}\n", "column 'b' of .* must be of numbers"),
+    "more fields": (f"a,b\n1,2\n1,2,{SECRET}\n", "as many fields as the header"),
+    "fewer fields": (f"a,b\n1,2\n{SECRET}\n", "as many fields as the header"),
+    "no header": (f"{SECRET},x\n1,2\n", "must name the columns, got numbers"),
+    "header only": ("a,b\n", "only a header"),
+    "header without end": ("a,b", "only a header"),
+    "blank lines": ("a,b\n\n\n", "at least one record"),
+    "empty": ("", "empty file"),
+    "white": ("\n \n", "empty file"),
+    "long line": (f"a,b\n1,{'9' * 200_000}\n1,2\n", "cannot be read as CSV|must be of numbers"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_CSV)
+def test_csv_refusals_name_the_rule_and_no_value(tmp_path: Path, case: str) -> None:
+    text, message = BAD_CSV[case]
+    path = tmp_path / "x.csv"
+    path.write_text(text)
+    with pytest.raises(DataRefused, match=message) as caught:
+        list(open_batches(path, batch_bytes=1))
+    assert SECRET not in str(caught.value)
+    assert caught.value.__suppress_context__ or caught.value.__context__ is None
+
+
+def test_a_fault_in_a_later_block_is_named_too(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("a,skipped,b\n" + "1,text,2\n" * 50_000 + f"1,text,x{SECRET}\n")
+    stream = iter(open_batches(path, columns=["b", "a"]))
+    with pytest.raises(DataRefused, match=r"column 'b' of .* must be of numbers") as caught:
+        list(stream)
+    assert SECRET not in str(caught.value)
+
+
+def test_missing_fields_are_nulls_that_dense_rows_refuse(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("a,b\n1,\n")
+    ((batch, _),) = open_batches(tmp_path / "x.csv")
+    with pytest.raises(DataRefused, match="column 'b' must not have missing"):
+        as_dense(batch, dim=2)
+
+
+def test_integers_first_and_fractions_later(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("a\n" + "1\n" * 200_000 + "2.5\n")
+    last = [as_dense(batch, dim=1)[-1, 0] for batch, _ in open_batches(tmp_path / "x.csv", batch_bytes=1)]
+    assert len(last) > 2
+    assert last[-1] == 2.5
+
+
+def test_headers_with_quotes_marks_and_windows_line_ends(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_bytes(b'\xef\xbb\xbf"a, or\nelse",b\r\n1,2\r\n3,4\r\n')
+    stream = open_batches(tmp_path / "x.csv")
+    assert stream.column_names == ["a, or\nelse", "b"]
+    np.testing.assert_array_equal(np.concatenate([as_dense(b, dim=2) for b, _ in stream]), [[1, 2], [3, 4]])
+
+
+def test_header_names_must_be_usable(tmp_path: Path) -> None:
+    (tmp_path / "twice.csv").write_text("a,a\n1,2\n")
+    with pytest.raises(UsageError, match="distinct names"):
+        open_batches(tmp_path / "twice.csv")
+    (tmp_path / "index.csv").write_text(",a\n0,2\n")
+    with pytest.raises(UsageError, match="without a name"):
+        open_batches(tmp_path / "index.csv")
+    ((batch, _),) = open_batches(tmp_path / "index.csv", columns=["a"])
+    assert batch.num_rows == 1
+    (tmp_path / "latin.csv").write_bytes("é\n1\n".encode("latin-1"))
+    with pytest.raises(DataRefused, match="UTF-8"):
+        open_batches(tmp_path / "latin.csv")
+
+
+def test_csv_ids_are_text_and_a_missing_one_is_null(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("a,u\n1,007\n2,\n3,NA\n")
+    ((_, units),) = open_batches(tmp_path / "x.csv", unit_column="u")
+    assert units.to_pylist() == ["007", None, "NA"]
+
+
+def test_csv_sets(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text('u,s\np,3 5\nq,\nr, 7 ; 8;9\ns,"-1;;2"\n')
+    ((batch, units),) = open_batches(tmp_path / "x.csv", set_column="s", unit_column="u")
+    assert batch.column(0).to_pylist() == [[3, 5], [], [7, 8, 9], [-1, 2]]
+    assert units.to_pylist() == ["p", "q", "r", "s"]
+    assert len(as_sets(batch)) == 4
+
+
+@pytest.mark.parametrize("field", [SECRET, "a b", "1|2", "98765432198765432198765"])
+def test_csv_sets_of_something_else(tmp_path: Path, field: str) -> None:
+    (tmp_path / "x.csv").write_text(f"s\n1 2\n{field}\n")
+    with pytest.raises(DataRefused, match="column 's' must have integers separated") as caught:
+        list(open_batches(tmp_path / "x.csv", set_column="s"))
+    assert "98765" not in str(caught.value)

@@ -1,0 +1,231 @@
+"""Models in exact mode: one answer a point, for ever; never a file; nothing beyond the limit."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+
+import hushsum as hs
+from hushsum.errors import QuestionsSpent, ServiceRefused
+from hushsum.jobs.exact_model import EXACT, SecretModel
+from hushsum.ledger.debits import LedgerDebit
+from hushsum.service.app import create_app
+from hushsum.service.store import Functions
+from tests.service_town import SECRET, Town, listening
+from tests.unit.service.test_models import POINTS, confirmed, fitted, people, replaced, terms
+
+FEW = {"mode": "exact", "most_questions": 5}
+
+
+def exact(town: Town, dataset: str, model: str, **more: Any) -> str:
+    job = fitted(town, dataset, model, people(300), **{**FEW, **more})
+    assert job["state"] == "done", job
+    return str(job["result"]["function"])
+
+
+def ask(town: Town, id: str, points: list[list[float]]) -> Any:
+    return town.ok("olga", "POST", f"/functions/{id}/query", json={"points": points})
+
+
+@pytest.mark.parametrize("model", EXACT)
+def test_the_same_point_has_the_same_answer_also_after_a_restart(town: Town, model: str) -> None:
+    id = exact(town, replaced(town), model)
+    told = ask(town, id, POINTS)
+    facts = town.ok("olga", "GET", f"/functions/{id}")["facts"]
+    assert facts["model"]["mode"] == "exact"
+    assert facts["claim"]["arithmetic"] == "real arithmetic"
+    assert set(told) - {"of", "level"} == set(facts["model"]["answers"])
+    assert all(each > 0.0 for each in told["stderr"])
+    town.app = create_app(town.settings)
+    assert ask(town, id, POINTS) == told
+    assert ask(town, id, POINTS[::-1])["prediction"] == told["prediction"][::-1]
+
+
+@pytest.mark.parametrize("model", EXACT)
+def test_beyond_the_limit_nothing_new_is_answered(town: Town, model: str) -> None:
+    id = exact(town, replaced(town), model)
+    told = ask(town, id, POINTS)
+    path = f"/functions/{id}/query"
+    more = {"points": [[0.5, 0.1 * i] for i in range(3)]}
+    problem = town.refused("olga", "POST", path, 409, json=more)
+    assert problem["type"].endswith("questions-spent")
+    assert ask(town, id, POINTS) == told
+    assert len(ask(town, id, more["points"][:2])["prediction"]) == 2
+
+
+def test_it_is_never_a_file_and_its_files_are_secret(town: Town) -> None:
+    dataset = replaced(town)
+    id = exact(town, dataset, "density")
+    ask(town, id, POINTS)
+    told = town.ok("olga", "GET", f"/functions/{id}")
+    assert told["download"] is False
+    problem = town.refused("olga", "GET", f"/functions/{id}/file", 409)
+    assert problem["type"].endswith("never-a-file")
+    town.ok("olga", "PUT", f"/functions/{id}/grants/anna", json={"download": True})
+    assert town.ok("anna", "GET", f"/functions/{id}")["download"] is False
+    town.refused("anna", "GET", f"/functions/{id}/file", 409)
+    files = sorted(town.settings.path("served").iterdir())
+    assert [each.name for each in files] == [f"{id}.0.answers", f"{id}.secret"]
+    assert all(each.stat().st_mode & 0o077 == 0 for each in files)
+    assert list(town.settings.path("uploads").iterdir()) == []
+    assert list(town.settings.path("functions").iterdir()) == []
+    assert SECRET not in json.dumps(told)
+    ledger = town.ok("olga", "GET", f"/datasets/{dataset}/ledger")
+    assert [each["step"] for each in ledger["history"]] == ["published"]
+    assert SECRET not in json.dumps(ledger)
+
+
+def test_several_machines_are_paid_for_once(town: Town) -> None:
+    dataset = replaced(town)
+    rows = people(300).replace(b",in,", b",far,", 60)
+    job = fitted(town, dataset, "kernel-svc", rows, **FEW, classes=["far", "in", "out"])
+    assert job["state"] == "done", job
+    told = ask(town, job["result"]["function"], POINTS)
+    assert np.array(told["decision"]).shape == (3, 3)
+    assert len(list(town.settings.path("served").glob("*.answers"))) == 3
+    assert town.ok("olga", "GET", f"/datasets/{dataset}")["budget"]["spent"]["epsilon"] == "1"
+
+
+def test_a_lost_store_is_not_replaced_by_a_new_path(town: Town) -> None:
+    id = exact(town, replaced(town), "density")
+    told = ask(town, id, POINTS)
+    store = town.settings.path("served", f"{id}.0.answers")
+    kept = store.read_bytes()
+    store.unlink()
+    town.app = create_app(town.settings)
+    for _ in range(2):
+        town.refused("olga", "POST", f"/functions/{id}/query", 503, json={"points": POINTS})
+    store.write_bytes(kept)
+    town.app = create_app(town.settings)
+    assert ask(town, id, POINTS) == told
+
+
+def test_a_budget_that_does_not_suffice_leaves_no_secret_behind(town: Town) -> None:
+    dataset = town.dataset(epsilon=1.5, delta=1e-4, relation="replace")
+    asked = []
+    for _ in range(2):
+        body = {"upload": town.upload(dataset, people(300)), **terms("density", **FEW)}
+        asked.append(confirmed(town, dataset, body))
+    for i, each in enumerate(asked):
+        path, headers = f"/datasets/{dataset}/models", {"idempotency-key": f"k{i}"}
+        town.ok("olga", "POST", path, 202, json=each, headers=headers)
+    town.work()
+    states = [each["state"] for each in town.ok("olga", "GET", f"/datasets/{dataset}/jobs")]
+    assert states == ["done", "failed"]
+    assert len(list(town.settings.path("served").glob("*.secret"))) == 1
+    assert len(list(town.settings.path("served").glob("*.answers"))) == 1
+
+
+@pytest.mark.parametrize(
+    "moment",
+    ["before it was paid", "before it was staged", "before the entry was closed", "before it was told"],
+)
+def test_an_interrupted_opening_is_taken_up_and_paid_once(
+    town: Town, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    dataset = replaced(town)
+    asked = confirmed(town, dataset, {"upload": town.upload(dataset, people(300)), **terms("density", **FEW)})
+
+    class Died(BaseException):
+        pass
+
+    def die(*arguments: Any, **options: Any) -> Any:
+        raise Died
+
+    places: dict[str, tuple[Any, str]] = {
+        "before it was paid": (SecretModel, "open"),
+        "before it was staged": (LedgerDebit, "stage"),
+        "before the entry was closed": (LedgerDebit, "publish"),
+        "before it was told": (Functions, "add"),
+    }
+    with monkeypatch.context() as patch:
+        patch.setattr(*places[moment], die)
+        with pytest.raises(Died):
+            town.job(f"/datasets/{dataset}/models", asked, key="k")
+    town.release_lease()
+    assert town.work() == 1
+    (job,) = town.ok("olga", "GET", f"/datasets/{dataset}/jobs")
+    assert job["state"] == "done", job
+    assert len(ask(town, job["result"]["function"], POINTS)["value"]) == 3
+    ledger = town.ok("olga", "GET", f"/datasets/{dataset}/ledger")
+    assert [each["step"] for each in ledger["history"]] == ["published"]
+    assert ledger["status"]["spent"]["epsilon"] == "1"
+
+
+@pytest.mark.parametrize(
+    ("model", "wrong"),
+    [
+        ("histogram", {}),
+        ("classifier", {}),
+        ("density", {"delta": None}),
+        ("density", {"settings": {"bandwidth": [0.1, 0.2]}}),
+        ("density", {"settings": {"kernel": "euclidean"}}),
+        ("density", {"most_questions": 0}),
+        ("density", {"most_questions": 5001}),
+        ("density", {"mode": "magic"}),
+        ("kernel-svc", {"classes": None}),
+        ("kernel-svc", {"target": None}),
+        ("gaussian-process", {"settings": {"noise": -1}}),
+    ],
+)
+def test_what_has_no_exact_mode_is_refused(town: Town, model: str, wrong: dict[str, Any]) -> None:
+    dataset = replaced(town)
+    body = {"upload": town.upload(dataset, people(50)), **terms(model, **FEW), **wrong}
+    town.refused("olga", "POST", f"/datasets/{dataset}/models/claims", 422, json=body)
+
+
+def test_too_many_records_and_wrong_labels_fail_the_job(town: Town, monkeypatch: pytest.MonkeyPatch) -> None:
+    dataset = replaced(town)
+    job = fitted(town, dataset, "kernel-svc", people(50), **FEW, classes=["in", "away"])
+    assert job["problem"]["type"].endswith("data-refused")
+    monkeypatch.setitem(EXACT, "kernel-svc", 20)
+    job = fitted(town, dataset, "kernel-svc", people(50), **FEW)
+    assert job["problem"]["type"].endswith("data-refused")
+    assert "at most 20 records" in job["problem"]["detail"]
+    assert list(town.settings.path("served").iterdir()) == []
+    assert town.ok("olga", "GET", f"/datasets/{dataset}/ledger")["history"] == []
+
+
+def test_the_key_of_tallies_encrypts_the_records_too(found_town: Callable[..., Town], tmp_path: Path) -> None:
+    key = tmp_path / "key"
+    key.write_bytes(b"k" * 32)
+    town = found_town(tally_key_file=str(key))
+    id = exact(town, replaced(town), "density")
+    told = ask(town, id, POINTS)
+    town.app = create_app(town.settings)
+    assert ask(town, id, POINTS) == told
+    with pytest.raises(hs.errors.UsageError, match="encrypted"):
+        SecretModel.load(town.settings.path("served", id), key=None)
+
+
+def test_many_at_once_get_one_path(town: Town) -> None:
+    id = exact(town, replaced(town), "density", most_questions=60)
+    points = [[0.1 * (i % 10), 0.05 * (i % 6)] for i in range(60)]
+    headers = {"authorization": f"Bearer {town.tokens['olga']}"}
+    with listening(town.app) as url, hs.connect(url, town.tokens["olga"]) as service:
+
+        def one(i: int) -> list[float]:
+            body = {"points": points[i:] + points[:i]}
+            answer = httpx.post(f"{url}/functions/{id}/query", json=body, headers=headers, timeout=60)
+            value = answer.json()["value"]
+            return list(value[60 - i :] + value[: 60 - i])
+
+        with ThreadPoolExecutor(6) as pool:
+            told = list(pool.map(one, [0, 7, 14, 21, 28, 35, 42, 49]))
+        assert all(each == told[0] for each in told)
+        model = service.model(id)
+        np.testing.assert_array_equal(model.query(points).value, told[0])
+        with pytest.raises(QuestionsSpent):
+            model.predict(np.random.default_rng(0).uniform(-1, 1, (61, 2)))
+        with pytest.raises(ServiceRefused, match="no file"):
+            model.local()
+    with sqlite3.connect(town.settings.path("served", f"{id}.0.answers")) as store:
+        assert store.execute("SELECT count(*) FROM answers").fetchone() == (30,)

@@ -1,0 +1,71 @@
+"""The files of the page: all of them are given out, and nothing else."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import hushsum.service
+from hushsum.service.routes.page import assets
+from tests.service_town import Town
+
+WEB = Path(hushsum.service.__file__).parent / "web"
+_MARKUP = ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function")
+_IMPORT = re.compile(r"""(?:import|from)\s+["'](\.[^"']+)["']|@import "([^"]+)";""")
+
+
+def test_the_page_is_there_without_anything_inline(town: Town) -> None:
+    page = town.ask(None, "GET", "/")
+    assert page.headers["content-type"].startswith("text/html")
+    assert "<html" in page.text
+    assert 'name="viewport"' in page.text
+    assert "without-script" in page.text
+    assert "<script>" not in page.text
+    assert "style=" not in page.text
+    assert "http://" not in page.text.replace("http://www.w3.org/", "")
+    assert "https://" not in page.text
+    for path in re.findall(r'(?:src|href)="(/assets/[^"]+)"', page.text):
+        assert town.ask(None, "GET", path).status_code == 200, path
+
+
+def test_every_file_is_an_asset_and_every_import_finds_one() -> None:
+    known = assets()
+    assert {str(path.relative_to(WEB)) for path in WEB.rglob("*.*")} == set(known)
+    imported = {"app/main.js", "app/early.js", "page.css", "mark.svg", "index.html"}
+    for name, asset in known.items():
+        for script, style in _IMPORT.findall(asset.body.decode()):
+            found = (WEB / name).parent.joinpath(script or style).resolve().relative_to(WEB.resolve())
+            assert str(found) in known, f"{name} imports {found}"
+            imported.add(str(found))
+    assert imported == set(known)
+
+
+def test_an_asset_is_asked_for_again_and_not_sent_again(town: Town) -> None:
+    first = town.ask(None, "GET", "/assets/app/main.js")
+    assert first.headers["content-type"].startswith("text/javascript")
+    assert first.headers["cache-control"] == "no-cache"
+    again = town.ask(None, "GET", "/assets/app/main.js", headers={"if-none-match": first.headers["etag"]})
+    assert (again.status_code, again.content) == (304, b"")
+    assert town.ask(None, "GET", "/assets/app/main.js", headers={"if-none-match": '"x"'}).content
+
+
+@pytest.mark.parametrize("name", ["index.html", "nothing.js", "..%2fsettings.py", "app", "app/", ""])
+def test_nothing_else_is_an_asset(town: Town, name: str) -> None:
+    assert town.ask(None, "GET", f"/assets/{name}").status_code == 404
+
+
+def test_nothing_is_built_from_text_as_markup() -> None:
+    for name, asset in assets().items():
+        if name.endswith(".js"):
+            text = asset.body.decode()
+            for word in (
+                "innerHTML",
+                "outerHTML",
+                "insertAdjacentHTML",
+                "document.write",
+                "eval(",
+                "new Function",
+            ):
+                assert word not in text, f"{name} uses {word}"
