@@ -58,10 +58,11 @@ class QuickShell(Shell):
         self._monkeypatch.setattr(sys, "argv", ["hushsum", *arguments])
         handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
-            with self._monkeypatch.context() as patch, pytest.raises(SystemExit) as ended:
+            with self._monkeypatch.context() as patch:
                 # After a refusal the command does not wait for the interpreter; this one goes on.
                 patch.setattr(os, "_exit", sys.exit)
-                run()
+                with pytest.raises(SystemExit) as ended:
+                    run()
         finally:
             for number, handler in handlers.items():
                 signal.signal(number, handler)
