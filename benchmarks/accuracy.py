@@ -76,7 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 tell("more is left: call again")
                 break
             began = time.perf_counter()
-            _keep(results, part.name, part.measure(), time.perf_counter() - began)
+            keep(results, part.name, part.measure(), time.perf_counter() - began)
             text = json.dumps(results, indent=1, ensure_ascii=False) + "\n"
             file.write_text(text, encoding="utf-8")
     print(write_report(results, output))
@@ -96,7 +96,7 @@ def _nothing(quick: bool) -> dict[str, Any]:
     return {"quick": quick, "data": {}, **{name: [] for name in lists}}
 
 
-def _keep(results: dict[str, Any], name: str, found: dict[str, Any], seconds: float) -> None:
+def keep(results: dict[str, Any], name: str, found: dict[str, Any], seconds: float) -> None:
     """Put a part's entries in the place of what it gave before."""
     for kind, entries in found.items():
         if kind == "data":

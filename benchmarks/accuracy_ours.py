@@ -17,6 +17,7 @@ from hushsum.errors import SuspiciousParameter
 from hushsum.kernels.base import Kernel
 from hushsum.planning import Option, Plan
 from hushsum.planning.choose import planned_tally
+from hushsum.planning.predict import MAX_BYTES
 
 SKETCH_ROWS = (100, 200, 500, 1000, 2000)
 SKETCH_WIDTH = 1000
@@ -36,6 +37,7 @@ def auto_cells(
     kernel: Kernel | None = None,
     truth: Floats | None = None,
     plan: Callable[..., Plan] | None = None,
+    most_seeds: int = _MOST_SEEDS,
 ) -> list[Cell]:
     """What ``hs.release(..., records=N)`` chooses for each promise, as measured and as predicted.
 
@@ -55,7 +57,7 @@ def auto_cells(
     cells = []
     for same in chosen.values():
         option = same[0][2]
-        seeds = 1 if option.method == "grid" else _seeds(option.rows * len(contest.records))
+        seeds = 1 if option.method == "grid" else _seeds(option.rows * len(contest.records), most_seeds)
         found: list[list[dict[str, Any]]] = [[] for _ in same]
         for seed in range(seeds):
             tally, taken = filled(contest, partial(planned_tally, option, kernel, bounds=box, seed=seed))
@@ -88,9 +90,9 @@ def auto_cells(
     return cells
 
 
-def _seeds(increments: int) -> int:
+def _seeds(increments: int, most: int = _MOST_SEEDS) -> int:
     """Public seeds: as many as time allows, since the errors of one at all queries are as one draw."""
-    return int(min(_MOST_SEEDS, max(2, _INCREMENTS // increments)))
+    return int(min(most, max(2, _INCREMENTS // increments)))
 
 
 def filled(contest: Contest, make: Callable[[], hs.Tally]) -> tuple[hs.Tally, float]:
@@ -117,7 +119,9 @@ def joined(parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def hash_cells(contest: Contest, *, tell: Tell) -> list[Cell]:
+def hash_cells(
+    contest: Contest, *, tell: Tell, most_seeds: int = _MOST_SEEDS, max_bytes: int = MAX_BYTES
+) -> list[Cell]:
     """Hash rows with the Euclidean kernel of the same mean density: as published, with δ, and as planned.
 
     The published sketch has its rows by oracle. The plan of ``auto`` is made from a hundredth of the data,
@@ -127,7 +131,7 @@ def hash_cells(contest: Contest, *, tell: Tell) -> list[Cell]:
     truth = kernel.exact_sum(contest.records, contest.queries) / len(contest.records)
     found: dict[tuple[str, float, int], list[dict[str, Any]]] = {}
     for rows in SKETCH_ROWS:
-        for seed in range(_seeds(rows * len(contest.records))):
+        for seed in range(_seeds(rows * len(contest.records), most_seeds)):
             tally, taken = filled(contest, partial(_sketch, kernel, rows, seed))
             for epsilon in EPSILONS:
                 for name, delta in (("sketch, Laplace", None), ("sketch, Gaussian", DELTA)):
@@ -151,8 +155,10 @@ def hash_cells(contest: Contest, *, tell: Tell) -> list[Cell]:
         if (name, epsilon) not in best or worth(contest, cell) < worth(contest, best[name, epsilon]):
             best[name, epsilon] = cell
     public = np.random.default_rng(5).permutation(contest.records)[: max(500, len(contest.records) // 100)]
-    plan = partial(hs.plan, records=len(contest.records), kernel=kernel, public=public)
-    planned = auto_cells(contest, repeats=8, tell=tell, kernel=kernel, truth=truth, plan=plan)
+    plan = partial(hs.plan, records=len(contest.records), kernel=kernel, public=public, max_bytes=max_bytes)
+    planned = auto_cells(
+        contest, repeats=8, tell=tell, kernel=kernel, truth=truth, plan=plan, most_seeds=most_seeds
+    )
     return [*best.values(), *planned]
 
 

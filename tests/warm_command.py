@@ -118,6 +118,9 @@ def _obey(connection: socket.socket) -> None:
     sys.argv = asked["arguments"]
     threading.Thread(target=_end_with, args=(connection,), daemon=True).start()
     code: object = 1
+    end = os._exit
+    # After a refusal a command ends at once, and the asker would not hear how.
+    setattr(os, "_exit", sys.exit)  # noqa: B010  (mypy knows that it never returns)
     try:
         from hushsum.cli.main import run
 
@@ -130,7 +133,7 @@ def _obey(connection: socket.socket) -> None:
             sys.stdout.flush()
             sys.stderr.flush()
         connection.sendall(bytes([code if isinstance(code, int) else 1]))
-        os._exit(0)
+        end(0)
 
 
 def _end_with(connection: socket.socket) -> None:

@@ -11,7 +11,9 @@ import pytest
 from sklearn.base import clone  # type: ignore[import-untyped]
 from sklearn.exceptions import NotFittedError  # type: ignore[import-untyped]
 
-from hushsum.errors import BudgetExhausted, RepeatedSpending, UsageError
+from hushsum.errors import BudgetExhausted, DataRefused, RepeatedSpending, UsageError
+from hushsum.methods import feature_functions
+from hushsum.models import PrivateKernelSVC
 from hushsum.models.base import PrivateModel
 from tests.budget_book import Book
 from tests.contract.fitted_models import ask, fitted, records, target_for
@@ -35,6 +37,17 @@ def test_fit_spends_nothing_and_the_first_answer_spends_once(model_kind: type[Pr
     assert claim.unit == "record"
     assert str(claim.relation) == ("replace" if model_kind.__name__ in NUMBER_IS_PUBLIC else "add/remove")
     assert subject["model"] == model_kind.__name__
+
+
+def test_a_machine_that_cannot_be_solved_is_refused_before_anything_is_spent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(feature_functions, "certified_gap", lambda *_: np.inf)
+    book = Book()
+    model = fitted(PrivateKernelSVC, classes=[0, 1], ledger=book, dataset="people")
+    with pytest.raises(DataRefused, match="smaller C"):
+        model.release()
+    assert book.steps == []
 
 
 def test_queries_are_checked_before_anything_is_spent(model_kind: type[PrivateModel]) -> None:

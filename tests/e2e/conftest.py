@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import sys
@@ -57,8 +58,11 @@ class QuickShell(Shell):
         self._monkeypatch.setattr(sys, "argv", ["hushsum", *arguments])
         handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
-            with pytest.raises(SystemExit) as ended:
-                run()
+            with self._monkeypatch.context() as patch:
+                # After a refusal the command does not wait for the interpreter; this one goes on.
+                patch.setattr(os, "_exit", sys.exit)
+                with pytest.raises(SystemExit) as ended:
+                    run()
         finally:
             for number, handler in handlers.items():
                 signal.signal(number, handler)

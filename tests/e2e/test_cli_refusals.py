@@ -80,7 +80,7 @@ def test_names_and_files_that_are_not_replaced(quick: QuickShell) -> None:
     assert "let its name end in .tally" in quick.refused(2, "tally", "ok.csv", *KERNEL, "-o", "x.hush")
     assert "let its name end in .tally" in quick.refused(2, "merge", "ok.tally", "one.tally", "-o", "x.hush")
     assert "let its name end in .hush" in quick.refused(2, *release, "x.tally")
-    assert "is a tally" in quick.refused(2, *release, "mislabelled.hush")
+    assert "is confidential" in quick.refused(2, *release, "mislabelled.hush")
     assert "is no released function" in quick.refused(2, *release, "ok.csv")
     (quick.folder / "notes.txt").write_text("not to be lost")
     assert "is no tally" in quick.refused(2, "tally", "ok.csv", *KERNEL, "-o", "notes.txt")

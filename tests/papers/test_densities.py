@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from benchmarks.accuracy import keep
 from benchmarks.accuracy_data import Contest, on_salary_grid, synthetic_salaries
 from benchmarks.accuracy_methods import CONTESTANTS, Contestant, race_of
 from benchmarks.accuracy_ours import auto_cells, hash_cells
@@ -48,11 +49,9 @@ def test_matched_kernels_have_one_mean_density(contest: Contest) -> None:
     assert hashed.mean() == pytest.approx(contest.truth.mean(), rel=0.02)
 
 
-def test_the_report_is_made_of_the_cells(
-    contest: Contest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("benchmarks.accuracy_ours._seeds", lambda work: 1)
-    cells = auto_cells(contest, repeats=2, tell=silent) + hash_cells(contest, tell=silent)
+def test_the_report_is_made_of_the_cells(contest: Contest, tmp_path: Path) -> None:
+    cells = auto_cells(contest, repeats=2, tell=silent)
+    cells += hash_cells(contest, tell=silent, most_seeds=2, max_bytes=1_000_000)
     for each in CONTESTANTS:
         if each.name in ("grid", "lsq_fgt"):
             cells += race_of(contest, each, repeats=1, tell=silent)
@@ -64,7 +63,7 @@ def test_the_report_is_made_of_the_cells(
         "exact": [{"data": "few", "fit": 0.1, "query": 1e-3, "queries": 20}],
         "scaling": [],
         "builds": [{"case": "a build", "wall": 11.0, "processor": 3.0}],
-        "seconds": 1.0,
+        "parts": [{"name": "few auto", "seconds": None}],
     }
     page = write_report(results, tmp_path).read_text(encoding="utf-8")
     assert "| **auto** |" in page
@@ -72,6 +71,17 @@ def test_the_report_is_made_of_the_cells(
     found = {each.what: each for each in targets(results)}
     assert not found["build of a build"].reached
     assert any(what.startswith("predicted over measured") for what in found)
+    assert "**Measured earlier**" in page
+    assert "few: auto" in page
+
+
+def test_a_part_that_is_measured_again_takes_its_own_place() -> None:
+    results: dict[str, Any] = {"data": {}, "builds": [], "parts": []}
+    results["cells"] = [{"part": "few auto", "error": 1.0}, {"part": "few grid", "error": 2.0}]
+    keep(results, "few auto", {"cells": [{"error": 3.0}, {"error": 4.0}]}, 1.23)
+    assert [cell["error"] for cell in results["cells"]] == [2.0, 3.0, 4.0]
+    assert {cell["part"] for cell in results["cells"]} == {"few auto", "few grid"}
+    assert results["parts"] == [{"name": "few auto", "seconds": 1.2}]
 
 
 def test_growth_of_errors_and_of_time() -> None:

@@ -1,7 +1,7 @@
 """Skin tones, 245,057 × 3, bandwidth 5: what a release really errs by, against what was planned.
 
 Needs ``HUSHSUM_DATA``. Hash and noise seeds are fixed, so each test always gives the same numbers; over
-seeds, the mean noise of 16 releases strays by 3 % from its expectation, and their mean hashing error by 12 %.
+seeds, the mean noise of 12 releases strays by 4 % from its expectation, and their mean hashing error by 15 %.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 import hushsum as hs
 from hushsum.bases.base import RowBasis
 
-BANDWIDTH, ROWS, SEEDS, QUERIES = 5.0, 500, 6, 1000
+BANDWIDTH, ROWS, SEEDS, QUERIES = 5.0, 500, 12, 500
 
 DATA = os.environ.get("HUSHSUM_DATA", "")
 pytestmark = pytest.mark.skipif(not DATA, reason="HUSHSUM_DATA is not set: no real data")

@@ -19,7 +19,7 @@ from hushsum.cli.choose import choose
 from hushsum.cli.compare import compare
 from hushsum.cli.demo import demo
 from hushsum.cli.fit import fit
-from hushsum.cli.interrupts import INTERRUPTED, TERMINATED, end_on_signals, was_interrupted
+from hushsum.cli.interrupts import INTERRUPTED, end_on_signals, was_interrupted
 from hushsum.cli.ledger import ledger
 from hushsum.cli.merge import merge
 from hushsum.cli.output import BROKEN_PIPE, silence_output, tell
@@ -105,9 +105,10 @@ def run() -> NoReturn:
     except BrokenPipeError:
         silence_output()
         code = code or BROKEN_PIPE
-    if code in (INTERRUPTED, TERMINATED):
-        # All files are closed or removed by now. A reading thread of Arrow may still run, and would abort the
-        # process if the interpreter took its time to end.
+    if code:
+        # All files are closed or removed by now. After an interruption or a refusal a reading thread of Arrow
+        # may still run, and would abort the process if the interpreter took its time to end.
+        sys.stderr.flush()
         os._exit(code)
     sys.exit(code)
 

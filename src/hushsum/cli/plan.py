@@ -133,7 +133,7 @@ def _cells(option: Option, density: float) -> tuple[str, ...]:
         _brief(f"{option.approximation:.1e}"),
         _brief(f"{option.error:.1e}"),
         f"{option.error / density:.1%}",
-        bytes_in_words(option.size),
+        bytes_in_words(option.size, digits=2),  # a prediction
         f"{option.seconds * 1000:.0f} ms" if option.seconds < 1 else f"{option.seconds:.3g} s",
     )
 

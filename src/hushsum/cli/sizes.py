@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 
-def bytes_in_words(size: int) -> str:
-    """A number of bytes with three digits.
+def bytes_in_words(size: int, *, digits: int = 3) -> str:
+    """A number of bytes with three digits, or fewer.
 
-    >>> bytes_in_words(2_345_678)
-    '2.35 MB'
+    >>> bytes_in_words(2_345_678), bytes_in_words(668_400, digits=2)
+    ('2.35 MB', '670 kB')
     """
-    number = float(size)
+    number = float(f"{float(size):.{digits}g}")
     for unit in ("B", "kB", "MB"):
         if number < 999.5:
             return f"{number:.3g} {unit}"

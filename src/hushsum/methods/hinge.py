@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-_MOST_STEPS = 200
+_MOST_STEPS = 2000
+"""Some thirty are usual; rounding errors end a path that they keep from its gap long before."""
 _TO_THE_WALL = 0.995
 _ROWS_AT_A_TIME = 1 << 12
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.errors import UsageError
+from hushsum.privacy.draws import rounded
 from hushsum.privacy.real_noise import real_noise
 
 Floats = NDArray[np.float64]
@@ -15,6 +16,8 @@ Floats = NDArray[np.float64]
 MECHANISM = "objective perturbation"
 _NEWTON_STEPS = 200
 _TOLERANCE = 1e-11
+_FINEST_SPREAD = 2.0**-22
+"""A minimum is rounded to a thousandth of it: post-processing that takes away the lowest bits of its sums."""
 
 
 def perturbation(epsilon: float, *, gradient: float, curvature: float) -> tuple[float, float]:
@@ -69,7 +72,8 @@ def fit_squares(
     ridge, scale = perturbation(epsilon, gradient=1.0 + theta_bound, curvature=1.0)
     with real_noise(insecure_noise_seed) as noise:
         linear = noise.gamma_vector(features.shape[1], scale)
-    return minimum_in_ball(features.T @ features, features.T @ target - linear, ridge, theta_bound)
+    found = minimum_in_ball(features.T @ features, features.T @ target - linear, ridge, theta_bound)
+    return rounded(found, _FINEST_SPREAD)
 
 
 def minimum_in_ball(gram: Floats, cross: Floats, ridge: float, bound: float) -> Floats:
@@ -126,7 +130,7 @@ def fit_logistic(
     needed, scale = perturbation(epsilon, gradient=1.0, curvature=0.25)
     with real_noise(insecure_noise_seed) as noise:
         linear = noise.gamma_vector(features.shape[1], scale)
-    return minimum_logistic(features * sign[:, None], linear, needed + ridge)
+    return rounded(minimum_logistic(features * sign[:, None], linear, needed + ridge), _FINEST_SPREAD)
 
 
 def minimum_logistic(signed: Floats, linear: Floats, ridge: float) -> Floats:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from hushsum.errors import UsageError
 from hushsum.privacy.accounting import analytic_gaussian_sigma
+from hushsum.privacy.draws import rounded
 from hushsum.privacy.posterior_sample import largest_leverage, largest_precision
 from hushsum.privacy.real_noise import RealNoise, real_noise
 
@@ -17,6 +18,8 @@ Floats = NDArray[np.float64]
 
 MECHANISM = "one posterior sample"
 _PROPOSALS = 1 << 22
+_FINEST_SPREAD = 2.0**-22
+"""Results are rounded to a thousandth of it: post-processing, which leaves no lowest bits of their sums."""
 
 
 def fit_ops(
@@ -54,7 +57,7 @@ def fit_ops(
     ridge = 2.0 * features.shape[1] / (precision * theta_bound**2)
     posterior = Posterior.of(features, target, ridge, precision)
     with real_noise(insecure_noise_seed) as noise:
-        return sample_in_ball(posterior, theta_bound, noise)
+        return rounded(sample_in_ball(posterior, theta_bound, noise), _FINEST_SPREAD)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -158,7 +161,8 @@ def fit_adaops(
     number = features.shape[1]
     with real_noise(insecure_noise_seed) as noise:
         lowest = float(np.linalg.eigvalsh(features.T @ features)[0])
-        lowest = max(lowest + sigma * float(noise.normal(1)[0]) - sigma * reach - 1.0, 0.0)
+        noisy = rounded(lowest + sigma * noise.normal(1), sigma)
+        lowest = max(float(noisy[0]) - sigma * reach - 1.0, 0.0)
         half = analytic_gaussian_sigma(epsilon / 2.0, delta / 3.0)
         least = 2.0 / largest_leverage(epsilon / 2.0, delta / 3.0)
         floor = _best_floor(max(lowest, 0.0), number * half**2, sigma * reach + 1.0, least)
@@ -166,13 +170,13 @@ def fit_adaops(
         posterior = Posterior.of(features, target, ridge, 1.0)
         centre = float(np.linalg.norm(posterior.along / posterior.values))
         step = math.log1p(1.0 / floor)
-        size = math.log1p(centre) + step * (sigma * float(noise.normal(1)[0]) + sigma * reach + 1.0)
+        noisy = rounded(math.log1p(centre) + step * sigma * noise.normal(1), step * sigma)
+        size = float(noisy[0]) + step * (sigma * reach + 1.0)
         precision = largest_precision(
             epsilon / 2.0, delta / 3.0, leverage=1.0 / floor, residual=math.exp(size)
         )
         drawn = Posterior(posterior.values, posterior.vectors, posterior.along, precision).draw(noise)
-    result: Floats = posterior.vectors @ drawn
-    return result
+    return rounded(posterior.vectors @ drawn, _FINEST_SPREAD)
 
 
 def _best_floor(lowest: float, spread: float, raised: float, least: float) -> float:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from hushsum.bases.moments import Moments
 from hushsum.errors import UsageError
 from hushsum.privacy.accounting import gaussian_delta
+from hushsum.privacy.draws import rounded
 from hushsum.privacy.real_noise import real_noise
 from hushsum.records.bounds import Bounds
 from hushsum.records.unit_ball import UnitBall
@@ -147,7 +148,8 @@ class PublishedNoise:
 
     def lowest(self, eigenvalue: float, normal: float) -> float:
         """The released least eigenvalue, lowered so that it is too small with high probability."""
-        return max(eigenvalue + self.sigma * normal - math.log(6.0 / self.delta) / (self.epsilon / 3.0), 0.0)
+        noisy = float(rounded(np.array([eigenvalue + self.sigma * normal]), self.sigma)[0])
+        return max(noisy - math.log(6.0 / self.delta) / (self.epsilon / 3.0), 0.0)
 
     def ridge(self, lowest: float, features: int) -> float:
         """max(0, η − λ̃_min) with η = √(d·ln(6/δ)·ln(2d²/ϱ))/(ε/3)."""
@@ -199,6 +201,6 @@ def fit_as_published(
         if adaptive:
             lowest = published.lowest(float(np.linalg.eigvalsh(gram)[0]), float(noise.normal(1)[0]))
             ridge = published.ridge(lowest, len(gram))
-        gram = gram + published.sigma * noise.symmetric(len(gram))
-        cross = cross + published.sigma * noise.normal(len(cross))
+        gram = rounded(gram + published.sigma * noise.symmetric(len(gram)), published.sigma)
+        cross = rounded(cross + published.sigma * noise.normal(len(cross)), published.sigma)
     return solve_plain(NoisyMoments(gram + ridge * np.eye(len(gram)), cross, published.sigma, math.nan))

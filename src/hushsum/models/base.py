@@ -83,6 +83,10 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         """Add checked records to the secret."""
         raise NotImplementedError
 
+    def _ready(self, secret: Any) -> Any:
+        """What `_draw` takes: the work on the secret that may be refused, done before a book is debited."""
+        return secret
+
     def _draw(self, secret: Any, promise: Promise) -> Bundle:
         """Draw the noise for the whole promise; make the result with :meth:`_bundle`."""
         raise NotImplementedError
@@ -245,8 +249,9 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         check_declared_delta(promise, None)
         payment = Payment.of(self.ledger, self.dataset, self.key)
         check_first(self._lineage, state.key)
+        ready = self._ready(state.secret)
         if payment is None:
-            bundle = self._draw(state.secret, promise)
+            bundle = self._draw(ready, promise)
         else:
             staged = stage_release(
                 payment.ledger,
@@ -254,7 +259,7 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
                 self._claim(promise),
                 subject={"model": type(self).__name__, "fingerprint": _digest(state.facts)},
                 key=state.key,
-                make=lambda: self._draw(state.secret, promise),
+                make=lambda: self._draw(ready, promise),
             )
             staged.debit.publish()
             bundle = staged.function

@@ -46,7 +46,8 @@ def race_options(
     many = rows is None and not question.promise.pure
     options = []
     for number in _row_choices(question, rows):
-        for wide in (width,) if width is not None else WIDTHS if many else (DEFAULT_WIDTH,):
+        narrow = many and number >= MANY_ROWS[0]
+        for wide in (width,) if width is not None else WIDTHS if narrow else (DEFAULT_WIDTH,):
             if rows is None and number * wide > _MOST_CELLS:
                 continue
             basis = HashRows(question.kernel, number, wide, 0)

@@ -35,6 +35,8 @@ GAUSSIAN = "discrete gaussian"
 GAMMA = "gamma radius"
 NONE = "none"
 COUNT_SHARE = Fraction(1, 50)
+_LARGEST_GAMMA = Fraction(1 << 40)
+"""The largest standard deviation of a cell for which a double has bits to spare below whole numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +133,25 @@ def gamma_noise(l2_squared: int, cells: int, epsilon: Fraction) -> IntegerNoise:
     post-processing (Hardt & Talwar 2010; Chaudhuri, Monteleoni & Sarwate 2011). Per cell the variance is
     (cells + 1)·(Δ2/ε)², half of Laplace's where Δ1 is √cells·Δ2. The length is drawn in floating point, so
     the claim is about real arithmetic.
+
+    Raises
+    ------
+    ClaimError
+        beyond a standard deviation of 2⁴⁰ in a cell: doubles would leave gaps between whole numbers, and none
+        beyond 2⁶³ is one.
+
+    >>> gamma_noise(1000 << 20, 2000, Fraction(1, 10**9))  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    hushsum.errors.ClaimError: gamma radius noise must be below 2**40 in a cell, got 2**50.4; ...
     """
-    return IntegerNoise(GAMMA, root_above(l2_squared) / epsilon, cells)
+    scale = root_above(l2_squared) / epsilon
+    if scale**2 * (cells + 1) > _LARGEST_GAMMA**2:
+        power = math.log2(scale) + math.log2(cells + 1) / 2.0
+        raise ClaimError(
+            f"gamma radius noise must be below 2**40 in a cell, got 2**{power:.1f}; use a larger epsilon, "
+            "fewer rows, or leave mechanism out"
+        )
+    return IntegerNoise(GAMMA, scale, cells)
 
 
 def gaussian_noises(

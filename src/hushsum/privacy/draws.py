@@ -1,13 +1,15 @@
 """The draws of one release that chooses, counts and perturbs in several steps, all from one fresh key.
 
 Each step is calibrated here from its sensitivity and its share of the budget; a method only says which
-share a step gets. Integer steps are exact. Gaussian noise on real numbers is drawn on a lattice 2³⁰ times
-finer than its standard deviation, so that no gap of a floating-point sampler tells anything, but adding it to
-real numbers rounds: such a release claims real arithmetic.
+share a step gets. Integer steps are exact. Gaussian noise on real numbers is an exact draw from a lattice
+2³⁰ times finer than its standard deviation, spread evenly between the points of the lattice; a lattice alone
+would show, since what it is added to lies anywhere between. Floating-point sums round, so the noisy numbers
+are rounded to a public step far coarser than that, and such a release claims real arithmetic.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from fractions import Fraction
@@ -21,12 +23,13 @@ from hushsum.privacy.noise import NoiseSource, discrete_gaussian
 from hushsum.privacy.noise.choice import EXPONENTIAL, PERMUTE_AND_FLIP, exponential_choice, permute_and_flip
 from hushsum.privacy.selection import Question
 
-__all__ = ["EXPONENTIAL", "PERMUTE_AND_FLIP", "Draws", "Question", "drawing", "gaussian_sigma"]
+__all__ = ["EXPONENTIAL", "PERMUTE_AND_FLIP", "Draws", "Question", "drawing", "gaussian_sigma", "rounded"]
 
 REAL_ARITHMETIC = "real arithmetic"
 EXACT_INTEGERS = "exact integers"
 REAL_GAUSSIAN = "gaussian"
 _LATTICE_BITS = 30
+_ROUNDING_BITS = 10
 
 Floats = NDArray[np.float64]
 
@@ -57,9 +60,13 @@ class Draws:
         return values + noise.reshape(values.shape)
 
     def gaussian(self, values: Floats, l2: float, epsilon: Fraction, delta: Fraction) -> tuple[Floats, float]:
-        """Real numbers that one unit moves by at most ``l2`` in L2, made (ε, δ)-private, and their σ."""
+        """Real numbers that one unit moves by at most ``l2`` in L2, made (ε, δ)-private, and their σ.
+
+        They are rounded to a public step (`rounded`).
+        """
         sigma = gaussian_sigma(l2, epsilon, delta)
-        return values + sigma * standard_normal(values.size, self._source).reshape(values.shape), sigma
+        noise = standard_normal(values.size, self._source).reshape(values.shape)
+        return rounded(values + sigma * noise, sigma), sigma
 
 
 @contextmanager
@@ -81,10 +88,34 @@ def gaussian_sigma(l2: float, epsilon: Fraction, delta: Fraction) -> float:
 
 
 def standard_normal(size: int, source: NoiseSource) -> Floats:
-    """Independent normal numbers on a lattice of step 2⁻³⁰.
+    """Independent normal numbers 2⁻³⁰·(k + U): k discrete Gaussian of variance 2⁶⁰, exactly, and U uniform
+    between −½ and ½, of 52 bits.
+
+    k alone would leave a lattice of step σ·2⁻³⁰ around the exact value, which tells values apart that are off
+    each other's lattice. k is within 2⁻⁶⁰/24 in total variation of a normal number of deviation 2³⁰, rounded
+    (the lemma of `hushsum.privacy.accounting.vectors`). Between whole numbers the density of that one is flat
+    but for a part of |k|·2⁻⁶¹: a total variation below 2⁻³². Sums with exact values go through `rounded`
+    before they are told, 2¹⁹ points of the lattice to a step: only those cut by the end of a step count then,
+    and less than 2⁻⁵⁰ is left beside the rounding of floating point.
 
     >>> standard_normal(3, NoiseSource.insecure(1)).shape
     (3,)
     """
-    step = 2.0**-_LATTICE_BITS
-    return step * discrete_gaussian(size, Fraction(1 << (2 * _LATTICE_BITS)), source).astype(np.float64)
+    whole = discrete_gaussian(size, Fraction(1 << (2 * _LATTICE_BITS)), source).astype(np.float64)
+    between = ((source.stream().words(size) >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52 - 0.5
+    normal: Floats = 2.0**-_LATTICE_BITS * (whole + between)
+    return normal
+
+
+def rounded(values: Floats, sigma: float) -> Floats:
+    """Noisy numbers to the nearest multiples of a power of two, at most σ/2¹⁰: post-processing, σ is public.
+
+    The lowest bits of a floating-point sum depend on how large the exact value was; none of them is left. It
+    adds less than 10⁻⁷ to the variance.
+
+    >>> rounded(np.array([0.30004]), 1.0) * 1024
+    array([307.])
+    """
+    step = 2.0 ** (math.floor(math.log2(sigma)) - _ROUNDING_BITS)
+    told: Floats = step * np.rint(values / step)
+    return told

@@ -1,8 +1,8 @@
 """Noise on real numbers, for methods whose proof is about reals: normal, and the Gamma-radius (L2) law.
 
-Both are drawn on a lattice 2³⁰ times finer than their spread from exact integer noise, so that the sampler
-itself has no gaps; but the numbers they are added to are rounded, so what uses them claims
-``"real arithmetic"``.
+Both are made of `standard_normal`, which leaves no lattice that the exact values could be told apart by. The
+numbers they are added to are rounded by floating point; what uses them rounds once more, to a public step,
+and claims ``"real arithmetic"``.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from hushsum.errors import SecretRefused, UsageError
 from hushsum.privacy.accounting.composition import LaplaceTable, compose
 from hushsum.privacy.claim import Claim, Promise
-from hushsum.privacy.draws import REAL_ARITHMETIC, drawing
+from hushsum.privacy.draws import REAL_ARITHMETIC, drawing, rounded
 from hushsum.privacy.functional import ANALYTIC, PATH, path_scale
 from hushsum.privacy.real_noise import real_noise
 from hushsum.served.path import SMALLEST_JITTER, GaussianPath
@@ -48,7 +48,8 @@ class FreshAnswers:
     -------
     Every answer moves by at most Δ = ``function.pointwise``. T Gaussian answers, each chosen after the
     last, are one Gaussian release of sensitivity √T·Δ, calibrated analytically: exact. Laplace noise gets ε/T
-    an answer at δ = 0; with δ as much as the composed privacy loss distributions allow. Real arithmetic.
+    an answer at δ = 0; with δ as much as the composed privacy loss distributions allow. Real arithmetic;
+    Gaussian answers are rounded to a thousandth of σ.
     """
 
     def __init__(
@@ -115,7 +116,7 @@ class FreshAnswers:
         exact = self._function.at(rows)
         if self._sigma is not None:
             with real_noise(seed) as noise:
-                noisy = exact + self._sigma * noise.normal(len(exact))
+                noisy = rounded(exact + self._sigma * noise.normal(len(exact)), self._sigma)
         else:
             assert self._rate is not None
             # Rounding moves either of two neighbours by half a step: Δ is one step less than _STEPS.
@@ -190,7 +191,7 @@ def answer_once(
     Privacy
     -------
     As `serve`, for the questions asked here. A second call is a second release, and spends again. The points
-    must not depend on the data.
+    must not depend on the data. Answers are rounded to a thousandth of the noise.
 
     Examples
     --------
@@ -213,7 +214,8 @@ def answer_once(
     )
     with real_noise(insecure_noise_seed) as noise:
         drawn = path.extend(distinct, noise.normal(len(distinct)))
-    values = function.scale * (function.at(distinct) + scale * drawn)[places.reshape(-1)]
+    noisy = rounded(function.at(distinct) + scale * drawn, scale)
+    values = function.scale * noisy[places.reshape(-1)]
     claim = Claim(
         promise=promise,
         unit="record",

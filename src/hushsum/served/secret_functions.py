@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from hushsum.errors import SecretRefused, UsageError
 from hushsum.kernels.base import Batch, Kernel, kernel_as_json
-from hushsum.methods.feature_functions import allowed_gap, svm_sensitivity
+from hushsum.methods.feature_functions import allowed_gap, gap_missed, svm_sensitivity
 from hushsum.methods.hinge import MatrixGram, solve_hinge
 from hushsum.privacy.relation import Relation
 from hushsum.records.bounds import Bounds
@@ -210,8 +210,14 @@ def kernel_svm_functions(
 
     Privacy
     -------
-    Δ = 2C√κ/n + 2√(2g) each, with κ = sup k + 1 for the intercept; see `fit_machines`. A machine that
-    misses its gap is the zero function.
+    Δ = 2C√κ/n + 2√(2g) each, with κ = sup k + 1 for the intercept; see `fit_machines`. The claim assumes that
+    the solver reaches its gap on the records and on all their neighbours; a machine that misses it is
+    refused, which tells one bit that nothing bounds.
+
+    Raises
+    ------
+    DataRefused
+        if the solver misses the gap.
     """
     box, rows = _records(X, kernel, bounds)
     labels = np.asarray(codes, np.int64).reshape(-1)
@@ -227,13 +233,14 @@ def kernel_svm_functions(
         signs = np.where(labels == (1 if machines == 1 else machine), 1.0, -1.0)
         signed = MatrixGram(signs[:, np.newaxis] * gram * signs)
         solution = solve_hinge(signed, len(rows), C / number, gap=gap / 2.0)
-        found = signs * solution.alpha if solution.gap <= gap / 2.0 else np.zeros(len(rows))
+        if not solution.gap <= gap / 2.0:
+            raise gap_missed(C, number)
         functions.append(
             SecretFunction(
                 kernel=kernel,
                 bounds=box,
                 points=rows,
-                weights=found,
+                weights=signs * solution.alpha,
                 sensitivity=sensitivity,
                 pointwise=sensitivity * math.sqrt(square),
                 relation=Relation.REPLACE,

@@ -107,14 +107,15 @@ async def actor_of(request: Request) -> Actor:
     return Actor((await caller_of(request)).account, request.scope["state"]["request"])
 
 
-def needs(scope: str) -> Callable[[Request], Coroutine[None, None, Caller]]:
-    """A dependency: the caller, whose token must have the scope."""
+def needs(*scopes: str) -> Callable[[Request], Coroutine[None, None, Caller]]:
+    """A dependency: the caller, whose token must have one of the scopes."""
 
     async def check(request: Request) -> Caller:
         caller = await caller_of(request)
-        if scope not in caller.scopes:
+        if caller.scopes.isdisjoint(scopes):
+            wanted = " or ".join(map(repr, scopes))
             raise Refusal(
-                403, "forbidden", f"this needs a token with the scope {scope!r}; ask for one, or leave it"
+                403, "forbidden", f"this needs a token with the scope {wanted}; ask for one, or leave it"
             )
         return caller
 

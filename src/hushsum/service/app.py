@@ -61,7 +61,7 @@ def create_app(settings: Settings) -> FastAPI:
     settings.tally_key()
     first_administrator(settings, Accounts(store.database))
     metrics = Metrics()
-    crew = Crew(settings, metrics)
+    crew = Crew(settings)
     door = Door(Accounts(store.database), settings.cache_seconds)
 
     @asynccontextmanager

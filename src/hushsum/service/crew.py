@@ -13,7 +13,6 @@ from pathlib import Path
 
 import hushsum
 from hushsum.service.logs import say
-from hushsum.service.metrics import Metrics
 from hushsum.service.settings import Settings
 
 _LOOK_EVERY = 0.3
@@ -25,9 +24,8 @@ _SOURCE = str(Path(str(hushsum.__file__)).parents[1])
 class Crew:
     """Keeps so many workers alive as the settings say."""
 
-    def __init__(self, settings: Settings, metrics: Metrics) -> None:
+    def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._metrics = metrics
         self._workers: list[subprocess.Popen[bytes]] = []
         self._ended = threading.Event()
         self._lock = threading.Lock()
@@ -96,7 +94,6 @@ class Crew:
             for i, each in enumerate(self._workers):
                 if each.poll() is not None and not self._ended.is_set():
                     say("worker died", level=logging.ERROR, code=each.returncode)
-                    self._metrics.restarts.inc()
                     started = time.monotonic()
                     with self._lock:
                         self._workers[i] = self._hire()

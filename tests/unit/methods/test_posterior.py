@@ -34,6 +34,14 @@ def test_samples_in_the_ball_have_the_restricted_law(centre: float) -> None:
         assert ks_2samp(drawn[:, axis], kept[:, axis]).pvalue > 1e-7
 
 
+def test_samples_are_multiples_of_a_public_step() -> None:
+    ops = fit_ops(FEATURES, TARGET, epsilon=1.0, theta_bound=2.0, insecure_noise_seed=1)
+    adaops = fit_adaops(FEATURES, TARGET, epsilon=1.0, delta=1e-6, insecure_noise_seed=1)
+    for theta in (ops, adaops):
+        assert np.array_equal(theta * 2.0**32, np.rint(theta * 2.0**32))
+        assert theta.any()
+
+
 def test_ops_spends_epsilon_at_the_worst_record() -> None:
     """On the ball the exponent changes by at most ε and, at the worst record, by that."""
     epsilon, bound = 0.7, 2.0

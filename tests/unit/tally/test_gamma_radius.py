@@ -16,6 +16,8 @@ from hushsum.errors import ClaimError, FileRefused, UsageError
 from hushsum.files.container import FileKind, read_container, write_container
 from hushsum.privacy.calibration import GAMMA, IntegerNoise, gamma_noise, laplace_noise, root_above
 from hushsum.privacy.noise import NoiseSource
+from hushsum.privacy.real_noise import RealNoise
+from tests.budget_book import Book
 
 KERNEL = hs.GaussianKernel(dim=2, bandwidth=1.0)
 RECORDS = np.random.default_rng(1).normal(size=(500, 2))
@@ -95,6 +97,33 @@ def _size(header: dict[str, Any]) -> int:
 def test_other_promises_are_refused(promise: dict[str, Any]) -> None:
     with pytest.raises(ClaimError, match="pure epsilon"):
         hs.fourier_features(KERNEL).release(mechanism="gamma radius", **promise)
+
+
+def test_more_noise_than_doubles_hold_is_refused_before_anything_is_spent() -> None:
+    assert gamma_noise((1 << 78) - 1, 3, Fraction(1)).variance <= 2.0**80
+    with pytest.raises(ClaimError, match=r"below 2\*\*40 in a cell, got 2\*\*40.0"):
+        gamma_noise(1 << 78, 3, Fraction(1))
+    book = Book()
+    tally = hs.fourier_features(KERNEL, features=300).add(RECORDS)
+    with pytest.raises(ClaimError, match="leave mechanism out"):
+        tally.release(epsilon=1e-7, rows=200, mechanism="gamma radius", ledger=book, dataset="people")
+    assert book.steps == []
+
+
+def test_the_noise_is_on_no_lattice() -> None:
+    """A direction in steps of 2⁻³⁰ would leave gaps between whole numbers in cells above 2³⁰.
+
+    One in 500 cells of the direction is within 10⁻³ of a step by chance; the seed is fixed.
+    """
+    with NoiseSource.insecure(5) as source:
+        vector = RealNoise(source).gamma_vector(50, 1.0)
+    with NoiseSource.insecure(5) as source:
+        again = RealNoise(source)
+        again.normal(100)
+        direction = again.normal(50)
+    np.testing.assert_allclose(vector / np.linalg.norm(vector), direction / np.linalg.norm(direction))
+    steps = direction * 2.0**30
+    assert np.count_nonzero(np.abs(steps - np.rint(steps)) < 1e-3) < 10
 
 
 def test_other_mechanisms_are_refused() -> None:

@@ -8,6 +8,9 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import NoReturn, Self
 
+import numpy as np
+from numpy.typing import NDArray
+
 from hushsum._native import StreamKey, extension_nonce
 from hushsum.errors import SecretRefused, UsageError
 
@@ -139,6 +142,12 @@ class NoiseStream:
             return int.from_bytes(block[i % 8 * 8 :][:8], "little")
 
         return word
+
+    def words(self, number: int) -> NDArray[np.uint64]:
+        """So many times 64 bits, of a stream from which nothing else is taken."""
+        nonce = extension_nonce(self.draw, False, 0)
+        block = self.key.keystream(*nonce, counter=0, blocks=-(-number // 8))
+        return np.frombuffer(block, "<u8", count=number)
 
     def __repr__(self) -> str:
         return "NoiseStream()"

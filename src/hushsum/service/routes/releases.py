@@ -18,7 +18,7 @@ from hushsum.errors import HushsumError
 from hushsum.files.container import canonical_json
 from hushsum.jobs.release_tally import ReleaseTerms
 from hushsum.privacy.claim import Claim
-from hushsum.service.access import Caller, actor_of, caller_of, needs, nothing_here
+from hushsum.service.access import Caller, actor_of, needs, nothing_here
 from hushsum.service.context import Context, context_of
 from hushsum.service.limits import too_often
 from hushsum.service.problems import Refusal
@@ -31,6 +31,7 @@ from hushsum.tally.tally import Tally
 router = APIRouter(tags=["releases"])
 Releaser = Annotated[Caller, Depends(needs("release"))]
 Here = Annotated[Context, Depends(context_of)]
+Follower = Annotated[Caller, Depends(needs("upload", "release"))]
 
 _LOOK_EVERY = 0.25
 _LONGEST_STREAM = 600.0
@@ -78,13 +79,13 @@ def release(
 
 
 @router.get("/datasets/{dataset}/jobs")
-def list_jobs(dataset: str, caller: Annotated[Caller, Depends(caller_of)], context: Here) -> list[JobTold]:
+def list_jobs(dataset: str, caller: Follower, context: Here) -> list[JobTold]:
     """All long work on a dataset, oldest first."""
     return [JobTold.model_validate(each) for each in context.jobs.of(context.dataset(dataset, caller).id)]
 
 
 @router.get("/jobs/{job}")
-def show_job(job: str, caller: Annotated[Caller, Depends(caller_of)], context: Here) -> JobTold:
+def show_job(job: str, caller: Follower, context: Here) -> JobTold:
     """How far long work has come, and what became of it."""
     return JobTold.model_validate(_job(context, job, caller))
 
@@ -94,9 +95,7 @@ def show_job(job: str, caller: Annotated[Caller, Depends(caller_of)], context: H
     response_class=StreamingResponse,
     responses={200: {"content": {"text/event-stream": {}}}},
 )
-async def follow_job(
-    job: str, request: Request, caller: Annotated[Caller, Depends(caller_of)], context: Here
-) -> StreamingResponse:
+async def follow_job(job: str, request: Request, caller: Follower, context: Here) -> StreamingResponse:
     """The same as server-sent events named ``job``, until it is done or failed."""
     await run_in_threadpool(_job, context, job, caller)
     if len(request.app.state.streams) >= _MOST_STREAMS:
