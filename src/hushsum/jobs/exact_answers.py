@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from hushsum.jobs.exact_model import SecretModel, answers_file
 from hushsum.jobs.model_records import values_of
 from hushsum.models.facts import labels_from_json
 from hushsum.releases.answers import normal_answers
-from hushsum.served import ServedFunction, SqliteStore, reopen
+from hushsum.served import ServedFunction, SqliteStore, Witness, reopen
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -24,18 +25,31 @@ class ExactModel:
     about: dict[str, Any]
 
     @classmethod
-    def reopened(cls, place: Path, *, key: bytes | None) -> ExactModel:
+    def reopened(
+        cls, place: Path, *, key: bytes | None, witness: Callable[[int], Witness] | None = None
+    ) -> ExactModel:
         """The model in a folder, opened and paid for before.
+
+        Parameters
+        ----------
+        witness : callable, optional
+            Who remembers for the function of a number how many answers it has told.
 
         Raises
         ------
         FileRefused
-            if one of its files is gone, or is another's.
+            if one of its files is gone, is another's, or is an older copy.
         """
         kept = SecretModel.load(place, key=key)
         asked = {"most_questions": kept.about["most_questions"], "calibration": kept.about["calibration"]}
         served = [
-            reopen(function, SqliteStore(answers_file(place, number)), kept.claim.promise, **asked)
+            reopen(
+                function,
+                SqliteStore(answers_file(place, number)),
+                kept.claim.promise,
+                witness=None if witness is None else witness(number),
+                **asked,
+            )
             for number, function in enumerate(kept.functions)
         ]
         return cls(served, kept.about)

@@ -43,6 +43,14 @@ from hushsum.served.function import subject_of
 EXACT: Final = {"density": 1 << 17, "gaussian-process": 4000, "kernel-svc": 4000}
 """The models that have this mode, and the most records of each: the last two solve with a full matrix."""
 
+_NO_FEATURES: Final = "which answers from the kernel itself"
+_OF_FILES: Final = {
+    "density": {"method": _NO_FEATURES},
+    "gaussian-process": {"inputs": "which protects targets alone", "features": _NO_FEATURES},
+    "kernel-svc": {"features": _NO_FEATURES},
+}
+"""The settings of each model that mean something for a released file alone, and why."""
+
 Floats = NDArray[np.float64]
 
 
@@ -159,10 +167,22 @@ def _built(
     if choice.name not in EXACT:
         raise UsageError(f"exact mode is for {', '.join(EXACT)}; release this model as a file")
     model = choice.build()
+    _check_settings(choice.name, model)
     check_target(model, columns, target, classes)
     if promise_of(model).pure:
         raise UsageError("delta must be above 0 in exact mode, got none; give delta=1e-6")
     return model
+
+
+def _check_settings(name: str, model: PrivateModel) -> None:
+    """Refuse what the owner set and exact mode would not do."""
+    given, usual = model.get_params(deep=False), type(model)().get_params(deep=False)
+    for setting, reason in _OF_FILES[name].items():
+        if given[setting] != usual[setting]:
+            raise UsageError(
+                f"{setting} must be {usual[setting]!r} in exact mode, {reason}; leave it out, or release the "
+                "model as a file"
+            )
 
 
 def _secret_model(

@@ -15,6 +15,7 @@ from hushsum.served.secret_functions import (
     kernel_svm_functions,
 )
 from hushsum.served.store import AnswerStore, MemoryStore, SqliteStore
+from hushsum.served.witness import Witness
 
 __all__ = [
     "AnswerStore",
@@ -24,6 +25,7 @@ __all__ = [
     "ServedFunction",
     "SqliteStore",
     "TestSetAnswers",
+    "Witness",
     "answer_once",
     "density_function",
     "gaussian_process_function",

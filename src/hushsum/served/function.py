@@ -20,6 +20,7 @@ from hushsum.privacy.real_noise import real_noise
 from hushsum.served.path import SMALLEST_JITTER, GaussianPath
 from hushsum.served.secret_functions import Rows, SecretFunction
 from hushsum.served.store import AnswerStore, MemoryStore, StoredAnswer, StoreSession
+from hushsum.served.witness import Witness
 from hushsum.tally.release import check_declared_delta
 
 Floats = NDArray[np.float64]
@@ -54,6 +55,7 @@ class ServedFunction:
         jitter: float,
         most_questions: int,
         insecure_noise_seed: int | None,
+        witness: Witness | None = None,
     ) -> None:
         self.claim = claim
         self._function = function
@@ -61,7 +63,9 @@ class ServedFunction:
         self._store = store
         self._most = most_questions
         self._seed = insecure_noise_seed
+        self._witness = witness
         self._turn = Lock()
+        self._unsure = False
         self._path = GaussianPath(
             function.covariance, function.bounds.dim, largest=function.largest, jitter=jitter
         )
@@ -80,12 +84,16 @@ class ServedFunction:
         ------
         QuestionsSpent
             if there would be more distinct points than the limit; then none of the new ones is answered.
+        FileRefused
+            if the store cannot be written, or has fewer answers than were told.
         """
         rows = self._function.prepared(Q)
         keys = [row.tobytes() for row in rows]
         told = self._store.answers(keys)
         if any(each is None for each in told):
             told = self._draw(rows, keys)
+        if self._witness is not None:
+            self._witness.note(self._store.count())
         values: Floats = self._function.scale * np.array(told, np.float64)
         return values
 
@@ -93,23 +101,27 @@ class ServedFunction:
         """Answer the points that have no answer yet, in one writer's turn."""
         # Longer than the store's turn: no other thread may draw between a failure and forgetting it.
         with self._turn:
-            try:
-                return self._drawn(rows, keys)
-            except BaseException:
+            if self._unsure:
                 # What the store did not keep must not be continued: forget it, and read the store again.
                 self._path = self._path.emptied()
-                raise
+                self._unsure = False
+            told = self._drawn(rows, keys)
+            self._unsure = False
+            return told
 
     def _drawn(self, rows: Rows, keys: list[bytes]) -> list[float | None]:
         with self._store.session() as session:
-            answered = self._catch_up(session)
+            answered = self._number_kept(session)
             new = {key: place for place, key in reversed(list(enumerate(keys))) if session.find(key) is None}
             places = sorted(new.values())
+            # Before the path is touched: a refusal must cost nothing.
             if answered + len(places) > self._most:
                 raise QuestionsSpent(
                     f"this function answers at most {self._most} distinct points; ask those that were asked, "
                     "or release a model, which has no limit"
                 )
+            self._unsure = True
+            self._catch_up(session)
             points = rows[places]
             exact = self._function.at(points)
             seed = None if self._seed is None else self._seed + answered
@@ -124,7 +136,17 @@ class ServedFunction:
             )
             return [session.find(key) for key in keys]
 
-    def _catch_up(self, session: StoreSession) -> int:
+    def _number_kept(self, session: StoreSession) -> int:
+        """How many answers the store has; refused if there were more."""
+        kept = session.count()
+        if kept < max(len(self._path), 0 if self._witness is None else self._witness.known()):
+            raise FileRefused(
+                "the store of answers has fewer than were told, as an older copy has: going on would draw a "
+                "second path; put the newest copy back, or end this function"
+            )
+        return kept
+
+    def _catch_up(self, session: StoreSession) -> None:
         """Take over what other processes, or an earlier life of this one, have drawn."""
         fresh = session.since(len(self._path))
         if fresh:
@@ -132,7 +154,6 @@ class ServedFunction:
             self._path.recall(
                 points.reshape(len(fresh), -1), np.array([each.path for each in fresh], np.float64)
             )
-        return len(self._path)
 
     def __repr__(self) -> str:
         return f"ServedFunction(claim={self.claim!r})"
@@ -218,23 +239,37 @@ def reopen(
     *,
     most_questions: int = MOST_QUESTIONS,
     calibration: str = ANALYTIC,
+    witness: Witness | None = None,
 ) -> ServedFunction:
     """A function that was served before, on its own store, with the arguments of then. Spends nothing.
+
+    Parameters
+    ----------
+    witness : Witness, optional
+        Remembers outside of the store how many answers were told, so that an older copy of it is noticed.
 
     Raises
     ------
     FileRefused
-        if the store was never opened: it is not the one that was paid for, and a second path of one function
-        would show what the first one hides.
+        if the store was never opened, or has fewer answers than were told: it is not the one that was paid
+        for, and a second path of one function would show what the first one hides.
     UsageError
         if the store belongs to another function.
     """
     claim = path_claim(promise, function, calibration=calibration)
     served, facts = _prepared(
-        function, claim, store, calibration=calibration, jitter=None, most_questions=most_questions
+        function,
+        claim,
+        store,
+        calibration=calibration,
+        jitter=None,
+        most_questions=most_questions,
+        witness=witness,
     )
     if not store.belongs_to(_bound(served, facts)):
         raise FileRefused("the store of answers is not the one that was opened; restore it, or serve anew")
+    with store.session() as session:
+        served._number_kept(session)
     return served
 
 
@@ -263,6 +298,7 @@ def _prepared(
     jitter: float | None,
     most_questions: int,
     insecure_noise_seed: int | None = None,
+    witness: Witness | None = None,
 ) -> tuple[ServedFunction, dict[str, Any]]:
     """A served function that has not been opened, and the facts to which its store is bound."""
     if type(most_questions) is not int or most_questions < 1:
@@ -277,6 +313,7 @@ def _prepared(
         jitter=lam,
         most_questions=most_questions,
         insecure_noise_seed=insecure_noise_seed,
+        witness=witness,
     )
     facts = {
         "claim": claim.as_json(),

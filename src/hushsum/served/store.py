@@ -6,7 +6,7 @@ import json
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import RLock
@@ -34,6 +34,9 @@ class StoreSession(Protocol):
     def find(self, point: bytes) -> float | None:
         """What was told for this point."""
 
+    def count(self) -> int:
+        """How many answers are kept."""
+
     def since(self, number: int) -> list[StoredAnswer]:
         """The answers from the given position on, in the order in which they were drawn."""
 
@@ -55,6 +58,9 @@ class AnswerStore(Protocol):
 
     def answers(self, points: list[bytes]) -> list[float | None]:
         """What was told for points, without waiting for a writer."""
+
+    def count(self) -> int:
+        """How many answers are kept, without waiting for a writer."""
 
     def session(self) -> Any:
         """A context that gives a `StoreSession`, exclusive among threads and processes."""
@@ -81,7 +87,9 @@ class SqliteStore:
         # A connection must not cross a fork.
         if self._connection is None or self._process != os.getpid():
             try:
-                os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600))
+                # Never opened beside SQLite: closing it would end the locks that this process has on it.
+                with suppress(FileExistsError):
+                    os.close(os.open(self._path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
                 connection = sqlite3.connect(
                     self._path, timeout=_WAIT_SECONDS, isolation_level=None, check_same_thread=False
                 )
@@ -107,10 +115,12 @@ class SqliteStore:
                 "CREATE TABLE answers (number INTEGER PRIMARY KEY, point BLOB UNIQUE NOT NULL, "
                 "told REAL NOT NULL, path REAL NOT NULL)"
             )
-        elif application != _APPLICATION:
-            connection.execute("ROLLBACK")
+            connection.execute("COMMIT")
+            return
+        # Not committed: even without a change that would wait for those who read.
+        connection.execute("ROLLBACK")
+        if application != _APPLICATION:
             raise sqlite3.DatabaseError("another application's file")
-        connection.execute("COMMIT")
 
     def salt(self, proposed: str) -> str:
         """A random word that the store keeps from its first use on."""
@@ -133,8 +143,13 @@ class SqliteStore:
 
     def answers(self, points: list[bytes]) -> list[float | None]:
         """What was told for points; None where nothing was."""
-        with self._lock:
-            return [_SqliteSession(self._connected()).find(point) for point in points]
+        with self._reading() as session:
+            return [session.find(point) for point in points]
+
+    def count(self) -> int:
+        """How many answers are kept."""
+        with self._reading() as session:
+            return session.count()
 
     @contextmanager
     def session(self) -> Iterator[StoreSession]:
@@ -143,16 +158,35 @@ class SqliteStore:
             yield _SqliteSession(connection)
 
     @contextmanager
+    def _reading(self) -> Iterator[StoreSession]:
+        with self._lock, self._told():
+            yield _SqliteSession(self._connected())
+
+    @contextmanager
     def _exclusive(self) -> Iterator[sqlite3.Connection]:
-        with self._lock:
+        with self._lock, self._told():
             connection = self._connected()
-            connection.execute("BEGIN IMMEDIATE")
             try:
+                connection.execute("BEGIN IMMEDIATE")
                 yield connection
+                connection.execute("COMMIT")
             except BaseException:
-                connection.execute("ROLLBACK")
+                # Also after a COMMIT that failed: whoever reads on this connection would see its answers.
+                with suppress(sqlite3.Error):
+                    connection.execute("ROLLBACK")
                 raise
-            connection.execute("COMMIT")
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Say what SQLite said in one sentence, and trust the connection no more."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            self.close()
+            raise FileRefused(
+                f"the store of answers cannot be read or written now ({type(error).__name__}); "
+                "nothing new was told, ask again"
+            ) from None
 
     def close(self) -> None:
         """Close the file; it is opened again when needed."""
@@ -185,6 +219,11 @@ class _SqliteSession:
     def find(self, point: bytes) -> float | None:
         found = self._connection.execute("SELECT told FROM answers WHERE point = ?", (point,)).fetchone()
         return None if found is None else float(found[0])
+
+    def count(self) -> int:
+        # Numbers are given one after the other, and none is ever deleted.
+        (newest,) = self._connection.execute("SELECT coalesce(max(number), 0) FROM answers").fetchone()
+        return int(newest)
 
     def since(self, number: int) -> list[StoredAnswer]:
         rows = self._connection.execute(

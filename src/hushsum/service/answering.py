@@ -7,6 +7,7 @@ import json
 import struct
 import threading
 from collections import OrderedDict
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -19,6 +20,7 @@ from hushsum.records.arrow import pyarrow
 from hushsum.releases.bundle import Bundle
 from hushsum.releases.load import load
 from hushsum.service.settings import Settings
+from hushsum.service.witness import Witnesses
 
 ARROW: Final = "application/vnd.apache.arrow.stream"
 JSON: Final = "application/json"
@@ -31,7 +33,8 @@ MODELS: Final = (AskedModel, ExactModel)
 class Shelf:
     """Released functions and models by their ids. They never change: one that was read is right for ever."""
 
-    def __init__(self, size: int = 32) -> None:
+    def __init__(self, witnesses: Witnesses, size: int = 32) -> None:
+        self._witnesses = witnesses
         self._size = size
         self._lock = threading.Lock()
         self._functions: OrderedDict[str, Any] = OrderedDict()
@@ -45,25 +48,30 @@ class Shelf:
         with self._lock:
             found = self._functions.get(id)
             if found is None:
-                found = self._functions[id] = _opened(id, settings)
+                found = self._functions[id] = _opened(id, settings, self._witnesses)
                 while len(self._functions) > self._size:
                     self._functions.popitem(last=False)
             self._functions.move_to_end(id)
             return found
 
+    def forget(self, id: str) -> None:
+        """Keep a function no longer."""
+        with self._lock:
+            self._functions.pop(id, None)
 
-def _opened(id: str, settings: Settings) -> Any:
+
+def _opened(id: str, settings: Settings, witnesses: Witnesses) -> Any:
     """A released function, a released model, or a model whose records are here.
 
     Raises
     ------
     FileRefused
-        if its files are gone.
+        if its files are gone, or older copies of what they were.
     """
     place = settings.path("served", id)
     try:
         if place.with_suffix(".secret").exists():
-            return ExactModel.reopened(place, key=settings.tally_key())
+            return ExactModel.reopened(place, key=settings.tally_key(), witness=partial(witnesses.of, id))
         found = load(settings.path("functions", f"{id}.hush"))
     except UsageError:
         raise FileRefused("the function's file is gone from the service; restore it") from None

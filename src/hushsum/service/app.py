@@ -24,7 +24,17 @@ from hushsum.service.problems import answer_problem
 from hushsum.service.routes import accounts, datasets, functions, models, page, releases, sign_in, system
 from hushsum.service.settings import Settings
 from hushsum.service.shortcut import Shortcut
-from hushsum.service.store import Accounts, Actor, Datasets, Functions, Identities, JobQueue, Store
+from hushsum.service.store import (
+    Accounts,
+    Actor,
+    Datasets,
+    Functions,
+    Identities,
+    JobQueue,
+    ServedAnswers,
+    Store,
+)
+from hushsum.service.witness import Witnesses
 from hushsum.version import __version__
 
 if TYPE_CHECKING:
@@ -83,7 +93,7 @@ def create_app(settings: Settings) -> FastAPI:
         ledger=ledger,
         door=door,
         visible=ShortMemory(settings.cache_seconds),
-        shelf=Shelf(),
+        shelf=Shelf(Witnesses(ServedAnswers(store.database), ledger)),
         metrics=metrics,
         wake=crew.wake,
         worker_trouble=crew.trouble,

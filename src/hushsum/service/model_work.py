@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from hushsum.jobs.ledger_release import Booking
 from hushsum.jobs.progress import Progress
 from hushsum.ledger import Ledger
 from hushsum.privacy.claim import Claim
+from hushsum.service.leftovers import delete_served
 from hushsum.service.model_terms import choice_of, confirmation, files_of, most_numbers
 from hushsum.service.settings import Settings
 from hushsum.service.shapes import NewModel
@@ -96,6 +98,23 @@ class ModelWork:
         tell: Progress,
     ) -> tuple[str, dict[str, Any]]:
         """A model in exact mode, which is no file and has no digest."""
+        try:
+            return self._opened(job, asked, source, id, booking, notes, tell)
+        except Exception:
+            with suppress(HushsumError):
+                self._forget_unpaid(id, booking)
+            raise
+
+    def _opened(
+        self,
+        job: Job,
+        asked: NewModel,
+        source: Path,
+        id: str,
+        booking: Booking,
+        notes: list[str],
+        tell: Progress,
+    ) -> tuple[str, dict[str, Any]]:
         place, key = self._settings.path("served", id), self._settings.tally_key()
         if place.with_suffix(".secret").exists():
             # Of an earlier attempt. Fitted anew it might differ in a last bit, and its store would refuse it.
@@ -111,19 +130,14 @@ class ModelWork:
             if confirmation(job.dataset, asked, kept.claim) != asked.confirm:
                 raise _not_confirmed()
             kept.save(place, key=key)
-        try:
-            kept.open(place, booking)
-        except HushsumError:
-            self._forget_unpaid(id, booking)
-            raise
+        kept.open(place, booking)
         return "", describe_exact(kept)
 
     def _forget_unpaid(self, id: str, booking: Booking) -> None:
         """Delete what was kept for answers that nobody has paid for."""
         assert booking.key is not None
         if Ledger.open(booking.ledger).find(booking.key) is None:
-            for each in self._settings.path("served").glob(f"{id}.*"):
-                each.unlink(missing_ok=True)
+            delete_served(self._settings, id)
 
 
 def _not_confirmed() -> UsageError:

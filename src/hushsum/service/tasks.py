@@ -19,6 +19,7 @@ from hushsum.jobs.ledger_release import Booking
 from hushsum.jobs.method_choice import TableSize
 from hushsum.jobs.release_tally import release_tally
 from hushsum.jobs.tally_records import RecordFiles, tally_records
+from hushsum.ledger import Ledger
 from hushsum.service.leftovers import delete_leftovers
 from hushsum.service.logs import described, say
 from hushsum.service.model_work import ModelWork
@@ -29,7 +30,7 @@ from hushsum.service.settings import Settings
 from hushsum.service.shapes import NewRelease, NewTally
 from hushsum.service.store import Accounts, Actor, Datasets, Functions, Job, JobQueue, Store
 from hushsum.service.store.datasets import DELETED, USED
-from hushsum.service.store.job_queue import MOST_ATTEMPTS
+from hushsum.service.store.job_queue import FAILED, MOST_ATTEMPTS, QUEUED, RUNNING
 from hushsum.service.suspicions import suspicions_noted
 from hushsum.tally.file import load_tally, public_header
 
@@ -79,7 +80,7 @@ class Work:
         if job.kind == "tally":
             return self._count(job, tell)
         if job.kind == "model":
-            return self._models.fit(job, self._booking(job, f"{job.dataset}:model:{job.key}"), tell)
+            return self._models.fit(job, self._booking(job, _model_key(job)), tell)
         return self._release(job)
 
     def tidy(self) -> None:
@@ -88,7 +89,21 @@ class Work:
         for each in self._datasets.uploads_before(moment.isoformat(timespec="microseconds")):
             self._datasets.end_upload(each.id, DELETED, Actor("service"))
             self._settings.path("uploads", f"{each.id}.{each.format}").unlink(missing_ok=True)
-        delete_leftovers(self._settings, self._datasets)
+        delete_leftovers(self._settings, self._datasets, self._is_served)
+
+    def _is_served(self, id: str) -> bool:
+        """Whether a model in exact mode is asked questions, or a job may go on where it stopped.
+
+        The job is looked at first: a function that is unknown after its job was done has been ended.
+        """
+        job = self._jobs.find("job_" + id.removeprefix("fn_"))
+        if self._functions.known(id) or (job is not None and job.state in (QUEUED, RUNNING)):
+            return True
+        ledger = Ledger.open(self._settings.place)
+        # A restored database may not know yet what a newer one does.
+        if ledger.behind() is not None:
+            return True
+        return job is not None and job.state == FAILED and ledger.find(_model_key(job)) is not None
 
     def _count(self, job: Job, tell: Tell) -> dict[str, Any]:
         asked = NewTally.model_validate(job.request)
@@ -208,6 +223,11 @@ class Work:
         finally:
             ended.set()
             thread.join()
+
+
+def _model_key(job: Job) -> str:
+    """The key of a model in the ledger."""
+    return f"{job.dataset}:model:{job.key}"
 
 
 def _facts(path: Path) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import copy
 import math
 import multiprocessing
 import pickle
+import sqlite3
 import threading
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,15 @@ import pytest
 from numpy.typing import NDArray
 
 import hushsum as hs
-from hushsum.errors import ClaimError, DataRefused, FileRefused, SecretRefused, UsageError
+from hushsum.errors import (
+    ClaimError,
+    DataRefused,
+    FileRefused,
+    LedgerUnavailable,
+    QuestionsSpent,
+    SecretRefused,
+    UsageError,
+)
 from hushsum.methods.hinge import HingeSolution
 from hushsum.privacy.claim import Promise
 from hushsum.privacy.functional import path_scale
@@ -28,6 +37,7 @@ from hushsum.served import (
     density_function,
     gaussian_process_function,
     kernel_svm_functions,
+    reopen,
     secret_functions,
     serve,
 )
@@ -296,3 +306,95 @@ def test_served_machines_share_their_noise() -> None:
     assert three[0].sensitivity == pytest.approx(math.sqrt(3.0) * two[0].sensitivity)
     scores = np.stack([each.at(each.prepared(plane)) for each in three], axis=1)
     assert (scores.argmax(axis=1) == codes).mean() > 0.9
+
+
+def test_an_answer_that_was_not_kept_is_never_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody reads while an answer is to be kept, until SQLite gives up: COMMIT fails, not BEGIN."""
+    monkeypatch.setattr("hushsum.served.store._WAIT_SECONDS", 0.05)
+    path = tmp_path / "answers.db"
+    f = served(path)
+    first = f([[0.5]])
+    reader = sqlite3.connect(path, isolation_level=None)
+    reader.execute("BEGIN")
+    reader.execute("SELECT count(*) FROM answers").fetchone()
+    for _ in range(2):
+        with pytest.raises(FileRefused, match="nothing new was told"):
+            f([[0.3]])
+    assert f([[0.5]]) == first
+    reader.execute("ROLLBACK")
+    reader.close()
+    told = f([[0.3], [0.7]])
+    assert np.array_equal(served(path)([[0.3], [0.7]]), told)
+
+
+def test_a_refused_point_costs_no_work_on_the_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    at = np.linspace(0.0, 1.0, 20)[:, None]
+    f = served(tmp_path / "answers.db", most_questions=20)
+    told = f(at)
+    reopened = served(tmp_path / "answers.db", most_questions=20)
+
+    def work(*_: object) -> Any:
+        raise AssertionError("the path was factored again")
+
+    monkeypatch.setattr(GaussianPath, "_grow", work)
+    for each in (f, reopened):
+        for new in (2.0, 3.0, 2.0):
+            with pytest.raises(QuestionsSpent):
+                each([[new], [0.0]])
+        assert np.array_equal(each(at), told)
+    assert len(f._path) == 20
+
+
+class Notebook:
+    """A witness in memory."""
+
+    def __init__(self) -> None:
+        self.number = 0
+
+    def known(self) -> int:
+        return self.number
+
+    def note(self, number: int) -> None:
+        self.number = max(number, self.number)
+
+
+def test_an_older_copy_of_the_store_is_refused(tmp_path: Path) -> None:
+    path, promise = tmp_path / "answers.db", Promise.of(**SPEND)
+    served(path)([[0.1]])
+    older = path.read_bytes()
+    notes = Notebook()
+    f = reopen(function(), SqliteStore(path), promise, witness=notes)
+    told = f([[0.2]])
+    assert notes.number == 2
+    newer = path.read_bytes()
+    path.write_bytes(older)
+    with pytest.raises(FileRefused, match="fewer than were told"):
+        reopen(function(), SqliteStore(path), promise, witness=notes)
+    path.write_bytes(newer)
+    assert reopen(function(), SqliteStore(path), promise, witness=notes)([[0.2]]) == told
+
+
+def test_an_older_copy_put_under_a_running_function_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "answers.db"
+    f = served(path)
+    f([[0.1]])
+    older = path.read_bytes()
+    f([[0.2]])
+    store: Any = f._store
+    store.close()
+    path.write_bytes(older)
+    with pytest.raises(FileRefused, match="fewer than were told"):
+        f([[0.2]])
+
+
+def test_nothing_is_told_that_the_witness_did_not_note(tmp_path: Path) -> None:
+    class Away(Notebook):
+        def note(self, number: int) -> None:
+            raise LedgerUnavailable("the database is away; ask again")
+
+    path, promise = tmp_path / "answers.db", Promise.of(**SPEND)
+    served(path)([[0.1]])
+    f = reopen(function(), SqliteStore(path), promise, witness=Away())
+    for point in (0.1, 0.2, 0.2):
+        with pytest.raises(LedgerUnavailable):
+            f([[point]])

@@ -16,6 +16,7 @@ import pytest
 import hushsum as hs
 from hushsum.errors import QuestionsSpent, ServiceRefused
 from hushsum.jobs.exact_model import EXACT, SecretModel
+from hushsum.ledger import Ledger
 from hushsum.ledger.debits import LedgerDebit
 from hushsum.service.app import create_app
 from hushsum.service.store import Functions
@@ -174,6 +175,10 @@ def test_an_interrupted_opening_is_taken_up_and_paid_once(
         ("kernel-svc", {"classes": None}),
         ("kernel-svc", {"target": None}),
         ("gaussian-process", {"settings": {"noise": -1}}),
+        ("density", {"settings": {"method": "race"}}),
+        ("gaussian-process", {"settings": {"inputs": "private"}}),
+        ("gaussian-process", {"settings": {"features": 64}}),
+        ("kernel-svc", {"settings": {"features": 64}}),
     ],
 )
 def test_what_has_no_exact_mode_is_refused(town: Town, model: str, wrong: dict[str, Any]) -> None:
@@ -229,3 +234,71 @@ def test_many_at_once_get_one_path(town: Town) -> None:
             model.local()
     with sqlite3.connect(town.settings.path("served", f"{id}.0.answers")) as store:
         assert store.execute("SELECT count(*) FROM answers").fetchone() == (30,)
+
+
+def test_older_answers_put_back_are_refused(town: Town) -> None:
+    id = exact(town, replaced(town), "density")
+    ask(town, id, POINTS[:1])
+    store, path = town.settings.path("served", f"{id}.0.answers"), f"/functions/{id}/query"
+    older = store.read_bytes()
+    told = ask(town, id, POINTS)
+    newer = store.read_bytes()
+    store.write_bytes(older)
+    town.app = create_app(town.settings)
+    problem = town.refused("olga", "POST", path, 503, json={"points": POINTS[1:]})
+    assert "fewer than were told" in problem["detail"]
+    store.write_bytes(newer)
+    town.app = create_app(town.settings)
+    assert ask(town, id, POINTS) == told
+
+
+def test_while_the_ledger_is_behind_nothing_new_is_answered(
+    town: Town, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    id = exact(town, replaced(town), "density")
+    told = ask(town, id, POINTS)
+    monkeypatch.setattr(Ledger, "behind", lambda self: "it was restored")
+    path = f"/functions/{id}/query"
+    town.refused("olga", "POST", path, 503, json={"points": [[0.5, 0.5]]})
+    assert ask(town, id, POINTS) == told
+    town.app = create_app(town.settings)
+    problem = town.refused("olga", "POST", path, 503, json={"points": POINTS})
+    assert "restored" in problem["detail"]
+
+
+def test_any_failure_before_the_payment_leaves_no_records(
+    town: Town, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*arguments: Any, **options: Any) -> Any:
+        raise MemoryError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SecretModel, "open", fail)
+        job = fitted(town, replaced(town), "density", people(300), **FEW)
+    assert job["state"] == "failed"
+    assert list(town.settings.path("served").iterdir()) == []
+
+
+def test_the_owner_ends_a_model_and_its_records_are_deleted(town: Town) -> None:
+    dataset = replaced(town)
+    id, other = exact(town, dataset, "density"), exact(town, dataset, "density")
+    ask(town, id, POINTS)
+    told = ask(town, other, POINTS)
+    spent = town.ok("olga", "GET", f"/datasets/{dataset}")["budget"]["spent"]
+    town.ok("olga", "PUT", f"/functions/{id}/grants/anna", json={"download": False})
+    for who in ("anna", "otto"):
+        town.refused(who, "DELETE", f"/functions/{id}", 403 if who == "anna" else 404)
+    town.ok("olga", "DELETE", f"/functions/{id}", 204)
+    assert not list(town.settings.path("served").glob(f"*{id}*"))
+    for who in ("olga", "anna"):
+        town.refused(who, "POST", f"/functions/{id}/query", 404, json={"points": POINTS})
+    town.refused("olga", "DELETE", f"/functions/{id}", 404)
+    assert town.ok("olga", "GET", f"/datasets/{dataset}")["budget"]["spent"] == spent
+    assert ask(town, other, POINTS) == told
+
+
+def test_a_public_function_is_not_ended(town: Town) -> None:
+    id = town.function(town.dataset())
+    problem = town.refused("olga", "DELETE", f"/functions/{id}", 409)
+    assert problem["type"].endswith("public-for-ever")
+    assert town.ok("olga", "GET", f"/functions/{id}")["id"] == id

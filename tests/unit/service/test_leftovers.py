@@ -10,10 +10,13 @@ import pytest
 import sqlalchemy as sa
 
 from hushsum.errors import LedgerUnavailable
+from hushsum.ledger.debits import LedgerDebit
 from hushsum.service.leftovers import GRACE_SECONDS, delete_leftovers
-from hushsum.service.store import Datasets, Store
+from hushsum.service.store import Actor, Datasets, Functions, Store
 from hushsum.service.store.job_queue import MOST_ATTEMPTS
+from hushsum.service.tasks import Work
 from tests.service_town import Town
+from tests.unit.service.test_models import confirmed, fitted, people, replaced, terms
 
 
 def aged(path: Path, seconds: float) -> Path:
@@ -44,7 +47,9 @@ def test_unfinished_and_unknown_files_go_and_the_rest_stays(town: Town) -> None:
     # Published and paid for by a job that will find it again; and one that is still on its way.
     kept.append(aged(settings.path("functions", "fn_0000000000000000.hush"), GRACE_SECONDS + 60))
     kept.append(aged(settings.path("uploads", ".up_1.csv.part"), GRACE_SECONDS - 600))
-    assert delete_leftovers(settings, Datasets(Store.open(settings.place).database)) == len(old)
+    assert delete_leftovers(settings, Datasets(Store.open(settings.place).database), lambda id: False) == len(
+        old
+    )
     assert not any(path.exists() for path in old)
     assert all(path.exists() for path in kept)
 
@@ -75,3 +80,49 @@ def test_a_job_that_misses_the_database_is_taken_up_again(
     assert town.ok("olga", "GET", f"/datasets/{dataset}")["budget"]["spent"]["epsilon"] == "0"
     assert town.job(path, asked, key="k")["state"] == "done"
     assert town.ok("olga", "GET", f"/datasets/{dataset}")["budget"]["spent"]["epsilon"] == "1/2"
+
+
+def test_records_that_nobody_serves_go(town: Town, monkeypatch: pytest.MonkeyPatch) -> None:
+    dataset = replaced(town)
+    folder = town.settings.path("served")
+    few = {"mode": "exact", "most_questions": 5}
+    asked, done = fitted(town, dataset, "density", people(300), **few), sorted(folder.iterdir())
+    assert asked["state"] == "done", asked
+    body = {"upload": town.upload(dataset, people(300)), **terms("density", **few)}
+    path, headers = f"/datasets/{dataset}/models", {"idempotency-key": "waits"}
+    waiting = town.ok("olga", "POST", path, 202, json=confirmed(town, dataset, body), headers=headers)
+
+    def fail(*arguments: object, **options: object) -> None:
+        raise MemoryError
+
+    with monkeypatch.context() as patch:
+        # After the payment: the owner may ask again, with the same key.
+        patch.setattr(LedgerDebit, "publish", fail)
+        assert town.work() == 1
+    paid = sorted(set(folder.iterdir()) - set(done))
+    assert town.ok("olga", "GET", f"/jobs/{waiting['id']}")["state"] == "failed"
+    assert len(paid) == 2
+    for each in done + paid:
+        os.utime(each, (0, 0))
+    body = {"upload": town.upload(dataset, people(300)), **terms("density", **few)}
+    headers = {"idempotency-key": "queued"}
+    queued = town.ok("olga", "POST", path, 202, json=confirmed(town, dataset, body), headers=headers)
+    kept = [
+        *done,
+        *paid,
+        aged(folder / f"{queued['id'].replace('job', 'fn')}.secret", GRACE_SECONDS + 60),
+        aged(folder / "fn_1111111111111111.secret", GRACE_SECONDS - 600),
+    ]
+    old = [
+        aged(folder / "fn_0000000000000000.secret", GRACE_SECONDS + 60),
+        aged(folder / "fn_0000000000000000.0.answers", GRACE_SECONDS + 60),
+        aged(folder / ".fn_0000000000000000.secret.x", GRACE_SECONDS + 60),
+    ]
+    Work(town.settings, Store.open(town.settings.place)).tidy()
+    assert not any(each.exists() for each in old)
+    assert all(each.exists() for each in kept)
+    # The rest of a model that was ended by somebody who was killed on the way.
+    Functions(Store.open(town.settings.place).database).end(asked["result"]["function"], Actor("olga"))
+    Work(town.settings, Store.open(town.settings.place)).tidy()
+    assert not any(each.exists() for each in done)
+    assert all(each.exists() for each in paid)

@@ -13,6 +13,7 @@ from hushsum.jobs.exact_answers import ExactModel
 from hushsum.service.access import ANALYST, Caller, actor_of, needs, nothing_here
 from hushsum.service.answering import ARROW, JSON, PREDICT, answer
 from hushsum.service.context import Context, context_of
+from hushsum.service.leftovers import delete_served
 from hushsum.service.problems import Refusal
 from hushsum.service.shapes import Answers, FunctionTold, GrantAsked, GrantTold, Points, Problem
 from hushsum.service.store import Actor, Function
@@ -103,6 +104,24 @@ def list_functions(caller: Asker, context: Here) -> list[FunctionTold]:
 def show_function(function: str, caller: Asker, context: Here) -> FunctionTold:
     """What a function is and what it claims."""
     return FunctionTold.model_validate(_find(context, function, caller))
+
+
+@router.delete("/{function}", status_code=204, response_class=Response)
+def end_function(function: str, caller: Releaser, context: Here, actor: Doer) -> Response:
+    """End a model in exact mode and delete its records and answers. What it claims stays spent."""
+    found = _owned(context, function, caller)
+    if not found.is_served:
+        raise Refusal(
+            409,
+            "public-for-ever",
+            "a released function is a public file, and may have been downloaded; withdraw its grants instead",
+        )
+    # The files last: without a function they are deleted by whoever tidies up, if this process dies here.
+    context.functions.end(found.id, actor)
+    context.shelf.forget(found.id)
+    context.visible.clear()
+    delete_served(context.settings, found.id)
+    return Response(status_code=204)
 
 
 @router.get(

@@ -5,6 +5,7 @@ from hushsum.service.store.datasets import Dataset, Datasets, StoredTally, Uploa
 from hushsum.service.store.functions import Function, Functions
 from hushsum.service.store.identities import Identities, Link
 from hushsum.service.store.job_queue import Job, JobQueue
+from hushsum.service.store.served_answers import ServedAnswers
 from hushsum.service.store.store import Actor, LogLine, Store
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "JobQueue",
     "Link",
     "LogLine",
+    "ServedAnswers",
     "Store",
     "StoredTally",
     "Token",

@@ -56,6 +56,13 @@ class Functions:
                 )
                 write_log(connection, actor, "function released", id)
 
+    def end(self, id: str, actor: Actor) -> None:
+        """Forget a function and its grants; what it told stays public, and its claim spent."""
+        with self._database.writing() as connection:
+            connection.execute(sa.delete(grants).where(grants.c.function == id))
+            if connection.execute(sa.delete(functions).where(functions.c.id == id)).rowcount:
+                write_log(connection, actor, "function ended", id)
+
     def known(self, id: str) -> bool:
         """Whether a function is there, for whoever works on it."""
         with self._database.reading() as connection:

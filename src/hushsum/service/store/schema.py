@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, Boolean, Column, Float, Integer, MetaData, String, Table, Text
 
-REVISION = "0002"
+REVISION = "0003"
 """The migration this code needs; a test compares it with Alembic's newest."""
 
 VERSION_TABLE = "hushsum_service_version"
@@ -128,6 +128,15 @@ grants = Table(
     Column("download", Boolean, nullable=False),
     Column("created", String(40), nullable=False),
 )
+
+served = Table(
+    "hushsum_served",
+    metadata,
+    Column("function", String(40), primary_key=True),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("answers", Integer, nullable=False),
+)
+"""How many answers were told by each path of a model in exact mode; its store must not have fewer."""
 
 log = Table(
     "hushsum_log",
