@@ -210,9 +210,31 @@ def test_tallies_are_told_apart(visit: Visiting, world: World, records: Path) ->
     page = here.go(f"/datasets/{dataset.id}")
     expect(page.get_by_role("row", name="gaussian, bandwidth 2")).to_contain_text("Grid")
     page = here.go(f"/datasets/{dataset.id}/release")
+    here.settled()
     for bandwidth in (2, 6):
         tally = page.get_by_text(f"a tally of age: grid, gaussian, bandwidth {bandwidth}, counted")
         expect(tally.first).to_be_visible()
+
+
+def test_the_predicted_error_is_that_of_the_tally(visit: Visiting, world: World, records: Path) -> None:
+    here = visit("olga")
+    dataset = world.olga.create_dataset("coarse and fine", epsilon=1.0)
+    grid = {
+        "columns": ["age"],
+        "kernel": "gaussian",
+        "bandwidth": 4.0,
+        "bounds": [[16, 70]],
+        "method": "grid",
+    }
+    predicted = []
+    for spacing in (1.0, 0.05):
+        tally = dataset.tally(dataset.upload(records), spacing=spacing, **grid)
+        page = here.go(f"/datasets/{dataset.id}/release?tally={tally}")
+        page.reload()
+        error = page.get_by_label("Predicted error").locator(".big-number")
+        expect(error).to_contain_text("±")
+        predicted.append(number_in(error.inner_text()))
+    assert predicted[1] != pytest.approx(predicted[0], rel=0.2)
 
 
 def test_records_that_cannot_be_counted_are_refused(visit: Visiting, world: World, tmp_path: Path) -> None:
