@@ -70,6 +70,9 @@ def test_headers_are_read_and_records_are_not_taken_for_them(call: Call) -> None
     assert call("release/columns_of", "headerOf", "31,17\n4,5") is None
     assert call("release/columns_of", "headerOf", "a,,b\n") is None
     assert call("release/columns_of", "headerOf", "PAR1\x00\x01") is None
+    assert call("release/columns_of", "isText", "größe,alter\r\n1,2\n")
+    assert not call("release/columns_of", "isText", "gr\ufffd\ufffde,alter\n1,2\n")
+    assert not call("release/columns_of", "isText", "a,b\n\x00\x01")
     assert call("release/columns_of", "formatOf", "Pay.CSV.gz") == "csv.gz"
     assert call("release/columns_of", "formatOf", "pay.xlsx") is None
 

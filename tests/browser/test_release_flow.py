@@ -88,22 +88,43 @@ def test_upload_plan_release_explore(visit: Visiting, world: World, records: Pat
 
 
 def test_a_budget_that_does_not_suffice(visit: Visiting, world: World, records: Path) -> None:
-    here = visit("olga", refusals=(409,))
+    here = visit("olga")
     dataset = world.olga.create_dataset("nearly spent", epsilon=0.3)
     page = begin(here, dataset, records)
     declare(page)
-    expect(page.get_by_label("Predicted error").locator(".big-number")).to_contain_text("±")
-    page.get_by_role("button", name="Go on").click()
     refused = page.get_by_role("alert")
-    expect(refused).to_contain_text("The budget does not suffice")
-    expect(refused).to_contain_text("0.3")
-    here.picture("budget-does-not-suffice")
+    expect(refused).to_have_text("Only ε 0.3 is left in the budget.")
+    expect(page.get_by_label("ε to spend")).to_have_attribute("max", "0.3")
+    page.get_by_role("button", name="Go on").click()
+    expect(page.get_by_label("ε to spend")).to_be_focused()
+    here.picture("budget-does-not-suffice", full=True)
+    # Nothing was counted, so the upload is still there.
+    uploads = world.ask("olga", "GET", f"/datasets/{dataset.id}/uploads")
+    assert [each["state"] for each in uploads] == ["waiting"]
+    assert world.ask("olga", "GET", f"/datasets/{dataset.id}/tallies") == []
+    page.get_by_label("ε to spend").fill("0.3")
+    expect(refused).to_be_empty()
+    page.get_by_role("button", name="Go on").click()
+    expect(page.get_by_role("button", name="Release, and spend ε 0.3")).to_be_visible()
+    assert dataset.budget()["spent"]["epsilon"] == "0"
+
+
+def test_somebody_else_spends_meanwhile(visit: Visiting, world: World, records: Path) -> None:
+    here = visit("olga", refusals=(409,))
+    dataset = world.olga.create_dataset("shared", epsilon=0.5)
+    page = begin(here, dataset, records)
+    declare(page)
+    grid = {"kernel": "gaussian", "bandwidth": 4.0, "method": "grid", "bounds": [[16, 70]]}
+    other = dataset.tally(dataset.upload(records), columns=["age"], **grid)
+    dataset.release(other, "ages", epsilon=0.2)
+    page.get_by_role("button", name="Go on").click()
+    expect(page.get_by_role("alert")).to_contain_text("The budget does not suffice")
     page.get_by_role("button", name="Change it").click()
     expect(page.get_by_label("Name of the function")).to_have_value("age and hours")
+    expect(page.get_by_role("alert")).to_have_text("Only ε 0.3 is left in the budget.")
     page.get_by_label("ε to spend").fill("0.3")
     page.get_by_role("button", name="See the claim").click()
     expect(page.get_by_role("button", name="Release, and spend ε 0.3")).to_be_visible()
-    assert dataset.budget()["spent"]["epsilon"] == "0"
 
 
 def test_an_exhausted_budget_is_shown(visit: Visiting) -> None:
@@ -158,6 +179,7 @@ def test_a_broken_connection_does_not_break_a_release(visit: Visiting, world: Wo
     [
         ("notes.txt", b"hello", "must end in .csv"),
         ("empty.csv", b"", "must not be empty"),
+        ("noise.csv", bytes(range(256)) * 40, "header could not be read"),
         ("false.parquet", b"age,hours\n1,2\n", "does not begin as its format does"),
     ],
 )
@@ -169,6 +191,50 @@ def test_a_bad_upload_is_refused(
     page = begin(here, world.olga.dataset("heights"), tmp_path / name)
     expect(page.get_by_role("alert")).to_contain_text(words)
     expect(page.get_by_label("A file of records")).to_be_visible()
+
+
+def test_a_header_without_names_is_told(visit: Visiting, world: World, tmp_path: Path) -> None:
+    here = visit("olga")
+    (tmp_path / "years.csv").write_text("2019,2020\n3,4\n")
+    page = begin(here, world.olga.create_dataset("years", epsilon=1.0), tmp_path / "years.csv")
+    expect(page.get_by_text("The header could not be read")).to_be_visible()
+    expect(page.get_by_label("Columns", exact=True)).to_be_visible()
+
+
+def test_tallies_are_told_apart(visit: Visiting, world: World, records: Path) -> None:
+    here = visit("olga")
+    dataset = world.olga.create_dataset("twice counted", epsilon=1.0)
+    grid = {"columns": ["age"], "kernel": "gaussian", "method": "grid", "bounds": [[16, 70]]}
+    for bandwidth in (2.0, 6.0):
+        dataset.tally(dataset.upload(records), bandwidth=bandwidth, **grid)
+    page = here.go(f"/datasets/{dataset.id}")
+    expect(page.get_by_role("row", name="gaussian, bandwidth 2")).to_contain_text("Grid")
+    page = here.go(f"/datasets/{dataset.id}/release")
+    here.settled()
+    for bandwidth in (2, 6):
+        tally = page.get_by_text(f"a tally of age: grid, gaussian, bandwidth {bandwidth}, counted")
+        expect(tally.first).to_be_visible()
+
+
+def test_the_predicted_error_is_that_of_the_tally(visit: Visiting, world: World, records: Path) -> None:
+    here = visit("olga")
+    dataset = world.olga.create_dataset("coarse and fine", epsilon=1.0)
+    grid = {
+        "columns": ["age"],
+        "kernel": "gaussian",
+        "bandwidth": 4.0,
+        "bounds": [[16, 70]],
+        "method": "grid",
+    }
+    predicted = []
+    for spacing in (1.0, 0.05):
+        tally = dataset.tally(dataset.upload(records), spacing=spacing, **grid)
+        page = here.go(f"/datasets/{dataset.id}/release?tally={tally}")
+        page.reload()
+        error = page.get_by_label("Predicted error").locator(".big-number")
+        expect(error).to_contain_text("±")
+        predicted.append(number_in(error.inner_text()))
+    assert predicted[1] != pytest.approx(predicted[0], rel=0.2)
 
 
 def test_records_that_cannot_be_counted_are_refused(visit: Visiting, world: World, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hushsum.bases.base import Basis
 from hushsum.errors import UsageError
 from hushsum.jobs.kernel_choice import KernelChoice
 from hushsum.planning.plan import Plan
@@ -62,10 +63,12 @@ def plan_release(
     public: PublicFile | None = None,
     relation: str = "add/remove",
     max_per_unit: int | None = None,
+    basis: Basis | None = None,
 ) -> ReleasePlanned:
     """The predicted error of each way to release; see :func:`hushsum.plan`. No private data is read.
 
-    The number of columns is taken from the public file where ``dim`` is not given.
+    The number of columns is taken from the public file where ``dim`` is not given. With the ``basis`` of a
+    tally that exists the plan is for that one, and its kernel replaces ``kernel``.
     """
     if density is not None and public is not None:
         raise UsageError("density and a public file exclude each other; give one of them")
@@ -75,7 +78,7 @@ def plan_release(
     return ReleasePlanned(
         plan(
             records=records,
-            kernel=kernel.build(dim),
+            kernel=kernel.build(dim) if basis is None else basis.kernel,
             epsilon=None if epsilon is None else list(epsilon),
             delta=delta,
             rho=rho,
@@ -87,6 +90,7 @@ def plan_release(
             public=sample,
             relation=relation,
             max_per_unit=max_per_unit,
+            basis=basis,
         )
     )
 

@@ -7,12 +7,14 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 
+from hushsum.bases.base import Basis
 from hushsum.bases.hash_rows import HashRows
 from hushsum.errors import UsageError
 from hushsum.kernels.base import Kernel, kernel_class
 from hushsum.kernels.parameters import positive_integer, positive_number
 from hushsum.methods.race import DEFAULT_WIDTH
 from hushsum.planning.plan import Option, Plan
+from hushsum.planning.predict_basis import basis_options
 from hushsum.planning.predict_features import features_options
 from hushsum.planning.predict_grid import grid_options
 from hushsum.planning.predict_race import race_options
@@ -53,6 +55,7 @@ def plan(
     max_bytes: int = MAX_BYTES,
     max_seconds: float = MAX_SECONDS,
     allow_real: bool = False,
+    basis: Basis | None = None,
 ) -> Plan:
     """The predicted error of each way to release, before any budget is spent.
 
@@ -90,6 +93,9 @@ def plan(
     allow_real : bool
         Also consider noise whose proof is about real arithmetic: the Gamma-radius law for features under
         pure ε.
+    basis : Basis, optional
+        That of a tally that exists. The plan is for releasing it as it is: its kernel, bounds and shape stand
+        for those above.
 
     Examples
     --------
@@ -104,6 +110,8 @@ def plan(
     if method != "auto" and method not in METHODS:
         raise UsageError(f"method must be 'auto' or one of {', '.join(METHODS)}, got {method!r}; choose one")
     number = positive_integer("records", records, at_most=1 << 50)
+    if basis is not None:
+        kernel, bounds, width = basis.kernel, getattr(basis, "bounds", None), getattr(basis, "width", None)
     chosen = kernel if isinstance(kernel, Kernel) else _kernel(kernel, dim, bandwidth)
     columns = getattr(chosen, "dim", None)
     box = None if bounds is None or columns is None else Bounds.of(bounds, columns)
@@ -132,20 +140,23 @@ def plan(
             asked=promise in asked,
             allow_real=allow_real,
         )
-        group = []
-        if method in ("auto", "race"):
+        group = [] if basis is None else basis_options(question, basis, spread_of)
+        among = () if basis is not None else METHODS if method == "auto" else (method,)
+        if "race" in among:
             group += race_options(question, spread_of, rows=rows, width=width)
-        if method in ("auto", "grid"):
+        if "grid" in among:
             group += grid_options(question)
             if promise.delta and question.asked:
                 # What is private without δ is private with it, and few cells take less noise so.
                 stronger = Promise.of(epsilon=promise.epsilon)
                 group += grid_options(replace(question, promise=stronger))
-        if method in ("auto", "fourier_features"):
+        if "fourier_features" in among:
             group += features_options(question)
         quick = [option for option in group if option.seconds <= max_seconds or rows is not None]
         quick = quick or sorted(group, key=lambda option: option.seconds)[:1]
         options += sorted(quick, key=lambda option: option.error)
+    if not options and basis is not None:
+        raise UsageError(f"the error of {basis.name} is not predicted; plan without basis=")
     if not options:
         raise UsageError(_nothing(chosen, method, bounds is not None))
     return Plan(tuple(options), number, place, "bound" if own is None else own.source)

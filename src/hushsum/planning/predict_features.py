@@ -24,7 +24,7 @@ def features_options(question: Question) -> list[Option]:
     if question.kernel.name not in KERNELS:
         return []
     laws = (False, True) if question.allow_real and question.promise.pure else (False,)
-    options = [_option(question, number, gamma=law) for number in _choices(question) for law in laws]
+    options = [features_option(question, number, gamma=law) for number in _choices(question) for law in laws]
     return [option for option in options if option.size <= question.max_bytes]
 
 
@@ -39,7 +39,8 @@ def _choices(question: Question) -> list[int]:
     return sorted(choices)
 
 
-def _option(question: Question, number: int, *, gamma: bool) -> Option:
+def features_option(question: Question, number: int, *, gamma: bool = False) -> Option:
+    """What so many features are predicted to cost; ``gamma`` is for noise of that law."""
     basis = FourierFeatures(question.kernel, number, seed=0)
     dim = question.dim or 1
     predicted = predicted_error(

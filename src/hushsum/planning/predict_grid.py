@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from hushsum.bases.grid_weights import MAX_CELLS, MAX_DIM, READ, GridWeights, typical_error
+from hushsum.kernels.base import Kernel
 from hushsum.methods.grid import cells_for
 from hushsum.planning.plan import Option
 from hushsum.planning.question import HEADER_BYTES, NORMAL_MEAN_ABSOLUTE, Question
@@ -31,8 +32,7 @@ def grid_options(question: Question) -> list[Option]:
     bounds, dim, kernel = question.bounds, question.dim, question.kernel
     if bounds is None or dim is None or dim > MAX_DIM or kernel.name not in READ:
         return []
-    bandwidth: float = getattr(kernel, "bandwidth")  # noqa: B009  (kernels that a grid reads have one)
-    narrowed = bandwidth / math.sqrt(getattr(kernel, "power", 1))
+    narrowed = _narrowed(kernel)
     local = kernel.name == "gaussian"
     options = []
     for spacing in SPACINGS if local else CUSP_SPACINGS:
@@ -43,6 +43,18 @@ def grid_options(question: Question) -> list[Option]:
         if option.size <= question.max_bytes:
             options.append(option)
     return options
+
+
+def grid_option(question: Question, basis: GridWeights) -> Option:
+    """What this grid is predicted to cost, at its widest spacing along any column."""
+    sides = zip(basis.bounds.low, basis.bounds.high, basis.cells, strict=True)
+    widest = max((high - low) / cells for low, high, cells in sides)
+    return _option(question, basis, widest / _narrowed(basis.kernel))
+
+
+def _narrowed(kernel: Kernel) -> float:
+    bandwidth: float = getattr(kernel, "bandwidth")  # noqa: B009  (kernels that a grid reads have one)
+    return bandwidth / math.sqrt(getattr(kernel, "power", 1))
 
 
 def _option(question: Question, basis: GridWeights, spacing: float) -> Option:

@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 import hushsum as hs
 from hushsum.bases import HashRows
 from hushsum.errors import ClaimError, UsageError
+from hushsum.methods.trigonometric import trigonometric
+from hushsum.planning.plan import Option
 from hushsum.planning.spread import bounded_spread, estimated_spread
 from hushsum.releases import TableFunction
 
@@ -271,3 +273,37 @@ def test_names_of_kernels_without_columns() -> None:
     with pytest.raises(UsageError, match="bandwidth must be given"):
         hs.release(cloud(5), epsilon=1.0)
     assert hs.release([[1], [2, 3]], kernel="jaccard", epsilon=1.0).kernel == hs.JaccardKernel()
+
+
+@pytest.mark.parametrize("promise", [{"epsilon": 0.5}, {"epsilon": 0.5, "delta": 1e-6}, {"rho": 0.02}])
+def test_a_tally_that_exists_is_planned_as_it_is(promise: dict[str, float]) -> None:
+    gaussian = hs.GaussianKernel(dim=2, bandwidth=1.0)
+    box = ((0.0, 10.0), (0.0, 7.0))
+    asked: dict[str, Any] = {"records": 5000, **promise}
+    declared: dict[str, Any] = {**asked, "kernel": gaussian, "bounds": box}
+
+    def own(tally: hs.Tally) -> Option:
+        return hs.plan(**asked, basis=tally.basis).best
+
+    # Sides of 10 and 7 at a spacing of a half have whole cells, so both plans are for the same grid.
+    grid = own(hs.grid(gaussian, bounds=box, spacing=0.5))
+    offered = [each for each in hs.plan(**declared, method="grid") if each.asked]
+    assert grid in [each for each in offered if each.settings == {"spacing": 0.5}]
+    fine = own(hs.grid(gaussian, bounds=box, cells=(40, 28)))
+    assert fine.settings == {"spacing": 0.25}
+    assert fine.noise > 1.5 * grid.noise
+
+    features = own(hs.fourier_features(gaussian, features=500, bounds=box))
+    offered = [each for each in hs.plan(**declared, method="fourier_features") if each.asked]
+    assert features in offered
+    assert features.rows == 500
+
+    rows = own(hs.race(KERNEL, rows=70, width=300))
+    assert rows == hs.plan(**asked, kernel=KERNEL, method="race", rows=70, width=300).best
+    assert (rows.rows, rows.width) == (70, 300)
+
+
+def test_a_basis_without_a_prediction_is_refused() -> None:
+    waves = trigonometric(hs.GaussianKernel(dim=1, bandwidth=0.5), bounds=(0.0, 1.0))
+    with pytest.raises(UsageError, match="is not predicted"):
+        hs.plan(records=1000, epsilon=1.0, basis=waves.basis)

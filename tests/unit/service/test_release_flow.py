@@ -112,6 +112,20 @@ def test_a_plan_reads_no_records(town: Town) -> None:
     assert {option["method"] for option in told["options"]} == {"grid", "fourier_features"}
 
 
+def test_a_plan_for_a_tally_is_for_that_one(town: Town, tmp_path: Path) -> None:
+    dataset = town.dataset()
+    path = tmp_path / "own.tally"
+    hs.race(hs.EuclideanKernel(dim=2, bandwidth=1.0), rows=50, width=40).add(np.zeros((300, 2))).save(path)
+    upload = town.upload(dataset, path.read_bytes(), "tally")
+    job = town.job(f"/datasets/{dataset}/tallies", {"upload": upload})
+    asked = {"records": 300, "epsilon": [0.5], "tally": job["result"]["tally"]}
+    told = town.ok("olga", "POST", f"/datasets/{dataset}/plans", json=asked)
+    assert {(each["method"], each["rows"], each["width"]) for each in told["options"]} == {("race", 50, 40)}
+    other = town.dataset(name="other")
+    refused = town.refused("olga", "POST", f"/datasets/{other}/plans", 422, json=asked)
+    assert "tally must be one of this dataset" in refused["detail"]
+
+
 def test_a_tally_can_be_uploaded(town: Town, tmp_path: Path) -> None:
     dataset = town.dataset()
     kernel = hs.EuclideanKernel(dim=2, bandwidth=1.0)

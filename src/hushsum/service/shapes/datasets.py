@@ -77,8 +77,13 @@ class TallyTold(Told):
 
 
 class PlanAsked(KernelAsked):
-    """A question about errors, from declared quantities only."""
+    """A question about errors, from declared quantities only.
 
+    With ``tally`` it is about releasing that one: its kernel, bounds, shape and records a person stand for
+    those of the question.
+    """
+
+    tally: Id | None = None
     records: Annotated[int, Field(ge=1, le=10**12)]
     dim: Annotated[int, Field(ge=1, le=1 << 16)] | None = None
     epsilon: Annotated[list[Positive], Field(min_length=1, max_length=8)] | None = None

@@ -157,6 +157,16 @@ function named(name) {
   return UNITS.has(unit) ? [plain(parts.slice(0, -1).join("_")), SPELLED[unit] ?? unit] : [plain(name), null];
 }
 
+/** A kernel with its width: gaussian, bandwidth 2. */
+export function kernelInWords({ name, parameters }) {
+  return parameters.bandwidth ? `${name}, bandwidth ${short(parameters.bandwidth)}` : name;
+}
+
+const WAYS = { "hash-rows": "Hash rows", "grid-weights": "Grid", "fourier-features": "Fourier features" };
+
+/** How a tally was counted. */
+export const wayOf = (basis) => WAYS[basis] ?? basis.replace(/-/g, " ");
+
 /** A column as an axis names it: height_cm → height (cm). */
 export function columnLabel(name) {
   const [what, unit] = named(name);

@@ -12,7 +12,7 @@ import { termsForm } from "./terms_form.js";
 const SUM = "kernel-sums";
 
 /** `done({name, promise, tally | count | model})`: release an existing tally, count one first, or fit a model. */
-export function chooseStep(place, { dataset, models, upload, columns: names, tally, earlier }, done, back) {
+export function chooseStep(place, { dataset, models, upload, columns: names, nameless, tally, earlier }, done, back) {
   const look = () => {
     current?.look();
     const { rho, epsilon } = terms.promise() ?? {};
@@ -20,7 +20,7 @@ export function chooseStep(place, { dataset, models, upload, columns: names, tal
   };
   const budget = h("section", { class: "card", "aria-label": "Budget" });
   const terms = termsForm(dataset, look, earlier);
-  const columns = tally ? null : columnsForm(names, look);
+  const columns = tally ? null : columnsForm(names, look, nameless);
   const goal = goals(models, arrange);
   const own = h("div", { class: "fields" });
   const more = h("details", {}, h("summary", {}, "More settings"));

@@ -4,8 +4,12 @@ import { h } from "../dom.js";
 import { field, number, numberIn, text } from "../parts/fields.js";
 import { columnLabel } from "../words.js";
 
-/** Column choice. `names` are those of the file, or null where they must be typed. */
-export function columnsForm(names, changed) {
+const TYPED = "Their names, with commas between.";
+const NAMELESS =
+  "The header could not be read: a number or nothing stands where a name should. Type the names as they stand there, with commas between.";
+
+/** Column choice. `names` are those of the file, or null where they must be typed; `nameless` if its header has none. */
+export function columnsForm(names, changed, nameless = false) {
   const typed = names === null
     ? text({ required: true, placeholder: "age, hours_per_week", onchange: () => rebuild() })
     : null;
@@ -60,7 +64,7 @@ export function columnsForm(names, changed) {
   const node = h(
     "div",
     { class: "stack" },
-    typed ? field("Columns", typed, { hint: "Their names, with commas between." }) : h(
+    typed ? field("Columns", typed, { hint: nameless ? NAMELESS : TYPED }) : h(
       "fieldset",
       {},
       h("legend", { class: "label" }, "Columns"),

@@ -17,11 +17,16 @@ export function formatOf(name) {
   return endings.find(([ending]) => name.toLowerCase().endsWith(ending))?.[1] ?? null;
 }
 
-/** The column names of a CSV file, packed or not; null for other formats, whose owner types them. */
-export async function columnsOf(file, format) {
-  if (format === "csv") return headerOf(await file.slice(0, HEAD).text());
-  if (format === "csv.gz") return headerOf(await unpackedHead(file));
+/** The beginning of a CSV file, packed or not; null for other formats, whose owner types the columns' names. */
+export async function headOf(file, format) {
+  if (format === "csv") return await file.slice(0, HEAD).text();
+  if (format === "csv.gz") return await unpackedHead(file);
   return null;
+}
+
+/** Whether a file begins as text does: a first line in UTF-8, and nowhere a sign that no text has. */
+export function isText(head) {
+  return !/[\0-\x08\x0e-\x1f]/.test(head) && !head.split("\n", 1)[0].includes("\ufffd");
 }
 
 async function unpackedHead(file) {

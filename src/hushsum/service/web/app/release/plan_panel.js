@@ -35,7 +35,7 @@ export function planPanel(dataset) {
     const mine = ++turn;
     try {
       const plan = await post(`/datasets/${dataset.id}/plans`, question);
-      if (mine === turn) show(plan);
+      if (mine === turn) show(plan, question);
     } catch (problem) {
       if (problem.status === undefined) throw problem;
       if (mine === turn) clear(sentence(problem.message));
@@ -68,10 +68,11 @@ export function planPanel(dataset) {
     tellAnswered();
   }
 
-  function show(plan) {
-    // The best of each method is enough to choose from.
+  function show(plan, { delta = 0 }) {
+    // The best of each method is enough to choose from; of those that make this very promise, with whole cells.
     const best = new Map();
     for (const each of plan.options) {
+      if (!each.asked || each.delta !== delta || each.settings.rounded) continue;
       if (!best.has(each.method) || each.error < best.get(each.method).error) best.set(each.method, each);
     }
     options = [...best.values()].sort((one, other) => one.error - other.error);

@@ -2,7 +2,7 @@
 
 import { h } from "../dom.js";
 import { field, number, numberIn, select, text } from "../parts/fields.js";
-import { short } from "../words.js";
+import { columnLabel, kernelInWords, wayOf } from "../words.js";
 import { allBounded, BANDWIDTH } from "./columns_form.js";
 import { planPanel } from "./plan_panel.js";
 
@@ -13,7 +13,6 @@ const KERNELS = [
   ["laplacian", "Laplacian: falls off sharply"],
   ["angular", "Angular hash: direction only"],
 ];
-const METHODS = { "hash-rows": "race", "grid-weights": "grid", "fourier-features": "fourier_features" };
 
 /** The fields for a new tally, and its plan. */
 export function sumForm(dataset, { columns, terms, names }, changed) {
@@ -106,23 +105,14 @@ function personColumn(names, columns, person) {
 export function existingForm(dataset, tally, terms) {
   const { facts } = tally;
   const plan = planPanel(dataset);
-  const { dim, ...parameters } = facts.kernel.parameters;
-  const kernel = {
-    kernel: facts.kernel.name,
-    ...Object.fromEntries(
-      Object.entries(parameters).filter(([name]) =>
-        ["bandwidth", "power", "bits", "projection"].includes(name)
-      ),
-    ),
-  };
   return {
     beside: plan.node,
     about: h(
       "p",
       { class: "soft" },
-      `From a tally of ${facts.columns?.join(", ") ?? "sets"}: ${facts.kernel.name} kernel${
-        parameters.bandwidth ? `, bandwidth ${short(parameters.bandwidth)}` : ""
-      }.`,
+      `From a tally of ${facts.columns?.map(columnLabel).join(", ") ?? "sets"}: ${
+        wayOf(facts.basis).toLowerCase()
+      }, ${kernelInWords(facts.kernel)}.`,
     ),
     look() {
       const promise = terms.promise();
@@ -130,16 +120,13 @@ export function existingForm(dataset, tally, terms) {
         plan.clear("Say how much to spend, and roughly how many records there are.");
         return;
       }
-      plan.ask({
-        ...question({ ...kernel, dim }, facts.bounds, promise, terms.records(), dataset, facts.max_per_unit),
-        method: METHODS[facts.basis] ?? "auto",
-      });
+      plan.ask(question({ tally: tally.id }, null, promise, terms.records(), dataset, null));
     },
   };
 }
 
-function question(kernel, bounds, promise, records, dataset, most) {
-  const asked = { ...kernel, records, relation: dataset.budget.terms.relation };
+function question(what, bounds, promise, records, dataset, most) {
+  const asked = { ...what, records, relation: dataset.budget.terms.relation };
   if (bounds) asked.bounds = bounds;
   if (promise.rho) asked.rho = promise.rho;
   else asked.epsilon = [promise.epsilon];

@@ -1,16 +1,15 @@
 // What shall be promised, and under which name.
 
+import { h } from "../dom.js";
 import { field, number, numberIn, text } from "../parts/fields.js";
 import { standing } from "../parts/gauge.js";
-import { short } from "../words.js";
+import { exact, short } from "../words.js";
 
 /** Fields for the promise that the dataset's accounting takes; `earlier` is what was typed before. */
 export function termsForm(dataset, changed, earlier = null) {
   const { left, letter, total } = standing(dataset.budget);
   const { accounting } = dataset.budget.terms;
-  const start = earlier
-    ? String(earlier.promise.rho ?? earlier.promise.epsilon)
-    : String(Number(Math.min(left > 0 ? left : total, accounting === "zcdp" ? 0.1 : 1).toPrecision(3)));
+  const start = earlier?.promise.rho ?? earlier?.promise.epsilon ?? firstAmount(left || total, accounting);
   const name = text({
     required: true,
     maxlength: 80,
@@ -18,14 +17,32 @@ export function termsForm(dataset, changed, earlier = null) {
     placeholder: "heights of adults",
     value: earlier?.name ?? "",
   });
-  const amount = number({ required: true, min: 0, value: start, oninput: changed });
+  const look = () => {
+    check();
+    changed();
+  };
+  const amount = number({ required: true, min: 0, max: left, value: String(start), oninput: look });
   const delta = number({
     min: 0,
     max: 1,
     placeholder: "none",
     value: earlier?.promise.delta ?? "",
-    oninput: changed,
+    oninput: look,
   });
+  const wrong = h("p", { class: "wrong wide", role: "alert" });
+
+  /** What is too much is refused here: once it was counted, the upload would be gone. */
+  function check() {
+    const said = [[amount, left, letter], [delta, exact(dataset.budget.remaining.delta), "δ"]].map(
+      ([control, most, what]) => {
+        const message = numberIn(control) > most ? `Only ${what} ${short(most)} is left in the budget.` : "";
+        control.setCustomValidity(message);
+        control.setAttribute("aria-invalid", String(message !== ""));
+        return message;
+      },
+    );
+    wrong.textContent = said.filter(Boolean).join(" ");
+  }
   const records = number({
     required: true,
     min: 1,
@@ -37,17 +54,20 @@ export function termsForm(dataset, changed, earlier = null) {
   const small = field("δ to spend", delta, {
     hint: "Empty: pure ε. Else far below one over the number of records.",
   });
+  check();
   return {
     fields: [
       field("Name of the function", name, { wide: true }),
       field(`${letter} to spend`, amount, { hint: `${short(left)} is left. Less is safer, and noisier.` }),
       accounting === "basic" ? small : null,
+      wrong,
       field("Records, roughly", records, { hint: "For the prediction only. Declare it, do not count." }),
     ].filter(Boolean),
     /** Some models cannot do without a δ. */
     needDelta(needed) {
       delta.required = needed;
       if (needed && delta.value === "") delta.value = "1e-6";
+      check();
     },
     name: () => name.value.trim(),
     records: () => numberIn(records),
@@ -59,4 +79,11 @@ export function termsForm(dataset, changed, earlier = null) {
       return numberIn(delta) ? { epsilon: given, delta: numberIn(delta) } : { epsilon: given };
     },
   };
+}
+
+/** A modest amount to begin with, never more than there is. */
+function firstAmount(left, accounting) {
+  const amount = Math.min(left, accounting === "zcdp" ? 0.1 : 1);
+  const round = Number(amount.toPrecision(3));
+  return round <= left ? round : left;
 }

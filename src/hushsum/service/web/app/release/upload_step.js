@@ -4,10 +4,10 @@ import { upload } from "../api.js";
 import { h } from "../dom.js";
 import { problemBox, progress } from "../parts/feedback.js";
 import { field } from "../parts/fields.js";
-import { bytesInWords, columnLabel, moment } from "../words.js";
-import { columnsOf, formatOf } from "./columns_of.js";
+import { bytesInWords, columnLabel, kernelInWords, moment, wayOf } from "../words.js";
+import { formatOf, headerOf, headOf, isText } from "./columns_of.js";
 
-/** A file to upload, or an upload or tally that waits. `done({upload, columns, tally})`. */
+/** A file to upload, or an upload or tally that waits. `done({upload, columns, nameless, tally})`. */
 export function uploadStep(place, { dataset, uploads, tallies }, done) {
   const said = h("div", {});
   const file = h("input", {
@@ -39,22 +39,25 @@ export function uploadStep(place, { dataset, uploads, tallies }, done) {
   place.replaceChildren(form, waiting());
   file.addEventListener("change", () => said.replaceChildren());
 
+  const refuse = (message) =>
+    said.replaceChildren(problemBox({ kind: "file-refused", message }, { heading: "h3" }));
+
   async function send(chosen) {
     const format = formatOf(chosen.name);
     if (format === null) {
-      said.replaceChildren(
-        problemBox({
-          kind: "data-refused",
-          message: "the file must end in .csv, .csv.gz, .parquet, .arrow or .tally; save it as one of them",
-        }, { heading: "h3" }),
-      );
+      refuse("the file must end in .csv, .csv.gz, .parquet, .arrow or .tally; save it as one of them");
       return;
     }
     const bar = progress(`Uploading ${chosen.name}`);
     said.replaceChildren(bar.node);
     button.disabled = true;
     try {
-      const columns = await columnsOf(chosen, format);
+      const head = await headOf(chosen, format);
+      if (head !== null && !isText(head)) {
+        refuse("the header could not be read: this is no text in UTF-8; save the file as CSV with a header");
+        return;
+      }
+      const columns = head === null ? null : headerOf(head);
       const made = await upload(
         `/datasets/${dataset.id}/uploads?format=${format}`,
         chosen,
@@ -66,7 +69,7 @@ export function uploadStep(place, { dataset, uploads, tallies }, done) {
             }`,
           ),
       );
-      done({ upload: made, columns });
+      done({ upload: made, columns, nameless: head !== null && columns === null });
     } catch (problem) {
       if (problem.status === undefined) throw problem;
       said.replaceChildren(problemBox(problem, { heading: "h3" }));
@@ -98,9 +101,9 @@ export function uploadStep(place, { dataset, uploads, tallies }, done) {
         { class: "stack-small" },
         tallies.map((each) =>
           item(
-            `a tally of ${each.facts.columns?.map(columnLabel).join(", ") ?? "sets"}, counted ${
-              moment(each.created)
-            }`,
+            `a tally of ${each.facts.columns?.map(columnLabel).join(", ") ?? "sets"}: ${
+              wayOf(each.facts.basis).toLowerCase()
+            }, ${kernelInWords(each.facts.kernel)}, counted ${moment(each.created)}`,
             () => done({ tally: each }),
           )
         ),

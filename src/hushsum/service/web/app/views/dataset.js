@@ -9,7 +9,7 @@ import { gauge, standing } from "../parts/gauge.js";
 import { pageHead } from "../parts/page_head.js";
 import { table } from "../parts/tables.js";
 import { may } from "../session.js";
-import { bytesInWords, columnLabel, exact, moment, promise, short } from "../words.js";
+import { bytesInWords, columnLabel, exact, kernelInWords, moment, promise, short, wayOf } from "../words.js";
 
 export async function datasetView(place, id) {
   place.append(loading("the dataset"));
@@ -167,16 +167,13 @@ function waiting(place, id, uploads, tallies) {
     tallies.length > 0 &&
       table(
         "Confidential tallies",
-        [{ name: "Columns", head: true }, { name: "Kernel" }, { name: "Cells", number: true }, {
+        [{ name: "Columns", head: true }, { name: "Method" }, { name: "Kernel" }, { name: "Cells", number: true }, {
           name: "Counted",
         }, { name: "" }],
         tallies.map((each) => [
           each.facts.columns?.map(columnLabel).join(", ") ?? "sets",
-          `${each.facts.kernel.name}${
-            each.facts.kernel.parameters.bandwidth
-              ? `, bandwidth ${short(each.facts.kernel.parameters.bandwidth)}`
-              : ""
-          }`,
+          wayOf(each.facts.basis),
+          kernelInWords(each.facts.kernel),
           (each.facts.rows * each.facts.width).toLocaleString("en"),
           moment(each.created),
           may("release")

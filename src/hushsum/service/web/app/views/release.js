@@ -95,6 +95,7 @@ export async function releaseView(place, id, tallyId) {
   async function claim(choice, again) {
     at(2);
     body.replaceChildren(loading("the claim", 1));
+    known.dataset = await get(`/datasets/${id}`);
     const relation = dataset.budget.terms.relation;
     let back = again;
     let terms = choice.model;
@@ -108,7 +109,7 @@ export async function releaseView(place, id, tallyId) {
       back = () => choose({ tally: made, earlier: choice });
     }
     try {
-      await confirmStep(body, { dataset, terms, paths, signal: journey.signal }, finished, back);
+      await confirmStep(body, { dataset: known.dataset, terms, paths, signal: journey.signal }, finished, back);
     } catch (problem) {
       throw Object.assign(problem, { back });
     }
