@@ -233,6 +233,16 @@ def test_plan(quick: QuickShell) -> None:
     assert max(len(line) for line in text.splitlines()) <= 80
     assert "at busier places, with mean kernel value 0.1" in text.lower()
     assert "busier" not in quick.ok(*asked, "--density", "0.2").text
+    assert "Count it with: hushsum tally FILE --bandwidth 5 --rows 5000 -o NAME.tally\n" in text
+    assert "With --bounds a grid can" in text
+    assert "race ~" in text
+    bounded = quick.ok(*asked, "--kernel", "gaussian", "--bounds", "0:255").text
+    (command,) = (line for line in bounded.splitlines() if line.startswith("Count it with: hushsum "))
+    assert "--method grid --kernel gaussian --bandwidth 5 --bounds 0:255 --spacing " in command
+    assert "With --bounds" not in bounded
+    words = command.removeprefix("Count it with: hushsum ").replace("FILE", "three.csv").split()
+    (quick.folder / "three.csv").write_text("r,g,b\n1,2,3\n4,5,6\n")
+    assert quick.ok(*words).text
     public = ("--public", "ok.csv", "--columns", "a,b", "--json")
     made = quick.ok("plan", "--records", "9000", "--rho", "0.1", "--bandwidth", "1", *public).json
     assert made["basis"] == "public data"

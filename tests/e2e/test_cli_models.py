@@ -302,3 +302,28 @@ def test_bad_records_cost_nothing(desk: Shell) -> None:
     paid = ("--ledger", "book.db", "--dataset", "visits")
     desk.refused(6, "fit", "modes", "bad.csv", *FIT, *paid, "-o", "x.hush")
     assert float(book(desk, "status")["spent"]["epsilon"]) == 0.0
+
+
+def test_a_model_under_replace_is_told_the_dataset_it_needs(swift: QuickShell) -> None:
+    book = ("--ledger", "book.db", "--dataset", "visits")
+    budget = ("--epsilon", "2", "--delta", "1e-5")
+    fit = ("fit", "kernel-svc", "visits.csv", *FIT, "--delta", "1e-6", "--target", "state")
+    fit = (*fit, "--classes", "well,ill", "-o", "machine.hush", "--ledger", "book.db")
+    swift.ok("ledger", "init", *book, *budget)
+    said = swift.run(*fit, "--dataset", "visits")
+    assert said.code != 0
+    assert "hushsum ledger init --relation replace" in said.err
+    swift.ok("ledger", "init", "--ledger", "book.db", "--dataset", "other", *budget, "--relation", "replace")
+    swift.ok(*fit, "--dataset", "other")
+    assert "hushsum predict" in swift.run("plot", "machine.hush", "-o", "machine.png").err
+
+
+def test_remedies_can_be_typed(swift: QuickShell) -> None:
+    swift.ok("tally", "visits.csv", "--columns", "a,b", "--bandwidth", "1", "--rows", "9", "-o", "v.tally")
+    swift.ok("release", "v.tally", "--epsilon", "1", "-o", "v.hush")
+    assert "hushsum query" in swift.run("predict", "v.hush", "asked.csv").err
+    large = ("release", "v.tally", "--epsilon", "1", "--delta", "1e-3", "-o", "w.hush")
+    for more in ((), ("--population", "1000")):
+        said = swift.run(*large, *more)
+        assert said.code != 0
+        assert "--allow-large-delta" in said.err

@@ -33,6 +33,7 @@ from hushsum.cli.show import show
 from hushsum.cli.summarize import summarize
 from hushsum.cli.tally import tally
 from hushsum.cli.usage import Command, Group, help_of, is_usage_error, sentence_of, shows_help
+from hushsum.cli.wording import in_options
 from hushsum.errors import HushsumError
 from hushsum.version import __version__
 
@@ -128,7 +129,7 @@ def _run() -> int:
     except HushsumError as error:
         if debug:
             raise
-        tell(f"hushsum: {error}")
+        tell(f"hushsum: {in_options(str(error))}")
         return error.exit_code
     except OSError as error:
         if debug:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -16,6 +18,12 @@ if TYPE_CHECKING:
 
 BUSY = 0.1
 """The mean kernel value of a place with many records, told beside that of a quiet one."""
+
+_GRID_COLUMNS = 4
+_GRIDDED = ("euclidean", "manhattan", "gaussian")
+"""Kernels that a grid can release, in as many columns at most."""
+_DEFAULTS: Mapping[str, object] = {"method": "race", "rows": 1000, "width": 1000}
+"""What ``hushsum tally`` takes without being told."""
 
 
 def plan(
@@ -92,6 +100,27 @@ def plan(
         return
     busier = source is None and planned.plan.density < BUSY
     _write(planned.plan, at(BUSY).plan if busier else None)
+    given = {
+        "kernel": None if kernel == "euclidean" else kernel,
+        "bandwidth": bandwidth,
+        "power": power,
+        "bits": bits,
+        "projection": projection,
+        "bounds": bounds,
+        "set-column": (set_column or "NAME") if choice.takes_sets else None,
+        "unit-column": None if max_per_unit is None else "NAME",
+        "max-per-unit": max_per_unit,
+    }
+    write(f"Count it with: {_command(planned.plan.best, given)}")
+    if (
+        bounds is None
+        and method == "auto"
+        and dim is not None
+        and dim <= _GRID_COLUMNS
+        and kernel in _GRIDDED
+    ):
+        better = "" if kernel == "gaussian" else "; --kernel gaussian suits it best"
+        write(f"With --bounds a grid can do it, often better{better}.")
 
 
 def _write(made: Plan, denser: Plan | None) -> None:
@@ -110,6 +139,8 @@ def _write(made: Plan, denser: Plan | None) -> None:
         f"The relative error is for places with mean kernel value {made.density:.3g}; the own\n"
         f"error of hash rows is {rests}."
     )
+    if any(option.settings.get("rounded") for option in shown):
+        write("The cells of a table with ~ are rounded: release it with --rounded.")
     if denser is not None:
         error = denser.option(
             method=made.best.method,
@@ -126,7 +157,7 @@ def _write(made: Plan, denser: Plan | None) -> None:
 def _cells(option: Option, density: float) -> tuple[str, ...]:
     promise = f"ρ {option.rho:g}" if option.rho is not None else f"ε {option.epsilon:g}"
     return (
-        option.method.removeprefix("fourier_"),
+        option.method.removeprefix("fourier_") + (" ~" if option.settings.get("rounded") else ""),
         promise + (f" δ {_brief(f'{option.delta:g}')}" if option.delta else ""),
         f"{option.rows}×{option.width}",
         _brief(f"{option.noise:.1e}"),
@@ -136,6 +167,18 @@ def _cells(option: Option, density: float) -> tuple[str, ...]:
         bytes_in_words(option.size, digits=2),  # a prediction
         f"{option.seconds * 1000:.0f} ms" if option.seconds < 1 else f"{option.seconds:.3g} s",
     )
+
+
+def _command(option: Option, given: Mapping[str, object]) -> str:
+    """The command that makes the tally of an option; what is the default is left out."""
+    sizes = {name: value for name, value in option.settings.items() if name != "rounded"}
+    asked: dict[str, object] = {"method": option.method, **given, **sizes}
+    words = [
+        f"--{name} {value:.10g}" if isinstance(value, float) else f"--{name} {shlex.quote(str(value))}"
+        for name, value in asked.items()
+        if value is not None and value != _DEFAULTS.get(name)
+    ]
+    return " ".join(["hushsum tally FILE", *words, "-o NAME.tally"])
 
 
 def _brief(number: str) -> str:

@@ -151,15 +151,20 @@ def curator(
         )
     for name, last in made.summary.lost.items():
         warn(f"owner {name[:12]}… was lost in round {last}; the summary lacks what it did not send.")
-    write_json(made.as_json()) if json else _write(made)
+    if len(made.summary.points) < size:
+        warn(
+            f"{len(made.summary.points)} of {size} points asked; give more --rounds, a larger ε, or more "
+            "records of the owners and for --validation, or ask for fewer. Another run is paid again."
+        )
+    write_json(made.as_json()) if json else _write(made, size)
 
 
-def _write(made: Summarized) -> None:
+def _write(made: Summarized, size: int) -> None:
     summary = made.summary
     write(made.together.sentence() + "\n")
     write_facts(
         [
-            ("summary", f"{made.output}: {len(summary.points)} points"),
+            ("summary", f"{made.output}: {len(summary.points)} of {size} points"),
             ("rule", f"{made.rule}, {made.rounds} rounds"),
             ("all messages", repr(made.together)),
             ("owners' records", f"rho={summary.claims.owners.rho:.6g} of it"),

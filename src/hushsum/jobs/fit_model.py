@@ -11,7 +11,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.errors import DataRefused, HushsumError, UsageError
+from hushsum.errors import ClaimError, DataRefused, HushsumError, UsageError
 from hushsum.jobs.file_places import STANDARD, check_function_output, refuse_repeated
 from hushsum.jobs.ledger_release import Approve, Booked, Booking, release_booked
 from hushsum.jobs.model_choice import ModelChoice, claim_of, kept_numbers, promise_of, takes_labels
@@ -21,6 +21,7 @@ from hushsum.jobs.progress import Progress
 from hushsum.models.base import PrivateModel
 from hushsum.models.facts import to_json
 from hushsum.privacy.claim import Claim
+from hushsum.privacy.relation import Relation
 from hushsum.records.streams import RecordStream, open_batches
 from hushsum.releases.bundle import Bundle
 
@@ -135,6 +136,7 @@ def release_model(counted: CountedModel, *, approve: Approve | None = None) -> M
             return None
         bundle = make()
         return ModelReleased(name, bundle, _save(bundle, output))
+    _check_relation(booking, claim)
     delivered = release_booked(
         booking,
         claim,
@@ -151,6 +153,20 @@ def release_model(counted: CountedModel, *, approve: Approve | None = None) -> M
     if delivered is None:
         return None
     return ModelReleased(name, delivered.function, delivered.size, delivered.booked)
+
+
+def _check_relation(booking: Booking, claim: Claim) -> None:
+    """Refuse a model that the dataset can never book: its relation is its own, and cannot be chosen."""
+    from hushsum.ledger import Ledger
+
+    if claim.relation is not Relation.REPLACE:
+        return
+    if Ledger.open(booking.ledger).account(booking.dataset).terms.relation is not Relation.REPLACE:
+        raise ClaimError(
+            "this model claims 'replace', which leaves the number of records unprotected, and the dataset is "
+            "kept under 'add/remove'; keep it in a dataset made with "
+            "'hushsum ledger init --relation replace --delta ...'"
+        )
 
 
 def _check(records: TrainingFiles, model: PrivateModel, booking: Booking | None) -> None:

@@ -132,6 +132,8 @@ def collect_summary(
             identity, addresses, opening, state, pace=pace, patience=patience, log=log, progress=progress
         ) as process:
             if not state.step:
+                places = ", ".join(f"{each.host}:{each.port}" for each in addresses.values())
+                log(f"waiting up to {patience.lost:g} seconds for the owners at {places}")
                 process.gather()
                 log("all owners that answer have accepted the terms")
             process.run()

@@ -17,6 +17,7 @@ from hushsum.planning.predict import MAX_BYTES, MAX_SECONDS, METHODS, plan
 from hushsum.privacy.budget import Budget
 from hushsum.privacy.calibration import GAMMA
 from hushsum.privacy.relation import Relation
+from hushsum.records.numbers import refuse_path
 from hushsum.releases.base import ReleasedFunction
 from hushsum.tally.tally import Tally
 
@@ -199,6 +200,7 @@ def _named(name: str, X: object, bandwidth: float | None) -> Kernel:
 
 
 def _columns(X: object) -> int:
+    refuse_path(X)
     shape = getattr(X, "shape", None)
     if shape is None:
         try:

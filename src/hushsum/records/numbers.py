@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn
@@ -66,6 +67,7 @@ def numbers_of(data: object, *, dim: int, columns: Sequence[str] | None = None) 
     UsageError
         A column asked for is not there.
     """
+    refuse_path(data)
     if isinstance(data, np.ndarray):
         parts = [Numbers(_matrix(data, dim))]
     elif isinstance(data, list | tuple):
@@ -91,6 +93,21 @@ def numbers_of(data: object, *, dim: int, columns: Sequence[str] | None = None) 
     if not len(parts[0].values):
         refuse_empty()
     return parts
+
+
+def refuse_path(data: object) -> None:
+    """Refuse the name of a file where records are wanted.
+
+    Raises
+    ------
+    DataRefused
+        A string or a path.
+    """
+    if isinstance(data, str | os.PathLike):
+        raise DataRefused(
+            f"data must be records, got a {type(data).__name__}; read the file first, such as with "
+            "pandas.read_csv or pyarrow.parquet.read_table, or count it with 'hushsum tally'"
+        )
 
 
 def refuse_empty() -> NoReturn:
