@@ -378,4 +378,4 @@ def test_an_analyst_asks_a_granted_model_and_downloads_it_only_if_allowed(town: 
     town.ok("olga", "PUT", f"/functions/{id}/grants/anna", json={})
     assert town.ok("anna", "POST", f"/functions/{id}/query", json={"points": POINTS})["prediction"]
     town.refused("anna", "GET", f"/functions/{id}/file", 403)
-    town.refused("anna", "GET", f"/jobs/{job['id']}", 404)
+    town.refused("anna", "GET", f"/jobs/{job['id']}", 403)
