@@ -61,6 +61,30 @@ def test_promises_and_columns_in_words(call: Call) -> None:
     assert call("words", "columnValue", "height_cm", 164.2) == "height 164 cm"
 
 
+def test_axes_of_one_unit_have_one_scale(call: Call) -> None:
+    def alike(names: list[str], *ranges: list[float]) -> Any:
+        return call("explorer/picture", "alike", {"names": names}, {"shown": [0, 1], "ranges": ranges})
+
+    assert alike(["a", "b"], [0, 90], [0, 90])
+    assert not alike(["a", "b"], [0, 90], [0, 80])
+    assert alike(["arm_cm", "leg (cm)"], [0, 90], [40, 120])
+    assert not alike(["arm_cm", "weight_kg"], [0, 90], [40, 120])
+    assert not alike(["arm_cm", "way_cm"], [0, 90], [0, 9000])
+    room = {"left": 50, "right": 650, "top": 10, "bottom": 310}
+    assert call("charts/plot", "fitted", room, [0, 1], [5, 6]) == {
+        "left": 200,
+        "right": 500,
+        "top": 10,
+        "bottom": 310,
+    }
+    assert call("charts/plot", "fitted", room, [0, 4], [0, 1]) == {
+        "left": 50,
+        "right": 650,
+        "top": 10,
+        "bottom": 160,
+    }
+
+
 def test_headers_are_read_and_records_are_not_taken_for_them(call: Call) -> None:
     assert call("release/columns_of", "headerOf", '\ufeffa,"b, c","d ""e"""\r\n1,2,3') == [
         "a",

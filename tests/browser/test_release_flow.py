@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 
 from hushsum.client.service import RemoteDataset
-from tests.browser.visits import Visit, Visiting, number_in
+from tests.browser.visits import PHONE, WIDE, Visit, Visiting, number_in
 from tests.browser.world import World
 
 
@@ -97,6 +97,7 @@ def test_a_budget_that_does_not_suffice(visit: Visiting, world: World, records: 
     expect(page.get_by_label("ε to spend")).to_have_attribute("max", "0.3")
     page.get_by_role("button", name="Go on").click()
     expect(page.get_by_label("ε to spend")).to_be_focused()
+    expect(page.get_by_label("Predicted error").locator(".big-number")).to_contain_text("±")
     here.picture("budget-does-not-suffice", full=True)
     # Nothing was counted, so the upload is still there.
     uploads = world.ask("olga", "GET", f"/datasets/{dataset.id}/uploads")
@@ -107,6 +108,19 @@ def test_a_budget_that_does_not_suffice(visit: Visiting, world: World, records: 
     page.get_by_role("button", name="Go on").click()
     expect(page.get_by_role("button", name="Release, and spend ε 0.3")).to_be_visible()
     assert dataset.budget()["spent"]["epsilon"] == "0"
+
+
+def test_the_predicted_error_is_in_sight_on_a_phone(visit: Visiting, world: World, records: Path) -> None:
+    here = visit("olga", viewport=PHONE)
+    page = begin(here, world.olga.create_dataset("on the way", epsilon=1.0), records)
+    declare(page)
+    seen = page.locator(".glance")
+    expect(seen).to_contain_text("Predicted error ±")
+    page.evaluate("scrollTo(0, 0)")
+    expect(seen).to_be_in_viewport()
+    expect(page.get_by_role("button", name="Go on")).to_be_in_viewport()
+    assert here.too_wide() == 0
+    here.picture("phone-release")
 
 
 def test_somebody_else_spends_meanwhile(visit: Visiting, world: World, records: Path) -> None:
@@ -209,6 +223,14 @@ def test_tallies_are_told_apart(visit: Visiting, world: World, records: Path) ->
         dataset.tally(dataset.upload(records), bandwidth=bandwidth, **grid)
     page = here.go(f"/datasets/{dataset.id}")
     expect(page.get_by_role("row", name="gaussian, bandwidth 2")).to_contain_text("Grid")
+    page.set_viewport_size(PHONE)
+    for each in page.get_by_role("region", name="Confidential tallies").get_by_role("link").all():
+        expect(each).to_be_visible()
+        box = each.bounding_box()
+        assert box is not None
+        assert box["x"] + box["width"] <= PHONE["width"]
+    here.picture("phone-dataset", full=True)
+    page.set_viewport_size(WIDE)
     page = here.go(f"/datasets/{dataset.id}/release")
     here.settled()
     for bandwidth in (2, 6):
@@ -234,7 +256,10 @@ def test_the_predicted_error_is_that_of_the_tally(visit: Visiting, world: World,
         error = page.get_by_label("Predicted error").locator(".big-number")
         expect(error).to_contain_text("±")
         predicted.append(number_in(error.inner_text()))
-    assert predicted[1] != pytest.approx(predicted[0], rel=0.2)
+        planned = dataset.plan(tally=tally, records=10_000, epsilon=[1.0])["options"]
+        own = next(each["error"] for each in planned if each["best"])
+        assert predicted[-1] == pytest.approx(own, rel=0.05)
+    assert predicted[1] != pytest.approx(predicted[0], rel=0.05)
 
 
 def test_records_that_cannot_be_counted_are_refused(visit: Visiting, world: World, tmp_path: Path) -> None:

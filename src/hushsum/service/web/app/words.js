@@ -173,6 +173,12 @@ export function columnLabel(name) {
   return unit === null ? what : `${what} (${unit})`;
 }
 
+/** Whether two columns are told in the same unit. */
+export function sameUnit(one, other) {
+  const [[, first], [, second]] = [named(one), named(other)];
+  return first !== null && first === second;
+}
+
 /** A value of a column in words: height 164 cm. */
 export function columnValue(name, value) {
   const [what, unit] = named(name);

@@ -18,12 +18,14 @@ export function plot({ describedBy, onpoint, onstep, onenter }) {
     if (spec === null) return;
     const { width, height } = node.getBoundingClientRect();
     if (width < 50) return;
-    const yTicks = ticks(spec.y.range, height / 55);
-    const yTexts = tickTexts(yTicks);
-    const left = 30 + 6.6 * Math.max(...yTexts.map((each) => each.length));
-    const box = { left, right: width - 12, top: 10, bottom: height - 46 };
+    const widest = Math.max(...tickTexts(ticks(spec.y.range, height / 55)).map((each) => each.length));
+    const left = 30 + 6.6 * widest;
+    const room = { left, right: width - 12, top: 10, bottom: height - 46 };
+    const box = spec.alike ? fitted(room, spec.x.range, spec.y.range) : room;
     const x = linear(spec.x.range, [box.left, box.right]);
     const y = linear(spec.y.range, [box.bottom, box.top]);
+    const yTicks = ticks(spec.y.range, (box.bottom - box.top + 56) / 55);
+    const yTexts = tickTexts(yTicks);
     const xTicks = ticks(spec.x.range, (box.right - box.left) / 75);
     scales = { x, y, box };
     svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
@@ -69,12 +71,12 @@ export function plot({ describedBy, onpoint, onstep, onenter }) {
       ],
       s(
         "text",
-        { class: "axis-name", x: (box.left + box.right) / 2, y: height - 6, "text-anchor": "middle" },
+        { class: "axis-name", x: (box.left + box.right) / 2, y: box.bottom + 40, "text-anchor": "middle" },
         spec.x.name,
       ),
       s("text", {
         class: "axis-name",
-        transform: `translate(13 ${(box.top + box.bottom) / 2}) rotate(-90)`,
+        transform: `translate(${box.left - left + 13} ${(box.top + box.bottom) / 2}) rotate(-90)`,
         "text-anchor": "middle",
       }, spec.y.name),
       marker(spec.marker, x, y, box),
@@ -113,6 +115,19 @@ export function plot({ describedBy, onpoint, onstep, onenter }) {
       }
     },
     end: () => watcher.disconnect(),
+  };
+}
+
+/** The largest box within a room on which a step is as long along x as along y, in the middle of it. */
+export function fitted(room, [fromX, toX], [fromY, toY]) {
+  const [width, height] = [room.right - room.left, room.bottom - room.top];
+  const scale = Math.min(width / (toX - fromX), height / (toY - fromY));
+  const [spareX, spareY] = [width - scale * (toX - fromX), height - scale * (toY - fromY)];
+  return {
+    left: room.left + spareX / 2,
+    right: room.right - spareX / 2,
+    top: room.top,
+    bottom: room.bottom - spareY,
   };
 }
 

@@ -6,7 +6,7 @@ import { filled, hatched, zeroLine } from "../charts/map.js";
 import { extent, roomy, spread } from "../charts/scale.js";
 import { h } from "../dom.js";
 import { isDark } from "../theme.js";
-import { short } from "../words.js";
+import { sameUnit, short } from "../words.js";
 
 const ALONG = { plenty: 241, few: 41 };
 const ACROSS = { plenty: 73, few: 9 };
@@ -53,12 +53,26 @@ export function pictureOf(subject, state, { xs, ys }, answers) {
     spec: {
       x: axis(first),
       y: axis(second),
+      alike: alike(subject, state),
       filled: true,
       pale: subject.classes !== null,
       draw: (frame) => map.layers.map((each) => each(frame)),
     },
     legend: map.legend,
   };
+}
+
+const STRETCH = 4;
+
+/**
+ * Whether both axes shall have one scale: they have the same bounds, or the same unit and ranges that are not so different
+ * that one side of the picture would be a strip.
+ */
+export function alike({ names }, { shown: [first, second], ranges }) {
+  const [[lowX, highX], [lowY, highY]] = [ranges[first], ranges[second]];
+  const ratio = (highX - lowX) / (highY - lowY);
+  return (lowX === lowY && highX === highY) ||
+    (sameUnit(names[first], names[second]) && ratio <= STRETCH && ratio >= 1 / STRETCH);
 }
 
 const bandLegend = () => [

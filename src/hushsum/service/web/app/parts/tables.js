@@ -4,20 +4,27 @@ import { h } from "../dom.js";
 
 /**
  * `columns` are {name, number, head, minor}, the latter not shown on phones; `rows` lists of cells, one a column. A
- * `quiet` caption is only heard: a heading says it already.
+ * `quiet` caption is only heard: a heading says it already. With `cards`, rows are cards on phones.
  */
-export function table(caption, columns, rows, { small = false, foot = null, quiet = false } = {}) {
+export function table(
+  caption,
+  columns,
+  rows,
+  { small = false, foot = null, quiet = false, cards = false } = {},
+) {
   const cell = (tag, column, content, scope) =>
     h(tag, {
       class: [column.number && "number", column.minor && "minor"].filter(Boolean).join(" ") || null,
       scope,
+      // Shown before the content where a row is a card; there the row of names is not seen.
+      "data-name": cards && tag === "td" ? column.name || null : null,
     }, content);
   return h(
     "div",
     { class: "scroll", role: "region", "aria-label": caption, tabindex: "0" },
     h(
       "table",
-      { class: small ? "table-small" : null },
+      { class: [small && "table-small", cards && "cards-narrow"].filter(Boolean).join(" ") || null },
       h("caption", { class: quiet ? "unseen" : null }, caption),
       h(
         "thead",

@@ -26,6 +26,9 @@ export function chooseStep(place, { dataset, models, upload, columns: names, nam
   const more = h("details", {}, h("summary", {}, "More settings"));
   const about = h("div", {});
   const beside = h("div", { class: "two-beside stack" });
+  // On narrow screens the panel is far below; those who listen have it anyway.
+  const glance = h("p", { class: "glance", "aria-hidden": "true" });
+  const tell = (error) => refill(glance, "Predicted error ", h("strong", {}, error));
   let current = null;
 
   const form = h(
@@ -59,7 +62,8 @@ export function chooseStep(place, { dataset, models, upload, columns: names, nam
     h("div", { class: "card stack" }, h("h2", {}, "Promise"), h("div", { class: "fields" }, terms.fields)),
     h(
       "div",
-      { class: "row" },
+      { class: "row go-on" },
+      glance,
       h("button", {}, tally ? "See the claim" : "Go on"),
       h("button", { type: "button", class: "quiet", onclick: back }, "Back"),
     ),
@@ -71,10 +75,10 @@ export function chooseStep(place, { dataset, models, upload, columns: names, nam
     current = null;
     const kind = models.find((each) => each.name === goal.value);
     const next = tally
-      ? existingForm(dataset, tally, terms)
+      ? existingForm(dataset, tally, { terms, tell })
       : kind
-      ? modelForm(dataset, kind, { columns, terms, upload, names }, look)
-      : sumForm(dataset, { columns, terms, names }, look);
+      ? modelForm(dataset, kind, { columns, terms, upload, names, tell }, look)
+      : sumForm(dataset, { columns, terms, names, tell }, look);
     refill(own, next.fields);
     refill(about, next.about);
     more.replaceChildren(more.firstChild, h("div", { class: "fields" }, ...(next.more ?? [])));

@@ -9,7 +9,7 @@ import { allBounded, BANDWIDTH } from "./columns_form.js";
 const MODES = [["file", "For ever, from a file"], ["exact", "Exactly, so many questions"]];
 
 /** The fields of one kind of model, and what it would claim. */
-export function modelForm(dataset, kind, { columns, terms, upload, names }, changed) {
+export function modelForm(dataset, kind, { columns, terms, upload, names, tell }, changed) {
   const learns = kind.learns !== null;
   const aim = () => {
     columns.bar("target", target.value);
@@ -21,7 +21,7 @@ export function modelForm(dataset, kind, { columns, terms, upload, names }, chan
   const classes = text({ required: true, placeholder: "no, yes", oninput: changed });
   const settings = kind.settings.map((each) => settingField(each, changed));
   const [first, more] = [settings.filter((each) => !each.known), settings.filter((each) => each.known)];
-  const panel = claimPanel();
+  const panel = claimPanel(tell);
   const mode = select(MODES, "file", {
     onchange() {
       most.hidden = mode.value !== "exact";
@@ -152,12 +152,16 @@ function settingField(setting, changed) {
   };
 }
 
-function claimPanel() {
+function claimPanel(tell) {
   const big = h("p", { class: "big-number" }, "–");
   const words = h("p", { class: "small soft", role: "status" }, "Fill in the form to see it.");
   let turn = 0;
+  const say = (error) => {
+    big.textContent = error;
+    tell(error);
+  };
   const clear = (message) => {
-    big.textContent = "–";
+    say("–");
     words.textContent = message;
   };
   const ask = settled(300, async (dataset, asked) => {
@@ -172,7 +176,7 @@ function claimPanel() {
             : "This model's error cannot be predicted beforehand; it tells its errors with its answers.",
         );
       } else {
-        big.textContent = `± ${short(predicted.error, 2)}`;
+        say(`± ${short(predicted.error, 2)}`);
         words.textContent = `of the ${predicted.of} at one point, with ${
           predicted.records.toLocaleString("en")
         } records. ${predicted.note ? sentence(predicted.note) : ""}`;

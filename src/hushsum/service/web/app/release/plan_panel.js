@@ -11,8 +11,8 @@ const ABOUT = {
   fourier_features: "many columns, Gaussian kernel",
 };
 
-/** A panel that follows a question. `picked()` waits for the option taken, null if there is none. */
-export function planPanel(dataset) {
+/** A panel that follows a question. `picked()` waits for the option taken, null if there is none; `tell` hears each error. */
+export function planPanel(dataset, tell) {
   const list = h("div", { class: "options", role: "radiogroup", "aria-label": "Way to release" });
   const words = h("p", { class: "small soft", role: "status" }, "Fill in the form to see it.");
   const big = h("p", { class: "big-number" }, "–");
@@ -22,6 +22,10 @@ export function planPanel(dataset) {
     h("div", {}, h("h2", {}, "Predicted error"), big, words),
     list,
   );
+  const say = (error) => {
+    big.textContent = error;
+    tell(error);
+  };
   let options = [];
   let taken = null;
   let wanted = null;
@@ -44,8 +48,8 @@ export function planPanel(dataset) {
 
   function ask(question) {
     tellAnswered();
-    answered = new Promise((tell) => {
-      tellAnswered = tell;
+    answered = new Promise((done) => {
+      tellAnswered = done;
     });
     send(question);
   }
@@ -63,7 +67,7 @@ export function planPanel(dataset) {
     options = [];
     taken = null;
     list.replaceChildren();
-    big.textContent = "–";
+    say("–");
     words.textContent = text;
     tellAnswered();
   }
@@ -106,7 +110,7 @@ export function planPanel(dataset) {
     taken = option ?? null;
     if (!taken) return;
     for (const input of list.querySelectorAll("input")) input.checked = input.value === taken.method;
-    big.textContent = `± ${short(taken.error, 2)}`;
+    say(`± ${short(taken.error, 2)}`);
     words.textContent = `at a typical point, where values lie between 0 and 1: noise ${
       short(taken.noise, 2)
     }, approximation ${short(taken.approximation, 2)}. Nothing is spent yet.`;

@@ -15,7 +15,7 @@ const KERNELS = [
 ];
 
 /** The fields for a new tally, and its plan. */
-export function sumForm(dataset, { columns, terms, names }, changed) {
+export function sumForm(dataset, { columns, terms, names, tell }, changed) {
   const person = dataset.budget.terms.unit === "person";
   const kernel = select(KERNELS, "gaussian", { onchange: changed });
   const bandwidth = number({ required: true, min: 0, oninput: changed });
@@ -27,7 +27,7 @@ export function sumForm(dataset, { columns, terms, names }, changed) {
     value: dataset.budget.terms.records_per_unit ?? "",
   });
   const width = field("Bandwidth", bandwidth, { hint: BANDWIDTH });
-  const plan = planPanel(dataset);
+  const plan = planPanel(dataset, tell);
   const kernelAsked =
     () => (kernel.value === "angular"
       ? { kernel: "angular" }
@@ -102,9 +102,9 @@ function personColumn(names, columns, person) {
 }
 
 /** The plan of a tally that exists: its method is settled, only the promise is open. */
-export function existingForm(dataset, tally, terms) {
+export function existingForm(dataset, tally, { terms, tell }) {
   const { facts } = tally;
-  const plan = planPanel(dataset);
+  const plan = planPanel(dataset, tell);
   return {
     beside: plan.node,
     about: h(

@@ -29,19 +29,18 @@ export function termsForm(dataset, changed, earlier = null) {
     value: earlier?.promise.delta ?? "",
     oninput: look,
   });
-  const wrong = h("p", { class: "wrong wide", role: "alert" });
+  const limits = [[amount, left, letter], [delta, exact(dataset.budget.remaining.delta), "δ"]].map(
+    ([control, most, what]) => ({ control, most, what, said: h("p", { class: "wrong", role: "alert" }) }),
+  );
 
   /** What is too much is refused here: once it was counted, the upload would be gone. */
   function check() {
-    const said = [[amount, left, letter], [delta, exact(dataset.budget.remaining.delta), "δ"]].map(
-      ([control, most, what]) => {
-        const message = numberIn(control) > most ? `Only ${what} ${short(most)} is left in the budget.` : "";
-        control.setCustomValidity(message);
-        control.setAttribute("aria-invalid", String(message !== ""));
-        return message;
-      },
-    );
-    wrong.textContent = said.filter(Boolean).join(" ");
+    for (const { control, most, what, said } of limits) {
+      const message = numberIn(control) > most ? `Only ${what} ${short(most)} is left in the budget.` : "";
+      control.setCustomValidity(message);
+      control.setAttribute("aria-invalid", String(message !== ""));
+      said.textContent = message;
+    }
   }
   const records = number({
     required: true,
@@ -54,13 +53,16 @@ export function termsForm(dataset, changed, earlier = null) {
   const small = field("δ to spend", delta, {
     hint: "Empty: pure ε. Else far below one over the number of records.",
   });
+  const large = field(`${letter} to spend`, amount, {
+    hint: `${short(left)} is left. Less is safer, and noisier.`,
+  });
+  [large, small].forEach((each, at) => each.append(limits[at].said));
   check();
   return {
     fields: [
       field("Name of the function", name, { wide: true }),
-      field(`${letter} to spend`, amount, { hint: `${short(left)} is left. Less is safer, and noisier.` }),
+      large,
       accounting === "basic" ? small : null,
-      wrong,
       field("Records, roughly", records, { hint: "For the prediction only. Declare it, do not count." }),
     ].filter(Boolean),
     /** Some models cannot do without a δ. */

@@ -110,7 +110,7 @@ function history(dataset, ledger, names) {
     table("Releases, oldest first", [{ name: "Function", head: true }, { name: "When" }, { name: "By" }, {
       name: `Cost in ${letter}`,
       number: true,
-    }, { name: `${letter} left`, number: true }], rows),
+    }, { name: `${letter} left`, number: true }], rows, { cards: true }),
     h(
       "details",
       {},
@@ -180,6 +180,7 @@ function waiting(place, id, uploads, tallies) {
             ? h("a", { href: `#/datasets/${id}/release?tally=${each.id}` }, "Release from it")
             : "",
         ]),
+        { cards: true },
       ),
     open.length > 0 &&
       table(
@@ -191,6 +192,7 @@ function waiting(place, id, uploads, tallies) {
           moment(each.created),
           h("button", { type: "button", class: "plain danger", onclick: remove(each) }, "Delete"),
         ]),
+        { cards: true },
       ),
   );
 }
