@@ -307,8 +307,8 @@ def test_bad_records_cost_nothing(desk: Shell) -> None:
 def test_a_model_under_replace_is_told_the_dataset_it_needs(swift: QuickShell) -> None:
     book = ("--ledger", "book.db", "--dataset", "visits")
     budget = ("--epsilon", "2", "--delta", "1e-5")
-    fit = ("fit", "kernel-svc", "visits.csv", *FIT, "--delta", "1e-6", "--target", "state")
-    fit = (*fit, "--classes", "well,ill", "-o", "machine.hush", "--ledger", "book.db")
+    learn = ("fit", "kernel-svc", "visits.csv", *FIT, "--delta", "1e-6", "--target", "state")
+    fit = (*learn, "--classes", "well,ill", "-o", "machine.hush", "--ledger", "book.db")
     swift.ok("ledger", "init", *book, *budget)
     said = swift.run(*fit, "--dataset", "visits")
     assert said.code != 0

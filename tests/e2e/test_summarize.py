@@ -48,6 +48,7 @@ def test_a_run_with_ledgers_from_keys_to_summary(three: Market) -> None:
     others = [three.owner(1), three.owner(2)]
     curator = three.curator("--ledger", "book.db", "--dataset", "target", "--book-rho")
     made = curator.json()
+    assert "waiting up to" in curator.err
     assert made["lost"] == {}
     assert (made["claim"]["epsilon"], made["claim"]["delta"]) == (4.0, 1e-5)
     assert made["size"] == len(summary_of(three)) == sum(made["by_owner"].values())

@@ -33,8 +33,8 @@ def predict(
 ) -> None:
     """Ask a released model at the points of a file, as often as you like: it spends nothing.
 
-    The answers are written as CSV, with the columns of the file first, while the file is read. A file of
-    answers appears at the end, and only if every point was answered.
+    The answers are written as CSV, row for row, after the columns that the model was asked with, while the
+    file is read. A file of answers appears at the end, and only if every point was answered.
 
     hushsum predict ill.hush visits.csv -o answers.csv
     """

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import hushsum as hs
-from hushsum.errors import ClaimError, UsageError
+from hushsum.errors import ClaimError, DataRefused, UsageError
 from hushsum.releases import CoefficientFunction, TableFunction
 
 GAUSSIAN = hs.GaussianKernel(dim=2, bandwidth=0.2)
@@ -136,3 +136,8 @@ def test_a_declared_number_of_records_decides_the_sizes() -> None:
         for number in (1000, 100_000_000)
     )
     assert many < few
+
+
+def test_the_name_of_a_file_is_no_record() -> None:
+    with pytest.raises(DataRefused, match="read the file first"):
+        hs.release("both.csv", epsilon=1.0, bandwidth=1.0)

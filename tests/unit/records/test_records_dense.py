@@ -3,6 +3,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -215,7 +216,8 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     "sparse": (lambda: sparse.csr_array(bad(1)), r"kernel on sets, .* or pass data.toarray\(\)"),
     "sparse matrix": (lambda: sparse.coo_matrix(bad(1)), "kernel on sets"),
     "lazy": (lambda: pl.DataFrame(bad(1)).lazy(), r"pass data.collect\(\)"),
-    "string": (lambda: str(SECRET), "must be an array"),
+    "string": (lambda: str(SECRET), "must be records, got a str; read the file first"),
+    "path": (lambda: Path(f"{SECRET}.csv"), "read the file first"),
     "dict": (lambda: {"x": SECRET}, "must be an array"),
     "generator": (lambda: (row for row in bad(1)), "must be an array"),
 }
