@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -128,7 +129,7 @@ def test_somebody_else_spends_meanwhile(visit: Visiting, world: World, records: 
     dataset = world.olga.create_dataset("shared", epsilon=0.5)
     page = begin(here, dataset, records)
     declare(page)
-    grid = {"kernel": "gaussian", "bandwidth": 4.0, "method": "grid", "bounds": [[16, 70]]}
+    grid: dict[str, Any] = {"kernel": "gaussian", "bandwidth": 4.0, "method": "grid", "bounds": [[16, 70]]}
     other = dataset.tally(dataset.upload(records), columns=["age"], **grid)
     dataset.release(other, "ages", epsilon=0.2)
     page.get_by_role("button", name="Go on").click()
@@ -218,7 +219,7 @@ def test_a_header_without_names_is_told(visit: Visiting, world: World, tmp_path:
 def test_tallies_are_told_apart(visit: Visiting, world: World, records: Path) -> None:
     here = visit("olga")
     dataset = world.olga.create_dataset("twice counted", epsilon=1.0)
-    grid = {"columns": ["age"], "kernel": "gaussian", "method": "grid", "bounds": [[16, 70]]}
+    grid: dict[str, Any] = {"columns": ["age"], "kernel": "gaussian", "method": "grid", "bounds": [[16, 70]]}
     for bandwidth in (2.0, 6.0):
         dataset.tally(dataset.upload(records), bandwidth=bandwidth, **grid)
     page = here.go(f"/datasets/{dataset.id}")
@@ -241,7 +242,7 @@ def test_tallies_are_told_apart(visit: Visiting, world: World, records: Path) ->
 def test_the_predicted_error_is_that_of_the_tally(visit: Visiting, world: World, records: Path) -> None:
     here = visit("olga")
     dataset = world.olga.create_dataset("coarse and fine", epsilon=1.0)
-    grid = {
+    grid: dict[str, Any] = {
         "columns": ["age"],
         "kernel": "gaussian",
         "bandwidth": 4.0,

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from playwright.sync_api import Browser, ConsoleMessage, Page, Response
+from playwright.sync_api import Browser, ConsoleMessage, Page, Response, ViewportSize
 
 Visiting = Callable[..., "Visit"]
 
@@ -20,8 +20,8 @@ WANTED: Final = "HUSHSUM_SCREENSHOTS"
 
 LARGEST: Final = 150_000
 BROWSERS: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
-WIDE: Final = {"width": 1280, "height": 860}
-PHONE: Final = {"width": 375, "height": 780}
+WIDE: Final[ViewportSize] = {"width": 1280, "height": 860}
+PHONE: Final[ViewportSize] = {"width": 375, "height": 780}
 
 
 def system_browser() -> str | None:

@@ -80,7 +80,11 @@ export function planPanel(dataset, tell) {
       if (!best.has(each.method) || each.error < best.get(each.method).error) best.set(each.method, each);
     }
     options = [...best.values()].sort((one, other) => one.error - other.error);
-    const worst = options[options.length - 1]?.error ?? 1;
+    if (!options.length) {
+      clear("Nothing can be released like this: choose other columns, or another similarity.");
+      return;
+    }
+    const worst = options[options.length - 1].error;
     list.replaceChildren(...options.map((each) => {
       const bar = h("i");
       bar.style.width = `${Math.max(2, (100 * each.error) / worst)}%`;
@@ -107,8 +111,7 @@ export function planPanel(dataset, tell) {
   }
 
   function take(option) {
-    taken = option ?? null;
-    if (!taken) return;
+    taken = option;
     for (const input of list.querySelectorAll("input")) input.checked = input.value === taken.method;
     say(`± ${short(taken.error, 2)}`);
     words.textContent = `at a typical point, where values lie between 0 and 1: noise ${
