@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 from fastapi import Request
 
-from hushsum.ledger import Ledger
+from hushsum.errors import BudgetExhausted
+from hushsum.ledger import Account, Charge, Ledger
+from hushsum.privacy.claim import Claim
 from hushsum.service.access import Caller, Door, ShortMemory, nothing_here
 from hushsum.service.answering import Shelf
 from hushsum.service.metrics import Metrics
@@ -45,6 +47,19 @@ class Context:
         if found is None:
             raise nothing_here()
         return found
+
+    def price(self, dataset: Dataset, claim: Claim) -> tuple[Charge, Account]:
+        """What a claim would cost, and the account after it; a refusal calls the dataset as its owner does.
+
+        Raises
+        ------
+        BudgetExhausted, ClaimError
+            as a debit would.
+        """
+        try:
+            return self.ledger.price(dataset.id, claim)
+        except BudgetExhausted as error:
+            raise BudgetExhausted(str(error).replace(dataset.id, dataset.name)) from None
 
 
 async def context_of(request: Request) -> Context:

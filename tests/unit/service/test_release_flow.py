@@ -102,6 +102,7 @@ def test_an_exhausted_budget(town: Town) -> None:
     terms = {"tally": tally, "name": "more", "epsilon": 0.4}
     told = town.refused("olga", "POST", f"/datasets/{dataset}/claims", 409, json=terms)
     assert told["type"].endswith("budget-exhausted")
+    assert dataset not in told["detail"]
 
 
 def test_a_plan_reads_no_records(town: Town) -> None:

@@ -42,7 +42,7 @@ def show_model_claim(dataset: str, asked: ModelAsked, caller: Releaser, context:
     choice = choice_of(asked, context.settings)
     claim = claim_for(choice, asked)
     error = error_for(choice, asked)
-    charge, after = context.ledger.price(found.id, claim)
+    charge, after = context.price(found, claim)
     return ModelClaimTold(
         claim=claim.in_numbers(),
         cost=charge.as_json(),
@@ -72,7 +72,7 @@ def fit_model(
     if context.jobs.of_key(found.id, "model", key) is None:
         _check_upload(context, found.id, asked, waiting=True)
         # A hint only: what counts is the debit. It spares a job that is bound to fail.
-        context.ledger.price(found.id, claim)
+        context.price(found, claim)
     job, _ = context.jobs.submit(
         "model", dataset=found.id, key=key, request=asked.model_dump(mode="json"), actor=actor
     )

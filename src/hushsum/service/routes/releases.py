@@ -43,7 +43,7 @@ def show_claim(dataset: str, asked: TermsAsked, caller: Releaser, context: Here)
     """What a release on these terms would claim and cost. Nothing is drawn or spent."""
     found = context.dataset(dataset, caller)
     claim = _claim(context, found.id, asked)
-    charge, after = context.ledger.price(found.id, claim)
+    charge, after = context.price(found, claim)
     return ClaimTold(
         claim=claim.in_numbers(),
         cost=charge.as_json(),
@@ -70,7 +70,7 @@ def release(
         )
     if context.jobs.of_key(found.id, "release", key) is None:
         # A hint only: what counts is the debit. It spares a job that is bound to fail.
-        context.ledger.price(found.id, claim)
+        context.price(found, claim)
     job, _ = context.jobs.submit(
         "release", dataset=found.id, key=key, request=asked.model_dump(mode="json"), actor=actor
     )
