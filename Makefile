@@ -10,7 +10,7 @@ demo: $(VENV)/.installed
 	$(BIN)/hushsum demo
 
 test: $(VENV)/.tests
-	$(BIN)/python -m pytest -n auto -m "not slow" tests
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow" tests
 	$(MAKE) --no-print-directory portable
 
 test-slow: $(VENV)/.tests

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from tests.e2e.cli_process import Shell
 
 import hushsum as hs
@@ -15,6 +16,7 @@ def test_a_release_is_audited(shell: Shell) -> None:
     assert ended.err == ""
 
 
+@pytest.mark.slow  # the page on audits runs them all too
 def test_everything_is_audited_without_a_file(shell: Shell) -> None:
     report = shell.ok("audit", "--json").json
     assert report["holds"] is True

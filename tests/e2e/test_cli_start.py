@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -24,7 +25,13 @@ def interrupted(folder: Path, command: list[str]) -> subprocess.CompletedProcess
         text=True,
         timeout=50,
         check=False,
+        preexec_fn=_heed_interrupts,
     )
+
+
+def _heed_interrupts() -> None:
+    """What was started in the background of a shell ignores interrupts, and so would its children."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def test_an_interrupt_among_the_imports_is_one_word(tmp_path: Path) -> None:

@@ -178,7 +178,8 @@ def _check_settings(name: str, model: PrivateModel) -> None:
     """Refuse what the owner set and exact mode would not do."""
     given, usual = model.get_params(deep=False), type(model)().get_params(deep=False)
     for setting, reason in _OF_FILES[name].items():
-        if given[setting] != usual[setting]:
+        # Functional perturbation is what exact mode does.
+        if given[setting] not in (usual[setting], "functional"):
             raise UsageError(
                 f"{setting} must be {usual[setting]!r} in exact mode, {reason}; leave it out, or release the "
                 "model as a file"

@@ -61,9 +61,10 @@ def test_a_path_drawn_piece_by_piece_has_the_law_of_one_drawn_at_once() -> None:
     at = np.linspace(0.0, 1.0, 5, dtype=np.float32)[:, None]
     wide = np.linspace(0.0, 1.0, 5)[:, None]
     rng = np.random.default_rng(0)
+    covariance = function().covariance
     draws = []
     for _ in range(4000):
-        path = GaussianPath(function().covariance, 1)
+        path = GaussianPath(covariance, 1)
         first = path.extend(at[[3, 0]], rng.standard_normal(2))
         second = path.extend(at[[4]], rng.standard_normal(1))
         third = path.extend(at[[1, 2]], rng.standard_normal(2))

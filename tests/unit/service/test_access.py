@@ -88,6 +88,7 @@ MATRIX: list[tuple[str, str, object, tuple[int, ...]]] = [
     ("GET", "/functions", None, (401, 403, 200, 200, 200, 200)),
     ("GET", "/functions/{function}", None, (401, 403, 200, 404, 200, 404)),
     ("GET", "/functions/{function}/file", None, (401, 403, 200, 404, 403, 404)),
+    ("DELETE", "/functions/{function}", None, (401, 403, 409, 404, 403, 403)),
     ("GET", "/functions/{function}/grants", None, (401, 403, 200, 404, 403, 403)),
     ("PUT", "/functions/{function}/grants/nobody", {}, (401, 403, 404, 404, 403, 403)),
     ("DELETE", "/functions/{function}/grants/nobody", None, (401, 403, 404, 404, 403, 403)),
