@@ -1,13 +1,17 @@
 // Vector types of a clone's native width, and the operations the hash families share.
 //
-// Only the compilers' portable vector extensions are used. `fused` is one correctly rounded a*b+c per lane in every
-// clone: an instruction where there is one, the C library's fmaf elsewhere.
+// Only the compilers' portable vector extensions are used, but for one conversion. `fused` is one correctly rounded
+// a*b+c per lane in every clone: an instruction where there is one, the C library's fmaf elsewhere.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <utility>
+
+#if defined(__AVX512F__)
+#include <immintrin.h>
+#endif
 
 #include "plans.hpp"
 
@@ -93,9 +97,14 @@ HUSHSUM_INLINE Uints floor_words(Floats z) {
   const Floats low = spread(-1073741824.0f), high = spread(1073741824.0f);
   z = z > low ? z : low;
   z = z < high ? z : high;
+#if defined(__AVX512F__)
+  // One instruction that rounds down, for the same words.
+  return (Uints)_mm512_maskz_cvt_roundps_epi32(0xffff, (__m512)z, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
+#else
   const Ints truncated = __builtin_convertvector(z, Ints);
   const Ints above = (Ints)(__builtin_convertvector(truncated, Floats) > z);
   return (Uints)(truncated + above);
+#endif
 }
 
 // Bit `position` of a word: 1 where z >= 0; NaN gives 0.
