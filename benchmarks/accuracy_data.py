@@ -98,7 +98,7 @@ def data_folder() -> Path:
 
 
 def _table(name: str) -> Any:
-    import pyarrow.parquet as pq  # type: ignore[import-untyped]
+    import pyarrow.parquet as pq
 
     return pq.read_table(data_folder() / f"{name}.parquet")
 

@@ -187,7 +187,7 @@ def build_times(skin: Contest, covtype: Contest) -> list[dict[str, Any]]:
 
 def exact_density_seconds(contest: Contest, queries: int) -> dict[str, Any]:
     """Seconds of scikit-learn's exact KernelDensity: to fit, and a query."""
-    from sklearn.neighbors import KernelDensity  # type: ignore[import-untyped]
+    from sklearn.neighbors import KernelDensity
 
     start = time.process_time()
     model = KernelDensity(bandwidth=contest.kernel.bandwidth, kernel="gaussian").fit(contest.records)

@@ -67,7 +67,7 @@ def dataset(name: str) -> tuple[Floats, Floats]:
     folder = os.environ.get("HUSHSUM_DATA")
     if not folder:
         raise SystemExit(f"set HUSHSUM_DATA to the folder that holds {name}.parquet")
-    import pyarrow.parquet as pq  # type: ignore[import-untyped]
+    import pyarrow.parquet as pq
 
     table = pq.read_table(Path(folder) / f"{name}.parquet")
     features = [column for column in table.column_names if column not in NO_FEATURES]

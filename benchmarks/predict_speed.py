@@ -16,7 +16,7 @@ from typing import Any
 os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
 
 import numpy as np
-from sklearn.base import is_classifier, is_regressor  # type: ignore[import-untyped]
+from sklearn.base import is_classifier, is_regressor
 
 import hushsum.models
 from hushsum.errors import PublicAssumption

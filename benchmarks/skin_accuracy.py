@@ -35,7 +35,7 @@ def skin() -> NDArray[np.float32]:
     folder = os.environ.get("HUSHSUM_DATA")
     if not folder:
         raise SystemExit("set HUSHSUM_DATA to the folder that holds skin_segmentation.parquet")
-    import pyarrow.parquet as pq  # type: ignore[import-untyped]
+    import pyarrow.parquet as pq
 
     table = pq.read_table(Path(folder) / "skin_segmentation.parquet", columns=["R", "G", "B"])
     pixels = np.column_stack([table[name].to_numpy() for name in ("R", "G", "B")]).astype(np.float32)

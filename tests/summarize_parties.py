@@ -17,7 +17,7 @@ from typing import Any
 
 import alembic.command  # noqa: F401
 import numpy as np
-import pyarrow.csv  # type: ignore[import-untyped]  # noqa: F401
+import pyarrow.csv  # noqa: F401
 import sqlalchemy.dialects.sqlite  # noqa: F401
 from numpy.typing import NDArray
 

@@ -33,7 +33,7 @@ class Sample:
 @cache
 def table(name: str) -> dict[str, NDArray[np.generic]]:
     """The columns of a parquet file of $HUSHSUM_DATA, categories as strings."""
-    import pyarrow.parquet as pq  # type: ignore[import-untyped]
+    import pyarrow.parquet as pq
 
     folder = os.environ.get("HUSHSUM_DATA")
     if folder is None:

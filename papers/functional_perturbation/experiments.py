@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -38,7 +38,8 @@ from hushsum.models import (
 from hushsum.served import density_function, gaussian_process_function, kernel_svm_functions, serve
 
 Panels = dict[str, dict[str, Any]]
-Score = Callable[[str, Budget, int], float]
+Score = Callable[[str, Budget, int, int, int], float]
+"""Of a mechanism: budget, sizes of the training and the test set, seed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,51 +104,50 @@ def _income_machines(train: int, seed: int) -> Callable[[Floats, Floats, Budget 
     return machines(data.incomes(train, 0, seed), 2, SVM_C, SVM_BANDWIDTH, seed)
 
 
-_CENSUS = {
+_CENSUS: dict[str, Score] = {
     "histogram": histogram_score,
     "kernel density": density_score,
     "Gaussian process": posterior_score,
 }
 
 
+def _census(
+    settings: Settings,
+    xs: Sequence[float],
+    names: Sequence[str],
+    ask: Callable[[Score, str, float, int], float],
+) -> Panels:
+    """One panel for each model of the census."""
+    return {
+        name: _lines(xs, names, partial(ask, score), settings.repetitions) for name, score in _CENSUS.items()
+    }
+
+
 def figure_1(settings: Settings) -> Panels:
     """Against the number of answers."""
-    budget = Budget(0.4, 0.001)
-    return {
-        name: _lines(
-            settings.tests,
-            (*MECHANISMS, NONE),
-            lambda line, x, seed, s=score: s(line, budget, settings.train, int(x), seed),  # type: ignore[misc]
-            settings.repetitions,
-        )
-        for name, score in _CENSUS.items()
-    }
+
+    def ask(score: Score, line: str, x: float, seed: int) -> float:
+        return score(line, Budget(0.4, 0.001), settings.train, int(x), seed)
+
+    return _census(settings, settings.tests, (*MECHANISMS, NONE), ask)
 
 
 def figure_2(settings: Settings) -> Panels:
     """Against ε at δ = 0.001."""
-    return {
-        name: _lines(
-            settings.epsilons,
-            (*MECHANISMS, NONE),
-            lambda line, x, seed, s=score: s(line, Budget(x, 0.001), settings.train, settings.test, seed),  # type: ignore[misc]
-            settings.repetitions,
-        )
-        for name, score in _CENSUS.items()
-    }
+
+    def ask(score: Score, line: str, x: float, seed: int) -> float:
+        return score(line, Budget(x, 0.001), settings.train, settings.test, seed)
+
+    return _census(settings, settings.epsilons, (*MECHANISMS, NONE), ask)
 
 
 def figure_3(settings: Settings) -> Panels:
     """Against δ at ε = 0.4."""
-    return {
-        name: _lines(
-            settings.deltas,
-            (*MECHANISMS, NONE),
-            lambda line, x, seed, s=score: s(line, Budget(0.4, x), settings.train, settings.test, seed),  # type: ignore[misc]
-            settings.repetitions,
-        )
-        for name, score in _CENSUS.items()
-    }
+
+    def ask(score: Score, line: str, x: float, seed: int) -> float:
+        return score(line, Budget(0.4, x), settings.train, settings.test, seed)
+
+    return _census(settings, settings.deltas, (*MECHANISMS, NONE), ask)
 
 
 def figure_4(settings: Settings) -> Panels:
@@ -159,15 +159,11 @@ def figure_4(settings: Settings) -> Panels:
         return wrong(sample.X_test, sample.y_test, Budget(x, 1e-4))
 
     sizes = [str(size) for size in settings.sizes]
-    panels = {
-        name: _lines(
-            settings.epsilons,
-            sizes,
-            lambda line, x, seed, s=score: s(FUNCTIONAL, Budget(x, 1e-4), int(line), settings.test, seed),  # type: ignore[misc]
-            settings.repetitions,
-        )
-        for name, score in _CENSUS.items()
-    }
+
+    def ask(score: Score, line: str, x: float, seed: int) -> float:
+        return score(FUNCTIONAL, Budget(x, 1e-4), int(line), settings.test, seed)
+
+    panels = _census(settings, settings.epsilons, sizes, ask)
     panels["kernel SVM"] = _lines(settings.epsilons, sizes, svm, max(2, settings.repetitions // 2))
     return panels
 

@@ -1,4 +1,5 @@
 """The words of the report."""
+# The lines are those of the page.
 # ruff: noqa: E501
 
 from __future__ import annotations

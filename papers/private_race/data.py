@@ -71,7 +71,7 @@ def data_folder() -> Path:
 
 def load_dataset(name: str) -> Dataset:
     """Read one data set from $HUSHSUM_DATA."""
-    import pyarrow.parquet as pq  # type: ignore[import-untyped]
+    import pyarrow.parquet as pq
 
     file = data_folder() / f"{name}.parquet"
     if not file.is_file():

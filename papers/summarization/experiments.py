@@ -57,7 +57,7 @@ class Comparison:
         test, truth = self.setting.test, self.setting.test_labels
         if self.setting.name == "mnist":
             return network_accuracy(points, labels, test, truth, seed=self.seed)
-        from sklearn.svm import LinearSVC  # type: ignore[import-untyped]
+        from sklearn.svm import LinearSVC
 
         return float(LinearSVC(C=0.1, dual=False).fit(points, labels).score(test, truth))
 

@@ -12,7 +12,7 @@ SIZE, REPETITIONS = 2000, 10
 
 def run_groups() -> list[dict[str, Any]]:
     """Accuracies on each group of linear machines of its own members and of an equal number of each owner."""
-    from sklearn.svm import LinearSVC  # type: ignore[import-untyped]
+    from sklearn.svm import LinearSVC
 
     rows: list[dict[str, Any]] = []
     for group in GROUPS:

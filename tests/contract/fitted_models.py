@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import is_classifier, is_regressor  # type: ignore[import-untyped]
+from sklearn.base import is_classifier, is_regressor
 
 import hushsum.models
 from hushsum.models.base import PrivateModel

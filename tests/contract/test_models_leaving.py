@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.exceptions import NotFittedError  # type: ignore[import-untyped]
+from sklearn.exceptions import NotFittedError
 
 import hushsum as hs
 from hushsum.errors import FileRefused, SecretRefused

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.exceptions import NotFittedError  # type: ignore[import-untyped]
-from sklearn.pipeline import make_pipeline  # type: ignore[import-untyped]
-from sklearn.preprocessing import FunctionTransformer  # type: ignore[import-untyped]
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 from hushsum.errors import AlreadyReleased, DataRefused, UsageError
 from hushsum.models import load_model

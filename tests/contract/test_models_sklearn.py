@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from sklearn.utils.estimator_checks import parametrize_with_checks  # type: ignore[import-untyped]
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from tests.contract.fitted_models import MODELS
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.base import clone  # type: ignore[import-untyped]
-from sklearn.exceptions import NotFittedError  # type: ignore[import-untyped]
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 
 from hushsum.errors import BudgetExhausted, DataRefused, RepeatedSpending, UsageError
 from hushsum.methods import feature_functions

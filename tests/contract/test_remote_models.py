@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import is_classifier, is_regressor  # type: ignore[import-untyped]
+from sklearn.base import is_classifier, is_regressor
 
 import hushsum as hs
 from hushsum.client import RemoteModel, Service

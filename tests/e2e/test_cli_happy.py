@@ -8,8 +8,8 @@ import subprocess
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa  # type: ignore[import-untyped]
-import pyarrow.parquet  # type: ignore[import-untyped]
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 from tests.e2e.cli_process import Shell, environment
 from tests.e2e.conftest import RECORDS, QuickShell

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa  # type: ignore[import-untyped]
-import pyarrow.parquet  # type: ignore[import-untyped]
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 from tests.e2e.cli_process import COMMAND, Shell, environment
 from tests.e2e.conftest import QuickShell

@@ -5,8 +5,8 @@ import gzip
 import os
 import random
 
-import pyarrow as pa  # type: ignore[import-untyped]
-import pyarrow.parquet  # type: ignore[import-untyped]
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 from tests.e2e.cli_process import Shell
 from tests.e2e.conftest import QuickShell

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import httpx
 import numpy as np
-import psutil  # type: ignore[import-untyped]
+import psutil
 import pytest
 from tests.e2e.cli_process import COMMAND, environment
 from tests.e2e.service_process import ServiceProcess, free_port

@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx
 import numpy as np
-import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow as pa
 import pytest
 from tests.e2e.service_process import ServiceProcess
 from tests.ledger_workers import start

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 
 import httpx
-import psutil  # type: ignore[import-untyped]
+import psutil
 import pytest
 from tests.e2e.service_process import ADMIN, ServiceProcess
 

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-import pyarrow.parquet as parquet  # type: ignore[import-untyped]
+import pyarrow.parquet as parquet
 import pytest
 from tests.ledger_fixtures import state
 from tests.summarize_parties import Market, market, wait_for

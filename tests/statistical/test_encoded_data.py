@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.metrics import balanced_accuracy_score  # type: ignore[import-untyped]
-from sklearn.pipeline import make_pipeline  # type: ignore[import-untyped]
+from sklearn.metrics import balanced_accuracy_score
+from sklearn.pipeline import make_pipeline
 
 import hushsum as hs
 from hushsum.models import CategoryColumn, NumberColumn, PrivateClassifier, PublicEncoder
@@ -40,7 +40,7 @@ COLUMNS: dict[str, Any] = {
 
 @pytest.fixture(scope="module")
 def census() -> Any:
-    import pyarrow.parquet as pq  # type: ignore[import-untyped]
+    import pyarrow.parquet as pq
 
     table = pq.read_table(Path(DATA) / "adult.parquet")
     training = np.array(table["split"].to_pylist()) == "train"

@@ -25,7 +25,7 @@ Sample = tuple[NDArray[np.float64], hs.GaussianKernel, tuple[float, float]]
 
 
 def salaries() -> Sample:
-    import pyarrow.parquet as pq  # type: ignore[import-untyped]
+    import pyarrow.parquet as pq
 
     table = pq.read_table(Path(DATA) / "nyc_payroll_sample.parquet", columns=["pay_basis", "base_salary"])
     annual = np.array([str(basis).strip() == "per Annum" for basis in table["pay_basis"].to_pylist()])

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.skipif(not DATA, reason="HUSHSUM_DATA is not set: no re
 
 @pytest.fixture(scope="module")
 def pixels() -> NDArray[np.float32]:
-    import pyarrow.parquet as pq  # type: ignore[import-untyped]
+    import pyarrow.parquet as pq
 
     table = pq.read_table(Path(DATA) / "skin_segmentation.parquet", columns=["R", "G", "B"])
     columns = np.column_stack([table[name].to_numpy() for name in ("R", "G", "B")])

@@ -28,7 +28,7 @@ COLOUR = hs.GaussianKernel(dim=3, bandwidth=5.0 / np.sqrt(2.0))
 
 @pytest.fixture(scope="module")
 def salaries() -> Floats:
-    import pyarrow.parquet as pq  # type: ignore[import-untyped]
+    import pyarrow.parquet as pq
 
     table = pq.read_table(Path(DATA) / "nyc_payroll_sample.parquet", columns=["pay_basis", "base_salary"])
     yearly = np.array([str(each).strip() == "per Annum" for each in table["pay_basis"].to_pylist()])

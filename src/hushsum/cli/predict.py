@@ -51,7 +51,7 @@ def predict(
 
 
 def _stream_csv(batches: Iterator[PredictedRecords], stream: Any) -> None:
-    import pyarrow as pa  # type: ignore[import-untyped]
+    import pyarrow as pa
     from pyarrow import csv
 
     writer: Any = None

@@ -102,7 +102,7 @@ def _write_table(asked: list[str], answered: AnsweredQueries) -> None:
 
 
 def _stream_csv(batches: Iterator[AnsweredQueries]) -> None:
-    import pyarrow as pa  # type: ignore[import-untyped]
+    import pyarrow as pa
     from pyarrow import csv
 
     writer: Any = None

@@ -252,7 +252,7 @@ class _Race:
         ).best.error
 
     def _sklearn_seconds(self) -> float:
-        from sklearn.neighbors import KernelDensity  # type: ignore[import-untyped]
+        from sklearn.neighbors import KernelDensity
 
         bandwidth: float = getattr(self.kernel, "bandwidth")  # noqa: B009  (the Gaussian kernel has one)
         model = KernelDensity(bandwidth=bandwidth, kernel="gaussian").fit(self.X)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import OutlierMixin  # type: ignore[import-untyped]
+from sklearn.base import OutlierMixin
 
 from hushsum.errors import UsageError, shown
 from hushsum.kernels.euclidean import EuclideanKernel

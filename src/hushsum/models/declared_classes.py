@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin  # type: ignore[import-untyped]
-from sklearn.utils.multiclass import check_classification_targets, type_of_target  # type: ignore[import-untyped]
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
 from hushsum.errors import DataRefused, PublicAssumption, UsageError
 from hushsum.models.base import Floats, PrivateModel

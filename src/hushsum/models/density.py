@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state  # type: ignore[import-untyped]
+from sklearn.utils import check_random_state
 
 from hushsum.errors import UsageError
 from hushsum.models.base import Floats, PrivateModel

@@ -7,9 +7,9 @@ from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, TransformerMixin  # type: ignore[import-untyped]
-from sklearn.utils import Tags  # type: ignore[import-untyped]
-from sklearn.utils.validation import check_is_fitted, validate_data  # type: ignore[import-untyped]
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from hushsum.errors import DataRefused, UsageError, shown
 from hushsum.models.declared_columns import MISSING, DeclaredColumn, NumberColumn

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import RegressorMixin  # type: ignore[import-untyped]
+from sklearn.base import RegressorMixin
 
 from hushsum.bases.fourier_features import FourierFeatures
 from hushsum.bases.moments import Moments

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import RegressorMixin  # type: ignore[import-untyped]
+from sklearn.base import RegressorMixin
 
 from hushsum.errors import UsageError
 from hushsum.models.base import Floats, PrivateModel

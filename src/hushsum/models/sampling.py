@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state  # type: ignore[import-untyped]
+from sklearn.utils import check_random_state
 
 from hushsum.errors import UsageError, shown
 from hushsum.models.base import Floats

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,19 @@ from hushsum.service.shapes import NewModel
 from hushsum.service.store import Actor, Datasets, Functions, Job
 from hushsum.service.store.datasets import USED
 from hushsum.service.suspicions import suspicions_noted
+
+
+@dataclass(frozen=True, slots=True)
+class _Fit:
+    """One job: what was asked for, of which upload, under which id, paid how; warnings go to ``notes``."""
+
+    job: Job
+    asked: NewModel
+    source: Path
+    id: str
+    booking: Booking
+    notes: list[str]
+    tell: Progress
 
 
 class ModelWork:
@@ -50,87 +64,60 @@ class ModelWork:
         notes: list[str] = []
         if not self._functions.known(id):
             make = self._open if asked.mode == "exact" else self._release
-            sha256, facts = make(job, asked, source, id, booking, notes, tell)
+            sha256, facts = make(_Fit(job, asked, source, id, booking, notes, tell))
             self._functions.add(id, job.dataset, asked.name, sha256=sha256, facts=facts, actor=actor)
         self._datasets.end_upload(upload.id, USED, actor)
         source.unlink(missing_ok=True)
         return {"function": id, "warnings": notes}
 
-    def _release(
-        self,
-        job: Job,
-        asked: NewModel,
-        source: Path,
-        id: str,
-        booking: Booking,
-        notes: list[str],
-        tell: Progress,
-    ) -> tuple[str, dict[str, Any]]:
+    def _release(self, fit: _Fit) -> tuple[str, dict[str, Any]]:
         """A model as a public file; its digest, and what may be told about it."""
-        output = self._settings.path("functions", f"{id}.hush")
-        with suspicions_noted(notes):
+        output = self._settings.path("functions", f"{fit.id}.hush")
+        with suspicions_noted(fit.notes):
             counted = count_model(
-                choice_of(asked, self._settings),
-                files_of(asked, str(source)),
+                choice_of(fit.asked, self._settings),
+                files_of(fit.asked, str(fit.source)),
                 str(output),
-                booking=booking,
-                progress=tell,
+                booking=fit.booking,
+                progress=fit.tell,
                 most_numbers=most_numbers(self._settings),
             )
 
         def agreed(claim: Claim, _: object) -> bool:
-            return confirmation(job.dataset, asked, claim) == asked.confirm
+            return confirmation(fit.job.dataset, fit.asked, claim) == fit.asked.confirm
 
         released = release_model(counted, approve=agreed)
         if released is None:
             raise _not_confirmed()
-        facts = describe_model(released.bundle, target=asked.target, size=released.size)
+        facts = describe_model(released.bundle, target=fit.asked.target, size=released.size)
         return hashlib.sha256(output.read_bytes()).hexdigest(), facts
 
-    def _open(
-        self,
-        job: Job,
-        asked: NewModel,
-        source: Path,
-        id: str,
-        booking: Booking,
-        notes: list[str],
-        tell: Progress,
-    ) -> tuple[str, dict[str, Any]]:
+    def _open(self, fit: _Fit) -> tuple[str, dict[str, Any]]:
         """A model in exact mode, which is no file and has no digest."""
         try:
-            return self._opened(job, asked, source, id, booking, notes, tell)
+            return self._opened(fit)
         except Exception:
             with suppress(HushsumError):
-                self._forget_unpaid(id, booking)
+                self._forget_unpaid(fit.id, fit.booking)
             raise
 
-    def _opened(
-        self,
-        job: Job,
-        asked: NewModel,
-        source: Path,
-        id: str,
-        booking: Booking,
-        notes: list[str],
-        tell: Progress,
-    ) -> tuple[str, dict[str, Any]]:
-        place, key = self._settings.path("served", id), self._settings.tally_key()
+    def _opened(self, fit: _Fit) -> tuple[str, dict[str, Any]]:
+        place, key = self._settings.path("served", fit.id), self._settings.tally_key()
         if place.with_suffix(".secret").exists():
             # Of an earlier attempt. Fitted anew it might differ in a last bit, and its store would refuse it.
             kept = SecretModel.load(place, key=key)
         else:
-            with suspicions_noted(notes):
+            with suspicions_noted(fit.notes):
                 kept = secret_model(
-                    choice_of(asked, self._settings),
-                    files_of(asked, str(source)),
-                    most_questions=asked.most_questions,
-                    progress=tell,
+                    choice_of(fit.asked, self._settings),
+                    files_of(fit.asked, str(fit.source)),
+                    most_questions=fit.asked.most_questions,
+                    progress=fit.tell,
                 )
-            if confirmation(job.dataset, asked, kept.claim) != asked.confirm:
+            if confirmation(fit.job.dataset, fit.asked, kept.claim) != fit.asked.confirm:
                 raise _not_confirmed()
             kept.save(place, key=key)
-        kept.open(place, booking)
+        kept.open(place, fit.booking)
         return "", describe_exact(kept)
 
     def _forget_unpaid(self, id: str, booking: Booking) -> None:

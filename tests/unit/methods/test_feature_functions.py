@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from sklearn.svm import LinearSVC  # type: ignore[import-untyped]
+from sklearn.svm import LinearSVC
 
 from hushsum.errors import DataRefused
 from hushsum.methods import feature_functions

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from sklearn.linear_model import LogisticRegression, Ridge  # type: ignore[import-untyped]
+from sklearn.linear_model import LogisticRegression, Ridge
 
 from hushsum.errors import UsageError
 from hushsum.methods.objective import (

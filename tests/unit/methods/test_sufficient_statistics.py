@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from sklearn.linear_model import LinearRegression  # type: ignore[import-untyped]
+from sklearn.linear_model import LinearRegression
 
 import hushsum as hs
 from hushsum.errors import UsageError

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from sklearn.model_selection import GridSearchCV, cross_val_score  # type: ignore[import-untyped]
+from sklearn.model_selection import GridSearchCV, cross_val_score
 
 import hushsum as hs
 from hushsum.errors import DataRefused, RepeatedSpending, UsageError

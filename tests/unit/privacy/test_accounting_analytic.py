@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-import mpmath as mp  # type: ignore[import-untyped]
+import mpmath as mp
 import pytest
 
 from hushsum.errors import ClaimError

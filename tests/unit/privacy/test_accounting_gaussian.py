@@ -7,10 +7,10 @@ import math
 from collections.abc import Callable
 from functools import cache
 
-import mpmath as mp  # type: ignore[import-untyped]
+import mpmath as mp
 import numpy as np
 import pytest
-from dp_accounting.pld import privacy_loss_distribution as pld  # type: ignore[import-untyped]
+from dp_accounting.pld import privacy_loss_distribution as pld
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

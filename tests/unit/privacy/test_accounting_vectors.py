@@ -8,7 +8,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from dp_accounting.pld import privacy_loss_distribution as pld  # type: ignore[import-untyped]
+from dp_accounting.pld import privacy_loss_distribution as pld
 from numpy.typing import NDArray
 
 import hushsum as hs

@@ -240,8 +240,8 @@ def test_sensitivities_by_relation_and_calibration() -> None:
 
 
 def test_a_served_posterior_is_scikit_learns_and_its_sensitivity_exact() -> None:
-    from sklearn.gaussian_process import GaussianProcessRegressor  # type: ignore[import-untyped]
-    from sklearn.gaussian_process.kernels import RBF  # type: ignore[import-untyped]
+    from sklearn.gaussian_process import GaussianProcessRegressor
+    from sklearn.gaussian_process.kernels import RBF
 
     inputs, targets = X[:60], np.sin(5.0 * X[:60, 0])
     f = gaussian_process_function(inputs, targets, KERNEL, bounds=(0, 1), target_bounds=(-1, 1), noise=0.3)

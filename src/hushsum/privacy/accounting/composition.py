@@ -185,7 +185,7 @@ def _check_alike(claims: Sequence[Claim]) -> None:
 def _loss(release: Release) -> Any:
     """The privacy loss distribution of one release, never better than it is."""
     try:
-        from dp_accounting.pld import common  # type: ignore[import-untyped]
+        from dp_accounting.pld import common
         from dp_accounting.pld import privacy_loss_distribution as distributions
     except ImportError:
         raise UsageError("composition at a delta needs dp-accounting; install hushsum[ledger]") from None
