@@ -33,7 +33,6 @@ Floats = NDArray[np.float64]
 NAME = "privbayes"
 MECHANISM = "permute and flip, discrete laplace"
 USEFULNESS = 4.0
-NETWORK_SHARE = Fraction(3, 10)
 MOST_CELLS = 1 << 24
 MOST_POINTS = 1 << 24
 

@@ -13,10 +13,8 @@ from contextlib import contextmanager
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.privacy.claim import Claim, Promise
-from hushsum.privacy.draws import REAL_ARITHMETIC, standard_normal
+from hushsum.privacy.draws import standard_normal
 from hushsum.privacy.noise import NoiseSource
-from hushsum.privacy.relation import Relation
 
 Floats = NDArray[np.float64]
 
@@ -67,16 +65,3 @@ def real_noise(insecure_noise_seed: int | None = None) -> Iterator[RealNoise]:
     """
     with NoiseSource.for_release(insecure_noise_seed) as source:
         yield RealNoise(source)
-
-
-def real_claim(promise: Promise, mechanism: str, *, secure: bool = True) -> Claim:
-    """What a method on real numbers claims about one record that is present or absent."""
-    return Claim(
-        promise=promise,
-        unit="record",
-        records_per_unit=1,
-        relation=Relation.ADD_REMOVE,
-        mechanism=mechanism,
-        arithmetic=REAL_ARITHMETIC,
-        secure=secure,
-    )

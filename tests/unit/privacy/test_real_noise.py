@@ -7,8 +7,7 @@ import pytest
 from scipy.stats import gamma, kstest
 
 from hushsum.errors import SecretRefused
-from hushsum.privacy.claim import Promise
-from hushsum.privacy.real_noise import real_claim, real_noise
+from hushsum.privacy.real_noise import real_noise
 
 
 def test_normal_numbers_are_normal() -> None:
@@ -48,9 +47,3 @@ def test_nothing_is_drawn_after_the_release() -> None:
         pass
     with pytest.raises(SecretRefused):
         noise.normal(1)
-
-
-def test_claims_say_real_arithmetic() -> None:
-    claim = real_claim(Promise.of(epsilon=1.0), "objective perturbation")
-    assert claim.arithmetic == "real arithmetic"
-    assert claim.secure
