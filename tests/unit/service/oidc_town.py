@@ -77,3 +77,15 @@ def signing(found_town: Callable[..., Town], provider: TestProvider) -> SignInTo
     made = SignInTown(found_town(**settings_for(provider)), provider)
     made.link("olga", "olga@example.org")
     return made
+
+
+def ends(signing: SignInTown, kind: str, status: int = 403) -> str:
+    """Sign in as far as it goes; it must end at the callback, with nothing to finish."""
+    before = signing.actions().count("signed in")
+    browser = signing.browser()
+    answer = browser.come_back(browser.begin())
+    assert (answer.status_code, answer.json()["type"].rsplit(":")[-1]) == (status, kind), answer.text
+    assert "set-cookie" not in answer.headers
+    assert browser.finish().status_code == 401
+    assert signing.actions().count("signed in") == before
+    return str(answer.json()["detail"])
