@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from hushsum.errors import DataRefused, UsageError
+from hushsum.errors import UsageError
 from hushsum.files.container import canonical_json
 from hushsum.models.facts import from_json, to_json
 from hushsum.models.lineage import check_first, new_lineage, note_release
+from hushsum.models.record_checks import checked_records
 from hushsum.models.seen import Seen
 from hushsum.models.state import ModelState
 from hushsum.models.until_released import until_released
@@ -192,16 +193,8 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         return {name: getattr(self, name) for name in PARAMETERS_OF_THE_OWNER}
 
     def _checked(self, X: object, y: object = "no_validation", *, reset: bool) -> Any:
-        """Columns of finite numbers, for records and for queries, with scikit-learn's own checks; with ``y``
-        both.
-        """
-        try:
-            return validate_data(self, X, y, reset=reset, dtype=np.float64)
-        except ValueError as error:
-            if "could not convert" not in str(error):
-                raise
-        # Outside of the handler, so that no traceback quotes the value that NumPy quotes.
-        raise DataRefused("X must hold numbers, got text; encode it with a public encoding first")
+        """Columns of finite numbers, for records and for queries; with ``y`` both."""
+        return checked_records(self, X, y, reset=reset)
 
     @staticmethod
     def _refuse(parameters: dict[str, object]) -> None:

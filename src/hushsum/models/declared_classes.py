@@ -9,11 +9,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.multiclass import type_of_target
 
 from hushsum.errors import DataRefused, PublicAssumption, UsageError
 from hushsum.models.base import Floats, PrivateModel
 from hushsum.models.facts import labels_from_json, labels_to_json
+from hushsum.models.record_checks import checked_labels, showing_nothing
 from hushsum.models.until_released import until_released
 
 MOST_FOUND = 100
@@ -64,7 +65,7 @@ class ClassModel(ClassifierMixin, PrivateModel):  # type: ignore[misc]
     def _records(self, X: object, y: object, *, reset: bool) -> tuple[Floats, NDArray[Any] | None]:
         self._check_parameters()
         records, labels = self._checked(X, y, reset=reset)
-        check_classification_targets(labels)
+        checked_labels(labels)
         given = getattr(self, "_given_classes", None)
         if reset:
             self._settle_classes(labels, given)
@@ -74,7 +75,7 @@ class ClassModel(ClassifierMixin, PrivateModel):  # type: ignore[misc]
 
     def _settle_classes(self, labels: NDArray[Any], given: NDArray[Any] | None) -> None:
         declared = given if self.classes is None else np.unique(np.asarray(self.classes))
-        classes = np.unique(labels) if declared is None else declared
+        classes = showing_nothing(lambda: np.unique(labels)) if declared is None else declared
         if declared is None and len(classes) > MOST_FOUND:
             raise UsageError(
                 f"classes must be declared where there are more than {MOST_FOUND}, got a target with more: "
@@ -111,6 +112,11 @@ class ClassModel(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         if not known:
             raise DataRefused("y must hold declared classes only, got another label; declare it too")
         return codes
+
+    def score(self, X: object, y: object, sample_weight: object = None) -> float:
+        """The share of the points whose class is predicted; as private as the points and labels are."""
+        score = super().score
+        return float(showing_nothing(lambda: score(X, y, sample_weight)))
 
     def _facts(self) -> dict[str, Any]:
         return {"classes": labels_to_json(self.classes_)}

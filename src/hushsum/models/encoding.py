@@ -11,8 +11,9 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from hushsum.errors import DataRefused, UsageError, shown
+from hushsum.errors import UsageError, shown
 from hushsum.models.declared_columns import MISSING, DeclaredColumn, NumberColumn
+from hushsum.models.record_checks import showing_nothing
 from hushsum.records.bounds import Bounds
 from hushsum.records.mixed import choose_mixed, mixed_columns
 
@@ -190,13 +191,7 @@ class PublicEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _numbers(self, X: object, *, reset: bool) -> Any:
         """Undeclared columns, which must be numbers, checked by scikit-learn's own rules."""
-        try:
-            return validate_data(self, X, dtype="numeric", reset=reset)
-        except ValueError as error:
-            # What NumPy cannot convert it quotes.
-            if "convert" not in str(error):
-                raise
-        raise DataRefused("columns that are not declared must be numbers, got text; declare what they hold")
+        return showing_nothing(lambda: validate_data(self, X, dtype="numeric", reset=reset))
 
     def _names(self, column: str, each: DeclaredColumn) -> list[str]:
         if self.output == "codes":

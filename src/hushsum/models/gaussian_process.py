@@ -18,6 +18,7 @@ from hushsum.methods.sufficient_statistics import NoisyMoments, solve_adaptive
 from hushsum.models.base import Floats, PrivateModel
 from hushsum.models.declared_target import declared_target
 from hushsum.models.feature_space import KeptPairs, feature_kernel, feature_space, vectors_within
+from hushsum.models.record_checks import showing_nothing
 from hushsum.privacy.claim import Claim, Promise
 from hushsum.privacy.functional import ANALYTIC, CALIBRATIONS, LATTICE_GAUSSIAN
 from hushsum.privacy.relation import Relation
@@ -159,7 +160,7 @@ class PrivateGaussianProcessRegressor(RegressorMixin, PrivateModel):  # type: ig
 
     def _records(self, X: object, y: object, *, reset: bool) -> tuple[Floats, NDArray[Any] | None]:
         records, target = self._checked(X, y, reset=reset)
-        return records, np.asarray(target, np.float64)
+        return records, showing_nothing(lambda: np.asarray(target, np.float64))
 
     def _check(self) -> None:
         if self.inputs not in (PUBLIC, PRIVATE):
@@ -285,6 +286,11 @@ class PrivateGaussianProcessRegressor(RegressorMixin, PrivateModel):  # type: ig
         """
         values, deviation = self.predict(X, return_std=True)
         return normal_answers(values, deviation, level)
+
+    def score(self, X: object, y: object, sample_weight: object = None) -> float:
+        """R² of the predictions; as private as the points and targets are."""
+        score = super().score
+        return float(showing_nothing(lambda: score(X, y, sample_weight)))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -12,6 +12,7 @@ from hushsum.errors import UsageError
 from hushsum.models.base import Floats, PrivateModel
 from hushsum.models.declared_target import declared_target
 from hushsum.models.linear_ways import Way, claimed, regression_theta, regression_way
+from hushsum.models.record_checks import showing_nothing
 from hushsum.models.regression_choice import METHODS, choose_method
 from hushsum.privacy.claim import Claim, Promise
 from hushsum.privacy.relation import Relation
@@ -127,7 +128,7 @@ class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
         records, target = self._checked(X, y, reset=reset)
         if reset:
             self._settle()
-        return records, np.asarray(target, np.float64)
+        return records, showing_nothing(lambda: np.asarray(target, np.float64))
 
     def _settle(self) -> None:
         """Choose the method, from declared quantities alone."""
@@ -227,6 +228,11 @@ class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
         low, high = self._fitted("target_bounds")
         values: Floats = np.clip(queries @ slopes + intercept, low, high)
         return values
+
+    def score(self, X: object, y: object, sample_weight: object = None) -> float:
+        """R² of the predictions; as private as the points and targets are."""
+        score = super().score
+        return float(showing_nothing(lambda: score(X, y, sample_weight)))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
