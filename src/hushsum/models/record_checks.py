@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
@@ -15,6 +16,7 @@ from hushsum.errors import DataRefused, HushsumError
 
 T = TypeVar("T")
 
+MOST_COLUMNS_SHOWN: Final = 64
 _ENCODE: Final = "encode it with a public encoding first"
 _COLUMNS: Final = "give one row per record and one column per feature"
 _REFUSALS: Final = (
@@ -98,11 +100,14 @@ def showing_nothing(step: Callable[[], T]) -> T:
 def _refusal(text: str, kind: type[Exception]) -> Exception:
     if kind is TypeError:
         return TypeError(
-            "float() argument must be a string or a real number, got another type in X or y; "
-            + _ENCODE
+            "float() argument must be a string or a real number, got another type in X or y; " + _ENCODE
         )
     if any(part in text for part in _SHOWS_COLUMNS_ONLY):
-        return DataRefused(text)
+        found = re.match(r"X has (\d+) features", text)
+        # So many "columns" are probably the records of a table that was transposed.
+        if found is None or int(found[1]) <= MOST_COLUMNS_SHOWN:
+            return DataRefused(text)
+        return DataRefused("X must have as many features as the records had, got more; transpose it?")
     lowered = text.lower()
     for part, words in _REFUSALS:
         if part in lowered:

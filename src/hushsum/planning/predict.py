@@ -9,7 +9,7 @@ from functools import cache
 
 from hushsum.bases.base import Basis
 from hushsum.bases.hash_rows import HashRows
-from hushsum.errors import UsageError
+from hushsum.errors import UsageError, shown
 from hushsum.kernels.base import Kernel, kernel_class
 from hushsum.kernels.parameters import positive_integer, positive_number
 from hushsum.methods.race import DEFAULT_WIDTH
@@ -108,7 +108,9 @@ def plan(
     'grid'
     """
     if method != "auto" and method not in METHODS:
-        raise UsageError(f"method must be 'auto' or one of {', '.join(METHODS)}, got {method!r}; choose one")
+        raise UsageError(
+            f"method must be 'auto' or one of {', '.join(METHODS)}, got {shown(method)}; choose one"
+        )
     number = positive_integer("records", records, at_most=1 << 50)
     if basis is not None:
         kernel, bounds, width = basis.kernel, getattr(basis, "bounds", None), getattr(basis, "width", None)

@@ -99,7 +99,7 @@ class Bounds:
             pairs = _pairs(value, dim)
             bounds = cls(tuple(low for low, _ in pairs), tuple(high for _, high in pairs))
         if bounds.dim != dim:
-            raise _another_number(dim, bounds.dim)
+            raise _another_number(dim)
         return bounds
 
     @classmethod
@@ -187,13 +187,14 @@ def _pairs(value: object, dim: int) -> list[tuple[float, float]]:
             raise UsageError(f"{rule}, got something else among them; declare a pair of numbers for each")
         pairs.append((float(pair[0]), float(pair[1])))
     if len(pairs) != dim:
-        raise _another_number(dim, len(pairs))
+        raise _another_number(dim)
     return pairs
 
 
-def _another_number(dim: int, got: int) -> UsageError:
+def _another_number(dim: int) -> UsageError:
+    # Not how many: who passes the records as bounds would see their number.
     return UsageError(
-        f"bounds must have one (low, high) for each of {dim} columns, got {got}; "
+        f"bounds must have one (low, high) for each of {dim} columns, got another number; "
         "declare as many, or one for all"
     )
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.bases.base import Basis, Table
-from hushsum.errors import ClaimError, UsageError
+from hushsum.errors import ClaimError, UsageError, shown
 from hushsum.kernels.parameters import positive_integer
 from hushsum.privacy.accounting.parameters import check_delta
 from hushsum.privacy.calibration import (
@@ -65,9 +65,9 @@ class ReleaseOptions:
     ) -> ReleaseOptions:
         """Check the options; ``rows`` becomes None for ``"auto"``."""
         if isinstance(rows, str) and rows != "auto":
-            raise UsageError(f"rows must be a number or 'auto', got {rows!r}; choose one")
+            raise UsageError(f"rows must be a number or 'auto', got {shown(rows)}; choose one")
         if mechanism not in (None, GAMMA):
-            raise UsageError(f"mechanism must be {GAMMA!r} or left out, got {mechanism!r}; choose one")
+            raise UsageError(f"mechanism must be {GAMMA!r} or left out, got {shown(mechanism)}; choose one")
         number = None if isinstance(rows, str) else positive_integer("rows", rows, at_most=1 << 24)
         share = exact("count_share", count_share)
         return cls(
