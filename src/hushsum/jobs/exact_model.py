@@ -20,9 +20,9 @@ from hushsum.jobs.model_records import read_classes
 from hushsum.jobs.progress import Progress
 from hushsum.kernels.base import Kernel
 from hushsum.models.base import PrivateModel
-from hushsum.models.density_plan import planned
-from hushsum.models.facts import labels_to_json, to_json
+from hushsum.models.density_tables import planned
 from hushsum.models.feature_space import feature_kernel
+from hushsum.models.parameters import labels_to_json, to_json
 from hushsum.privacy.claim import Claim, Promise
 from hushsum.privacy.functional import ANALYTIC
 from hushsum.privacy.paid import Payment, pay_for

@@ -16,8 +16,7 @@ from hushsum.kernels.base import Kernel
 from hushsum.methods.feature_functions import allowed_gap, svm_sensitivity
 from hushsum.models.base import PrivateModel
 from hushsum.models.density import share_of
-from hushsum.models.density_plan import FUNCTIONAL
-from hushsum.models.normalisation import normalising_constant
+from hushsum.models.density_tables import FUNCTIONAL, normalising_constant
 from hushsum.planning.predict import METHODS, plan
 from hushsum.privacy.functional import path_scale
 

@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 from hushsum.auditing.registry import MechanismCase, register_mechanism
 from hushsum.auditing.separation import Separated, allowed_distance
 from hushsum.kernels.gaussian import GaussianKernel
-from hushsum.models.density_functional import FunctionalSums
-from hushsum.models.density_plan import FUNCTIONAL, Wanted
+from hushsum.models.density_tables import FUNCTIONAL, FunctionalSums, Wanted
 from hushsum.privacy.claim import Claim, Promise
 from hushsum.privacy.draws import EXACT_INTEGERS
 from hushsum.privacy.functional import LATTICE_GAUSSIAN

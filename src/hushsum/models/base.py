@@ -15,12 +15,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from hushsum.errors import UsageError
 from hushsum.files.container import canonical_json
-from hushsum.models.facts import from_json, to_json
-from hushsum.models.lineage import check_first, new_lineage, note_release
+from hushsum.models.model_state import ModelState, until_released
+from hushsum.models.parameters import from_json, to_json
 from hushsum.models.record_checks import checked_records
-from hushsum.models.seen import Seen
-from hushsum.models.state import ModelState
-from hushsum.models.until_released import until_released
+from hushsum.models.spending_guard import RefitGuard, check_first, new_lineage, note_release
 from hushsum.privacy.calibration import GAUSSIAN, LAPLACE
 from hushsum.privacy.claim import Claim, Promise
 from hushsum.privacy.paid import Payment
@@ -145,7 +143,7 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
             return self
         state = self._begin()
         self._count(state.secret, records, target)
-        state.seen = Seen((X, y), self._of_the_owner())
+        state.seen = RefitGuard((X, y), self._of_the_owner())
         state.seen.remember(records, target)
         self._state = state
         return self

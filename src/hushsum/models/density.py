@@ -14,11 +14,19 @@ from sklearn.utils import check_random_state
 
 from hushsum.errors import UsageError
 from hushsum.models.base import Floats, PrivateModel
-from hushsum.models.density_functional import FunctionalSums
-from hushsum.models.density_plan import FUNCTIONAL, GRID, Box, Wanted, planned, tallies
+from hushsum.models.density_tables import (
+    FUNCTIONAL,
+    GRID,
+    Box,
+    FunctionalSums,
+    Wanted,
+    integral_over_box,
+    normalising_constant,
+    planned,
+    tallies,
+)
 from hushsum.models.mode_search import spread_points
-from hushsum.models.normalisation import integral_over_box, normalising_constant
-from hushsum.models.weighted_points import by_chain, from_grid
+from hushsum.models.weighted_sampling import by_chain, from_grid
 from hushsum.privacy.accounting.zcdp import zcdp_rho
 from hushsum.privacy.claim import Promise
 from hushsum.releases.answers import Answers

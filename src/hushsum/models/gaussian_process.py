@@ -16,9 +16,9 @@ from hushsum.errors import UsageError, shown
 from hushsum.methods.feature_functions import TARGET_BITS, perturbed_posterior, smoother
 from hushsum.methods.sufficient_statistics import NoisyMoments, solve_adaptive
 from hushsum.models.base import Floats, PrivateModel
-from hushsum.models.declared_target import declared_target
 from hushsum.models.feature_space import KeptPairs, feature_kernel, feature_space, vectors_within
 from hushsum.models.record_checks import showing_nothing
+from hushsum.models.regression_model import declared_target
 from hushsum.privacy.claim import Claim, Promise
 from hushsum.privacy.functional import ANALYTIC, CALIBRATIONS, LATTICE_GAUSSIAN
 from hushsum.privacy.relation import Relation

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from hushsum.errors import UsageError
 from hushsum.models.base import Floats
-from hushsum.models.declared_classes import ClassModel
-from hushsum.models.linear_ways import Way, claimed, classification_theta, classification_way
+from hushsum.models.class_model import ClassModel
+from hushsum.models.linear_methods import Way, claimed, classification_theta, classification_way
 from hushsum.privacy.claim import Claim, Promise
 from hushsum.privacy.relation import Relation
 from hushsum.records.bounds import Bounds

@@ -9,8 +9,8 @@ import numpy as np
 
 from hushsum.errors import FileRefused, HushsumError
 from hushsum.models.base import MODELS, PARAMETERS_OF_THE_OWNER, PrivateModel
-from hushsum.models.facts import from_json
-from hushsum.models.state import ModelState
+from hushsum.models.model_state import ModelState
+from hushsum.models.parameters import from_json
 from hushsum.releases.bundle import Bundle
 from hushsum.releases.load import load
 

@@ -9,10 +9,9 @@ from numpy.typing import NDArray
 
 from hushsum.errors import UsageError, shown
 from hushsum.models.base import Floats
-from hushsum.models.held_out import HeldOut
-from hushsum.models.mode_search import climb, distinct_modes, separated, spread_points
-from hushsum.models.one_sketch import OneSketch
-from hushsum.models.partitions import Partitions, intersect, solve
+from hushsum.models.mode_partitions import Partitions, intersect, solve
+from hushsum.models.mode_search import HeldOut, climb, distinct_modes, separated, spread_points
+from hushsum.models.table_model import TableModel
 from hushsum.releases.noisy_table import NoisyTable
 
 METHODS: Final = ("search", "intersection", "linear-program")
@@ -20,7 +19,7 @@ _SPREAD: Final = 2048
 _STARTS: Final = 32
 
 
-class PrivateModes(OneSketch):
+class PrivateModes(TableModel):
     """Where the records are densest: the modes of one released kernel sum, their number and their heights.
 
     Works in few dimensions, and in many if the modes are wide. Two modes closer than about one bandwidth are

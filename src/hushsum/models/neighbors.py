@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from hushsum.errors import UsageError, shown
 from hushsum.models.base import Floats
-from hushsum.models.one_sketch import OneSketch
+from hushsum.models.table_model import TableModel
 from hushsum.releases.answers import Answers
 
 
-class PrivateNeighbors(OneSketch):
+class PrivateNeighbors(TableModel):
     """How many private records are near a public candidate, by one released kernel sum.
 
     A record counts as much as it is near: 1 where it coincides with the candidate, k(x, q) elsewhere, with a

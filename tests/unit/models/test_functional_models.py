@@ -11,7 +11,7 @@ import pytest
 import hushsum as hs
 from hushsum.errors import ClaimError, DataRefused, UsageError
 from hushsum.models import PrivateDensity, PrivateGaussianProcessRegressor, PrivateHistogram, PrivateKernelSVC
-from hushsum.models.density_functional import FunctionalSums
+from hushsum.models.density_tables import FunctionalSums
 
 RNG = np.random.default_rng(8)
 LINE = RNG.uniform(-1.0, 1.0, size=(1500, 1))
@@ -68,7 +68,7 @@ def test_a_functional_density_is_calibrated_analytically_and_needs_delta() -> No
 def test_private_sums_show_and_give_nothing() -> None:
     import pickle
 
-    from hushsum.models.density_plan import planned
+    from hushsum.models.density_tables import planned
     from hushsum.privacy.claim import Promise
 
     sums = FunctionalSums(

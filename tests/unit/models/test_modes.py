@@ -17,9 +17,8 @@ import hushsum as hs
 from hushsum.errors import UsageError
 from hushsum.kernels.slabs import Slabs
 from hushsum.models import PrivateModes, load_model
-from hushsum.models.held_out import HeldOut
-from hushsum.models.mode_search import climb, distinct_modes, separated, spread_points
-from hushsum.models.partitions import Partitions, intersect, solve
+from hushsum.models.mode_partitions import Partitions, intersect, solve
+from hushsum.models.mode_search import HeldOut, climb, distinct_modes, separated, spread_points
 from hushsum.releases.table import TableFunction
 
 Floats = NDArray[np.float64]

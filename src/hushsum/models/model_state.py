@@ -6,11 +6,12 @@ import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Lock
-from typing import Any, NoReturn
+from types import MethodType
+from typing import Any, NoReturn, TypeVar, cast
 from weakref import WeakValueDictionary
 
-from hushsum.errors import SecretRefused, UsageError
-from hushsum.models.seen import Seen
+from hushsum.errors import AlreadyReleased, SecretRefused, UsageError
+from hushsum.models.spending_guard import RefitGuard
 from hushsum.releases.bundle import Bundle
 
 _HELD: WeakValueDictionary[str, ModelState] = WeakValueDictionary()
@@ -37,7 +38,7 @@ class ModelState:
         self.key = secrets.token_hex(16) if key is None else key
         self.growing = False
         self.broken = False
-        self.seen: Seen | None = None
+        self.seen: RefitGuard | None = None
         self.bundle: Bundle | None = None
         self.reading: Any = None
         self.lock = Lock()
@@ -96,3 +97,31 @@ def _held(handle: str) -> ModelState:
             "the process that does; call release() there, and pickle the model again"
         )
     return state
+
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def until_released(method: Method) -> Method:
+    """A method that is gone once the model is released: asking for it raises ``AlreadyReleased``.
+
+    scikit-learn finds out with ``hasattr`` what an estimator can do, and would call what it finds.
+    """
+    return cast(Method, _UntilReleased(method))
+
+
+class _UntilReleased:
+    def __init__(self, method: Callable[..., Any]) -> None:
+        self._method = method
+        self.__doc__ = method.__doc__
+
+    def __get__(self, model: Any, owner: type) -> Callable[..., Any]:
+        if model is None:
+            return self._method
+        state = getattr(model, "_state", None)
+        if state is not None and state.bundle is not None:
+            raise AlreadyReleased(
+                "a released model takes no more records, because its budget was spent on those it had; "
+                "fit again, which spends again"
+            )
+        return MethodType(self._method, model)

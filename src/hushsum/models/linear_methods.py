@@ -27,7 +27,7 @@ from hushsum.methods.surrogate import (
     rows_for_moments,
     surrogate_tally,
 )
-from hushsum.models.evidence import COUNT_SHARE, says_something
+from hushsum.models.enough_records import COUNT_SHARE, enough_records
 from hushsum.privacy.accounting import zcdp_rho
 from hushsum.privacy.calibration import GAUSSIAN, LAPLACE
 from hushsum.privacy.claim import Promise
@@ -291,7 +291,7 @@ def classification_theta(bundle: Bundle, ball: UnitBall) -> Floats:
     if "theta" in bundle.arrays:
         return _theta(bundle, ball)
     parts = bundle.parts
-    if not says_something(parts.values()):
+    if not enough_records(parts.values()):
         return np.zeros(ball.features)
     return fit_classifier(parts["class 0"], parts["class 1"], ball.length, seed=bundle.about["seed"])
 

@@ -14,8 +14,8 @@ from hushsum.errors import UsageError
 from hushsum.kernels.euclidean import EuclideanKernel
 from hushsum.methods.race import race
 from hushsum.models.base import Floats
-from hushsum.models.declared_classes import ClassModel
-from hushsum.models.evidence import COUNT_SHARE, says_something
+from hushsum.models.class_model import ClassModel
+from hushsum.models.enough_records import COUNT_SHARE, enough_records
 from hushsum.privacy.claim import Promise
 from hushsum.releases.bundle import Bundle
 from hushsum.releases.table import TableFunction
@@ -58,7 +58,7 @@ class _Reading:
         counts = np.array([each.count for each in functions])
         errors = np.array([each.count_stderr for each in functions])
         heard = np.flatnonzero(counts >= _TOLD * errors)
-        if not says_something(functions):
+        if not enough_records(functions):
             heard = heard[:0]
         elif len(heard) < 2:
             heard = np.arange(len(functions))

@@ -1,22 +1,24 @@
-"""Recognise a fit that is repeated word for word, so that it does not spend twice."""
+"""Notice repeated spending: the same fit again, which is free, and fits of clones, which are not."""
 
 from __future__ import annotations
 
 import secrets
+import warnings
 import weakref
 from collections.abc import Mapping
 from hashlib import blake2b
+from threading import Lock
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.errors import UsageError
+from hushsum.errors import RepeatedSpending, UsageError
 
 _KEY = secrets.token_bytes(32)
 
 
-class Seen:
+class RefitGuard:
     """Which objects a model was fitted on, and with which parameters; it keeps neither alive.
 
     ``fit`` called again on the very same array objects with the very same parameters asks for the model that
@@ -75,3 +77,44 @@ def _digest(records: NDArray[Any], target: NDArray[Any] | None) -> bytes:
             digest.update(repr((array.shape, array.dtype.str)).encode())
             digest.update(np.ascontiguousarray(array).data.cast("B") if array.size else b"")
     return digest.digest()
+
+
+_LOCK = Lock()
+_SPENT: dict[str, set[str]] = {}
+"""Of each lineage the keys of the releases that its members made in this process; nothing about records."""
+
+
+def new_lineage() -> str:
+    """A name for a model and its clones. It travels with pickles, so that workers of a search know it too."""
+    return secrets.token_hex(8)
+
+
+def check_first(lineage: str, key: str) -> None:
+    """Warn before a second member of a lineage releases; refuse if it would do so under the first one's key.
+
+    Raises
+    ------
+    UsageError
+        if the key has been used: a book would hand out the first model's answers for the second.
+    """
+    with _LOCK:
+        earlier = frozenset(_SPENT.get(lineage, ()))
+    if key in earlier:
+        raise UsageError(
+            "key names one release, got it for a second model of the same lineage, which would be given the "
+            "first one's answers; leave key out, or give each model its own"
+        )
+    if earlier:
+        warnings.warn(
+            "this model, or a clone of it, has released before: if they saw the same records, what each "
+            "spent adds up. A search or a cross-validation spends at every fit; choose parameters on public "
+            "data, or pay for the choice with hushsum.choose",
+            RepeatedSpending,
+            stacklevel=5,
+        )
+
+
+def note_release(lineage: str, key: str) -> None:
+    """Write down that a member of the lineage has released."""
+    with _LOCK:
+        _SPENT.setdefault(lineage, set()).add(key)

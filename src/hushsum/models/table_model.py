@@ -12,7 +12,7 @@ from hushsum.methods.fourier_features import fourier_features
 from hushsum.methods.grid import grid
 from hushsum.methods.race import race
 from hushsum.models.base import Floats, PrivateModel
-from hushsum.models.density_plan import MOST_GRID_COLUMNS
+from hushsum.models.density_tables import MOST_GRID_COLUMNS
 from hushsum.privacy.claim import Promise
 from hushsum.releases.bundle import Bundle
 from hushsum.releases.noisy_table import NoisyTable
@@ -22,7 +22,7 @@ PART = "sketch"
 """What the sketch is called in the bundle."""
 
 
-class OneSketch(PrivateModel):
+class TableModel(PrivateModel):
     """A model that counts its records into one tally, and releases that: hash rows for hash kernels, a grid
     for the Gaussian one in up to four columns, random features otherwise.
 

@@ -13,7 +13,7 @@ COUNT_SHARE = 0.1
 _STANDARD_ERRORS = 5.0
 
 
-def says_something(functions: Iterable[ReleasedFunction]) -> bool:
+def enough_records(functions: Iterable[ReleasedFunction]) -> bool:
     """Whether the records are many beside the noise of their count; public, as it is read off the release.
 
     Below five standard errors of the count (at the usual share of a pure ε about ``70/ε`` records for one

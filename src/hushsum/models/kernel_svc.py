@@ -14,7 +14,7 @@ from hushsum.bases.fourier_features import FourierFeatures
 from hushsum.errors import UsageError, shown
 from hushsum.methods.feature_functions import Machines, fit_machines, perturbed_machines
 from hushsum.models.base import Floats
-from hushsum.models.declared_classes import ClassModel
+from hushsum.models.class_model import ClassModel
 from hushsum.models.feature_space import KeptPairs, feature_kernel, feature_space, vectors_within
 from hushsum.privacy.claim import Claim, Promise
 from hushsum.privacy.functional import ANALYTIC, CALIBRATIONS, LATTICE_GAUSSIAN

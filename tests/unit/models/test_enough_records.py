@@ -10,8 +10,8 @@ import pytest
 from numpy.typing import NDArray
 
 import hushsum as hs
-from hushsum.models.classification import _Reading
-from hushsum.models.evidence import COUNT_SHARE, says_something
+from hushsum.models.classifier import _Reading
+from hushsum.models.enough_records import COUNT_SHARE, enough_records
 
 LOUD: dict[str, Any] = {"epsilon": 0.001, "delta": 1e-6, "random_state": 0}
 """A few records pass for many with a probability below 1e-6: five standard errors of a Gaussian."""
@@ -54,13 +54,13 @@ def records(number: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
 )
 def test_five_standard_errors_are_asked_for(counts: tuple[float, ...], speaks: bool) -> None:
     functions: list[Any] = [Counted(each, 1.0) for each in counts]
-    assert says_something(functions) == speaks
+    assert enough_records(functions) == speaks
 
 
 def test_noise_alone_passes_as_rarely_as_stated() -> None:
     """Of 4000 empty tallies two pass on average, and more than 16 in one run of 10⁹."""
     empty = hs.race(hs.EuclideanKernel(dim=1, bandwidth=1.0), rows=1, width=2, seed=0)
-    passed = sum(says_something([empty.release(epsilon=1.0, count_share=COUNT_SHARE)]) for _ in range(4000))
+    passed = sum(enough_records([empty.release(epsilon=1.0, count_share=COUNT_SHARE)]) for _ in range(4000))
     assert passed <= 16
 
 

@@ -12,7 +12,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from hushsum.errors import UsageError, shown
-from hushsum.models.declared_columns import MISSING, DeclaredColumn, NumberColumn
+from hushsum.models.encoder_columns import MISSING, DeclaredColumn, NumberColumn
 from hushsum.models.record_checks import showing_nothing
 from hushsum.records.bounds import Bounds
 from hushsum.records.mixed import choose_mixed, mixed_columns
@@ -60,7 +60,7 @@ class PublicEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     Examples
     --------
-    >>> from hushsum.models.declared_columns import CategoryColumn, FlagColumn, NumberColumn
+    >>> from hushsum.models.encoder_columns import CategoryColumn, FlagColumn, NumberColumn
     >>> encoder = PublicEncoder({
     ...     "age": NumberColumn(0, 120, fill=60),
     ...     "job": CategoryColumn(["care", "trade"], unknown="other"),

@@ -16,8 +16,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import hushsum as hs
 from hushsum.errors import DataRefused, UsageError
-from hushsum.models.declared_columns import CategoryColumn, DeclaredColumn, FlagColumn, NumberColumn
-from hushsum.models.encoding import PublicEncoder
+from hushsum.models.encoder import PublicEncoder
+from hushsum.models.encoder_columns import CategoryColumn, DeclaredColumn, FlagColumn, NumberColumn
 
 pa = pytest.importorskip("pyarrow")
 pd = pytest.importorskip("pandas")

@@ -10,8 +10,8 @@ import pytest
 
 from hushsum.errors import AlreadyReleased, RepeatedSpending, SecretRefused, UsageError
 from hushsum.models import PrivateRegressor, load_model
-from hushsum.models.linear_ways import KeptRecords
-from hushsum.models.regression_choice import METHODS, choose_method
+from hushsum.models.linear_methods import KeptRecords
+from hushsum.models.regressor import METHODS, choose_method
 from hushsum.privacy.claim import Promise
 
 RNG = np.random.default_rng(10)

@@ -13,9 +13,9 @@ from sklearn.utils.multiclass import type_of_target
 
 from hushsum.errors import DataRefused, PublicAssumption, UsageError
 from hushsum.models.base import Floats, PrivateModel
-from hushsum.models.facts import labels_from_json, labels_to_json
+from hushsum.models.model_state import until_released
+from hushsum.models.parameters import labels_from_json, labels_to_json
 from hushsum.models.record_checks import checked_labels, showing_nothing
-from hushsum.models.until_released import until_released
 
 MOST_FOUND = 100
 """More labels than this are not taken for a public list: to publish them would be to publish the target."""

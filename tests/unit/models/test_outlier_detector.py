@@ -13,7 +13,7 @@ import hushsum as hs
 from hushsum.errors import UsageError
 from hushsum.ledger import Ledger
 from hushsum.ledger.terms import DatasetTerms
-from hushsum.models.anomaly import QUANTILE_SHARE
+from hushsum.models.outlier_detector import QUANTILE_SHARE
 
 
 def cluster(number: int = 20_000) -> NDArray[np.float64]:

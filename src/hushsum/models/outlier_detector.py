@@ -15,7 +15,7 @@ from hushsum.kernels.euclidean import EuclideanKernel
 from hushsum.methods.quantiles import private_quantiles
 from hushsum.methods.race import race
 from hushsum.models.base import Floats, PrivateModel
-from hushsum.models.evidence import COUNT_SHARE, says_something
+from hushsum.models.enough_records import COUNT_SHARE, enough_records
 from hushsum.privacy.accounting.mechanisms import together
 from hushsum.privacy.calibration import GAUSSIAN, LAPLACE
 from hushsum.privacy.claim import Claim, Promise, exact
@@ -178,7 +178,7 @@ class PrivateOutlierDetector(OutlierMixin, PrivateModel):  # type: ignore[misc]
 
     def _open(self, bundle: Bundle) -> _Reading:
         function = bundle.parts["similarity"]
-        return _Reading(function, float(bundle.arrays["offset"][0]), not says_something([function]))
+        return _Reading(function, float(bundle.arrays["offset"][0]), not enough_records([function]))
 
     def score_samples(self, X: object) -> Floats:
         """The share of the records that are near each point, shape (n_queries,); the lower, the stranger."""

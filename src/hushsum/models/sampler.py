@@ -10,13 +10,13 @@ from sklearn.utils import check_random_state
 
 from hushsum.errors import UsageError, shown
 from hushsum.models.base import Floats
-from hushsum.models.one_sketch import OneSketch
-from hushsum.models.weighted_points import by_chain, by_rejection, diverse_choice, from_grid, from_list
+from hushsum.models.table_model import TableModel
+from hushsum.models.weighted_sampling import by_chain, by_rejection, diverse_choice, from_grid, from_list
 
 METHODS: Final = ("chain", "grid", "rejection")
 
 
-class PrivateSampler(OneSketch):
+class PrivateSampler(TableModel):
     """Records that look like the private ones, drawn from one released kernel sum.
 
     Synthetic records follow the data *smoothed by the kernel*: they are wider than the data by about a

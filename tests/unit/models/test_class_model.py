@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 import hushsum as hs
 from hushsum.errors import DataRefused, PublicAssumption, UsageError
 from hushsum.models import PrivateKernelSVC, load_model
-from hushsum.models.declared_classes import ClassModel
+from hushsum.models.class_model import ClassModel
 
 X = np.random.default_rng(0).uniform(-1.0, 1.0, size=(200, 2))
 SECOND = X[:, 0] > 0.0
