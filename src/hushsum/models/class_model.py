@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import type_of_target
 
-from hushsum.errors import DataRefused, PublicAssumption, UsageError
+from hushsum.errors import DataRefused, PublicAssumption, UsageError, shown
 from hushsum.models.base import Floats, PrivateModel
 from hushsum.models.model_state import until_released
 from hushsum.models.parameters import labels_from_json, labels_to_json
@@ -53,17 +53,32 @@ class ClassModel(ClassifierMixin, PrivateModel):  # type: ignore[misc]
             Every label there is, on the first call, in place of the parameter ``classes``. Without either,
             the labels of the first batch are taken as public, and later batches may have no others.
         """
-        self._given_classes = None if classes is None else np.unique(np.asarray(classes))
+        self._given_classes = None if classes is None else _distinct(classes)
         try:
             return super().partial_fit(X, y, **refused)
         finally:
             del self._given_classes
 
-    def _check_parameters(self) -> None:
-        """Refuse parameters that the model does not have, before the records are looked at."""
+    def declared_classes(self) -> NDArray[Any]:
+        """The labels that are declared, or, after counting, those that the model has.
 
-    def _records(self, X: object, y: object, *, reset: bool) -> tuple[Floats, NDArray[Any] | None]:
-        self._check_parameters()
+        Raises
+        ------
+        UsageError
+            if none are declared and nothing has been counted.
+        """
+        if self.classes is not None:
+            return _distinct(self.classes)
+        if not hasattr(self, "classes_"):
+            raise UsageError(
+                "classes must be declared before records are counted, got none; list every label"
+            )
+        return self.classes_
+
+    def check_records(
+        self, X: object, y: object = None, *, reset: bool = True
+    ) -> tuple[Floats, NDArray[Any] | None]:
+        """Records, and for each label its place in ``classes_``; checked."""
         records, labels = self._checked(X, y, reset=reset)
         checked_labels(labels)
         given = getattr(self, "_given_classes", None)
@@ -74,7 +89,7 @@ class ClassModel(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         return records, self._codes(labels)
 
     def _settle_classes(self, labels: NDArray[Any], given: NDArray[Any] | None) -> None:
-        declared = given if self.classes is None else np.unique(np.asarray(self.classes))
+        declared = given if self.classes is None else _distinct(self.classes)
         classes = showing_nothing(lambda: np.unique(labels)) if declared is None else declared
         if declared is None and len(classes) > MOST_FOUND:
             raise UsageError(
@@ -122,7 +137,8 @@ class ClassModel(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         return {"classes": labels_to_json(self.classes_)}
 
     def _assumptions(self) -> list[str]:
-        return [_PUBLIC_CLASSES] if self._classes_from_labels else []
+        from_labels = getattr(self, "_classes_from_labels", self.classes is None)
+        return [_PUBLIC_CLASSES] if from_labels else []
 
     def _restore(self, facts: dict[str, Any]) -> None:
         self.classes_ = labels_from_json(facts["classes"])
@@ -136,3 +152,17 @@ class ClassModel(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         # At ε = 1 the few hundred records of scikit-learn's checks are fewer than privacy can show.
         tags.classifier_tags.poor_score = True
         return tags
+
+
+def _distinct(classes: object) -> NDArray[Any]:
+    """Declared labels, each once and in order."""
+    try:
+        labels = np.asarray(classes)
+        if labels.ndim == 1:
+            return np.unique(labels)
+    except (ValueError, TypeError):
+        pass
+    raise UsageError(
+        f"classes must be a list of labels of one kind, got {shown(classes)} that is none; "
+        "declare every label there is"
+    )

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.errors import UsageError
 from hushsum.kernels.euclidean import EuclideanKernel
 from hushsum.methods.race import race
 from hushsum.models.base import Floats
 from hushsum.models.class_model import ClassModel
 from hushsum.models.enough_records import COUNT_SHARE, enough_records
+from hushsum.models.parameters import CLASSES, INTEGER, NUMBER, TEXT, Parameter
+from hushsum.models.predicted_error import PLANNED, PredictedError, error_of_hash_rows
 from hushsum.privacy.claim import Promise
 from hushsum.releases.bundle import Bundle
 from hushsum.releases.table import TableFunction
@@ -94,31 +95,6 @@ class PrivateClassifier(ClassModel):
     counts cannot be told from noise: it is silent then, and gives every class the same probability. A class
     of fewer than ``40/ε`` records has no say where two others have more.
 
-    Parameters
-    ----------
-    epsilon, delta : float
-        The budget of the one release; pure ε without ``delta``.
-    classes : array-like, optional
-        Every label there is, declared; labels outside are refused. Without it the labels found in ``y`` are
-        taken as public knowledge: it warns, and the claim says so.
-    rule : {"likelihood", "map"}
-        Compare the means ``f_c(q)/N_c``, as if all classes were as frequent; or the sums ``f_c(q)``, so that
-        frequent classes weigh more. The tails of the kernel are long, so that sums of a frequent class drown
-        a rare one: the first is usually better even where frequencies differ.
-    bandwidth, power : float and int
-        Of the Euclidean kernel. Public: choose them by the subject or on public data.
-    rows : int or "auto"
-        Of each class's sketch; a pure-ε release publishes no more of them than suit the class. ``"auto"``:
-        150·√ε, or 1000 with ``delta``, whose noise does not grow with rows.
-    width : int
-        Cells of a row.
-    bounds : (low, high), or a list of one pair for each column
-        Declared, never read off the data; records and queries are clipped to it.
-    random_state : int, RandomState or None
-        Seeds the hash functions, never the noise.
-    ledger, dataset, key
-        As for ``Tally.release``.
-
     Attributes
     ----------
     classes_ : array of shape (n_classes,)
@@ -149,6 +125,46 @@ class PrivateClassifier(ClassModel):
     Coleman and Shrivastava, CCS 2021, section 4: maximum likelihood and maximum a posteriori from one sketch
     per class.
     """
+
+    COMMAND = "classifier"
+    PARAMETERS = (
+        CLASSES,
+        Parameter(
+            "rule",
+            TEXT,
+            "Compare the means f_c(q)/N_c, as if all classes were as frequent (likelihood), or the sums "
+            "f_c(q), so that frequent classes weigh more (map). The tails of the kernel are long, so that "
+            "the sums of a frequent class outweigh a rare one: the first is usually better even where "
+            "frequencies differ.",
+            choices=RULES,
+        ),
+        Parameter(
+            "bandwidth",
+            NUMBER,
+            "Scale of the kernel: what near means. Public, chosen without looking at the records.",
+            above=0,
+        ),
+        Parameter(
+            "power",
+            INTEGER,
+            "The kernel to that power, which falls off faster.",
+            at_least=1,
+        ),
+        Parameter(
+            "rows",
+            INTEGER,
+            "Rows of each class's sketch; a release with pure ε publishes no more of them than suit the "
+            "class. 'auto': 150·√ε, or 1000 with delta, whose noise does not grow with rows.",
+            choices=("auto",),
+            at_least=1,
+        ),
+        Parameter(
+            "width",
+            INTEGER,
+            "Cells of a row.",
+            at_least=2,
+        ),
+    )
 
     def __init__(
         self,
@@ -181,21 +197,15 @@ class PrivateClassifier(ClassModel):
         self.dataset = dataset
         self.key = key
 
-    def _check_parameters(self) -> None:
-        if self.rule not in RULES:
-            raise UsageError(f"rule must be one of {', '.join(RULES)}, got {self.rule!r}; choose one")
-
     def _start(self, seed: int) -> list[Tally]:
         kernel = EuclideanKernel(dim=self.n_features_in_, bandwidth=self.bandwidth, power=self.power)
         return [
-            race(kernel, rows=self._rows(), width=self.width, seed=seed, bounds=self._box())
+            race(kernel, rows=self._rows(), width=self.width, seed=seed, bounds=self.column_bounds())
             for _ in self.classes_
         ]
 
     def _rows(self) -> int:
         if isinstance(self.rows, str):
-            if self.rows != "auto":
-                raise UsageError(f"rows must be a number or 'auto', got {self.rows!r}; choose one")
             promise = Promise.of(epsilon=self.epsilon, delta=self.delta)
             if not promise.pure or promise.epsilon is None:
                 return MOST_ROWS
@@ -218,6 +228,17 @@ class PrivateClassifier(ClassModel):
     def _open(self, bundle: Bundle) -> _Reading:
         functions: list[Any] = [bundle.parts[f"class {code}"] for code in range(len(self.classes_))]
         return _Reading.of(functions)
+
+    def _predicted_error(self, records: int, n_features: int, promise: Promise) -> PredictedError:
+        error = error_of_hash_rows(
+            EuclideanKernel(dim=n_features, bandwidth=self.bandwidth, power=self.power),
+            max(1, records // len(self.declared_classes())),
+            promise,
+            bounds=self.column_bounds(n_features),
+            rows=self._rows(),
+            width=self.width,
+        )
+        return PredictedError("mean kernel value of a class", error, records, PLANNED)
 
     def predict_proba(self, X: object) -> Floats:
         """The probability of each class at each point, shape (n_queries, n_classes), by ``rule``.

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from hushsum.bases.fourier_features import FourierFeatures
 from hushsum.errors import ClaimError, SecretRefused, UsageError, shown
-from hushsum.kernels.base import Kernel, kernel_as_json, kernel_class, kernel_from_json
+from hushsum.kernels.base import Kernel, kernel_as_json, kernel_class, kernel_from_json, kernel_names
 from hushsum.kernels.matern import MaternKernel
 from hushsum.methods.fourier_features import DEFAULT_FEATURES, fourier_features
 from hushsum.methods.grid import grid
@@ -32,6 +32,10 @@ from hushsum.version import PRODUCER
 
 METHODS = ("auto", "grid", "fourier_features", "functional", "race")
 FUNCTIONAL = "functional"
+KERNELS = tuple(
+    name for name in kernel_names() if "dim" in getattr(kernel_class(name), "__dataclass_fields__", {})
+)
+"""The kernels of columns, by name."""
 MOST_GRID_COLUMNS = 4
 GRID = "grid"
 Box = list[tuple[float, float]]
@@ -66,8 +70,6 @@ def planned(names: object, bandwidths: object, method: str, dim: int) -> list[Wa
     UsageError
         if a kernel, a bandwidth or the method is unknown, or cannot serve together.
     """
-    if method not in METHODS:
-        raise UsageError(f"method must be one of {', '.join(METHODS)}, got {shown(method)}; choose one")
     kernels = [
         each
         for name in _listed("kernel", names)

@@ -11,13 +11,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.bases.fourier_features import FourierFeatures
-from hushsum.errors import UsageError, shown
-from hushsum.methods.feature_functions import Machines, fit_machines, perturbed_machines
+from hushsum.errors import UsageError
+from hushsum.methods.feature_functions import (
+    Machines,
+    allowed_gap,
+    fit_machines,
+    perturbed_machines,
+    svm_sensitivity,
+)
 from hushsum.models.base import Floats
 from hushsum.models.class_model import ClassModel
-from hushsum.models.feature_space import KeptPairs, feature_kernel, feature_space, vectors_within
+from hushsum.models.feature_space import KERNELS, KeptPairs, feature_kernel, feature_space, vectors_within
+from hushsum.models.parameters import CLASSES, INTEGER, NUMBER, TEXT, Parameter
+from hushsum.models.predicted_error import NOISE, PredictedError
 from hushsum.privacy.claim import Claim, Promise
-from hushsum.privacy.functional import ANALYTIC, CALIBRATIONS, LATTICE_GAUSSIAN
+from hushsum.privacy.functional import ANALYTIC, CALIBRATIONS, LATTICE_GAUSSIAN, path_scale
 from hushsum.privacy.relation import Relation
 from hushsum.releases.bundle import Bundle
 
@@ -46,30 +54,6 @@ class PrivateKernelSVC(ClassModel):
     between classes. The noise of the decision function is about 18·C/(n·ε) at δ = 1e-6, times √K for K > 2
     classes, whatever the number of features. Where it exceeds 1, the margin, the model is silent: its
     functions are zero, and it says the first class.
-
-    Parameters
-    ----------
-    epsilon, delta : float
-        The budget of the one release; ``delta`` is needed.
-    C : float
-        Of ½‖w‖² + (C/n)·Σ max(0, 1 − y·f(x)): how far the function may follow the records. scikit-learn's
-        ``C`` is this one divided by n. The noise grows in proportion to it. Public.
-    classes : array-like, optional
-        Every label there is, declared; labels outside are refused. Without it the labels found in ``y`` are
-        taken as public knowledge: it warns, and the claim says so.
-    kernel : {"rbf", "matern", "laplacian"} or Kernel
-    bandwidth, smoothness : float
-        Of the kernel; ``smoothness`` of the Matérn kernel alone. Public.
-    features : int
-        Pairs of a cosine and a sine in which functions live. Fitting costs n·features².
-    bounds : (low, high), or a list of one pair for each column
-        Declared, never read off the data; records and queries are clipped to it.
-    calibration : {"analytic", "as-published"}
-        The published scale, to reproduce it; for ε up to 1.
-    random_state : int, RandomState or None
-        Seeds the frequencies, never the noise.
-    ledger, dataset, key
-        As for ``Tally.release``.
 
     Attributes
     ----------
@@ -106,6 +90,50 @@ class PrivateKernelSVC(ClassModel):
 
     _fewest = 2
 
+    COMMAND = "kernel-svc"
+    NEEDS_DELTA = True
+    PARAMETERS = (
+        Parameter(
+            "C",
+            NUMBER,
+            "Of ½‖w‖² + (C/n)·Σ max(0, 1 − y·f(x)): how far the function may follow the records. "
+            "scikit-learn's C is this one divided by n. The noise grows in proportion to it. Public.",
+            above=0,
+        ),
+        CLASSES,
+        Parameter(
+            "kernel",
+            TEXT,
+            "Of the feature space.",
+            choices=KERNELS,
+            kernel=True,
+        ),
+        Parameter(
+            "bandwidth",
+            NUMBER,
+            "Of the kernel. Public: chosen by the subject or on public data, never fitted to y.",
+            above=0,
+        ),
+        Parameter(
+            "smoothness",
+            NUMBER,
+            "Of the Matérn kernel alone.",
+            above=0,
+        ),
+        Parameter(
+            "features",
+            INTEGER,
+            "Pairs of a cosine and a sine in which functions live. Fitting costs n·features².",
+            at_least=1,
+        ),
+        Parameter(
+            "calibration",
+            TEXT,
+            "The published scale, to reproduce it; for ε up to 1.",
+            choices=tuple(CALIBRATIONS),
+        ),
+    )
+
     def __init__(
         self,
         *,
@@ -113,7 +141,7 @@ class PrivateKernelSVC(ClassModel):
         delta: float | None = 1e-6,
         C: float = 30.0,
         classes: Sequence[Any] | None = None,
-        kernel: Any = "rbf",
+        kernel: Any = "gaussian",
         bandwidth: float = 0.7,
         smoothness: float = 1.5,
         features: int = 128,
@@ -149,15 +177,20 @@ class PrivateKernelSVC(ClassModel):
         box = self._box(read("bounds"))
         return feature_space(kernel, features=read("features"), seed=seed, box=box)
 
-    def _check_parameters(self) -> None:
-        if not (isinstance(self.C, int | float) and math.isfinite(self.C) and self.C > 0.0):
-            raise UsageError(f"C must be a number above 0, got {shown(self.C)}; try 30")
-        if self.calibration not in CALIBRATIONS:
-            raise UsageError(
-                f"calibration must be one of {', '.join(CALIBRATIONS)}, got {shown(self.calibration)}; choose"
-            )
-        if Promise.of(epsilon=self.epsilon, delta=self.delta).pure:
+    def _check_together(self, promise: Promise) -> None:
+        if promise.pure:
             raise UsageError("delta must be above 0 for this model, got none; give delta=1e-6")
+
+    def _kept_per_record(self, n_features: int) -> int:
+        return 2 * self.features
+
+    def _predicted_error(self, records: int, n_features: int, promise: Promise) -> PredictedError:
+        classes = len(self.declared_classes())
+        machines = 1 if classes == 2 else classes
+        c, square = float(self.C), 2.0
+        moved = svm_sensitivity(c, records, square, allowed_gap(c, records, square))
+        scale = path_scale(math.sqrt(machines) * moved, promise, calibration=self.calibration)
+        return PredictedError("decision", math.sqrt(square) * scale, records, f"{NOISE}; the margin is 1")
 
     def _start(self, seed: int) -> KeptPairs:
         return KeptPairs(self._space(seed, self.__getattribute__))

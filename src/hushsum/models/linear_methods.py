@@ -41,6 +41,8 @@ from hushsum.tally.tally import Tally
 Floats = NDArray[np.float64]
 
 EXACT_INTEGERS = "exact integers"
+KEEPING = ("auto", "objective", "ops", "adaops")
+"""Methods that keep, or may keep, the clipped records."""
 _STANDARD_ERRORS = {"moments": 20.0, "level": 10.0}
 """A regression is silent below so many standard errors of its count, at ε = 1 some 300 records: fewer cannot
 tell a slope, and what looks like one would be noise.

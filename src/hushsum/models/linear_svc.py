@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.errors import UsageError
 from hushsum.models.base import Floats
 from hushsum.models.class_model import ClassModel
-from hushsum.models.linear_methods import Way, claimed, classification_theta, classification_way
+from hushsum.models.linear_methods import KEEPING, Way, claimed, classification_theta, classification_way
+from hushsum.models.parameters import CLASSES, INTEGER, NUMBER, TEXT, Parameter
 from hushsum.privacy.claim import Claim, Promise
 from hushsum.privacy.relation import Relation
 from hushsum.records.bounds import Bounds
@@ -27,29 +27,6 @@ class PrivateLinearSVC(ClassModel):
     Works well where a plane separates the classes and records × ε is well above the number of columns.
     ``"sketch"`` streams, and its error falls with rows; ``"objective"`` is the more accurate of the two with
     few columns, and keeps the clipped records, in secret, until the release.
-
-    Parameters
-    ----------
-    epsilon, delta : float
-        The budget of the one release; pure ε without ``delta``.
-    method : {"sketch", "objective"}
-        The surrogate margin loss of the private RACE sketch, minimised without derivatives; or logistic
-        regression by objective perturbation, which keeps pure ε even where ``delta`` is given.
-    classes : two labels, optional
-        Declared. Without it the labels found in ``y`` are taken as public knowledge: it warns, and the claim
-        says so.
-    bounds : (low, high), or a list of one pair for each column
-        Declared, never read off the data; records are clipped to it.
-    radius : float, optional
-        As for ``PrivateRegressor``.
-    rows : int
-        Of the sketch, of which pure ε publishes as many as suit it.
-    ridge : float
-        Of ``"objective"``: regularisation beyond what privacy needs.
-    random_state : int, RandomState or None
-        Seeds hash functions and the search, never the noise.
-    ledger, dataset, key
-        As for ``Tally.release``.
 
     Attributes
     ----------
@@ -81,6 +58,38 @@ class PrivateLinearSVC(ClassModel):
 
     _fewest = 2
     _most = 2
+
+    COMMAND = "linear-svc"
+    PARAMETERS = (
+        Parameter(
+            "method",
+            TEXT,
+            "The surrogate margin loss of the private RACE sketch, minimised without derivatives; or "
+            "logistic regression by objective perturbation, which keeps pure ε even where delta is given.",
+            choices=METHODS,
+        ),
+        CLASSES,
+        Parameter(
+            "radius",
+            NUMBER,
+            "How far a record may lie from the centre of bounds, in half widths and with 1 for the "
+            "constant; records beyond are shortened. Declared.",
+            above=0,
+            optional=True,
+        ),
+        Parameter(
+            "rows",
+            INTEGER,
+            "Of the sketch, of which a release with pure ε publishes as many as suit it.",
+            at_least=1,
+        ),
+        Parameter(
+            "ridge",
+            NUMBER,
+            "Of objective: regularisation beyond what privacy needs.",
+            at_least=0,
+        ),
+    )
 
     def __init__(
         self,
@@ -120,9 +129,8 @@ class PrivateLinearSVC(ClassModel):
         assert whole is not None
         return UnitBall(whole, radius)
 
-    def _check_parameters(self) -> None:
-        if self.method not in METHODS:
-            raise UsageError(f"method must be one of {', '.join(METHODS)}, got {self.method!r}; choose one")
+    def _kept_per_record(self, n_features: int) -> int:
+        return n_features + 1 if self.method in KEEPING else 0
 
     def _start(self, seed: int) -> Any:
         return self._way().start(self._ball(self.bounds, self.radius), seed)

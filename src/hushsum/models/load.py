@@ -8,9 +8,9 @@ from typing import IO, Any
 import numpy as np
 
 from hushsum.errors import FileRefused, HushsumError
-from hushsum.models.base import MODELS, PARAMETERS_OF_THE_OWNER, PrivateModel
+from hushsum.models.base import MODELS, PrivateModel
 from hushsum.models.model_state import ModelState
-from hushsum.models.parameters import from_json
+from hushsum.models.parameters import NOT_STORED, from_json
 from hushsum.releases.bundle import Bundle
 from hushsum.releases.load import load
 
@@ -29,7 +29,7 @@ def load_model(source: str | os.PathLike[str] | IO[bytes]) -> PrivateModel:
     --------
     >>> import io
     >>> from hushsum.models import PrivateModes
-    >>> model = PrivateModes(epsilon=1.0, random_state=0).fit(np.zeros((500, 1))).release()
+    >>> model = PrivateModes(epsilon=1.0, random_state=0).fit(np.zeros((500, 1)))
     >>> file = io.BytesIO()
     >>> model.save(file)
     >>> _ = file.seek(0)
@@ -60,7 +60,7 @@ def model_of(bundle: Bundle) -> PrivateModel:
 def _restored(kind: type[PrivateModel], bundle: Bundle) -> PrivateModel:
     about: dict[str, Any] = dict(bundle.about)
     given = {name: from_json(value) for name, value in about["parameters"].items()}
-    if PARAMETERS_OF_THE_OWNER & set(given):
+    if NOT_STORED & set(given):
         raise ValueError("parameters")
     features, seed, names = about["features"], about["seed"], about["feature_names"]
     if type(features) is not int or features < 1 or type(seed) is not int:

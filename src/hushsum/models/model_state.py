@@ -8,14 +8,10 @@ from contextlib import contextmanager
 from threading import Lock
 from types import MethodType
 from typing import Any, NoReturn, TypeVar, cast
-from weakref import WeakValueDictionary
 
 from hushsum.errors import AlreadyReleased, SecretRefused, UsageError
 from hushsum.models.spending_guard import RefitGuard
 from hushsum.releases.bundle import Bundle
-
-_HELD: WeakValueDictionary[str, ModelState] = WeakValueDictionary()
-"""The unreleased states of this process by their handles."""
 
 
 class ModelState:
@@ -26,9 +22,8 @@ class ModelState:
 
     Privacy
     -------
-    A pickle of an unreleased state never contains a record or a sum. While records are still being added
-    (``partial_fit``) it is refused. Of a complete one (``fit``) it is a handle: within this process it leads
-    back to this very state, so that there is still one model with one release; anywhere else it is refused.
+    An unreleased state is neither pickled nor copied: it holds private sums, and a copy could be released
+    too.
     """
 
     def __init__(self, *, secret: object, facts: dict[str, Any], seed: int, key: str | None) -> None:
@@ -36,9 +31,8 @@ class ModelState:
         self.facts = facts
         self.seed = seed
         self.key = secrets.token_hex(16) if key is None else key
-        self.growing = False
         self.broken = False
-        self.seen: RefitGuard | None = None
+        self.guard: RefitGuard | None = None
         self.bundle: Bundle | None = None
         self.reading: Any = None
         self.lock = Lock()
@@ -80,23 +74,9 @@ class ModelState:
         )
 
     def __reduce_ex__(self, protocol: object) -> tuple[Callable[..., ModelState], tuple[Any, ...]]:
-        if self.bundle is not None:
-            return ModelState.opened, (self.bundle, self.facts, self.seed)
-        if self.growing:
+        if self.bundle is None:
             self.refuse_to_leave()
-        handle = secrets.token_hex(16)
-        _HELD[handle] = self
-        return _held, (handle,)
-
-
-def _held(handle: str) -> ModelState:
-    state = _HELD.get(handle)
-    if state is None:
-        raise SecretRefused(
-            "this pickle is of a model that had not been released, so it holds no records and opens only in "
-            "the process that does; call release() there, and pickle the model again"
-        )
-    return state
+        return ModelState.opened, (self.bundle, self.facts, self.seed)
 
 
 Method = TypeVar("Method", bound=Callable[..., Any])

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import OutlierMixin
 
-from hushsum.errors import UsageError, shown
 from hushsum.kernels.euclidean import EuclideanKernel
 from hushsum.methods.quantiles import private_quantiles
 from hushsum.methods.race import race
 from hushsum.models.base import Floats, PrivateModel
 from hushsum.models.enough_records import COUNT_SHARE, enough_records
+from hushsum.models.parameters import INTEGER, NUMBER, Parameter
+from hushsum.models.predicted_error import PLANNED, PredictedError, error_of_hash_rows
 from hushsum.privacy.accounting.mechanisms import together
 from hushsum.privacy.calibration import GAUSSIAN, LAPLACE
-from hushsum.privacy.claim import Claim, Promise, exact
+from hushsum.privacy.claim import Claim, Promise
 from hushsum.privacy.selection import PERMUTE_AND_FLIP
 from hushsum.releases.answers import Answers, normal_answers
 from hushsum.releases.base import ReleasedFunction
@@ -55,29 +56,6 @@ class PrivateOutlierDetector(OutlierMixin, PrivateModel):  # type: ignore[misc]
     ``70/ε`` the private count cannot be told from noise: it is silent then, and knows only that points
     outside ``bounds`` are outliers.
 
-    Parameters
-    ----------
-    epsilon, delta : float
-        The budget of the one release; pure ε without ``delta``.
-    threshold : float, default 0.01
-        Scores below it are outliers: a declared number, which costs nothing. Where the data are uniform over
-        the bounds, typical scores are small in many columns: widen the bandwidth, or lower the threshold.
-    outlier_share : float, optional
-        In place of ``threshold``: which share of the records shall fall below it. That quantile of the
-        records' scores is private, so a quarter of ε pays for it, and the records are kept, in secret, until
-        the release. It is met up to the error of a private quantile, about ``30/ε`` records, never exactly.
-    bandwidth, power : float and int
-        Of the Euclidean kernel: what near means. Public.
-    rows, width : int
-        Of the sketch; a pure-ε release publishes the part of the rows that suits it.
-    bounds : (low, high), or a list of one pair for each column
-        Declared, never read off the data; records are clipped to it, queries are not: what lies far outside
-        is like no record.
-    random_state : int, RandomState or None
-        Seeds the hash functions, never the noise.
-    ledger, dataset, key
-        As for ``Tally.release``.
-
     Attributes
     ----------
     offset_ : float
@@ -87,13 +65,12 @@ class PrivateOutlierDetector(OutlierMixin, PrivateModel):  # type: ignore[misc]
 
     Privacy
     -------
-    Unit: one record; neighbours: add/remove. The sketch takes ε, or with ``outlier_share`` ¾ of it and all of
+    Unit: one record; neighbours: add/remove. The sketch takes ε, or with ``contamination`` ¾ of it and all of
     δ; then one grid point is chosen by permute-and-flip for ¼ of ε, by the ranks of the records' scores under
     the sketch that was already released. A record's score depends on it and on public things alone, so it
     moves the ranks as in any private quantile; the two steps compose, adaptively, to the claim.
 
-    What :meth:`predict` and :meth:`fit_predict` say *of the private records themselves* is as private as the
-    records: it is for the owner's eyes.
+    What :meth:`predict` says *of the private records themselves* is as private as the records.
 
     Examples
     --------
@@ -104,13 +81,65 @@ class PrivateOutlierDetector(OutlierMixin, PrivateModel):  # type: ignore[misc]
     [1, -1]
     """
 
+    COMMAND = "outliers"
+    novelty = True
+    """As in scikit-learn: the detector is for new points. Of the records themselves, the share below the
+    threshold is ``contamination`` up to the error of a private quantile only.
+    """
+    PARAMETERS = (
+        Parameter(
+            "threshold",
+            NUMBER,
+            "Scores below it are outliers: a declared number, which costs nothing. Where the records are "
+            "uniform over the bounds, typical scores are small in many columns: widen the bandwidth, or "
+            "lower the threshold.",
+            at_least=0,
+            at_most=1,
+        ),
+        Parameter(
+            "contamination",
+            NUMBER,
+            "In place of threshold: the share of the records that shall fall below it. That quantile of the "
+            "records' scores is private: a quarter of ε pays for it, and the records are kept, in secret, "
+            "until the release. It is met up to the error of a private quantile, about 30/ε records, never "
+            "exactly.",
+            above=0,
+            at_most=0.5,
+            optional=True,
+        ),
+        Parameter(
+            "bandwidth",
+            NUMBER,
+            "Scale of the kernel: what near means. Public, chosen without looking at the records.",
+            above=0,
+        ),
+        Parameter(
+            "power",
+            INTEGER,
+            "The kernel to that power, which falls off faster.",
+            at_least=1,
+        ),
+        Parameter(
+            "rows",
+            INTEGER,
+            "Rows of the table; a release with pure ε publishes as many as suit it.",
+            at_least=1,
+        ),
+        Parameter(
+            "width",
+            INTEGER,
+            "Cells of a row.",
+            at_least=2,
+        ),
+    )
+
     def __init__(
         self,
         *,
         epsilon: float = 1.0,
         delta: float | None = None,
         threshold: float = 0.01,
-        outlier_share: float | None = None,
+        contamination: float | None = None,
         bandwidth: float = 0.5,
         power: int = 4,
         rows: int = 1000,
@@ -124,7 +153,7 @@ class PrivateOutlierDetector(OutlierMixin, PrivateModel):  # type: ignore[misc]
         self.epsilon = epsilon
         self.delta = delta
         self.threshold = threshold
-        self.outlier_share = outlier_share
+        self.contamination = contamination
         self.bandwidth = bandwidth
         self.power = power
         self.rows = rows
@@ -135,43 +164,55 @@ class PrivateOutlierDetector(OutlierMixin, PrivateModel):  # type: ignore[misc]
         self.dataset = dataset
         self.key = key
 
+    @property
+    def fit_predict(self) -> NoReturn:
+        """Not available, as in scikit-learn's novelty detectors."""
+        raise AttributeError(
+            "fit_predict is not available: the detector is for new points, and what it says of the private "
+            "records themselves is as private as they are; call fit, then predict"
+        )
+
     def _start(self, seed: int) -> _Secret:
-        self._check_threshold()
         kernel = EuclideanKernel(dim=self.n_features_in_, bandwidth=self.bandwidth, power=self.power)
-        tally = race(kernel, rows=self.rows, width=self.width, seed=seed, bounds=self._box())
+        tally = race(kernel, rows=self.rows, width=self.width, seed=seed, bounds=self.column_bounds())
         return _Secret(tally, [])
 
-    def _check_threshold(self) -> None:
-        if self.outlier_share is None:
-            if not isinstance(self.threshold, int | float) or not 0.0 <= self.threshold <= 1.0:
-                raise UsageError(f"threshold must be from 0 to 1, got {shown(self.threshold)}; try 0.01")
-        elif not 0 < exact("outlier_share", self.outlier_share) <= Fraction(1, 2):
-            raise UsageError(
-                f"outlier_share must be above 0 and at most 0.5, got {shown(self.outlier_share)}; try 0.05"
-            )
+    def _kept_per_record(self, n_features: int) -> int:
+        return 0 if self.contamination is None else n_features
+
+    def _predicted_error(self, records: int, n_features: int, promise: Promise) -> PredictedError:
+        error = error_of_hash_rows(
+            EuclideanKernel(dim=n_features, bandwidth=self.bandwidth, power=self.power),
+            records,
+            promise,
+            bounds=self.column_bounds(n_features),
+            rows=self.rows,
+            width=self.width,
+        )
+        return PredictedError("score", error, records, PLANNED)
 
     def _count(self, secret: _Secret, X: Floats, y: NDArray[Any] | None) -> None:
         secret.tally.add(X)
-        if self.outlier_share is not None:
+        if self.contamination is not None:
             secret.records.append(X.copy())
 
     def _claim(self, promise: Promise) -> Claim:
         claim = super()._claim(promise)
-        if self.outlier_share is None:
+        if self.contamination is None:
             return claim
         return replace(claim, mechanism=together(LAPLACE if promise.pure else GAUSSIAN, PERMUTE_AND_FLIP))
 
     def _draw(self, secret: _Secret, promise: Promise) -> Bundle:
         assert promise.epsilon is not None
-        paid = QUANTILE_SHARE * promise.epsilon if self.outlier_share is not None else Fraction(0)
+        paid = QUANTILE_SHARE * promise.epsilon if self.contamination is not None else Fraction(0)
         share: Any = {"epsilon": promise.epsilon - paid, "delta": promise.delta or None}
         function = secret.tally.release(**share, count_share=COUNT_SHARE)
         offset = float(self.threshold)
-        if self.outlier_share is not None:
+        if self.contamination is not None:
             scores = np.concatenate([function(records) for records in secret.records])
             quantile: Any = {"epsilon": paid}
             chosen = private_quantiles(
-                scores[:, None], self.outlier_share, bounds=(0.0, 1.0), grid=_THRESHOLDS, **quantile
+                scores[:, None], self.contamination, bounds=(0.0, 1.0), grid=_THRESHOLDS, **quantile
             )
             offset = chosen.values[0][0]
         return self._bundle(promise, parts={"similarity": function}, arrays={"offset": np.array([offset])})

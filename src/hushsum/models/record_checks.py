@@ -9,10 +9,11 @@ from typing import Any, Final, TypeVar
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
+from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
 
-from hushsum.errors import DataRefused, HushsumError
+from hushsum.errors import DataRefused, HushsumError, UsageError, shown
 
 T = TypeVar("T")
 
@@ -33,17 +34,28 @@ _REFUSALS: Final = (
     ("0 sample(s)", "X must have at least one record, got none; check that the source is not empty"),
     ("complex data", "X and y must hold real numbers. Complex data not supported; give two columns"),
     ("sparse", "X must be dense, got sparse data; pass X.toarray()"),
-    ("expected array-like", "y must be passed as an array: this estimator requires y to be passed, but the "
-     "target y is None or no array"),
+    (
+        "expected array-like",
+        "y must be passed as an array: this estimator requires y to be passed, but the "
+        "target y is None or no array",
+    ),
     ("requires y to be passed", "this estimator requires y to be passed, but the target y is None"),
     ("should be a 1d array", "y should be a 1d array with one target per record, got another shape"),
-    ("contains nan", "X and y must be finite. Input contains NaN; fill it with a public constant, or drop "
-     "those records"),
-    ("infinity", "X and y must be finite. Input contains infinity or a value too large for "
-     "dtype('float64'); drop those records"),
-    ("unknown label type", "y must hold classes, got numbers with a fraction or another kind. Unknown label "
-     "type; use a regressor, or encode the labels"),
-)  # fmt: skip
+    (
+        "contains nan",
+        "X and y must be finite. Input contains NaN; fill it with a public constant, or drop those records",
+    ),
+    (
+        "infinity",
+        "X and y must be finite. Input contains infinity or a value too large for "
+        "dtype('float64'); drop those records",
+    ),
+    (
+        "unknown label type",
+        "y must hold classes, got numbers with a fraction or another kind. Unknown label "
+        "type: use a regressor, or encode the labels",
+    ),
+)
 _SHOWS_COLUMNS_ONLY: Final = ("features, but", "feature names", "Feature names")
 """Messages of scikit-learn that show how many columns there are and their names, which are public."""
 
@@ -113,3 +125,21 @@ def _refusal(text: str, kind: type[Exception]) -> Exception:
         if part in lowered:
             return DataRefused(words)
     return DataRefused(f"X and y must be tables of numbers, got something else; {_COLUMNS}")
+
+
+def generator_of(random_state: Any) -> np.random.RandomState:
+    """The generator of a ``random_state``.
+
+    Raises
+    ------
+    UsageError
+        if it is none; the message does not show an array that was passed by mistake.
+    """
+    try:
+        generator: np.random.RandomState = check_random_state(random_state)
+        return generator
+    except (ValueError, TypeError):
+        pass
+    raise UsageError(
+        f"random_state must be an integer, a RandomState or None, got {shown(random_state)}; try 0"
+    )

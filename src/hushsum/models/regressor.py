@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import RegressorMixin
 
 from hushsum.errors import UsageError
-from hushsum.models.base import Floats, PrivateModel
-from hushsum.models.linear_methods import Way, claimed, regression_theta, regression_way
-from hushsum.models.record_checks import showing_nothing
-from hushsum.models.regression_model import declared_target
+from hushsum.models.base import Floats
+from hushsum.models.linear_methods import KEEPING, Way, claimed, regression_theta, regression_way
+from hushsum.models.parameters import INTEGER, NUMBER, TARGET_BOUNDS, TEXT, Parameter
+from hushsum.models.regression_model import RegressionModel, declared_target
 from hushsum.privacy.accounting import zcdp_rho
 from hushsum.privacy.claim import Claim, Promise
 from hushsum.privacy.relation import Relation
@@ -22,42 +21,67 @@ from hushsum.records.unit_ball import UnitBall
 from hushsum.releases.bundle import Bundle
 
 CALIBRATIONS = ("tight", "as-published")
+METHODS = ("adassp", "ssp", "sketch", "objective", "ops", "adaops")
+
+_MOST_NOISE = 1.0
+_MOST_PURE_NOISE = 0.1
+_MOST_SPREAD = 0.15
+_FEW_COLUMNS = 30
 
 
-class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
+def moment_noise(promise: Promise, columns: int) -> float:
+    """The error of Σuuᵀ that ``"adassp"`` has, for columns u between −1 and 1; public.
+
+    The noise of an entry in the unit ball, whose square radius columns + 1 the columns were divided by.
+    """
+    size = columns + 1
+    if promise.pure:
+        assert promise.epsilon is not None
+        l1 = (size + 1) / 2.0 + math.sqrt(size) + 0.25
+        return size * math.sqrt(2.0) * l1 / float(promise.epsilon)
+    assert promise.epsilon is not None
+    l2_squared = (1.0 + 1.0 / size) / 2.0 + 1.0 + 1.0 / 16.0
+    return size * math.sqrt(l2_squared / (2.0 * zcdp_rho(promise.epsilon, promise.delta)))
+
+
+def sample_spread(promise: Promise, columns: int, theta_bound: float) -> float:
+    """The squared error that one posterior sample adds to predictions, times the number of records."""
+    assert promise.epsilon is not None
+    return (columns + 1) * (1.0 + theta_bound) ** 2 / (2.0 * float(promise.epsilon))
+
+
+def choose_method(promise: Promise, *, columns: int, records: int | None, theta_bound: float = 2.0) -> str:
+    """The method of the least predicted error; it never sees a record.
+
+    Perturbed sums have the least error while their noise, per record, is small beside what columns between −1
+    and 1 contribute. With pure ε it grows with the square of the columns, and a posterior sample, whose error
+    grows with their number, takes over. Where neither can tell a slope from noise, the sketch does least
+    harm: it releases the mean of the target apart. The thresholds were measured on public data. Without
+    ``records`` there are taken to be enough.
+
+    >>> choose_method(Promise.of(epsilon=1.0, delta=1e-6), columns=16, records=10_000)
+    'adassp'
+    >>> choose_method(Promise.of(epsilon=1.0), columns=128, records=5_000)
+    'ops'
+    >>> choose_method(Promise.of(epsilon=0.1), columns=128, records=5_000)
+    'sketch'
+    """
+    if records is None:
+        return "adassp" if not promise.pure or columns <= _FEW_COLUMNS else "ops"
+    number = max(records, 1)
+    most = _MOST_PURE_NOISE if promise.pure else _MOST_NOISE
+    if moment_noise(promise, columns) / number < most:
+        return "adassp"
+    if promise.pure and sample_spread(promise, columns, theta_bound) / number < _MOST_SPREAD:
+        return "ops"
+    return "sketch"
+
+
+class PrivateRegressor(RegressionModel):
     """A linear model of a target, released once.
 
     Works well where records × ε is well above columns²; below that it is close to the mean of the target, or
     to the middle of its bounds. Columns are best scaled so that ``bounds`` fit them tightly on both sides.
-
-    Parameters
-    ----------
-    epsilon, delta : float
-        The budget of the one release. With ``delta=None`` pure ε, which every method but ``"adaops"`` keeps.
-    method : {"auto", "adassp", "ssp", "sketch", "objective", "ops", "adaops"}
-        ``"adassp"``: perturbed sums Σφφᵀ and Σvφ in whole numbers, and a ridge chosen from them; streams.
-        ``"ssp"``: the same without a ridge. ``"sketch"``: the private RACE sketch through its surrogate loss;
-        streams, and the sketch answers other questions too. ``"objective"``: objective perturbation.
-        ``"ops"``, ``"adaops"``: one sample from a posterior. The last three keep the clipped records, in
-        secret, until the release. ``"auto"``: the one with the least predicted error, from declared
-        quantities alone.
-    bounds, target_bounds : (low, high), or for columns a list of one pair each
-        Declared, never read off the data; records and targets are clipped to it.
-    radius : float, optional
-        How far a record may lie from the centre of ``bounds``, in half widths and with 1 for the constant;
-        records beyond are shortened. A radius below the default √(columns + 1) means less noise. Declared.
-    records : int, optional
-        About how many records there will be, as far as that is public; helps ``"auto"`` alone.
-    theta_bound : float
-        Of ``"objective"`` and ``"ops"``: how long the parameter vector may be in units of the unit ball.
-    rows : int
-        Of the sketch, of which pure ε publishes as many as suit it.
-    calibration : {"tight", "as-published"}
-        Of ``"ssp"`` and ``"adassp"``: the constants of the paper, to reproduce it; they need ``delta``.
-    random_state : int, RandomState or None
-        Seeds hash functions, never the noise.
-    ledger, dataset, key
-        As for ``Tally.release``.
 
     Attributes
     ----------
@@ -92,6 +116,55 @@ class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
 
     method_: str
 
+    COMMAND = "regressor"
+    PARAMETERS = (
+        Parameter(
+            "method",
+            TEXT,
+            "adassp: perturbed sums of products in whole numbers, and a ridge chosen from them; streams. "
+            "ssp: the same without a ridge. sketch: the private RACE sketch through its surrogate loss; "
+            "streams, and the sketch answers other questions too. objective: objective perturbation. ops, "
+            "adaops: one sample from a posterior. The last three keep the clipped records, in secret, until "
+            "the release. auto: the one with the least predicted error, from declared quantities alone.",
+            choices=("auto", *METHODS),
+        ),
+        TARGET_BOUNDS,
+        Parameter(
+            "radius",
+            NUMBER,
+            "How far a record may lie from the centre of bounds, in half widths and with 1 for the "
+            "constant; records beyond are shortened. A radius below the default √(columns + 1) means less "
+            "noise. Declared.",
+            above=0,
+            optional=True,
+        ),
+        Parameter(
+            "records",
+            INTEGER,
+            "About how many records there will be, as far as that is public; helps method auto alone.",
+            at_least=1,
+            optional=True,
+        ),
+        Parameter(
+            "theta_bound",
+            NUMBER,
+            "Of objective and ops: how long the parameter vector may be in units of the unit ball.",
+            above=0,
+        ),
+        Parameter(
+            "rows",
+            INTEGER,
+            "Of the sketch, of which a release with pure ε publishes as many as suit it.",
+            at_least=1,
+        ),
+        Parameter(
+            "calibration",
+            TEXT,
+            "Of ssp and adassp: the constants of the paper, to reproduce it; they need delta.",
+            choices=CALIBRATIONS,
+        ),
+    )
+
     def __init__(
         self,
         *,
@@ -125,37 +198,35 @@ class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
         self.dataset = dataset
         self.key = key
 
-    def _records(self, X: object, y: object, *, reset: bool) -> tuple[Floats, NDArray[Any] | None]:
-        records, target = self._checked(X, y, reset=reset)
+    def check_records(
+        self, X: object, y: object = None, *, reset: bool = True
+    ) -> tuple[Floats, NDArray[Any] | None]:
+        """Records and targets as the model counts them, checked."""
+        checked = super().check_records(X, y, reset=reset)
         if reset:
-            self._settle()
-        return records, showing_nothing(lambda: np.asarray(target, np.float64))
+            self._settle(None)
+        return checked
 
-    def _settle(self) -> None:
+    def _settle(self, n_features: int | None) -> None:
         """Choose the method, from declared quantities alone."""
-        if self.method not in ("auto", *METHODS):
-            raise UsageError(
-                f"method must be 'auto' or one of {', '.join(METHODS)}, got {self.method!r}; choose one"
-            )
-        if self.calibration not in CALIBRATIONS:
-            raise UsageError(
-                f"calibration must be one of {', '.join(CALIBRATIONS)}, got {self.calibration!r}; choose one"
-            )
         promise = Promise.of(epsilon=self.epsilon, delta=self.delta)
-        self.method_ = (
-            choose_method(
+        self.method_ = self.method
+        if self.method == "auto":
+            self.method_ = choose_method(
                 promise,
-                columns=self.n_features_in_,
+                columns=self._width(n_features),
                 records=self.records,
                 theta_bound=self.theta_bound,
             )
-            if self.method == "auto"
-            else self.method
-        )
         if self._way().needs_delta and promise.pure:
             raise UsageError(
                 f"method {self.method_!r} with this calibration needs delta, got none; give delta=1e-6"
             )
+
+    def _kept_per_record(self, n_features: int) -> int:
+        # Which method "auto" takes is not known before the columns are.
+        keeps = self.method in KEEPING or (self.method != "sketch" and self.calibration != "tight")
+        return n_features + 1 if keeps else 0
 
     def _way(self) -> Way:
         return regression_way(
@@ -229,70 +300,3 @@ class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
         low, high = self._fitted("target_bounds")
         values: Floats = np.clip(queries @ slopes + intercept, low, high)
         return values
-
-    def score(self, X: object, y: object, sample_weight: object = None) -> float:
-        """R² of the predictions; as private as the points and targets are."""
-        score = super().score
-        return float(showing_nothing(lambda: score(X, y, sample_weight)))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        # The few hundred records of scikit-learn's checks lie far outside the default bounds.
-        tags.regressor_tags.poor_score = True
-        return tags
-
-
-METHODS = ("adassp", "ssp", "sketch", "objective", "ops", "adaops")
-
-_MOST_NOISE = 1.0
-_MOST_PURE_NOISE = 0.1
-_MOST_SPREAD = 0.15
-_FEW_COLUMNS = 30
-
-
-def moment_noise(promise: Promise, columns: int) -> float:
-    """The error of Σuuᵀ that ``"adassp"`` has, for columns u between −1 and 1; public.
-
-    The noise of an entry in the unit ball, whose square radius columns + 1 the columns were divided by.
-    """
-    size = columns + 1
-    if promise.pure:
-        assert promise.epsilon is not None
-        l1 = (size + 1) / 2.0 + math.sqrt(size) + 0.25
-        return size * math.sqrt(2.0) * l1 / float(promise.epsilon)
-    assert promise.epsilon is not None
-    l2_squared = (1.0 + 1.0 / size) / 2.0 + 1.0 + 1.0 / 16.0
-    return size * math.sqrt(l2_squared / (2.0 * zcdp_rho(promise.epsilon, promise.delta)))
-
-
-def sample_spread(promise: Promise, columns: int, theta_bound: float) -> float:
-    """The squared error that one posterior sample adds to predictions, times the number of records."""
-    assert promise.epsilon is not None
-    return (columns + 1) * (1.0 + theta_bound) ** 2 / (2.0 * float(promise.epsilon))
-
-
-def choose_method(promise: Promise, *, columns: int, records: int | None, theta_bound: float = 2.0) -> str:
-    """The method of the least predicted error; it never sees a record.
-
-    Perturbed sums have the least error while their noise, per record, is small beside what columns between −1
-    and 1 contribute. With pure ε it grows with the square of the columns, and a posterior sample, whose error
-    grows with their number, takes over. Where neither can tell a slope from noise, the sketch does least
-    harm: it releases the mean of the target apart. The thresholds were measured on public data. Without
-    ``records`` there are taken to be enough.
-
-    >>> choose_method(Promise.of(epsilon=1.0, delta=1e-6), columns=16, records=10_000)
-    'adassp'
-    >>> choose_method(Promise.of(epsilon=1.0), columns=128, records=5_000)
-    'ops'
-    >>> choose_method(Promise.of(epsilon=0.1), columns=128, records=5_000)
-    'sketch'
-    """
-    if records is None:
-        return "adassp" if not promise.pure or columns <= _FEW_COLUMNS else "ops"
-    number = max(records, 1)
-    most = _MOST_PURE_NOISE if promise.pure else _MOST_NOISE
-    if moment_noise(promise, columns) / number < most:
-        return "adassp"
-    if promise.pure and sample_spread(promise, columns, theta_bound) / number < _MOST_SPREAD:
-        return "ops"
-    return "sketch"

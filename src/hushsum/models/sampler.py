@@ -6,11 +6,12 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 
 from hushsum.errors import UsageError, shown
 from hushsum.models.base import Floats
-from hushsum.models.table_model import TableModel
+from hushsum.models.parameters import INTEGER, NUMBER, TEXT, Parameter
+from hushsum.models.record_checks import generator_of
+from hushsum.models.table_model import KERNEL_PARAMETERS, TableModel
 from hushsum.models.weighted_sampling import by_chain, by_rejection, diverse_choice, from_grid, from_list
 
 METHODS: Final = ("chain", "grid", "rejection")
@@ -22,36 +23,6 @@ class PrivateSampler(TableModel):
     Synthetic records follow the data *smoothed by the kernel*: they are wider than the data by about a
     bandwidth, and what is finer than it is lost. In many columns the kernel sum says little about the joint
     density; choose among public candidates there.
-
-    Parameters
-    ----------
-    epsilon : float
-        ε of the one release.
-    delta : float, optional
-        δ of the one release; without it the claim is pure.
-    method : {"chain", "grid", "rejection"}
-        How :meth:`sample` draws inside the bounds: Metropolis chains, in any number of columns; the cells of
-        a grid, in up to three; or rejection, exact and slow.
-    floor : float
-        A weight below this many of its standard errors counts as 0, so that noise in empty space draws no
-        records.
-    steps : int
-        Of each chain.
-    kernel : {"gaussian", "laplacian", "euclidean", "manhattan", "hamming", …} or Kernel
-        The Gaussian one is counted on a grid in up to four columns. Hash kernels have long tails: synthetic
-        records need a ``power`` of about 4 there, and selections none.
-    bandwidth : float
-        Scale of the kernel; chosen without looking at the records.
-    power : int
-        The kernel to that power, which falls off faster.
-    rows, width : int
-        The size of the table; pure releases publish as many rows as suit ε.
-    bounds : (low, high), or a list of them, one for each column
-        Declared; records are clipped to it, and synthetic ones drawn inside.
-    random_state : int, RandomState or None
-        Seeds the hash functions, never the noise; draws have a ``random_state`` of their own.
-    ledger, dataset, key : optional
-        The budget book that is debited, the name of the data there, and of this release.
 
     Privacy
     -------
@@ -73,6 +44,31 @@ class PrivateSampler(TableModel):
     >>> 3 in model.select(candidates, 2)
     False
     """
+
+    COMMAND = "sampler"
+    PARAMETERS = (
+        Parameter(
+            "method",
+            TEXT,
+            "How sample draws inside the bounds: Metropolis chains, in any number of columns; the cells of "
+            "a grid, in up to three; or rejection, exact and slow.",
+            choices=METHODS,
+        ),
+        Parameter(
+            "floor",
+            NUMBER,
+            "A weight below this many of its standard errors counts as 0, so that noise in empty space "
+            "draws no records.",
+            at_least=0,
+        ),
+        Parameter(
+            "steps",
+            INTEGER,
+            "Of each chain.",
+            at_least=1,
+        ),
+        *KERNEL_PARAMETERS,
+    )
 
     def __init__(
         self,
@@ -117,9 +113,7 @@ class PrivateSampler(TableModel):
         X : array-like of shape (n_samples, n_features)
             Public candidates.
         """
-        queries = self._queries(X)
-        self.release()
-        return self._weights(queries)
+        return self._weights(self._queries(X))
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> Floats:
         """Synthetic records inside the bounds, shape (n_samples, n_features). Spends nothing beyond the one
@@ -174,14 +168,6 @@ class PrivateSampler(TableModel):
         answers = self._reading().query(points)
         return np.where(answers.value > self.floor * answers.stderr, np.maximum(answers.value, 0.0), 0.0)
 
-    def _start(self, seed: int) -> Any:
-        if self.method not in METHODS:
-            raise UsageError(
-                f"method must be one of {', '.join(METHODS)}, got {shown(self.method)}; choose one"
-            )
-        _positive_integer("steps", self.steps)
-        return super()._start(seed)
-
 
 def _positive_integer(name: str, value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
@@ -190,4 +176,4 @@ def _positive_integer(name: str, value: object) -> int:
 
 
 def _generator(random_state: Any) -> np.random.Generator:
-    return np.random.default_rng(int(check_random_state(random_state).randint(np.iinfo(np.int32).max)))
+    return np.random.default_rng(int(generator_of(random_state).randint(np.iinfo(np.int32).max)))

@@ -1,4 +1,4 @@
-"""Models that are made of one released table."""
+"""Models that are made of one released table: modes, neighbours and samples."""
 
 from __future__ import annotations
 
@@ -6,17 +6,60 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from hushsum.errors import UsageError, shown
-from hushsum.kernels.base import Kernel, kernel_class, kernel_names
+from hushsum.errors import UsageError
+from hushsum.kernels.base import Kernel, kernel_class
 from hushsum.methods.fourier_features import fourier_features
 from hushsum.methods.grid import grid
 from hushsum.methods.race import race
 from hushsum.models.base import Floats, PrivateModel
-from hushsum.models.density_tables import MOST_GRID_COLUMNS
+from hushsum.models.density_tables import KERNELS, MOST_GRID_COLUMNS
+from hushsum.models.parameters import INTEGER, NUMBER, TEXT, Parameter
+from hushsum.models.predicted_error import (
+    PLANNED,
+    PredictedError,
+    error_of_hash_rows,
+    planned_error,
+    share_of,
+)
 from hushsum.privacy.claim import Promise
 from hushsum.releases.bundle import Bundle
 from hushsum.releases.noisy_table import NoisyTable
 from hushsum.tally.tally import Tally
+
+KERNEL_PARAMETERS = (
+    Parameter(
+        "kernel",
+        TEXT,
+        "With a hash kernel the records are counted into hash rows, with the Gaussian one into a grid (up "
+        "to four columns) or random features.",
+        choices=KERNELS,
+        kernel=True,
+    ),
+    Parameter(
+        "bandwidth",
+        NUMBER,
+        "Scale of the kernel; chosen without looking at the records.",
+        above=0,
+    ),
+    Parameter(
+        "power",
+        INTEGER,
+        "The kernel to that power, which falls off faster.",
+        at_least=1,
+    ),
+    Parameter(
+        "rows",
+        INTEGER,
+        "Rows of the table; a release with pure ε publishes as many as suit it.",
+        at_least=1,
+    ),
+    Parameter(
+        "width",
+        INTEGER,
+        "Cells of a row.",
+        at_least=2,
+    ),
+)
 
 PART = "sketch"
 """What the sketch is called in the bundle."""
@@ -43,11 +86,11 @@ class TableModel(PrivateModel):
     def _start(self, seed: int) -> Tally:
         kernel = self._kernel()
         if kernel.hashable:
-            bounds = self._box() if kernel.bounded_columns else None
+            bounds = self.column_bounds() if kernel.bounded_columns else None
             return race(kernel, rows=self.rows, width=self.width, seed=seed, bounds=bounds)
-        if kernel.name == "gaussian" and self.n_features_in_ <= MOST_GRID_COLUMNS:
-            return grid(kernel, bounds=self._box())
-        return fourier_features(kernel, seed=seed, bounds=self._box())
+        if _method(kernel, self.n_features_in_) == "grid":
+            return grid(kernel, bounds=self.column_bounds())
+        return fourier_features(kernel, seed=seed, bounds=self.column_bounds())
 
     def _count(self, secret: Tally, X: Floats, y: NDArray[Any] | None) -> None:
         secret.add(X)
@@ -66,26 +109,32 @@ class TableModel(PrivateModel):
             raise UsageError("the model's part must be a released table, got something else; fit it again")
         return sketch
 
-    def _kernel(self) -> Kernel:
+    def _kernel(self, n_features: int | None = None) -> Kernel:
         """The kernel by its name, or as it was given."""
         if isinstance(self.kernel, Kernel):
             return self.kernel
-        known = [
-            name
-            for name in kernel_names()
-            if "dim" in getattr(kernel_class(name), "__dataclass_fields__", {})
-        ]
-        if self.kernel not in known:
-            raise UsageError(
-                f"kernel must be one of {', '.join(known)}, or a kernel of that many columns, "
-                f"got {shown(self.kernel)}; choose one"
-            )
         kind = kernel_class(self.kernel)
-        given = {"dim": self.n_features_in_, "bandwidth": self.bandwidth, "power": self.power}
+        given = {"dim": self._width(n_features), "bandwidth": self.bandwidth, "power": self.power}
         fields = getattr(kind, "__dataclass_fields__", {})
         return kind(**{name: value for name, value in given.items() if name in fields})
+
+    def _predicted_error(self, records: int, n_features: int, promise: Promise) -> PredictedError:
+        kernel, bounds = self._kernel(n_features), self.column_bounds(n_features)
+        if kernel.hashable:
+            error = error_of_hash_rows(
+                kernel, records, promise, bounds=bounds, rows=self.rows, width=self.width
+            )
+        else:
+            error = planned_error(
+                kernel, records, _method(kernel, n_features), bounds=bounds, **share_of(promise, 1)
+            )
+        return PredictedError("mean kernel value", error, records, PLANNED)
 
     @property
     def function_(self) -> NoisyTable:
         """The released function itself; only after the release."""
         return self._open(self.released_)
+
+
+def _method(kernel: Kernel, n_features: int) -> str:
+    return "grid" if kernel.name == "gaussian" and n_features <= MOST_GRID_COLUMNS else "fourier_features"

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hushsum.jobs.model_choice import NAMES, ModelChoice, claim_of, kept_numbers
+from hushsum.jobs.predict_error import predicted_error
 
 from hushsum.errors import ClaimError, DataRefused, UsageError
-from hushsum.jobs.asked_model import AskedModel
 from hushsum.jobs.describe_model import describe_model
+from hushsum.jobs.model_answers import AnsweringModel
 from hushsum.jobs.model_catalogue import PAIR, model_kind, model_kinds
-from hushsum.jobs.model_choice import NAMES, ModelChoice, claim_of, kept_numbers
 from hushsum.jobs.model_claim import claim_beforehand
-from hushsum.jobs.predict_error import predicted_error
 from hushsum.models import (
     PrivateClassifier,
     PrivateDensity,
@@ -130,7 +130,7 @@ def test_kept_numbers() -> None:
     assert kept_numbers(PrivateDensity(method="auto"), 3) == 0
     assert kept_numbers(PrivateGaussianProcessRegressor(), 3) == 256
     assert kept_numbers(PrivateGaussianProcessRegressor(inputs="private"), 3) == 0
-    assert kept_numbers(PrivateOutlierDetector(outlier_share=0.1), 3) == 4
+    assert kept_numbers(PrivateOutlierDetector(contamination=0.1), 3) == 4
     assert kept_numbers(PrivateRegressor(method="objective"), 3) == 4
     assert kept_numbers(PrivateRegressor(method="adassp"), 3) == 0
     assert kept_numbers(PrivateClassifier(), 3) == 0
@@ -142,7 +142,7 @@ def test_an_asked_model_finds_columns_by_name_and_is_described() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = PrivateClassifier(**PROMISE, classes=["a", "b"]).fit(frame, LABELS).release()
-    asked = AskedModel.of(model.released_)
+    asked = AnsweringModel.of(model.released_)
     assert asked.columns == ("u", "v")
     plain = asked.answers(X[:5])
     turned = asked.answers(frame[:5][["v", "u"]])

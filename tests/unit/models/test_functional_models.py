@@ -80,7 +80,7 @@ def test_private_sums_show_and_give_nothing() -> None:
         pickle.dumps(sums)
 
 
-@pytest.mark.parametrize("kernel", ["rbf", "matern", hs.GaussianKernel(dim=1, bandwidth=0.5)])
+@pytest.mark.parametrize("kernel", ["gaussian", "matern", hs.GaussianKernel(dim=1, bandwidth=0.5)])
 def test_a_posterior_follows_its_curve(kernel: Any) -> None:
     model = PrivateGaussianProcessRegressor(kernel=kernel, noise=0.5, **EASY).fit(LINE, CURVE)
     at = np.linspace(-0.9, 0.9, 9)[:, None]
@@ -143,7 +143,7 @@ def test_a_regressor_refuses_what_it_cannot_do(wrong: dict[str, Any]) -> None:
         PrivateGaussianProcessRegressor(**wrong).fit(LINE, CURVE).release()
 
 
-@pytest.mark.parametrize("kernel", ["rbf", "matern"])
+@pytest.mark.parametrize("kernel", ["gaussian", "matern"])
 def test_machines_draw_a_ring(kernel: str) -> None:
     model = PrivateKernelSVC(kernel=kernel, classes=[0, 1], **EASY).fit(PLANE, RING)
     assert model.score(PLANE, RING) > 0.85

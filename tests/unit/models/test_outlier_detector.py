@@ -40,7 +40,7 @@ def test_scores_are_shares_of_similar_records() -> None:
 @pytest.mark.parametrize("share", [0.02, 0.1, 0.5])
 def test_a_paid_threshold_leaves_about_the_asked_share_below_it(share: float) -> None:
     X = cluster()
-    model = hs.PrivateOutlierDetector(epsilon=1.0, outlier_share=share, random_state=0).fit(X)
+    model = hs.PrivateOutlierDetector(epsilon=1.0, contamination=share, random_state=0).fit(X)
     # A private quantile at ε/4 is off by about 100 ranks of 20,000, and a step of the grid is 2 % of it.
     assert (model.predict(X) == -1).mean() == pytest.approx(share, abs=0.03)
 
@@ -48,7 +48,7 @@ def test_a_paid_threshold_leaves_about_the_asked_share_below_it(share: float) ->
 @pytest.mark.parametrize("delta", [None, 1e-6])
 def test_the_threshold_and_the_sketch_share_the_budget_exactly(delta: float | None) -> None:
     model = (
-        hs.PrivateOutlierDetector(epsilon=1.0, delta=delta, outlier_share=0.1).fit(cluster(2000)).release()
+        hs.PrivateOutlierDetector(epsilon=1.0, delta=delta, contamination=0.1).fit(cluster(2000)).release()
     )
     sketch = model.released_.parts["similarity"].claim.promise
     assert sketch.epsilon == 1 - QUANTILE_SHARE == Fraction(3, 4)
@@ -60,7 +60,7 @@ def test_the_threshold_and_the_sketch_share_the_budget_exactly(delta: float | No
 def test_the_records_are_kept_only_where_they_are_needed_and_only_until_the_release() -> None:
     declared = hs.PrivateOutlierDetector().fit(cluster(100))
     assert declared._state.secret.records == []
-    paid = hs.PrivateOutlierDetector(outlier_share=0.1).partial_fit(cluster(100)).partial_fit(cluster(50))
+    paid = hs.PrivateOutlierDetector(contamination=0.1).partial_fit(cluster(100)).partial_fit(cluster(50))
     assert sum(len(each) for each in paid._state.secret.records) == 150
     assert "0." not in repr(paid._state.secret)
     paid.release()
@@ -82,7 +82,7 @@ def test_a_book_takes_the_claim_of_both_steps(tmp_path: Any, monkeypatch: pytest
     ledger = Ledger.create(tmp_path / "book.db")
     ledger.create_dataset("people", DatasetTerms.of(epsilon=1.0))
     model = hs.PrivateOutlierDetector(
-        epsilon=0.75, outlier_share=0.1, ledger=ledger, dataset="people", key="first"
+        epsilon=0.75, contamination=0.1, ledger=ledger, dataset="people", key="first"
     )
     model.fit(cluster(2000)).release()
     assert ledger.account("people").remaining.in_words() == "ε 0.25"
@@ -99,8 +99,8 @@ def test_below_the_noise_of_its_count_only_the_bounds_speak() -> None:
     [
         ({"threshold": -0.1}, "threshold must be"),
         ({"threshold": "low"}, "threshold must be"),
-        ({"outlier_share": 0.0}, "outlier_share must be"),
-        ({"outlier_share": 0.6}, "outlier_share must be"),
+        ({"contamination": 0.0}, "contamination must be"),
+        ({"contamination": 0.6}, "contamination must be"),
     ],
     ids=str,
 )

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-
 from hushsum.jobs.model_choice import NAMES
+
 from hushsum.models import load_model
 from tests.service_town import SECRET, Town
 
@@ -251,8 +251,8 @@ def test_a_model_of_replaced_records_is_refused_where_records_come_and_go(town: 
         ("histogram", {"settings": {"bins": [3]}}),
         ("histogram", {"settings": {"relation": "sideways"}}),
         ("outliers", {"settings": {"rows": 10**8, "width": 10**8}}),
-        ("outliers", {"settings": {"outlier_share": 2}}),
-        ("outliers", {"settings": {"outlier_share": 1e-300}}),
+        ("outliers", {"settings": {"contamination": 2}}),
+        ("outliers", {"settings": {"contamination": 1e-300}}),
         ("outliers", {"settings": {"threshold": True}}),
         ("kernel-svc", {"settings": {"features": 10**7}}),
         ("kernel-svc", {"settings": {"C": -1}}),
