@@ -149,7 +149,7 @@ def test_models(kind: Any) -> None:
     targets = {} if _target(fitted) is None else _bad_targets()
 
     def calls() -> Iterator[tuple[str, Callable[[], object]]]:
-        fitted.fit(X, _target(fitted)).release()
+        fitted.fit(X, _target(fitted))
         for name, records in _bad_records().items():
             y = _target(fitted)
             yield f"fit {name}", partial(kind().fit, records, y)
@@ -299,7 +299,7 @@ def test_the_command_line(tmp_path: Path) -> None:
     tally, hush, model = (str(tmp_path / name) for name in ("t.tally", "f.hush", "m.hush"))
     run(["tally", str(good), "--columns", "a,b", "--bandwidth", "0.5", "--rows", "10", "-o", tally])
     run(["release", tally, *promise, "-o", hush, "--yes"])
-    classify = ["--target", "ill", "--classes", "0,1", *promise, "--set", "rows=10", "--yes"]
+    classify = ["--target", "ill", "--classes", "0,1", *promise, "--rows", "10", "--yes"]
     run(["fit", "classifier", str(good), *classify, "-o", model])
 
     def calls() -> Iterator[tuple[str, Callable[[], object]]]:

@@ -95,14 +95,16 @@ class Parameter:
         self.check(value)
         return value
 
-    def rule(self) -> str:
-        """What is allowed, in words that follow "must be"."""
+    def rule(self, *, none: bool = True) -> str:
+        """What is allowed, in words that follow "must be"; ``none=False`` is for surfaces where a parameter
+        is left out instead.
+        """
         parts = [self._rule_of_one()]
         if self.several:
             parts.append("a list of such values")
         if self.kernel:
             parts.append("a kernel")
-        if self.optional:
+        if self.optional and none:
             parts.append("None")
         return ", or ".join(parts)
 

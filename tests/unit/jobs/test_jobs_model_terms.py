@@ -115,12 +115,12 @@ def test_predicted_errors_are_those_that_come() -> None:
 
     Q = np.random.default_rng(2).uniform(-0.8, 0.8, (200, 2))
     for method in ("grid", "fourier_features", "functional"):
-        density = PrivateDensity(**PROMISE, method=method).fit(X).release()
+        density = PrivateDensity(**PROMISE, method=method).fit(X)
         stderr = float(density.query(Q).stderr.mean())
         assert 1 / 3 < predicted("density", method=method) / stderr < 3, method
-    machine = PrivateKernelSVC(**PROMISE, classes=["a", "b"]).fit(X, LABELS).release()
+    machine = PrivateKernelSVC(**PROMISE, classes=["a", "b"]).fit(X, LABELS)
     assert predicted("kernel-svc") == pytest.approx(machine.noise_stderr_, rel=0.05)
-    outliers = PrivateOutlierDetector(**PROMISE).fit(X).release()
+    outliers = PrivateOutlierDetector(**PROMISE).fit(X)
     # A bound for any data, so it may be larger.
     assert 1 / 3 < predicted("outliers") / float(outliers.query(Q).stderr.mean()) < 9
     assert predicted_error(ModelChoice("regressor", PROMISE), records=10, columns=["u"], target="y") is None
@@ -141,7 +141,7 @@ def test_an_asked_model_finds_columns_by_name_and_is_described() -> None:
     frame = pd.DataFrame(X, columns=["u", "v"])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = PrivateClassifier(**PROMISE, classes=["a", "b"]).fit(frame, LABELS).release()
+        model = PrivateClassifier(**PROMISE, classes=["a", "b"]).fit(frame, LABELS)
     asked = AnsweringModel.of(model.released_)
     assert asked.columns == ("u", "v")
     plain = asked.answers(X[:5])

@@ -48,7 +48,7 @@ def test_classes_found_in_y_are_taken_as_public_and_the_claim_says_so(kind: Any)
 
 
 def test_nothing_is_assumed_of_declared_classes(kind: Any) -> None:
-    assert kind(classes=["no", "yes"]).fit(X, labels("no", "yes")).release().claim_.assumptions == ()
+    assert kind(classes=["no", "yes"]).fit(X, labels("no", "yes")).claim_.assumptions == ()
     by_hand = kind().partial_fit(X, labels("no", "yes"), classes=["no", "yes"])
     assert by_hand.release().claim_.assumptions == ()
 
@@ -72,7 +72,7 @@ def test_later_batches_bring_no_other_classes(kind: Any) -> None:
 
 @pytest.mark.parametrize("pair", [(False, True), (3, 7), (1.0, 2.0), ("no", "yes")], ids=str)
 def test_answers_are_labels_of_the_kind_that_was_declared(kind: Any, pair: tuple[Any, Any]) -> None:
-    model = kind(classes=list(reversed(pair))).fit(X, labels(*pair)).release()
+    model = kind(classes=list(reversed(pair))).fit(X, labels(*pair))
     buffer = io.BytesIO()
     model.save(buffer)
     buffer.seek(0)

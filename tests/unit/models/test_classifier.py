@@ -45,7 +45,7 @@ def test_it_tells_five_classes_apart_and_probabilities_are_probabilities() -> No
 
 def test_every_class_gets_the_whole_budget_and_the_claim_is_one() -> None:
     X, y = two_bells()
-    model = hs.PrivateClassifier(epsilon=0.7, classes=[0, 1]).fit(X, y).release()
+    model = hs.PrivateClassifier(epsilon=0.7, classes=[0, 1]).fit(X, y)
     assert [part.claim.epsilon for part in model.released_.parts.values()] == [0.7, 0.7]
     assert model.claim_.epsilon == 0.7
     assert model.claim_.assumptions == ()
@@ -63,7 +63,7 @@ def test_sums_favour_the_frequent_class_and_means_do_not() -> None:
 
 def test_priors_come_from_the_private_counts() -> None:
     X, y = two_bells(20_000, share=0.25)
-    model = hs.PrivateClassifier(classes=[0, 1]).fit(X, y)
+    model = hs.PrivateClassifier(classes=[0, 1]).partial_fit(X, y)
     with pytest.raises(AttributeError, match="released nothing yet"):
         _ = model.class_prior_
     # Counts have a standard error of about 28 in 20,000; 0.03 is twenty of them.
@@ -83,7 +83,7 @@ def test_partial_fit_takes_the_classes_at_first() -> None:
     pieces = hs.PrivateClassifier(random_state=3)
     pieces.partial_fit(X[:10], y[:10], classes=[0, 1])
     pieces.partial_fit(X[10:], y[10:])
-    whole = hs.PrivateClassifier(classes=[0, 1], random_state=3).fit(X, y)
+    whole = hs.PrivateClassifier(classes=[0, 1], random_state=3).partial_fit(X, y)
     for one, other in zip(pieces._state.secret, whole._state.secret, strict=True):
         assert np.array_equal(one._state()["table"], other._state()["table"])
     assert pieces.release().claim_.assumptions == ()
@@ -107,7 +107,7 @@ def test_a_search_warns_at_its_second_fit_and_a_cross_validation_too() -> None:
             hs.PrivateClassifier(classes=[0, 1], random_state=0), {"bandwidth": [0.5, 1.0]}, cv=2
         )
         search.fit(X, y)
-    assert sum(issubclass(each.category, RepeatedSpending) for each in caught) == 3
+    assert sum(issubclass(each.category, RepeatedSpending) for each in caught) == 4
     with pytest.warns(RepeatedSpending):
         cross_val_score(hs.PrivateClassifier(classes=[0, 1]), X, y, cv=2)
 
@@ -116,7 +116,7 @@ def test_a_search_warns_at_its_second_fit_and_a_cross_validation_too() -> None:
     ("parameters", "message"),
     [
         ({"rule": "best"}, "rule must be one of"),
-        ({"rows": "many"}, "rows must be a number"),
+        ({"rows": "many"}, "rows must be an integer"),
         ({"rows": 0}, "rows must be"),
         ({"classes": []}, "at least one class"),
         ({"bandwidth": 0.0}, "bandwidth"),
@@ -134,5 +134,5 @@ def test_parameters_that_cannot_be_are_refused(parameters: dict[str, Any], messa
 )
 def test_the_capacity_of_rows_follows_the_budget(epsilon: float, delta: float | None, rows: int) -> None:
     X, y = two_bells(50)
-    model = hs.PrivateClassifier(epsilon=epsilon, delta=delta, classes=[0, 1]).fit(X, y)
+    model = hs.PrivateClassifier(epsilon=epsilon, delta=delta, classes=[0, 1]).partial_fit(X, y)
     assert model._state.secret[0].basis.shape[0] == rows

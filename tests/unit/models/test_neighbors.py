@@ -25,7 +25,7 @@ def records() -> Any:
 
 @pytest.fixture(scope="module")
 def model(records: Any) -> PrivateNeighbors:
-    return PrivateNeighbors(bandwidth=0.5, min_records=1000, random_state=0).fit(records).release()
+    return PrivateNeighbors(bandwidth=0.5, min_records=1000, random_state=0).fit(records)
 
 
 def test_counts_are_kernel_sums(model: PrivateNeighbors, records: Any) -> None:

@@ -47,9 +47,7 @@ def test_a_paid_threshold_leaves_about_the_asked_share_below_it(share: float) ->
 
 @pytest.mark.parametrize("delta", [None, 1e-6])
 def test_the_threshold_and_the_sketch_share_the_budget_exactly(delta: float | None) -> None:
-    model = (
-        hs.PrivateOutlierDetector(epsilon=1.0, delta=delta, contamination=0.1).fit(cluster(2000)).release()
-    )
+    model = hs.PrivateOutlierDetector(epsilon=1.0, delta=delta, contamination=0.1).fit(cluster(2000))
     sketch = model.released_.parts["similarity"].claim.promise
     assert sketch.epsilon == 1 - QUANTILE_SHARE == Fraction(3, 4)
     assert (model.claim_.epsilon, model.claim_.delta) == (1.0, delta or 0.0)
@@ -58,7 +56,7 @@ def test_the_threshold_and_the_sketch_share_the_budget_exactly(delta: float | No
 
 
 def test_the_records_are_kept_only_where_they_are_needed_and_only_until_the_release() -> None:
-    declared = hs.PrivateOutlierDetector().fit(cluster(100))
+    declared = hs.PrivateOutlierDetector().partial_fit(cluster(100))
     assert declared._state.secret.records == []
     paid = hs.PrivateOutlierDetector(contamination=0.1).partial_fit(cluster(100)).partial_fit(cluster(50))
     assert sum(len(each) for each in paid._state.secret.records) == 150
@@ -69,7 +67,7 @@ def test_the_records_are_kept_only_where_they_are_needed_and_only_until_the_rele
 
 def test_a_records_score_depends_on_that_record_alone() -> None:
     X = cluster(300)
-    model = hs.PrivateOutlierDetector(random_state=0).fit(cluster()).release()
+    model = hs.PrivateOutlierDetector(random_state=0).fit(cluster())
     function = model.released_.parts["similarity"]
     together = function(X)
     for size in (1, 2, 7):
@@ -84,7 +82,7 @@ def test_a_book_takes_the_claim_of_both_steps(tmp_path: Any, monkeypatch: pytest
     model = hs.PrivateOutlierDetector(
         epsilon=0.75, contamination=0.1, ledger=ledger, dataset="people", key="first"
     )
-    model.fit(cluster(2000)).release()
+    model.fit(cluster(2000))
     assert ledger.account("people").remaining.in_words() == "ε 0.25"
 
 

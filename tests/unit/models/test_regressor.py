@@ -29,7 +29,7 @@ def _quiet() -> object:
 
 def fitted(method: str, **options: object) -> PrivateRegressor:
     given = {"epsilon": 5.0, "random_state": 1, "theta_bound": 3.0, **BOX, **options}
-    return PrivateRegressor(method=method, **given).fit(X, Y).release()  # type: ignore[arg-type]
+    return PrivateRegressor(method=method, **given).fit(X, Y)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -84,7 +84,7 @@ def test_batches_add_up(method: str) -> None:
     for part in np.split(np.arange(len(X)), 4):
         model.partial_fit(X[part], Y[part])
     assert "CONFIDENTIAL" in repr(model._state)
-    assert model.predict([[5.0, 5.0]])[0] == pytest.approx(12.5, abs=1.5)
+    assert model.release().predict([[5.0, 5.0]])[0] == pytest.approx(12.5, abs=1.5)
     with pytest.raises(AlreadyReleased):
         model.partial_fit(X, Y)
 

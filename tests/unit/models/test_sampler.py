@@ -126,8 +126,8 @@ def test_wrong_parameters_are_refused(parameters: dict[str, Any]) -> None:
 
 
 def test_wrong_numbers_are_refused_before_anything_is_spent() -> None:
-    model = PrivateSampler().fit(np.zeros((5, 2)))
+    model = PrivateSampler().partial_fit(np.zeros((5, 2)))
     with pytest.raises(UsageError, match="n_samples"):
         model.sample(0)
     with pytest.raises(ValueError, match="released nothing yet"):
-        _ = model.claim_
+        model.sample(1)
