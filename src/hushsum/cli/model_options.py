@@ -124,7 +124,9 @@ def read_option(each: Parameter, text: str) -> Any:
     try:
         each.check(value)
     except UsageError:
-        raise UsageError(f"{option_name(each)} must be {each.rule(none=False)}; see the help of the model") from None
+        raise UsageError(
+            f"{option_name(each)} must be {each.rule(none=False)}; see the help of the model"
+        ) from None
     return value
 
 

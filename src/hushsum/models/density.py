@@ -37,6 +37,8 @@ from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.bundle import Bundle
 from hushsum.tally.tally import Tally
 
+_KERNELS = tuple(name for name in KERNELS if name != "hamming")
+"""Codes have no density."""
 _GRID_COLUMNS = 3
 _STEPS = 60
 _PROBES = 256
@@ -136,7 +138,7 @@ class PrivateDensity(PrivateModel):
             "gaussian, laplacian and matern have normalising constants. The kernels of hash rows have no "
             "finite integral over all space: their densities are normalised over bounds, by "
             "post-processing, and normalised_over_ says so.",
-            choices=KERNELS,
+            choices=_KERNELS,
             several=True,
         ),
         Parameter(

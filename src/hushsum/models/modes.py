@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.errors import UsageError
+from hushsum.kernels.base import kernel_class
 from hushsum.models.base import Floats
+from hushsum.models.density_tables import KERNELS
 from hushsum.models.mode_partitions import Partitions, intersect, solve
 from hushsum.models.mode_search import HeldOut, climb, distinct_modes, separated, spread_points
 from hushsum.models.parameters import INTEGER, NUMBER, TEXT, Parameter
@@ -16,6 +19,8 @@ from hushsum.models.table_model import KERNEL_PARAMETERS, TableModel
 from hushsum.releases.noisy_table import NoisyTable
 
 METHODS: Final = ("search", "intersection", "linear-program")
+_KERNELS: Final = tuple(name for name in KERNELS if kernel_class(name).bounded_columns)
+"""Modes are points in a box."""
 _SPREAD: Final = 2048
 _STARTS: Final = 32
 
@@ -69,7 +74,7 @@ class PrivateModes(TableModel):
             "Manhattan kernels.",
             choices=METHODS,
         ),
-        *KERNEL_PARAMETERS,
+        *(replace(each, choices=_KERNELS) if each.name == "kernel" else each for each in KERNEL_PARAMETERS),
         Parameter(
             "n_modes",
             INTEGER,
