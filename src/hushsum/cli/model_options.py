@@ -116,8 +116,8 @@ def read_option(each: Parameter, text: str) -> Any:
         if it is not what the declaration allows.
     """
     if each.type == "pair":
-        pairs = values.ranges(text, option_name(each)) or []
-        value: Any = tuple(pairs[0]) if len(pairs) == 1 else text
+        pairs = values.ranges(text, option_name(each))
+        value: Any = tuple(pairs[0]) if pairs is not None and len(pairs) == 1 else text
     else:
         parts = [_number_or_text(part.strip()) for part in text.split(",")]
         value = parts if each.several and len(parts) > 1 else parts[0] if len(parts) == 1 else text

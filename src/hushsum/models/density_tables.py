@@ -204,7 +204,6 @@ class FunctionalSums:
 
 
 Floats = NDArray[np.float64]
-Box = list[tuple[float, float]]
 
 POINTS = 4096
 

@@ -123,7 +123,7 @@ class PrivateHistogram(PrivateModel):
     def _predicted_error(self, records: int, n_features: int, promise: Promise) -> PredictedError:
         basis = self._basis(n_features)
         # Nobody's record is in it, and the noise of a bin does not depend on records.
-        empty = Tally(basis).release(epsilon=self.epsilon, delta=self.delta, relation=self.relation)
+        empty: Any = Tally(basis).release(epsilon=self.epsilon, delta=self.delta, relation=self.relation)
         stderr = float(empty.noise.variance**0.5)
         return PredictedError(
             "density", stderr / (records * float(np.prod(basis.grid.width))), records, NOISE

@@ -108,8 +108,6 @@ def distinct_modes(
     return np.array(kept, np.int64)
 
 
-Floats = NDArray[np.float64]
-
 _FEWEST_ROWS: Final = 8
 """Fewer rows than this on either side, and their spread says too little: none are held out then."""
 

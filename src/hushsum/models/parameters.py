@@ -233,7 +233,9 @@ def documented(docstring: str, parameters: Sequence[Parameter]) -> str:
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool | np.bool_) and math.isfinite(value)
+    if isinstance(value, bool | np.bool_):
+        return False
+    return isinstance(value, Real) and math.isfinite(value)
 
 
 def to_json(name: str, value: object) -> Any:
