@@ -143,6 +143,7 @@ def _target(model: Any) -> Any:
     return X[:, 0] if is_regressor(model) else None
 
 
+@pytest.mark.filterwarnings("ignore::hushsum.errors.PublicAssumption")
 @pytest.mark.parametrize("kind", MODELS, ids=lambda kind: kind.__name__)
 def test_models(kind: Any) -> None:
     fitted = kind(random_state=0)
