@@ -74,9 +74,8 @@ std::pair<nb::object, nb::object> read(const Batch& batch, const Array& table, s
 nb::object means(const Batch& batch, const Array& table, double scale, double shift, std::int64_t threads) {
   const std::size_t rows = table_rows(batch, table), many = thread_count(threads);
   Result<double> mean(batch.count);
-  with_table(batch, table, rows, [&](const auto* counters) {
-    mean_batch(batch, counters, rows, many, scale, shift, mean.data());
-  });
+  with_table(batch, table, rows,
+             [&](const auto* counters) { mean_batch(batch, counters, rows, many, scale, shift, mean.data()); });
   return mean.array();
 }
 
@@ -93,24 +92,29 @@ template <class Hasher>
 nb::class_<Hasher> bind_hasher(nb::module_& module, const char* name, const char* doc) {
   nb::class_<Hasher> bound(module, name, doc);
   bound
-      .def("count",
-           [](const Hasher& hasher, const Array& records, const WritableArray& table, std::int64_t step,
-              std::int64_t threads) { count(hasher.bind(records), table, step, threads); },
-           nb::arg("records").noconvert(), nb::arg("table").noconvert(), nb::arg("step"), nb::arg("threads"), count_doc)
-      .def("cells",
-           [](const Hasher& hasher, const Array& records, std::int64_t rows) {
-             return cells(hasher.bind(records), rows);
-           },
-           nb::arg("records").noconvert(), nb::arg("rows"), cells_doc)
-      .def("read",
-           [](const Hasher& hasher, const Array& records, const Array& table, std::int64_t block,
-              std::int64_t threads) { return read(hasher.bind(records), table, block, threads); },
-           nb::arg("records").noconvert(), nb::arg("table").noconvert(), nb::arg("block"), nb::arg("threads"), read_doc)
-      .def("means",
-           [](const Hasher& hasher, const Array& records, const Array& table, double scale, double shift,
-              std::int64_t threads) { return means(hasher.bind(records), table, scale, shift, threads); },
-           nb::arg("records").noconvert(), nb::arg("table").noconvert(), nb::arg("scale"), nb::arg("shift"),
-           nb::arg("threads"), means_doc)
+      .def(
+          "count",
+          [](const Hasher& hasher, const Array& records, const WritableArray& table, std::int64_t step,
+             std::int64_t threads) { count(hasher.bind(records), table, step, threads); },
+          nb::arg("records").noconvert(), nb::arg("table").noconvert(), nb::arg("step"), nb::arg("threads"), count_doc)
+      .def(
+          "cells",
+          [](const Hasher& hasher, const Array& records, std::int64_t rows) {
+            return cells(hasher.bind(records), rows);
+          },
+          nb::arg("records").noconvert(), nb::arg("rows"), cells_doc)
+      .def(
+          "read",
+          [](const Hasher& hasher, const Array& records, const Array& table, std::int64_t block, std::int64_t threads) {
+            return read(hasher.bind(records), table, block, threads);
+          },
+          nb::arg("records").noconvert(), nb::arg("table").noconvert(), nb::arg("block"), nb::arg("threads"), read_doc)
+      .def(
+          "means",
+          [](const Hasher& hasher, const Array& records, const Array& table, double scale, double shift,
+             std::int64_t threads) { return means(hasher.bind(records), table, scale, shift, threads); },
+          nb::arg("records").noconvert(), nb::arg("table").noconvert(), nb::arg("scale"), nb::arg("shift"),
+          nb::arg("threads"), means_doc)
       .def_prop_ro("rows", [](const Hasher& hasher) { return hasher.rows; })
       .def_prop_ro("width", [](const Hasher& hasher) { return hasher.width; });
   return bound;
@@ -122,12 +126,13 @@ void bind_reader(nb::module_& module, nb::class_<Hasher>& hasher, const char* na
   nb::class_<Reader<Hasher>>(module, name, "A hasher, a table, a scale and a shift, for single queries.")
       .def("__call__", &Reader<Hasher>::operator(), nb::arg("queries").none(),
            "scale times the mean over rows plus shift, or None where queries need checking or converting first.");
-  hasher.def("reader",
-             [](const Hasher& self, Array table, double scale, double shift) {
-               return Reader<Hasher>(self, std::move(table), scale, shift);
-             },
-             nb::keep_alive<0, 1>(), nb::arg("table").noconvert(), nb::arg("scale"), nb::arg("shift"),
-             "A reader of this table that answers scale times the mean plus shift.");
+  hasher.def(
+      "reader",
+      [](const Hasher& self, Array table, double scale, double shift) {
+        return Reader<Hasher>(self, std::move(table), scale, shift);
+      },
+      nb::keep_alive<0, 1>(), nb::arg("table").noconvert(), nb::arg("scale"), nb::arg("shift"),
+      "A reader of this table that answers scale times the mean plus shift.");
 }
 
 void bind_sets(nb::module_& module) {
@@ -136,37 +141,37 @@ void bind_sets(nb::module_& module) {
            nb::arg("mixers").noconvert(), nb::arg("shifts").noconvert(), nb::arg("salt"),
            nb::arg("multipliers").noconvert(), nb::arg("addends").noconvert(), nb::arg("width"),
            nb::arg("scattered") = false)
-      .def("count",
-           [](const MinHasher& hasher, const Array& values, const Array& indptr, const WritableArray& table,
-              std::int64_t step, std::int64_t threads) { count(hasher.bind(values, indptr), table, step, threads); },
-           nb::arg("values").noconvert(), nb::arg("indptr").noconvert(), nb::arg("table").noconvert(), nb::arg("step"),
-           nb::arg("threads"), count_doc)
-      .def("cells",
-           [](const MinHasher& hasher, const Array& values, const Array& indptr, std::int64_t rows) {
-             return cells(hasher.bind(values, indptr), rows);
-           },
-           nb::arg("values").noconvert(), nb::arg("indptr").noconvert(), nb::arg("rows"), cells_doc)
-      .def("read",
-           [](const MinHasher& hasher, const Array& values, const Array& indptr, const Array& table,
-              std::int64_t block, std::int64_t threads) {
-             return read(hasher.bind(values, indptr), table, block, threads);
-           },
-           nb::arg("values").noconvert(), nb::arg("indptr").noconvert(), nb::arg("table").noconvert(),
-           nb::arg("block"), nb::arg("threads"), read_doc)
-      .def("means",
-           [](const MinHasher& hasher, const Array& values, const Array& indptr, const Array& table, double scale,
-              double shift, std::int64_t threads) {
-             return means(hasher.bind(values, indptr), table, scale, shift, threads);
-           },
-           nb::arg("values").noconvert(), nb::arg("indptr").noconvert(), nb::arg("table").noconvert(),
-           nb::arg("scale"), nb::arg("shift"), nb::arg("threads"), means_doc)
+      .def(
+          "count",
+          [](const MinHasher& hasher, const Array& values, const Array& indptr, const WritableArray& table,
+             std::int64_t step, std::int64_t threads) { count(hasher.bind(values, indptr), table, step, threads); },
+          nb::arg("values").noconvert(), nb::arg("indptr").noconvert(), nb::arg("table").noconvert(), nb::arg("step"),
+          nb::arg("threads"), count_doc)
+      .def(
+          "cells",
+          [](const MinHasher& hasher, const Array& values, const Array& indptr, std::int64_t rows) {
+            return cells(hasher.bind(values, indptr), rows);
+          },
+          nb::arg("values").noconvert(), nb::arg("indptr").noconvert(), nb::arg("rows"), cells_doc)
+      .def(
+          "read",
+          [](const MinHasher& hasher, const Array& values, const Array& indptr, const Array& table, std::int64_t block,
+             std::int64_t threads) { return read(hasher.bind(values, indptr), table, block, threads); },
+          nb::arg("values").noconvert(), nb::arg("indptr").noconvert(), nb::arg("table").noconvert(), nb::arg("block"),
+          nb::arg("threads"), read_doc)
+      .def(
+          "means",
+          [](const MinHasher& hasher, const Array& values, const Array& indptr, const Array& table, double scale,
+             double shift,
+             std::int64_t threads) { return means(hasher.bind(values, indptr), table, scale, shift, threads); },
+          nb::arg("values").noconvert(), nb::arg("indptr").noconvert(), nb::arg("table").noconvert(), nb::arg("scale"),
+          nb::arg("shift"), nb::arg("threads"), means_doc)
       .def_prop_ro("rows", [](const MinHasher& hasher) { return hasher.rows; })
       .def_prop_ro("width", [](const MinHasher& hasher) { return hasher.width; });
 }
 
 bool all_finite(const Array& values) {
-  require(values.dtype() == nb::dtype<float>() && contiguous(values),
-          "values must be a C-contiguous float32 array");
+  require(values.dtype() == nb::dtype<float>() && contiguous(values), "values must be a C-contiguous float32 array");
   return chosen_kernels().all_finite(static_cast<const float*>(values.data()), values.size());
 }
 
@@ -205,8 +210,7 @@ void bind_count(nb::module_& module) {
                     const Array&, std::int64_t, bool, bool, std::int64_t, bool>(),
            nb::arg("signs").noconvert(), nb::arg("dim"), nb::arg("rows"), nb::arg("power"), nb::arg("scale"),
            nb::arg("offsets").noconvert(), nb::arg("multipliers").noconvert(), nb::arg("addends").noconvert(),
-           nb::arg("width"), nb::arg("sign_mode"), nb::arg("fold"), nb::arg("block_rows"),
-           nb::arg("scattered") = false)
+           nb::arg("width"), nb::arg("sign_mode"), nb::arg("fold"), nb::arg("block_rows"), nb::arg("scattered") = false)
       .def_prop_ro("dim", [](const StructuredHasher& hasher) { return hasher.dim; });
   bind_hasher<CodeHasher>(module, "CodeHasher", "Sampled coordinates of int32 code vectors.")
       .def(nb::init<const Array&, const Array&, const Array&, std::int64_t, bool>(), nb::arg("columns").noconvert(),

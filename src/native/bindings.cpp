@@ -41,9 +41,12 @@ Clone chosen_clone() {
 
 const char* clone_name(Clone clone) {
   switch (clone) {
-    case Clone::v4: return "v4";
-    case Clone::v3: return "v3";
-    default: return "baseline";
+    case Clone::v4:
+      return "v4";
+    case Clone::v3:
+      return "v3";
+    default:
+      return "baseline";
   }
 }
 
@@ -54,8 +57,9 @@ NB_MODULE(_native, module) {
 #if defined(NDEBUG)
   nb::set_leak_warnings(false);  // what lives until the process ends is no news to a user
 #endif
-  module.def("clone", [] { return hushsum::clone_name(hushsum::chosen_clone()); },
-             "The instruction set the hot loops run with: baseline, v3 or v4.");
+  module.def(
+      "clone", [] { return hushsum::clone_name(hushsum::chosen_clone()); },
+      "The instruction set the hot loops run with: baseline, v3 or v4.");
   hushsum::bind_count(module);
   hushsum::bind_features(module);
   hushsum::bind_noise(module);

@@ -38,9 +38,9 @@ class FeatureMap {
   Buffer<float> weights_, offsets_;
 };
 
-// Makes every row orthogonal to those before it in its block of `dim` rows (modified Gram-Schmidt) and keeps its length.
-// Sums run in one written order, so the result is the same on every machine. A row that lies in the span of the others
-// is left as rounding leaves it.
+// Makes every row orthogonal to those before it in its block of `dim` rows (modified Gram-Schmidt) and keeps its
+// length. Sums run in one written order, so the result is the same on every machine. A row that lies in the span of the
+// others is left as rounding leaves it.
 void orthogonalise(double* rows, std::size_t count, std::size_t dim);
 
 }  // namespace hushsum

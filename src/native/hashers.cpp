@@ -13,8 +13,8 @@ std::size_t positive(std::int64_t value, const char* name) {
 }
 
 std::size_t axis(const Array& array, const char* name, std::size_t ndim, std::size_t which) {
-  require(array.ndim() == ndim, std::string(name) + " must have " + std::to_string(ndim) + " axes, got " +
-                                    std::to_string(array.ndim()));
+  require(array.ndim() == ndim,
+          std::string(name) + " must have " + std::to_string(ndim) + " axes, got " + std::to_string(array.ndim()));
   const std::size_t size = array.shape(which);
   require(size >= 1, std::string(name) + " must not be empty");
   return size;
@@ -42,8 +42,7 @@ std::size_t padded(std::size_t rows, std::size_t panel_rows) {
 }
 
 template <class Bound, class Hasher>
-void describe(Bound& batch, const Hasher& hasher, std::size_t count, std::size_t panel_rows,
-              std::size_t record_bytes) {
+void describe(Bound& batch, const Hasher& hasher, std::size_t count, std::size_t panel_rows, std::size_t record_bytes) {
   batch.count = count;
   batch.rows = hasher.rows;
   batch.width = hasher.width;
@@ -86,8 +85,8 @@ ProjectionHasher::ProjectionHasher(const Array& weights, const Array& offsets, c
       width(positive(width_, "width")),
       power_(axis(weights, "weights", 3, 1)),
       fold_(checked<std::uint64_t>(multipliers, "multipliers", {rows, words_of(power_, signs)}),
-            checked<std::uint64_t>(addends, "addends", {rows}), rows, words_of(power_, signs), width, fold,
-            scattered, Order::panels, chosen_kernels().panel_rows),
+            checked<std::uint64_t>(addends, "addends", {rows}), rows, words_of(power_, signs), width, fold, scattered,
+            Order::panels, chosen_kernels().panel_rows),
       weights_(padded(rows, chosen_kernels().panel_rows) * power_ * dim),
       offsets_(padded(rows, chosen_kernels().panel_rows) * power_),
       words_(signs ? Words::signs : Words::floors) {
@@ -189,8 +188,8 @@ void StructuredHasher::Bound::cells(std::size_t first, std::size_t many, std::si
                                     std::size_t many_panels, std::uint32_t* cells, std::size_t stride,
                                     void* scratch) const {
   for (std::size_t b = 0; b < many_panels; ++b)
-    chosen_kernels().structured_cells(plan, records + first * plan.dim, many, first_panel + b,
-                                      cells + b * panel_rows, stride, scratch);
+    chosen_kernels().structured_cells(plan, records + first * plan.dim, many, first_panel + b, cells + b * panel_rows,
+                                      stride, scratch);
 }
 
 MinHasher::MinHasher(const Array& mixers, const Array& shifts, std::uint64_t salt, const Array& multipliers,
@@ -199,8 +198,8 @@ MinHasher::MinHasher(const Array& mixers, const Array& shifts, std::uint64_t sal
       width(positive(width_, "width")),
       power_(axis(mixers, "mixers", 2, 1)),
       fold_(checked<std::uint64_t>(multipliers, "multipliers", {rows, power_ + 1}),
-            checked<std::uint64_t>(addends, "addends", {rows}), rows, power_ + 1, width, true,
-            scattered, Order::panels, chosen_kernels().panel_rows),
+            checked<std::uint64_t>(addends, "addends", {rows}), rows, power_ + 1, width, true, scattered, Order::panels,
+            chosen_kernels().panel_rows),
       mixers_(padded(rows, chosen_kernels().panel_rows) * power_),
       shifts_(padded(rows, chosen_kernels().panel_rows) * power_),
       salt_(salt) {
@@ -241,8 +240,8 @@ CodeHasher::CodeHasher(const Array& columns, const Array& multipliers, const Arr
       power_(axis(columns, "columns", 2, 1)),
       needed_columns_(0),
       fold_(checked<std::uint64_t>(multipliers, "multipliers", {rows, power_}),
-            checked<std::uint64_t>(addends, "addends", {rows}), rows, power_, width, true,
-            scattered, Order::panels, chosen_kernels().panel_rows),
+            checked<std::uint64_t>(addends, "addends", {rows}), rows, power_, width, true, scattered, Order::panels,
+            chosen_kernels().panel_rows),
       columns_(padded(rows, chosen_kernels().panel_rows) * power_) {
   const std::int32_t* given = checked<std::int32_t>(columns, "columns", {rows, power_});
   for (std::size_t i = 0; i < rows * power_; ++i) {
@@ -256,8 +255,8 @@ CodeHasher::Bound CodeHasher::bind(const Array& records) const {
   Bound batch;
   batch.records = checked<std::int32_t>(records, "records", {any_size, any_size});
   const std::size_t dim = records.shape(1);
-  require(dim >= needed_columns_, "records must have at least " + std::to_string(needed_columns_) +
-                                      " columns, got " + std::to_string(dim));
+  require(dim >= needed_columns_,
+          "records must have at least " + std::to_string(needed_columns_) + " columns, got " + std::to_string(dim));
   batch.plan = {fold_.plan(), columns_.data(), power_, dim};
   describe(batch, *this, records.shape(0), chosen_kernels().panel_rows, dim * sizeof(std::int32_t));
   batch.scratch_bytes = chosen_kernels().code_scratch(batch.plan);

@@ -64,8 +64,7 @@ HUSHSUM_INLINE std::size_t visit_tiles(const DensePlan& plan, const float* recor
                                __attribute__((always_inline)) { visit(t - 1, r, seen); });
   }
   if (tiles > 0)
-    for (std::size_t at = 0; at < size; at += lanes)
-      visit(tiles - 1, at / panel_rows, places[(tiles + 1) % 2] + at);
+    for (std::size_t at = 0; at < size; at += lanes) visit(tiles - 1, at / panel_rows, places[(tiles + 1) % 2] + at);
   return tiles * tile_records;
 }
 
@@ -87,8 +86,7 @@ void tile(const DensePlan& plan, const float* records, std::size_t panel, std::u
   for (std::size_t i = 0; i < plan.power; ++i) {
     project<Records, Panels>(plan, records, panel, i, z);
     if (plan.words == Words::floors) {
-      for (std::size_t at = 0; at < size; at += lanes)
-        store(words + i * size + at, floor_words(load<Floats>(z + at)));
+      for (std::size_t at = 0; at < size; at += lanes) store(words + i * size + at, floor_words(load<Floats>(z + at)));
     } else {
       std::uint32_t* to = words + i / 32 * size;
       for (std::size_t at = 0; at < size; at += lanes) {
@@ -136,11 +134,11 @@ void dense_cells(const DensePlan& plan, const float* records, std::size_t count,
 void dense_count(const DensePlan& plan, const float* records, std::size_t count, std::size_t panel,
                  std::uint16_t* counters, void* scratch) {
   const std::size_t seen =
-      visit_tiles(plan, records, count, panel, [&](std::size_t, std::size_t, const std::uint32_t* places)
-                                                   __attribute__((always_inline)) {
-                                                     HUSHSUM_UNROLL
-                                                     for (std::size_t l = 0; l < lanes; ++l) ++counters[places[l]];
-                                                   });
+      visit_tiles(plan, records, count, panel,
+                  [&](std::size_t, std::size_t, const std::uint32_t* places) __attribute__((always_inline)) {
+                    HUSHSUM_UNROLL
+                    for (std::size_t l = 0; l < lanes; ++l) ++counters[places[l]];
+                  });
   alignas(64) std::uint32_t cells[panel_rows];
   for (std::size_t r = seen; r < count; ++r) {
     dense_cells(plan, records + r * plan.dim, 1, panel, 1, cells, panel_rows, scratch);
@@ -151,18 +149,18 @@ void dense_count(const DensePlan& plan, const float* records, std::size_t count,
 template <class Value>
 void dense_total(const DensePlan& plan, const float* records, std::size_t count, std::size_t panel, const Value* table,
                  std::int64_t* sums, void* scratch) {
-  const std::size_t seen = visit_tiles(
-      plan, records, count, panel,
-      [&](std::size_t tile, std::size_t r, const std::uint32_t* places) __attribute__((always_inline)) {
-        std::int64_t part[2] = {0, 0};
-        HUSHSUM_UNROLL
-        for (std::size_t l = 0; l < lanes; ++l) {
-          std::size_t place = places[l];
-          asm("" : "+r"(place));  // plain loads: gather instructions are slower on many processors
-          part[l % 2] += table[place];
-        }
-        sums[tile * tile_records + r] += part[0] + part[1];
-      });
+  const std::size_t seen =
+      visit_tiles(plan, records, count, panel,
+                  [&](std::size_t tile, std::size_t r, const std::uint32_t* places) __attribute__((always_inline)) {
+                    std::int64_t part[2] = {0, 0};
+                    HUSHSUM_UNROLL
+                    for (std::size_t l = 0; l < lanes; ++l) {
+                      std::size_t place = places[l];
+                      asm("" : "+r"(place));  // plain loads: gather instructions are slower on many processors
+                      part[l % 2] += table[place];
+                    }
+                    sums[tile * tile_records + r] += part[0] + part[1];
+                  });
   alignas(64) std::uint32_t cells[panel_rows];
   for (std::size_t r = seen; r < count; ++r) {
     dense_cells(plan, records + r * plan.dim, 1, panel, 1, cells, panel_rows, scratch);

@@ -13,11 +13,11 @@ namespace {
 
 constexpr uint64_t mantissa_mask = 0x000fffffffffffff;
 constexpr uint64_t one_bits = 0x3ff0000000000000;
-constexpr uint64_t low_mantissa = 0x3fe6a09e00000000;   // just below sqrt(1/2): mantissas lie in [0.7071, 1.4143)
+constexpr uint64_t low_mantissa = 0x3fe6a09e00000000;  // just below sqrt(1/2): mantissas lie in [0.7071, 1.4143)
 constexpr uint64_t two52_bits = 0x4330000000000000;
-constexpr double round_constant = 0x1.8p52;             // x + this rounds |x| < 2^51 to the nearest integer
+constexpr double round_constant = 0x1.8p52;  // x + this rounds |x| < 2^51 to the nearest integer
 constexpr uint64_t round_bits = 0x4338000000000000;
-constexpr uint64_t undecided = uint64_t{1} << 63;       // marks in the value lanes, far outside any value found here
+constexpr uint64_t undecided = uint64_t{1} << 63;  // marks in the value lanes, far outside any value found here
 constexpr uint64_t rejected = undecided + 1;
 
 struct MinusLog {
@@ -54,9 +54,7 @@ inline __attribute__((always_inline)) MinusLog minus_log(Doubles x) {
   return {-(e * 0x1.62e42fefa39efp-1 + log_m), (Doubles)((2046 - exponent) << 52)};
 }
 
-inline __attribute__((always_inline)) Doubles absolute(Doubles x) {
-  return (Doubles)((Words64)x & ~undecided);
-}
+inline __attribute__((always_inline)) Doubles absolute(Doubles x) { return (Doubles)((Words64)x & ~undecided); }
 
 struct Magnitude {
   Doubles value;    // the integer
@@ -65,9 +63,7 @@ struct Magnitude {
 };
 
 // The multiple of 2^-52 in [0, 1) with these 52 bits, exactly.
-inline __attribute__((always_inline)) Doubles fraction(Words64 bits) {
-  return (Doubles)(bits | one_bits) - 1.0;
-}
+inline __attribute__((always_inline)) Doubles fraction(Words64 bits) { return (Doubles)(bits | one_bits) - 1.0; }
 
 // |Z| = floor(offset - scale ln U), the inverse of P(|Z| >= k) = 2 q^k / (1 + q), where x holds the first bits of U.
 // Errors: 3u scale (L + 1) from L = -ln; 2u scale L from scale and product; 3u offset, with offset <= scale ln 2;

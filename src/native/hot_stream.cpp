@@ -14,10 +14,14 @@ inline __attribute__((always_inline)) Words32 rotate(Words32 x) {
 }
 
 inline __attribute__((always_inline)) void quarter_round(Words32& a, Words32& b, Words32& c, Words32& d) {
-  a += b; d = rotate<16>(d ^ a);
-  c += d; b = rotate<12>(b ^ c);
-  a += b; d = rotate<8>(d ^ a);
-  c += d; b = rotate<7>(b ^ c);
+  a += b;
+  d = rotate<16>(d ^ a);
+  c += d;
+  b = rotate<12>(b ^ c);
+  a += b;
+  d = rotate<8>(d ^ a);
+  c += d;
+  b = rotate<7>(b ^ c);
 }
 
 }  // namespace

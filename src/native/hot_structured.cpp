@@ -13,14 +13,13 @@ namespace {
 template <std::size_t Radix>
 HUSHSUM_INLINE void butterflies(Floats (&a)[Radix]) {
   HUSHSUM_UNROLL
-  for (std::size_t half = Radix / 2; half > 0; half /= 2)
-    HUSHSUM_UNROLL
-    for (std::size_t j = 0; j < Radix; ++j)
-      if ((j & half) == 0) {
-        const Floats sum = a[j] + a[j + half], difference = a[j] - a[j + half];
-        a[j] = sum;
-        a[j + half] = difference;
-      }
+  for (std::size_t half = Radix / 2; half > 0; half /= 2) HUSHSUM_UNROLL
+  for (std::size_t j = 0; j < Radix; ++j)
+    if ((j & half) == 0) {
+      const Floats sum = a[j] + a[j + half], difference = a[j] - a[j + half];
+      a[j] = sum;
+      a[j + half] = difference;
+    }
 }
 
 template <std::size_t Radix>
@@ -60,9 +59,8 @@ void signed_sums(Floats* y, const float* signs, std::size_t size) {
     HUSHSUM_UNROLL
     for (std::size_t t = 0; t < Radix; ++t) a[t] = y[j + t * step] * spread(signs[j + t * step]);
     HUSHSUM_UNROLL
-    for (std::size_t half = Radix / 2; half > 0; half /= 2)
-      HUSHSUM_UNROLL
-      for (std::size_t t = 0; t < half; ++t) a[t] += a[t + half];
+    for (std::size_t half = Radix / 2; half > 0; half /= 2) HUSHSUM_UNROLL
+    for (std::size_t t = 0; t < half; ++t) a[t] += a[t + half];
     y[j] = a[0];
   }
 }
@@ -159,10 +157,8 @@ void structured_cells(const StructuredPlan& plan, const float* records, std::siz
       for (std::size_t i = 0; i < plan.power; ++i) {
         const std::size_t at = row * plan.power + i;
         const Floats z = fused(y[at], scale, spread(offsets[at]));
-        if (plan.words == Words::floors)
-          words[i] = floor_words(z);
-        else
-          words[i / 32] = (i % 32 == 0 ? Uints{} : words[i / 32]) | sign_bit(z, i % 32);
+        if (plan.words == Words::floors) words[i] = floor_words(z);
+        else words[i / 32] = (i % 32 == 0 ? Uints{} : words[i / 32]) | sign_bit(z, i % 32);
       }
       found[row] = fold_row(plan.fold, block * rows + row, words);
     }

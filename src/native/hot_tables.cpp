@@ -78,14 +78,12 @@ HUSHSUM_INLINE void gather_blocks(const std::uint32_t* cells, std::size_t first_
 }
 
 template <class Value>
-void gather(const std::uint32_t* cells, std::size_t count, std::size_t stride, std::size_t first_row,
-            std::size_t rows, std::size_t width, const Value* table, std::size_t block, Moments* moments) {
+void gather(const std::uint32_t* cells, std::size_t count, std::size_t stride, std::size_t first_row, std::size_t rows,
+            std::size_t width, const Value* table, std::size_t block, Moments* moments) {
   for (std::size_t j = 0; j < count; ++j, cells += stride) {
     if (first_row == 0) moments[j] = {static_cast<double>(table[cells[0]]), 0, {}, {}};
-    if (block == 1)
-      gather_rows(cells, rows, width, table, moments[j]);
-    else
-      gather_blocks(cells, first_row, rows, width, table, block, moments[j]);
+    if (block == 1) gather_rows(cells, rows, width, table, moments[j]);
+    else gather_blocks(cells, first_row, rows, width, table, block, moments[j]);
   }
 }
 
@@ -110,8 +108,8 @@ void total(const std::uint32_t* cells, std::size_t count, std::size_t stride, st
   }
 }
 
-void add_narrow(const std::uint32_t* cells, std::size_t count, std::size_t stride, std::size_t rows,
-                std::size_t width, std::uint16_t* counters) {
+void add_narrow(const std::uint32_t* cells, std::size_t count, std::size_t stride, std::size_t rows, std::size_t width,
+                std::uint16_t* counters) {
   add_cells<std::uint16_t>(cells, count, stride, rows, width, 1, counters);
 }
 

@@ -1,9 +1,9 @@
 // Cosines and sines of random projections, rounded to integers and summed: the build of Fourier features.
 //
-// A projection t is a phase in turns. Its fraction u = t - round(t) is exact, and is clamped to [-1/2, 1/2] where t is too
-// large for one, or no number. Minimax polynomials in u^2 follow, by Horner's rule in fused multiply-adds. The last of them
-// adds 3 * 2^22 as well, which leaves the nearest integer (ties to even) in the low bits of the float: so one chain of
-// correctly rounded operations decides a record's integers, the same in every clone.
+// A projection t is a phase in turns. Its fraction u = t - round(t) is exact, and is clamped to [-1/2, 1/2] where t is
+// too large for one, or no number. Minimax polynomials in u^2 follow, by Horner's rule in fused multiply-adds. The last
+// of them adds 3 * 2^22 as well, which leaves the nearest integer (ties to even) in the low bits of the float: so one
+// chain of correctly rounded operations decides a record's integers, the same in every clone.
 #include "lanes.hpp"
 #include "project.hpp"
 

@@ -9,10 +9,16 @@
 
 namespace hushsum {
 
-namespace baseline { extern const Kernels kernels; }
+namespace baseline {
+extern const Kernels kernels;
+}
 #if defined(HUSHSUM_X86_CLONES)
-namespace v3 { extern const Kernels kernels; }
-namespace v4 { extern const Kernels kernels; }
+namespace v3 {
+extern const Kernels kernels;
+}
+namespace v4 {
+extern const Kernels kernels;
+}
 #endif
 
 const Kernels& chosen_kernels() {
@@ -25,10 +31,10 @@ const Kernels& chosen_kernels() {
 
 namespace {
 
-constexpr std::size_t block_records = 504;              // hashed, then counted; whole tiles of 12 or 6 records
-constexpr std::size_t chunk_bytes = 4u << 20;           // records that every panel visits before the next are fetched
-constexpr std::size_t narrow_bytes = 512u << 10;        // 16-bit counters of a panel that stay in the cache
-constexpr std::size_t by_row_bytes = 32u << 20;         // cells kept back while a table beyond the cache is counted
+constexpr std::size_t block_records = 504;                // hashed, then counted; whole tiles of 12 or 6 records
+constexpr std::size_t chunk_bytes = 4u << 20;             // records that every panel visits before the next are fetched
+constexpr std::size_t narrow_bytes = 512u << 10;          // 16-bit counters of a panel that stay in the cache
+constexpr std::size_t by_row_bytes = 32u << 20;           // cells kept back while a table beyond the cache is counted
 constexpr std::size_t narrow_most = 130 * block_records;  // fits 16 bits
 
 // The ways to add a panel's cells to its counters, by what fits which cache.
@@ -61,8 +67,7 @@ class Counting {
 
   Workspace workspace() const {
     const std::size_t width = batch_.width, pitch = batch_.panel_rows;
-    return {Buffer<std::uint32_t>(std::min(block_records, chunk_) * pitch),
-            Buffer<unsigned char>(batch_.scratch_bytes),
+    return {Buffer<std::uint32_t>(std::min(block_records, chunk_) * pitch), Buffer<unsigned char>(batch_.scratch_bytes),
             Buffer<std::uint16_t>(way_ == Way::narrow ? pitch * width : 0),
             Buffer<std::uint8_t>(way_ == Way::by_row ? width : 0),
             Buffer<std::uint32_t>(way_ == Way::by_row ? pitch * chunk_ : 0)};
@@ -82,8 +87,12 @@ class Counting {
           if (way_ == Way::narrow && batch_.count_narrow(at, many, panel, narrow.data(), scratch.data())) continue;
           batch_.cells(at, many, panel, 1, cells.data(), pitch, scratch.data());
           switch (way_) {
-            case Way::narrow: kernels_.add_narrow(cells.data(), many, pitch, rows, width, narrow.data()); break;
-            case Way::wide: kernels_.add_wide(cells.data(), many, pitch, rows, width, step_, counters); break;
+            case Way::narrow:
+              kernels_.add_narrow(cells.data(), many, pitch, rows, width, narrow.data());
+              break;
+            case Way::wide:
+              kernels_.add_wide(cells.data(), many, pitch, rows, width, step_, counters);
+              break;
             case Way::by_row:
               kernels_.transpose_cells(cells.data(), many, pitch, rows, by_row.data() + (at - first), chunk_);
               break;
@@ -140,8 +149,7 @@ void finish(const Moments& of, std::size_t rows, std::size_t block, double& mean
   const double many = static_cast<double>(rows);
   mean = (of.origin * many + sum) / many;
   variance = blocks < 2 ? std::numeric_limits<double>::quiet_NaN()
-                        : std::max(0.0, squares - sum * sum / many) /
-                              (static_cast<double>(blocks - 1) * many);
+                        : std::max(0.0, squares - sum * sum / many) / (static_cast<double>(blocks - 1) * many);
 }
 
 void total(const std::uint32_t* cells, std::size_t count, std::size_t stride, std::size_t first_row, std::size_t rows,
@@ -154,9 +162,9 @@ void total(const std::uint32_t* cells, std::size_t count, std::size_t stride, st
   chosen_kernels().total64(cells, count, stride, first_row, rows, width, table, sums);
 }
 
-// Hashes every record on the first `rows` rows and hands the cells to `visit`, some records and rows at a time, with one
-// State per record that starts with row 0; `done` gets each state after the last row.
-// `whole` may take some records through a whole panel at once, and says whether it did.
+// Hashes every record on the first `rows` rows and hands the cells to `visit`, some records and rows at a time, with
+// one State per record that starts with row 0; `done` gets each state after the last row. `whole` may take some records
+// through a whole panel at once, and says whether it did.
 template <class State, class Whole, class Visit, class Done>
 void read_rows(const Batch& batch, std::size_t rows, std::size_t threads, const Whole& whole, const Visit& visit,
                const Done& done) {
@@ -178,8 +186,8 @@ void read_rows(const Batch& batch, std::size_t rows, std::size_t threads, const 
   std::vector<Workspace> spaces;
   spaces.reserve(many);
   for (std::size_t t = 0; t < many; ++t)
-    spaces.push_back({Buffer<std::uint32_t>(held * stride), Buffer<unsigned char>(batch.scratch_bytes),
-                      Buffer<State>(chunk)});
+    spaces.push_back(
+        {Buffer<std::uint32_t>(held * stride), Buffer<unsigned char>(batch.scratch_bytes), Buffer<State>(chunk)});
   share(batch.count, many, [&](Range records, std::size_t t) {
     auto& [cells, scratch, states] = spaces[t];
     for (std::size_t first = records.begin; first < records.end; first += chunk) {

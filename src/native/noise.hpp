@@ -5,9 +5,9 @@
 
 namespace hushsum {
 
-constexpr uint32_t group_blocks = 16;                 // ChaCha20 blocks made at once
-constexpr uint32_t group_words = group_blocks * 8;    // the same in 64-bit words
-constexpr uint32_t chunk_draws = 16384;               // outputs that share one nonce; fixes the output for any threads
+constexpr uint32_t group_blocks = 16;               // ChaCha20 blocks made at once
+constexpr uint32_t group_words = group_blocks * 8;  // the same in 64-bit words
+constexpr uint32_t chunk_draws = 16384;             // outputs that share one nonce; fixes the output for any threads
 
 // A position in the key's space of streams. Two different (draw, purpose, index) never share a block.
 struct StreamId {
@@ -58,13 +58,13 @@ struct Resolver {
 
 // keystream_group writes word w of block counter + b at out[16 w + b].
 // The chunk functions fill out[0..size), size <= chunk_draws, and return false if the resolver failed.
-#define HUSHSUM_NOISE_INTERFACE(clone)                                                                        \
-  namespace clone {                                                                                           \
-  void keystream_group(const uint32_t* key, const Nonce& nonce, uint32_t counter, uint32_t* out);             \
-  bool laplace_chunk(const StreamId& id, const LaplaceShape& shape, uint64_t chunk, int64_t* out,             \
-                     uint32_t size, const Resolver& resolver);                                                \
-  bool gaussian_chunk(const StreamId& id, const GaussianShape& shape, uint64_t chunk, int64_t* out,           \
-                      uint32_t size, const Resolver& resolver);                                               \
+#define HUSHSUM_NOISE_INTERFACE(clone)                                                                             \
+  namespace clone {                                                                                                \
+  void keystream_group(const uint32_t* key, const Nonce& nonce, uint32_t counter, uint32_t* out);                  \
+  bool laplace_chunk(const StreamId& id, const LaplaceShape& shape, uint64_t chunk, int64_t* out, uint32_t size,   \
+                     const Resolver& resolver);                                                                    \
+  bool gaussian_chunk(const StreamId& id, const GaussianShape& shape, uint64_t chunk, int64_t* out, uint32_t size, \
+                      const Resolver& resolver);                                                                   \
   }
 HUSHSUM_NOISE_INTERFACE(baseline)
 HUSHSUM_NOISE_INTERFACE(v3)

@@ -117,11 +117,9 @@ struct Kernels {
   void (*transpose_cells)(const std::uint32_t* cells, std::size_t count, std::size_t stride, std::size_t rows,
                           std::uint32_t* by_row, std::size_t row_stride);
   void (*gather32)(const std::uint32_t* cells, std::size_t count, std::size_t stride, std::size_t first_row,
-                   std::size_t rows, std::size_t width, const std::int32_t* table, std::size_t block,
-                   Moments* moments);
+                   std::size_t rows, std::size_t width, const std::int32_t* table, std::size_t block, Moments* moments);
   void (*gather64)(const std::uint32_t* cells, std::size_t count, std::size_t stride, std::size_t first_row,
-                   std::size_t rows, std::size_t width, const std::int64_t* table, std::size_t block,
-                   Moments* moments);
+                   std::size_t rows, std::size_t width, const std::int64_t* table, std::size_t block, Moments* moments);
   // Add the table's counters at the cells to one sum per record, which starts at 0 with row 0.
   void (*total32)(const std::uint32_t* cells, std::size_t count, std::size_t stride, std::size_t first_row,
                   std::size_t rows, std::size_t width, const std::int32_t* table, std::int64_t* sums);

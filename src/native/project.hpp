@@ -20,35 +20,28 @@ __attribute__((noinline)) void project(const ProjectionPlan& plan, const float* 
   const float* __restrict offsets = plan.offsets + (panel * plan.power + i) * panel_rows;
   Floats sum[Records][Panels][tile_vectors];
   HUSHSUM_UNROLL
-  for (std::size_t r = 0; r < Records; ++r)
-    HUSHSUM_UNROLL
-    for (std::size_t b = 0; b < Panels; ++b)
-      HUSHSUM_UNROLL
-      for (std::size_t v = 0; v < tile_vectors; ++v)
-        sum[r][b][v] = load<Floats>(offsets + b * plan.power * panel_rows + v * lanes);
+  for (std::size_t r = 0; r < Records; ++r) HUSHSUM_UNROLL
+  for (std::size_t b = 0; b < Panels; ++b) HUSHSUM_UNROLL
+  for (std::size_t v = 0; v < tile_vectors; ++v)
+    sum[r][b][v] = load<Floats>(offsets + b * plan.power * panel_rows + v * lanes);
   for (std::size_t k = 0; k < dim; ++k) {
     Floats weight[Panels][tile_vectors];
     HUSHSUM_UNROLL
-    for (std::size_t b = 0; b < Panels; ++b)
-      HUSHSUM_UNROLL
-      for (std::size_t v = 0; v < tile_vectors; ++v)
-        weight[b][v] = load<Floats>(weights + b * panel_size + k * panel_rows + v * lanes);
+    for (std::size_t b = 0; b < Panels; ++b) HUSHSUM_UNROLL
+    for (std::size_t v = 0; v < tile_vectors; ++v)
+      weight[b][v] = load<Floats>(weights + b * panel_size + k * panel_rows + v * lanes);
     HUSHSUM_UNROLL
     for (std::size_t r = 0; r < Records; ++r) {
       const Floats x = spread(records[r * dim + k]);
       HUSHSUM_UNROLL
-      for (std::size_t b = 0; b < Panels; ++b)
-        HUSHSUM_UNROLL
-        for (std::size_t v = 0; v < tile_vectors; ++v) sum[r][b][v] = fused(weight[b][v], x, sum[r][b][v]);
+      for (std::size_t b = 0; b < Panels; ++b) HUSHSUM_UNROLL
+      for (std::size_t v = 0; v < tile_vectors; ++v) sum[r][b][v] = fused(weight[b][v], x, sum[r][b][v]);
     }
   }
   HUSHSUM_UNROLL
-  for (std::size_t r = 0; r < Records; ++r)
-    HUSHSUM_UNROLL
-    for (std::size_t b = 0; b < Panels; ++b)
-      HUSHSUM_UNROLL
-      for (std::size_t v = 0; v < tile_vectors; ++v)
-        store(z + ((r * Panels + b) * tile_vectors + v) * lanes, sum[r][b][v]);
+  for (std::size_t r = 0; r < Records; ++r) HUSHSUM_UNROLL
+  for (std::size_t b = 0; b < Panels; ++b) HUSHSUM_UNROLL
+  for (std::size_t v = 0; v < tile_vectors; ++v) store(z + ((r * Panels + b) * tile_vectors + v) * lanes, sum[r][b][v]);
 }
 
 }  // namespace
