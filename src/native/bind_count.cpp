@@ -6,7 +6,7 @@
 #include "arrays.hpp"
 #include "batch.hpp"
 #include "hashers.hpp"
-#include "plans.hpp"
+#include "dispatch.hpp"
 #include "reader.hpp"
 
 namespace nb = nanobind;
@@ -172,7 +172,7 @@ void bind_sets(nb::module_& module) {
 
 bool all_finite(const Array& values) {
   require(values.dtype() == nb::dtype<float>() && contiguous(values), "values must be a C-contiguous float32 array");
-  return chosen_kernels().all_finite(static_cast<const float*>(values.data()), values.size());
+  return hot_loops().all_finite(static_cast<const float*>(values.data()), values.size());
 }
 
 void bare_increments(const Array& cells, const WritableArray& table, std::int64_t passes) {
@@ -186,8 +186,8 @@ void bare_increments(const Array& cells, const WritableArray& table, std::int64_
   constexpr std::size_t group = 16;
   for (std::size_t row = 0; row < rows; row += group)
     for (std::int64_t pass = 0; pass < passes; ++pass)
-      chosen_kernels().add_wide(given + row, count, rows, rows - row < group ? rows - row : group, width, 1,
-                                counters + row * width);
+      hot_loops().add_wide(given + row, count, rows, rows - row < group ? rows - row : group, width, 1,
+                           counters + row * width);
 }
 
 }  // namespace
