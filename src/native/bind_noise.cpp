@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "dispatch.hpp"
+#include "signatures.hpp"
 #include "threads.hpp"
 
 namespace nb = nanobind;
@@ -163,7 +164,10 @@ void bind_noise(nb::module_& module) {
              threads, std::move(decide));
       },
       nb::arg("key"), nb::arg("draw"), nb::arg("out").noconvert(), nb::arg("scale"), nb::arg("offset"),
-      nb::arg("widen"), nb::arg("threads"), nb::arg("decide"), "Fills out with discrete Laplace draws.");
+      nb::arg("widen"), nb::arg("threads"), nb::arg("decide"), "Fills out with discrete Laplace draws.",
+      nb::sig(
+          signature("def fill_laplace(key: StreamKey, draw: int, out: Array[int64], scale: float, offset: float, "
+                    "widen: float, threads: int, decide: collections.abc.Callable[[int, int, int], int]) -> None")));
   module.def(
       "fill_gaussian",
       [](const StreamKey& key, uint32_t draw, Output out, double scale, double offset, double centre, double rate,
@@ -176,7 +180,10 @@ void bind_noise(nb::module_& module) {
       },
       nb::arg("key"), nb::arg("draw"), nb::arg("out").noconvert(), nb::arg("scale"), nb::arg("offset"),
       nb::arg("centre"), nb::arg("rate"), nb::arg("narrow"), nb::arg("widen"), nb::arg("threads"), nb::arg("decide"),
-      "Fills out with discrete Gaussian draws.");
+      "Fills out with discrete Gaussian draws.",
+      nb::sig(signature("def fill_gaussian(key: StreamKey, draw: int, out: Array[int64], scale: float, offset: float, "
+                        "centre: float, rate: float, narrow: bool, widen: float, threads: int, decide: "
+                        "collections.abc.Callable[[int, int, int], int | None]) -> None")));
 }
 
 }  // namespace hushsum

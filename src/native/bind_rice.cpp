@@ -2,6 +2,7 @@
 
 #include "arrays.hpp"
 #include "rice_code.hpp"
+#include "signatures.hpp"
 
 namespace nb = nanobind;
 
@@ -30,9 +31,11 @@ bool unpack_integers(nb::bytes source, const WritableArray& values, std::int64_t
 
 void bind_rice(nb::module_& module) {
   module.def("pack_integers", &pack_integers, nb::arg("values").noconvert(), nb::arg("centre"),
-             "Rice codes of int32 or int64 values around a centre.");
+             "Rice codes of int32 or int64 values around a centre.",
+             nb::sig(signature("def pack_integers(values: Table, centre: int) -> bytes")));
   module.def("unpack_integers", &unpack_integers, nb::arg("source"), nb::arg("values").noconvert(), nb::arg("centre"),
-             "Fill values from Rice codes; false if the bytes are no code of so many values.");
+             "Fill values from Rice codes; false if the bytes are not the code of that many values.",
+             nb::sig(signature("def unpack_integers(source: bytes, values: Table, centre: int) -> bool")));
 }
 
 }  // namespace hushsum
