@@ -131,7 +131,7 @@ def arm64() -> Built:
 
 
 def unpack_debian(target: Path, system: Path) -> None:
-    """Debian's Python for arm64, downloaded and unpacked in a folder without touching the system's packages."""
+    """Debian's Python for arm64, in a folder, without touching the system's packages."""
     state, cache = target / "apt-state", target / "apt-cache"
     (state / "lists" / "partial").mkdir(parents=True, exist_ok=True)
     (cache / "archives" / "partial").mkdir(parents=True, exist_ok=True)
