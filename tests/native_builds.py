@@ -115,7 +115,7 @@ def arm64() -> Built:
         *("cmake", "-S", str(ROOT), "-B", str(target / "cmake"), "-DCMAKE_BUILD_TYPE=Release"),
         *("-DCMAKE_SYSTEM_NAME=Linux", "-DCMAKE_SYSTEM_PROCESSOR=aarch64"),
         "-DCMAKE_CXX_COMPILER=aarch64-linux-gnu-g++",
-        f"-DCMAKE_CXX_FLAGS=-I{headers} -static-libstdc++ -static-libgcc",
+        f"-DCMAKE_CXX_FLAGS=-idirafter {headers} -static-libstdc++ -static-libgcc",
         *(f"-DPython_EXECUTABLE={sys.executable}", f"-DPython_INCLUDE_DIR={headers / 'python3.11'}"),
         *("-DPython_SOABI=cpython-311-aarch64-linux-gnu", f"-DNB_SUFFIX={suffix}", f"-DNB_SUFFIX_S={suffix}"),
     ]
