@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from hushsum.auditing.registry import MechanismCase, register_mechanism
 from hushsum.auditing.separation import Separated, allowed_distance
 from hushsum.kernels.gaussian import GaussianKernel
-from hushsum.models.density_tables import FUNCTIONAL, FunctionalSums, Wanted
+from hushsum.models.density_tables import FUNCTIONAL, FunctionalSums, KernelTable
 from hushsum.privacy.claim import Claim, Promise
 from hushsum.privacy.draws import EXACT_INTEGERS
 from hushsum.privacy.functional import LATTICE_GAUSSIAN
@@ -31,7 +31,7 @@ _SEED = 7
 def _density(bandwidths: tuple[float, ...]) -> Separated:
     """One record, with a crowd elsewhere, in the coefficients of all kernels together."""
     wanted = [
-        Wanted(GaussianKernel(dim=1, bandwidth=width), FUNCTIONAL, f"part{i}")
+        KernelTable(GaussianKernel(dim=1, bandwidth=width), FUNCTIONAL, f"part{i}")
         for i, width in enumerate(bandwidths)
     ]
     sides = [FunctionalSums(wanted, PROMISE, _SEED, [(-20.0, 20.0)]) for _ in range(2)]

@@ -109,7 +109,7 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         raise NotImplementedError
 
     def _ready(self, secret: Any) -> Any:
-        """What `_draw` takes: the work on the secret that may be refused, done before a book is debited."""
+        """What `_draw` takes: the work on the secret that may be refused, done before a budget is debited."""
         return secret
 
     def _draw(self, secret: Any, promise: Promise) -> Bundle:
@@ -496,7 +496,7 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         return tags
 
     def __sklearn_clone__(self) -> Self:
-        """An unfitted model with the same parameters and the same book, and of the same lineage."""
+        """An unfitted model with the same parameters and the same ledger, and of the same lineage."""
         if not hasattr(self, "_lineage"):
             self._lineage = new_lineage()
         given = self.get_params(deep=False)

@@ -23,7 +23,7 @@ _PUBLIC_CLASSES = "the list of classes is public"
 
 
 class ClassModel(ClassifierMixin, PrivateModel):  # type: ignore[misc]
-    """A model that is told every class there is, and counts a record by its label's place in that list.
+    """A model with a list of every class there is, which counts a record by its label's place in that list.
 
     A subclass has the parameter ``classes`` besides those of every model. Its :meth:`_count` gets whole
     numbers, places in ``classes_``, for ``y``; it says with ``_fewest`` and ``_most`` how many classes it can
@@ -109,7 +109,7 @@ class ClassModel(ClassifierMixin, PrivateModel):  # type: ignore[misc]
 
     def _check_number(self, classes: NDArray[Any]) -> None:
         if self._most is not None and len(classes) > self._most:
-            # scikit-learn's checks ask for these very words.
+            # scikit-learn's checks look for these words.
             kind = type_of_target(classes)
             raise UsageError(f"Only binary classification is supported. The type of the target is {kind}.")
         if len(classes) < self._fewest:

@@ -30,8 +30,8 @@ noise, so fewer rows serve than elsewhere. Measured on pulsars, occupancy and RN
 best number grows about as √ε, and the optimum is flat.
 """
 _DEEPEST = -30.0
-_TOLD = 3.0
-"""A class with so many standard errors of its count is told from an empty one."""
+_DISTINCT = 3.0
+"""A class with so many standard errors of its count differs from an empty one."""
 _FLOOR = 2.0
 """A class is divided by no fewer records than so many standard errors of its count."""
 
@@ -39,48 +39,48 @@ _FLOOR = 2.0
 @dataclass(frozen=True, slots=True)
 class _Reading:
     """The functions of the classes in the order of ``classes_``, how many records each has, by how much its
-    sums are divided, the standard error that noise gives to them, and which classes have a say.
+    sums are divided, the standard error that noise gives to them, and which classes take part.
     """
 
     functions: list[TableFunction]
     counts: Floats
     sizes: Floats
     noise: Floats
-    heard: NDArray[np.int64]
+    known: NDArray[np.int64]
 
     @classmethod
     def of(cls, functions: list[Any]) -> _Reading:
-        """A class whose count cannot be told from 0 has no say beside two that can.
+        """A class whose count cannot be distinguished from 0 takes no part beside two that can.
 
-        With fewer than two of those all have one, since a rare class and an empty one look alike. A count
+        With fewer than two of those all take part, since a rare class and an empty one look alike. A count
         within the noise is taken as two standard errors, so that such a class weighs too little rather than
         its noise too much.
         """
         counts = np.array([each.count for each in functions])
         errors = np.array([each.count_stderr for each in functions])
-        heard = np.flatnonzero(counts >= _TOLD * errors)
+        known = np.flatnonzero(counts >= _DISTINCT * errors)
         if not enough_records(functions):
-            heard = heard[:0]
-        elif len(heard) < 2:
-            heard = np.arange(len(functions))
+            known = known[:0]
+        elif len(known) < 2:
+            known = np.arange(len(functions))
         return cls(
             functions=functions,
             counts=np.maximum(counts, 0.0),
             sizes=np.maximum(counts, _FLOOR * errors),
             noise=np.array([(each.noise.variance / each.rows) ** 0.5 for each in functions]),
-            heard=heard,
+            known=known,
         )
 
     def masses(self, queries: Floats, rule: str) -> Floats:
         """What each class weighs at each query, shape (n_queries, n_classes); positive."""
-        if not len(self.heard):
+        if not len(self.known):
             return np.ones((len(queries), len(self.functions)))
-        answers = np.stack([self.functions[code].sum(queries) for code in self.heard], axis=1)
-        noise = self.noise[self.heard]
+        answers = np.stack([self.functions[code].sum(queries) for code in self.known], axis=1)
+        noise = self.noise[self.known]
         if rule == "likelihood":
-            answers, noise = answers / self.sizes[self.heard], noise / self.sizes[self.heard]
+            answers, noise = answers / self.sizes[self.known], noise / self.sizes[self.known]
         in_noise = np.full((len(queries), len(self.functions)), _DEEPEST)
-        in_noise[:, self.heard] = np.maximum(answers / noise.max(), _DEEPEST)
+        in_noise[:, self.known] = np.maximum(answers / noise.max(), _DEEPEST)
         # Rises with the answer and is positive even where noise made that negative: ln(1 + eˣ), which is x
         # well above the noise.
         masses: Floats = np.logaddexp(0.0, in_noise)
@@ -88,12 +88,12 @@ class _Reading:
 
 
 class PrivateClassifier(ClassModel):
-    """Says which class's records are the most similar to a point, from one released sketch per class.
+    """Predicts which class's records are the most similar to a point, from one released sketch per class.
 
     Works well with a few columns (up to some tens) scaled to ``bounds``, where the bandwidth suits the
     distance between classes, and with more than about ``1000/ε`` records. Below about ``100/ε`` the private
-    counts cannot be told from noise: it is silent then, and gives every class the same probability. A class
-    of fewer than ``40/ε`` records has no say where two others have more.
+    counts cannot be distinguished from noise: it then gives every class the same probability. A class
+    of fewer than ``40/ε`` records takes no part where two others have more.
 
     Attributes
     ----------

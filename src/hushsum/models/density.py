@@ -20,7 +20,7 @@ from hushsum.models.density_tables import (
     METHODS,
     Box,
     FunctionalSums,
-    Wanted,
+    KernelTable,
     integral_over_box,
     normalising_constant,
     planned,
@@ -52,13 +52,13 @@ class _Estimate:
     standard error it has at some public points.
     """
 
-    wanted: Wanted
+    wanted: KernelTable
     function: ReleasedFunction
     integral: float
     error: float
 
     @classmethod
-    def of(cls, wanted: Wanted, function: ReleasedFunction, box: Box) -> _Estimate:
+    def of(cls, wanted: KernelTable, function: ReleasedFunction, box: Box) -> _Estimate:
         """Everything from what was released: post-processing."""
         low, high = np.array(box).T
         error = float(function.query(spread_points(low, high, _PROBES, seed=0)).stderr.max())
@@ -69,7 +69,7 @@ class _Estimate:
     def floored(self, queries: Floats) -> Floats:
         """Densities, those below their standard error raised to it."""
         values = self.function(queries)
-        # Standard errors take longer than values, so they are asked for where they may matter.
+        # Standard errors take longer than values, so they are computed where they may matter.
         small = np.flatnonzero(values < 2.0 * self.error)
         if len(small):
             values[small] = np.maximum(values[small], self.function.query(queries[small]).stderr)
@@ -78,9 +78,10 @@ class _Estimate:
 
     def answers(self, queries: Floats, level: float) -> Answers:
         """Densities with their errors, as they are: noise may make them negative."""
-        told = self.function.query(queries, level=level)
+        answers = self.function.query(queries, level=level)
         value, stderr, lower, upper, bound = (
-            part / self.integral for part in (told.value, told.stderr, told.lower, told.upper, told.bound)
+            part / self.integral
+            for part in (answers.value, answers.stderr, answers.lower, answers.upper, answers.bound)
         )
         return Answers(value, stderr, lower, upper, bound, level)
 
@@ -189,7 +190,7 @@ class PrivateDensity(PrivateModel):
         """Every kernel with every bandwidth; predictions are those of the first unless another is named."""
         return [each.kernel for each in self._planned(self._width(n_features))]
 
-    def _planned(self, n_features: int) -> list[Wanted]:
+    def _planned(self, n_features: int) -> list[KernelTable]:
         return planned(self.kernel, self.bandwidth, self.method, n_features)
 
     def _check_together(self, promise: Promise) -> None:
@@ -234,7 +235,7 @@ class PrivateDensity(PrivateModel):
     def _open(self, bundle: Bundle) -> list[_Estimate]:
         box = self._box(self._fitted("bounds"))
         estimates = []
-        for each in map(Wanted.from_json, self._state.facts["kernels"]):
+        for each in map(KernelTable.from_json, self._state.facts["kernels"]):
             part: Any = bundle.parts[each.part]
             function = part.with_kernel(each.kernel) if each.part == GRID else part
             estimates.append(_Estimate.of(each, function, box))
@@ -292,7 +293,7 @@ class PrivateDensity(PrivateModel):
         released function only, so this spends nothing; ``random_state`` makes it repeatable.
         """
         if isinstance(n_samples, bool) or not isinstance(n_samples, int | np.integer) or n_samples < 1:
-            raise UsageError("n_samples must be a whole number of at least 1; ask for one or more")
+            raise UsageError("n_samples must be a whole number of at least 1; give one or more")
         estimate = self._estimate(kernel, bandwidth)
         low, high = np.array(self._box(self._fitted("bounds"))).T
         random = np.random.default_rng(int(generator_of(random_state).randint(_SEEDS)))

@@ -42,7 +42,7 @@ Box = list[tuple[float, float]]
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class KernelTable:
     """One kernel with its bandwidth, and the part of the bundle that answers it."""
 
     kernel: Kernel
@@ -54,12 +54,12 @@ class Wanted:
         return {"kernel": kernel_as_json(self.kernel), "method": self.method, "part": self.part}
 
     @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Wanted:
+    def from_json(cls, data: dict[str, Any]) -> KernelTable:
         """The inverse of :meth:`as_json`."""
         return cls(kernel_from_json(data["kernel"]), data["method"], data["part"])
 
 
-def planned(names: object, bandwidths: object, method: str, dim: int) -> list[Wanted]:
+def planned(names: object, bandwidths: object, method: str, dim: int) -> list[KernelTable]:
     """Every kernel with every bandwidth, in the order given.
 
     Gaussian kernels in few columns are read off one grid, whatever their number; every other one needs a
@@ -78,11 +78,11 @@ def planned(names: object, bandwidths: object, method: str, dim: int) -> list[Wa
     wanted = []
     for number, kernel in enumerate(kernels):
         way = _method(kernel, dim) if method == "auto" else method
-        wanted.append(Wanted(kernel, way, GRID if way == GRID else f"{way} {number}"))
+        wanted.append(KernelTable(kernel, way, GRID if way == GRID else f"{way} {number}"))
     return wanted
 
 
-def tallies(wanted: Sequence[Wanted], *, seed: int, box: Box) -> dict[str, Tally]:
+def tallies(wanted: Sequence[KernelTable], *, seed: int, box: Box) -> dict[str, Tally]:
     """An empty tally for each part."""
     made: dict[str, Tally] = {}
     on_the_grid = [each.kernel for each in wanted if each.part == GRID]
@@ -146,7 +146,7 @@ class FunctionalSums:
 
     __slots__ = ("_bases", "_count", "_promise", "_tables")
 
-    def __init__(self, wanted: Sequence[Wanted], promise: Promise, seed: int, box: Box) -> None:
+    def __init__(self, wanted: Sequence[KernelTable], promise: Promise, seed: int, box: Box) -> None:
         if promise.pure:
             raise ClaimError("method 'functional' needs a delta above 0, got none; give delta=1e-6")
         bounds = Bounds.of(box, len(box))

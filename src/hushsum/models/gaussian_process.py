@@ -32,7 +32,7 @@ _PUBLIC_INPUTS = "the inputs X are public, and only the targets y are private"
 _AUTO_FEATURES = {PUBLIC: 128, PRIVATE: 24}
 _STANDARD_ERRORS = 20.0
 _LOUDEST = 0.25
-"""With noise above this part of half the targets' range the model is silent."""
+"""With noise above this part of half the targets' range the model falls back."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,9 +62,9 @@ class PrivateGaussianProcessRegressor(RegressionModel):
     """The posterior mean of a Gaussian process, released once by functional perturbation.
 
     Works well with few columns, a bandwidth of a good part of the box, and hundreds of records near every
-    point that is asked about: noise is spread as a smooth path, not point by point. A small bandwidth or a
+    query point: noise is spread as a smooth path, not point by point. A small bandwidth or a
     small ``noise`` makes the mean follow single targets, and the noise grows accordingly. Where it exceeds a
-    quarter of half the targets' range the model is silent: it answers the middle of the range.
+    quarter of half the targets' range the model falls back to the middle of the range.
 
     Attributes
     ----------
@@ -280,7 +280,7 @@ class PrivateGaussianProcessRegressor(RegressionModel):
     def noise_stderr_(self) -> float:
         """The standard deviation that privacy adds to an answer; only after the release."""
         if "sigma" not in self.released_.arrays:
-            raise AttributeError("noise_stderr_ is there for public inputs; ask predict(return_std=True)")
+            raise AttributeError("noise_stderr_ exists for public inputs; use predict(return_std=True)")
         target = self._targets(self._fitted)
         return float(self.released_.arrays["sigma"][0]) * (target.high[0] - target.low[0]) / 2.0
 

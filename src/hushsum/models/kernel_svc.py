@@ -30,7 +30,7 @@ from hushsum.privacy.relation import Relation
 from hushsum.releases.bundle import Bundle
 
 _LOUDEST = 1.0
-"""With more noise than the margin of the hinge loss the model is silent."""
+"""With more noise than the margin of the hinge loss the model falls back."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,8 +52,8 @@ class PrivateKernelSVC(ClassModel):
 
     Works well where records × ε is some hundred times ``C`` and the bandwidth is a good part of the distance
     between classes. The noise of the decision function is about 18·C/(n·ε) at δ = 1e-6, times √K for K > 2
-    classes, whatever the number of features. Where it exceeds 1, the margin, the model is silent: its
-    functions are zero, and it says the first class.
+    classes, whatever the number of features. Where it exceeds 1, the margin, the model falls back: its
+    functions are zero, and it predicts the first class.
 
     Attributes
     ----------

@@ -44,7 +44,7 @@ EXACT_INTEGERS = "exact integers"
 KEEPING = ("auto", "objective", "ops", "adaops")
 """Methods that keep, or may keep, the clipped records."""
 _STANDARD_ERRORS = {"moments": 20.0, "level": 10.0}
-"""A regression is silent below so many standard errors of its count, at ε = 1 some 300 records: fewer cannot
+"""A regression falls back below so many standard errors of its count, at ε = 1 some 300 records: fewer cannot
 tell a slope, and what looks like one would be noise.
 """
 
@@ -90,7 +90,7 @@ class KeptRecords:
         raise SecretRefused("kept records must not be pickled or copied; release the model and share that")
 
 
-class Way(Protocol):
+class LinearMethod(Protocol):
     """One way from records to θ of v ≈ θ·φ in the unit ball."""
 
     @property
@@ -222,7 +222,7 @@ class FromRecords:
         return Drawn({}, {"theta": self.fit(*secret.all(), promise)})
 
 
-def regression_way(method: str, *, rows: int, theta_bound: float, published: bool) -> Way:
+def regression_method(method: str, *, rows: int, theta_bound: float, published: bool) -> LinearMethod:
     """The way of a named method."""
     if published and method in ("ssp", "adassp"):
         return FromRecords(
@@ -237,7 +237,7 @@ def regression_way(method: str, *, rows: int, theta_bound: float, published: boo
             pure=False,
             needs_delta=True,
         )
-    ways: dict[str, Way] = {
+    ways: dict[str, LinearMethod] = {
         "ssp": FromMoments(),
         "adassp": FromMoments(),
         "sketch": FromSketch(rows),
@@ -269,9 +269,9 @@ def regression_way(method: str, *, rows: int, theta_bound: float, published: boo
     return ways[method]
 
 
-def classification_way(method: str, *, rows: int, ridge: float) -> Way:
+def classification_method(method: str, *, rows: int, ridge: float) -> LinearMethod:
     """The way of a named method to a linear classifier; targets are −1 and 1."""
-    ways: dict[str, Way] = {
+    ways: dict[str, LinearMethod] = {
         "sketch": FromClassSketches(rows),
         "objective": FromRecords(
             objective.MECHANISM,
@@ -322,7 +322,7 @@ def _theta(bundle: Bundle, ball: UnitBall) -> Floats:
     return theta
 
 
-def claimed(way: Way, promise: Promise) -> tuple[Promise, str, str]:
+def claimed(way: LinearMethod, promise: Promise) -> tuple[Promise, str, str]:
     """The promise that a way keeps, its mechanism and its arithmetic."""
     kept = Promise(promise.epsilon, Fraction(0), None) if way.pure else promise
     if way.mechanism is not None:

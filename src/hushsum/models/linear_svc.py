@@ -10,7 +10,13 @@ from numpy.typing import NDArray
 
 from hushsum.models.base import Floats
 from hushsum.models.class_model import ClassModel
-from hushsum.models.linear_methods import KEEPING, Way, claimed, classification_theta, classification_way
+from hushsum.models.linear_methods import (
+    KEEPING,
+    LinearMethod,
+    claimed,
+    classification_method,
+    classification_theta,
+)
 from hushsum.models.parameters import CLASSES, INTEGER, NUMBER, TEXT, Parameter
 from hushsum.privacy.claim import Claim, Promise
 from hushsum.privacy.relation import Relation
@@ -120,8 +126,8 @@ class PrivateLinearSVC(ClassModel):
         self.dataset = dataset
         self.key = key
 
-    def _way(self) -> Way:
-        return classification_way(self.method, rows=self.rows, ridge=self.ridge)
+    def _linear_method(self) -> LinearMethod:
+        return classification_method(self.method, rows=self.rows, ridge=self.ridge)
 
     def _ball(self, bounds: Any, radius: Any) -> UnitBall:
         box = [*self._box(bounds), (-1.0, 1.0)]
@@ -133,18 +139,20 @@ class PrivateLinearSVC(ClassModel):
         return n_features + 1 if self.method in KEEPING else 0
 
     def _start(self, seed: int) -> Any:
-        return self._way().start(self._ball(self.bounds, self.radius), seed)
+        return self._linear_method().start(self._ball(self.bounds, self.radius), seed)
 
     def _count(self, secret: Any, X: Floats, y: NDArray[Any] | None) -> None:
         assert y is not None
-        self._way().count(secret, self._ball(self.bounds, self.radius), np.column_stack((X, 2.0 * y - 1.0)))
+        self._linear_method().count(
+            secret, self._ball(self.bounds, self.radius), np.column_stack((X, 2.0 * y - 1.0))
+        )
 
     def _draw(self, secret: Any, promise: Promise) -> Bundle:
-        drawn = self._way().draw(secret, promise)
+        drawn = self._linear_method().draw(secret, promise)
         return self._bundle(promise, parts=drawn.parts, arrays=drawn.arrays)
 
     def _claim(self, promise: Promise) -> Claim:
-        kept, mechanism, arithmetic = claimed(self._way(), promise)
+        kept, mechanism, arithmetic = claimed(self._linear_method(), promise)
         return Claim(
             promise=kept,
             unit="record",

@@ -215,7 +215,7 @@ class PrivateModes(TableModel):
         return float(getattr(self._kernel(), "bandwidth", 0.5))
 
     def _candidates(self, f: NoisyTable, low: Floats, high: Floats) -> Floats:
-        """Where each method says that modes may be, before they are told apart."""
+        """Where each method says that modes may be, before they are separated."""
         seed, reach = self._state.seed, self._reach
         parts = None if self.method == "search" else Partitions.of(f, low, high)
         if parts is not None and self.method == "linear-program":

@@ -26,7 +26,7 @@ class PrivateNeighbors(TableModel):
     Privacy
     -------
     One release of one sketch; every question is answered from it and spends nothing. Candidates must be
-    public: which one is asked for is not protected.
+    public: which one is queried is not protected.
 
     Notes
     -----

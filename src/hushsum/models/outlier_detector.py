@@ -45,15 +45,15 @@ class _Secret:
 class _Reading:
     function: ReleasedFunction
     offset: float
-    silent: bool
+    too_few: bool
 
 
 class PrivateOutlierDetector(OutlierMixin, PrivateModel):  # type: ignore[misc]
-    """Says which points are like few of the private records: low similarity is an outlier.
+    """Predicts which points are like few of the private records: low similarity is an outlier.
 
     The score of a point is the share of the records that are near it, weighted by similarity, from one
     released sketch. Works in any number of columns; with more than about ``300/ε`` records. Below about
-    ``70/ε`` the private count cannot be told from noise: it is silent then, and knows only that points
+    ``70/ε`` the private count cannot be distinguished from noise: it then knows only that points
     outside ``bounds`` are outliers.
 
     Attributes
@@ -225,18 +225,18 @@ class PrivateOutlierDetector(OutlierMixin, PrivateModel):  # type: ignore[misc]
         """The share of the records that are near each point, shape (n_queries,); the lower, the stranger."""
         queries = self._queries(X)
         reading: _Reading = self._reading()
-        if reading.silent:
+        if reading.too_few:
             inside: Floats = (queries == self._within_bounds(queries)).all(axis=1).astype(np.float64)
             return inside
         return reading.function(queries)
 
     def query(self, X: object, *, level: float = 0.95) -> Answers:
-        """The score of each point with standard error and interval; without them where the model is
-        silent.
+        """The score of each point with standard error and interval; without them where there are
+        too few records.
         """
         queries = self._queries(X)
         reading: _Reading = self._reading()
-        if reading.silent:
+        if reading.too_few:
             scores = self.score_samples(X)
             return normal_answers(scores, np.full(len(scores), np.nan), level)
         return reading.function.query(queries, level=level)

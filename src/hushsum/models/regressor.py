@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hushsum.errors import UsageError
 from hushsum.models.base import Floats
-from hushsum.models.linear_methods import KEEPING, Way, claimed, regression_theta, regression_way
+from hushsum.models.linear_methods import KEEPING, LinearMethod, claimed, regression_method, regression_theta
 from hushsum.models.parameters import INTEGER, NUMBER, TARGET_BOUNDS, TEXT, Parameter
 from hushsum.models.regression_model import RegressionModel, declared_target
 from hushsum.privacy.accounting import zcdp_rho
@@ -218,7 +218,7 @@ class PrivateRegressor(RegressionModel):
                 records=self.records,
                 theta_bound=self.theta_bound,
             )
-        if self._way().needs_delta and promise.pure:
+        if self._linear_method().needs_delta and promise.pure:
             raise UsageError(
                 f"method {self.method_!r} with this calibration needs delta, got none; give delta=1e-6"
             )
@@ -228,8 +228,8 @@ class PrivateRegressor(RegressionModel):
         keeps = self.method in KEEPING or (self.method != "sketch" and self.calibration != "tight")
         return n_features + 1 if keeps else 0
 
-    def _way(self) -> Way:
-        return regression_way(
+    def _linear_method(self) -> LinearMethod:
+        return regression_method(
             self.method_,
             rows=self.rows,
             theta_bound=self.theta_bound,
@@ -247,14 +247,14 @@ class PrivateRegressor(RegressionModel):
         return self._ball(self.bounds, self.target_bounds, self.radius)
 
     def _start(self, seed: int) -> Any:
-        return self._way().start(self._now(), seed)
+        return self._linear_method().start(self._now(), seed)
 
     def _count(self, secret: Any, X: Floats, y: NDArray[Any] | None) -> None:
         assert y is not None
-        self._way().count(secret, self._now(), np.column_stack((X, y)))
+        self._linear_method().count(secret, self._now(), np.column_stack((X, y)))
 
     def _draw(self, secret: Any, promise: Promise) -> Bundle:
-        drawn = self._way().draw(secret, promise)
+        drawn = self._linear_method().draw(secret, promise)
         return self._bundle(promise, parts=drawn.parts, arrays=drawn.arrays)
 
     def _facts(self) -> dict[str, Any]:
@@ -266,7 +266,7 @@ class PrivateRegressor(RegressionModel):
         self.method_ = facts["method"]
 
     def _claim(self, promise: Promise) -> Claim:
-        kept, mechanism, arithmetic = claimed(self._way(), promise)
+        kept, mechanism, arithmetic = claimed(self._linear_method(), promise)
         return Claim(
             promise=kept,
             unit="record",

@@ -41,7 +41,7 @@ class RefitGuard:
         self._digest = _digest(records, target)
 
     def same_call(self, given: tuple[object, object], owner: Mapping[str, object]) -> bool:
-        """Whether the same objects are passed again, with the same generator and the same book."""
+        """Whether the same objects are passed again, with the same generator and the same ledger."""
         return all(
             reference is not None and reference() is each
             for reference, each in zip(self._objects, given, strict=True)
@@ -95,7 +95,7 @@ def check_first(lineage: str, key: str) -> None:
     Raises
     ------
     UsageError
-        if the key has been used: a book would hand out the first model's answers for the second.
+        if the key has been used: a ledger would return the first model's answers for the second.
     """
     with _LOCK:
         earlier = frozenset(_SPENT.get(lineage, ()))
