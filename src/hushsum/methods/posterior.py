@@ -102,7 +102,7 @@ def sample_in_ball(posterior: Posterior, bound: float, noise: RealNoise) -> Floa
     for _ in range(_PROPOSALS):
         theta = posterior.draw(noise, tilt)
         room = bound**2 - float(theta @ theta)
-        if room >= 0.0 and noise.uniform() < math.exp(-posterior.precision * tilt * room / 2.0):
+        if room >= 0.0 and noise.coin(posterior.precision * tilt * room / 2.0):
             drawn: Floats = posterior.vectors @ theta
             return drawn
     raise UsageError("theta_bound is too small for a posterior sample; declare a larger one")
