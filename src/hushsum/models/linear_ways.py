@@ -29,6 +29,7 @@ from hushsum.methods.surrogate import (
 )
 from hushsum.models.evidence import COUNT_SHARE, says_something
 from hushsum.privacy.accounting import zcdp_rho
+from hushsum.privacy.accounting.parameters import float_below
 from hushsum.privacy.calibration import GAUSSIAN, LAPLACE
 from hushsum.privacy.claim import Promise
 from hushsum.privacy.draws import REAL_ARITHMETIC
@@ -229,7 +230,7 @@ def regression_way(method: str, *, rows: int, theta_bound: float, published: boo
                 features,
                 target,
                 epsilon=_epsilon(promise),
-                delta=float(promise.delta),
+                delta=float_below(promise.delta),
                 adaptive=method == "adassp",
             ),
             pure=False,
@@ -258,7 +259,7 @@ def regression_way(method: str, *, rows: int, theta_bound: float, published: boo
         "adaops": FromRecords(
             posterior.MECHANISM,
             lambda features, target, promise: posterior.fit_adaops(
-                features, target, epsilon=_epsilon(promise), delta=float(promise.delta)
+                features, target, epsilon=_epsilon(promise), delta=float_below(promise.delta)
             ),
             pure=False,
             needs_delta=True,
@@ -330,7 +331,7 @@ def claimed(way: Way, promise: Promise) -> tuple[Promise, str, str]:
 
 def _epsilon(promise: Promise) -> float:
     assert promise.epsilon is not None
-    return float(promise.epsilon)
+    return float_below(promise.epsilon)
 
 
 def _asked(promise: Promise) -> dict[str, Any]:

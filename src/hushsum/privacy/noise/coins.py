@@ -1,9 +1,9 @@
 """Independent coins with given log-odds, flipped exactly.
 
-A coin of log-odds −x falls with probability 1/(1 + e^x). For rational x that probability is enclosed by integer
-bounds of e^(−|x|) and compared with as many random bits as the decision needs, so that both outcomes keep their
-probabilities however small they are. A coin of b bits would draw a probability below 2⁻ᵇ as 0: an outcome that
-one of two neighbours can never have, which no ε and no ρ bounds.
+A coin of log-odds −x falls with probability 1/(1 + e^x). For rational x that probability is enclosed by
+integer bounds of e^(−|x|) and compared with as many random bits as the decision needs, so that both outcomes
+keep their probabilities however small they are. A coin of b bits would draw a probability below 2⁻ᵇ as 0: an
+outcome that one of two neighbours can never have, which no ε and no ρ bounds.
 """
 
 from __future__ import annotations
