@@ -43,16 +43,16 @@ class Account:
     ====================  ==============  ==================================================================
 
     *A unit that moves.* Let the releases of part i have the add/remove claims (ε_r, δ_r) or ρ_r. A part is
-    priced for s = 2 steps: 2ε_r, δ_r(1 + e^ε_r), 4ρ_r. One step in i and one in j cost Σ_i ε_r + Σ_j ε_r, which
-    is half of P_i plus half of P_j, so at most the larger. For δ, Σ_i δ_r + Σ_j δ_r ≤ (P_i + P_j)/2, because
-    1 + e^ε ≥ 2; for ρ it is (P_i + P_j)/4. A release of the whole sees one replaced unit, which W is priced
-    for. All these are sums over the releases, so they hold however releases of parts and of the whole follow
-    each other, and for a ρ that is converted at the dataset's δ afterwards.
+    priced for s = 2 steps: 2ε_r, δ_r(1 + e^ε_r), 4ρ_r. One step in i and one in j cost Σ_i ε_r + Σ_j ε_r,
+    which is half of P_i plus half of P_j, so at most the larger. For δ, Σ_i δ_r + Σ_j δ_r ≤ (P_i + P_j)/2,
+    because 1 + e^ε ≥ 2; for ρ it is (P_i + P_j)/4. A release of the whole sees one replaced unit, which W is
+    priced for. All these are sums over the releases, so they hold however releases of parts and of the whole
+    follow each other, and for a ρ that is converted at the dataset's δ afterwards.
 
     *Persons with up to m records* in all, with claims for records: s = m steps under add/remove, 2m under
     replace. Let a person change part j in a_j records, Σ a_j ≤ s. Part j then loses a_j·ε, a_j²·ρ and
-    δ(1 + e^ε + … + e^((a_j − 1)ε)), each at most the fraction a_j/s of what s steps cost: the first a_j terms of
-    a growing sequence have a smaller mean than all s of them. The sum over parts is a weighted mean of the
+    δ(1 + e^ε + … + e^((a_j − 1)ε)), each at most the fraction a_j/s of what s steps cost: the first a_j terms
+    of a growing sequence have a smaller mean than all s of them. The sum over parts is a weighted mean of the
     P_j, so at most the largest, even if the person has records in several parts. With claims *for persons*
     each release has its own cap, and a person with records in two parts would lose both P_i and P_j: the
     partition then must keep all records of a person in one part, as `DatasetTerms` declares.

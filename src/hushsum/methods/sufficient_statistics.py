@@ -157,7 +157,8 @@ class PublishedNoise:
         return max(0.0, math.sqrt(inner) / (self.epsilon / 3.0) - lowest)
 
     def spent_delta(self, releases: int) -> float:
-        """The δ that the noise really spends at ε, rounded up: releases of sensitivity 1 are one of √releases.
+        """The δ that the noise really spends at ε, rounded up; releases of sensitivity 1 are one of
+        √releases.
 
         >>> PublishedNoise(1.0, 1e-6).spent_delta(3) < 1e-6
         True

@@ -36,8 +36,8 @@ def gaussian_delta(epsilon: float, separation: float) -> float:
 def gaussian_delta_above(epsilon: float, separation: float) -> float:
     """`gaussian_delta` with its rounding errors added, so that it is never below δ(ε).
 
-    Both terms are right to 1e−13 of the larger, Φ(−u), and to what a rounding of u = ε/μ − μ/2 does to e^(−u²/2):
-    |u| times a few units in the last place of ε/μ + μ/2.
+    Both terms are right to 1e−13 of the larger, Φ(−u), and to what a rounding of u = ε/μ − μ/2 does to
+    e^(−u²/2): |u| times a few units in the last place of ε/μ + μ/2.
     """
     from scipy.special import ndtr
 
