@@ -1,10 +1,10 @@
 """Arrow streams from outside, decoded with every length checked before anything is read.
 
-PyArrow's reader trusts the lengths that a stream states: a batch of ten values that says five thousand is read
-beyond its end, and wrong offsets abort the process. This module therefore reads a stream's metadata itself
-(flatbuffers, https://arrow.apache.org/docs/format/Columnar.html), checks that every buffer lies within the bytes
-received and is as long as its column needs, and only then hands the buffers to PyArrow, which validates in full
-what depends on values: offsets, dictionary indices, UTF-8.
+PyArrow's reader trusts the lengths that a stream states: a batch of ten values that states five thousand is
+read beyond its end, and wrong offsets abort the process. This module therefore reads a stream's metadata
+itself (flatbuffers, https://arrow.apache.org/docs/format/Columnar.html), checks that every buffer lies within
+the bytes received and is as long as its column needs, and only then hands the buffers to PyArrow, which
+validates in full what depends on values: offsets, dictionary indices, UTF-8.
 
 It takes what records and queries are made of: numbers, booleans, text, lists and dictionaries of them, not
 compressed. It copies nothing but buffers that are not aligned.
@@ -70,8 +70,9 @@ def read_stream(
     Raises
     ------
     DataRefused
-        The bytes are no Arrow stream, state lengths that they do not have, are compressed, have other types than
-        numbers, booleans, text, and lists or dictionaries of them, or have more than ``most_rows`` rows.
+        The bytes are not an Arrow stream, state lengths that they do not have, are compressed, have types
+        other than numbers, booleans, text, and lists or dictionaries of them, or have more than ``most_rows``
+        rows.
 
     Examples
     --------
@@ -96,7 +97,7 @@ def read_stream(
 
 @dataclass(frozen=True, slots=True)
 class _Field:
-    """A column as the schema describes it; ``kind`` is of the values, ``index`` the indices' if there are any."""
+    """A column of the schema; ``kind`` is the type of its values, ``index`` that of a dictionary's indices."""
 
     name: str
     kind: Any

@@ -19,8 +19,8 @@ _ALWAYS_ALLOWED: Final = 64 << 20
 class ColumnarSource:
     """A Parquet or an Arrow (Feather) file; see `hushsum.records.streams.Source`.
 
-    A file that kills the process which decodes it, needs more memory than that process has, or unfolds to more
-    than 10,000 times its size is refused; this process goes on.
+    A file that kills the process which decodes it, needs more memory than that process has, or unfolds to
+    more than 10,000 times its size is refused; this process goes on.
     """
 
     def __init__(self, path: Path, name: str, kind: str, batch_bytes: int) -> None:
@@ -51,7 +51,10 @@ class ColumnarSource:
             if column == unit_column:
                 raise DataRefused(f"column {column!r} must be of numbers or text, got {kind}; convert it")
             raise wrong_type(column, kind, sets=column == set_column)
-        refuse_other_types(self._batch().schema, columns, set_column)
+        empty = self._batch()
+        if empty is None:
+            raise unreadable(self._name, self._kind)
+        refuse_other_types(empty.schema, columns, set_column)
 
     def batches(self) -> Generator[Any, None, None]:
         """Take the batches that arrive."""

@@ -113,7 +113,7 @@ def _control() -> socket.socket:
     with theirs:
         process = subprocess.Popen(
             [sys.executable, "-P", str(Path(columnar_worker.__file__)), json.dumps(sys.path)],
-            stdin=theirs,
+            stdin=theirs.fileno(),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             env={**environment, **_LIMITS},

@@ -7,8 +7,8 @@ is validated in full and sent back as a plain Arrow stream, which `hushsum.recor
 
 It imports nothing of Hushsum, which would take longer than PyArrow.
 
-A message has the header ``<cQd``: kind, length, progress. This program sends ``r`` (ready), ``j`` (JSON), ``b``
-(a batch) and ``e`` (the end), and receives ``j``.
+A message has the header ``<cQd``: kind, length, progress. This program sends ``r`` (ready), ``j`` (JSON),
+``b`` (a batch) and ``e`` (the end), and receives ``j``.
 """
 
 from __future__ import annotations
@@ -230,7 +230,7 @@ def _stream(schema: Any, batches: list[Any]) -> Any:
 
 def _limit_memory(most: int) -> None:
     """Limit what this process allocates; files that are mapped do not count, so they may be of any size."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
     limits = [each for each in (most, hard, _INHERITED) if each != resource.RLIM_INFINITY]
     resource.setrlimit(resource.RLIMIT_DATA, (min(limits), hard))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
