@@ -23,17 +23,8 @@ from hushsum.records.arrow import pyarrow
 
 _CONTINUATION: Final = 0xFFFFFFFF
 _SCHEMA, _DICTIONARY, _BATCH = 1, 2, 3
-_NULL, _INT, _FLOAT, _UTF8, _BOOL, _LIST, _FIXED_LIST, _LARGE_UTF8, _LARGE_LIST = (
-    1,
-    2,
-    3,
-    5,
-    6,
-    12,
-    16,
-    20,
-    21,
-)
+_NULL, _INT, _FLOAT, _UTF8, _BOOL = 1, 2, 3, 5, 6
+_LIST, _FIXED_LIST, _LARGE_UTF8, _LARGE_LIST = 12, 16, 20, 21
 _VERSIONS: Final = (3, 4)
 _DEEPEST: Final = 4
 _LEAST_FIELD: Final = 16
@@ -97,7 +88,7 @@ def read_stream(
 
 @dataclass(frozen=True, slots=True)
 class _Field:
-    """A column of the schema; ``kind`` is the type of its values, ``index`` that of a dictionary's indices."""
+    """A column of the schema; ``kind`` is the type of its values, ``index`` is a dictionary's indices."""
 
     name: str
     kind: Any
@@ -406,7 +397,7 @@ def _simple(code: int, *detail: int) -> tuple[Any, int]:
 def _simple_kinds() -> dict[tuple[int, ...], tuple[Any, int]]:
     """Types without children, and the bits of a value or an offset."""
     pa = pyarrow()
-    integers = {
+    integers: dict[tuple[int, ...], tuple[Any, int]] = {
         (_INT, bits, signed): (getattr(pa, f"{'' if signed else 'u'}int{bits}")(), bits)
         for bits in (8, 16, 32, 64)
         for signed in (0, 1)

@@ -74,29 +74,23 @@ class _Decoder:
             self._send_json({"refused": "damaged"})
 
     def _answer(self, request: dict[str, Any]) -> None:
-        source = (_Parquet if request["kind"] == "Parquet" else _Arrow)(
-            request["path"], request["batch_bytes"]
-        )
-        for name in source.schema.names:
-            name.encode()
+        reader = _Parquet if request["kind"] == "Parquet" else _Arrow
+        source = reader(request["path"], request["batch_bytes"])
         self._send_json({"columns": source.schema.names})
         chosen = self._receive()["columns"]
         # From here on the peer sends nothing, so the end of its connection is the end of the work.
         threading.Thread(target=self._end_with_peer, daemon=True).start()
         _limit_memory(min(MOST_MEMORY_BYTES, MEMORY_BYTES + COLUMN_BYTES * len(chosen)))
         kinds = {name: source.schema.field(name).type for name in chosen}
-        self._send_json(
-            {"other": {name: str(kind) for name, kind in kinds.items() if _plain_type(kind) is None}}
-        )
-        empty = _pyarrow().schema(
-            {name: _plain_type(kind) or _pyarrow().null() for name, kind in kinds.items()}
-        )
+        plain = {name: _plain_type(kind) for name, kind in kinds.items()}
+        self._send_json({"other": {name: str(kinds[name]) for name in chosen if plain[name] is None}})
+        empty = _pyarrow().schema({name: kind or _pyarrow().null() for name, kind in plain.items()})
         self._send(b"b", _stream(empty, []))
         for batch, progress in source.batches(chosen):
             batch.validate(full=True)
             columns = [_plain(batch.column(name)) for name in chosen]
-            plain = _pyarrow().RecordBatch.from_arrays(columns, schema=empty)
-            self._send(b"b", _stream(empty, [plain]), min(max(progress, 0.0), 1.0))
+            sent = _pyarrow().RecordBatch.from_arrays(columns, schema=empty)
+            self._send(b"b", _stream(empty, [sent]), min(max(progress, 0.0), 1.0))
         self._send(b"e", progress=1.0)
 
     def _end_with_peer(self) -> None:
@@ -214,7 +208,7 @@ def _plain(array: Any) -> Any:
     pa = _pyarrow()
     while isinstance(array.type, pa.BaseExtensionType):
         array = array.storage
-    kind = _plain_type(array.type)
+    kind: Any = _plain_type(array.type)
     if pa.types.is_dictionary(array.type):
         return array.dictionary.cast(kind.value_type).take(array.indices).dictionary_encode()
     return array if array.type == kind else array.cast(kind)
