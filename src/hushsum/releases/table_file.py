@@ -30,7 +30,7 @@ _LARGEST_COUNT = 2**63
 _WORTH_PACKING = 4096
 """Cells. Small files stay as they were, readable by eye and by older programs."""
 
-_LARGEST_STEP = 2**31
+_LARGEST_STEP = 2**31 - 1
 
 
 def save_table(function: NoisyTable, target: str | os.PathLike[str] | IO[bytes]) -> None:
@@ -145,6 +145,8 @@ def _build(header: Header, payload: memoryview) -> NoisyTable:
         producer=_text(header["producer"]),
         step=_whole(header["table"].get("step", 1), 1, _LARGEST_STEP),
     )
+    if function.count_noise.mechanism == NONE and function.noisy_count < 0:
+        raise ValueError("a public number of records")
     _check_noise(function)
     return function
 

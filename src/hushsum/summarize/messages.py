@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.errors import FileRefused, UsageError
+from hushsum.files.rationals import stored_rational
 from hushsum.summarize.features import MAX_DIRECTION, Floats, Integers, SummaryFeatures
 from hushsum.summarize.packing import pack, unpack
 
@@ -115,8 +116,8 @@ class Terms:
                 batch=values["batch"],
                 reach=values["reach"],
                 cap=values["cap"],
-                rho=None if values["rho"] is None else Fraction(values["rho"]),
-                rate=None if values["rate"] is None else Fraction(values["rate"]),
+                rho=None if values["rho"] is None else stored_rational(values["rho"]),
+                rate=None if values["rate"] is None else stored_rational(values["rate"]),
                 extra=_count(values["extra"]),
                 hashed=bool(values["hashed"]),
             )

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hushsum.errors import ClaimError, FileRefused
+from hushsum.files.rationals import stored_rational
 from hushsum.privacy.draws import drawing
 from hushsum.summarize.calibration import count_step, target_variance
 from hushsum.summarize.features import Floats, Integers, SummaryFeatures
@@ -63,7 +64,7 @@ class NoisyTarget:
         """Read it back; FileRefused if it is damaged."""
         _, values, arrays = unpack(data, "target")
         try:
-            variance, rho = Fraction(values["variance"]), Fraction(values["rho"])
+            variance, rho = stored_rational(values["variance"]), stored_rational(values["rho"])
             return cls(arrays["cells"], int(values["step"]), variance, rho, bool(values["secure"]))
         except (KeyError, TypeError, ValueError, ZeroDivisionError):
             raise FileRefused("this validation release is damaged; get a fresh copy") from None

@@ -116,6 +116,8 @@ def _build(header: Header, payload: memoryview) -> Tally:
         counts = decode_array(payload[middle:end], (slots,), "int64")
         used = counts > 0
         cap = UnitCap.from_state(header["units"]["limit"], digests[used], counts[used])
+    if numbers.min() < 0:
+        raise ValueError("counts")
     tail = bytes(payload[end:])
     origins = frozenset(tail[i : i + ORIGIN_BYTES] for i in range(0, len(tail), ORIGIN_BYTES))
     return Tally._restore(basis, table, int(numbers[0]), int(numbers[1]), cap, origins)
