@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import random
@@ -118,10 +119,8 @@ def split(data: bytes) -> tuple[bytes, bytes, bytes]:
 def joined(prefix: bytes, header: bytes, payload: bytes) -> bytes:
     """A container whose lengths and checksum hold, and whose JSON is canonical if it is JSON."""
     magic, version, _, _ = _PREFIX.unpack(prefix)
-    try:
+    with contextlib.suppress(ValueError, RecursionError):
         header = canonical_json(json.loads(header))
-    except (ValueError, RecursionError):
-        pass
     whole = _PREFIX.pack(magic, 1 + version % 2, len(header), len(payload)) + header + payload
     return whole + hashlib.sha256(whole).digest()
 

@@ -1,7 +1,7 @@
 """Rational numbers out of text from outside, in bounded time and memory.
 
-``Fraction("1e9999999")`` takes minutes and gigabytes. Whatever reads a number from a file, a message, a request or
-a database uses this module instead.
+``Fraction("1e9999999")`` takes minutes and gigabytes. Whatever reads a number from a file, a message, a
+request or a database uses this module instead.
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ def _restored(kind: type[PrivateModel], bundle: Bundle) -> PrivateModel:
 
 
 def _probe(model: Any) -> None:
-    """Query the model once, inside its bounds: what its parts do not fit together for fails here, not later."""
+    """Query the model once, inside its bounds: parts that do not fit together fail here, not later."""
     point = np.zeros((1, model.n_features_in_))
     if model.bounds is not None:
         point[0] = [low for low, _ in model._box()]

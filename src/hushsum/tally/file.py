@@ -25,6 +25,7 @@ from hushsum.version import PRODUCER
 
 WARNING = "CONFIDENTIAL: exact sums of private records. Not for release; see hushsum release."
 _DIGEST_BYTES = 16
+_LARGEST_CAP = 2**53
 
 
 def save_tally(tally: Tally, path: str | os.PathLike[str], *, key: bytes | None = None) -> None:
@@ -110,6 +111,8 @@ def _build(header: Header, payload: memoryview) -> Tally:
     cap = None
     if header["units"] is not None:
         slots = header["units"]["slots"]
+        if not 1 <= header["units"]["limit"] <= _LARGEST_CAP:
+            raise ValueError("limit")
         middle = end + _DIGEST_BYTES * slots
         digests = np.frombuffer(payload[end:middle], np.uint8).reshape(slots, _DIGEST_BYTES)
         end = middle + encoded_size((slots,), "int64")
