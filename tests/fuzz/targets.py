@@ -1,8 +1,8 @@
 """Everything that reads bytes from outside, and what must hold for any bytes.
 
-A target's ``check`` takes bytes of which only the checksum is right and either sees them refused with the error
-that the documentation names, or uses what was read in every way. Anything else raised is a finding. ``mutate``
-changes an input by a seed; ``repair`` makes the checksums of bytes that a fuzzer changed hold again.
+A target's ``check`` takes bytes of which only the checksum is right, and either sees them refused with the
+error that the documentation names, or uses what was read in every way. Anything else raised is a finding.
+``mutate`` changes an input by a seed; ``repair`` corrects the checksums of bytes that a fuzzer changed.
 """
 
 from __future__ import annotations
@@ -199,8 +199,9 @@ def check_secret(data: bytes, key: bytes | None = None) -> bool:
             return False
     for each in functions:
         rows = each.prepared(np.full((2, each.bounds.dim), 0.5))
-        assert np.isfinite(each.at(rows)).all() and each.covariance(rows, rows).shape == (2, 2)
-        assert np.isfinite(each.largest) and each.facts()
+        assert np.isfinite(each.at(rows)).all()
+        assert each.covariance(rows, rows).shape == (2, 2)
+        assert each.facts()
     return True
 
 
@@ -314,7 +315,8 @@ def check_message(data: bytes) -> bool:
             continue
         assert message.to_bytes() == data
         if isinstance(message, NoisyTarget):
-            assert np.isfinite(message.mean()).all() and np.isfinite(message.mean_variance)
+            assert np.isfinite(message.mean()).all()
+            assert np.isfinite(message.mean_variance)
         read = True
     return read
 

@@ -20,6 +20,12 @@ def register(name: str, payload_size: Sizer, build: Builder) -> None:
     _CODECS[name] = (payload_size, build)
 
 
+def check_names(values: Header, *names: str) -> None:
+    """ValueError unless a header has these values and no others, whose meaning this Hushsum would not know."""
+    if set(values) != set(names):
+        raise ValueError("names")
+
+
 def load(source: str | os.PathLike[str] | IO[bytes]) -> ReleasedFunction | Any:
     """The released function in a ``.hush`` file, or the :class:`hushsum.releases.Bundle` of a model.
 

@@ -23,7 +23,7 @@ from hushsum.privacy.calibration import GAMMA, GAUSSIAN, LAPLACE, NONE, IntegerN
 from hushsum.privacy.claim import Claim
 from hushsum.privacy.draws import REAL_ARITHMETIC
 from hushsum.releases.function_of import function_of
-from hushsum.releases.load import register
+from hushsum.releases.load import check_names, register
 from hushsum.releases.noisy_table import NoisyTable
 
 _LARGEST_COUNT = 2**63
@@ -131,6 +131,8 @@ def _text(value: object) -> str:
 
 
 def _build(header: Header, payload: memoryview) -> NoisyTable:
+    check_names(header, "type", "basis", "claim", "noise", "count", "producer", "table")
+    check_names(header["count"], "value", "noise")
     basis = basis_from_json(header["basis"])
     count: dict[str, Any] = header["count"]
     if type(count["value"]) is not int or abs(count["value"]) > _LARGEST_COUNT:
