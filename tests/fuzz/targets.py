@@ -61,20 +61,19 @@ class Target:
     repair: Callable[[bytes], bytes]
     check: Callable[[bytes], bool]
 
-    @property
-    def corpus(self) -> Path:
+    def kept(self) -> list[bytes]:
         """Inputs that were findings once, or reach code that the seeds do not; committed."""
-        return CORPUS / self.name
+        folder = CORPUS / self.name
+        return [path.read_bytes() for path in sorted(folder.iterdir())] if folder.is_dir() else []
 
     def inputs(self) -> list[bytes]:
         """Seeds and corpus."""
-        kept = sorted(self.corpus.iterdir()) if self.corpus.is_dir() else []
-        return [*self.seeds(), *(path.read_bytes() for path in kept)]
+        return [*self.seeds(), *self.kept()]
 
 
 def run(target: Target, start: int, number: int) -> int:
     """Check so many changed inputs, from a first seed on; how many of them were read."""
-    inputs = _inputs(target.name)
+    inputs = inputs_of(target.name)
     read = 0
     for seed in range(start, start + number):
         chance = random.Random(seed)
@@ -89,7 +88,8 @@ def run(target: Target, start: int, number: int) -> int:
 
 
 @cache
-def _inputs(name: str) -> list[bytes]:
+def inputs_of(name: str) -> list[bytes]:
+    """Seeds and corpus of a target, made once."""
     return TARGETS[name].inputs()
 
 

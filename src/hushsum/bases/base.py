@@ -164,4 +164,7 @@ def basis_from_json(data: dict[str, Any]) -> Basis:
     basis = _BASES[name](data["parameters"])
     if canonical_json(basis.parameters()) != canonical_json(data["parameters"]):
         raise ValueError("a basis has one description")
+    bounds, dim = getattr(basis, "bounds", None), getattr(basis.kernel, "dim", None)
+    if bounds is not None and dim is not None and bounds.dim != dim:
+        raise ValueError("bounds of another number of columns")
     return basis

@@ -9,6 +9,7 @@ import numpy as np
 
 from hushsum.errors import FileRefused, HushsumError
 from hushsum.files.container import canonical_json
+from hushsum.kernels.quadratic import QuadraticKernel
 from hushsum.models.base import MODELS, PARAMETERS_OF_THE_OWNER, PrivateModel
 from hushsum.models.facts import from_json
 from hushsum.models.state import ModelState
@@ -73,6 +74,11 @@ def _restored(kind: type[PrivateModel], bundle: Bundle) -> PrivateModel:
     facts = {name: value for name, value in about.items() if name != "seed"}
     model._restore(facts)
     model._state = ModelState.opened(bundle, facts, seed)
+    for part in bundle.parts.values():
+        # The squared error compares coefficients: of the columns, of a constant and of the target.
+        more = 2 if part.kernel.name == QuadraticKernel.name else 0
+        if getattr(part.kernel, "dim", features) != features + more:
+            raise ValueError("columns of a part")
     model._reading()
     _probe(model)
     if names is not None:
