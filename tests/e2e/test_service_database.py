@@ -78,7 +78,7 @@ def check_books(place: ServiceProcess, data: RemoteDataset, where: str, state: P
     ledger = data.ledger()
     assert [each["step"] for each in ledger["history"]] == ["published"] * number
     assert Fraction(data.budget()["spent"]["epsilon"]) == number * Fraction(1, 10)
-    assert Ledger.open(where, state=state).verify().holds
+    assert Ledger(where, state=state).verify().holds
     text = place.log
     assert "Traceback" not in text
     assert SECRET not in text

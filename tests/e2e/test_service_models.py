@@ -140,7 +140,7 @@ def test_a_fit_killed_at_some_touches_of_files_is_paid_once(
             break
         assert process.exitcode == KILLED
     assert runs >= 3
-    ledger = Ledger.open(town.settings.place)
+    ledger = Ledger(town.settings.place)
     entries = ledger.history(dataset)
     assert len(entries) == runs
     assert {str(entry.step) for entry in entries} == {"published"}

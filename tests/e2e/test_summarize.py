@@ -56,7 +56,7 @@ def test_a_run_with_ledgers_from_keys_to_summary(three: Market) -> None:
     assert sum(each["points_sent"] for each in took_part) == made["seen"]
     (entry,) = ledger.history("patients")
     assert entry.step is Kind.PUBLISHED
-    assert entry.key == took_part[0]["ledger_key"]
+    assert entry.key == took_part[0]["idempotency_key"]
     assert ledger.account("patients").spent == Charge(rho=Fraction(took_part[0]["claim"]["exact"]["rho"]))
     assert ledger.account("target").spent == Charge(
         rho=Fraction(made["claims"]["validation"]["exact"]["rho"])

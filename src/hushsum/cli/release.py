@@ -49,7 +49,7 @@ def release(
     ] = False,
     ledger: options.LedgerPlace = None,
     dataset: options.DatasetName = None,
-    key: options.ReleaseKey = None,
+    idempotency_key: options.IdempotencyKey = None,
     to: options.Recipient = None,
     part: options.PartName = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
@@ -67,11 +67,11 @@ def release(
 
     hushsum release all.tally --epsilon 1 -o skin.hush
     """
-    from hushsum.cli.ledger_booking import booking_of
+    from hushsum.cli.ledger_options import ledger_options
     from hushsum.jobs.file_places import STANDARD, read_key
     from hushsum.jobs.release_tally import ReleaseTerms, release_tally
 
-    booking = booking_of(ledger, dataset, key, to, part)
+    recorded = ledger_options(ledger, dataset, idempotency_key, to, part)
     piped = output == STANDARD
     if piped and json:
         raise UsageError(
@@ -100,7 +100,7 @@ def release(
             key=None if key_file is None else read_key(key_file),
             threads=threads,
             approve=asking(output) if asks else None,
-            booking=booking,
+            ledger=recorded,
         )
     if released is None:
         tell("Nothing was released, and nothing was spent.")
@@ -118,10 +118,10 @@ def release(
         write_json(released.as_json())
     elif piped:
         tell(released.claim.sentence())
-        if released.booked is not None:
-            tell(left(released.booked.account))
+        if released.record is not None:
+            tell(left(released.record.account))
     else:
-        _write(released, told=asks and not (released.booked is not None and released.booked.again))
+        _write(released, told=asks and not (released.record is not None and released.record.again))
 
 
 def _rows(text: str) -> int | str:
@@ -173,9 +173,10 @@ def _write(released: FunctionReleased, *, told: bool) -> None:
         ("kernel", kernel_in_words(released.function.kernel)),
         ("rows × width", f"{released.rows} × {released.width}"),
     ]
-    booked = released.booked
-    if booked is not None:
-        facts += [("dataset", f"{booked.dataset}: {left(booked.account)}"), ("key", booked.key)]
-        if booked.again:
+    record = released.record
+    if record is not None:
+        facts.append(("dataset", f"{record.dataset}: {left(record.account)}"))
+        facts.append(("idempotency key", record.idempotency_key))
+        if record.again:
             facts.append(("note", "this release was made before; its file is unchanged, nothing was spent"))
     write_facts(facts)

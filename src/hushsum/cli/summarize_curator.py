@@ -108,7 +108,7 @@ def curator(
     hushsum summarize curator --owners a.example:7000@3f5a… --key curator.key --validation v.parquet
     --size 2000 --epsilon 2 --delta 1e-5 --bandwidth 3 -o summary.parquet
     """
-    from hushsum.cli.ledger_booking import booking_of
+    from hushsum.cli.ledger_options import ledger_options
     from hushsum.jobs.summarize_curator import CuratorChoice, collect_summary
     from hushsum.jobs.summarize_terms import RunChoice
     from hushsum.summarize.owner_process import Patience
@@ -136,7 +136,7 @@ def curator(
         ),
         columns=values.names(columns, "--columns"),
         carried=values.names(carry, "--carry") or (),
-        booking=booking_of(ledger, dataset, None, None, None),
+        ledger=ledger_options(ledger, dataset),
         book_rho=book_rho,
     )
     if pace <= 0:
@@ -172,6 +172,6 @@ def _write(made: Summarized, size: int) -> None:
             ("points seen", f"{summary.seen}, {summary.parsimony:.2f} times what is needed"),
             ("by owner", ", ".join(f"{name[:12]}… {count}" for name, count in made.by_owner.items())),
             ("lost owners", ", ".join(f"{name[:12]}…" for name in summary.lost) or "none"),
-            *([] if made.ledger_key is None else [("key", made.ledger_key)]),
+            *([] if made.idempotency_key is None else [("idempotency key", made.idempotency_key)]),
         ]
     )

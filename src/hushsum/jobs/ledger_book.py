@@ -70,7 +70,7 @@ def open_ledger(place: str) -> Ledger:
     """The ledger at a path or URL."""
     from hushsum.ledger import Ledger
 
-    return Ledger.open(place)
+    return Ledger(place)
 
 
 def ledger_status(place: str, dataset: str | None) -> list[DatasetStatus]:
@@ -108,7 +108,7 @@ def open_unchecked(place: str) -> Ledger:
     """The ledger at a path or URL, also if its head is damaged: for looking at it."""
     from hushsum.ledger import Ledger
 
-    return Ledger.open(place, damaged=True)
+    return Ledger(place, damaged=True)
 
 
 def read_receipt(path: str) -> Receipt:

@@ -9,7 +9,7 @@ from typing import IO, Any, Final
 
 from hushsum.errors import UsageError
 from hushsum.jobs.file_places import STANDARD, check_function_output
-from hushsum.jobs.ledger_release import Approve, Booked, Booking, release_booked
+from hushsum.jobs.ledger_release import Approve, LedgerOptions, LedgerRecord, release_with_ledger
 from hushsum.jobs.open_function import as_table
 from hushsum.privacy.claim import Claim, Promise
 from hushsum.releases.base import ReleasedFunction
@@ -54,7 +54,7 @@ class ReleaseTerms:
             insecure_noise_seed=self.insecure_noise_seed,
             rounded=self.rounded,
         )
-        # A book is debited before the tally itself would refuse these.
+        # The budget is debited before the tally itself would refuse these.
         check_declared_delta(promise, self.population, allow_large=self.allow_large_delta)
         check_release(tally.basis, promise, options)
         return options.claim(promise)
@@ -70,7 +70,7 @@ class FunctionReleased:
     width: int
     size: int
     capacity: int
-    booked: Booked | None = None
+    record: LedgerRecord | None = None
 
     @property
     def claim(self) -> Claim:
@@ -93,7 +93,7 @@ class FunctionReleased:
             "rows": self.rows,
             "width": self.width,
             "size": self.size,
-            "booked": None if self.booked is None else self.booked.as_json(),
+            "ledger_record": None if self.record is None else self.record.as_json(),
         }
 
 
@@ -105,17 +105,17 @@ def release_tally(
     key: bytes | None = None,
     threads: int | None = None,
     approve: Approve | None = None,
-    booking: Booking | None = None,
+    ledger: LedgerOptions | None = None,
 ) -> FunctionReleased | None:
     """Release a tally's function to a ``.hush`` file, or to a binary stream.
 
     Parameters
     ----------
     approve : callable, optional
-        Shown the claim, and the dataset's account after it if there is a booking, before any noise is
+        Shown the claim, and the dataset's account after it if there is a ledger, before any noise is
         drawn; if it says no, nothing is released and None is returned.
-    booking : Booking, optional
-        The ledger that is debited first.
+    ledger : LedgerOptions, optional
+        Where the release is debited first.
 
     Raises
     ------
@@ -153,28 +153,28 @@ def release_tally(
             rounded=terms.rounded,
         )
 
-    if booking is None:
+    if ledger is None:
         if approve is not None and not approve(claim, None):
             return None
         function = make()
         return _released(output, secret, function, _save(function, output), None)
-    delivered = release_booked(
-        booking,
+    delivered = release_with_ledger(
+        ledger,
         claim,
         sources=[tally],
         output=output,
         subject=_subject(secret, terms, output),
-        options=[str(terms.count_share), *(["rounded"] if terms.rounded else [])],
+        settings=[str(terms.count_share), *(["rounded"] if terms.rounded else [])],
         make=make,
         approve=approve,
     )
     if delivered is None:
         return None
-    return _released(output, secret, delivered.function, delivered.size, delivered.booked)
+    return _released(output, secret, delivered.function, delivered.size, delivered.record)
 
 
 def _subject(tally: Tally, terms: ReleaseTerms, output: str | IO[bytes]) -> dict[str, object]:
-    """What the book says of a release: public, and known before anything is drawn."""
+    """What the ledger says of a release: public, and known before anything is drawn."""
     return {
         "fingerprint": tally.fingerprint,
         "kernel": tally.basis.kernel.name,
@@ -184,11 +184,11 @@ def _subject(tally: Tally, terms: ReleaseTerms, output: str | IO[bytes]) -> dict
 
 
 def _released(
-    output: str | IO[bytes], tally: Tally, function: ReleasedFunction, size: int, booked: Booked | None
+    output: str | IO[bytes], tally: Tally, function: ReleasedFunction, size: int, record: LedgerRecord | None
 ) -> FunctionReleased:
     rows, width = as_table(function).basis.shape
     name = output if isinstance(output, str) else STANDARD
-    return FunctionReleased(name, function, rows, width, size, tally.basis.shape[0], booked)
+    return FunctionReleased(name, function, rows, width, size, tally.basis.shape[0], record)
 
 
 def _save(function: ReleasedFunction, output: str | IO[bytes]) -> int:

@@ -88,7 +88,7 @@ class Entry:
     def as_json(self) -> dict[str, Any]:
         """The entry for a machine."""
         return {
-            "key": self.key,
+            "idempotency_key": self.key,
             "dataset": self.dataset,
             "sequence": self.sequence,
             "at": self.at,

@@ -49,9 +49,8 @@ def release(
     max_bytes: int = MAX_BYTES,
     max_seconds: float = MAX_SECONDS,
     allow_real: bool = False,
-    ledger: Budget | None = None,
-    dataset: str | None = None,
-    key: str | None = None,
+    budget: Budget | None = None,
+    idempotency_key: str | None = None,
 ) -> ReleasedFunction:
     """Count records and release them, by the method and with the sizes that are predicted to err least.
     Spends the claim.
@@ -64,7 +63,7 @@ def release(
     X : records
         Private. For several batches, sites or persons make a tally with :func:`hushsum.race` or
         :func:`hushsum.grid`.
-    epsilon, delta, rho, relation, ledger, dataset, key
+    epsilon, delta, rho, relation, budget, idempotency_key
         As for ``Tally.release``. With ``delta`` a method may be chosen that keeps pure ε, which is stronger.
     bandwidth : float
         The scale of the kernel, in the units of the data, chosen without looking at them.
@@ -111,9 +110,8 @@ def release(
             epsilon=epsilon,
             delta=delta,
             relation=relation,
-            ledger=ledger,
-            dataset=dataset,
-            key=key,
+            budget=budget,
+            idempotency_key=idempotency_key,
             **sized,
         )
     best = plan(
@@ -147,9 +145,8 @@ def release(
         rounded=bool(best.settings.get("rounded", False)),
         mechanism=GAMMA if best.mechanism == GAMMA else None,
         threads=threads,
-        ledger=ledger,
-        dataset=dataset,
-        key=key,
+        budget=budget,
+        idempotency_key=idempotency_key,
     )
 
 

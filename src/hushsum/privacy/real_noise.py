@@ -13,8 +13,8 @@ from contextlib import contextmanager
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.privacy.draws import standard_normal
 from hushsum.privacy.noise import NoiseSource
+from hushsum.privacy.release_noise import standard_normal
 
 Floats = NDArray[np.float64]
 

@@ -25,9 +25,9 @@ from hushsum.privacy.calibration import (
     split_epsilon,
 )
 from hushsum.privacy.claim import Claim, Promise, exact
-from hushsum.privacy.draws import REAL_ARITHMETIC
 from hushsum.privacy.noise import NoiseSource
 from hushsum.privacy.relation import Relation
+from hushsum.privacy.release_noise import REAL_ARITHMETIC
 from hushsum.privacy.sensitivity import Sensitivity
 from hushsum.releases.function_of import function_of
 from hushsum.releases.noisy_table import NoisyTable
@@ -157,7 +157,7 @@ def check_declared_delta(promise: Promise, population: int | None, *, allow_larg
 
 
 def check_release(basis: Basis, promise: Promise, options: ReleaseOptions) -> None:
-    """Refuse what cannot be released, from public parameters alone: a book is debited only after this.
+    """Refuse what cannot be released, from public parameters alone: the budget is debited only after this.
 
     The noise of the largest release that may follow is calibrated, and its variance computed, which refuses
     what the samplers would.

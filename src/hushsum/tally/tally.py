@@ -27,11 +27,12 @@ from hushsum.kernels.parameters import positive_integer
 from hushsum.privacy.budget import Budget
 from hushsum.privacy.claim import Promise
 from hushsum.privacy.relation import Relation
+from hushsum.privacy.spending import Booking
 from hushsum.records.suspicion import suspicions
 from hushsum.records.units import UnitCap
 from hushsum.releases.base import ReleasedFunction
+from hushsum.releases.spending import spend_function
 from hushsum.tally.release import ReleaseOptions, check_declared_delta, check_release, release_table
-from hushsum.tally.spend import stage_release
 from hushsum.tally.threads import thread_count
 
 _LARGEST = int(np.iinfo(np.int64).max)
@@ -224,9 +225,8 @@ class Tally:
         population: int | None = None,
         allow_large_delta: bool = False,
         insecure_noise_seed: int | None = None,
-        ledger: Budget | None = None,
-        dataset: str | None = None,
-        key: str | None = None,
+        budget: Budget | None = None,
+        idempotency_key: str | None = None,
     ) -> ReleasedFunction:
         """Draw noise once and make the public function. This spends the claim; a second release spends again.
 
@@ -251,16 +251,19 @@ class Tally:
             Claim a larger one all the same.
         insecure_noise_seed : int, optional
             Deterministic noise for tests. The release is marked and protects nobody.
-        ledger, dataset, key : Budget and str, optional
-            The book that is debited before any noise is drawn, the name of the data in it, and one for this
-            attempt, so that a retry after a crash does not spend again; by default a new one.
+        budget : Budget, optional
+            The dataset's budget, which is debited before any noise is drawn:
+            ``hs.Ledger("ledger.db").dataset("town")``.
+        idempotency_key : str, optional
+            The name of this attempt in the ledger, so that a retry after a crash does not spend again; by
+            default a new one.
 
         Raises
         ------
         ClaimError
             if the numbers cannot be claimed.
         BudgetExhausted
-            if the book has not enough left; nothing is released.
+            if the budget has not enough left; nothing is released.
 
         Privacy
         -------
@@ -285,23 +288,10 @@ class Tally:
             with self._held():
                 return release_table(self._basis, self._table, self._count, promise, options)
 
-        if ledger is None:
-            if dataset is not None or key is not None:
-                raise UsageError("dataset and key name an entry of a ledger, got no ledger; give ledger=...")
-            return make()
-        if dataset is None:
-            raise UsageError("dataset must name the data in the ledger, got none; give dataset=...")
-        check_release(self._basis, promise, options)
-        staged = stage_release(
-            ledger,
-            dataset,
-            options.claim(promise),
-            subject={"fingerprint": self.fingerprint},
-            key=secrets.token_hex(16) if key is None else key,
-            make=make,
-        )
-        staged.debit.publish()
-        return staged.function
+        booking = Booking.of(budget, idempotency_key)
+        if booking is not None:
+            check_release(self._basis, promise, options)
+        return spend_function(booking, options.claim(promise), {"fingerprint": self.fingerprint}, make)
 
     def save(self, path: str | os.PathLike[str], *, key: bytes | None = None) -> None:
         """Write a ``.tally`` file, marked CONFIDENTIAL and readable by its owner only; with a 32-byte key

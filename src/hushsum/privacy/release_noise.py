@@ -23,7 +23,15 @@ from hushsum.privacy.noise import NoiseSource, discrete_gaussian
 from hushsum.privacy.noise.choice import EXPONENTIAL, PERMUTE_AND_FLIP, exponential_choice, permute_and_flip
 from hushsum.privacy.selection import Question
 
-__all__ = ["EXPONENTIAL", "PERMUTE_AND_FLIP", "Draws", "Question", "drawing", "gaussian_sigma", "rounded"]
+__all__ = [
+    "EXPONENTIAL",
+    "PERMUTE_AND_FLIP",
+    "Question",
+    "ReleaseNoise",
+    "gaussian_sigma",
+    "release_noise",
+    "rounded",
+]
 
 REAL_ARITHMETIC = "real arithmetic"
 EXACT_INTEGERS = "exact integers"
@@ -34,7 +42,7 @@ _ROUNDING_BITS = 10
 Floats = NDArray[np.float64]
 
 
-class Draws:
+class ReleaseNoise:
     """What one release may draw; made by `drawing` and over when its block ends."""
 
     __slots__ = ("_source",)
@@ -70,12 +78,12 @@ class Draws:
 
 
 @contextmanager
-def drawing(insecure_noise_seed: int | None) -> Iterator[Draws]:
+def release_noise(insecure_noise_seed: int | None) -> Iterator[ReleaseNoise]:
     """A fresh key of the operating system for one release, wiped at the end; a seed makes it repeatable, for
     tests.
     """
     with NoiseSource.for_release(insecure_noise_seed) as source:
-        yield Draws(source)
+        yield ReleaseNoise(source)
 
 
 def gaussian_sigma(l2: float, epsilon: Fraction, delta: Fraction) -> float:
