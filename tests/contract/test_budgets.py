@@ -185,6 +185,8 @@ class TestPostgreSQL(InPostgreSQL, BudgetContract):
             victim = None
             while victim is None and thread.is_alive():
                 time.sleep(0.01)
+                # A transaction sees the activity as it was when it first looked.
+                holder.exec_driver_sql("SELECT pg_stat_clear_snapshot()")
                 victim = holder.exec_driver_sql(
                     "SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock' "
                     "AND datname = current_database()"

@@ -31,6 +31,15 @@ def release(
     delta: options.Delta = None,
     rho: options.Rho = None,
     relation: options.RelationName = "add/remove",
+    mechanism: Annotated[
+        str | None,
+        typer.Option(
+            "--mechanism",
+            metavar="NAME",
+            help="'gamma radius': under pure ε half the variance for fourier_features, real arithmetic.",
+            autocompletion=options.completing("gamma radius"),
+        ),
+    ] = None,
     rows: Annotated[
         str, typer.Option("--rows", metavar="auto|N", help="Rows to publish; auto suits them to the budget.")
     ] = "auto",
@@ -38,8 +47,11 @@ def release(
         float, typer.Option("--count-share", help="Part of the budget that pays for the noisy count.")
     ] = 0.02,
     rounded: Annotated[
-        bool, typer.Option("--rounded", help="Round cells: a smaller file, 2 % more variance of the noise.")
-    ] = False,
+        bool | None,
+        typer.Option(
+            "--rounded/--not-rounded", help="Round cells: a smaller file, 2 % more variance of the noise."
+        ),
+    ] = None,
     population: Annotated[
         int | None,
         typer.Option("--population", help="Declared number of records or persons, for the rule on δ."),
@@ -69,7 +81,8 @@ def release(
     """
     from hushsum.cli.ledger_options import ledger_options
     from hushsum.jobs.file_places import STANDARD, read_key
-    from hushsum.jobs.release_tally import ReleaseTerms, release_tally
+    from hushsum.jobs.release_tally import release_tally
+    from hushsum.privacy.request import ReleaseRequest
 
     recorded = ledger_options(ledger, dataset, idempotency_key, to, part)
     piped = output == STANDARD
@@ -79,24 +92,25 @@ def release(
         )
     if piped and sys.stdout.isatty():
         raise UsageError("the file is binary and standard output is a terminal; give a path, or redirect it")
-    terms = ReleaseTerms(
-        epsilon,
-        delta,
-        rho,
-        relation,
-        _rows(rows),
-        count_share,
-        population,
-        allow_large_delta,
-        insecure_noise_seed,
-        rounded,
+    request = ReleaseRequest(
+        epsilon=epsilon,
+        delta=delta,
+        rho=rho,
+        relation=relation,
+        mechanism=mechanism,
+        rows=_rows(rows),
+        count_share=count_share,
+        rounded=rounded,
+        population=population,
+        allow_large_delta=allow_large_delta,
+        insecure_noise_seed=insecure_noise_seed,
     )
     asks = sys.stdin.isatty() and not yes
     with reader_may_leave():
         released = release_tally(
             tally,
             sys.stdout.buffer if piped else output,
-            terms,
+            request,
             key=None if key_file is None else read_key(key_file),
             threads=threads,
             approve=asking(output) if asks else None,

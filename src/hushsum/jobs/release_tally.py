@@ -11,53 +11,14 @@ from hushsum.errors import UsageError
 from hushsum.jobs.file_places import STANDARD, check_function_output
 from hushsum.jobs.ledger_release import Approve, LedgerOptions, LedgerRecord, release_with_ledger
 from hushsum.jobs.open_function import as_table
-from hushsum.privacy.claim import Claim, Promise
+from hushsum.privacy.claim import Claim
+from hushsum.privacy.request import ReleaseRequest
 from hushsum.releases.base import ReleasedFunction
 from hushsum.tally.file import load_tally, public_header
-from hushsum.tally.release import ReleaseOptions, check_declared_delta, check_release
 from hushsum.tally.tally import Tally
 
 FEW_ROWS: Final = 10
 """Below so many rows the spread of the hashes alone is as large as most answers."""
-
-
-@dataclass(frozen=True, slots=True)
-class ReleaseTerms:
-    """What is asked of a release; see ``Tally.release`` for each."""
-
-    epsilon: float | None = None
-    delta: float | None = None
-    rho: float | None = None
-    relation: str = "add/remove"
-    rows: int | str = "auto"
-    count_share: float = 0.02
-    population: int | None = None
-    allow_large_delta: bool = False
-    insecure_noise_seed: int | None = None
-    rounded: bool = False
-
-    def claim_for(self, tally: Tally) -> Claim:
-        """What a release on these terms will claim, told before anything is drawn.
-
-        Raises
-        ------
-        UsageError
-            if the terms cannot be claimed or do not fit the tally.
-        """
-        promise = Promise.of(epsilon=self.epsilon, delta=self.delta, rho=self.rho)
-        options = ReleaseOptions.of(
-            relation=self.relation,
-            rows=self.rows,
-            count_share=self.count_share,
-            per_unit=tally.max_per_unit,
-            threads=1,
-            insecure_noise_seed=self.insecure_noise_seed,
-            rounded=self.rounded,
-        )
-        # The budget is debited before the tally itself would refuse these.
-        check_declared_delta(promise, self.population, allow_large=self.allow_large_delta)
-        check_release(tally.basis, promise, options)
-        return options.claim(promise)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +61,7 @@ class FunctionReleased:
 def release_tally(
     tally: str,
     output: str | IO[bytes],
-    terms: ReleaseTerms,
+    request: ReleaseRequest,
     *,
     key: bytes | None = None,
     threads: int | None = None,
@@ -120,7 +81,7 @@ def release_tally(
     Raises
     ------
     ClaimError
-        if the terms cannot be claimed, or not in that ledger.
+        if the request cannot be claimed, or not in that ledger.
     UsageError
         if the output would replace a tally or, with nobody to ask, something else than a released function;
         and for a key to a tally that is not encrypted.
@@ -129,30 +90,15 @@ def release_tally(
     FileRefused
         if the tally is damaged.
     """
-    # Terms first: a wrong ε is told before a large file is read.
-    Promise.of(epsilon=terms.epsilon, delta=terms.delta, rho=terms.rho)
+    # A wrong ε is refused before a large file is read.
+    _ = request.promise
     if isinstance(output, str):
         check_function_output(output, inputs=[tally], asked=approve is not None)
     if key is not None and public_header(tally)["encryption"] is None:
         raise UsageError(f"{tally} is not encrypted, got a key for it; leave the key out")
     secret = load_tally(tally, key=key)
-    claim = terms.claim_for(secret)
-
-    def make() -> ReleasedFunction:
-        return secret.release(
-            epsilon=terms.epsilon,
-            delta=terms.delta,
-            rho=terms.rho,
-            relation=terms.relation,
-            rows=terms.rows,
-            count_share=terms.count_share,
-            threads=threads,
-            population=terms.population,
-            allow_large_delta=terms.allow_large_delta,
-            insecure_noise_seed=terms.insecure_noise_seed,
-            rounded=terms.rounded,
-        )
-
+    prepared = secret.prepare(request, threads=threads)
+    claim, make = prepared.claim, prepared.make
     if ledger is None:
         if approve is not None and not approve(claim, None):
             return None
@@ -163,8 +109,8 @@ def release_tally(
         claim,
         sources=[tally],
         output=output,
-        subject=_subject(secret, terms, output),
-        settings=[str(terms.count_share), *(["rounded"] if terms.rounded else [])],
+        subject={**prepared.subject, **_described(secret, output)},
+        settings=[],
         make=make,
         approve=approve,
     )
@@ -173,12 +119,10 @@ def release_tally(
     return _released(output, secret, delivered.function, delivered.size, delivered.record)
 
 
-def _subject(tally: Tally, terms: ReleaseTerms, output: str | IO[bytes]) -> dict[str, object]:
-    """What the ledger says of a release: public, and known before anything is drawn."""
+def _described(tally: Tally, output: str | IO[bytes]) -> dict[str, object]:
+    """What the ledger says of a release beside its request: public, and known before anything is drawn."""
     return {
-        "fingerprint": tally.fingerprint,
         "kernel": tally.basis.kernel.name,
-        "rows": terms.rows,
         "output": Path(output).name if isinstance(output, str) else "standard output",
     }
 

@@ -16,12 +16,12 @@ from hushsum.privacy.calibration import COUNT_SHARE
 from hushsum.privacy.claim import Claim, Promise
 from hushsum.privacy.relation import Relation
 from hushsum.privacy.release_noise import ReleaseNoise
+from hushsum.privacy.request import check_declared_delta
 from hushsum.privacy.spending import Booking
 from hushsum.records.bounds import Bounds
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.points import check_kernel
 from hushsum.releases.spending import spend_function
-from hushsum.tally.release import check_declared_delta
 
 Pair = tuple[float, float]
 

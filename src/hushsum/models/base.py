@@ -24,12 +24,12 @@ from hushsum.models.until_released import until_released
 from hushsum.privacy.calibration import GAUSSIAN, LAPLACE
 from hushsum.privacy.claim import Claim, Promise
 from hushsum.privacy.relation import Relation
+from hushsum.privacy.request import check_declared_delta
 from hushsum.privacy.spending import Booking
 from hushsum.records.bounds import Bounds
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.bundle import Bundle
 from hushsum.releases.spending import spend_function
-from hushsum.tally.release import check_declared_delta
 
 Floats = NDArray[np.float64]
 

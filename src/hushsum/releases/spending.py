@@ -23,6 +23,32 @@ class Delivery(Generic[R]):
     payload: bytes
 
 
+@dataclass(frozen=True, slots=True)
+class PreparedRelease(Generic[R]):
+    """A release that has been checked and not drawn. ``claim`` is what it will promise.
+
+    Attributes
+    ----------
+    claim : Claim
+        Known before anything is drawn.
+    subject : mapping
+        What a ledger says of it: public.
+    booking : Booking or None
+        Where it is debited.
+    make : callable
+        Draws the noise, without spending: `draw` is what to call.
+    """
+
+    claim: Claim
+    subject: Mapping[str, object]
+    booking: Booking | None
+    make: Callable[[], R]
+
+    def draw(self) -> R:
+        """Debit, draw and return the released function. Spends the claim."""
+        return spend_function(self.booking, self.claim, self.subject, self.make)
+
+
 def spend_function(
     booking: Booking | None,
     claim: Claim,

@@ -16,12 +16,12 @@ from hushsum.privacy.claim import Claim, Promise
 from hushsum.privacy.functional import ANALYTIC, PATH, path_scale
 from hushsum.privacy.real_noise import real_noise
 from hushsum.privacy.release_noise import REAL_ARITHMETIC
+from hushsum.privacy.request import check_declared_delta
 from hushsum.privacy.spending import Booking, spend_json
 from hushsum.served.path import SMALLEST_JITTER, GaussianPath
 from hushsum.served.secret_functions import Rows, SecretFunction
 from hushsum.served.store import AnswerStore, MemoryStore, StoredAnswer, StoreSession
 from hushsum.served.witness import Witness
-from hushsum.tally.release import check_declared_delta
 
 Floats = NDArray[np.float64]
 

@@ -20,11 +20,11 @@ from hushsum.privacy.claim import Claim, Promise
 from hushsum.privacy.functional import ANALYTIC, path_scale
 from hushsum.privacy.real_noise import real_noise
 from hushsum.privacy.release_noise import REAL_ARITHMETIC, release_noise, rounded
+from hushsum.privacy.request import check_declared_delta
 from hushsum.privacy.spending import Booking, spend_json
 from hushsum.served.function import path_claim
 from hushsum.served.path import SMALLEST_JITTER, GaussianPath
 from hushsum.served.secret_functions import SecretFunction
-from hushsum.tally.release import check_declared_delta
 
 Floats = NDArray[np.float64]
 

@@ -25,7 +25,7 @@ from hushsum.service.logs import described, say
 from hushsum.service.model_work import ModelWork
 from hushsum.service.problems import problem, problem_of
 from hushsum.service.routes.datasets import bounds_of
-from hushsum.service.routes.releases import terms_of
+from hushsum.service.routes.releases import request_of
 from hushsum.service.settings import Settings
 from hushsum.service.shapes import NewRelease, NewTally
 from hushsum.service.store import Accounts, Actor, Datasets, Functions, Job, JobQueue, Store
@@ -170,7 +170,7 @@ class Work:
         released = release_tally(
             str(self._settings.path("tallies", f"{asked.tally}.tally")),
             str(output),
-            terms_of(asked),
+            request_of(asked),
             key=self._settings.tally_key(),
             ledger=self._ledger(job, f"{job.dataset}:{job.key}"),
         )
