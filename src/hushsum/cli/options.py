@@ -14,10 +14,12 @@ def completing(*choices: str) -> Callable[[str], list[str]]:
 
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON on standard output, and nothing else there.")]
-KeyFile = Annotated[
+EncryptionKeyFile = Annotated[
     str | None,
     typer.Option(
-        "--key-file", metavar="PATH", help="Key of encrypted tallies: 32 bytes, or 64 hexadecimal digits."
+        "--encryption-key-file",
+        metavar="PATH",
+        help="Key of encrypted tallies: 32 bytes, or 64 hexadecimal digits.",
     ),
 ]
 Threads = Annotated[

@@ -66,7 +66,7 @@ def release(
     part: options.PartName = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     threads: options.Threads = None,
-    key_file: options.KeyFile = None,
+    encryption_key_file: options.EncryptionKeyFile = None,
     insecure_noise_seed: Annotated[int | None, typer.Option("--insecure-noise-seed", hidden=True)] = None,
     json: options.Json = False,
 ) -> None:
@@ -111,7 +111,7 @@ def release(
             tally,
             sys.stdout.buffer if piped else output,
             request,
-            key=None if key_file is None else read_key(key_file),
+            encryption_key=None if encryption_key_file is None else read_key(encryption_key_file),
             threads=threads,
             approve=asking(output) if asks else None,
             ledger=recorded,

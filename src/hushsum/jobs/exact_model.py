@@ -75,14 +75,16 @@ class SecretModel:
         told = self.about["promise"]
         return Promise.of(epsilon=told["epsilon"], delta=told["delta"])
 
-    def save(self, place: Path, *, key: bytes | None) -> None:
+    def save(self, place: Path, *, encryption_key: bytes | None) -> None:
         """Write it down, for the owner of the process alone."""
-        save_secret_functions(self.functions, place.with_suffix(".secret"), about=self.about, key=key)
+        save_secret_functions(
+            self.functions, place.with_suffix(".secret"), about=self.about, encryption_key=encryption_key
+        )
 
     @classmethod
-    def load(cls, place: Path, *, key: bytes | None) -> SecretModel:
+    def load(cls, place: Path, *, encryption_key: bytes | None) -> SecretModel:
         """What :meth:`save` wrote."""
-        return cls(*load_secret_functions(place.with_suffix(".secret"), key=key))
+        return cls(*load_secret_functions(place.with_suffix(".secret"), encryption_key=encryption_key))
 
     def open(self, place: Path, ledger: LedgerOptions) -> None:
         """Pay once, and open the functions for questions. Resumes wherever an earlier attempt ended."""

@@ -63,7 +63,7 @@ def release_tally(
     output: str | IO[bytes],
     request: ReleaseRequest,
     *,
-    key: bytes | None = None,
+    encryption_key: bytes | None = None,
     threads: int | None = None,
     approve: Approve | None = None,
     ledger: LedgerOptions | None = None,
@@ -94,9 +94,9 @@ def release_tally(
     _ = request.promise
     if isinstance(output, str):
         check_function_output(output, inputs=[tally], asked=approve is not None)
-    if key is not None and public_header(tally)["encryption"] is None:
+    if encryption_key is not None and public_header(tally)["encryption"] is None:
         raise UsageError(f"{tally} is not encrypted, got a key for it; leave the key out")
-    secret = load_tally(tally, key=key)
+    secret = load_tally(tally, encryption_key=encryption_key)
     prepared = secret.prepare(request, threads=threads)
     claim, make = prepared.claim, prepared.make
     if ledger is None:

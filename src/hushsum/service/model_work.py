@@ -104,7 +104,7 @@ class ModelWork:
         place, key = self._settings.path("served", fit.id), self._settings.tally_key()
         if place.with_suffix(".secret").exists():
             # Of an earlier attempt. Fitted anew it might differ in a last bit, and its store would refuse it.
-            kept = SecretModel.load(place, key=key)
+            kept = SecretModel.load(place, encryption_key=key)
         else:
             with suspicions_noted(fit.notes):
                 kept = secret_model(
@@ -115,7 +115,7 @@ class ModelWork:
                 )
             if confirmation(fit.job.dataset, fit.asked, kept.claim) != fit.asked.confirm:
                 raise _not_confirmed()
-            kept.save(place, key=key)
+            kept.save(place, encryption_key=key)
         kept.open(place, fit.ledger)
         return "", describe_exact(kept)
 

@@ -143,7 +143,7 @@ class Work:
                     asked.features,
                 ),
                 max_per_unit=asked.max_per_unit,
-                key=self._settings.tally_key(),
+                encryption_key=self._settings.tally_key(),
                 progress=tell,
             )
         return _facts(output)
@@ -160,7 +160,7 @@ class Work:
             beside.chmod(0o600)
             beside.replace(output)
         else:
-            tally.save(output, key=key)
+            tally.save(output, encryption_key=key)
         return _facts(output)
 
     def _release(self, job: Job) -> dict[str, Any]:
@@ -171,7 +171,7 @@ class Work:
             str(self._settings.path("tallies", f"{asked.tally}.tally")),
             str(output),
             request_of(asked),
-            key=self._settings.tally_key(),
+            encryption_key=self._settings.tally_key(),
             ledger=self._ledger(job, f"{job.dataset}:{job.key}"),
         )
         assert released is not None

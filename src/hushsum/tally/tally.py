@@ -104,7 +104,7 @@ class Tally:
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise SecretRefused(
             "a tally must not be pickled or copied, because pickles travel; "
-            "save it with .save(path, key=...), or release it and share that"
+            "save it with .save(path, encryption_key=...), or release it and share that"
         )
 
     def __getstate__(self) -> NoReturn:
@@ -321,14 +321,14 @@ class Tally:
         subject = {"fingerprint": self.fingerprint, **request.public_options}
         return PreparedRelease(options.claim(promise), subject, request.booking, make)
 
-    def save(self, path: str | os.PathLike[str], *, key: bytes | None = None) -> None:
+    def save(self, path: str | os.PathLike[str], *, encryption_key: bytes | None = None) -> None:
         """Write a ``.tally`` file, marked CONFIDENTIAL and readable by its owner only; with a 32-byte key
         encrypted.
         """
         from hushsum.tally.file import save_tally
 
         with self._held():
-            save_tally(self, path, key=key)
+            save_tally(self, path, encryption_key=encryption_key)
 
     def _suspect(self, X: object) -> None:
         kernel = self._basis.kernel
