@@ -1,9 +1,9 @@
 // Cosines and sines of random projections, rounded to integers and summed: the build of Fourier features.
 //
-// A projection t is a phase in turns. Its fraction u = t - round(t) is exact, and is clamped to [-1/2, 1/2] where t is too
-// large for one, or no number. Minimax polynomials in u^2 follow, by Horner's rule in fused multiply-adds. The last of them
-// adds 3 * 2^22 as well, which leaves the nearest integer (ties to even) in the low bits of the float: so one chain of
-// correctly rounded operations decides a record's integers, the same in every clone.
+// A projection t is a phase in turns. Its fraction u = t - round(t) is exact, and is clamped to [-1/2, 1/2] where t is
+// too large for one, or no number. Minimax polynomials in u^2 follow, by Horner's rule in fused multiply-adds. The last
+// of them adds 3 * 2^22 as well, which leaves the nearest integer (ties to even) in the low bits of the float: so one
+// chain of correctly rounded operations decides a record's integers, the same in every clone.
 #include "lanes.hpp"
 #include "project.hpp"
 
@@ -90,7 +90,7 @@ HUSHSUM_INLINE void read_tile(const float* z, const float* coefficients, Floats 
 }
 
 template <std::size_t Records>
-void read_records(const ProjectionPlan& plan, const float* records, std::size_t panel, std::size_t panels,
+void read_records(const ProjectionParameters& plan, const float* records, std::size_t panel, std::size_t panels,
                   const float* coefficients, double* answers) {
   alignas(64) float z[Records * panel_rows];
   Floats sums[Records] = {};
@@ -104,7 +104,7 @@ void read_records(const ProjectionPlan& plan, const float* records, std::size_t 
 
 }  // namespace
 
-void add_waves(const ProjectionPlan& plan, const float* records, std::size_t count, std::size_t panel,
+void add_waves(const ProjectionParameters& plan, const float* records, std::size_t count, std::size_t panel,
                std::int32_t* sums) {
   alignas(64) float z[tile_records * panel_rows];
   Uints cosines[tile_vectors] = {}, sines[tile_vectors] = {};
@@ -126,8 +126,8 @@ void add_waves(const ProjectionPlan& plan, const float* records, std::size_t cou
   }
 }
 
-void write_waves(const ProjectionPlan& plan, const float* records, std::size_t count, std::size_t panel, float* waves,
-                 std::size_t stride) {
+void write_waves(const ProjectionParameters& plan, const float* records, std::size_t count, std::size_t panel,
+                 float* waves, std::size_t stride) {
   alignas(64) float z[tile_records * panel_rows];
   std::size_t r = 0;
   for (; r + tile_records <= count; r += tile_records) {
@@ -140,7 +140,7 @@ void write_waves(const ProjectionPlan& plan, const float* records, std::size_t c
   }
 }
 
-void read_waves(const ProjectionPlan& plan, const float* records, std::size_t count, std::size_t panel,
+void read_waves(const ProjectionParameters& plan, const float* records, std::size_t count, std::size_t panel,
                 std::size_t panels, const float* coefficients, double* answers) {
   std::size_t r = 0;
   for (; r + tile_records <= count; r += tile_records)

@@ -4,31 +4,16 @@
 
 #include "batch.hpp"
 #include "dispatch.hpp"
-#include "plans.hpp"
-#include "share.hpp"
+#include "threads.hpp"
 
 namespace hushsum {
 
-namespace baseline { extern const Kernels kernels; }
-#if defined(HUSHSUM_X86_CLONES)
-namespace v3 { extern const Kernels kernels; }
-namespace v4 { extern const Kernels kernels; }
-#endif
-
-const Kernels& chosen_kernels() {
-#if defined(HUSHSUM_X86_CLONES)
-  if (chosen_clone() == Clone::v4) return v4::kernels;
-  if (chosen_clone() == Clone::v3) return v3::kernels;
-#endif
-  return baseline::kernels;
-}
-
 namespace {
 
-constexpr std::size_t block_records = 504;              // hashed, then counted; whole tiles of 12 or 6 records
-constexpr std::size_t chunk_bytes = 4u << 20;           // records that every panel visits before the next are fetched
-constexpr std::size_t narrow_bytes = 512u << 10;        // 16-bit counters of a panel that stay in the cache
-constexpr std::size_t by_row_bytes = 32u << 20;         // cells kept back while a table beyond the cache is counted
+constexpr std::size_t block_records = 504;                // hashed, then counted; whole tiles of 12 or 6 records
+constexpr std::size_t chunk_bytes = 4u << 20;             // records that every panel visits before the next are fetched
+constexpr std::size_t narrow_bytes = 512u << 10;          // 16-bit counters of a panel that stay in the cache
+constexpr std::size_t by_row_bytes = 32u << 20;           // cells kept back while a table beyond the cache is counted
 constexpr std::size_t narrow_most = 130 * block_records;  // fits 16 bits
 
 // The ways to add a panel's cells to its counters, by what fits which cache.
@@ -37,7 +22,7 @@ enum class Way { narrow, wide, by_row };
 class Counting {
  public:
   Counting(const Batch& batch, std::int64_t* counters, std::int64_t step)
-      : batch_(batch), kernels_(chosen_kernels()), counters_(counters), step_(step) {
+      : batch_(batch), loops_(hot_loops()), counters_(counters), step_(step) {
     const std::size_t width = batch.width;
     chunk_ = std::clamp<std::size_t>(chunk_bytes / batch.record_bytes, 1024, narrow_most);
     const std::size_t together = std::min(chunk_, batch.count);
@@ -61,8 +46,7 @@ class Counting {
 
   Workspace workspace() const {
     const std::size_t width = batch_.width, pitch = batch_.panel_rows;
-    return {Buffer<std::uint32_t>(std::min(block_records, chunk_) * pitch),
-            Buffer<unsigned char>(batch_.scratch_bytes),
+    return {Buffer<std::uint32_t>(std::min(block_records, chunk_) * pitch), Buffer<unsigned char>(batch_.scratch_bytes),
             Buffer<std::uint16_t>(way_ == Way::narrow ? pitch * width : 0),
             Buffer<std::uint8_t>(way_ == Way::by_row ? width : 0),
             Buffer<std::uint32_t>(way_ == Way::by_row ? pitch * chunk_ : 0)};
@@ -82,22 +66,26 @@ class Counting {
           if (way_ == Way::narrow && batch_.count_narrow(at, many, panel, narrow.data(), scratch.data())) continue;
           batch_.cells(at, many, panel, 1, cells.data(), pitch, scratch.data());
           switch (way_) {
-            case Way::narrow: kernels_.add_narrow(cells.data(), many, pitch, rows, width, narrow.data()); break;
-            case Way::wide: kernels_.add_wide(cells.data(), many, pitch, rows, width, step_, counters); break;
+            case Way::narrow:
+              loops_.add_narrow(cells.data(), many, pitch, rows, width, narrow.data());
+              break;
+            case Way::wide:
+              loops_.add_wide(cells.data(), many, pitch, rows, width, step_, counters);
+              break;
             case Way::by_row:
-              kernels_.transpose_cells(cells.data(), many, pitch, rows, by_row.data() + (at - first), chunk_);
+              loops_.transpose_cells(cells.data(), many, pitch, rows, by_row.data() + (at - first), chunk_);
               break;
           }
         }
         if (way_ == Way::narrow) {
-          kernels_.flush_narrow(narrow.data(), rows * width, step_, counters);
+          loops_.flush_narrow(narrow.data(), rows * width, step_, counters);
           std::fill(narrow.data() + rows * width, narrow.data() + pitch * width, std::uint16_t{0});  // padding's counts
         }
         if (way_ == Way::by_row) {
           for (std::size_t row = 0; row < rows; ++row) {
-            kernels_.add_row(by_row.data() + row * chunk_, last - first, step_, narrow_row.data(),
-                             counters + row * width);
-            kernels_.flush_row(narrow_row.data(), width, step_, counters + row * width);
+            loops_.add_row(by_row.data() + row * chunk_, last - first, step_, narrow_row.data(),
+                           counters + row * width);
+            loops_.flush_row(narrow_row.data(), width, step_, counters + row * width);
           }
         }
       }
@@ -106,7 +94,7 @@ class Counting {
 
  private:
   const Batch& batch_;
-  const Kernels& kernels_;
+  const HotLoops& loops_;
   std::int64_t* counters_;
   std::int64_t step_;
   std::size_t chunk_;
@@ -115,12 +103,12 @@ class Counting {
 
 void gather(const std::uint32_t* cells, std::size_t count, std::size_t stride, std::size_t first_row, std::size_t rows,
             std::size_t width, const std::int32_t* table, std::size_t block, Moments* moments) {
-  chosen_kernels().gather32(cells, count, stride, first_row, rows, width, table, block, moments);
+  hot_loops().gather32(cells, count, stride, first_row, rows, width, table, block, moments);
 }
 
 void gather(const std::uint32_t* cells, std::size_t count, std::size_t stride, std::size_t first_row, std::size_t rows,
             std::size_t width, const std::int64_t* table, std::size_t block, Moments* moments) {
-  chosen_kernels().gather64(cells, count, stride, first_row, rows, width, table, block, moments);
+  hot_loops().gather64(cells, count, stride, first_row, rows, width, table, block, moments);
 }
 
 // Weighting a block's mean with its size s makes sum s (mean - overall)^2 / ((blocks - 1) rows) the usual estimate
@@ -140,23 +128,22 @@ void finish(const Moments& of, std::size_t rows, std::size_t block, double& mean
   const double many = static_cast<double>(rows);
   mean = (of.origin * many + sum) / many;
   variance = blocks < 2 ? std::numeric_limits<double>::quiet_NaN()
-                        : std::max(0.0, squares - sum * sum / many) /
-                              (static_cast<double>(blocks - 1) * many);
+                        : std::max(0.0, squares - sum * sum / many) / (static_cast<double>(blocks - 1) * many);
 }
 
 void total(const std::uint32_t* cells, std::size_t count, std::size_t stride, std::size_t first_row, std::size_t rows,
            std::size_t width, const std::int32_t* table, std::int64_t* sums) {
-  chosen_kernels().total32(cells, count, stride, first_row, rows, width, table, sums);
+  hot_loops().total32(cells, count, stride, first_row, rows, width, table, sums);
 }
 
 void total(const std::uint32_t* cells, std::size_t count, std::size_t stride, std::size_t first_row, std::size_t rows,
            std::size_t width, const std::int64_t* table, std::int64_t* sums) {
-  chosen_kernels().total64(cells, count, stride, first_row, rows, width, table, sums);
+  hot_loops().total64(cells, count, stride, first_row, rows, width, table, sums);
 }
 
-// Hashes every record on the first `rows` rows and hands the cells to `visit`, some records and rows at a time, with one
-// State per record that starts with row 0; `done` gets each state after the last row.
-// `whole` may take some records through a whole panel at once, and says whether it did.
+// Hashes every record on the first `rows` rows and hands the cells to `visit`, some records and rows at a time, with
+// one State per record that starts with row 0; `done` gets each state after the last row. `whole` may take some records
+// through a whole panel at once, and says whether it did.
 template <class State, class Whole, class Visit, class Done>
 void read_rows(const Batch& batch, std::size_t rows, std::size_t threads, const Whole& whole, const Visit& visit,
                const Done& done) {
@@ -174,13 +161,13 @@ void read_rows(const Batch& batch, std::size_t rows, std::size_t threads, const 
     Buffer<unsigned char> scratch;
     Buffer<State> states;
   };
-  const std::size_t many = workers(batch.count, batch.count * rows, threads);
+  const std::size_t many = useful_threads(batch.count, batch.count * rows, threads);
   std::vector<Workspace> spaces;
   spaces.reserve(many);
   for (std::size_t t = 0; t < many; ++t)
-    spaces.push_back({Buffer<std::uint32_t>(held * stride), Buffer<unsigned char>(batch.scratch_bytes),
-                      Buffer<State>(chunk)});
-  share(batch.count, many, [&](Range records, std::size_t t) {
+    spaces.push_back(
+        {Buffer<std::uint32_t>(held * stride), Buffer<unsigned char>(batch.scratch_bytes), Buffer<State>(chunk)});
+  run_parallel(batch.count, many, [&](Range records, std::size_t t) {
     auto& [cells, scratch, states] = spaces[t];
     for (std::size_t first = records.begin; first < records.end; first += chunk) {
       const std::size_t last = std::min(records.end, first + chunk);
@@ -203,11 +190,11 @@ void read_rows(const Batch& batch, std::size_t rows, std::size_t threads, const 
 void count_batch(const Batch& batch, std::int64_t* counters, std::int64_t step, std::size_t threads) {
   if (batch.count == 0) return;
   const Counting counting(batch, counters, step);
-  const std::size_t many = workers(batch.panels(), batch.count * batch.rows, threads);
+  const std::size_t many = useful_threads(batch.panels(), batch.count * batch.rows, threads);
   std::vector<Counting::Workspace> spaces;
   spaces.reserve(many);
   for (std::size_t t = 0; t < many; ++t) spaces.push_back(counting.workspace());
-  share(batch.panels(), many, [&](Range panels, std::size_t t) { counting.run(panels, spaces[t]); });
+  run_parallel(batch.panels(), many, [&](Range panels, std::size_t t) { counting.run(panels, spaces[t]); });
 }
 
 void write_cells(const Batch& batch, std::size_t rows, std::int32_t* to) {
