@@ -1,4 +1,4 @@
-"""What every budget book promises: exact sums, four steps, one key for one release."""
+"""What every ledger promises: exact sums, four steps, one key for one release."""
 
 from __future__ import annotations
 

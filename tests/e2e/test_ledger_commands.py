@@ -1,4 +1,4 @@
-"""The budget book on the command line."""
+"""The ledger on the command line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``hushsum ledger``: the budget book."""
+"""``hushsum ledger``: budgets and the record of releases."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hushsum.errors import FileRefused, UsageError
 ledger = typer.Typer(
     name="ledger",
     cls=Group,
-    help="Keep the budget book of datasets that are released from.",
+    help="Keep the budgets of datasets and the record of their releases.",
     no_args_is_help=True,
 )
 
@@ -114,7 +114,7 @@ def verify(
     ] = None,
     json: options.Json = False,
 ) -> None:
-    """Recompute the whole book: every hash, every balance, every step. Ends with 5 at the first wrong row.
+    """Recompute the whole ledger: every hash, every balance, every step. Ends with 5 at the first wrong row.
 
     A removed tail shows against a receipt, or against what this machine remembers of the ledger.
 
@@ -165,7 +165,7 @@ def receipt(
     ] = None,
     json: options.Json = False,
 ) -> None:
-    """Write down how far the book has come. Keep it where whoever keeps the ledger cannot change it.
+    """Write down how far the ledger has come. Keep it where whoever keeps the ledger cannot change it.
 
     hushsum ledger receipt --ledger ledger.db -o receipt.json
     """

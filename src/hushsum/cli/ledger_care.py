@@ -9,7 +9,7 @@ import typer
 from hushsum.cli import options
 from hushsum.cli.output import write, write_json
 
-Reason = Annotated[str, typer.Option("--reason", help="For whoever reads the book later.")]
+Reason = Annotated[str, typer.Option("--reason", help="For later readers of the ledger.")]
 
 
 def void(
@@ -36,7 +36,7 @@ def set_budget(
     rho: options.Rho = None,
     json: options.Json = False,
 ) -> None:
-    """Set another total for a dataset. The book keeps both, and the reason.
+    """Set another total for a dataset. The ledger keeps both, and the reason.
 
     hushsum ledger set-budget --ledger ledger.db --dataset skin --epsilon 3 --reason "board decision 12"
     """
@@ -89,7 +89,7 @@ def write_off(
     rho: Annotated[float | None, typer.Option("--rho", help="ρ to charge.")] = None,
     json: options.Json = False,
 ) -> None:
-    """Charge what was spent outside the book, or lost from it, and open a frozen dataset again.
+    """Charge what was spent outside the ledger, or lost from it, and open a frozen dataset again.
 
     hushsum ledger write-off --ledger ledger.db --dataset skin --epsilon 0.5 --reason "releases of 2 May"
     """

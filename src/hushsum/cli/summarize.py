@@ -77,7 +77,7 @@ def owner(
     dataset: options.DatasetName = None,
     delta: Annotated[
         float | None,
-        typer.Option("--delta", help="Book ε at this δ in the ledger; default: book ρ."),
+        typer.Option("--delta", help="Debit ε at this δ from the ledger; default: debit ρ."),
     ] = None,
     wait: Annotated[
         float, typer.Option("--wait", metavar="SECONDS", help="How long to wait for a message or a curator.")

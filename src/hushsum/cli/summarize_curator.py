@@ -92,8 +92,8 @@ def curator(
     ] = 120.0,
     ledger: options.LedgerPlace = None,
     dataset: options.DatasetName = None,
-    book_rho: Annotated[
-        bool, typer.Option("--book-rho", help="Book the validation set's release in ρ, not in ε and δ.")
+    debit_rho: Annotated[
+        bool, typer.Option("--debit-rho", help="Debit the validation set's release in ρ, not in ε and δ.")
     ] = False,
     json: options.Json = False,
 ) -> None:
@@ -137,7 +137,7 @@ def curator(
         columns=values.names(columns, "--columns"),
         carried=values.names(carry, "--carry") or (),
         ledger=ledger_options(ledger, dataset),
-        book_rho=book_rho,
+        debit_rho=debit_rho,
     )
     if pace <= 0:
         warn("without a clock, the length of a round tells every owner how long the others took.")

@@ -58,8 +58,8 @@ def validation(
     ] = None,
     ledger: options.LedgerPlace = None,
     dataset: options.DatasetName = None,
-    book_rho: Annotated[
-        bool, typer.Option("--book-rho", help="Book the release in ρ, not in ε and δ.")
+    debit_rho: Annotated[
+        bool, typer.Option("--debit-rho", help="Debit the release in ρ, not in ε and δ.")
     ] = False,
     json: options.Json = False,
 ) -> None:
@@ -91,7 +91,7 @@ def validation(
         run=run,
         columns=values.names(columns, "--columns"),
         ledger=ledger_options(ledger, dataset),
-        book_rho=book_rho,
+        debit_rho=debit_rho,
     )
     if choice.ledger is None:
         warn("no ledger is given, so what this release spends is written down nowhere.")

@@ -94,7 +94,7 @@ def status_of(ledger: Ledger, dataset: str | None) -> list[DatasetStatus]:
 
 
 def verify_ledger(place: str, receipts: Sequence[str]) -> Verification:
-    """Check the whole book, and each receipt file against it; the first problem is the result."""
+    """Check the whole ledger, and each receipt file against it; the first problem is the result."""
     ledger = open_unchecked(place)
     result = ledger.verify()
     for path in receipts:

@@ -32,7 +32,7 @@ class CuratorChoice:
     """Who takes part, what they are compared with, and where the summary goes.
 
     ``carried`` columns are collected with the points and not compared, such as a label. The validation set's
-    release is booked in ε and δ, or with ``book_rho`` in ρ.
+    release is debited in ε and δ, or with ``debit_rho`` in ρ.
     """
 
     key: str
@@ -44,7 +44,7 @@ class CuratorChoice:
     columns: tuple[str, ...] | None = None
     carried: tuple[str, ...] = ()
     ledger: LedgerOptions | None = None
-    book_rho: bool = False
+    debit_rho: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +185,7 @@ def _target(
     booking = None
     if choice.ledger is not None:
         booking = Booking(choice.ledger.budget(), _idempotency_key(choice.ledger, opening))
-    claim = at_delta(target_claim(rho), None if choice.book_rho else choice.run.delta)
+    claim = at_delta(target_claim(rho), None if choice.debit_rho else choice.run.delta)
     subject = {"kind": "validation set of a summarization", "run": opening.terms.run}
     try:
         staged = stage(booking, claim, subject, make)

@@ -27,7 +27,7 @@ class OwnerChoice:
     """What an owner offers, to whom, and its own limits, which hold whatever a curator asks.
 
     ``columns`` are all that may leave, None for every column of the file; ``cap`` is the most points that
-    leave in all; ``delta`` turns the claim that is booked from ρ into ε and δ. ``secret`` is the file under
+    leave in all; ``delta`` turns the claim that is debited from ρ into ε and δ. ``secret`` is the file under
     which hashes leave instead of points.
     """
 

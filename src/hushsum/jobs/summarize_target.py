@@ -30,7 +30,7 @@ class TargetChoice:
     run: RunChoice
     columns: tuple[str, ...] | None = None
     ledger: LedgerOptions | None = None
-    book_rho: bool = False
+    debit_rho: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ def release_validation(choice: TargetChoice) -> TargetReleased:
         target = release_target(secret.features(public), records.choose(names), rho)
         return HashedTarget(public, names, secret.check, target).to_bytes()
 
-    claim = at_delta(target_claim(rho), None if choice.book_rho else choice.run.delta)
+    claim = at_delta(target_claim(rho), None if choice.debit_rho else choice.run.delta)
     subject = {"kind": "validation set of a summarization", "check": secret.check}
     booking = None
     if choice.ledger is not None:

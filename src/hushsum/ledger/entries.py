@@ -1,4 +1,4 @@
-"""Releases as the book tells them: one entry for every key, folded from its events."""
+"""Releases as the ledger has them: one entry for every key, folded from its events."""
 
 from __future__ import annotations
 

@@ -242,7 +242,7 @@ class Ledger:
         return after
 
     def write_off(self, dataset: str, charge: Charge, *, reason: str, who: str | None = None) -> Account:
-        """Charge what was spent outside this book, or lost from it, and open a frozen dataset again."""
+        """Charge what was spent outside this ledger, or lost from it, and open a frozen dataset again."""
         if charge != charge.at_least_zero():
             raise ClaimError("a write-off must be at least 0, got less; what was spent is not given back")
         with self._writing() as journal:
@@ -311,7 +311,7 @@ class Ledger:
             return journal.receipt
 
     def behind(self) -> str | None:
-        """Why nothing can be booked, if this machine has seen more of the ledger than it holds."""
+        """Why nothing can be recorded, if this machine has seen more of the ledger than it holds."""
         mark = self._marks.read(self._identity)
         with self._reading() as journal:
             return None if mark is None or restores.seen(journal, mark) else restores.explain(journal, mark)

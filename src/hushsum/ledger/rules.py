@@ -39,7 +39,7 @@ def check_name(what: str, name: str) -> None:
 def reason_of(text: str) -> str:
     """The reason, which must be given."""
     if not text.strip():
-        raise UsageError("a reason must be given, for whoever reads the book later; got none")
+        raise UsageError("a reason must be given, for later readers of the ledger; got none")
     return text
 
 

@@ -82,7 +82,8 @@ def choose(
     relation, max_per_unit
         Whom the runs protect; every run's claim must say the same.
     budget, idempotency_key
-        The book, debited before the first run. A retry with the same key returns the staged winner.
+        As for ``Tally.release``; debited before the first run. A retry with the same key returns the staged
+        winner.
     insecure_noise_seed : int, optional
         Repeats the order of the runs, for tests; the claim is marked.
 

@@ -59,7 +59,7 @@ class PrivateModes(OneSketch):
     random_state : int, RandomState or None
         Seeds the hash functions and the starts, never the noise.
     budget, idempotency_key : optional
-        The budget book that is debited, the name of the data there, and of this release.
+        As for ``Tally.release``.
 
     Attributes
     ----------

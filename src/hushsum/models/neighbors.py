@@ -42,7 +42,7 @@ class PrivateNeighbors(OneSketch):
     random_state : int, RandomState or None
         Seeds the hash functions, never the noise.
     budget, idempotency_key : optional
-        The budget book that is debited, the name of the data there, and of this release.
+        As for ``Tally.release``.
 
     Privacy
     -------

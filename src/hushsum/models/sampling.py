@@ -51,7 +51,7 @@ class PrivateSampler(OneSketch):
     random_state : int, RandomState or None
         Seeds the hash functions, never the noise; draws have a ``random_state`` of their own.
     budget, idempotency_key : optional
-        The budget book that is debited, the name of the data there, and of this release.
+        As for ``Tally.release``.
 
     Privacy
     -------
