@@ -17,7 +17,7 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
-from hushsum.privacy.draws import rounded, rounded_reach, standard_normal
+from hushsum.privacy.release_noise import rounded, rounded_reach, standard_normal
 from mpmath import mpf
 
 from hushsum.errors import ClaimError
