@@ -107,19 +107,19 @@ def test_a_coin_is_decided_where_its_probability_ends(against: Fraction) -> None
     """The last uniform number below the probability gives true, the next one false, at 256 bits."""
     with mpmath.workprec(400):
         x = mpmath.mpf(against.numerator) / against.denominator
-        chances = [1 / (1 + mpmath.exp(x)), 1 / (1 + mpmath.exp(-x)), mpmath.exp(-x)]
-        scaled = [chance * mpmath.mpf(2) ** 256 for chance in chances]
-        # One half, or one, is no boundary: nothing lies between it and the next number.
-        lasts = [None if each == mpmath.floor(each) else int(mpmath.floor(each)) for each in scaled]
-    coins: list[Callable[[Callable[[int], int]], bool]] = [
-        lambda more: flip_log_odds(against, more),
-        lambda more: flip_log_odds(-against, more),
-        lambda more: flip(against, more),
-    ]
-    for last, coin in zip(lasts, coins, strict=True):
-        for shift, expected in ((-1, True), (1, False)) if last is not None else ():
-            words = [((last + shift) >> (192 - 64 * i)) % WORD for i in range(4)]
-            assert coin(words.__getitem__) is expected
+        coins: list[tuple[mpmath.mpf, Callable[[Callable[[int], int]], bool]]] = [
+            (1 / (1 + mpmath.exp(x)), lambda more: flip_log_odds(against, more)),
+            (1 / (1 + mpmath.exp(-x)), lambda more: flip_log_odds(-against, more)),
+            (mpmath.exp(-x), lambda more: flip(against, more)),
+        ]
+        for chance, coin in coins:
+            last = int(mpmath.floor(chance * mpmath.mpf(2) ** 256))
+            if last == chance * mpmath.mpf(2) ** 256:
+                continue  # one half, or one: nothing lies on the boundary
+            for shift, expected in ((-1, True), (1, False)):
+                digits = last + shift
+                words = [(digits >> (192 - 64 * i)) % WORD for i in range(4)]
+                assert coin(words.__getitem__) is expected
 
 
 def test_coins_are_independent_of_their_neighbours() -> None:

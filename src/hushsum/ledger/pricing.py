@@ -68,12 +68,12 @@ def steps_to(claim: Claim, terms: DatasetTerms, *, part: str | None = None) -> i
             "a claim for records under 'replace' does not protect persons, whose number of records may "
             "change; release under 'add/remove', or with max_per_unit"
         )
-    if terms.records_per_unit is None:
+    if terms.max_per_unit is None:
         raise ClaimError(
             "a claim for records must be multiplied by the records a person may have, which this dataset "
             "does not declare; release with max_per_unit"
         )
-    return steps * terms.records_per_unit
+    return steps * terms.max_per_unit
 
 
 def _for_group(claim: Claim, steps: int) -> Charge:

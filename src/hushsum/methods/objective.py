@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.errors import UsageError
-from hushsum.privacy.draws import rounded
 from hushsum.privacy.real_noise import real_noise
+from hushsum.privacy.release_noise import rounded
 
 Floats = NDArray[np.float64]
 

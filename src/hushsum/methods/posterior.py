@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from hushsum.errors import UsageError
 from hushsum.privacy.accounting import analytic_gaussian_sigma
-from hushsum.privacy.draws import rounded, rounded_reach
 from hushsum.privacy.posterior_sample import largest_leverage, largest_precision
 from hushsum.privacy.real_noise import RealNoise, real_noise
+from hushsum.privacy.release_noise import rounded, rounded_reach
 
 Floats = NDArray[np.float64]
 

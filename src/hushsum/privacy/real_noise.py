@@ -14,9 +14,9 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.privacy.draws import standard_normal
 from hushsum.privacy.noise import NoiseSource
 from hushsum.privacy.noise.coins import flip
+from hushsum.privacy.release_noise import standard_normal
 
 Floats = NDArray[np.float64]
 

@@ -26,10 +26,10 @@ from hushsum.privacy.selection import Question
 __all__ = [
     "EXPONENTIAL",
     "PERMUTE_AND_FLIP",
-    "Draws",
     "Question",
-    "drawing",
+    "ReleaseNoise",
     "gaussian_sigma",
+    "release_noise",
     "rounded",
     "rounded_reach",
 ]
@@ -43,7 +43,7 @@ _ROUNDING_BITS = 10
 Floats = NDArray[np.float64]
 
 
-class Draws:
+class ReleaseNoise:
     """What one release may draw; made by `drawing` and over when its block ends."""
 
     __slots__ = ("_source",)
@@ -79,12 +79,12 @@ class Draws:
 
 
 @contextmanager
-def drawing(insecure_noise_seed: int | None) -> Iterator[Draws]:
+def release_noise(insecure_noise_seed: int | None) -> Iterator[ReleaseNoise]:
     """A fresh key of the operating system for one release, wiped at the end; a seed makes it repeatable, for
     tests.
     """
     with NoiseSource.for_release(insecure_noise_seed) as source:
-        yield Draws(source)
+        yield ReleaseNoise(source)
 
 
 def gaussian_sigma(l2: float, epsilon: Fraction, delta: Fraction) -> float:
