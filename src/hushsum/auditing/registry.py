@@ -14,7 +14,7 @@ import numpy as np
 
 from hushsum.auditing.adversaries import Adversary, Pool
 from hushsum.auditing.noise import NoiseAudit
-from hushsum.auditing.separation import RELEASES, Separated
+from hushsum.auditing.separation import Separated
 from hushsum.bases.base import Basis
 from hushsum.errors import UsageError
 from hushsum.kernels import Kernel
@@ -61,13 +61,12 @@ class NoiseCase:
 @dataclass(frozen=True, slots=True)
 class MechanismCase:
     """Two neighbours of a whole mechanism that adds Gaussian noise to a function; ``name`` is what people
-    call it, and ``releases`` how many of each it takes to see half the noise.
+    call it.
     """
 
     name: str
     pair: str
     set_up: Callable[[], Separated]
-    releases: int = RELEASES
     thorough: bool = False
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.auditing.registry import MechanismCase, register_mechanism
-from hushsum.auditing.separation import Separated, allowed_distance
+from hushsum.auditing.separation import Separated, allowed_distance, normal_chances
 from hushsum.kernels.gaussian import GaussianKernel
 from hushsum.models.density_functional import FunctionalSums
 from hushsum.models.density_plan import FUNCTIONAL, Wanted
@@ -45,7 +45,8 @@ def _density(bandwidths: tuple[float, ...]) -> Separated:
     exact = [_joined([table.reshape(-1) for table in sums._tables.values()]) for sums in sides]
     difference = (exact[1] - exact[0])[np.newaxis]
     # A fiftieth of ε pays for the count, and the bound of a feature's length holds for all phases.
-    return Separated((exact[0], exact[1]), release, difference, allowed_distance(PROMISE), reach=0.95)
+    allowed = allowed_distance(PROMISE)
+    return Separated((exact[0], exact[1]), release, difference, allowed, normal_chances(0.95 * allowed))
 
 
 def _table(function: object) -> NDArray[np.int64]:

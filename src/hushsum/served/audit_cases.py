@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.auditing.registry import MechanismCase, register_mechanism
-from hushsum.auditing.separation import Separated, allowed_distance
+from hushsum.auditing.separation import Separated, allowed_distance, normal_chances
 from hushsum.kernels.gaussian import GaussianKernel
 from hushsum.methods.feature_functions import GAP_SHARE
 from hushsum.privacy.claim import Promise
@@ -59,7 +59,8 @@ def served_pair(
     covariance = sides[0].covariance(rows, rows) + 1e-6 * np.eye(len(rows))
     best: Floats = np.asarray(np.linalg.solve(covariance, exact[1] - exact[0]), np.float64)[np.newaxis]
     directions: Floats = best if also is None else np.concatenate((best, also))
-    return Separated(exact, release, directions, allowed_distance(PROMISE), reach)
+    allowed = allowed_distance(PROMISE)
+    return Separated(exact, release, directions, allowed, normal_chances(reach * allowed))
 
 
 def density_pair(

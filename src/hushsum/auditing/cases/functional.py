@@ -9,7 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.auditing.registry import MechanismCase, register_mechanism
-from hushsum.auditing.separation import Separated, allowed_distance
+from hushsum.auditing.separation import (
+    Chances,
+    Separated,
+    allowed_distance,
+    lattice_chances,
+    normal_chances,
+)
 from hushsum.bases.bins import Bins
 from hushsum.kernels.gaussian import GaussianKernel
 from hushsum.methods.feature_functions import (
@@ -30,8 +36,8 @@ Floats = NDArray[np.float64]
 
 PROMISE = Promise.of(epsilon=8.0, delta=1e-6)
 _SMALLER = Promise.of(epsilon=4.0, delta=1e-6)
-"""For counts, whose lattice is as coarse as their sensitivity: it shows up to 3 % more than the smooth curve
-allows, far within the slack of the bounds.
+"""For counts, whose lattice is as coarse as their sensitivity: at this claim two neighbours are up to 3 %
+further apart than two normal laws, far within the slack of the bounds, and at a larger ε by more.
 """
 
 _RECORDS = 24
@@ -56,7 +62,12 @@ def _histogram(relation: Relation) -> Separated:
         return np.asarray(function.table[0], np.float64)
 
     exact = tuple(tally._state()["table"][0].astype(np.float64) for tally in tallies)
-    return _along_difference((exact[0], exact[1]), release, _SMALLER, reach=0.97)
+    planned = tallies[0].release(epsilon=epsilon, delta=delta, relation=relation)
+    assert isinstance(planned, CoefficientFunction)
+    # A record that is replaced moves two cells, and the difference of both by two.
+    moved = 1 if relation is Relation.ADD_REMOVE else 2
+    chances = lattice_chances(float(planned.noise.parameter), cells=moved, move=moved)
+    return _along_difference((exact[0], exact[1]), release, _SMALLER, chances)
 
 
 def _posterior() -> Separated:
@@ -72,7 +83,7 @@ def _posterior() -> Separated:
         return noisy.values.reshape(-1)
 
     exact = (matrix @ targets[0] / largest, matrix @ targets[1] / largest)
-    return _along_difference(exact, release, PROMISE, reach=0.99)
+    return _along_difference(exact, release, PROMISE, normal_chances(0.99 * allowed_distance(PROMISE)))
 
 
 def _machines(classes: int) -> Separated:
@@ -90,7 +101,8 @@ def _machines(classes: int) -> Separated:
     intercepts[:, -1] = (found[1].weights - found[0].weights)[:, -1]
     # Of K machines a label moves two.
     reach = (1.0 if classes == 2 else (2.0 / classes) ** 0.5) / (1.0 + GAP_SHARE)
-    return _along_difference(exact, release, PROMISE, reach=0.99 * reach, also=intercepts.reshape(1, -1))
+    chances = normal_chances(0.99 * reach * allowed_distance(PROMISE))
+    return _along_difference(exact, release, PROMISE, chances, also=intercepts.reshape(1, -1))
 
 
 def _directions(number: int, dim: int) -> Floats:
@@ -104,32 +116,22 @@ def _along_difference(
     exact: tuple[Floats, Floats],
     release: Callable[[int, int | None], Floats],
     promise: Promise,
+    chances: Chances,
     *,
-    reach: float,
     also: Floats | None = None,
 ) -> Separated:
     """Noise is equal in all coordinates, so the difference itself is the best direction."""
     difference = (exact[1] - exact[0])[np.newaxis]
     directions = difference if also is None else np.concatenate((difference, also))
-    return Separated(exact, release, directions, allowed_distance(promise), reach)
+    return Separated(exact, release, directions, allowed_distance(promise), chances)
 
 
 register_mechanism(
-    MechanismCase(
-        "PrivateHistogram", "one record replaced", partial(_histogram, Relation.REPLACE), releases=800
-    )
+    MechanismCase("PrivateHistogram", "one record replaced", partial(_histogram, Relation.REPLACE))
 )
 register_mechanism(
-    MechanismCase(
-        "PrivateHistogram",
-        "one record",
-        partial(_histogram, Relation.ADD_REMOVE),
-        releases=800,
-        thorough=True,
-    )
+    MechanismCase("PrivateHistogram", "one record", partial(_histogram, Relation.ADD_REMOVE), thorough=True)
 )
 register_mechanism(MechanismCase("PrivateGaussianProcessRegressor", "one target", _posterior))
 register_mechanism(MechanismCase("PrivateKernelSVC", "one label of two classes", partial(_machines, 2)))
-register_mechanism(
-    MechanismCase("PrivateKernelSVC", "one label of three classes", partial(_machines, 3), releases=1500)
-)
+register_mechanism(MechanismCase("PrivateKernelSVC", "one label of three classes", partial(_machines, 3)))
