@@ -45,14 +45,14 @@ _ONE_CLASS_MARGIN = 0.3
 """C for which no margin is reached, ‖w‖√κ ≤ Cκ < 1: every record pulls with all of C/n, and Δ is attained."""
 
 
-def _histogram(relation: Relation) -> Separated:
+def _histogram(relation: Relation, promise: Promise = _SMALLER) -> Separated:
     box = Bounds((0.0,), (1.0,))
     basis = Bins(GaussianKernel(dim=1, bandwidth=0.25), (4,), box)
     crowd = [[0.1]] * _RECORDS
     more = [*crowd, [0.9]] if relation is Relation.ADD_REMOVE else [*crowd[1:], [0.9]]
     tallies = [Tally(basis).add(records) for records in (crowd, more)]
-    assert _SMALLER.epsilon is not None
-    epsilon, delta = float(_SMALLER.epsilon), float(_SMALLER.delta)
+    assert promise.epsilon is not None
+    epsilon, delta = float(promise.epsilon), float(promise.delta)
 
     def release(side: int, seed: int | None) -> Floats:
         function = tallies[side].release(
@@ -67,10 +67,10 @@ def _histogram(relation: Relation) -> Separated:
     # A record that is replaced moves two cells, and the difference of both by two.
     moved = 1 if relation is Relation.ADD_REMOVE else 2
     chances = lattice_chances(float(planned.noise.parameter), cells=moved, move=moved)
-    return _along_difference((exact[0], exact[1]), release, _SMALLER, chances)
+    return _along_difference((exact[0], exact[1]), release, promise, chances)
 
 
-def _posterior() -> Separated:
+def _posterior(promise: Promise = PROMISE) -> Separated:
     """One target goes from one end of its range to the other, at the input that weighs most."""
     matrix = smoother(_directions(_RECORDS, 12), 0.5)
     largest = 1 << TARGET_BITS
@@ -79,14 +79,14 @@ def _posterior() -> Separated:
     targets[0][heaviest], targets[1][heaviest] = -largest, largest
 
     def release(side: int, seed: int | None) -> Floats:
-        noisy = perturbed_posterior(matrix, targets[side], PROMISE, insecure_noise_seed=seed)
+        noisy = perturbed_posterior(matrix, targets[side], promise, insecure_noise_seed=seed)
         return noisy.values.reshape(-1)
 
     exact = (matrix @ targets[0] / largest, matrix @ targets[1] / largest)
-    return _along_difference(exact, release, PROMISE, normal_chances(0.99 * allowed_distance(PROMISE)))
+    return _along_difference(exact, release, promise, normal_chances(0.99 * allowed_distance(promise)))
 
 
-def _machines(classes: int) -> Separated:
+def _machines(classes: int, promise: Promise = PROMISE) -> Separated:
     """One label goes over to another class; the last weight of each machine is its intercept."""
     rows = _directions(_RECORDS, 8)
     codes = [np.arange(_RECORDS) % classes for _ in range(2)]
@@ -94,15 +94,15 @@ def _machines(classes: int) -> Separated:
     found = [fit_machines(rows, each, classes, _ONE_CLASS_MARGIN) for each in codes]
 
     def release(side: int, seed: int | None) -> Floats:
-        return perturbed_machines(found[side], PROMISE, insecure_noise_seed=seed).values.reshape(-1)
+        return perturbed_machines(found[side], promise, insecure_noise_seed=seed).values.reshape(-1)
 
     exact = found[0].weights.reshape(-1), found[1].weights.reshape(-1)
     intercepts = np.zeros(found[0].weights.shape)
     intercepts[:, -1] = (found[1].weights - found[0].weights)[:, -1]
     # Of K machines a label moves two.
     reach = (1.0 if classes == 2 else (2.0 / classes) ** 0.5) / (1.0 + GAP_SHARE)
-    chances = normal_chances(0.99 * reach * allowed_distance(PROMISE))
-    return _along_difference(exact, release, PROMISE, chances, also=intercepts.reshape(1, -1))
+    chances = normal_chances(0.99 * reach * allowed_distance(promise))
+    return _along_difference(exact, release, promise, chances, also=intercepts.reshape(1, -1))
 
 
 def _directions(number: int, dim: int) -> Floats:
@@ -127,11 +127,17 @@ def _along_difference(
 
 
 register_mechanism(
-    MechanismCase("PrivateHistogram", "one record replaced", partial(_histogram, Relation.REPLACE))
+    MechanismCase("PrivateHistogram", "one record replaced", partial(_histogram, Relation.REPLACE), _SMALLER)
 )
 register_mechanism(
-    MechanismCase("PrivateHistogram", "one record", partial(_histogram, Relation.ADD_REMOVE), thorough=True)
+    MechanismCase(
+        "PrivateHistogram", "one record", partial(_histogram, Relation.ADD_REMOVE), _SMALLER, thorough=True
+    )
 )
-register_mechanism(MechanismCase("PrivateGaussianProcessRegressor", "one target", _posterior))
-register_mechanism(MechanismCase("PrivateKernelSVC", "one label of two classes", partial(_machines, 2)))
-register_mechanism(MechanismCase("PrivateKernelSVC", "one label of three classes", partial(_machines, 3)))
+register_mechanism(MechanismCase("PrivateGaussianProcessRegressor", "one target", _posterior, PROMISE))
+for classes, words in ((2, "two"), (3, "three")):
+    register_mechanism(
+        MechanismCase(
+            "PrivateKernelSVC", f"one label of {words} classes", partial(_machines, classes), PROMISE
+        )
+    )
