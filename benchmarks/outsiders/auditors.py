@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import sys
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -123,8 +125,8 @@ def _jax_privacy(likely: NDArray[np.bool_], unlikely: NDArray[np.bool_], delta: 
 def _tell_nothing(likely: NDArray[np.bool_], unlikely: NDArray[np.bool_]) -> bool:
     """Whether the upper bounds of both error rates add up to 1 or more, which bounds no distance.
 
-    Version 2.0.0 takes the absolute value of the distance that such bounds give, and so shows the larger an
-    ε the fewer the samples: 4.6 for 60 samples of each of two equal laws.
+    Version 2.0.0 takes the absolute value of the distance that such bounds give. Of two equal laws, with
+    scores that are not split into two values, it shows ε = 7.2 from 60 samples and 1.2 from 30,000.
     """
     from scipy.stats import beta
 
@@ -137,8 +139,7 @@ def _tell_nothing(likely: NDArray[np.bool_], unlikely: NDArray[np.bool_]) -> boo
 
 def _estimates(likely: NDArray[np.bool_], unlikely: NDArray[np.bool_], delta: float | None) -> float:
     """The bound from Jeffreys' intervals of both error rates; low for Gaussian noise, which it ignores."""
-    from privacy_estimates import AttackResults, compute_eps_lo
-
+    estimates: Any = importlib.import_module("privacy_estimates")
     hits, alarms = int(np.count_nonzero(likely)), int(np.count_nonzero(unlikely))
-    counts = AttackResults(FN=len(likely) - hits, FP=alarms, TN=len(unlikely) - alarms, TP=hits)
-    return max(float(compute_eps_lo(counts, delta or 0.0, SIGNIFICANCE, "jeffreys")), 0.0)
+    counts = estimates.AttackResults(FN=len(likely) - hits, FP=alarms, TN=len(unlikely) - alarms, TP=hits)
+    return max(float(estimates.compute_eps_lo(counts, delta or 0.0, SIGNIFICANCE, "jeffreys")), 0.0)

@@ -8,7 +8,17 @@ from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
-from benchmarks.outsiders.worlds import Budget, Score, World, draws_of, from_tables, of_model, table_loss
+from benchmarks.outsiders.worlds import (
+    TABLES,
+    Budget,
+    Sampler,
+    World,
+    draws_of,
+    from_tables,
+    of_model,
+    one_by_one,
+    table_loss,
+)
 
 import hushsum as hs
 from hushsum.methods.ranks import Ranks, rank_sensitivity
@@ -55,8 +65,10 @@ def model_worlds() -> Iterator[World]:
         ),
     ]
     for name, pair, make, data in made:
-        yield World(name, pair, True, frozenset({name.split(",")[0], LAPLACE}), of_model(make, data))
-    yield World("PrivateModes", "one record", True, frozenset({"PrivateModes", LAPLACE}), from_tables(_modes))
+        yield World(name, pair, True, frozenset({name.split(",")[0], LAPLACE}), of_model(make, data), TABLES)
+    yield World(
+        "PrivateModes", "one record", True, frozenset({"PrivateModes", LAPLACE}), from_tables(_modes), TABLES
+    )
     for pure in (True, False):
         yield World(
             "PrivateRegressor, adassp",
@@ -64,7 +76,7 @@ def model_worlds() -> Iterator[World]:
             pure,
             frozenset({"PrivateRegressor", LAPLACE if pure else GAUSSIAN}),
             of_model(partial(hs.PrivateRegressor, method="adassp"), targets),
-            releases={0.5: 4_000, 1.0: 20_000, 3.0: 10_000} if pure else {},
+            TABLES,
         )
     yield World(
         "PrivateOutlierDetector, outlier_share",
@@ -72,7 +84,7 @@ def model_worlds() -> Iterator[World]:
         True,
         frozenset({"PrivateOutlierDetector", PERMUTE_AND_FLIP}),
         _outlier_share,
-        releases={0.5: 4_000, 1.0: 20_000, 3.0: 10_000},
+        releases={0.5: 2_000, 1.0: 8_000, 3.0: 4_000},
     )
 
 
@@ -92,7 +104,7 @@ def _modes(side: int, budget: Budget) -> list[Any]:
 _HALF = Fraction(1, 2)
 
 
-def _outlier_share(budget: Budget) -> Score:
+def _outlier_share(budget: Budget) -> Sampler:
     """The loss of sketch and count, and of the threshold given both.
 
     The threshold is a median of scores: with as many records as one more, all thresholds between the score of
@@ -121,7 +133,7 @@ def _outlier_share(budget: Budget) -> Score:
         chances = [_chance(Ranks.of(values[: side + 1], grid).scores(_HALF), chosen, rate) for side in (0, 1)]
         return table_loss(function, exact[0], exact[1]) + float(np.log(chances[1] / chances[0]))
 
-    return score
+    return one_by_one(score)
 
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(400)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
-from benchmarks.outsiders.worlds import Budget, Score, World, from_tables
+from benchmarks.outsiders.worlds import TABLES, Budget, Sampler, World, from_tables, one_by_one
 
 from hushsum.auditing import audit  # noqa: F401  (registers the cases)
 from hushsum.auditing.registry import MechanismCase, audited_bases, basis_cases, mechanism_cases, pool_for
@@ -33,6 +33,7 @@ def basis_worlds() -> Iterator[World]:
                 pure,
                 frozenset({name, mechanism}),
                 from_tables(_releases(basis, record)),
+                TABLES,
             )
     basis, record = _sharpest("fourier-features", pure=False)
     yield World(
@@ -53,12 +54,12 @@ def mechanism_worlds() -> Iterator[World]:
 
 
 def _separated(case: MechanismCase) -> Any:
-    def open_world(budget: Budget) -> Score:
+    def open_world(budget: Budget) -> Sampler:
         pair = case.make(budget.promise)
         direction = pair.directions[0]
         middle = direction @ (pair.exact[0] + pair.exact[1]) / 2.0
         towards = np.sign(direction @ (pair.exact[1] - pair.exact[0]))
-        return lambda side: float(towards * (direction @ pair.release(side, None) - middle))
+        return one_by_one(lambda side: float(towards * (direction @ pair.release(side, None) - middle)))
 
     return open_world
 
@@ -89,7 +90,7 @@ def _releases(basis: Basis, record: object, mechanism: str | None = None) -> Any
     tallies = [Tally(basis), Tally(basis).add([record])]
 
     def release(side: int, budget: Budget) -> Iterable[NoisyTable]:
-        rows = {"rows": 1} if isinstance(basis, RowBasis) else {}
+        rows: dict[str, Any] = {"rows": 1} if isinstance(basis, RowBasis) else {}
         function = tallies[side].release(**budget.arguments, **rows, mechanism=mechanism, threads=1)
         assert isinstance(function, NoisyTable)
         return (function,)

@@ -18,7 +18,7 @@ def best(bounds: dict[str, float]) -> float:
 
 def is_caught(row: dict[str, Any]) -> bool:
     """Whether one of the auditors shows that the copy breaks its claim."""
-    return best(row["copy"]) > row["epsilon"]
+    return bool(best(row["copy"]) > row["epsilon"])
 
 
 def keeps_claim(row: dict[str, Any]) -> bool:
