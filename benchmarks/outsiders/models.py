@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from benchmarks.outsiders.worlds import (
+    MANY,
     TABLES,
     Budget,
     Sampler,
@@ -76,7 +77,7 @@ def model_worlds() -> Iterator[World]:
             pure,
             frozenset({"PrivateRegressor", LAPLACE if pure else GAUSSIAN}),
             of_model(partial(hs.PrivateRegressor, method="adassp"), targets),
-            TABLES,
+            MANY if pure else TABLES,
         )
     yield World(
         "PrivateOutlierDetector, outlier_share",

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
-from benchmarks.outsiders.worlds import TABLES, Budget, Sampler, World, from_tables, one_by_one
+from benchmarks.outsiders.worlds import MANY, TABLES, Budget, Sampler, World, from_tables, one_by_one
 
 from hushsum.auditing import audit  # noqa: F401  (registers the cases)
 from hushsum.auditing.registry import MechanismCase, audited_bases, basis_cases, mechanism_cases, pool_for
@@ -33,7 +33,7 @@ def basis_worlds() -> Iterator[World]:
                 pure,
                 frozenset({name, mechanism}),
                 from_tables(_releases(basis, record)),
-                TABLES,
+                MANY if pure and np.count_nonzero(counted(basis, [record])) > 4 else TABLES,
             )
     basis, record = _sharpest("fourier-features", pure=False)
     yield World(

@@ -31,6 +31,9 @@ _NOISELESS = 1e8
 TABLES: Mapping[float, int] = {0.5: 100_000, 1.0: 60_000, 3.0: 40_000}
 """Releases of one side for what releases tables, whose noise is drawn at once."""
 
+MANY: Mapping[float, int] = {0.5: 1_500_000, 1.0: 1_000_000, 3.0: 500_000}
+"""Where more than four cells share the loss of pure ε, all of which is seen only if all fall on one side."""
+
 Score = Callable[[int], float]
 """``score(side)``: one release of the first (0) or second (1) world, as one number."""
 
