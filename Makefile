@@ -45,7 +45,7 @@ clang arm64: $(VENV)/.tests
 
 # The native code's tests under the address and undefined-behaviour sanitizers; planted bugs must be caught first.
 sanitize: $(VENV)/.tests
-	$(BIN)/python tests/sanitized_build.py
+	$(BIN)/python -m tests.sanitized_build
 
 # Every reader of bytes from outside, on changed inputs, until each has seen 10⁶; goes on where the last run stopped.
 FUZZ_SECONDS ?= 1200
