@@ -59,8 +59,8 @@ class PrivateModes(OneSketch):
         Declared; records are clipped to it, and modes are looked for inside.
     random_state : int, RandomState or None
         Seeds the hash functions and the starts, never the noise.
-    ledger, dataset, key : optional
-        The budget book that is debited, the name of the data there, and of this release.
+    budget, idempotency_key : optional
+        As for ``Tally.release``.
 
     Attributes
     ----------
@@ -109,9 +109,8 @@ class PrivateModes(OneSketch):
         width: int = 1000,
         bounds: Any = (-1, 1),
         random_state: Any = None,
-        ledger: Any = None,
-        dataset: str | None = None,
-        key: str | None = None,
+        budget: Any = None,
+        idempotency_key: str | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -126,9 +125,8 @@ class PrivateModes(OneSketch):
         self.width = width
         self.bounds = bounds
         self.random_state = random_state
-        self.ledger = ledger
-        self.dataset = dataset
-        self.key = key
+        self.budget = budget
+        self.idempotency_key = idempotency_key
 
     def predict(self, X: object) -> NDArray[np.int64]:
         """The number of the nearest mode, 0 for the highest.

@@ -21,7 +21,7 @@ from hushsum.files.arrays import (
 from hushsum.files.container import Buffer, FileKind, Header, write_container
 from hushsum.privacy.calibration import GAMMA, GAUSSIAN, LAPLACE, NONE, IntegerNoise, root_above
 from hushsum.privacy.claim import Claim
-from hushsum.privacy.draws import REAL_ARITHMETIC
+from hushsum.privacy.release_noise import REAL_ARITHMETIC
 from hushsum.releases.function_of import function_of
 from hushsum.releases.load import check_names, register
 from hushsum.releases.noisy_table import NoisyTable

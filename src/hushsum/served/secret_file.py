@@ -36,7 +36,7 @@ def save_secret_functions(
     path: str | os.PathLike[str],
     *,
     about: Mapping[str, Any] | None = None,
-    key: bytes | None = None,
+    encryption_key: bytes | None = None,
 ) -> None:
     """Write functions to a file, readable by its owner only. It is as secret as the records in it.
 
@@ -53,15 +53,15 @@ def save_secret_functions(
         "functions": [_described(each) for each in functions],
         "encryption": None,
     }
-    if key is not None:
+    if encryption_key is not None:
         salt = os.urandom(SALT_BYTES)
         header["encryption"] = {"cipher": "HKDF-SHA256, AES-256-GCM", "chunk": CHUNK, "salt": salt.hex()}
-        sections = encrypt(sections, key, salt, canonical_json(header))
+        sections = encrypt(sections, encryption_key, salt, canonical_json(header))
     write_container(path, FileKind.SERVED, header, sections, mode=0o600)
 
 
 def load_secret_functions(
-    path: str | os.PathLike[str], *, key: bytes | None = None
+    path: str | os.PathLike[str], *, encryption_key: bytes | None = None
 ) -> tuple[list[SecretFunction], dict[str, Any]]:
     """The functions of a file, bit for bit, and what it says about them.
 
@@ -74,10 +74,12 @@ def load_secret_functions(
     """
     header, payload = read_container(path, FileKind.SERVED, _payload_size)
     if header["encryption"] is not None:
-        if key is None:
+        if encryption_key is None:
             raise UsageError("this file of secret functions is encrypted; give its key")
         salt = bytes.fromhex(header["encryption"]["salt"])
-        payload = decrypt(payload, key, salt, canonical_json(header), header["encryption"]["chunk"])
+        payload = decrypt(
+            payload, encryption_key, salt, canonical_json(header), header["encryption"]["chunk"]
+        )
     functions, start = [], 0
     try:
         for each in header["functions"]:

@@ -71,7 +71,9 @@ def _opened(id: str, settings: Settings, witnesses: Witnesses) -> Any:
     place = settings.path("served", id)
     try:
         if place.with_suffix(".secret").exists():
-            return ExactModel.reopened(place, key=settings.tally_key(), witness=partial(witnesses.of, id))
+            return ExactModel.reopened(
+                place, encryption_key=settings.tally_key(), witness=partial(witnesses.of, id)
+            )
         found = load(settings.path("functions", f"{id}.hush"))
     except UsageError:
         raise FileRefused("the function's file is gone from the service; restore it") from None

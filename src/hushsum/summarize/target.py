@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from hushsum.errors import ClaimError, FileRefused
 from hushsum.files.rationals import stored_rational
-from hushsum.privacy.draws import drawing
+from hushsum.privacy.release_noise import release_noise
 from hushsum.summarize.calibration import count_step, target_variance
 from hushsum.summarize.features import Floats, Integers, SummaryFeatures
 from hushsum.summarize.packing import check_spelling, pack, unpack
@@ -103,6 +103,6 @@ def release_target(
     step = count_step(features)
     cells = np.append(hashes.sum(axis=0, dtype=np.int64), len(hashes) * step)
     variance = target_variance(features, spent)
-    with drawing(insecure_noise_seed) as draws:
-        noisy = draws.integer_gaussian(cells, variance)
+    with release_noise(insecure_noise_seed) as noise:
+        noisy = noise.integer_gaussian(cells, variance)
     return NoisyTarget(noisy, step, variance, spent, secure=insecure_noise_seed is None)

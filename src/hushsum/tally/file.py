@@ -28,7 +28,7 @@ _DIGEST_BYTES = 16
 _LARGEST_CAP = 2**53
 
 
-def save_tally(tally: Tally, path: str | os.PathLike[str], *, key: bytes | None = None) -> None:
+def save_tally(tally: Tally, path: str | os.PathLike[str], *, encryption_key: bytes | None = None) -> None:
     """Write a tally, readable by its owner only. Counts stand in the payload, so encryption hides them all.
 
     The header is public even then: kernel, rows, width, seed, bounds, and how many persons' counters the
@@ -37,7 +37,7 @@ def save_tally(tally: Tally, path: str | os.PathLike[str], *, key: bytes | None 
     state = tally._state()
     cap: UnitCap | None = state["cap"]
     numbers = np.array([state["count"], state["moves"]], np.int64)
-    type_name = "int64" if key is not None else narrowest_type(state["table"])
+    type_name = "int64" if encryption_key is not None else narrowest_type(state["table"])
     sections: list[Buffer] = [encode_array(numbers, "int64"), encode_array(state["table"], type_name)]
     persons = 0
     if cap is not None:
@@ -60,14 +60,14 @@ def save_tally(tally: Tally, path: str | os.PathLike[str], *, key: bytes | None 
         "units": None if cap is None else {"limit": cap.limit, "slots": _padded(persons)},
         "encryption": None,
     }
-    if key is not None:
+    if encryption_key is not None:
         salt = os.urandom(SALT_BYTES)
         header["encryption"] = {"cipher": "HKDF-SHA256, AES-256-GCM", "chunk": CHUNK, "salt": salt.hex()}
-        sections = encrypt(sections, key, salt, canonical_json(header))
+        sections = encrypt(sections, encryption_key, salt, canonical_json(header))
     write_container(path, FileKind.TALLY, header, sections, mode=0o600, version=format_version(tally.basis))
 
 
-def load_tally(path: str | os.PathLike[str], *, key: bytes | None = None) -> Tally:
+def load_tally(path: str | os.PathLike[str], *, encryption_key: bytes | None = None) -> Tally:
     """Read a ``.tally`` file.
 
     Raises
@@ -79,10 +79,12 @@ def load_tally(path: str | os.PathLike[str], *, key: bytes | None = None) -> Tal
     """
     header, payload = read_container(path, FileKind.TALLY, _payload_size)
     if header["encryption"] is not None:
-        if key is None:
+        if encryption_key is None:
             raise UsageError("this tally is encrypted; give its key")
         salt = bytes.fromhex(header["encryption"]["salt"])
-        payload = decrypt(payload, key, salt, canonical_json(header), header["encryption"]["chunk"])
+        payload = decrypt(
+            payload, encryption_key, salt, canonical_json(header), header["encryption"]["chunk"]
+        )
     try:
         return _build(header, payload)
     except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError):
