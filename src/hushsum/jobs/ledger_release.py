@@ -28,7 +28,8 @@ class Booking:
     """Where a release is booked: a ledger's path or URL, a dataset in it, and what else the entry says.
 
     ``key`` is None for one that follows from the command: the tally's bytes, the claim, the options and the
-    output's place. ``who`` is None for the user of the process.
+    output's place. ``who`` is None for the user of the process. ``guard`` is the file of the rollback guard
+    beside the data, where the ledger has none of its own; see ``Ledger.open``.
     """
 
     ledger: str
@@ -37,6 +38,7 @@ class Booking:
     to: str | None = None
     part: str | None = None
     who: str | None = None
+    guard: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,7 @@ def open_budget(booking: Booking) -> Budget:
     """The ledger of a booking, for calls that take a budget."""
     from hushsum.ledger import Ledger
 
-    return Ledger.open(booking.ledger).spending(who=booking.who, to=booking.to, part=booking.part)
+    return Ledger.open(booking.ledger, guard=booking.guard).spending(who=booking.who, to=booking.to, part=booking.part)
 
 
 Approve = Callable[[Claim, "Account | None"], bool]
@@ -107,7 +109,7 @@ def release_booked(
     """
     from hushsum.ledger import Ledger
 
-    ledger = Ledger.open(booking.ledger)
+    ledger = Ledger.open(booking.ledger, guard=booking.guard)
     place = str(Path(output).absolute()) if isinstance(output, str) else None
     key = booking.key or release_key(
         sources, ledger.id, booking.dataset, booking.part, claim.as_json(), subject, options, place

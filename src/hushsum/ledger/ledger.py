@@ -20,15 +20,16 @@ from hushsum.ledger.database import (
     Database,
     check_revision,
     connect,
+    file_of,
     has_ledger,
     upgrade,
 )
 from hushsum.ledger.debits import LedgerDebit, Spending
 from hushsum.ledger.entries import Entry, entries_of
 from hushsum.ledger.journal import Journal
-from hushsum.ledger.marks import Marks
 from hushsum.ledger.pricing import charge_for
 from hushsum.ledger.receipt import Receipt
+from hushsum.ledger.rollback_guard import SUFFIX, GuardFile, RollbackGuard, Watermark
 from hushsum.ledger.rules import check_name, check_same, person, reason_of
 from hushsum.ledger.terms import DatasetTerms
 from hushsum.ledger.verify import Verification, verify_chain
@@ -42,7 +43,7 @@ class Ledger:
     every part of a budget it says yes once. It is append-only and chained by hash.
 
     It protects against mistakes, crashes and races, and shows tampering. It does not stop an owner who
-    releases without it, or who rewrites the database *and* every receipt and mark.
+    releases without it, or who rewrites the database *and* every receipt and rollback guard.
 
     Make one with :meth:`create`, open it with :meth:`open`.
 
@@ -56,10 +57,10 @@ class Ledger:
     'ε 1'
     """
 
-    def __init__(self, database: Database, identity: str, marks: Marks) -> None:
+    def __init__(self, database: Database, identity: str, guard: RollbackGuard) -> None:
         self._database = database
         self._identity = identity
-        self._marks = marks
+        self._guard = guard
 
     @classmethod
     def create(
@@ -68,6 +69,7 @@ class Ledger:
         *,
         who: str | None = None,
         state: str | os.PathLike[str] | None = None,
+        guard: str | os.PathLike[str] | None = None,
         wait_seconds: float = WAIT_SECONDS,
     ) -> Ledger:
         """Make a ledger, or bring the one that is there to this version's schema.
@@ -79,7 +81,10 @@ class Ledger:
         who : str, optional
             Who makes it; default: the user of this process.
         state : path, optional
-            The folder that remembers how far ledgers have come; default: the user's.
+            The folder of the first rollback guard; default: the user's.
+        guard : path, optional
+            The file of the second rollback guard, beside the data; default: the SQLite file's name with
+            ``.rollback_guard``, and none for PostgreSQL.
         wait_seconds : float
             How long a transaction waits for another process's.
 
@@ -87,18 +92,27 @@ class Ledger:
         ------
         LedgerUnavailable
             if the database cannot be reached.
+        FileRefused
+            if there is no ledger, but a rollback guard of one: its database was lost.
         """
-        marks = Marks(None if state is None else Path(state))
-        marks.prepare()
+        beside = _guard_beside(place, guard)
+        lost = None if beside is None else GuardFile(beside).read()
+        file = file_of(place)
+        if lost is not None and file is not None and not file.exists():
+            raise _lost(beside)
+        _guard("", place, state, guard).prepare()
         database = connect(place, create=True, wait_seconds=wait_seconds)
         with database.writing() as connection:
             upgrade(connection)
             journal = Journal.opened(connection, lock=True)
             if journal is None:
+                if lost is not None:
+                    raise _lost(beside)
                 journal = Journal.created(connection, uuid.uuid4().hex, person(who))
+        guards = _guard(journal.receipt.ledger, place, state, guard)
         if journal.appended:
-            marks.advance(journal.receipt)
-        return cls(database, journal.receipt.ledger, marks)
+            guards.advance(Watermark(journal.receipt))
+        return cls(database, journal.receipt.ledger, guards)
 
     @classmethod
     def open(
@@ -106,10 +120,11 @@ class Ledger:
         place: str | os.PathLike[str],
         *,
         state: str | os.PathLike[str] | None = None,
+        guard: str | os.PathLike[str] | None = None,
         damaged: bool = False,
     ) -> Ledger:
         """Open a ledger by its path or URL; with ``damaged`` also one whose last events are missing, to
-        verify it.
+        verify it. ``state`` and ``guard`` are those of :meth:`create`.
 
         Raises
         ------
@@ -124,7 +139,8 @@ class Ledger:
             journal = Journal.opened(connection, damaged=damaged)
         if journal is None:
             raise UsageError("there is no ledger in this database; make one with: hushsum ledger init")
-        return cls(database, journal.receipt.ledger, Marks(None if state is None else Path(state)))
+        identity = journal.receipt.ledger
+        return cls(database, identity, _guard(identity, place, state, guard))
 
     @classmethod
     def upgrade(cls, place: str | os.PathLike[str]) -> Ledger:
@@ -248,7 +264,7 @@ class Ledger:
                     f"only a debit that was never drawn can be voided, got the step {str(entry.step)!r}; "
                     "what may have been seen is spent"
                 )
-            if journal.last_restore() > entry.sequence:
+            if journal.restored_since(entry.sequence):
                 raise UsageError(
                     "a debit older than a restored backup may have been drawn in what was lost; "
                     "it stays spent"
@@ -291,23 +307,55 @@ class Ledger:
         return after
 
     def accept_restore(self, *, reason: str, who: str | None = None) -> list[str]:
-        """Go on with a ledger that is behind or forked from what this machine has seen of it.
+        """Continue with a ledger that may not be the newest copy, as :meth:`rollback_problem` reports.
 
         Every dataset is frozen: what was spent in the lost events is unknown. ``write_off`` charges it and
-        opens the dataset. Debits that were not staged stay spent, and can be neither drawn nor voided.
+        opens the dataset. Debits that were not staged stay spent, and can be neither drawn nor voided. It is
+        needed once, on any machine that uses the ledger.
 
         Returns the names of the frozen datasets.
         """
-        mark = self._marks.read(self._identity)
+        self._guard.prepare()
         with self._database.writing() as connection:
             journal = self._opened(connection, lock=True)
-            if mark is None or restores.seen(journal, mark):
+            if self._refusal(journal) is None:
                 raise UsageError(
-                    "the ledger has all that this machine knows of it; there is nothing to accept"
+                    "the ledger has all that its rollback guard names; there is nothing to accept"
                 )
-            frozen = restores.accept(journal, mark, who=person(who), reason=reason_of(reason))
-        self._marks.reset(journal.receipt)
+            marks = self._guard.readable()
+            frozen = restores.accept(journal, marks, who=person(who), reason=reason_of(reason))
+            mark = restores.watermark(journal)
+        self._guard.reset(mark)
         return frozen
+
+    def add_guard(self, receipt: Receipt, *, reason: str, who: str | None = None) -> None:
+        """Begin to use a ledger with a history on a machine that has no rollback guard of it.
+
+        Nothing is frozen. The receipt must have been taken just now, where the ledger is in use: this ledger
+        is then at least as new. An old receipt shows nothing, and a restored backup must be accepted with
+        :meth:`accept_restore` instead.
+
+        Raises
+        ------
+        UsageError
+            if there is a rollback guard.
+        FileRefused
+            if the ledger does not contain the receipt's event.
+        """
+        self._guard.prepare()
+        if self._guard.read():
+            raise UsageError("there is a rollback guard of this ledger already; leave it, or accept a restore")
+        with self._database.writing() as connection:
+            journal = self._opened(connection, lock=True)
+            if not restores.contains(journal, receipt):
+                raise FileRefused(
+                    "the ledger does not contain the event of the receipt: it is an older copy or another "
+                    "ledger; use the newest copy, or accept this one with: hushsum ledger accept-restore"
+                )
+            body = {"who": person(who), "reason": reason_of(reason), "receipt": receipt.as_json()}
+            journal.append(Kind.GUARD_ADDED, body=body)
+            mark = restores.watermark(journal)
+        self._guard.advance(mark)
 
     def account(self, dataset: str) -> Account:
         """What was spent on a dataset, and what is left."""
@@ -341,19 +389,31 @@ class Ledger:
         with self._reading() as journal:
             return journal.receipt
 
-    def behind(self) -> str | None:
-        """Why nothing can be booked, if this machine has seen more of the ledger than it holds."""
-        mark = self._marks.read(self._identity)
+    def rollback_problem(self) -> str | None:
+        """Why nothing can be booked: the ledger may not be the newest copy. None if all is well."""
         with self._reading() as journal:
-            return None if mark is None or restores.seen(journal, mark) else restores.explain(journal, mark)
+            return self._refusal(journal)
+
+    def restored_at(self) -> str | None:
+        """When a restored backup was last accepted; None if never."""
+        with self._reading() as journal:
+            return journal.restored_at()
 
     def verify(self, receipt: Receipt | None = None) -> Verification:
-        """Recompute every hash, every balance and every step; compare with this machine's mark and a
+        """Recompute every hash, every balance and every step; compare with the rollback guard and a
         receipt.
         """
-        mark = self._marks.read(self._identity)
+        marks = self._guard.read()
         with self._database.reading() as connection:
-            return verify_chain(connection, receipts=[each for each in (mark, receipt) if each is not None])
+            journal = Journal.opened(connection, damaged=True)
+            known = [mark.last for mark in marks] if journal is None else restores.valid(journal, marks)
+            return verify_chain(connection, receipts=[*known, *([] if receipt is None else [receipt])])
+
+    def _refusal(self, journal: Journal) -> str | None:
+        try:
+            return restores.refusal(journal, self._guard.read())
+        except FileRefused as damaged:
+            return str(damaged)
 
     def _book(
         self,
@@ -376,23 +436,58 @@ class Ledger:
 
     @contextmanager
     def _writing(self) -> Iterator[Journal]:
-        """Append in one transaction, then move the mark; both or, after a crash, only the first.
+        """Append in one transaction, then move the rollback guard; both or, after a crash, only the first.
 
-        The mark is read before the lock is taken: marks follow commits, so the head that is read under the
-        lock has at least what the mark names, unless the ledger was put back.
+        The guard is read before the lock is taken: it follows commits, so the head that is read under the lock
+        has at least what the guard names, unless the database was put back.
         """
-        self._marks.prepare()
-        mark = self._marks.read(self._identity)
+        self._guard.prepare()
+        marks = self._guard.read()
         with self._database.writing() as connection:
             journal = self._opened(connection, lock=True)
-            if mark is not None and not restores.seen(journal, mark):
-                raise FileRefused(restores.explain(journal, mark))
+            problem = restores.refusal(journal, marks)
+            if problem is not None:
+                raise FileRefused(problem)
+            if not marks:
+                # A crash after the first commit must not leave a history without a guard.
+                self._guard.advance(restores.watermark(journal))
             yield journal
-        if journal.appended:
-            self._marks.advance(journal.receipt)
+            mark = restores.watermark(journal) if journal.appended else None
+        if mark is not None:
+            self._guard.advance(mark)
 
     def _opened(self, connection: Connection, *, lock: bool = False) -> Journal:
         journal = Journal.opened(connection, lock=lock)
         if journal is None or journal.receipt.ledger != self._identity:
             raise FileRefused("another ledger stands where this one was; check the path, and open it again")
         return journal
+
+
+def _guard(
+    ledger: str,
+    place: str | os.PathLike[str],
+    state: str | os.PathLike[str] | None,
+    guard: str | os.PathLike[str] | None,
+) -> RollbackGuard:
+    return RollbackGuard(
+        ledger,
+        beside=_guard_beside(place, guard),
+        database=file_of(place),
+        state=None if state is None else Path(state),
+    )
+
+
+def _guard_beside(place: str | os.PathLike[str], guard: str | os.PathLike[str] | None) -> Path | None:
+    """The guard beside the data: the file that was named, or the one beside a SQLite file."""
+    if guard is not None:
+        return Path(guard)
+    file = file_of(place)
+    return None if file is None else file.with_name(file.name + SUFFIX)
+
+
+def _lost(guard: Path | None) -> FileRefused:
+    return FileRefused(
+        f"there is no ledger here, but the rollback guard of one, {str(guard)!r}: its database was lost, and a "
+        "new one would have the whole budget again; put the newest copy back, or remove the guard if "
+        "everything that was released is given up"
+    )

@@ -15,7 +15,7 @@ from hushsum.served.secret_functions import (
     kernel_svm_functions,
 )
 from hushsum.served.store import AnswerStore, MemoryStore, SqliteStore
-from hushsum.served.witness import Witness
+from hushsum.served.rollback_guard import RollbackGuard
 
 __all__ = [
     "AnswerStore",
@@ -25,7 +25,7 @@ __all__ = [
     "ServedFunction",
     "SqliteStore",
     "TestSetAnswers",
-    "Witness",
+    "RollbackGuard",
     "answer_once",
     "density_function",
     "gaussian_process_function",

@@ -21,6 +21,7 @@ from hushsum.service.guard import Guard
 from hushsum.service.metrics import Metrics
 from hushsum.service.openapi import describe
 from hushsum.service.problems import answer_problem
+from hushsum.service.rollback_guard import RollbackGuards
 from hushsum.service.routes import accounts, datasets, functions, models, page, releases, sign_in, system
 from hushsum.service.settings import Settings
 from hushsum.service.shortcut import Shortcut
@@ -34,7 +35,6 @@ from hushsum.service.store import (
     ServedAnswers,
     Store,
 )
-from hushsum.service.witness import Witnesses
 from hushsum.version import __version__
 
 if TYPE_CHECKING:
@@ -56,8 +56,9 @@ def create_app(settings: Settings) -> FastAPI:
     """
     provider = _sign_in(settings)
     settings.prepare()
+    # The ledger first: it notices a database that was lost, before an empty one takes its place.
+    ledger = Ledger.create(settings.place, guard=settings.guard, wait_seconds=settings.database_seconds)
     store = Store.open(settings.place, create=True, wait_seconds=settings.database_seconds)
-    ledger = Ledger.create(settings.place, wait_seconds=settings.database_seconds)
     settings.tally_key()
     first_administrator(settings, Accounts(store.database))
     metrics = Metrics()
@@ -93,7 +94,7 @@ def create_app(settings: Settings) -> FastAPI:
         ledger=ledger,
         door=door,
         visible=ShortMemory(settings.cache_seconds),
-        shelf=Shelf(Witnesses(ServedAnswers(store.database), ledger)),
+        shelf=Shelf(RollbackGuards(ServedAnswers(store.database), ledger)),
         metrics=metrics,
         wake=crew.wake,
         worker_trouble=crew.trouble,

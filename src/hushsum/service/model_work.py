@@ -123,7 +123,7 @@ class ModelWork:
     def _forget_unpaid(self, id: str, booking: Booking) -> None:
         """Delete what was kept for answers that nobody has paid for."""
         assert booking.key is not None
-        if Ledger.open(booking.ledger).find(booking.key) is None:
+        if Ledger.open(booking.ledger, guard=booking.guard).find(booking.key) is None:
             delete_served(self._settings, id)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hushsum.errors import UsageError
+from hushsum.ledger.database import file_of
 
 PREFIX = "HUSHSUM_"
 SHORTEST_TOKEN = 32
@@ -100,6 +101,11 @@ class Settings:
     def place(self) -> str:
         """The database's path or URL; service and ledger share it."""
         return self.database or str(Path(self.folder) / "service.db")
+
+    @property
+    def guard(self) -> str | None:
+        """The ledger's rollback guard in the folder; None if its database is a file, which has its own."""
+        return None if file_of(self.place) is not None else str(Path(self.folder) / "rollback_guard.json")
 
     def path(self, kind: str, name: str = "") -> Path:
         """A place in the folder: ``uploads``, ``tallies``, ``functions`` or ``served``."""

@@ -99,9 +99,9 @@ class Work:
         job = self._jobs.find("job_" + id.removeprefix("fn_"))
         if self._functions.known(id) or (job is not None and job.state in (QUEUED, RUNNING)):
             return True
-        ledger = Ledger.open(self._settings.place)
+        ledger = Ledger.open(self._settings.place, guard=self._settings.guard)
         # A restored database may not know yet what a newer one does.
-        if ledger.behind() is not None:
+        if ledger.rollback_problem() is not None:
             return True
         return job is not None and job.state == FAILED and ledger.find(_model_key(job)) is not None
 
@@ -184,7 +184,7 @@ class Work:
     def _booking(self, job: Job, key: str) -> Booking:
         owner = self._accounts.find(id=job.account)
         who = owner.name if owner is not None else job.account
-        return Booking(self._settings.place, job.dataset, key=key, who=who)
+        return Booking(self._settings.place, job.dataset, key=key, who=who, guard=self._settings.guard)
 
     def _told(self, job: Job, error: Exception) -> dict[str, Any]:
         """What the owner is told; the service's own paths are not part of it."""
