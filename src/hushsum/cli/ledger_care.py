@@ -80,15 +80,13 @@ def accept_restore(ledger: options.Ledger, reason: Reason, json: options.Json = 
 
 def add_guard(
     ledger: options.Ledger,
-    receipt: Annotated[
-        str, typer.Option("--receipt", help="Receipt just taken where the ledger is in use.")
-    ],
+    receipt: Annotated[str, typer.Option("--receipt", help="Receipt just taken where the ledger is in use.")],
     reason: Reason,
     json: options.Json = False,
 ) -> None:
     """Begin to use a ledger with a history on a machine that has no rollback guard of it.
 
-    hushsum ledger add-guard --ledger postgresql://user@host/name --receipt receipt.json --reason "second site"
+    hushsum ledger add-guard --ledger ledger.db --receipt receipt.json --reason "second machine"
     """
     from hushsum.jobs.ledger_book import open_ledger, read_receipt
 

@@ -14,7 +14,7 @@ from hushsum.jobs.exact_model import SecretModel, answers_file
 from hushsum.jobs.model_records import values_of
 from hushsum.models.facts import labels_from_json
 from hushsum.releases.answers import normal_answers
-from hushsum.served import ServedFunction, SqliteStore, RollbackGuard, reopen
+from hushsum.served import RollbackGuard, ServedFunction, SqliteStore, reopen
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

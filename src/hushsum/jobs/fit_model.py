@@ -161,7 +161,10 @@ def _check_relation(booking: Booking, claim: Claim) -> None:
 
     if claim.relation is not Relation.REPLACE:
         return
-    if Ledger.open(booking.ledger, guard=booking.guard).account(booking.dataset).terms.relation is not Relation.REPLACE:
+    if (
+        Ledger.open(booking.ledger, guard=booking.guard).account(booking.dataset).terms.relation
+        is not Relation.REPLACE
+    ):
         raise ClaimError(
             "this model claims 'replace', which leaves the number of records unprotected, and the dataset is "
             "kept under 'add/remove'; keep it in a dataset made with "

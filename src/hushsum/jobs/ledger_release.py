@@ -67,7 +67,9 @@ def open_budget(booking: Booking) -> Budget:
     """The ledger of a booking, for calls that take a budget."""
     from hushsum.ledger import Ledger
 
-    return Ledger.open(booking.ledger, guard=booking.guard).spending(who=booking.who, to=booking.to, part=booking.part)
+    return Ledger.open(booking.ledger, guard=booking.guard).spending(
+        who=booking.who, to=booking.to, part=booking.part
+    )
 
 
 Approve = Callable[[Claim, "Account | None"], bool]

@@ -344,7 +344,9 @@ class Ledger:
         """
         self._guard.prepare()
         if self._guard.read():
-            raise UsageError("there is a rollback guard of this ledger already; leave it, or accept a restore")
+            raise UsageError(
+                "there is a rollback guard of this ledger already; leave it, or accept a restore"
+            )
         with self._database.writing() as connection:
             journal = self._opened(connection, lock=True)
             if not restores.contains(journal, receipt):

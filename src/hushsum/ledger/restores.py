@@ -11,9 +11,7 @@ from hushsum.ledger.journal import Journal
 from hushsum.ledger.receipt import Receipt
 from hushsum.ledger.rollback_guard import Watermark
 
-_REMEDY = (
-    "put the newest copy back, or accept this one with: hushsum ledger accept-restore, which freezes its datasets"
-)
+_REMEDY = "put the newest copy back, or accept this one with: hushsum ledger accept-restore, which freezes its datasets"
 
 
 def watermark(journal: Journal) -> Watermark:

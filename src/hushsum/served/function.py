@@ -18,9 +18,9 @@ from hushsum.privacy.functional import ANALYTIC, PATH, path_scale
 from hushsum.privacy.paid import Payment, pay_for
 from hushsum.privacy.real_noise import real_noise
 from hushsum.served.path import SMALLEST_JITTER, GaussianPath
+from hushsum.served.rollback_guard import RollbackGuard
 from hushsum.served.secret_functions import Rows, SecretFunction
 from hushsum.served.store import AnswerStore, MemoryStore, StoredAnswer, StoreSession
-from hushsum.served.rollback_guard import RollbackGuard
 from hushsum.tally.release import check_declared_delta
 
 Floats = NDArray[np.float64]

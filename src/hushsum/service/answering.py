@@ -19,8 +19,8 @@ from hushsum.jobs.exact_answers import ExactModel
 from hushsum.records.arrow import pyarrow
 from hushsum.releases.bundle import Bundle
 from hushsum.releases.load import load
-from hushsum.service.settings import Settings
 from hushsum.service.rollback_guard import RollbackGuards
+from hushsum.service.settings import Settings
 
 ARROW: Final = "application/vnd.apache.arrow.stream"
 JSON: Final = "application/json"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -18,6 +19,7 @@ from hushsum.service.answering import Shelf
 from hushsum.service.context import Context
 from hushsum.service.crew import Crew
 from hushsum.service.guard import Guard
+from hushsum.service.logs import say
 from hushsum.service.metrics import Metrics
 from hushsum.service.openapi import describe
 from hushsum.service.problems import answer_problem
@@ -116,9 +118,20 @@ def first_administrator(settings: Settings, accounts: Accounts) -> None:
     found = accounts.find(name=FIRST)
     account = found or accounts.create(FIRST, ADMINISTRATOR, Actor("service"))
     given = settings.admin_token or None
-    if found is not None and (given is None or accounts.knows(given)):
+    known = None if given is None else accounts.known(given)
+    if known is not None and (not known.works or known.account != account.id):
+        reason = "was revoked" if known.revoked else f"has expired on {known.expires[:10]}"
+        if known.account != account.id:
+            reason = "belongs to another account"
+        say("admin token does not work", level=logging.ERROR, reason=reason)
+        print(
+            f"HUSHSUM_ADMIN_TOKEN {reason}, and lets nobody in; set another one: openssl rand -hex 32",
+            file=sys.stderr,
+            flush=True,
+        )
+    if found is not None and (given is None or known is not None):
         return
-    secret, token = accounts.issue(
+    made = accounts.issue(
         account.id,
         scopes=SCOPES[ADMINISTRATOR],
         days=settings.token_days,
@@ -126,6 +139,8 @@ def first_administrator(settings: Settings, accounts: Accounts) -> None:
         actor=Actor("service"),
         token=given,
     )
+    assert made is not None
+    secret, token = made
     if given is None:
         print(
             f"The administrator's token, shown this once and good until {token.expires[:10]}:\n\n"

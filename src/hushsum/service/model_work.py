@@ -14,14 +14,14 @@ from hushsum.jobs.exact_answers import describe_exact
 from hushsum.jobs.exact_model import SecretModel, secret_model
 from hushsum.jobs.fit_model import count_model, release_model
 from hushsum.jobs.ledger_release import Booking
-from hushsum.jobs.progress import Progress
 from hushsum.ledger import Ledger
 from hushsum.privacy.claim import Claim
 from hushsum.service.leftovers import delete_served
 from hushsum.service.model_terms import choice_of, confirmation, files_of, most_numbers
+from hushsum.service.running_job import RunningJob
 from hushsum.service.settings import Settings
 from hushsum.service.shapes import NewModel
-from hushsum.service.store import Actor, Datasets, Functions, Job
+from hushsum.service.store import Actor, Datasets, Functions
 from hushsum.service.store.datasets import USED
 from hushsum.service.suspicions import suspicions_noted
 
@@ -30,13 +30,12 @@ from hushsum.service.suspicions import suspicions_noted
 class _Fit:
     """One job: what was asked for, of which upload, under which id, paid how; warnings go to ``notes``."""
 
-    job: Job
+    running: RunningJob
     asked: NewModel
     source: Path
     id: str
     booking: Booking
     notes: list[str]
-    tell: Progress
 
 
 class ModelWork:
@@ -47,7 +46,7 @@ class ModelWork:
         self._datasets = datasets
         self._functions = functions
 
-    def fit(self, job: Job, booking: Booking, tell: Progress) -> dict[str, Any]:
+    def fit(self, running: RunningJob, booking: Booking) -> dict[str, Any]:
         """Do the job; what it made.
 
         Raises
@@ -55,6 +54,7 @@ class ModelWork:
         HushsumError
             for records, settings or a budget that do not suffice; the upload stays then, to be tried again.
         """
+        job = running.job
         asked = NewModel.model_validate(job.request)
         id = "fn_" + job.id.removeprefix("job_")
         upload = self._datasets.upload(asked.upload, dataset=job.dataset)
@@ -64,7 +64,7 @@ class ModelWork:
         notes: list[str] = []
         if not self._functions.known(id):
             make = self._open if asked.mode == "exact" else self._release
-            sha256, facts = make(_Fit(job, asked, source, id, booking, notes, tell))
+            sha256, facts = make(_Fit(running, asked, source, id, booking, notes))
             self._functions.add(id, job.dataset, asked.name, sha256=sha256, facts=facts, actor=actor)
         self._datasets.end_upload(upload.id, USED, actor)
         source.unlink(missing_ok=True)
@@ -79,12 +79,15 @@ class ModelWork:
                 files_of(fit.asked, str(fit.source)),
                 str(output),
                 booking=fit.booking,
-                progress=fit.tell,
+                progress=fit.running.tell,
                 most_numbers=most_numbers(self._settings),
             )
 
         def agreed(claim: Claim, _: object) -> bool:
-            return confirmation(fit.job.dataset, fit.asked, claim) == fit.asked.confirm
+            if confirmation(fit.running.job.dataset, fit.asked, claim) != fit.asked.confirm:
+                return False
+            fit.running.pay()
+            return True
 
         released = release_model(counted, approve=agreed)
         if released is None:
@@ -112,11 +115,12 @@ class ModelWork:
                     choice_of(fit.asked, self._settings),
                     files_of(fit.asked, str(fit.source)),
                     most_questions=fit.asked.most_questions,
-                    progress=fit.tell,
+                    progress=fit.running.tell,
                 )
-            if confirmation(fit.job.dataset, fit.asked, kept.claim) != fit.asked.confirm:
+            if confirmation(fit.running.job.dataset, fit.asked, kept.claim) != fit.asked.confirm:
                 raise _not_confirmed()
             kept.save(place, key=key)
+        fit.running.pay()
         kept.open(place, fit.booking)
         return "", describe_exact(kept)
 
