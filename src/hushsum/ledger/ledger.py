@@ -345,7 +345,7 @@ class Ledger:
         self._guard.prepare()
         if self._guard.read():
             raise UsageError(
-                "there is a rollback guard of this ledger already; leave it, or accept a restore"
+                "this machine has a rollback guard of the ledger already; there is nothing to add"
             )
         with self._database.writing() as connection:
             journal = self._opened(connection, lock=True)
@@ -440,8 +440,8 @@ class Ledger:
     def _writing(self) -> Iterator[Journal]:
         """Append in one transaction, then move the rollback guard; both or, after a crash, only the first.
 
-        The guard is read before the lock is taken: it follows commits, so the head that is read under the lock
-        has at least what the guard names, unless the database was put back.
+        The guard is read before the lock is taken: it follows commits, so the head that is read under the
+        lock has at least what the guard names, unless the database was put back.
         """
         self._guard.prepare()
         marks = self._guard.read()
@@ -489,7 +489,7 @@ def _guard_beside(place: str | os.PathLike[str], guard: str | os.PathLike[str] |
 
 def _lost(guard: Path | None) -> FileRefused:
     return FileRefused(
-        f"there is no ledger here, but the rollback guard of one, {str(guard)!r}: its database was lost, and a "
-        "new one would have the whole budget again; put the newest copy back, or remove the guard if "
+        f"there is no ledger here, but the rollback guard of one, {str(guard)!r}: its database was lost, "
+        "and a new one would have the whole budget again; put the newest copy back, or remove the guard if "
         "everything that was released is given up"
     )

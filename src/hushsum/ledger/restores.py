@@ -11,7 +11,10 @@ from hushsum.ledger.journal import Journal
 from hushsum.ledger.receipt import Receipt
 from hushsum.ledger.rollback_guard import Watermark
 
-_REMEDY = "put the newest copy back, or accept this one with: hushsum ledger accept-restore, which freezes its datasets"
+_REMEDY = (
+    "put the newest copy back, or accept this one with: hushsum ledger accept-restore, "
+    "which freezes its datasets"
+)
 
 
 def watermark(journal: Journal) -> Watermark:
@@ -73,7 +76,8 @@ def _behind(journal: Journal, mark: Watermark) -> str | None:
     elif contains(journal, mark.last) or _replaced(journal, mark):
         return None
     elif journal.receipt.sequence < mark.last.sequence:
-        what = f"ends at event {journal.receipt.sequence}, and its rollback guard names event {mark.last.sequence}"
+        ends, named = journal.receipt.sequence, mark.last.sequence
+        what = f"ends at event {ends}, and its rollback guard names event {named}"
     else:
         what = f"has another event {mark.last.sequence} than its rollback guard names"
     return (
@@ -86,8 +90,8 @@ def _replaced(journal: Journal, mark: Watermark) -> bool:
     """Whether a restore was accepted after this watermark was written, here or on another machine.
 
     The watermark knows the last accepted restore of its own history. If the ledger has that one, and a later
-    one, then the history that the watermark belongs to was given up by whoever accepted the later restore, and
-    every dataset was frozen then. A ledger put back to before the known restore does not have it.
+    one, then the history that the watermark belongs to was given up by whoever accepted the later restore,
+    and every dataset was frozen then. A ledger put back to before the known restore does not have it.
     """
     if mark.last.ledger != journal.receipt.ledger:
         return False

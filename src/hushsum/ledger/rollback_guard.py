@@ -100,7 +100,7 @@ class GuardFile:
             return Watermark.from_text(text)
         except FileRefused:
             raise FileRefused(
-                f"the rollback guard {str(self._path)!r} is damaged, so it is unknown whether the ledger is "
+                f"the rollback guard {self._path.name!r} is damaged, so it is unknown whether the ledger is "
                 "the newest copy; compare it with a receipt (hushsum ledger verify --receipt FILE), then "
                 "accept it: hushsum ledger accept-restore"
             ) from None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -19,7 +18,6 @@ from hushsum.service.answering import Shelf
 from hushsum.service.context import Context
 from hushsum.service.crew import Crew
 from hushsum.service.guard import Guard
-from hushsum.service.logs import say
 from hushsum.service.metrics import Metrics
 from hushsum.service.openapi import describe
 from hushsum.service.problems import answer_problem
@@ -123,7 +121,6 @@ def first_administrator(settings: Settings, accounts: Accounts) -> None:
         reason = "was revoked" if known.revoked else f"has expired on {known.expires[:10]}"
         if known.account != account.id:
             reason = "belongs to another account"
-        say("admin token does not work", level=logging.ERROR, reason=reason)
         print(
             f"HUSHSUM_ADMIN_TOKEN {reason}, and lets nobody in; set another one: openssl rand -hex 32",
             file=sys.stderr,

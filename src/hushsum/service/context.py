@@ -55,8 +55,8 @@ class Context:
             raise Refusal(
                 503,
                 "restore-not-accepted",
-                "the ledger may be a restored backup, so nothing is booked until an administrator accepts it; "
-                "released functions answer as before",
+                "the ledger may be a restored backup, so nothing is booked until an administrator accepts "
+                "it; released functions answer as before",
             )
 
     def price(self, dataset: Dataset, claim: Claim) -> tuple[Charge, Account]:

@@ -86,8 +86,7 @@ class ModelWork:
         def agreed(claim: Claim, _: object) -> bool:
             if confirmation(fit.running.job.dataset, fit.asked, claim) != fit.asked.confirm:
                 return False
-            fit.running.pay()
-            return True
+            return fit.running.pay()
 
         released = release_model(counted, approve=agreed)
         if released is None:

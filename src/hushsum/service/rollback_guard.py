@@ -46,8 +46,8 @@ class DatabaseGuard:
         restored = self._ledger.restored_at()
         if restored is not None and self._answers.created(self._function) <= restored:
             raise LedgerUnavailable(
-                "the database was restored from a backup since this model was made, and answers may be lost, so "
-                "it answers no new points; end it, and fit another"
+                "the database was restored from a backup since this model was made, and answers may be lost, "
+                "so it answers no new points; end it, and fit another"
             )
         return self._answers.given(self._function, self._number)
 

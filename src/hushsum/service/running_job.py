@@ -53,7 +53,7 @@ class RunningJob:
         if self.stopped:
             raise JobStopped
 
-    def pay(self) -> None:
+    def pay(self) -> bool:
         """Decide to debit the ledger: from here on the job is finished, whatever happens to its account.
 
         Raises
@@ -70,6 +70,7 @@ class RunningJob:
         if self.stopped or not self._jobs.begin_paying(self.job):
             raise JobStopped
         self._paying = True
+        return True
 
     def ended(self) -> tuple[str, dict[str, Any]]:
         """The state and the problem of a job that was stopped."""
@@ -107,8 +108,8 @@ def kept(
 ) -> Iterator[RunningJob]:
     """Renew a job's lease while it is worked on.
 
-    A job that is to stop and does not come to its next step is ended in the database, if it is not paying, and
-    ``abandon`` then ends the process: native code that runs for minutes is not interrupted otherwise.
+    A job that is to stop and does not come to its next step is ended in the database, if it is not paying,
+    and ``abandon`` then ends the process: native code that runs for minutes is not interrupted otherwise.
     """
     running = RunningJob(job, jobs, settings)
     ended = threading.Event()

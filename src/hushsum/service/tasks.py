@@ -235,7 +235,7 @@ class Work:
             str(output),
             terms_of(asked),
             key=self._settings.tally_key(),
-            approve=lambda claim, account: running.pay() is None,
+            approve=lambda claim, account: running.pay(),
             booking=self._booking(job),
         )
         assert released is not None

@@ -227,7 +227,7 @@ class Datasets:
         return None if row is None else _tally(row)
 
 
-_COLUMNS = (datasets.c.id, datasets.c.owner, datasets.c.name, datasets.c.created)
+_COLUMNS: tuple[sa.Column[Any], ...] = (datasets.c.id, datasets.c.owner, datasets.c.name, datasets.c.created)
 
 
 def _kept(connection: sa.Connection, owner: str) -> Quota:

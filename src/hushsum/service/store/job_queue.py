@@ -325,7 +325,9 @@ def _whose_turn(
         .group_by(jobs.c.account)
     )
     load = {row[0]: (int(row[1]), float(row[2])) for row in connection.execute(used)}
-    order = sorted((*load.get(account, (0, 0.0)), created, account) for account, created in waiting.items())
+    order: list[tuple[int, float, str, str]] = sorted(
+        (*load.get(account, (0, 0.0)), created, account) for account, created in waiting.items()
+    )
     if not order or (most_running is not None and order[0][0] >= most_running):
         return None
     return order[0][3]

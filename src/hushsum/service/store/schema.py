@@ -119,8 +119,9 @@ jobs = Table(
     Column("updated", String(40), nullable=False),
 )
 """``lease``: before this time (in seconds) no other worker takes the job. ``seconds``: how long workers have
-worked on it, up to ``touched``, and ``before`` it was last asked for. ``paying``: its debit may be in the ledger, so it is no longer stopped.
-``stop``: why it is to stop before that."""
+worked on it, up to ``touched``; ``before``: how much of that was before it was last asked for.
+``paying``: its debit may be in the ledger, so it is no longer stopped. ``stop``: why it is to stop before
+that."""
 
 functions = Table(
     "hushsum_functions",
