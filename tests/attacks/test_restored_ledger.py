@@ -217,7 +217,7 @@ def test_two_replicas_on_postgresql(postgres: str, tmp_path: Path) -> None:  # n
         connection.exec_driver_sql("ALTER TABLE hushsum_events DISABLE TRIGGER ALL")
         connection.exec_driver_sql("DELETE FROM hushsum_events WHERE sequence = 4")
         connection.exec_driver_sql(
-            "UPDATE hushsum_ledger SET sequence = 3, hash = (SELECT hash FROM hushsum_events WHERE sequence = 3)"
+            "UPDATE hushsum_ledger SET sequence = 3, hash = e.hash FROM hushsum_events e WHERE e.sequence = 3"
         )
         connection.exec_driver_sql("ALTER TABLE hushsum_events ENABLE TRIGGER ALL")
     for each in (*replicas, joined):

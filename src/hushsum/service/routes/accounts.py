@@ -129,14 +129,6 @@ def revoke_token(
     return Response(status_code=204)
 
 
-@router.post("/sign-out", status_code=204, response_class=Response)
-def sign_out(caller: Annotated[Caller, Depends(caller_of)], context: Here, actor: Doer) -> Response:
-    """End the token in use, and those that it made."""
-    context.accounts.revoke(caller.token, actor)
-    context.door.forget()
-    return Response(status_code=204)
-
-
 @router.get("/log")
 def read_log(
     caller: Admin,
