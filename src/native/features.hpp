@@ -6,7 +6,7 @@
 
 #include "arrays.hpp"
 #include "batch.hpp"
-#include "plans.hpp"
+#include "packed_parameters.hpp"
 
 namespace hushsum {
 
@@ -33,7 +33,7 @@ class FeatureMap {
 
  private:
   std::size_t panels() const;
-  ProjectionPlan plan() const;
+  ProjectionParameters plan() const;
 
   Buffer<float> weights_, offsets_;
 };

@@ -98,7 +98,8 @@ void transform_leading(Floats* y, const float* signs, std::size_t size, std::siz
 }
 
 // y[k] = the k-th coordinate of `live` records, with its sign; zeros in the other lanes and beyond the dimension.
-void load_records(const StructuredPlan& plan, const float* records, std::size_t live, const float* signs, Floats* y) {
+void load_records(const StructuredParameters& plan, const float* records, std::size_t live, const float* signs,
+                  Floats* y) {
   const std::size_t dim = plan.dim;
   std::size_t k = 0;
   if (live == lanes) {
@@ -120,7 +121,7 @@ void load_records(const StructuredPlan& plan, const float* records, std::size_t 
 }
 
 // Cells of one row for `lanes` records.
-HUSHSUM_INLINE Uints fold_row(const FoldPlan& plan, std::size_t row, const Uints* words) {
+HUSHSUM_INLINE Uints fold_row(const FoldParameters& plan, std::size_t row, const Uints* words) {
   if (!plan.fold) return words[0];
   Longs even = spread(plan.addends[row]), odd = even;
   for (std::size_t i = 0; i < plan.words; ++i) {
@@ -134,11 +135,11 @@ HUSHSUM_INLINE Uints fold_row(const FoldPlan& plan, std::size_t row, const Uints
 
 }  // namespace
 
-std::size_t structured_scratch(const StructuredPlan& plan) {
+std::size_t structured_scratch(const StructuredParameters& plan) {
   return (plan.size + plan.block_rows + plan.fold.words) * sizeof(Floats);
 }
 
-void structured_cells(const StructuredPlan& plan, const float* records, std::size_t count, std::size_t block,
+void structured_cells(const StructuredParameters& plan, const float* records, std::size_t count, std::size_t block,
                       std::uint32_t* cells, std::size_t stride, void* scratch) {
   auto* y = static_cast<Floats*>(scratch);
   auto* found = reinterpret_cast<Uints*>(y + plan.size);  // [row] cells

@@ -13,8 +13,8 @@ namespace {
 // Projections z[record][panel][lane] of `Records` records on term i of `Panels` neighbouring panels. Its own function,
 // so that no constant of the steps after it takes a register from the tile.
 template <std::size_t Records, std::size_t Panels>
-__attribute__((noinline)) void project(const ProjectionPlan& plan, const float* __restrict records, std::size_t panel,
-                                       std::size_t i, float* __restrict z) {
+__attribute__((noinline)) void project(const ProjectionParameters& plan, const float* __restrict records,
+                                       std::size_t panel, std::size_t i, float* __restrict z) {
   const std::size_t dim = plan.dim, panel_size = plan.power * dim * panel_rows;
   const float* __restrict weights = plan.weights + panel * panel_size + i * dim * panel_rows;
   const float* __restrict offsets = plan.offsets + (panel * plan.power + i) * panel_rows;

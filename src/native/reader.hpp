@@ -6,7 +6,7 @@
 
 #include "arrays.hpp"
 #include "batch.hpp"
-#include "plans.hpp"
+#include "dispatch.hpp"
 
 namespace hushsum {
 
@@ -42,7 +42,7 @@ class Reader {
 
  private:
   nanobind::object answers(const float* queries, std::size_t count) const {
-    if (!chosen_kernels().all_finite(queries, count * hasher_.dim)) return nanobind::none();
+    if (!hot_loops().all_finite(queries, count * hasher_.dim)) return nanobind::none();
     const auto batch = hasher_.bind(queries, count);
     Result<double> mean(count);
     {

@@ -1,18 +1,6 @@
-// Integers in as many bits as they need: Rice codes of their distance from a centre (Rice 1979; Golomb 1966).
-//
-// Blocks of 4096 integers, the last one shorter. A block is one byte k, then codes from the lowest bit of each byte to
-// the highest, then zeros up to a whole byte. The distance d from the centre is first made a natural number z: 2d if
-// d >= 0, else -2d - 1. With q = z >> k below 31 its code is q zeros, a one, and the k lower bits of z; else 31
-// zeros, a one, and all 64 bits of z. Every sequence of integers has one code for each choice of k.
-#include <nanobind/nanobind.h>
+#include "rice_code.hpp"
 
 #include <bit>
-#include <cstdint>
-#include <vector>
-
-#include "arrays.hpp"
-
-namespace nb = nanobind;
 
 namespace hushsum {
 
@@ -135,8 +123,10 @@ unsigned best_k(const std::vector<std::uint64_t>& block) {
   return best;
 }
 
+}  // namespace
+
 template <class T>
-std::vector<std::uint8_t> packed(const T* values, std::size_t count, std::int64_t centre) {
+std::vector<std::uint8_t> rice_encode(const T* values, std::size_t count, std::int64_t centre) {
   std::vector<std::uint8_t> bytes;
   std::vector<std::uint64_t> block;
   for (std::size_t start = 0; start < count; start += block_values) {
@@ -162,7 +152,7 @@ std::vector<std::uint8_t> packed(const T* values, std::size_t count, std::int64_
 }
 
 template <class T>
-bool unpacked(const std::uint8_t* bytes, std::size_t size, T* values, std::size_t count, std::int64_t centre) {
+bool rice_decode(const std::uint8_t* bytes, std::size_t size, T* values, std::size_t count, std::int64_t centre) {
   BitReader reader(bytes, size);
   for (std::size_t start = 0; start < count; start += block_values) {
     const std::size_t many = count - start < block_values ? count - start : block_values;
@@ -187,29 +177,9 @@ bool unpacked(const std::uint8_t* bytes, std::size_t size, T* values, std::size_
   return reader.ended();
 }
 
-bool wide(const Array& values) { return values.dtype() == nb::dtype<std::int64_t>(); }
-
-nb::bytes pack_integers(const Array& values, std::int64_t centre) {
-  const std::vector<std::uint8_t> bytes =
-      wide(values) ? packed(checked<std::int64_t>(values, "values", {any_size}), values.size(), centre)
-                   : packed(checked<std::int32_t>(values, "values", {any_size}), values.size(), centre);
-  return nb::bytes(bytes.data(), bytes.size());
-}
-
-bool unpack_integers(nb::bytes source, const WritableArray& values, std::int64_t centre) {
-  const auto* bytes = reinterpret_cast<const std::uint8_t*>(source.c_str());
-  if (values.dtype() == nb::dtype<std::int64_t>())
-    return unpacked(bytes, source.size(), checked<std::int64_t>(values, "values", {any_size}), values.size(), centre);
-  return unpacked(bytes, source.size(), checked<std::int32_t>(values, "values", {any_size}), values.size(), centre);
-}
-
-}  // namespace
-
-void bind_pack(nb::module_& module) {
-  module.def("pack_integers", &pack_integers, nb::arg("values").noconvert(), nb::arg("centre"),
-             "Rice codes of int32 or int64 values around a centre.");
-  module.def("unpack_integers", &unpack_integers, nb::arg("source"), nb::arg("values").noconvert(), nb::arg("centre"),
-             "Fill values from Rice codes; false if the bytes are no code of so many values.");
-}
+template std::vector<std::uint8_t> rice_encode(const std::int32_t*, std::size_t, std::int64_t);
+template std::vector<std::uint8_t> rice_encode(const std::int64_t*, std::size_t, std::int64_t);
+template bool rice_decode(const std::uint8_t*, std::size_t, std::int32_t*, std::size_t, std::int64_t);
+template bool rice_decode(const std::uint8_t*, std::size_t, std::int64_t*, std::size_t, std::int64_t);
 
 }  // namespace hushsum

@@ -90,7 +90,7 @@ HUSHSUM_INLINE void read_tile(const float* z, const float* coefficients, Floats 
 }
 
 template <std::size_t Records>
-void read_records(const ProjectionPlan& plan, const float* records, std::size_t panel, std::size_t panels,
+void read_records(const ProjectionParameters& plan, const float* records, std::size_t panel, std::size_t panels,
                   const float* coefficients, double* answers) {
   alignas(64) float z[Records * panel_rows];
   Floats sums[Records] = {};
@@ -104,7 +104,7 @@ void read_records(const ProjectionPlan& plan, const float* records, std::size_t 
 
 }  // namespace
 
-void add_waves(const ProjectionPlan& plan, const float* records, std::size_t count, std::size_t panel,
+void add_waves(const ProjectionParameters& plan, const float* records, std::size_t count, std::size_t panel,
                std::int32_t* sums) {
   alignas(64) float z[tile_records * panel_rows];
   Uints cosines[tile_vectors] = {}, sines[tile_vectors] = {};
@@ -126,8 +126,8 @@ void add_waves(const ProjectionPlan& plan, const float* records, std::size_t cou
   }
 }
 
-void write_waves(const ProjectionPlan& plan, const float* records, std::size_t count, std::size_t panel, float* waves,
-                 std::size_t stride) {
+void write_waves(const ProjectionParameters& plan, const float* records, std::size_t count, std::size_t panel,
+                 float* waves, std::size_t stride) {
   alignas(64) float z[tile_records * panel_rows];
   std::size_t r = 0;
   for (; r + tile_records <= count; r += tile_records) {
@@ -140,7 +140,7 @@ void write_waves(const ProjectionPlan& plan, const float* records, std::size_t c
   }
 }
 
-void read_waves(const ProjectionPlan& plan, const float* records, std::size_t count, std::size_t panel,
+void read_waves(const ProjectionParameters& plan, const float* records, std::size_t count, std::size_t panel,
                 std::size_t panels, const float* coefficients, double* answers) {
   std::size_t r = 0;
   for (; r + tile_records <= count; r += tile_records)

@@ -4,30 +4,9 @@
 
 #include "batch.hpp"
 #include "dispatch.hpp"
-#include "plans.hpp"
-#include "share.hpp"
+#include "threads.hpp"
 
 namespace hushsum {
-
-namespace baseline {
-extern const Kernels kernels;
-}
-#if defined(HUSHSUM_X86_CLONES)
-namespace v3 {
-extern const Kernels kernels;
-}
-namespace v4 {
-extern const Kernels kernels;
-}
-#endif
-
-const Kernels& chosen_kernels() {
-#if defined(HUSHSUM_X86_CLONES)
-  if (chosen_clone() == Clone::v4) return v4::kernels;
-  if (chosen_clone() == Clone::v3) return v3::kernels;
-#endif
-  return baseline::kernels;
-}
 
 namespace {
 
@@ -43,7 +22,7 @@ enum class Way { narrow, wide, by_row };
 class Counting {
  public:
   Counting(const Batch& batch, std::int64_t* counters, std::int64_t step)
-      : batch_(batch), kernels_(chosen_kernels()), counters_(counters), step_(step) {
+      : batch_(batch), loops_(hot_loops()), counters_(counters), step_(step) {
     const std::size_t width = batch.width;
     chunk_ = std::clamp<std::size_t>(chunk_bytes / batch.record_bytes, 1024, narrow_most);
     const std::size_t together = std::min(chunk_, batch.count);
@@ -88,25 +67,25 @@ class Counting {
           batch_.cells(at, many, panel, 1, cells.data(), pitch, scratch.data());
           switch (way_) {
             case Way::narrow:
-              kernels_.add_narrow(cells.data(), many, pitch, rows, width, narrow.data());
+              loops_.add_narrow(cells.data(), many, pitch, rows, width, narrow.data());
               break;
             case Way::wide:
-              kernels_.add_wide(cells.data(), many, pitch, rows, width, step_, counters);
+              loops_.add_wide(cells.data(), many, pitch, rows, width, step_, counters);
               break;
             case Way::by_row:
-              kernels_.transpose_cells(cells.data(), many, pitch, rows, by_row.data() + (at - first), chunk_);
+              loops_.transpose_cells(cells.data(), many, pitch, rows, by_row.data() + (at - first), chunk_);
               break;
           }
         }
         if (way_ == Way::narrow) {
-          kernels_.flush_narrow(narrow.data(), rows * width, step_, counters);
+          loops_.flush_narrow(narrow.data(), rows * width, step_, counters);
           std::fill(narrow.data() + rows * width, narrow.data() + pitch * width, std::uint16_t{0});  // padding's counts
         }
         if (way_ == Way::by_row) {
           for (std::size_t row = 0; row < rows; ++row) {
-            kernels_.add_row(by_row.data() + row * chunk_, last - first, step_, narrow_row.data(),
-                             counters + row * width);
-            kernels_.flush_row(narrow_row.data(), width, step_, counters + row * width);
+            loops_.add_row(by_row.data() + row * chunk_, last - first, step_, narrow_row.data(),
+                           counters + row * width);
+            loops_.flush_row(narrow_row.data(), width, step_, counters + row * width);
           }
         }
       }
@@ -115,7 +94,7 @@ class Counting {
 
  private:
   const Batch& batch_;
-  const Kernels& kernels_;
+  const HotLoops& loops_;
   std::int64_t* counters_;
   std::int64_t step_;
   std::size_t chunk_;
@@ -124,12 +103,12 @@ class Counting {
 
 void gather(const std::uint32_t* cells, std::size_t count, std::size_t stride, std::size_t first_row, std::size_t rows,
             std::size_t width, const std::int32_t* table, std::size_t block, Moments* moments) {
-  chosen_kernels().gather32(cells, count, stride, first_row, rows, width, table, block, moments);
+  hot_loops().gather32(cells, count, stride, first_row, rows, width, table, block, moments);
 }
 
 void gather(const std::uint32_t* cells, std::size_t count, std::size_t stride, std::size_t first_row, std::size_t rows,
             std::size_t width, const std::int64_t* table, std::size_t block, Moments* moments) {
-  chosen_kernels().gather64(cells, count, stride, first_row, rows, width, table, block, moments);
+  hot_loops().gather64(cells, count, stride, first_row, rows, width, table, block, moments);
 }
 
 // Weighting a block's mean with its size s makes sum s (mean - overall)^2 / ((blocks - 1) rows) the usual estimate
@@ -154,12 +133,12 @@ void finish(const Moments& of, std::size_t rows, std::size_t block, double& mean
 
 void total(const std::uint32_t* cells, std::size_t count, std::size_t stride, std::size_t first_row, std::size_t rows,
            std::size_t width, const std::int32_t* table, std::int64_t* sums) {
-  chosen_kernels().total32(cells, count, stride, first_row, rows, width, table, sums);
+  hot_loops().total32(cells, count, stride, first_row, rows, width, table, sums);
 }
 
 void total(const std::uint32_t* cells, std::size_t count, std::size_t stride, std::size_t first_row, std::size_t rows,
            std::size_t width, const std::int64_t* table, std::int64_t* sums) {
-  chosen_kernels().total64(cells, count, stride, first_row, rows, width, table, sums);
+  hot_loops().total64(cells, count, stride, first_row, rows, width, table, sums);
 }
 
 // Hashes every record on the first `rows` rows and hands the cells to `visit`, some records and rows at a time, with
@@ -182,13 +161,13 @@ void read_rows(const Batch& batch, std::size_t rows, std::size_t threads, const 
     Buffer<unsigned char> scratch;
     Buffer<State> states;
   };
-  const std::size_t many = workers(batch.count, batch.count * rows, threads);
+  const std::size_t many = useful_threads(batch.count, batch.count * rows, threads);
   std::vector<Workspace> spaces;
   spaces.reserve(many);
   for (std::size_t t = 0; t < many; ++t)
     spaces.push_back(
         {Buffer<std::uint32_t>(held * stride), Buffer<unsigned char>(batch.scratch_bytes), Buffer<State>(chunk)});
-  share(batch.count, many, [&](Range records, std::size_t t) {
+  run_parallel(batch.count, many, [&](Range records, std::size_t t) {
     auto& [cells, scratch, states] = spaces[t];
     for (std::size_t first = records.begin; first < records.end; first += chunk) {
       const std::size_t last = std::min(records.end, first + chunk);
@@ -211,11 +190,11 @@ void read_rows(const Batch& batch, std::size_t rows, std::size_t threads, const 
 void count_batch(const Batch& batch, std::int64_t* counters, std::int64_t step, std::size_t threads) {
   if (batch.count == 0) return;
   const Counting counting(batch, counters, step);
-  const std::size_t many = workers(batch.panels(), batch.count * batch.rows, threads);
+  const std::size_t many = useful_threads(batch.panels(), batch.count * batch.rows, threads);
   std::vector<Counting::Workspace> spaces;
   spaces.reserve(many);
   for (std::size_t t = 0; t < many; ++t) spaces.push_back(counting.workspace());
-  share(batch.panels(), many, [&](Range panels, std::size_t t) { counting.run(panels, spaces[t]); });
+  run_parallel(batch.panels(), many, [&](Range panels, std::size_t t) { counting.run(panels, spaces[t]); });
 }
 
 void write_cells(const Batch& batch, std::size_t rows, std::int32_t* to) {

@@ -1,4 +1,5 @@
-// Work shared among threads: each owns a range of tasks, so nothing is merged and nothing depends on their number.
+// The one way in which loops run on several threads: each thread owns a range of tasks, so nothing is merged and no
+// result depends on their number.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +14,8 @@ struct Range {
   std::size_t begin, end;
 };
 
-// As many threads as are asked for, but none for less work than it costs to start one.
-inline std::size_t workers(std::size_t tasks, std::size_t cells, std::size_t threads) {
+// At most the requested number of threads, and none for less work than it costs to start one.
+inline std::size_t useful_threads(std::size_t tasks, std::size_t cells, std::size_t threads) {
   constexpr std::size_t least_cells = 32'768;
   return std::max<std::size_t>(1, std::min({threads, tasks, cells / least_cells}));
 }
@@ -22,7 +23,7 @@ inline std::size_t workers(std::size_t tasks, std::size_t cells, std::size_t thr
 // Runs work(range, worker) over a partition of [0, tasks), one worker on the caller's thread. The work may not throw:
 // whatever can fail comes before, so that no row of a table is ever counted without the others.
 template <class Work>
-void share(std::size_t tasks, std::size_t many, const Work& work) {
+void run_parallel(std::size_t tasks, std::size_t many, const Work& work) {
   const auto run = [&](std::size_t t) noexcept { work(Range{tasks * t / many, tasks * (t + 1) / many}, t); };
   std::vector<std::thread> others;
   others.reserve(many - 1);

@@ -1,6 +1,5 @@
-// The ChaCha20 keystream of RFC 8439, sixteen blocks at a time, one block a lane.
-#include "noise_lanes.hpp"
-#include "noise.hpp"
+// The ChaCha20 keystream of RFC 8439, sixteen blocks at a time, one block per lane.
+#include "lanes.hpp"
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "keystream words are read in memory order");
 
@@ -9,11 +8,11 @@ namespace hushsum::HUSHSUM_CLONE {
 namespace {
 
 template <int bits>
-inline __attribute__((always_inline)) Words32 rotate(Words32 x) {
+HUSHSUM_INLINE Uints rotate(Uints x) {
   return (x << bits) | (x >> (32 - bits));
 }
 
-inline __attribute__((always_inline)) void quarter_round(Words32& a, Words32& b, Words32& c, Words32& d) {
+HUSHSUM_INLINE void quarter_round(Uints& a, Uints& b, Uints& c, Uints& d) {
   a += b;
   d = rotate<16>(d ^ a);
   c += d;
@@ -27,15 +26,15 @@ inline __attribute__((always_inline)) void quarter_round(Words32& a, Words32& b,
 }  // namespace
 
 void keystream_group(const uint32_t* key, const Nonce& nonce, uint32_t counter, uint32_t* out) {
-  for (uint32_t first = 0; first < group_blocks; first += lanes32) {
-    Words32 counters;
-    for (unsigned lane = 0; lane < lanes32; ++lane) counters[lane] = counter + first + lane;
+  for (uint32_t first = 0; first < group_blocks; first += lanes) {
+    Uints counters;
+    for (std::size_t lane = 0; lane < lanes; ++lane) counters[lane] = counter + first + lane;
     const uint32_t constants[4] = {0x61707865, 0x3320646e, 0x79622d32, 0x6b206574};
-    Words32 x[16];
-    for (int i = 0; i < 4; ++i) x[i] = Words32{} + constants[i];
-    for (int i = 0; i < 8; ++i) x[4 + i] = Words32{} + key[i];
+    Uints x[16];
+    for (int i = 0; i < 4; ++i) x[i] = Uints{} + constants[i];
+    for (int i = 0; i < 8; ++i) x[4 + i] = Uints{} + key[i];
     x[12] = counters;
-    for (int i = 0; i < 3; ++i) x[13 + i] = Words32{} + nonce.words[i];
+    for (int i = 0; i < 3; ++i) x[13 + i] = Uints{} + nonce.words[i];
     for (int round = 0; round < 10; ++round) {
       quarter_round(x[0], x[4], x[8], x[12]);
       quarter_round(x[1], x[5], x[9], x[13]);
