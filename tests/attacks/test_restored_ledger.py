@@ -27,10 +27,10 @@ class Machine:
         self.place = self.volume / "ledger.db"
 
     def ledger(self) -> Ledger:
-        return Ledger.open(self.place, state=self.state)
+        return Ledger(self.place, state=self.state)
 
     def spend(self, key: str) -> None:
-        self.ledger().debit("town", HALF, subject=SUBJECT, key=key)
+        self.ledger().dataset("town").debit(HALF, subject=SUBJECT, idempotency_key=key)
 
 
 @pytest.fixture
@@ -130,7 +130,7 @@ def test_a_second_machine_begins_with_a_receipt(first: Machine, tmp_path: Path) 
     first.spend("b")
     newest = first.ledger().receipt()
     own = tmp_path / "second" / "guard.json"
-    second = Ledger.open(first.place, state=tmp_path / "second", guard=own)
+    second = Ledger(first.place, state=tmp_path / "second", guard=own)
     assert second.rollback_problem() is not None
     second.add_guard(receipt, reason="second site")
     assert second.rollback_problem() is None
@@ -139,7 +139,7 @@ def test_a_second_machine_begins_with_a_receipt(first: Machine, tmp_path: Path) 
     assert second.account("town").state == "open"
     # A receipt that the ledger does not contain is no proof.
     shutil.copy(first.place, tmp_path / "backup.db")
-    third = Ledger.open(tmp_path / "backup.db", state=tmp_path / "third")
+    third = Ledger(tmp_path / "backup.db", state=tmp_path / "third")
     with pytest.raises(FileRefused, match="does not contain"):
         third.add_guard(type(newest)(newest.ledger, 99, newest.hash), reason="third site")
 
@@ -208,10 +208,10 @@ def test_two_replicas_on_postgresql(postgres: str, tmp_path: Path) -> None:  # n
     replicas = [Ledger.create(postgres, state=tmp_path / name, guard=shared) for name in ("first", "second")]
     replicas[0].create_dataset("town", DatasetTerms.of(epsilon=1.0))
     for number, each in enumerate(replicas):
-        each.debit("town", HALF, subject=SUBJECT, key=f"{number}")
-    lonely = Ledger.open(postgres, state=tmp_path / "third")
+        each.dataset("town").debit(HALF, subject=SUBJECT, idempotency_key=f"{number}")
+    lonely = Ledger(postgres, state=tmp_path / "third")
     assert lonely.rollback_problem() is not None, "neither folder nor state"
-    joined = Ledger.open(postgres, state=tmp_path / "third", guard=shared)
+    joined = Ledger(postgres, state=tmp_path / "third", guard=shared)
     assert joined.rollback_problem() is None
     with joined._database.writing() as connection:
         connection.exec_driver_sql("ALTER TABLE hushsum_events DISABLE TRIGGER ALL")

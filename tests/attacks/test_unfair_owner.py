@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from hushsum.jobs.release_tally import release_tally
 from hushsum.ledger.debits import LedgerDebit
 from hushsum.service import running_job, tasks
 from hushsum.service.store import Actor, JobQueue, Store
@@ -198,7 +199,7 @@ def test_running_work_is_cancelled_before_its_debit(town: Town, monkeypatch: pyt
     path, headers = f"/datasets/{dataset}/releases", {"idempotency-key": "k"}
     job = town.ok("olga", "POST", path, 202, json=asked, headers=headers)["id"]
     town.refused("olga", "DELETE", f"/datasets/{dataset}/tallies/{tally}", 409)
-    real = tasks.release_tally
+    real = release_tally
 
     def cancelled_first(*given: Any, **options: Any) -> Any:
         told = town.ok("olga", "DELETE", f"/jobs/{job}")

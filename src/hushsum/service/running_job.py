@@ -63,7 +63,7 @@ class RunningJob:
         LedgerUnavailable
             while a restored ledger waits to be accepted.
         """
-        if Ledger.open(self._settings.place, guard=self._settings.guard).rollback_problem() is not None:
+        if Ledger(self._settings.place, guard=self._settings.guard).rollback_problem() is not None:
             raise LedgerUnavailable(
                 "the ledger may be a restored backup, and books nothing until an administrator accepts it"
             )

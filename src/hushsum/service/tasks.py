@@ -14,7 +14,7 @@ from hushsum.bases.base import basis_as_json, basis_from_json
 from hushsum.errors import FileRefused, HushsumError, LedgerUnavailable, UsageError
 from hushsum.jobs.describe_function import describe_file
 from hushsum.jobs.kernel_choice import KernelChoice
-from hushsum.jobs.ledger_release import Booking
+from hushsum.jobs.ledger_release import LedgerOptions
 from hushsum.jobs.method_choice import TableSize
 from hushsum.jobs.progress import Progress
 from hushsum.jobs.release_tally import release_tally
@@ -25,7 +25,7 @@ from hushsum.service.logs import described, say
 from hushsum.service.model_work import ModelWork
 from hushsum.service.problems import problem, problem_of
 from hushsum.service.routes.datasets import bounds_of
-from hushsum.service.routes.releases import terms_of
+from hushsum.service.routes.releases import request_of
 from hushsum.service.running_job import JobStopped, RunningJob, kept
 from hushsum.service.settings import Settings
 from hushsum.service.shapes import NewRelease, NewTally
@@ -110,7 +110,7 @@ class Work:
         if job.kind == "tally":
             return self._count(running)
         if job.kind == "model":
-            return self._models.fit(running, self._booking(job))
+            return self._models.fit(running, self._ledger_options(job))
         return self._release(running)
 
     def _is_closed(self, job: Job) -> bool:
@@ -128,7 +128,7 @@ class Work:
             return True
 
     def _ledger(self) -> Ledger:
-        return Ledger.open(self._settings.place, guard=self._settings.guard)
+        return Ledger(self._settings.place, guard=self._settings.guard)
 
     def tidy(self) -> None:
         """Delete uploads that nobody counted in time, and what was left by whoever was killed."""
@@ -205,7 +205,7 @@ class Work:
                     asked.features,
                 ),
                 max_per_unit=asked.max_per_unit,
-                key=self._settings.tally_key(),
+                encryption_key=self._settings.tally_key(),
                 progress=tell,
             )
         return _facts(output)
@@ -222,7 +222,7 @@ class Work:
             beside.chmod(0o600)
             beside.replace(output)
         else:
-            tally.save(output, key=key)
+            tally.save(output, encryption_key=key)
         return _facts(output)
 
     def _release(self, running: RunningJob) -> dict[str, Any]:
@@ -233,10 +233,10 @@ class Work:
         released = release_tally(
             str(self._settings.path("tallies", f"{asked.tally}.tally")),
             str(output),
-            terms_of(asked),
-            key=self._settings.tally_key(),
+            request_of(asked),
+            encryption_key=self._settings.tally_key(),
             approve=lambda claim, account: running.pay(),
-            booking=self._booking(job),
+            ledger=self._ledger_options(job),
         )
         assert released is not None
         facts = describe_file(str(output)).as_json()
@@ -245,11 +245,14 @@ class Work:
         self._functions.add(id, job.dataset, asked.name, sha256=digest, facts=facts, actor=Actor(job.account))
         return {"function": id}
 
-    def _booking(self, job: Job) -> Booking:
+    def _ledger_options(self, job: Job) -> LedgerOptions:
         owner = self._accounts.find(id=job.account)
-        who = owner.name if owner is not None else job.account
-        return Booking(
-            self._settings.place, job.dataset, key=_ledger_key(job), who=who, guard=self._settings.guard
+        return LedgerOptions(
+            self._settings.place,
+            job.dataset,
+            idempotency_key=_ledger_key(job),
+            who=owner.name if owner is not None else job.account,
+            guard=self._settings.guard,
         )
 
     def _told(self, job: Job, error: Exception) -> dict[str, Any]:

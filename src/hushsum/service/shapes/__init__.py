@@ -58,10 +58,10 @@ from hushsum.service.shapes.models import (
     SettingTold,
 )
 from hushsum.service.shapes.releases import (
-    ClaimTold,
+    ClaimResponse,
     JobTold,
     NewRelease,
-    TermsAsked,
+    ReleaseRequestBody,
 )
 from hushsum.service.shapes.system import (
     Health,
@@ -77,7 +77,7 @@ __all__ = [
     "Asked",
     "Bound",
     "Bounds",
-    "ClaimTold",
+    "ClaimResponse",
     "Column",
     "Count",
     "DatasetTold",
@@ -113,6 +113,7 @@ __all__ = [
     "Promise",
     "ProviderTold",
     "Relation",
+    "ReleaseRequestBody",
     "RestoreAccepted",
     "RestoreTold",
     "Scalar",
@@ -120,7 +121,6 @@ __all__ = [
     "SettingTold",
     "SignInTold",
     "TallyTold",
-    "TermsAsked",
     "TokenIssued",
     "TokenTold",
     "Told",

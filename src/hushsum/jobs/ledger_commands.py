@@ -70,7 +70,7 @@ def open_ledger(place: str) -> Ledger:
     """The ledger at a path or URL."""
     from hushsum.ledger import Ledger
 
-    return Ledger.open(place)
+    return Ledger(place)
 
 
 def ledger_status(place: str, dataset: str | None) -> list[DatasetStatus]:
@@ -94,7 +94,7 @@ def status_of(ledger: Ledger, dataset: str | None) -> list[DatasetStatus]:
 
 
 def verify_ledger(place: str, receipts: Sequence[str]) -> Verification:
-    """Check the whole book, and each receipt file against it; the first problem is the result."""
+    """Check the whole ledger, and each receipt file against it; the first problem is the result."""
     ledger = open_unchecked(place)
     result = ledger.verify()
     for path in receipts:
@@ -108,7 +108,7 @@ def open_unchecked(place: str) -> Ledger:
     """The ledger at a path or URL, also if its head is damaged: for looking at it."""
     from hushsum.ledger import Ledger
 
-    return Ledger.open(place, damaged=True)
+    return Ledger(place, damaged=True)
 
 
 def read_receipt(path: str) -> Receipt:
