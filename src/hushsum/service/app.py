@@ -18,6 +18,7 @@ from hushsum.service.answering import Shelf
 from hushsum.service.context import Context
 from hushsum.service.crew import Crew
 from hushsum.service.guard import Guard
+from hushsum.service.limits import AtOnce, Turns
 from hushsum.service.metrics import Metrics
 from hushsum.service.openapi import describe
 from hushsum.service.problems import answer_problem
@@ -81,7 +82,6 @@ def create_app(settings: Settings) -> FastAPI:
         redirect_slashes=False,
         dependencies=[Depends(only_known_parameters)],
     )
-    app.state.streams = set()
     app.state.context = Context(
         settings=settings,
         store=store,
@@ -95,6 +95,8 @@ def create_app(settings: Settings) -> FastAPI:
         visible=ShortMemory(settings.cache_seconds),
         shelf=Shelf(Witnesses(ServedAnswers(store.database), ledger)),
         metrics=metrics,
+        streams=AtOnce(settings.streams_at_once),
+        large_queries=Turns(each=2, most=settings.large_queries_at_once),
         wake=crew.wake,
         worker_trouble=crew.trouble,
         sign_in=provider,

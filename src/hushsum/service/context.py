@@ -13,6 +13,7 @@ from hushsum.ledger import Account, Charge, Ledger
 from hushsum.privacy.claim import Claim
 from hushsum.service.access import Caller, Door, ShortMemory, nothing_here
 from hushsum.service.answering import Shelf
+from hushsum.service.limits import AtOnce, Turns
 from hushsum.service.metrics import Metrics
 from hushsum.service.settings import Settings
 from hushsum.service.store import Accounts, Dataset, Datasets, Functions, Identities, JobQueue, Store
@@ -37,6 +38,8 @@ class Context:
     visible: ShortMemory[bool]
     shelf: Shelf
     metrics: Metrics
+    streams: AtOnce
+    large_queries: Turns
     wake: Callable[[], None]
     worker_trouble: Callable[[], str | None]
     sign_in: SignIn | None

@@ -1,11 +1,17 @@
-"""How much, and how often."""
+"""How much, how often, and how many at once: each per account or address, so that nobody uses up the
+share of others.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 
+from starlette.requests import Request
 from starlette.types import Message, Receive
 
 from hushsum.service.problems import Refusal
@@ -39,9 +45,106 @@ class Rate:
         return left >= 1.0
 
 
+class AtOnce:
+    """Counts what each name has under way, and refuses more than ``most``."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._under_way: Counter[str] = Counter()
+
+    def __len__(self) -> int:
+        """How many are under way, of all names together."""
+        return self._under_way.total()
+
+    def enter(self, name: str) -> None:
+        """Begin one; whoever does must `leave`.
+
+        Raises
+        ------
+        Refusal
+            429, if the name has as many under way as it may.
+        """
+        if self._under_way[name] >= self._most:
+            raise too_many_at_once(self._most)
+        self._under_way[name] += 1
+
+    def leave(self, name: str) -> None:
+        """End one."""
+        self._under_way[name] -= 1
+        if self._under_way[name] <= 0:
+            del self._under_way[name]
+
+    @contextmanager
+    def entered(self, name: str) -> Iterator[None]:
+        """One, for as long as the block lasts."""
+        self.enter(name)
+        try:
+            yield
+        finally:
+            self.leave(name)
+
+
+class Turns:
+    """Lets ``most`` run at once, and at most ``each`` of one name; the others wait for their turn.
+
+    A name with much to do waits for itself first, so that it has at most ``each`` places in the common line.
+    """
+
+    def __init__(self, *, each: int, most: int) -> None:
+        self._each = each
+        self._all = asyncio.Semaphore(most)
+        self._names: dict[str, tuple[asyncio.Semaphore, list[None]]] = {}
+
+    @asynccontextmanager
+    async def place(self, name: str) -> AsyncIterator[None]:
+        """One of the name's places; hold it while the request's memory is in use."""
+        own, users = self._names.setdefault(name, (asyncio.Semaphore(self._each), []))
+        users.append(None)
+        try:
+            async with own:
+                yield
+        finally:
+            users.pop()
+            if not users:
+                self._names.pop(name, None)
+
+    @asynccontextmanager
+    async def turn(self) -> AsyncIterator[None]:
+        """One of the common places; hold it while a thread works."""
+        async with self._all:
+            yield
+
+
+def address_group(address: str) -> str:
+    """Whom limits per address count together: one IPv4 address, or one IPv6 network of 64 bits.
+
+    >>> address_group("203.0.113.9"), address_group("2001:db8:1:2:3::4"), address_group("::ffff:192.0.2.1")
+    ('203.0.113.9', '2001:db8:1:2::', '192.0.2.1')
+    """
+    try:
+        parsed = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return ""
+    if isinstance(parsed, ipaddress.IPv4Address):
+        return str(parsed)
+    if parsed.ipv4_mapped is not None:
+        return str(parsed.ipv4_mapped)
+    return str(ipaddress.ip_network((parsed, 64), strict=False).network_address)
+
+
 def too_often() -> Refusal:
     """Too many requests."""
     return Refusal(429, "too-often", "too many requests; wait a moment", {"retry-after": "1"})
+
+
+def too_many_at_once(most: int) -> Refusal:
+    """Too many requests at the same time."""
+    return Refusal(
+        429,
+        "too-often",
+        f"an account may have {most} of these at once; wait until one has ended",
+        {"retry-after": "2"},
+    )
 
 
 def too_large(limit: int) -> Refusal:
@@ -78,3 +181,19 @@ def bounded(receive: Receive, limit: int) -> Receive:
         return message
 
     return take
+
+
+async def read_body(request: Request, limit: int) -> bytearray:
+    """The body, read no further than ``limit``.
+
+    Raises
+    ------
+    Refusal
+        413, as soon as it is longer.
+    """
+    body = bytearray()
+    async for piece in request.stream():
+        body += piece
+        if len(body) > limit:
+            raise too_large(limit)
+    return body

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import logging
 import signal
 import socket
 import sys
+from functools import partial
 from importlib import import_module
 from types import FrameType
+from typing import cast
 
 from hushsum.errors import UsageError
 from hushsum.service.app import create_app
@@ -31,7 +34,7 @@ def serve(settings: Settings) -> None:
     """
     import uvicorn
 
-    from hushsum.service.connections import Connection
+    from hushsum.service.connections import Connection, ConnectionLimits, available_connections
 
     start_logs(settings.log_level)
     app = create_app(settings)
@@ -40,6 +43,7 @@ def serve(settings: Settings) -> None:
         signal.signal(each, _end)
     place = _listen(settings.host, settings.port)
     say("serving", host=settings.host, port=settings.port, level=logging.INFO)
+    limits = ConnectionLimits(available_connections(), settings.connections_per_address, settings.proxies)
     server = uvicorn.Server(
         uvicorn.Config(
             app,
@@ -47,7 +51,7 @@ def serve(settings: Settings) -> None:
             access_log=False,
             server_header=False,
             proxy_headers=False,
-            http=Connection,
+            http=cast("type[asyncio.Protocol]", partial(Connection, limits=limits)),
             ws="none",
             timeout_keep_alive=_KEEP_ALIVE_SECONDS,
             timeout_graceful_shutdown=_LEAVE_SECONDS,
