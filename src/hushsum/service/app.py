@@ -13,6 +13,7 @@ from starlette.exceptions import HTTPException
 
 from hushsum.errors import HushsumError, UsageError
 from hushsum.ledger import Ledger
+from hushsum.ledger.database import connect
 from hushsum.service.access import ADMINISTRATOR, SCOPES, Door, ShortMemory, only_known_parameters
 from hushsum.service.answering import Shelf
 from hushsum.service.context import Context
@@ -35,6 +36,7 @@ from hushsum.service.store import (
     ServedAnswers,
     Store,
 )
+from hushsum.service.store.deployment import agree_on_folder, starting
 from hushsum.service.witness import Witnesses
 from hushsum.version import __version__
 
@@ -57,10 +59,13 @@ def create_app(settings: Settings) -> FastAPI:
     """
     provider = _sign_in(settings)
     settings.prepare()
-    store = Store.open(settings.place, create=True, wait_seconds=settings.database_seconds)
-    ledger = Ledger.create(settings.place, wait_seconds=settings.database_seconds)
-    settings.tally_key()
-    first_administrator(settings, Accounts(store.database))
+    folder = settings.path("")
+    with starting(connect(settings.place, create=True, wait_seconds=settings.database_seconds), folder):
+        store = Store.open(settings.place, create=True, wait_seconds=settings.database_seconds)
+        ledger = Ledger.create(settings.place, wait_seconds=settings.database_seconds)
+        settings.tally_key()
+        agree_on_folder(store.database, folder)
+        first_administrator(settings, Accounts(store.database))
     metrics = Metrics()
     crew = Crew(settings)
     door = Door(Accounts(store.database), settings.cache_seconds)

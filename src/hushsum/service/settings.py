@@ -38,7 +38,6 @@ class Settings:
     database: str = _setting(
         "", "PostgreSQL URL or SQLite path; default: service.db in the folder.", secret=True
     )
-    database_connections: int = _setting(10, "Connections to PostgreSQL that each process keeps open.")
     host: str = _setting("127.0.0.1", "Address to listen on.")
     port: int = _setting(8000, "Port to listen on.")
     root_path: str = _setting("", "Path below which a proxy offers the service, such as /hushsum.")

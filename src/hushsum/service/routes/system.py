@@ -10,6 +10,7 @@ from hushsum.errors import HushsumError
 from hushsum.service import metrics
 from hushsum.service.context import Context, context_of
 from hushsum.service.shapes import Health
+from hushsum.service.store.deployment import folder_trouble
 
 router = APIRouter(tags=["system"])
 Here = Annotated[Context, Depends(context_of)]
@@ -23,10 +24,13 @@ async def healthz() -> Health:
 
 @router.get("/readyz", responses={503: {"model": Health, "description": "Not ready"}})
 def readyz(context: Here, response: Response) -> Health:
-    """Whether the database can be reached, the ledger is not behind, and a worker lives."""
+    """Whether the database can be reached, belongs to this folder, the ledger is not behind, and a worker lives."""
     reasons = []
     try:
         context.store.check()
+        trouble = folder_trouble(context.store.database, context.settings.path(""))
+        if trouble is not None:
+            reasons.append(trouble)
         if context.ledger.behind() is not None:
             reasons.append("the ledger is behind what this machine has seen of it")
     except HushsumError:
