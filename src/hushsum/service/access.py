@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from fastapi import Request
 from starlette.concurrency import run_in_threadpool
@@ -30,6 +31,7 @@ _STRANGERS: Final = 4
 """Threads that look up tokens which were never valid here."""
 
 V = TypeVar("V")
+E = TypeVar("E", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,3 +169,13 @@ async def only_known_parameters(request: Request) -> None:
 def nothing_here() -> Refusal:
     """The same answer for what does not exist and for what somebody else owns."""
     return Refusal(404, "not-found", "there is nothing here, or nothing that you may see; check the address")
+
+
+def checked_by(needed: Needed) -> Callable[[E], E]:
+    """Marks a route that calls ``needed`` itself, so that the description of the service shows it."""
+
+    def mark(endpoint: E) -> E:
+        endpoint.needed = needed  # type: ignore[attr-defined]
+        return endpoint
+
+    return mark

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from fastapi import Depends, FastAPI
+from fastapi import APIRouter, Depends, FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
@@ -103,17 +103,20 @@ def create_app(settings: Settings) -> FastAPI:
         streams=AtOnce(settings.streams_at_once),
         large_queries=Turns(each=2, most=settings.large_queries_at_once),
         wake=crew.wake,
+        workers_alive=crew.alive,
         worker_trouble=crew.trouble,
         sign_in=provider,
     )
     # Routes are tried in order, and most requests are queries.
-    for part in (functions, system, page, accounts, sign_in, datasets, releases, models):
-        app.include_router(part.router)
+    parts = (functions, system, page, accounts, sign_in, datasets, releases, models)
+    routers = [part.router for part in parts]
+    for router in routers:
+        app.include_router(router)
     for kind in (HTTPException, RequestValidationError, HushsumError):
         app.add_exception_handler(kind, answer_problem)
     app.add_middleware(Shortcut, state=app.state, query=functions.query)
     app.add_middleware(Guard, settings=settings, door=door, metrics=metrics)
-    _describe_once(app)
+    _describe_once(app, routers, settings.root_path)
     return app
 
 
@@ -152,12 +155,12 @@ def _sign_in(settings: Settings) -> SignIn | None:
     return SignIn(Terms.of(settings), settings.failures_per_minute)
 
 
-def _describe_once(app: FastAPI) -> None:
+def _describe_once(app: FastAPI, routers: list[APIRouter], root_path: str) -> None:
     made: dict[str, Any] = {}
 
     def openapi() -> dict[str, Any]:
         if not made:
-            made.update(describe(app))
+            made.update(describe(app, routers, root_path))
         return made
 
     app.openapi = openapi  # type: ignore[method-assign]

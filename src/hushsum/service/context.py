@@ -41,6 +41,7 @@ class Context:
     streams: AtOnce
     large_queries: Turns
     wake: Callable[[], None]
+    workers_alive: Callable[[], int]
     worker_trouble: Callable[[], str | None]
     sign_in: SignIn | None
 

@@ -165,9 +165,7 @@ class _Rows:
             raise self.refusal()
         self.lengths += lengths
         if len(self.lengths) > self.most:
-            raise DataRefused(
-                f"a query must have 1 to {self.most} points, got more; send several queries"
-            )
+            raise DataRefused(f"a query must have 1 to {self.most} points, got more; send several queries")
 
 
 def _scan(body: bytes | bytearray, into: _Rows) -> _Rows:

@@ -9,7 +9,7 @@ from fastapi.responses import FileResponse
 from starlette.concurrency import run_in_threadpool
 
 from hushsum.jobs.exact_answers import ExactModel
-from hushsum.service.access import ANALYST, Caller, actor_of, needs, nothing_here
+from hushsum.service.access import ANALYST, Caller, actor_of, checked_by, needs, nothing_here
 from hushsum.service.answering import ARROW, JSON, PREDICT, answer, largest_body
 from hushsum.service.context import Context, context_of
 from hushsum.service.leftovers import delete_served
@@ -59,6 +59,7 @@ _SHAPES: Final[dict[str, Any]] = {
         415: {"model": Problem, "description": "Neither JSON nor an Arrow stream"},
     },
 )
+@checked_by(_NEEDED)
 async def query(
     function: str,
     request: Request,

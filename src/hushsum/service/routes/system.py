@@ -45,4 +45,11 @@ def readyz(context: Here, response: Response) -> Health:
 @router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
 def show_metrics(context: Here) -> Response:
     """Numbers for Prometheus; none depends on records."""
-    return Response(context.metrics.text(context.jobs), media_type=metrics.MEDIA_TYPE)
+    now = metrics.Surroundings(
+        jobs=context.jobs,
+        folder=context.settings.path(""),
+        workers_alive=context.workers_alive(),
+        workers_wanted=context.settings.workers,
+        streams=len(context.streams),
+    )
+    return Response(context.metrics.text(now), media_type=metrics.MEDIA_TYPE)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 import sqlalchemy as sa
@@ -120,6 +121,15 @@ class JobQueue:
         with self._database.reading() as connection:
             found = {row[0]: int(row[1]) for row in connection.execute(query)}
         return {state: found.get(state, 0) for state in STATES}
+
+    def longest_wait(self) -> float:
+        """Seconds since the oldest job that nobody has begun was submitted; 0 if there is none."""
+        query = sa.select(sa.func.min(jobs.c.updated)).where(jobs.c.state == QUEUED)
+        with self._database.reading() as connection:
+            oldest: str | None = connection.execute(query).scalar()
+        if oldest is None:
+            return 0.0
+        return max(0.0, (datetime.now(UTC) - datetime.fromisoformat(oldest)).total_seconds())
 
     def claim(self, lease_seconds: float) -> Job | None:
         """Take the oldest job that nobody works on; also one whose worker has been silent for too long."""
