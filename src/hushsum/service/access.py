@@ -135,6 +135,7 @@ class Needed:
     scopes: tuple[str, ...]
 
     async def __call__(self, request: Request) -> Caller:
+        """The caller, or a refusal."""
         caller = await caller_of(request)
         if caller.scopes.isdisjoint(self.scopes):
             wanted = " or ".join(map(repr, self.scopes))

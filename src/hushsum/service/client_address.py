@@ -112,7 +112,7 @@ class TrustedProxies:
 
 
 def _forwarded_for(element: str) -> str:
-    """The ``for`` of one element of RFC 7239, or nothing. A comma in quotes splits it, and then it is none."""
+    """The ``for`` of one element of RFC 7239, or nothing; nothing also where a comma stands in quotes."""
     for part in element.split(";"):
         pair = _PAIR.fullmatch(part)
         if pair is None:

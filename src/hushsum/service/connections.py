@@ -10,7 +10,7 @@ import resource
 import secrets
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
@@ -33,7 +33,7 @@ class ConnectionLimits:
 
     most: int = 900
     per_address: int = 200
-    proxies: TrustedProxies = TrustedProxies()
+    proxies: TrustedProxies = field(default_factory=TrustedProxies)
 
 
 def available_connections() -> int:
@@ -54,8 +54,8 @@ class Connection(HttpToolsProtocol):
     Bodies that are wanted have limits of their own.
 
     Where there are too many connections, an idle one is closed for the new one: of the address that has
-    most, the one that has been idle longest, and first one that never finished a request. A connection that is
-    waiting for its answer is never closed, and how many of those an account may have is limited elsewhere.
+    most, the one that has been idle longest, and before all others one that never finished a request. A
+    connection that waits for its answer is never closed; how many an account may have is limited elsewhere.
     """
 
     def __init__(self, *arguments: Any, limits: ConnectionLimits | None = None, **options: Any) -> None:

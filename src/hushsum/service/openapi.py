@@ -57,7 +57,7 @@ def describe(app: FastAPI, routers: Iterable[APIRouter], root_path: str = "") ->
         for router in routers
         for each in router.routes
         if isinstance(each, APIRoute)
-        for method in each.methods
+        for method in each.methods or ()
     }
     for path, item in made["paths"].items():
         for method in _METHODS:

@@ -24,7 +24,7 @@ async def healthz() -> Health:
 
 @router.get("/readyz", responses={503: {"model": Health, "description": "Not ready"}})
 def readyz(context: Here, response: Response) -> Health:
-    """Whether the database can be reached, belongs to this folder, the ledger is not behind, and a worker lives."""
+    """Whether the database can be reached and is this folder's, the ledger books, and a worker lives."""
     reasons = []
     try:
         context.store.check()
