@@ -102,6 +102,23 @@ def test_a_body_is_bounded_by_what_the_function_can_need(served: Served) -> None
     assert read == 0
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"name":"x","epsilon":[' + b"[]," * 300_000 + b"[]]}",
+        b'{"name":' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+        b"{" + b",".join(b'"%d":1' % i for i in range(3000)) + b"}",
+        b"{" + b'"a":' * 3000 + b"1}",
+    ],
+    ids=["empty lists", "brackets", "fields", "colons"],
+)
+def test_other_bodies_are_parsed_by_the_framework_only_if_they_are_short(served: Served, body: bytes) -> None:
+    """It parses them on the event loop, so they are refused before it sees them: 413, and not 422."""
+    town, _, _ = served
+    told = town.refused("olga", "POST", "/datasets", 413, content=body, headers=JSON)
+    assert told["type"].endswith("too-large")
+
+
 def test_the_longest_points_fit_into_the_bound(served: Served) -> None:
     town, dense, _ = served
     row = [-1.2345678901234567e-300, -1.2345678901234567e-300]

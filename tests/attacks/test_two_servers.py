@@ -62,8 +62,10 @@ def test_servers_that_start_together(database: str, tmp_path: Path, place: str, 
     where = database if place == "postgresql" else str(tmp_path / "service.db")
     command = [sys.executable, "-c", START, str(tmp_path / "folder"), where]
     given = environment(HUSHSUM_STATE=str(tmp_path / "state"))
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    started = [subprocess.Popen(command, env=given, **pipes) for _ in range(number)]
+    pipe = subprocess.PIPE
+    started = [
+        subprocess.Popen(command, env=given, stdin=pipe, stdout=pipe, stderr=pipe) for _ in range(number)
+    ]
     for each in started:
         assert each.stdout is not None
         assert each.stdout.readline() == b"here\n"

@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hushsum.errors import HushsumError
 from hushsum.service.access import Caller, Door
-from hushsum.service.limits import AtOnce, Rate, address_group, bounded, too_large, too_often
+from hushsum.service.limits import AtOnce, BodyLimit, Rate, address_group, bounded, too_large, too_often
 from hushsum.service.logs import described, say
 from hushsum.service.metrics import Metrics
 from hushsum.service.problems import Refusal, problem_response
@@ -121,7 +121,7 @@ class Guard:
             scope["raw_path"] = scope["raw_path"][len(root) :]
         return True
 
-    async def _admit(self, scope: Scope, headers: dict[bytes, bytes]) -> int:
+    async def _admit(self, scope: Scope, headers: dict[bytes, bytes]) -> BodyLimit:
         """Find the caller and apply the rates; returns how long the body may be."""
         path = scope["path"]
         query = _QUERY.fullmatch(path) is not None
@@ -133,16 +133,16 @@ class Guard:
             if not rate.take(caller.account):
                 raise too_often()
         declared = headers.get(b"content-length", b"0")
-        if not declared.isdigit() or int(declared[:20]) > limit:
-            raise too_large(limit)
+        if not declared.isdigit() or int(declared[:20]) > limit.bytes:
+            raise too_large(limit.bytes)
         return limit
 
-    def _limit(self, path: str, *, query: bool) -> int:
+    def _limit(self, path: str, *, query: bool) -> BodyLimit:
         if query:
-            return self._settings.max_query_bytes
+            return BodyLimit(self._settings.max_query_bytes)
         if _UPLOAD.fullmatch(path):
-            return self._settings.max_upload_bytes
-        return self._settings.max_body_bytes
+            return BodyLimit(self._settings.max_upload_bytes)
+        return BodyLimit(self._settings.max_body_bytes, counted=True)
 
     async def _caller(self, scope: Scope, headers: dict[bytes, bytes]) -> Caller:
         group = address_group(scope["client"][0])
