@@ -29,8 +29,8 @@ PARTS: Final = ("value", "stderr", "lower", "upper", "bound")
 _JSON: Final = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
 PREDICT: Final = "predict"
 MODELS: Final = (AskedModel, ExactModel)
-_AT_A_TIME: Final = 4096
-"""Numbers that are written in one call, which holds the interpreter lock for some milliseconds."""
+_AT_A_TIME: Final = 1024
+"""Numbers that are written in one call, which holds the interpreter lock for a millisecond."""
 _ARROW_AROUND: Final = 1 << 16
 _ARROW_PER_COLUMN: Final = 1 << 10
 _ARROW_PER_NUMBER: Final = 17

@@ -101,7 +101,9 @@ def create_app(settings: Settings) -> FastAPI:
         shelf=Shelf(Witnesses(ServedAnswers(store.database), ledger)),
         metrics=metrics,
         streams=AtOnce(settings.streams_at_once),
-        large_queries=Turns(each=2, most=settings.large_queries_at_once),
+        large_queries=Turns(
+            each=max(1, settings.large_queries_at_once // 2), most=settings.large_queries_at_once
+        ),
         wake=crew.wake,
         workers_alive=crew.alive,
         worker_trouble=crew.trouble,

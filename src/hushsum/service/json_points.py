@@ -30,7 +30,8 @@ BYTES_AROUND: Final = 1024
 MOST_MEMBERS: Final = 1 << 22
 """Of all sets of one query together."""
 
-_PIECE: Final = 1 << 16
+_PIECE: Final = 1 << 14
+"""Parsed in a millisecond, for which the interpreter lock is held."""
 _SPACE: Final = rb"[ \t\r\n]*+"
 _START: Final = re.compile(_SPACE + rb"\{" + _SPACE + rb'"points"' + _SPACE + rb":" + _SPACE + rb"\[")
 _END: Final = re.compile(rb"\]" + _SPACE + rb"\}" + _SPACE + rb"\Z")

@@ -20,6 +20,7 @@ from hushsum.service.settings import Settings
 
 _KEEP_ALIVE_SECONDS = 75
 _WAITING = 2048
+_SWITCH_SECONDS = 0.001
 _LEAVE_SECONDS = 3
 """So long requests that are being answered may take when the service ends."""
 
@@ -63,6 +64,8 @@ def serve(settings: Settings) -> None:
         import_module(module)
     gc.collect()
     gc.freeze()
+    # Threads that parse large queries hand the interpreter over to the event loop after a millisecond.
+    sys.setswitchinterval(_SWITCH_SECONDS)
     server.run(sockets=[place])
 
 

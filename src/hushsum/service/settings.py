@@ -74,7 +74,7 @@ class Settings:
     requests_at_once: int = _setting(64, "Requests that an account may have under way.")
     streams_at_once: int = _setting(10, "Event streams that an account may have open.")
     large_queries_at_once: int = _setting(
-        4, "Queries of more than 64 KiB that are answered at a time, of all accounts; an account has two."
+        2, "Queries of more than 64 KiB that are answered at a time; an account has at most half of them."
     )
     connections_per_address: int = _setting(
         200, "Open connections from one address, unless it is a trusted proxy."
