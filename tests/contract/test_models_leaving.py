@@ -16,8 +16,8 @@ import hushsum as hs
 from hushsum.errors import BudgetExhausted, FileRefused, SecretRefused
 from hushsum.models import load_model
 from hushsum.models.base import PrivateModel
-from tests.budget_book import Book
 from tests.contract.fitted_models import ask, counted, fitted, records, target_for
+from tests.recording_budget import RecordingBudget
 
 
 def test_nothing_is_claimed_before_the_release(model_kind: type[PrivateModel]) -> None:
@@ -34,7 +34,7 @@ def test_nothing_is_claimed_before_the_release(model_kind: type[PrivateModel]) -
 
 
 def test_an_unreleased_model_refuses_to_be_pickled_or_copied(model_kind: type[PrivateModel]) -> None:
-    failed: Any = model_kind(random_state=1, ledger=Book(left=0.5), dataset="people")
+    failed: Any = model_kind(random_state=1, budget=RecordingBudget(left=0.5))
     X = records()
     with pytest.raises(BudgetExhausted):
         failed.fit(X, target_for(failed, X))
@@ -82,7 +82,7 @@ def test_the_file_of_another_model_is_refused(model_kind: type[PrivateModel]) ->
         {"features": 0},
         {"features": "2"},
         {"seed": None},
-        {"parameters": {"ledger": 1}},
+        {"parameters": {"budget": 1}},
         {"parameters": {"nonsense": 1}},
         {"parameters": 5},
         {"feature_names": ["one"]},

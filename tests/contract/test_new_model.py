@@ -53,9 +53,8 @@ def toy() -> Iterator[Any]:
             width: int = 100,
             bounds: Any = (-1, 1),
             random_state: Any = None,
-            ledger: Any = None,
-            dataset: str | None = None,
-            key: str | None = None,
+            budget: Any = None,
+            idempotency_key: str | None = None,
         ) -> None:
             self.epsilon = epsilon
             self.delta = delta
@@ -67,9 +66,8 @@ def toy() -> Iterator[Any]:
             self.width = width
             self.bounds = bounds
             self.random_state = random_state
-            self.ledger = ledger
-            self.dataset = dataset
-            self.key = key
+            self.budget = budget
+            self.idempotency_key = idempotency_key
 
         def predict(self, X: object) -> Floats:
             """Counts, shape (n_queries,)."""

@@ -9,7 +9,7 @@ import typer
 from hushsum.cli import options
 from hushsum.cli.output import write, write_json
 
-Reason = Annotated[str, typer.Option("--reason", help="For whoever reads the book later.")]
+Reason = Annotated[str, typer.Option("--reason", help="For later readers of the ledger.")]
 
 
 def void(
@@ -21,7 +21,7 @@ def void(
 
     hushsum ledger void KEY --ledger ledger.db
     """
-    from hushsum.jobs.ledger_book import open_ledger
+    from hushsum.jobs.ledger_commands import open_ledger
 
     entry = open_ledger(ledger).void(key)
     write_json(entry.as_json()) if json else write(f"Gave back {entry.charge.in_words()}.")
@@ -36,11 +36,11 @@ def set_budget(
     rho: options.Rho = None,
     json: options.Json = False,
 ) -> None:
-    """Set another total for a dataset. The book keeps both, and the reason.
+    """Set another total for a dataset. The ledger keeps both, and the reason.
 
     hushsum ledger set-budget --ledger ledger.db --dataset skin --epsilon 3 --reason "board decision 12"
     """
-    from hushsum.jobs.ledger_book import amount, open_ledger
+    from hushsum.jobs.ledger_commands import amount, open_ledger
 
     account = open_ledger(ledger).change_budget(
         dataset, amount(epsilon=epsilon, delta=delta, rho=rho), reason=reason
@@ -58,24 +58,41 @@ def retire(
 
     hushsum ledger retire --ledger ledger.db --dataset skin --reason "data deleted"
     """
-    from hushsum.jobs.ledger_book import open_ledger
+    from hushsum.jobs.ledger_commands import open_ledger
 
     account = open_ledger(ledger).retire(dataset, reason=reason)
     write_json(account.as_json()) if json else write(f"{dataset} is retired.")
 
 
 def accept_restore(ledger: options.Ledger, reason: Reason, json: options.Json = False) -> None:
-    """Go on with a ledger that was restored from a backup. Every dataset is frozen until it is written off.
+    """Continue with a ledger that may be a restored backup. Every dataset is frozen until it is written off.
 
     hushsum ledger accept-restore --ledger ledger.db --reason "disk failure on 3 May"
     """
-    from hushsum.jobs.ledger_book import open_ledger
+    from hushsum.jobs.ledger_commands import open_ledger
 
     frozen = open_ledger(ledger).accept_restore(reason=reason)
     if json:
         write_json({"frozen": frozen})
     else:
         write(f"Accepted. Frozen until written off: {', '.join(frozen) or 'none'}.")
+
+
+def add_guard(
+    ledger: options.Ledger,
+    receipt: Annotated[str, typer.Option("--receipt", help="Receipt just taken where the ledger is in use.")],
+    reason: Reason,
+    json: options.Json = False,
+) -> None:
+    """Begin to use a ledger with a history on a machine that has no rollback guard of it.
+
+    hushsum ledger add-guard --ledger ledger.db --receipt receipt.json --reason "second machine"
+    """
+    from hushsum.jobs.ledger_commands import open_ledger, read_receipt
+
+    opened = open_ledger(ledger)
+    opened.add_guard(read_receipt(receipt), reason=reason)
+    write_json({"ledger": opened.id}) if json else write(f"Ledger {opened.id} can be used on this machine.")
 
 
 def write_off(
@@ -89,11 +106,11 @@ def write_off(
     rho: Annotated[float | None, typer.Option("--rho", help="ρ to charge.")] = None,
     json: options.Json = False,
 ) -> None:
-    """Charge what was spent outside the book, or lost from it, and open a frozen dataset again.
+    """Charge what was spent outside the ledger, or lost from it, and open a frozen dataset again.
 
     hushsum ledger write-off --ledger ledger.db --dataset skin --epsilon 0.5 --reason "releases of 2 May"
     """
-    from hushsum.jobs.ledger_book import amount, open_ledger
+    from hushsum.jobs.ledger_commands import amount, open_ledger
 
     account = open_ledger(ledger).write_off(
         dataset, amount(epsilon=epsilon, delta=delta, rho=rho), reason=reason
@@ -109,7 +126,7 @@ def upgrade(ledger: options.Ledger, json: options.Json = False) -> None:
 
     hushsum ledger upgrade --ledger ledger.db
     """
-    from hushsum.jobs.ledger_book import upgrade_ledger
+    from hushsum.jobs.ledger_commands import upgrade_ledger
 
     identity = upgrade_ledger(ledger)
     write_json({"ledger": identity}) if json else write(f"Ledger {identity} is up to date.")

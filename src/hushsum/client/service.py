@@ -14,6 +14,7 @@ from hushsum.client.remote_function import RemoteFunction
 from hushsum.client.remote_model import RemoteModel
 from hushsum.client.wire import Wire, error_of
 from hushsum.errors import ServiceRefused, UsageError
+from hushsum.privacy.request import DEFAULT_COUNT_SHARE, ReleaseRequest
 
 _FORMATS: Final = {
     ".csv.gz": "csv.gz",
@@ -113,6 +114,33 @@ class Service:
         """A dataset and its budget; ``terms`` are those of ``DatasetTerms.of``, such as ``epsilon=2.0``."""
         return RemoteDataset(self._wire, self._wire.json("POST", "/datasets", json={"name": name, **terms}))
 
+    def usage(self) -> dict[str, Any]:
+        """What this account uses of its quotas: bytes, cells of tallies, jobs and tokens."""
+        told: dict[str, Any] = self._wire.json("GET", "/usage")
+        return told
+
+    def sign_out(self) -> None:
+        """Revoke the token in use and those that it made, and close the connections."""
+        self._wire.request("DELETE", f"/tokens/{self.me['token']}")
+        self.close()
+
+    def cancel(self, job: str) -> dict[str, Any]:
+        """Cancel long work before it has spent anything.
+
+        Raises
+        ------
+        ServiceRefused
+            if it has ended, or is being paid for.
+        """
+        told: dict[str, Any] = self._wire.json("DELETE", f"/jobs/{job}")
+        return told
+
+    def accept_restore(self, reason: str) -> int:
+        """Let the ledger book again although it may be a restored backup, as an administrator; how many
+        datasets were frozen. The owner of each opens it with :meth:`RemoteDataset.write_off`.
+        """
+        return int(self._wire.json("POST", "/ledger/restores", json={"reason": reason})["frozen"])
+
     def let_in(self, name: str, role: str, **terms: Any) -> str:
         """Make an account as an administrator, and a token for it, which is told here once."""
         account = self._wire.json("POST", "/accounts", json={"name": name, "role": role})
@@ -153,6 +181,44 @@ class RemoteDataset:
         told: dict[str, Any] = self._wire.json("GET", f"{self._path}/ledger")
         return told
 
+    def uploads(self) -> list[dict[str, Any]]:
+        """What was uploaded, and whether it is still there."""
+        told: list[dict[str, Any]] = self._wire.json("GET", f"{self._path}/uploads")
+        return told
+
+    def tallies(self) -> list[dict[str, Any]]:
+        """The tallies: what they are, and nothing that was counted."""
+        told: list[dict[str, Any]] = self._wire.json("GET", f"{self._path}/tallies")
+        return told
+
+    def jobs(self) -> list[dict[str, Any]]:
+        """All long work on the dataset, oldest first."""
+        told: list[dict[str, Any]] = self._wire.json("GET", f"{self._path}/jobs")
+        return told
+
+    def delete_upload(self, upload: str) -> None:
+        """Delete an upload that was not counted."""
+        self._wire.request("DELETE", f"{self._path}/uploads/{upload}")
+
+    def delete_tally(self, tally: str) -> None:
+        """Delete a tally; what was released from it stays public and spent."""
+        self._wire.request("DELETE", f"{self._path}/tallies/{tally}")
+
+    def delete(self) -> None:
+        """Delete the dataset with its uploads, tallies and models in exact mode, and retire its budget.
+
+        The ledger keeps its history, and functions that were released stay public.
+        """
+        self._wire.request("DELETE", self._path)
+
+    def write_off(self, reason: str, **charge: float) -> dict[str, Any]:
+        """Charge ``epsilon``, ``delta`` or ``rho`` that was spent outside the ledger or lost from it, and
+        open the dataset again if a restore has frozen it; its budget then.
+        """
+        asked = {"reason": reason, **charge}
+        told: dict[str, Any] = self._wire.json("POST", f"{self._path}/write-offs", json=asked)["budget"]
+        return told
+
     def upload(self, source: str | Path | IO[bytes], *, format: str | None = None) -> str:
         """Send a file of records or a ``.tally`` file; returns its id. It is deleted once it is counted."""
         with _opened(source) as (stream, name):
@@ -162,9 +228,9 @@ class RemoteDataset:
             )
         return str(made["id"])
 
-    def tally(self, upload: str, *, key: str | None = None, **asked: Any) -> str:
+    def tally(self, upload: str, *, idempotency_key: str | None = None, **asked: Any) -> str:
         """Count an upload into a confidential tally, which stays there; returns its id."""
-        job = self._submit("tallies", {"upload": upload, **asked}, key)
+        job = self._submit("tallies", {"upload": upload, **asked}, idempotency_key)
         return str(self.wait(job)["tally"])
 
     def plan(self, **asked: Any) -> dict[str, Any]:
@@ -175,24 +241,65 @@ class RemoteDataset:
         told: dict[str, Any] = self._wire.json("POST", f"{self._path}/plans", json=asked)
         return told
 
-    def claim(self, tally: str, name: str, **terms: Any) -> dict[str, Any]:
-        """What a release would claim and cost. Nothing is spent."""
-        asked = {"tally": tally, "name": name, **terms}
-        told: dict[str, Any] = self._wire.json("POST", f"{self._path}/claims", json=asked)
-        return told
+    def claim(self, tally: str, name: str, **request: Any) -> dict[str, Any]:
+        """What a release would claim and cost. Nothing is spent; parameters as for :meth:`release`."""
+        return self._claim({"tally": tally, "name": name, **ReleaseRequest(**request).as_json()})
 
-    def release(self, tally: str, name: str, *, key: str | None = None, **terms: Any) -> RemoteFunction:
-        """Release a tally's function, and wait for it. This spends; the same ``key`` never spends twice.
+    def _claim(self, body: dict[str, Any]) -> dict[str, Any]:
+        response: dict[str, Any] = self._wire.json("POST", f"{self._path}/claims", json=body)
+        return response
+
+    def release(
+        self,
+        tally: str,
+        name: str,
+        *,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        rho: float | None = None,
+        relation: str = "add/remove",
+        mechanism: str | None = None,
+        rows: int | str = "auto",
+        count_share: float = DEFAULT_COUNT_SHARE,
+        rounded: bool | None = None,
+        population: int | None = None,
+        allow_large_delta: bool = False,
+        idempotency_key: str | None = None,
+    ) -> RemoteFunction:
+        """Release a tally's function, and wait for it. This spends; the same key never spends twice.
+
+        Parameters
+        ----------
+        tally : str
+            What :meth:`tally` returned.
+        name : str
+            The name of the function.
+        epsilon, delta, rho, relation, mechanism, rows, count_share, rounded, population, allow_large_delta
+            As for ``Tally.release``. The budget is that of this dataset.
+        idempotency_key : str, optional
+            The name of this attempt, so that a retry does not spend again; by default a new one.
 
         Raises
         ------
         BudgetExhausted
             if the ledger has not enough left.
         """
-        confirm = self.claim(tally, name, **terms)["confirm"]
-        job = self._submit("releases", {"tally": tally, "name": name, **terms, "confirm": confirm}, key)
-        told = self._wire.json("GET", f"/functions/{self.wait(job)['function']}")
-        return RemoteFunction(self._wire, told)
+        request = ReleaseRequest(
+            epsilon=epsilon,
+            delta=delta,
+            rho=rho,
+            relation=relation,
+            mechanism=mechanism,
+            rows=rows,
+            count_share=count_share,
+            rounded=rounded,
+            population=population,
+            allow_large_delta=allow_large_delta,
+        )
+        body = {"tally": tally, "name": name, **request.as_json()}
+        job = self._submit("releases", {**body, "confirm": self._claim(body)["confirm"]}, idempotency_key)
+        found = self._wire.json("GET", f"/functions/{self.wait(job)['function']}")
+        return RemoteFunction(self._wire, found)
 
     def model_claim(self, upload: str, name: str, *, model: str, **terms: Any) -> dict[str, Any]:
         """What a model would claim and cost and, with ``records=``, its predicted error. Spends nothing."""
@@ -200,10 +307,12 @@ class RemoteDataset:
         told: dict[str, Any] = self._wire.json("POST", f"{self._path}/models/claims", json=asked)
         return told
 
-    def fit(self, upload: str, name: str, *, model: str, key: str | None = None, **terms: Any) -> RemoteModel:
+    def fit(
+        self, upload: str, name: str, *, model: str, idempotency_key: str | None = None, **terms: Any
+    ) -> RemoteModel:
         """Fit a model on an upload, release it, and wait for it. The upload is deleted then.
 
-        This spends; the same ``key`` never spends twice.
+        This spends; the same ``idempotency_key`` never spends twice.
 
         Parameters
         ----------
@@ -226,7 +335,7 @@ class RemoteDataset:
         """
         asked = {"upload": upload, "name": name, "model": model, **terms}
         confirm = self.model_claim(**asked)["confirm"]
-        job = self._submit("models", {**asked, "confirm": confirm}, key)
+        job = self._submit("models", {**asked, "confirm": confirm}, idempotency_key)
         told = self._wire.json("GET", f"/functions/{self.wait(job)['function']}")
         return RemoteModel(self._wire, told)
 
@@ -248,13 +357,13 @@ class RemoteDataset:
             if told["state"] == "done":
                 result: dict[str, Any] = told["result"]
                 return result
-            if told["state"] == "failed":
+            if told["state"] in ("failed", "cancelled"):
                 raise error_of(told["problem"])
             time.sleep(_LOOK_EVERY)
         raise ServiceRefused(f"the job {job} has not ended in {timeout:g} seconds; wait for it again")
 
-    def _submit(self, what: str, asked: dict[str, Any], key: str | None) -> str:
-        headers = {"idempotency-key": key or secrets.token_hex(16)}
+    def _submit(self, what: str, asked: dict[str, Any], idempotency_key: str | None) -> str:
+        headers = {"idempotency-key": idempotency_key or secrets.token_hex(16)}
         return str(self._wire.json("POST", f"{self._path}/{what}", json=asked, headers=headers)["id"])
 
 

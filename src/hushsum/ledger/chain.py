@@ -26,6 +26,7 @@ class Kind(StrEnum):
     BUDGET_CHANGED = "budget changed"
     RETIRED = "retired"
     RESTORE_ACCEPTED = "restore accepted"
+    GUARD_ADDED = "rollback guard added"
     FROZEN = "frozen"
     WRITTEN_OFF = "written off"
 
@@ -47,7 +48,7 @@ STEPS = (Kind.DEBITED, Kind.DRAWN, Kind.STAGED, Kind.PUBLISHED)
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One row of the book. ``dataset`` and ``key`` are empty where an event concerns neither."""
+    """One row of the ledger. ``dataset`` and ``key`` are empty where an event concerns neither."""
 
     sequence: int
     at: str

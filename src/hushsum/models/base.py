@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import os
+from dataclasses import replace
 from typing import IO, Any, ClassVar, Self
 
 import numpy as np
@@ -33,13 +34,13 @@ from hushsum.models.record_checks import checked_records, generator_of
 from hushsum.models.spending_guard import RefitGuard, check_first, new_lineage, note_release
 from hushsum.privacy.calibration import GAUSSIAN, LAPLACE
 from hushsum.privacy.claim import Claim, Promise
-from hushsum.privacy.paid import Payment
 from hushsum.privacy.relation import Relation
+from hushsum.privacy.request import check_declared_delta
+from hushsum.privacy.spending import Booking
 from hushsum.records.bounds import Bounds
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.bundle import Bundle
-from hushsum.tally.release import check_declared_delta
-from hushsum.tally.spend import stage_release
+from hushsum.releases.spending import spend_function
 
 Floats = NDArray[np.float64]
 
@@ -77,9 +78,8 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
     delta: float | None
     bounds: Any
     random_state: Any
-    ledger: Any
-    dataset: str | None
-    key: str | None
+    budget: Any
+    idempotency_key: str | None
     n_features_in_: int
     _state: ModelState
     _lineage: str
@@ -305,7 +305,9 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         if not hasattr(self, "_lineage"):
             self._lineage = new_lineage()
         seed = int(generator_of(self.random_state).randint(np.iinfo(np.int32).max))
-        return ModelState(secret=self._start(seed), facts=self._described(), seed=seed, key=self.key)
+        return ModelState(
+            secret=self._start(seed), facts=self._described(), seed=seed, key=self.idempotency_key
+        )
 
     def _is_repeated(
         self, given: tuple[object, object], records: Floats, target: NDArray[Any] | None
@@ -373,22 +375,16 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
             )
         promise = Promise.of(epsilon=self.epsilon, delta=self.delta)
         check_declared_delta(promise, None)
-        payment = Payment.of(self.ledger, self.dataset, self.key)
+        booking = Booking.of(self.budget, self.idempotency_key)
         check_first(self._lineage, state.key)
         ready = self._ready(state.secret)
-        if payment is None:
-            bundle = self._draw(ready, promise)
-        else:
-            staged = stage_release(
-                payment.ledger,
-                payment.dataset,
-                self._claim(promise),
-                subject={"model": type(self).__name__, "fingerprint": _digest(state.facts)},
-                key=state.key,
-                make=lambda: self._draw(ready, promise),
-            )
-            staged.debit.publish()
-            bundle = staged.function
+        bundle = spend_function(
+            # The state's key, which a retry of this release repeats where the owner gave none.
+            None if booking is None else replace(booking, idempotency_key=state.key),
+            self._claim(promise),
+            {"model": type(self).__name__, "fingerprint": _digest(state.facts)},
+            lambda: self._draw(ready, promise),
+        )
         note_release(self._lineage, state.key)
         return bundle
 
@@ -496,12 +492,12 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         return tags
 
     def __sklearn_clone__(self) -> Self:
-        """An unfitted model with the same parameters and the same ledger, and of the same lineage."""
+        """An unfitted model with the same parameters and the same budget, and of the same lineage."""
         if not hasattr(self, "_lineage"):
             self._lineage = new_lineage()
         given = self.get_params(deep=False)
-        copied = {name: clone(value, safe=False) for name, value in given.items() if name != "ledger"}
-        twin = type(self)(**copied, ledger=self.ledger)
+        copied = {name: clone(value, safe=False) for name, value in given.items() if name != "budget"}
+        twin = type(self)(**copied, budget=self.budget)
         twin._lineage = self._lineage
         if hasattr(self, "_metadata_request"):
             twin._metadata_request = clone(self._metadata_request)
@@ -510,7 +506,7 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
     def __getstate__(self) -> dict[str, Any]:
         attributes: dict[str, Any] = dict(super().__getstate__())
         if hasattr(self, "_state"):
-            attributes["ledger"] = None
+            attributes["budget"] = None
         return attributes
 
     def __copy__(self) -> Self:

@@ -171,9 +171,8 @@ class PrivateDensity(PrivateModel):
         method: str = "auto",
         bounds: Any = (-1, 1),
         random_state: Any = None,
-        ledger: Any = None,
-        dataset: str | None = None,
-        key: str | None = None,
+        budget: Any = None,
+        idempotency_key: str | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -182,9 +181,8 @@ class PrivateDensity(PrivateModel):
         self.method = method
         self.bounds = bounds
         self.random_state = random_state
-        self.ledger = ledger
-        self.dataset = dataset
-        self.key = key
+        self.budget = budget
+        self.idempotency_key = idempotency_key
 
     def kernels(self, n_features: int | None = None) -> list[Kernel]:
         """Every kernel with every bandwidth; predictions are those of the first unless another is named."""

@@ -17,8 +17,8 @@ def enough_records(functions: Iterable[ReleasedFunction]) -> bool:
     """Whether the records are many beside the noise of their count; public, as it is read off the release.
 
     Below five standard errors of the count (at the usual share of a pure ε about ``70/ε`` records for one
-    function, ``100/ε`` for two) noise alone may look like records. Models then fall back: they answer what they
-    would without any records. Without records one release in 2000 passes, with Gaussian noise one
+    function, ``100/ε`` for two) noise alone may look like records. Models then fall back: they answer
+    what they would without any records. Without records one release in 2000 passes, with Gaussian noise one
     in a million.
     """
     count, variance = 0.0, 0.0

@@ -19,7 +19,7 @@ from hushsum.models.feature_space import KERNELS, KeptPairs, feature_kernel, fea
 from hushsum.models.parameters import INTEGER, NUMBER, TARGET_BOUNDS, TEXT, Parameter
 from hushsum.models.regression_model import RegressionModel, declared_target
 from hushsum.privacy.claim import Claim, Promise
-from hushsum.privacy.functional import ANALYTIC, CALIBRATIONS, LATTICE_GAUSSIAN
+from hushsum.privacy.functional import ANALYTIC, CALIBRATIONS, LATTICE_GAUSSIAN, path_scale
 from hushsum.privacy.relation import Relation
 from hushsum.records.bounds import Bounds
 from hushsum.records.unit_ball import UnitBall
@@ -164,9 +164,8 @@ class PrivateGaussianProcessRegressor(RegressionModel):
         target_bounds: tuple[float, float] = (-1, 1),
         calibration: str = ANALYTIC,
         random_state: Any = None,
-        ledger: Any = None,
-        dataset: str | None = None,
-        key: str | None = None,
+        budget: Any = None,
+        idempotency_key: str | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -180,9 +179,8 @@ class PrivateGaussianProcessRegressor(RegressionModel):
         self.target_bounds = target_bounds
         self.calibration = calibration
         self.random_state = random_state
-        self.ledger = ledger
-        self.dataset = dataset
-        self.key = key
+        self.budget = budget
+        self.idempotency_key = idempotency_key
 
     def _check_together(self, promise: Promise) -> None:
         if self.inputs == PUBLIC and promise.pure:
@@ -258,6 +256,8 @@ class PrivateGaussianProcessRegressor(RegressionModel):
         claim = super()._claim(promise)
         if self.inputs != PUBLIC:
             return claim
+        # Refused here rather than after the debit: a published scale that is not proven for this promise.
+        path_scale(1.0, promise, calibration=self.calibration)
         return replace(claim, relation=Relation.REPLACE, mechanism=LATTICE_GAUSSIAN)
 
     def _open(self, bundle: Bundle) -> _Posterior:

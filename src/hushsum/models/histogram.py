@@ -91,9 +91,8 @@ class PrivateHistogram(PrivateModel):
         bounds: Any = (-1, 1),
         relation: str = "add/remove",
         random_state: Any = None,
-        ledger: Any = None,
-        dataset: str | None = None,
-        key: str | None = None,
+        budget: Any = None,
+        idempotency_key: str | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -101,9 +100,8 @@ class PrivateHistogram(PrivateModel):
         self.bounds = bounds
         self.relation = relation
         self.random_state = random_state
-        self.ledger = ledger
-        self.dataset = dataset
-        self.key = key
+        self.budget = budget
+        self.idempotency_key = idempotency_key
 
     def _basis(self, dim: int) -> Bins:
         box = Bounds.of(self.column_bounds(dim), dim)

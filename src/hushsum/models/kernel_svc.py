@@ -148,9 +148,8 @@ class PrivateKernelSVC(ClassModel):
         bounds: Any = (-1, 1),
         calibration: str = ANALYTIC,
         random_state: Any = None,
-        ledger: Any = None,
-        dataset: str | None = None,
-        key: str | None = None,
+        budget: Any = None,
+        idempotency_key: str | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -163,9 +162,8 @@ class PrivateKernelSVC(ClassModel):
         self.bounds = bounds
         self.calibration = calibration
         self.random_state = random_state
-        self.ledger = ledger
-        self.dataset = dataset
-        self.key = key
+        self.budget = budget
+        self.idempotency_key = idempotency_key
 
     def _space(self, seed: int, read: Any) -> FourierFeatures:
         kernel = feature_kernel(
@@ -213,6 +211,8 @@ class PrivateKernelSVC(ClassModel):
 
     def _claim(self, promise: Promise) -> Claim:
         claim = super()._claim(promise)
+        # Refused here rather than after the debit: a published scale that is not proven for this promise.
+        path_scale(1.0, promise, calibration=self.calibration)
         return replace(claim, relation=Relation.REPLACE, mechanism=LATTICE_GAUSSIAN)
 
     def _open(self, bundle: Bundle) -> _Machines:

@@ -109,9 +109,8 @@ class PrivateLinearSVC(ClassModel):
         rows: int = 4000,
         ridge: float = 0.0,
         random_state: Any = None,
-        ledger: Any = None,
-        dataset: str | None = None,
-        key: str | None = None,
+        budget: Any = None,
+        idempotency_key: str | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -122,9 +121,8 @@ class PrivateLinearSVC(ClassModel):
         self.rows = rows
         self.ridge = ridge
         self.random_state = random_state
-        self.ledger = ledger
-        self.dataset = dataset
-        self.key = key
+        self.budget = budget
+        self.idempotency_key = idempotency_key
 
     def _linear_method(self) -> LinearMethod:
         return classification_method(self.method, rows=self.rows, ridge=self.ridge)

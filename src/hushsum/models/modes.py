@@ -16,6 +16,7 @@ from hushsum.models.mode_partitions import Partitions, intersect, solve
 from hushsum.models.mode_search import HeldOut, climb, distinct_modes, separated, spread_points
 from hushsum.models.parameters import INTEGER, NUMBER, TEXT, Parameter
 from hushsum.models.table_model import KERNEL_PARAMETERS, TableModel
+from hushsum.releases.bundle import Bundle
 from hushsum.releases.noisy_table import NoisyTable
 
 METHODS: Final = ("search", "intersection", "linear-program")
@@ -116,9 +117,8 @@ class PrivateModes(TableModel):
         width: int = 1000,
         bounds: Any = (-1, 1),
         random_state: Any = None,
-        ledger: Any = None,
-        dataset: str | None = None,
-        key: str | None = None,
+        budget: Any = None,
+        idempotency_key: str | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -133,9 +133,8 @@ class PrivateModes(TableModel):
         self.width = width
         self.bounds = bounds
         self.random_state = random_state
-        self.ledger = ledger
-        self.dataset = dataset
-        self.key = key
+        self.budget = budget
+        self.idempotency_key = idempotency_key
 
     def predict(self, X: object) -> NDArray[np.int64]:
         """The number of the nearest mode, 0 for the highest.
@@ -187,6 +186,14 @@ class PrivateModes(TableModel):
         if self.method != "search":
             Partitions.check(kernel)
         return super()._start(seed)
+
+    def _open(self, bundle: Bundle) -> Any:
+        modes, heights = bundle.arrays["modes"], bundle.arrays["heights"]
+        errors = bundle.arrays.get("height_errors", heights)
+        alike = heights.shape == errors.shape == modes.shape[:1]
+        if modes.ndim != 2 or modes.shape[1] != self.n_features_in_ or not alike:
+            raise ValueError("modes")
+        return super()._open(bundle)
 
     def _derived(self, sketch: NoisyTable) -> dict[str, NDArray[Any]]:
         low, high = np.array(self.column_bounds()).T

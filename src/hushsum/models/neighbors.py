@@ -76,9 +76,8 @@ class PrivateNeighbors(TableModel):
         width: int = 1000,
         bounds: Any = (-1, 1),
         random_state: Any = None,
-        ledger: Any = None,
-        dataset: str | None = None,
-        key: str | None = None,
+        budget: Any = None,
+        idempotency_key: str | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -91,9 +90,8 @@ class PrivateNeighbors(TableModel):
         self.width = width
         self.bounds = bounds
         self.random_state = random_state
-        self.ledger = ledger
-        self.dataset = dataset
-        self.key = key
+        self.budget = budget
+        self.idempotency_key = idempotency_key
 
     def decision_function(self, X: object) -> Floats:
         """The estimated number of near records less ``min_records``, shape (n_samples,).

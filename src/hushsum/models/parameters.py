@@ -199,9 +199,13 @@ OWNER_PARAMETERS = (
         "random_state", ANY, "An integer, a RandomState or None: seeds hash functions and features, "
         "never the noise.", optional=True, group=OWNER,
     ),
-    Parameter("ledger", ANY, "Where the release is booked.", optional=True, group=OWNER),
-    Parameter("dataset", ANY, "The dataset's name in the ledger.", optional=True, group=OWNER),
-    Parameter("key", ANY, "Names this release, so that a retry is free.", optional=True, group=OWNER),
+    Parameter(
+        "budget", ANY, "The account of the dataset that pays for the release.", optional=True,
+        group=OWNER,
+    ),
+    Parameter(
+        "idempotency_key", ANY, "Names this release, so that a retry is free.", optional=True, group=OWNER
+    ),
 )  # fmt: skip
 NOT_STORED: Final = frozenset(each.name for each in OWNER_PARAMETERS)
 """Parameters that are not written into a file: the owner's budget, and a generator, whose seed is."""

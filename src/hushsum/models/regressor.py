@@ -179,9 +179,8 @@ class PrivateRegressor(RegressionModel):
         rows: int = 4000,
         calibration: str = "tight",
         random_state: Any = None,
-        ledger: Any = None,
-        dataset: str | None = None,
-        key: str | None = None,
+        budget: Any = None,
+        idempotency_key: str | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -194,9 +193,8 @@ class PrivateRegressor(RegressionModel):
         self.rows = rows
         self.calibration = calibration
         self.random_state = random_state
-        self.ledger = ledger
-        self.dataset = dataset
-        self.key = key
+        self.budget = budget
+        self.idempotency_key = idempotency_key
 
     def check_records(
         self, X: object, y: object = None, *, reset: bool = True

@@ -85,9 +85,8 @@ class PrivateSampler(TableModel):
         width: int = 1000,
         bounds: Any = (-1, 1),
         random_state: Any = None,
-        ledger: Any = None,
-        dataset: str | None = None,
-        key: str | None = None,
+        budget: Any = None,
+        idempotency_key: str | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -101,9 +100,8 @@ class PrivateSampler(TableModel):
         self.width = width
         self.bounds = bounds
         self.random_state = random_state
-        self.ledger = ledger
-        self.dataset = dataset
-        self.key = key
+        self.budget = budget
+        self.idempotency_key = idempotency_key
 
     def decision_function(self, X: object) -> Floats:
         """The weight of each candidate: its mean kernel value, 0 where that is within the noise.

@@ -41,7 +41,7 @@ class RefitGuard:
         self._digest = _digest(records, target)
 
     def same_call(self, given: tuple[object, object], owner: Mapping[str, object]) -> bool:
-        """Whether the same objects are passed again, with the same generator and the same ledger."""
+        """Whether the same objects are passed again, with the same generator and the same budget."""
         return all(
             reference is not None and reference() is each
             for reference, each in zip(self._objects, given, strict=True)
@@ -101,8 +101,8 @@ def check_first(lineage: str, key: str) -> None:
         earlier = frozenset(_SPENT.get(lineage, ()))
     if key in earlier:
         raise UsageError(
-            "key names one release, got it for a second model of the same lineage, which would be given the "
-            "first one's answers; leave key out, or give each model its own"
+            "idempotency_key names one release, got it for a second model of the same lineage, which would "
+            "be given the first one's answers; leave it out, or give each model its own"
         )
     if earlier:
         warnings.warn(

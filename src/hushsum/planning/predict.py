@@ -122,11 +122,11 @@ def plan(
     own = spread_of(width or DEFAULT_WIDTH) if chosen.hashable else None
     place = float(own.density.mean()) if own is not None else typical
     asked = [Promise.of(epsilon=e, delta=delta, rho=rho) for e in _each(epsilon)]
-    shown = list(asked)
+    promises = list(asked)
     if delta is None and rho is None:
-        shown += [Promise.of(epsilon=promise.epsilon, delta=COMPARISON_DELTA) for promise in asked]
+        promises += [Promise.of(epsilon=promise.epsilon, delta=COMPARISON_DELTA) for promise in asked]
     options: list[Option] = []
-    for promise in shown:
+    for promise in promises:
         question = Question(
             records=number,
             kernel=chosen,

@@ -13,15 +13,15 @@ from numpy.typing import NDArray
 from hushsum.errors import FileRefused, QuestionsSpent, SecretRefused, UsageError
 from hushsum.privacy.budget import Budget
 from hushsum.privacy.claim import Claim, Promise
-from hushsum.privacy.draws import REAL_ARITHMETIC
 from hushsum.privacy.functional import ANALYTIC, PATH, path_scale
-from hushsum.privacy.paid import Payment, pay_for
 from hushsum.privacy.real_noise import real_noise
+from hushsum.privacy.release_noise import REAL_ARITHMETIC
+from hushsum.privacy.request import check_declared_delta
+from hushsum.privacy.spending import Booking, spend_json
 from hushsum.served.path import SMALLEST_JITTER, GaussianPath
+from hushsum.served.rollback_guard import RollbackGuard
 from hushsum.served.secret_functions import Rows, SecretFunction
 from hushsum.served.store import AnswerStore, MemoryStore, StoredAnswer, StoreSession
-from hushsum.served.witness import Witness
-from hushsum.tally.release import check_declared_delta
 
 Floats = NDArray[np.float64]
 
@@ -55,7 +55,7 @@ class ServedFunction:
         jitter: float,
         most_questions: int,
         insecure_noise_seed: int | None,
-        witness: Witness | None = None,
+        rollback_guard: RollbackGuard | None = None,
     ) -> None:
         self.claim = claim
         self._function = function
@@ -63,7 +63,7 @@ class ServedFunction:
         self._store = store
         self._most = most_questions
         self._seed = insecure_noise_seed
-        self._witness = witness
+        self._rollback_guard = rollback_guard
         self._turn = Lock()
         self._unsure = False
         self._path = GaussianPath(
@@ -92,8 +92,8 @@ class ServedFunction:
         told = self._store.answers(keys)
         if any(each is None for each in told):
             told = self._draw(rows, keys)
-        if self._witness is not None:
-            self._witness.note(self._store.count())
+        if self._rollback_guard is not None:
+            self._rollback_guard.note(self._store.count())
         values: Floats = self._function.scale * np.array(told, np.float64)
         return values
 
@@ -139,7 +139,7 @@ class ServedFunction:
     def _number_kept(self, session: StoreSession) -> int:
         """How many answers the store has; refused if there were more."""
         kept = session.count()
-        if kept < max(len(self._path), 0 if self._witness is None else self._witness.known()):
+        if kept < max(len(self._path), 0 if self._rollback_guard is None else self._rollback_guard.known()):
             raise FileRefused(
                 "the store of answers has fewer than were told, as an older copy has: going on would draw a "
                 "second path; put the newest copy back, or end this function"
@@ -178,9 +178,8 @@ def serve(
     jitter: float | None = None,
     calibration: str = ANALYTIC,
     allow_large_delta: bool = False,
-    ledger: Budget | None = None,
-    dataset: str | None = None,
-    key: str | None = None,
+    budget: Budget | None = None,
+    idempotency_key: str | None = None,
     insecure_noise_seed: int | None = None,
 ) -> ServedFunction:
     """Open a function for questions. Spends ``epsilon`` and ``delta`` once, when its store is first opened.
@@ -198,7 +197,7 @@ def serve(
         λ: at least, and by default, 1e-8 times the largest variance.
     calibration : {"analytic", "as-published"}
         The least noise, or the paper's √(2 ln(2/δ))·Δ/ε for ε ≤ 1.
-    ledger, dataset, key
+    budget, idempotency_key
         As for ``Tally.release``.
 
     Privacy
@@ -228,7 +227,7 @@ def serve(
         most_questions=most_questions,
         insecure_noise_seed=insecure_noise_seed,
     )
-    _open(served, facts, Payment.of(ledger, dataset, key))
+    _open(served, facts, Booking.of(budget, idempotency_key))
     return served
 
 
@@ -239,13 +238,13 @@ def reopen(
     *,
     most_questions: int = MOST_QUESTIONS,
     calibration: str = ANALYTIC,
-    witness: Witness | None = None,
+    rollback_guard: RollbackGuard | None = None,
 ) -> ServedFunction:
     """A function that was served before, on its own store, with the arguments of then. Spends nothing.
 
     Parameters
     ----------
-    witness : Witness, optional
+    rollback_guard : RollbackGuard, optional
         Remembers outside of the store how many answers were told, so that an older copy of it is noticed.
 
     Raises
@@ -264,7 +263,7 @@ def reopen(
         calibration=calibration,
         jitter=None,
         most_questions=most_questions,
-        witness=witness,
+        rollback_guard=rollback_guard,
     )
     if not store.belongs_to(_bound(served, facts)):
         raise FileRefused("the store of answers is not the one that was opened; restore it, or serve anew")
@@ -298,7 +297,7 @@ def _prepared(
     jitter: float | None,
     most_questions: int,
     insecure_noise_seed: int | None = None,
-    witness: Witness | None = None,
+    rollback_guard: RollbackGuard | None = None,
 ) -> tuple[ServedFunction, dict[str, Any]]:
     """A served function that has not been opened, and the facts to which its store is bound."""
     if type(most_questions) is not int or most_questions < 1:
@@ -313,7 +312,7 @@ def _prepared(
         jitter=lam,
         most_questions=most_questions,
         insecure_noise_seed=insecure_noise_seed,
-        witness=witness,
+        rollback_guard=rollback_guard,
     )
     facts = {
         "claim": claim.as_json(),
@@ -331,10 +330,10 @@ def _bound(served: ServedFunction, facts: dict[str, Any]) -> dict[str, Any]:
     return {**facts, "fingerprint": served._function.fingerprint(bytes.fromhex(salt))}
 
 
-def _open(served: ServedFunction, facts: dict[str, Any], payment: Payment | None) -> None:
-    """Pay, unless the store was paid for, and bind it to this function.
+def _open(served: ServedFunction, facts: dict[str, Any], booking: Booking | None) -> None:
+    """Spend, unless the store was paid for, and bind it to this function.
 
-    It is bound between *drawn* and *staged*: once the book says that something was published, there is a
+    It is bound between *drawn* and *staged*: once the ledger says that something was published, there is a
     store to publish from. Who died in between finds a bound store, and closes the entry with `subject_of`.
     """
     store, bound = served._store, _bound(served, facts)
@@ -345,9 +344,9 @@ def _open(served: ServedFunction, facts: dict[str, Any], payment: Payment | None
         store.open(bound)
         return {"opened": True}
 
-    pay_for(payment, served.claim, subject=subject_of(served), make=make)
+    spend_json(booking, served.claim, subject_of(served), make)
 
 
 def subject_of(served: ServedFunction) -> dict[str, object]:
-    """What the book says that was paid for."""
+    """What the ledger says of the release."""
     return {"served": served._function.kernel.name, "most_questions": served._most}

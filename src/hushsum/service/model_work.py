@@ -13,15 +13,14 @@ from hushsum.jobs.describe_model import describe_model
 from hushsum.jobs.exact_answers import describe_exact
 from hushsum.jobs.exact_model import SecretModel, secret_model
 from hushsum.jobs.fit_model import count_model, release_model
-from hushsum.jobs.ledger_release import Booking
-from hushsum.jobs.progress import Progress
-from hushsum.ledger import Ledger
+from hushsum.jobs.ledger_release import LedgerOptions
 from hushsum.privacy.claim import Claim
 from hushsum.service.leftovers import delete_served
 from hushsum.service.model_terms import choice_of, confirmation, files_of, most_numbers
+from hushsum.service.running_job import RunningJob
 from hushsum.service.settings import Settings
 from hushsum.service.shapes import NewModel
-from hushsum.service.store import Actor, Datasets, Functions, Job
+from hushsum.service.store import Actor, Datasets, Functions
 from hushsum.service.store.datasets import USED
 from hushsum.service.suspicions import suspicions_noted
 
@@ -30,13 +29,12 @@ from hushsum.service.suspicions import suspicions_noted
 class _Fit:
     """One job: what was asked for, of which upload, under which id, paid how; warnings go to ``notes``."""
 
-    job: Job
+    running: RunningJob
     asked: NewModel
     source: Path
     id: str
-    booking: Booking
+    ledger: LedgerOptions
     notes: list[str]
-    tell: Progress
 
 
 class ModelWork:
@@ -47,7 +45,7 @@ class ModelWork:
         self._datasets = datasets
         self._functions = functions
 
-    def fit(self, job: Job, booking: Booking, tell: Progress) -> dict[str, Any]:
+    def fit(self, running: RunningJob, ledger: LedgerOptions) -> dict[str, Any]:
         """Do the job; what it made.
 
         Raises
@@ -55,6 +53,7 @@ class ModelWork:
         HushsumError
             for records, settings or a budget that do not suffice; the upload stays then, to be tried again.
         """
+        job = running.job
         asked = NewModel.model_validate(job.request)
         id = "fn_" + job.id.removeprefix("job_")
         upload = self._datasets.upload(asked.upload, dataset=job.dataset)
@@ -64,7 +63,7 @@ class ModelWork:
         notes: list[str] = []
         if not self._functions.known(id):
             make = self._open if asked.mode == "exact" else self._release
-            sha256, facts = make(_Fit(job, asked, source, id, booking, notes, tell))
+            sha256, facts = make(_Fit(running, asked, source, id, ledger, notes))
             self._functions.add(id, job.dataset, asked.name, sha256=sha256, facts=facts, actor=actor)
         self._datasets.end_upload(upload.id, USED, actor)
         source.unlink(missing_ok=True)
@@ -78,13 +77,15 @@ class ModelWork:
                 choice_of(fit.asked, self._settings),
                 files_of(fit.asked, str(fit.source)),
                 str(output),
-                booking=fit.booking,
-                progress=fit.tell,
+                ledger=fit.ledger,
+                progress=fit.running.tell,
                 most_numbers=most_numbers(self._settings),
             )
 
         def agreed(claim: Claim, _: object) -> bool:
-            return confirmation(fit.job.dataset, fit.asked, claim) == fit.asked.confirm
+            if confirmation(fit.running.job.dataset, fit.asked, claim) != fit.asked.confirm:
+                return False
+            return fit.running.pay()
 
         released = release_model(counted, approve=agreed)
         if released is None:
@@ -98,32 +99,33 @@ class ModelWork:
             return self._opened(fit)
         except Exception:
             with suppress(HushsumError):
-                self._forget_unpaid(fit.id, fit.booking)
+                self._forget_unpaid(fit.id, fit.ledger)
             raise
 
     def _opened(self, fit: _Fit) -> tuple[str, dict[str, Any]]:
         place, key = self._settings.path("served", fit.id), self._settings.tally_key()
         if place.with_suffix(".secret").exists():
             # Of an earlier attempt. Fitted anew it might differ in a last bit, and its store would refuse it.
-            kept = SecretModel.load(place, key=key)
+            kept = SecretModel.load(place, encryption_key=key)
         else:
             with suspicions_noted(fit.notes):
                 kept = secret_model(
                     choice_of(fit.asked, self._settings),
                     files_of(fit.asked, str(fit.source)),
                     most_questions=fit.asked.most_questions,
-                    progress=fit.tell,
+                    progress=fit.running.tell,
                 )
-            if confirmation(fit.job.dataset, fit.asked, kept.claim) != fit.asked.confirm:
+            if confirmation(fit.running.job.dataset, fit.asked, kept.claim) != fit.asked.confirm:
                 raise _not_confirmed()
-            kept.save(place, key=key)
-        kept.open(place, fit.booking)
+            kept.save(place, encryption_key=key)
+        fit.running.pay()
+        kept.open(place, fit.ledger)
         return "", describe_exact(kept)
 
-    def _forget_unpaid(self, id: str, booking: Booking) -> None:
+    def _forget_unpaid(self, id: str, ledger: LedgerOptions) -> None:
         """Delete what was kept for answers that nobody has paid for."""
-        assert booking.key is not None
-        if Ledger.open(booking.ledger).find(booking.key) is None:
+        assert ledger.idempotency_key is not None
+        if ledger.budget().find(ledger.idempotency_key) is None:
             delete_served(self._settings, id)
 
 

@@ -7,25 +7,27 @@ import hashlib
 import json
 import time
 from collections.abc import AsyncIterator
+from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import StreamingResponse
 from starlette.concurrency import run_in_threadpool
+from starlette.types import Receive, Scope, Send
 
 from hushsum.bases.base import basis_from_json
 from hushsum.errors import HushsumError
 from hushsum.files.container import canonical_json
-from hushsum.jobs.release_tally import ReleaseTerms
 from hushsum.privacy.claim import Claim
+from hushsum.privacy.request import ReleaseRequest
 from hushsum.service.access import Caller, actor_of, needs, nothing_here
 from hushsum.service.context import Context, context_of
-from hushsum.service.limits import too_often
+from hushsum.service.limits import AtOnce
 from hushsum.service.problems import Refusal
 from hushsum.service.routes.datasets import Key
-from hushsum.service.shapes import ClaimTold, JobTold, NewRelease, TermsAsked
+from hushsum.service.shapes import ClaimResponse, JobTold, NewRelease, ReleaseRequestBody
 from hushsum.service.store import Actor, Job
-from hushsum.service.store.job_queue import DONE, FAILED
+from hushsum.service.store.job_queue import CANCELLED, ENDED
 from hushsum.tally.tally import Tally
 
 router = APIRouter(tags=["releases"])
@@ -35,16 +37,16 @@ Follower = Annotated[Caller, Depends(needs("upload", "release"))]
 
 _LOOK_EVERY = 0.25
 _LONGEST_STREAM = 600.0
-_MOST_STREAMS = 100
+_LOOKS_PER_SECOND = 80.0
 
 
 @router.post("/datasets/{dataset}/claims")
-def show_claim(dataset: str, asked: TermsAsked, caller: Releaser, context: Here) -> ClaimTold:
+def show_claim(dataset: str, asked: ReleaseRequestBody, caller: Releaser, context: Here) -> ClaimResponse:
     """What a release on these terms would claim and cost. Nothing is drawn or spent."""
     found = context.dataset(dataset, caller)
     claim = _claim(context, found.id, asked)
     charge, after = context.price(found, claim)
-    return ClaimTold(
+    return ClaimResponse(
         claim=claim.in_numbers(),
         cost=charge.as_json(),
         remaining=after.remaining.as_json(),
@@ -68,11 +70,17 @@ def release(
         raise Refusal(
             409, "not-confirmed", "confirm must be that of the claim of these very terms; ask for the claim"
         )
+    context.check_booking()
     if context.jobs.of_key(found.id, "release", key) is None:
         # A hint only: what counts is the debit. It spares a job that is bound to fail.
         context.price(found, claim)
     job, _ = context.jobs.submit(
-        "release", dataset=found.id, key=key, request=asked.model_dump(mode="json"), actor=actor
+        "release",
+        dataset=found.id,
+        key=key,
+        request=asked.model_dump(mode="json"),
+        actor=actor,
+        most=context.settings.owner_jobs,
     )
     context.wake()
     return JobTold.model_validate(job)
@@ -90,23 +98,58 @@ def show_job(job: str, caller: Follower, context: Here) -> JobTold:
     return JobTold.model_validate(_job(context, job, caller))
 
 
+@router.delete("/jobs/{job}")
+def cancel_job(
+    job: str, caller: Follower, context: Here, actor: Annotated[Actor, Depends(actor_of)]
+) -> JobTold:
+    """Cancel long work before it has spent anything: at once if it waits, else at its next step.
+
+    What is paid for is finished; then, and for work that has ended, the answer is 409.
+    """
+    found = _job(context, job, caller)
+    stopped = context.jobs.cancel(found.id, actor)
+    assert stopped is not None
+    if stopped.state in ENDED and stopped.state != CANCELLED:
+        raise Refusal(409, "ended", "the job has ended; there is nothing to cancel")
+    if stopped.paying:
+        raise Refusal(409, "paid", "the job is being paid for, and will be finished; wait for it")
+    return JobTold.model_validate(stopped)
+
+
 @router.get(
     "/jobs/{job}/events",
     response_class=StreamingResponse,
     responses={200: {"content": {"text/event-stream": {}}}},
 )
 async def follow_job(job: str, request: Request, caller: Follower, context: Here) -> StreamingResponse:
-    """The same as server-sent events named ``job``, until it is done or failed."""
+    """The same as server-sent events named ``job``, until it has ended."""
     await run_in_threadpool(_job, context, job, caller)
-    if len(request.app.state.streams) >= _MOST_STREAMS:
-        raise too_often()
-    return StreamingResponse(_events(request, context, job, caller), media_type="text/event-stream")
+    return EventStream(_events(request, context, job, caller), context.streams, caller.account)
+
+
+class EventStream(StreamingResponse):
+    """Server-sent events, counted for an account as long as somebody may be reading them.
+
+    Raises
+    ------
+    Refusal
+        429, if the account has as many streams as it may.
+    """
+
+    def __init__(self, events: AsyncIterator[bytes], streams: AtOnce, account: str) -> None:
+        super().__init__(events, media_type="text/event-stream")
+        streams.enter(account)
+        self._leave = partial(streams.leave, account)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the events."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._leave()
 
 
 async def _events(request: Request, context: Context, id: str, caller: Caller) -> AsyncIterator[bytes]:
-    streams = request.app.state.streams
-    mark = object()
-    streams.add(mark)
     end = time.monotonic() + _LONGEST_STREAM
     told = ""
     try:
@@ -116,14 +159,13 @@ async def _events(request: Request, context: Context, id: str, caller: Caller) -
             if text != told:
                 told = text
                 yield f"event: job\ndata: {text}\n\n".encode()
-            if job.state in (DONE, FAILED):
+            if job.state in ENDED:
                 return
-            await asyncio.sleep(_LOOK_EVERY)
+            # However many follow, the database is asked some eighty times a second.
+            await asyncio.sleep(max(_LOOK_EVERY, len(context.streams) / _LOOKS_PER_SECOND))
     except HushsumError:
         # The answer has begun, and can no longer become a problem; whoever follows it asks again.
         return
-    finally:
-        streams.discard(mark)
 
 
 def _job(context: Context, id: str, caller: Caller) -> Job:
@@ -133,30 +175,21 @@ def _job(context: Context, id: str, caller: Caller) -> Job:
     return found
 
 
-def terms_of(asked: TermsAsked) -> ReleaseTerms:
-    """The terms as the release job takes them."""
-    return ReleaseTerms(
-        epsilon=asked.epsilon,
-        delta=asked.delta,
-        rho=asked.rho,
-        relation=asked.relation,
-        rows=asked.rows,
-        count_share=asked.count_share,
-        population=asked.population,
-        allow_large_delta=asked.allow_large_delta,
-    )
+def request_of(body: ReleaseRequestBody) -> ReleaseRequest:
+    """The request as a tally takes it. The service keeps the budget and the idempotency key itself."""
+    return ReleaseRequest(**{name: getattr(body, name) for name in ReleaseRequest().as_json()})
 
 
-def _claim(context: Context, dataset: str, asked: TermsAsked) -> Claim:
+def _claim(context: Context, dataset: str, asked: ReleaseRequestBody) -> Claim:
     """The claim, from the tally's public definition: its counts are not read here."""
     stored = context.datasets.tally(asked.tally, dataset=dataset)
     if stored is None:
         raise Refusal(422, "parameter-refused", "tally must be one of this dataset; make it first")
     basis = basis_from_json(stored.facts["definition"])
-    return terms_of(asked).claim_for(Tally(basis, max_per_unit=stored.facts["max_per_unit"]))
+    return Tally(basis, max_per_unit=stored.facts["max_per_unit"]).prepare(request_of(asked)).claim
 
 
-def _confirmation(dataset: str, asked: TermsAsked, claim: Claim) -> str:
-    terms = {name: getattr(asked, name) for name in TermsAsked.model_fields}
+def _confirmation(dataset: str, asked: ReleaseRequestBody, claim: Claim) -> str:
+    terms = {name: getattr(asked, name) for name in ReleaseRequestBody.model_fields}
     text = canonical_json([dataset, json.loads(json.dumps(terms)), claim.as_json()])
     return hashlib.sha256(text).hexdigest()

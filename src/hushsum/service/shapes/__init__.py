@@ -12,6 +12,8 @@ from hushsum.service.shapes.accounts import (
     SignInTold,
     TokenIssued,
     TokenTold,
+    UsageTold,
+    Used,
 )
 from hushsum.service.shapes.basic import (
     Asked,
@@ -37,6 +39,7 @@ from hushsum.service.shapes.datasets import (
     PlanTold,
     TallyTold,
     UploadTold,
+    WriteOff,
 )
 from hushsum.service.shapes.functions import (
     Answers,
@@ -55,14 +58,17 @@ from hushsum.service.shapes.models import (
     SettingTold,
 )
 from hushsum.service.shapes.releases import (
-    ClaimTold,
+    ClaimResponse,
     JobTold,
     NewRelease,
-    TermsAsked,
+    ReleaseRequestBody,
 )
 from hushsum.service.shapes.system import (
     Health,
+    LedgerStateTold,
     Problem,
+    RestoreAccepted,
+    RestoreTold,
 )
 
 __all__ = [
@@ -71,7 +77,7 @@ __all__ = [
     "Asked",
     "Bound",
     "Bounds",
-    "ClaimTold",
+    "ClaimResponse",
     "Column",
     "Count",
     "DatasetTold",
@@ -84,6 +90,7 @@ __all__ = [
     "IdentityTold",
     "JobTold",
     "KernelAsked",
+    "LedgerStateTold",
     "LedgerTold",
     "LogTold",
     "Me",
@@ -106,14 +113,19 @@ __all__ = [
     "Promise",
     "ProviderTold",
     "Relation",
+    "ReleaseRequestBody",
+    "RestoreAccepted",
+    "RestoreTold",
     "Scalar",
     "Scope",
     "SettingTold",
     "SignInTold",
     "TallyTold",
-    "TermsAsked",
     "TokenIssued",
     "TokenTold",
     "Told",
     "UploadTold",
+    "UsageTold",
+    "Used",
+    "WriteOff",
 ]

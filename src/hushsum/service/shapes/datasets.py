@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from hushsum.service.shapes.basic import (
+    Asked,
     Bounds,
     Column,
     Count,
@@ -15,6 +16,7 @@ from hushsum.service.shapes.basic import (
     Name,
     Positive,
     Promise,
+    Reason,
     Relation,
     Told,
 )
@@ -26,9 +28,9 @@ class NewDataset(Promise):
     name: Name
     accounting: Literal["pure", "basic", "zcdp"] | None = None
     unit: Literal["record", "person"] = "record"
-    records_per_unit: Annotated[int, Field(ge=1, le=1 << 20)] | None = None
+    max_per_unit: Annotated[int, Field(ge=1, le=1 << 20)] | None = None
     relation: Relation = "add/remove"
-    units: Annotated[int, Field(ge=1, le=10**12)] | None = None
+    population: Annotated[int, Field(ge=1, le=10**12)] | None = None
     allow_large_delta: bool = False
 
 
@@ -73,7 +75,18 @@ class TallyTold(Told):
 
     id: str
     created: str
+    cells: int
+    size: int
     facts: dict[str, Any]
+
+
+class WriteOff(Asked):
+    """What was spent outside the ledger, or lost from it; 0 is a statement too."""
+
+    epsilon: Annotated[float, Field(ge=0, lt=1e9)] | None = None
+    delta: Annotated[float, Field(ge=0, lt=1)] | None = None
+    rho: Annotated[float, Field(ge=0, lt=1e9)] | None = None
+    reason: Reason
 
 
 class PlanAsked(KernelAsked):

@@ -1,4 +1,4 @@
-"""A budget book in memory that writes its steps down, for tests of what spends."""
+"""A budget in memory that records the steps of its debits, for tests of what spends."""
 
 from __future__ import annotations
 
@@ -35,17 +35,18 @@ class Entry:
 
 
 @dataclass
-class Book:
+class RecordingBudget:
     """A :class:`hushsum.privacy.budget.Budget` that knows ε only."""
 
     left: float = 10.0
     steps: list[str] = field(default_factory=list)
     entries: dict[str, Entry] = field(default_factory=dict)
-    asked: list[tuple[str, Claim, dict[str, object]]] = field(default_factory=list)
+    requested: list[tuple[Claim, dict[str, object]]] = field(default_factory=list)
     fail_at: str = ""
 
-    def debit(self, dataset: str, claim: Claim, *, subject: Mapping[str, object], key: str) -> Entry:
-        self.asked.append((dataset, claim, dict(subject)))
+    def debit(self, claim: Claim, *, subject: Mapping[str, object], idempotency_key: str) -> Entry:
+        key = idempotency_key
+        self.requested.append((claim, dict(subject)))
         if key not in self.entries:
             cost = claim.epsilon or 0.0
             if cost > self.left:

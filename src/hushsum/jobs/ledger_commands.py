@@ -70,7 +70,7 @@ def open_ledger(place: str) -> Ledger:
     """The ledger at a path or URL."""
     from hushsum.ledger import Ledger
 
-    return Ledger.open(place)
+    return Ledger(place)
 
 
 def ledger_status(place: str, dataset: str | None) -> list[DatasetStatus]:
@@ -78,23 +78,22 @@ def ledger_status(place: str, dataset: str | None) -> list[DatasetStatus]:
     return status_of(open_ledger(place), dataset)
 
 
-def status_of(ledger: Ledger, dataset: str | None) -> list[DatasetStatus]:
-    """The same of a ledger that is open."""
+def status_of(ledger: Ledger, dataset: str | Sequence[str] | None) -> list[DatasetStatus]:
+    """The same of a ledger that is open; of one dataset, of several, or of all."""
     from hushsum.ledger.chain import Kind
 
-    warning = ledger.behind()
-    names = ledger.datasets() if dataset is None else [dataset]
+    warning = ledger.rollback_problem()
+    names = ledger.datasets() if dataset is None else [dataset] if isinstance(dataset, str) else dataset
     found = []
-    for name in names:
-        entries = [each for each in ledger.history(name) if each.step is not Kind.VOIDED]
+    for name, (account, history) in zip(names, ledger.standing(names), strict=True):
+        entries = [each for each in history if each.step is not Kind.VOIDED]
         unfinished = sum(each.step is not Kind.PUBLISHED for each in entries)
-        account = ledger.account(name)
         found.append(DatasetStatus(ledger.id, name, account, len(entries), unfinished, warning))
     return found
 
 
 def verify_ledger(place: str, receipts: Sequence[str]) -> Verification:
-    """Check the whole book, and each receipt file against it; the first problem is the result."""
+    """Check the whole ledger, and each receipt file against it; the first problem is the result."""
     ledger = open_unchecked(place)
     result = ledger.verify()
     for path in receipts:
@@ -108,7 +107,7 @@ def open_unchecked(place: str) -> Ledger:
     """The ledger at a path or URL, also if its head is damaged: for looking at it."""
     from hushsum.ledger import Ledger
 
-    return Ledger.open(place, damaged=True)
+    return Ledger(place, damaged=True)
 
 
 def read_receipt(path: str) -> Receipt:

@@ -11,34 +11,34 @@ from scipy.stats import kstest
 from hushsum.errors import ClaimError, SecretRefused
 from hushsum.privacy.accounting.analytic import gaussian_delta
 from hushsum.privacy.calibration import LAPLACE, IntegerNoise
-from hushsum.privacy.draws import (
+from hushsum.privacy.noise import NoiseSource
+from hushsum.privacy.release_noise import (
     EXPONENTIAL,
-    Draws,
     Question,
-    drawing,
+    ReleaseNoise,
     gaussian_sigma,
+    release_noise,
     rounded,
     standard_normal,
 )
-from hushsum.privacy.noise import NoiseSource
 
 ONE = Fraction(1)
 SMALL = Fraction(1, 10**6)
 
 
 def test_laplace_noise_has_the_scale_of_the_sensitivity_over_epsilon() -> None:
-    with drawing(1) as draws:
-        noisy, noise = draws.laplace(np.zeros((100, 500), np.int64), 7, Fraction(1, 2))
-    assert noise == IntegerNoise(LAPLACE, Fraction(14))
+    with release_noise(1) as noise:
+        noisy, drawn = noise.laplace(np.zeros((100, 500), np.int64), 7, Fraction(1, 2))
+    assert drawn == IntegerNoise(LAPLACE, Fraction(14))
     assert noisy.shape == (100, 500)
     assert noisy.dtype == np.int64
     # 50,000 draws; the fourth moment is six variances squared, so the standard error is √(5/50,000).
-    assert noisy.var() == pytest.approx(noise.variance, rel=6 * np.sqrt(5 / 50_000))
+    assert noisy.var() == pytest.approx(drawn.variance, rel=6 * np.sqrt(5 / 50_000))
 
 
 def test_gaussian_noise_has_the_standard_deviation_that_keeps_the_promise() -> None:
-    with drawing(2) as draws:
-        noisy, sigma = draws.gaussian(np.full(50_000, 3.0), 0.5, ONE, SMALL)
+    with release_noise(2) as noise:
+        noisy, sigma = noise.gaussian(np.full(50_000, 3.0), 0.5, ONE, SMALL)
     assert gaussian_delta(1.0, 0.5 / sigma) <= 1e-6
     assert gaussian_delta(1.0, 0.5 / (0.999 * sigma)) > 1e-6
     assert noisy.std() == pytest.approx(sigma, rel=6 / np.sqrt(2 * 50_000))
@@ -72,15 +72,15 @@ def test_a_real_release_shows_no_lattice_around_the_exact_value(moved: float) ->
     Two in a thousand are within 10⁻³ of whole; 25 of 1000 are not seen in 10¹⁵ seeds, and one is fixed.
     """
     value = 0.123456789
-    with drawing(7) as draws:
-        noisy, sigma = draws.gaussian(np.full(1000, value + moved), 0.01, Fraction(1, 10), SMALL)
+    with release_noise(7) as noise:
+        noisy, sigma = noise.gaussian(np.full(1000, value + moved), 0.01, Fraction(1, 10), SMALL)
     steps = (noisy - value) / (sigma * 2.0**-30)
     assert np.count_nonzero(np.abs(steps - np.rint(steps)) < 1e-3) < 25
 
 
 def test_real_releases_are_multiples_of_a_public_step() -> None:
-    with drawing(8) as draws:
-        noisy, sigma = draws.gaussian(np.linspace(0.0, 1e-3, 1000), 0.5, ONE, SMALL)
+    with release_noise(8) as noise:
+        noisy, sigma = noise.gaussian(np.linspace(0.0, 1e-3, 1000), 0.5, ONE, SMALL)
     step = 2.0 ** (np.floor(np.log2(sigma)) - 10)
     assert sigma / 2048 < step <= sigma / 1024
     assert np.array_equal(noisy / step, np.rint(noisy / step))
@@ -93,21 +93,21 @@ def test_choices_prefer_high_scores_at_the_calibrated_rate(mechanism: str) -> No
     question = Question([0, 11], Fraction(2), sensitivity=10)
     ratio = np.exp(-float(question.rate) * 11)
     chance = ratio / (1 + ratio) if mechanism == EXPONENTIAL else ratio / 2
-    with drawing(4) as draws:
-        lower = [draws.choice(question, mechanism=mechanism) for _ in range(400)].count(0)
+    with release_noise(4) as noise:
+        lower = [noise.choice(question, mechanism=mechanism) for _ in range(400)].count(0)
     assert abs(lower / 400 - chance) < 6 * np.sqrt(chance * (1 - chance) / 400)
 
 
 def test_every_draw_of_a_release_is_a_new_one_and_seeds_repeat_it() -> None:
     zeros = np.zeros(50, np.int64)
-    with drawing(5) as draws:
-        first, second = (draws.laplace(zeros, 100, ONE)[0] for _ in range(2))
-    with drawing(5) as draws:
-        again = draws.laplace(zeros, 100, ONE)[0]
+    with release_noise(5) as noise:
+        first, second = (noise.laplace(zeros, 100, ONE)[0] for _ in range(2))
+    with release_noise(5) as noise:
+        again = noise.laplace(zeros, 100, ONE)[0]
     assert not np.array_equal(first, second)
     assert np.array_equal(first, again)
-    with drawing(None) as draws:
-        fresh = draws.laplace(zeros, 100, ONE)[0]
+    with release_noise(None) as noise:
+        fresh = noise.laplace(zeros, 100, ONE)[0]
     assert not np.array_equal(first, fresh)
 
 
@@ -115,15 +115,15 @@ def test_a_seed_of_zero_is_a_seed() -> None:
     zeros = np.zeros(50, np.int64)
     found = []
     for _ in range(2):
-        with drawing(0) as draws:
-            found.append(draws.laplace(zeros, 100, ONE)[0])
+        with release_noise(0) as noise:
+            found.append(noise.laplace(zeros, 100, ONE)[0])
     assert np.array_equal(found[0], found[1])
 
 
 def test_nothing_is_drawn_after_the_release() -> None:
-    kept: list[Draws] = []
-    with drawing(6) as draws:
-        kept.append(draws)
+    kept: list[ReleaseNoise] = []
+    with release_noise(6) as noise:
+        kept.append(noise)
     with pytest.raises(SecretRefused):
         kept[0].gaussian(np.zeros(1), 1.0, ONE, SMALL)
 

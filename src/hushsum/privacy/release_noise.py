@@ -23,7 +23,16 @@ from hushsum.privacy.noise import NoiseSource, discrete_gaussian
 from hushsum.privacy.noise.choice import EXPONENTIAL, PERMUTE_AND_FLIP, exponential_choice, permute_and_flip
 from hushsum.privacy.selection import Question
 
-__all__ = ["EXPONENTIAL", "PERMUTE_AND_FLIP", "Draws", "Question", "drawing", "gaussian_sigma", "rounded"]
+__all__ = [
+    "EXPONENTIAL",
+    "PERMUTE_AND_FLIP",
+    "Question",
+    "ReleaseNoise",
+    "gaussian_sigma",
+    "release_noise",
+    "rounded",
+    "rounded_reach",
+]
 
 REAL_ARITHMETIC = "real arithmetic"
 EXACT_INTEGERS = "exact integers"
@@ -34,7 +43,7 @@ _ROUNDING_BITS = 10
 Floats = NDArray[np.float64]
 
 
-class Draws:
+class ReleaseNoise:
     """What one release may draw; made by `drawing` and over when its block ends."""
 
     __slots__ = ("_source",)
@@ -70,12 +79,12 @@ class Draws:
 
 
 @contextmanager
-def drawing(insecure_noise_seed: int | None) -> Iterator[Draws]:
+def release_noise(insecure_noise_seed: int | None) -> Iterator[ReleaseNoise]:
     """A fresh key of the operating system for one release, wiped at the end; a seed makes it repeatable, for
     tests.
     """
     with NoiseSource.for_release(insecure_noise_seed) as source:
-        yield Draws(source)
+        yield ReleaseNoise(source)
 
 
 def gaussian_sigma(l2: float, epsilon: Fraction, delta: Fraction) -> float:
@@ -119,3 +128,21 @@ def rounded(values: Floats, sigma: float) -> Floats:
     step = 2.0 ** (math.floor(math.log2(sigma)) - _ROUNDING_BITS)
     told: Floats = step * np.rint(values / step)
     return told
+
+
+def rounded_reach(tail: float) -> float:
+    """The number of σ by which a number with noise σ·`standard_normal`, then `rounded`, exceeds the exact one
+    with probability at most ``tail``.
+
+    That is a quantile of the normal law, plus what drawing and rounding can add. Rounding moves a number by
+    half a step, 2⁻¹¹·σ, at most. The noise is above r only if its lattice point k ≥ r·2³⁰ − ½, and the sum of
+    a falling function from k on is below its integral from k − 1 on, so its tail beyond r is at most that of
+    the normal law beyond r − 2·2⁻³⁰. A part of 1e−12 covers the rounding of the quantile.
+
+    >>> rounded_reach(1e-6)  # doctest: +ELLIPSIS
+    4.7539...
+    """
+    from scipy.special import ndtri
+
+    quantile = float(-ndtri(tail))
+    return quantile + abs(quantile) * 1e-12 + 2.0 ** -(_ROUNDING_BITS + 1) + 2.0 ** (1 - _LATTICE_BITS)
