@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from typing import IO, Any
 
 import numpy as np
@@ -71,6 +72,11 @@ def _restored(kind: type[PrivateModel], bundle: Bundle) -> PrivateModel:
         raise ValueError("features")
     model = kind(**given)
     model.n_features_in_ = features
+    if names is not None:
+        if len(names) != features or not all(isinstance(name, str) for name in names):
+            raise ValueError("feature names")
+        model.feature_names_in_ = np.array(names, dtype=object)
+    model.check_parameters()
     facts = {name: value for name, value in about.items() if name != "seed"}
     model._restore(facts)
     model._state = ModelState.opened(bundle, facts, seed)
@@ -81,10 +87,6 @@ def _restored(kind: type[PrivateModel], bundle: Bundle) -> PrivateModel:
             raise ValueError("columns of a part")
     model._reading()
     _probe(model)
-    if names is not None:
-        if len(names) != features or not all(isinstance(name, str) for name in names):
-            raise ValueError("feature names")
-        model.feature_names_in_ = np.array(names, dtype=object)
     if canonical_json(model._described()) != canonical_json(facts):
         raise ValueError("a model has one description")
     return model
@@ -100,5 +102,6 @@ def _probe(model: Any) -> None:
         for name in ("decision_function", "score_samples", "predict", "sample")
         if hasattr(model, name)
     )
-    with np.errstate(all="ignore"):
+    # A point without column names is fine here.
+    with np.errstate(all="ignore"), warnings.catch_warnings(category=UserWarning, action="ignore"):
         answer(*([] if answer.__name__ == "sample" else [point]))
