@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 SOURCES := pyproject.toml CMakeLists.txt $(shell find src -type f -not -name '*.so' -not -path '*/__pycache__/*')
 
-.PHONY: demo test test-slow check site format docs bench portable clang arm64 coverage lock wheel sdist clean
+.PHONY: demo test test-slow check site format docs bench portable clang arm64 sanitize fuzz coverage lock wheel sdist clean
 
 demo: $(VENV)/.installed
 	$(BIN)/hushsum demo
@@ -42,6 +42,15 @@ portable: $(VENV)/.tests
 # The same with Clang, and for arm64 under QEMU (Debian: g++-aarch64-linux-gnu and qemu-user).
 clang arm64: $(VENV)/.tests
 	$(BIN)/python tests/native_builds.py $@
+
+# The native code's tests under the address and undefined-behaviour sanitizers; planted bugs must be caught first.
+sanitize: $(VENV)/.tests
+	$(BIN)/python tests/sanitized_build.py
+
+# Every reader of bytes from outside, on changed inputs, until each has seen 10⁶; goes on where the last run stopped.
+FUZZ_SECONDS ?= 1200
+fuzz: $(VENV)/.tests
+	$(BIN)/python -m tests.fuzz.run --seconds $(FUZZ_SECONDS)
 
 bench: $(VENV)/.tests
 	for each in build_speed query_speed noise_speed import_time streaming_memory skin_accuracy; do \

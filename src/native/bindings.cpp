@@ -10,6 +10,9 @@ void bind_count(nb::module_& module);
 void bind_features(nb::module_& module);
 void bind_noise(nb::module_& module);
 void bind_rice(nb::module_& module);
+#if defined(HUSHSUM_SANITIZE)
+void bind_planted_bugs(nb::module_& module);
+#endif
 
 }  // namespace hushsum
 
@@ -23,4 +26,7 @@ NB_MODULE(_native, module) {
   hushsum::bind_features(module);
   hushsum::bind_noise(module);
   hushsum::bind_rice(module);
+#if defined(HUSHSUM_SANITIZE)
+  hushsum::bind_planted_bugs(module);
+#endif
 }

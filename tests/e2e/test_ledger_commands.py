@@ -143,6 +143,16 @@ def test_parts_add_up_only_within_themselves(quick: Shell) -> None:
     assert release(quick, "0.1", "y.hush", "--part", "west").code in (2, 3)
 
 
+def test_parts_under_replace_cost_two_steps(quick: Shell) -> None:
+    init = ("--epsilon", "1", "--relation", "replace", "--partition", "north,south")
+    quick.ok("ledger", "init", *DATASET, *init)
+    asked = [("1", "north"), ("0.5", "north"), ("0.5", "south"), ("0.1", "north")]
+    codes = [
+        release(quick, epsilon, f"{i}.hush", "--part", part).code for i, (epsilon, part) in enumerate(asked)
+    ]
+    assert codes == [3, 0, 0, 3]
+
+
 def test_care_commands(booked: Shell) -> None:
     booked.ok("ledger", "set-budget", *DATASET, "--epsilon", "2", "--reason", "board")
     assert release(booked, "1.5", "a.hush").code == 0

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from hushsum.errors import ClaimError, UsageError
+from hushsum.files.rationals import stored_rational
 from hushsum.ledger.charge import Charge
 from hushsum.privacy.accounting.parameters import at_least_one, check_delta
 from hushsum.privacy.accounting.zcdp import zcdp_rho
@@ -147,7 +148,7 @@ class DatasetTerms:
             Relation.of(data["relation"]),
             data["population"],
             tuple(data["partition"]),
-            None if data["report_delta"] is None else Fraction(data["report_delta"]),
+            None if data["report_delta"] is None else stored_rational(data["report_delta"]),
             data["allow_large_delta"],
         )
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from hushsum.bases.moments import Moments
 from hushsum.errors import ClaimError, UsageError
-from hushsum.privacy.accounting import gaussian_delta
+from hushsum.privacy.accounting import gaussian_delta_above
 from hushsum.privacy.real_noise import real_noise
 from hushsum.privacy.release_noise import rounded
 from hushsum.records.bounds import Bounds
@@ -158,12 +158,13 @@ class PublishedNoise:
         return max(0.0, math.sqrt(inner) / (self.epsilon / 3.0) - lowest)
 
     def spent_delta(self, releases: int) -> float:
-        """The δ that the noise really spends at ε: releases of sensitivity 1 are one of √releases.
+        """The δ that the noise really spends at ε, rounded up; releases of sensitivity 1 are one of
+        √releases.
 
         >>> PublishedNoise(1.0, 1e-6).spent_delta(3) < 1e-6
         True
         """
-        return gaussian_delta(self.epsilon, math.sqrt(releases) / self.sigma)
+        return gaussian_delta_above(self.epsilon, math.sqrt(releases) / self.sigma * (1.0 + 1e-14))
 
 
 def check_published(epsilon: float, delta: float, *, adaptive: bool) -> None:

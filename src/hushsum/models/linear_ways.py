@@ -31,6 +31,7 @@ from hushsum.methods.surrogate import (
 )
 from hushsum.models.evidence import COUNT_SHARE, says_something
 from hushsum.privacy.accounting import zcdp_rho
+from hushsum.privacy.accounting.parameters import float_below
 from hushsum.privacy.calibration import GAUSSIAN, LAPLACE
 from hushsum.privacy.claim import Promise
 from hushsum.privacy.release_noise import REAL_ARITHMETIC
@@ -233,7 +234,7 @@ def regression_way(method: str, *, rows: int, theta_bound: float, published: boo
                 features,
                 target,
                 epsilon=_epsilon(promise),
-                delta=float(promise.delta),
+                delta=float_below(promise.delta),
                 adaptive=method == "adassp",
             ),
             pure=False,
@@ -265,7 +266,7 @@ def regression_way(method: str, *, rows: int, theta_bound: float, published: boo
         "adaops": FromRecords(
             posterior.MECHANISM,
             lambda features, target, promise: posterior.fit_adaops(
-                features, target, epsilon=_epsilon(promise), delta=float(promise.delta)
+                features, target, epsilon=_epsilon(promise), delta=float_below(promise.delta)
             ),
             pure=False,
             needs_delta=True,
@@ -339,7 +340,7 @@ def claimed(way: Way, promise: Promise) -> tuple[Promise, str, str]:
 
 def _epsilon(promise: Promise) -> float:
     assert promise.epsilon is not None
-    return float(promise.epsilon)
+    return float_below(promise.epsilon)
 
 
 def _asked(promise: Promise) -> dict[str, Any]:

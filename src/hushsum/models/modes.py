@@ -13,6 +13,7 @@ from hushsum.models.held_out import HeldOut
 from hushsum.models.mode_search import climb, distinct_modes, separated, spread_points
 from hushsum.models.one_sketch import OneSketch
 from hushsum.models.partitions import Partitions, intersect, solve
+from hushsum.releases.bundle import Bundle
 from hushsum.releases.noisy_table import NoisyTable
 
 METHODS: Final = ("search", "intersection", "linear-program")
@@ -209,6 +210,14 @@ class PrivateModes(OneSketch):
         heights, errors = split.heights(modes)
         order = np.argsort(-heights, kind="stable")
         return {"modes": modes[order], "heights": heights[order], "height_errors": errors[order]}
+
+    def _open(self, bundle: Bundle) -> Any:
+        modes, heights = bundle.arrays["modes"], bundle.arrays["heights"]
+        errors = bundle.arrays.get("height_errors", heights)
+        alike = heights.shape == errors.shape == modes.shape[:1]
+        if modes.ndim != 2 or modes.shape[1] != self.n_features_in_ or not alike:
+            raise ValueError("modes")
+        return super()._open(bundle)
 
     @property
     def _reach(self) -> float:

@@ -31,6 +31,7 @@ __all__ = [
     "gaussian_sigma",
     "release_noise",
     "rounded",
+    "rounded_reach",
 ]
 
 REAL_ARITHMETIC = "real arithmetic"
@@ -127,3 +128,21 @@ def rounded(values: Floats, sigma: float) -> Floats:
     step = 2.0 ** (math.floor(math.log2(sigma)) - _ROUNDING_BITS)
     told: Floats = step * np.rint(values / step)
     return told
+
+
+def rounded_reach(tail: float) -> float:
+    """The number of σ by which a number with noise σ·`standard_normal`, then `rounded`, exceeds the exact one
+    with probability at most ``tail``.
+
+    That is a quantile of the normal law, plus what drawing and rounding can add. Rounding moves a number by
+    half a step, 2⁻¹¹·σ, at most. The noise is above r only if its lattice point k ≥ r·2³⁰ − ½, and the sum of
+    a falling function from k on is below its integral from k − 1 on, so its tail beyond r is at most that of
+    the normal law beyond r − 2·2⁻³⁰. A part of 1e−12 covers the rounding of the quantile.
+
+    >>> rounded_reach(1e-6)  # doctest: +ELLIPSIS
+    4.7539...
+    """
+    from scipy.special import ndtri
+
+    quantile = float(-ndtri(tail))
+    return quantile + abs(quantile) * 1e-12 + 2.0 ** -(_ROUNDING_BITS + 1) + 2.0 ** (1 - _LATTICE_BITS)

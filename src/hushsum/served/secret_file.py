@@ -27,6 +27,9 @@ from hushsum.version import PRODUCER
 
 WARNING = "CONFIDENTIAL: private records. Never for release; they answer questions where they are."
 
+_LARGEST = 1e30
+"""Of a stored number: what single precision holds, and answers stay finite with."""
+
 
 def save_secret_functions(
     functions: Sequence[SecretFunction],
@@ -83,6 +86,8 @@ def load_secret_functions(
             middle, end = (start + size for size in _sizes(each))
             functions.append(_built(each, payload[start:middle], payload[middle:end]))
             start = end
+        if not isinstance(header["about"], dict):
+            raise TypeError("about")
     except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError):
         raise FileRefused(
             "the file's header makes no sense, though its checksum holds; ask who wrote it"
@@ -106,7 +111,7 @@ def _described(function: SecretFunction) -> dict[str, Any]:
 
 def _built(told: dict[str, Any], points: memoryview, weights: memoryview) -> SecretFunction:
     bounds, number = Bounds.from_json(told["bounds"]), told["records"]
-    return SecretFunction(
+    function = SecretFunction(
         kernel=kernel_from_json(told["kernel"]),
         bounds=bounds,
         points=np.ascontiguousarray(decode_array(points, (number, bounds.dim), REAL), np.float32),
@@ -118,6 +123,16 @@ def _built(told: dict[str, Any], points: memoryview, weights: memoryview) -> Sec
         scale=float(told["scale"]),
         assumptions=tuple(told["assumptions"]),
     )
+    if canonical_json(_described(function)) != canonical_json(told):
+        raise ValueError("a function has one description")
+    numbers = (function.sensitivity, function.pointwise, function.constant, function.scale)
+    if getattr(function.kernel, "dim", None) != bounds.dim or not all(
+        0.0 <= each <= _LARGEST for each in numbers
+    ):
+        raise ValueError("numbers")
+    if not (np.abs(function.points) <= _LARGEST).all() or not (np.abs(function.weights) <= _LARGEST).all():
+        raise ValueError("records")
+    return function
 
 
 def _sizes(told: dict[str, Any]) -> tuple[int, int]:

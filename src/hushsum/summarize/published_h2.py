@@ -47,11 +47,12 @@ class Iteration:
 
     @classmethod
     def for_rho(cls, rho: Fraction) -> Iteration:
-        """Half of ρ on either."""
+        """Half of ρ on either, rounded down."""
         if rho <= 0:
             raise ClaimError(f"rho must be above 0, got {float(rho):g}; give one such as 0.01")
         half = float(rho) / 2
-        return cls(Fraction(math.sqrt(8 * half)), Fraction(math.sqrt(2 * half)))
+        down = 1 - 2.0**-50
+        return cls(Fraction(math.sqrt(8 * half) * down), Fraction(math.sqrt(2 * half) * down))
 
 
 class MarginalSums:

@@ -25,6 +25,7 @@ from hushsum.version import PRODUCER
 
 WARNING = "CONFIDENTIAL: exact sums of private records. Not for release; see hushsum release."
 _DIGEST_BYTES = 16
+_LARGEST_CAP = 2**53
 
 
 def save_tally(tally: Tally, path: str | os.PathLike[str], *, encryption_key: bytes | None = None) -> None:
@@ -112,12 +113,16 @@ def _build(header: Header, payload: memoryview) -> Tally:
     cap = None
     if header["units"] is not None:
         slots = header["units"]["slots"]
+        if not 1 <= header["units"]["limit"] <= _LARGEST_CAP:
+            raise ValueError("limit")
         middle = end + _DIGEST_BYTES * slots
         digests = np.frombuffer(payload[end:middle], np.uint8).reshape(slots, _DIGEST_BYTES)
         end = middle + encoded_size((slots,), "int64")
         counts = decode_array(payload[middle:end], (slots,), "int64")
         used = counts > 0
         cap = UnitCap.from_state(header["units"]["limit"], digests[used], counts[used])
+    if numbers.min() < 0:
+        raise ValueError("counts")
     tail = bytes(payload[end:])
     origins = frozenset(tail[i : i + ORIGIN_BYTES] for i in range(0, len(tail), ORIGIN_BYTES))
     return Tally._restore(basis, table, int(numbers[0]), int(numbers[1]), cap, origins)
