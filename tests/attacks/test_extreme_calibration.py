@@ -17,7 +17,6 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
-from hushsum.privacy.draws import rounded, rounded_reach, standard_normal
 from mpmath import mpf
 
 from hushsum.errors import ClaimError
@@ -45,6 +44,7 @@ from hushsum.privacy.claim import Promise
 from hushsum.privacy.functional import AS_PUBLISHED, lattice_variance, path_scale
 from hushsum.privacy.noise import NoiseSource
 from hushsum.privacy.posterior_sample import largest_leverage, largest_precision, sample_delta
+from hushsum.privacy.release_noise import rounded, rounded_reach, standard_normal
 from hushsum.privacy.sensitivity import Sensitivity
 from hushsum.summarize import SummaryFeatures, plan_terms
 from hushsum.summarize.calibration import (

@@ -153,7 +153,8 @@ def test_a_ledger_refuses_what_a_replaced_record_would_lose(sqlite: str) -> None
     ledger.create_dataset("sites", DatasetTerms.of(epsilon=1, relation="replace", partition=PARTS))
 
     def release(epsilon: float, part: str | None) -> None:
-        ledger.debit("sites", claim_of(epsilon=epsilon), subject={}, part=part, key=f"{part} {epsilon}")
+        budget = ledger.dataset("sites", part=part)
+        budget.debit(claim_of(epsilon=epsilon), subject={}, idempotency_key=f"{part} {epsilon}")
 
     with pytest.raises(BudgetExhausted, match="ε 2"):
         release(1, "north")
