@@ -82,7 +82,7 @@ def status_of(ledger: Ledger, dataset: str | None) -> list[DatasetStatus]:
     """The same of a ledger that is open."""
     from hushsum.ledger.chain import Kind
 
-    warning = ledger.behind()
+    warning = ledger.rollback_problem()
     names = ledger.datasets() if dataset is None else [dataset]
     found = []
     for name in names:

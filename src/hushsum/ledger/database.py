@@ -80,6 +80,12 @@ def connect(
     return Database(_postgresql(url, wait_seconds), wait_seconds)
 
 
+def file_of(place: str | os.PathLike[str]) -> Path | None:
+    """The file of a SQLite database; None for a server."""
+    url = _url(place)
+    return Path(url.database or "").absolute() if url.get_backend_name() == "sqlite" else None
+
+
 def upgrade(connection: sa.Connection) -> None:
     """Bring the schema to this code's revision, within the connection's transaction."""
     from alembic import command

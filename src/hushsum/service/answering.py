@@ -19,8 +19,8 @@ from hushsum.records.arrow import pyarrow
 from hushsum.records.arrow_stream import read_stream
 from hushsum.releases.bundle import Bundle
 from hushsum.releases.load import load
+from hushsum.service.rollback_guard import RollbackGuards
 from hushsum.service.settings import Settings
-from hushsum.service.witness import Witnesses
 
 ARROW: Final = "application/vnd.apache.arrow.stream"
 JSON: Final = "application/json"
@@ -33,8 +33,8 @@ MODELS: Final = (AskedModel, ExactModel)
 class Shelf:
     """Released functions and models by their ids. They never change: one that was read is right for ever."""
 
-    def __init__(self, witnesses: Witnesses, size: int = 32) -> None:
-        self._witnesses = witnesses
+    def __init__(self, guards: RollbackGuards, size: int = 32) -> None:
+        self._guards = guards
         self._size = size
         self._lock = threading.Lock()
         self._functions: OrderedDict[str, Any] = OrderedDict()
@@ -48,7 +48,7 @@ class Shelf:
         with self._lock:
             found = self._functions.get(id)
             if found is None:
-                found = self._functions[id] = _opened(id, settings, self._witnesses)
+                found = self._functions[id] = _opened(id, settings, self._guards)
                 while len(self._functions) > self._size:
                     self._functions.popitem(last=False)
             self._functions.move_to_end(id)
@@ -60,7 +60,7 @@ class Shelf:
             self._functions.pop(id, None)
 
 
-def _opened(id: str, settings: Settings, witnesses: Witnesses) -> Any:
+def _opened(id: str, settings: Settings, guards: RollbackGuards) -> Any:
     """A released function, a released model, or a model whose records are here.
 
     Raises
@@ -72,7 +72,7 @@ def _opened(id: str, settings: Settings, witnesses: Witnesses) -> Any:
     try:
         if place.with_suffix(".secret").exists():
             return ExactModel.reopened(
-                place, encryption_key=settings.tally_key(), witness=partial(witnesses.of, id)
+                place, encryption_key=settings.tally_key(), rollback_guard=partial(guards.of, id)
             )
         found = load(settings.path("functions", f"{id}.hush"))
     except UsageError:

@@ -21,6 +21,7 @@ from hushsum.service.guard import Guard
 from hushsum.service.metrics import Metrics
 from hushsum.service.openapi import describe
 from hushsum.service.problems import answer_problem
+from hushsum.service.rollback_guard import RollbackGuards
 from hushsum.service.routes import accounts, datasets, functions, models, page, releases, sign_in, system
 from hushsum.service.settings import Settings
 from hushsum.service.shortcut import Shortcut
@@ -34,7 +35,6 @@ from hushsum.service.store import (
     ServedAnswers,
     Store,
 )
-from hushsum.service.witness import Witnesses
 from hushsum.version import __version__
 
 if TYPE_CHECKING:
@@ -56,8 +56,9 @@ def create_app(settings: Settings) -> FastAPI:
     """
     provider = _sign_in(settings)
     settings.prepare()
+    # The ledger first: it notices a database that was lost, before an empty one takes its place.
+    ledger = Ledger.create(settings.place, guard=settings.guard, wait_seconds=settings.database_seconds)
     store = Store.open(settings.place, create=True, wait_seconds=settings.database_seconds)
-    ledger = Ledger.create(settings.place, wait_seconds=settings.database_seconds)
     settings.tally_key()
     first_administrator(settings, Accounts(store.database))
     metrics = Metrics()
@@ -93,7 +94,7 @@ def create_app(settings: Settings) -> FastAPI:
         ledger=ledger,
         door=door,
         visible=ShortMemory(settings.cache_seconds),
-        shelf=Shelf(Witnesses(ServedAnswers(store.database), ledger)),
+        shelf=Shelf(RollbackGuards(ServedAnswers(store.database), ledger)),
         metrics=metrics,
         wake=crew.wake,
         worker_trouble=crew.trouble,
@@ -115,9 +116,19 @@ def first_administrator(settings: Settings, accounts: Accounts) -> None:
     found = accounts.find(name=FIRST)
     account = found or accounts.create(FIRST, ADMINISTRATOR, Actor("service"))
     given = settings.admin_token or None
-    if found is not None and (given is None or accounts.knows(given)):
+    known = None if given is None else accounts.known(given)
+    if known is not None and (not known.works or known.account != account.id):
+        reason = "was revoked" if known.revoked else f"has expired on {known.expires[:10]}"
+        if known.account != account.id:
+            reason = "belongs to another account"
+        print(
+            f"HUSHSUM_ADMIN_TOKEN {reason}, and lets nobody in; set another one: openssl rand -hex 32",
+            file=sys.stderr,
+            flush=True,
+        )
+    if found is not None and (given is None or known is not None):
         return
-    secret, token = accounts.issue(
+    made = accounts.issue(
         account.id,
         scopes=SCOPES[ADMINISTRATOR],
         days=settings.token_days,
@@ -125,6 +136,8 @@ def first_administrator(settings: Settings, accounts: Accounts) -> None:
         actor=Actor("service"),
         token=given,
     )
+    assert made is not None
+    secret, token = made
     if given is None:
         print(
             f"The administrator's token, shown this once and good until {token.expires[:10]}:\n\n"

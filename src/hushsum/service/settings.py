@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from hushsum.errors import UsageError
+from hushsum.ledger.database import file_of
+from hushsum.service.store import Quota
 
 PREFIX = "HUSHSUM_"
 SHORTEST_TOKEN = 32
@@ -48,8 +50,13 @@ class Settings:
     max_query_bytes: int = _setting(64 << 20, "Largest body of a query.")
     max_points: int = _setting(100_000, "Most points of one query.")
     max_cells: int = _setting(100_000_000, "Most cells (rows × width) of a tally.")
+    owner_bytes: int = _setting(8 << 30, "Bytes of uploads and tallies that an owner may keep at once.")
+    owner_cells: int = _setting(200_000_000, "Cells of tallies that an owner may keep at once.")
+    owner_jobs: int = _setting(50, "Jobs that an account may have queued and running.")
+    job_seconds: float = _setting(3600.0, "Time of workers that a job may take before its debit.")
     upload_hours: float = _setting(24.0, "After so long an upload that became no tally is deleted.")
     token_days: int = _setting(90, "Longest life of a token.")
+    max_tokens: int = _setting(50, "Tokens of an account that may work at once.")
     queries_per_second: float = _setting(5000.0, "Queries an account may send, with bursts of a second.")
     requests_per_second: float = _setting(50.0, "Other requests of an account, with bursts of ten seconds.")
     failures_per_minute: float = _setting(30.0, "Wrong tokens from one address before it must wait.")
@@ -100,6 +107,21 @@ class Settings:
     def place(self) -> str:
         """The database's path or URL; service and ledger share it."""
         return self.database or str(Path(self.folder) / "service.db")
+
+    @property
+    def guard(self) -> str | None:
+        """The ledger's rollback guard in the folder; None if its database is a file, which has its own."""
+        return None if file_of(self.place) is not None else str(Path(self.folder) / "rollback_guard.json")
+
+    @property
+    def most_running(self) -> int:
+        """How many jobs of one owner may run at once: all but one worker, so that others need not wait."""
+        return max(1, self.workers - 1)
+
+    @property
+    def quota(self) -> Quota:
+        """What one owner may keep at once."""
+        return Quota(self.owner_bytes, self.owner_cells)
 
     def path(self, kind: str, name: str = "") -> Path:
         """A place in the folder: ``uploads``, ``tallies``, ``functions`` or ``served``."""

@@ -25,7 +25,7 @@ from hushsum.service.problems import Refusal
 from hushsum.service.routes.datasets import Key
 from hushsum.service.shapes import ClaimResponse, JobTold, NewRelease, ReleaseRequestBody
 from hushsum.service.store import Actor, Job
-from hushsum.service.store.job_queue import DONE, FAILED
+from hushsum.service.store.job_queue import CANCELLED, ENDED
 from hushsum.tally.tally import Tally
 
 router = APIRouter(tags=["releases"])
@@ -68,11 +68,17 @@ def release(
         raise Refusal(
             409, "not-confirmed", "confirm must be that of the claim of these very terms; ask for the claim"
         )
+    context.check_booking()
     if context.jobs.of_key(found.id, "release", key) is None:
         # A hint only: what counts is the debit. It spares a job that is bound to fail.
         context.price(found, claim)
     job, _ = context.jobs.submit(
-        "release", dataset=found.id, key=key, request=asked.model_dump(mode="json"), actor=actor
+        "release",
+        dataset=found.id,
+        key=key,
+        request=asked.model_dump(mode="json"),
+        actor=actor,
+        most=context.settings.owner_jobs,
     )
     context.wake()
     return JobTold.model_validate(job)
@@ -90,13 +96,31 @@ def show_job(job: str, caller: Follower, context: Here) -> JobTold:
     return JobTold.model_validate(_job(context, job, caller))
 
 
+@router.delete("/jobs/{job}")
+def cancel_job(
+    job: str, caller: Follower, context: Here, actor: Annotated[Actor, Depends(actor_of)]
+) -> JobTold:
+    """Cancel long work before it has spent anything: at once if it waits, else at its next step.
+
+    What is paid for is finished; then, and for work that has ended, the answer is 409.
+    """
+    found = _job(context, job, caller)
+    stopped = context.jobs.cancel(found.id, actor)
+    assert stopped is not None
+    if stopped.state in ENDED and stopped.state != CANCELLED:
+        raise Refusal(409, "ended", "the job has ended; there is nothing to cancel")
+    if stopped.paying:
+        raise Refusal(409, "paid", "the job is being paid for, and will be finished; wait for it")
+    return JobTold.model_validate(stopped)
+
+
 @router.get(
     "/jobs/{job}/events",
     response_class=StreamingResponse,
     responses={200: {"content": {"text/event-stream": {}}}},
 )
 async def follow_job(job: str, request: Request, caller: Follower, context: Here) -> StreamingResponse:
-    """The same as server-sent events named ``job``, until it is done or failed."""
+    """The same as server-sent events named ``job``, until it has ended."""
     await run_in_threadpool(_job, context, job, caller)
     if len(request.app.state.streams) >= _MOST_STREAMS:
         raise too_often()
@@ -116,7 +140,7 @@ async def _events(request: Request, context: Context, id: str, caller: Caller) -
             if text != told:
                 told = text
                 yield f"event: job\ndata: {text}\n\n".encode()
-            if job.state in (DONE, FAILED):
+            if job.state in ENDED:
                 return
             await asyncio.sleep(_LOOK_EVERY)
     except HushsumError:

@@ -125,7 +125,12 @@ def finish(request: Request, response: Response, context: Here) -> TokenIssued:
         )
     ticket = request.cookies.get(_named(provider, TICKET), "")
     with provider.watching(_address(request)):
-        redeemed = context.identities.redeem(ticket, scopes=SCOPES, request=request.scope["state"]["request"])
+        redeemed = context.identities.redeem(
+            ticket,
+            scopes=SCOPES,
+            request=request.scope["state"]["request"],
+            most=context.settings.max_tokens,
+        )
         if redeemed is None:
             raise Refusal(401, "sign-in-stale", "there is no sign-in to finish in this browser; begin again")
     _set(response, provider, TICKET, "", seconds=0, strict=True)

@@ -8,11 +8,14 @@ from fastapi import APIRouter, Depends, Response
 
 from hushsum.errors import HushsumError
 from hushsum.service import metrics
+from hushsum.service.access import Caller, actor_of, needs
 from hushsum.service.context import Context, context_of
-from hushsum.service.shapes import Health
+from hushsum.service.shapes import Health, LedgerStateTold, RestoreAccepted, RestoreTold
+from hushsum.service.store import Actor
 
 router = APIRouter(tags=["system"])
 Here = Annotated[Context, Depends(context_of)]
+Admin = Annotated[Caller, Depends(needs("admin"))]
 
 
 @router.get("/healthz", summary="Whether the process lives")
@@ -23,12 +26,15 @@ async def healthz() -> Health:
 
 @router.get("/readyz", responses={503: {"model": Health, "description": "Not ready"}})
 def readyz(context: Here, response: Response) -> Health:
-    """Whether the database can be reached, the ledger is not behind, and a worker lives."""
+    """Whether the database can be reached, the ledger books, and a worker lives."""
     reasons = []
     try:
         context.store.check()
-        if context.ledger.behind() is not None:
-            reasons.append("the ledger is behind what this machine has seen of it")
+        if context.ledger.rollback_problem() is not None:
+            reasons.append(
+                "the ledger may be a restored backup: nothing is booked until an administrator accepts it; "
+                "released functions answer"
+            )
     except HushsumError:
         reasons.append("the database cannot be reached or has another schema")
     trouble = context.worker_trouble()
@@ -36,6 +42,25 @@ def readyz(context: Here, response: Response) -> Health:
         reasons.append(trouble)
     response.status_code = 503 if reasons else 200
     return Health(status="not ready" if reasons else "ok", reasons=reasons)
+
+
+@router.get("/ledger")
+def show_ledger_state(caller: Admin, context: Here) -> LedgerStateTold:
+    """Whether the ledger books, and if not, why."""
+    return LedgerStateTold(id=context.ledger.id, problem=context.ledger.rollback_problem())
+
+
+@router.post("/ledger/restores", status_code=201)
+def accept_restore(
+    asked: RestoreAccepted, caller: Admin, context: Here, actor: Annotated[Actor, Depends(actor_of)]
+) -> RestoreTold:
+    """Continue with a ledger that may be a restored backup. Every dataset is frozen until it is written off.
+
+    What was spent after the backup is unknown: the owner of each dataset charges it with a write-off.
+    """
+    frozen = context.ledger.accept_restore(reason=asked.reason, who=caller.name)
+    context.store.log(actor, "restore accepted", context.ledger.id)
+    return RestoreTold(frozen=len(frozen))
 
 
 @router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})

@@ -10,7 +10,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from hushsum.errors import FileRefused
+from hushsum.errors import FileRefused, UsageError
 from hushsum.ledger.database import WAIT_SECONDS, Database, connect
 from hushsum.service.store import schema
 
@@ -33,6 +33,10 @@ class LogLine:
     account: str
     action: str
     object: str
+
+
+class QuotaExceeded(UsageError):
+    """An owner has as much as one owner may have."""
 
 
 def new_id(prefix: str) -> str:

@@ -105,6 +105,7 @@ export function upload(path, file, tell) {
   });
 }
 
+const ENDED = ["done", "failed", "cancelled"];
 const PATIENCE = 30;
 const RETRY_MILLISECONDS = 1000;
 
@@ -116,7 +117,7 @@ export async function follow(job, tell, signal) {
   let last = job;
   let failures = 0;
   tell(last);
-  while (last.state !== "done" && last.state !== "failed") {
+  while (!ENDED.includes(last.state)) {
     try {
       const answer = await send("GET", `/jobs/${job.id}/events`, { signal });
       if (!answer.ok) throw refused(answer.status, await answer.text());
@@ -131,7 +132,7 @@ export async function follow(job, tell, signal) {
       await new Promise((wake) => setTimeout(wake, RETRY_MILLISECONDS));
     }
   }
-  if (last.state === "failed") throw new Problem(last.problem ?? {});
+  if (last.state !== "done") throw new Problem(last.problem ?? {});
   return last.result;
 }
 
