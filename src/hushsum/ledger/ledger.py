@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -331,6 +331,11 @@ class Ledger:
         """What was spent on a dataset, and what is left."""
         with self._reading() as journal:
             return journal.account(dataset)
+
+    def standing(self, datasets: Sequence[str]) -> list[tuple[Account, list[Entry]]]:
+        """The account and the releases of each dataset, all of the same moment."""
+        with self._reading() as journal:
+            return [(journal.account(name), entries_of(journal.events(name))) for name in datasets]
 
     def datasets(self) -> list[str]:
         """The names of all datasets."""

@@ -13,6 +13,7 @@ from hushsum.ledger import Account, Charge, Ledger
 from hushsum.privacy.claim import Claim
 from hushsum.service.access import Caller, Door, ShortMemory, nothing_here
 from hushsum.service.answering import Shelf
+from hushsum.service.limits import AtOnce, Turns
 from hushsum.service.metrics import Metrics
 from hushsum.service.problems import Refusal
 from hushsum.service.settings import Settings
@@ -38,7 +39,10 @@ class Context:
     visible: ShortMemory[bool]
     shelf: Shelf
     metrics: Metrics
+    streams: AtOnce
+    large_queries: Turns
     wake: Callable[[], None]
+    workers_alive: Callable[[], int]
     worker_trouble: Callable[[], str | None]
     sign_in: SignIn | None
 

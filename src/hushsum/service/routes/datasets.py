@@ -45,7 +45,12 @@ Key = Annotated[str, Header(alias="Idempotency-Key", pattern=r"^[A-Za-z0-9_.-]{1
 @router.get("")
 def list_datasets(caller: Uploader, context: Here) -> list[DatasetTold]:
     """The caller's own datasets."""
-    return [_told(context, each) for each in context.datasets.of(caller.account)]
+    found = context.datasets.of(caller.account)
+    budgets = status_of(context.ledger, [each.id for each in found])
+    return [
+        DatasetTold(id=each.id, name=each.name, created=each.created, budget=budget.as_json())
+        for each, budget in zip(found, budgets, strict=True)
+    ]
 
 
 @router.post("", status_code=201)

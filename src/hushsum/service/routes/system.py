@@ -12,6 +12,7 @@ from hushsum.service.access import Caller, actor_of, needs
 from hushsum.service.context import Context, context_of
 from hushsum.service.shapes import Health, LedgerStateTold, RestoreAccepted, RestoreTold
 from hushsum.service.store import Actor
+from hushsum.service.store.deployment import folder_trouble
 
 router = APIRouter(tags=["system"])
 Here = Annotated[Context, Depends(context_of)]
@@ -26,10 +27,13 @@ async def healthz() -> Health:
 
 @router.get("/readyz", responses={503: {"model": Health, "description": "Not ready"}})
 def readyz(context: Here, response: Response) -> Health:
-    """Whether the database can be reached, the ledger books, and a worker lives."""
+    """Whether the database can be reached and is this folder's, the ledger books, and a worker lives."""
     reasons = []
     try:
         context.store.check()
+        trouble = folder_trouble(context.store.database, context.settings.path(""))
+        if trouble is not None:
+            reasons.append(trouble)
         if context.ledger.rollback_problem() is not None:
             reasons.append(
                 "the ledger may be a restored backup: nothing is booked until an administrator accepts it; "
@@ -66,4 +70,11 @@ def accept_restore(
 @router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
 def show_metrics(context: Here) -> Response:
     """Numbers for Prometheus; none depends on records."""
-    return Response(context.metrics.text(context.jobs), media_type=metrics.MEDIA_TYPE)
+    now = metrics.Surroundings(
+        jobs=context.jobs,
+        folder=context.settings.path(""),
+        workers_alive=context.workers_alive(),
+        workers_wanted=context.settings.workers,
+        streams=len(context.streams),
+    )
+    return Response(context.metrics.text(now), media_type=metrics.MEDIA_TYPE)

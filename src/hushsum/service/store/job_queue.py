@@ -178,6 +178,15 @@ class JobQueue:
             found = {row[0]: int(row[1]) for row in connection.execute(query)}
         return {state: found.get(state, 0) for state in STATES}
 
+    def longest_wait(self) -> float:
+        """Seconds since the oldest job that nobody has begun was submitted; 0 if there is none."""
+        query = sa.select(sa.func.min(jobs.c.updated)).where(jobs.c.state == QUEUED)
+        with self._database.reading() as connection:
+            oldest: str | None = connection.execute(query).scalar()
+        if oldest is None:
+            return 0.0
+        return max(0.0, (datetime.now(UTC) - datetime.fromisoformat(oldest)).total_seconds())
+
     def claim(self, lease_seconds: float, *, most_running: int | None = None) -> Job | None:
         """Take a job that nobody works on, of the owner whose turn it is; also one whose worker has been
         silent for too long. ``most_running`` is how many jobs of one owner may run at once.

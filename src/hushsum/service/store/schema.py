@@ -7,6 +7,10 @@ from sqlalchemy import BigInteger, Boolean, Column, Float, Integer, MetaData, St
 REVISION = "0001"
 """The migration this code needs; a test compares it with Alembic's newest."""
 
+OLDEST_CODE = "0001"
+"""The oldest migration whose code works with these tables too: a service of that version may run beside one
+of this version while a deployment is upgraded. Raise it with a migration that older code cannot live with."""
+
 VERSION_TABLE = "hushsum_service_version"
 
 metadata = MetaData()
