@@ -23,6 +23,7 @@ from hushsum.methods.mwem import SCALE, answers_of
 from hushsum.methods.ranks import Ranks, rank_sensitivity
 from hushsum.methods.vote import VOTE_SENSITIVITY, count_votes
 from hushsum.privacy.relation import Relation
+from hushsum.privacy.request import ReleaseRequest
 from hushsum.privacy.sensitivity import Sensitivity
 from hushsum.tally.release import ReleaseOptions
 
@@ -35,9 +36,8 @@ def basis_id(basis: Basis) -> str:
 
 
 def options(relation: Relation, per_unit: int | None) -> ReleaseOptions:
-    return ReleaseOptions.of(
-        relation=relation, rows=1, count_share=0.02, per_unit=per_unit, threads=1, insecure_noise_seed=None
-    )
+    request = ReleaseRequest(epsilon=1.0, relation=relation, rows=1)
+    return ReleaseOptions.of(request, per_unit=per_unit, threads=1)
 
 
 def within(change: NDArray[np.int64], declared: Sensitivity) -> bool:

@@ -21,8 +21,8 @@ class Accounting(StrEnum):
 
     Such a bound is a *filter*: the analyst picks the next mechanism, and its parameters, after seeing all
     results so far, and the ledger grants or refuses. Sums of ε and δ are filters (Rogers, Roth, Ullman &
-    Vadhan 2016, "Privacy odometers and filters"), and so is the sum of ρ (Feldman & Zrnic 2021, "Individual privacy
-    accounting via a Rényi filter", with every individual's loss at its bound). Composing privacy loss
+    Vadhan 2016, "Privacy odometers and filters"), and so is the sum of ρ (Feldman & Zrnic 2021, "Individual
+    privacy accounting via a Rényi filter", with every individual's loss at its bound). Composing privacy loss
     distributions over releases is tighter, but proven only for a list that was fixed beforehand; for that
     there is ``privacy.accounting.composition``, without a ledger.
     """

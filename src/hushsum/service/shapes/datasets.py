@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from hushsum.service.shapes.basic import (
+    Asked,
     Bounds,
     Column,
     Count,
@@ -15,6 +16,7 @@ from hushsum.service.shapes.basic import (
     Name,
     Positive,
     Promise,
+    Reason,
     Relation,
     Told,
 )
@@ -73,7 +75,18 @@ class TallyTold(Told):
 
     id: str
     created: str
+    cells: int
+    size: int
     facts: dict[str, Any]
+
+
+class WriteOff(Asked):
+    """What was spent outside the ledger, or lost from it; 0 is a statement too."""
+
+    epsilon: Annotated[float, Field(ge=0, lt=1e9)] | None = None
+    delta: Annotated[float, Field(ge=0, lt=1)] | None = None
+    rho: Annotated[float, Field(ge=0, lt=1e9)] | None = None
+    reason: Reason
 
 
 class PlanAsked(KernelAsked):
