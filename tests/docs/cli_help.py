@@ -83,7 +83,7 @@ def _parameter(name: str, hint: Any, default: object) -> Parameter:
     kind, declared = typing.get_args(hint)[:2]
     assert isinstance(declared, OptionInfo | ArgumentInfo), name
     option = isinstance(declared, OptionInfo)
-    flag = kind is bool
+    flag = bool in (kind, *typing.get_args(kind))
     word = next((word for type_name, word in _KINDS.items() if type_name in str(kind)), "TEXT")
     return Parameter(
         # Inside Annotated, Typer takes the first name for the default, until it builds the command.
