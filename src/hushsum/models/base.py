@@ -120,6 +120,10 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         """What predictions are computed from; also called for a model that was loaded."""
         return bundle
 
+    def _columns_of_part(self, name: str) -> int:
+        """How many columns a released part compares, for the check of a file."""
+        return self.n_features_in_
+
     def _check_together(self, promise: Promise) -> None:
         """Refuse parameters that are each allowed, but not together."""
 

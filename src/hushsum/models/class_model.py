@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import type_of_target
 
-from hushsum.errors import DataRefused, PublicAssumption, UsageError, shown
+from hushsum.errors import DataRefused, PublicAssumption, UsageError
 from hushsum.models.base import Floats, PrivateModel
 from hushsum.models.model_state import until_released
 from hushsum.models.parameters import labels_from_json, labels_to_json
@@ -163,6 +163,5 @@ def _distinct(classes: object) -> NDArray[Any]:
     except (ValueError, TypeError):
         pass
     raise UsageError(
-        f"classes must be a list of labels of one kind, got {shown(classes)} that is none; "
-        "declare every label there is"
+        "classes must be a list of labels of one kind, got something else; declare every label there is"
     )

@@ -10,7 +10,6 @@ import numpy as np
 
 from hushsum.errors import FileRefused, HushsumError
 from hushsum.files.container import canonical_json
-from hushsum.kernels.quadratic import QuadraticKernel
 from hushsum.models.base import MODELS, PrivateModel
 from hushsum.models.model_state import ModelState
 from hushsum.models.parameters import NOT_STORED, from_json
@@ -80,10 +79,8 @@ def _restored(kind: type[PrivateModel], bundle: Bundle) -> PrivateModel:
     facts = {name: value for name, value in about.items() if name != "seed"}
     model._restore(facts)
     model._state = ModelState.opened(bundle, facts, seed)
-    for part in bundle.parts.values():
-        # The squared error compares coefficients: of the columns, of a constant and of the target.
-        more = 2 if part.kernel.name == QuadraticKernel.name else 0
-        if getattr(part.kernel, "dim", features) != features + more:
+    for name, part in bundle.parts.items():
+        if getattr(part.kernel, "dim", features) != model._columns_of_part(name):
             raise ValueError("columns of a part")
     model._reading()
     _probe(model)
