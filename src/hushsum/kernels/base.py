@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.errors import FileRefused, UsageError
+from hushsum.errors import FileRefused, UsageError, shown
 from hushsum.files.container import canonical_json
 from hushsum.records.bounds import Bounds
 
@@ -170,7 +170,7 @@ def kernel_class(name: str) -> type[Kernel]:
     'EuclideanKernel'
     """
     if name not in _KERNELS:
-        raise UsageError(f"kernel must be one of {', '.join(kernel_names())}, got {name!r}; choose one")
+        raise UsageError(f"kernel must be one of {', '.join(kernel_names())}, got {shown(name)}; choose one")
     return _KERNELS[name]
 
 

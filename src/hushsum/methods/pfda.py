@@ -10,7 +10,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.errors import UsageError
+from hushsum.errors import UsageError, shown
 from hushsum.kernels.base import Batch, Kernel
 from hushsum.kernels.parameters import positive_integer
 from hushsum.methods.registry import Method, register
@@ -142,7 +142,7 @@ def pfda(
     process = kernel if covariance is None else covariance
     declared_box(process, box)
     if not (math.isfinite(penalty) and penalty > 0.0):
-        raise UsageError(f"penalty must be a finite number above 0, got {penalty!r}; try 0.01")
+        raise UsageError(f"penalty must be a finite number above 0, got {shown(penalty)}; try 0.01")
     number = positive_integer("steps", steps, at_most=MOST_STEPS)
     if number < 8:
         raise UsageError(f"steps must be at least 8, got {number}; try 1024")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from hushsum.errors import UsageError
+from hushsum.errors import UsageError, shown
 from hushsum.kernels.base import Kernel
 from hushsum.privacy.relation import Relation
 from hushsum.releases.base import ReleasedFunction
@@ -84,5 +84,5 @@ def method_named(name: str) -> Method:
     True
     """
     if name not in _METHODS:
-        raise UsageError(f"method must be one of {', '.join(method_names())}, got {name!r}; choose one")
+        raise UsageError(f"method must be one of {', '.join(method_names())}, got {shown(name)}; choose one")
     return _METHODS[name]

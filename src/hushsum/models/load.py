@@ -10,9 +10,9 @@ import numpy as np
 from hushsum.errors import FileRefused, HushsumError
 from hushsum.files.container import canonical_json
 from hushsum.kernels.quadratic import QuadraticKernel
-from hushsum.models.base import MODELS, PARAMETERS_OF_THE_OWNER, PrivateModel
-from hushsum.models.facts import from_json
-from hushsum.models.state import ModelState
+from hushsum.models.base import MODELS, PrivateModel
+from hushsum.models.model_state import ModelState
+from hushsum.models.parameters import NOT_STORED, from_json
 from hushsum.releases.bundle import Bundle
 from hushsum.releases.load import load
 
@@ -33,7 +33,7 @@ def load_model(source: str | os.PathLike[str] | IO[bytes]) -> PrivateModel:
     --------
     >>> import io
     >>> from hushsum.models import PrivateModes
-    >>> model = PrivateModes(epsilon=1.0, random_state=0).fit(np.zeros((500, 1))).release()
+    >>> model = PrivateModes(epsilon=1.0, random_state=0).fit(np.zeros((500, 1)))
     >>> file = io.BytesIO()
     >>> model.save(file)
     >>> _ = file.seek(0)
@@ -64,7 +64,7 @@ def model_of(bundle: Bundle) -> PrivateModel:
 def _restored(kind: type[PrivateModel], bundle: Bundle) -> PrivateModel:
     about: dict[str, Any] = dict(bundle.about)
     given = {name: from_json(value) for name, value in about["parameters"].items()}
-    if PARAMETERS_OF_THE_OWNER & set(given):
+    if NOT_STORED & set(given):
         raise ValueError("parameters")
     features, seed, names = about["features"], about["seed"], about["feature_names"]
     if type(features) is not int or not 1 <= features <= _MOST_FEATURES or type(seed) is not int:
@@ -94,10 +94,10 @@ def _probe(model: Any) -> None:
     """Query the model once, inside its bounds: parts that do not fit together fail here, not later."""
     point = np.zeros((1, model.n_features_in_))
     if model.bounds is not None:
-        point[0] = [low for low, _ in model._box()]
+        point[0] = [low for low, _ in model.column_bounds()]
     answer = next(
         getattr(model, name)
-        for name in ("decision_function", "score_samples", "predict", "kneighbors", "sample")
+        for name in ("decision_function", "score_samples", "predict", "sample")
         if hasattr(model, name)
     )
     with np.errstate(all="ignore"):

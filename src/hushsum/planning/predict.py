@@ -9,7 +9,7 @@ from functools import cache
 
 from hushsum.bases.base import Basis
 from hushsum.bases.hash_rows import HashRows
-from hushsum.errors import UsageError
+from hushsum.errors import UsageError, shown
 from hushsum.kernels.base import Kernel, kernel_class
 from hushsum.kernels.parameters import positive_integer, positive_number
 from hushsum.methods.race import DEFAULT_WIDTH
@@ -108,7 +108,9 @@ def plan(
     'grid'
     """
     if method != "auto" and method not in METHODS:
-        raise UsageError(f"method must be 'auto' or one of {', '.join(METHODS)}, got {method!r}; choose one")
+        raise UsageError(
+            f"method must be 'auto' or one of {', '.join(METHODS)}, got {shown(method)}; choose one"
+        )
     number = positive_integer("records", records, at_most=1 << 50)
     if basis is not None:
         kernel, bounds, width = basis.kernel, getattr(basis, "bounds", None), getattr(basis, "width", None)
@@ -120,11 +122,11 @@ def plan(
     own = spread_of(width or DEFAULT_WIDTH) if chosen.hashable else None
     place = float(own.density.mean()) if own is not None else typical
     asked = [Promise.of(epsilon=e, delta=delta, rho=rho) for e in _each(epsilon)]
-    shown = list(asked)
+    promises = list(asked)
     if delta is None and rho is None:
-        shown += [Promise.of(epsilon=promise.epsilon, delta=COMPARISON_DELTA) for promise in asked]
+        promises += [Promise.of(epsilon=promise.epsilon, delta=COMPARISON_DELTA) for promise in asked]
     options: list[Option] = []
-    for promise in shown:
+    for promise in promises:
         question = Question(
             records=number,
             kernel=chosen,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any, Final
@@ -76,15 +76,20 @@ class Bounds:
             object.__setattr__(self, name, array)
 
     @classmethod
-    def of(cls, value: object, dim: int) -> Bounds | None:
+    def of(cls, value: object, dim: int, *, columns: Sequence[str] | None = None) -> Bounds | None:
         """Read a ``bounds=`` argument.
 
         Parameters
         ----------
-        value : None, (low, high), a sequence of dim (low, high), or Bounds
+        value : None, (low, high), a sequence of dim (low, high), a dict of them by column name, or Bounds
             One pair stands for every column. With ``dim=2``, ``((0, 1), (0, 1))`` is two pairs.
         dim : int
             The number of columns.
+        columns : sequence of str, optional
+            Their names, for a dict.
+
+        >>> Bounds.of({"age": (0, 120), "height": (1, 2)}, 2, columns=["height", "age"]).high
+        (2.0, 120.0)
 
         Raises
         ------
@@ -96,16 +101,18 @@ class Bounds:
         if isinstance(value, Bounds):
             bounds = value
         else:
-            pairs = _pairs(value, dim)
+            pairs = _pairs(_by_name(value, columns) if isinstance(value, Mapping) else value, dim)
             bounds = cls(tuple(low for low, _ in pairs), tuple(high for _, high in pairs))
         if bounds.dim != dim:
-            raise _another_number(dim, bounds.dim)
+            raise _another_number(dim)
         return bounds
 
     @classmethod
-    def declared(cls, value: object, dim: int, method: str) -> Bounds:
+    def declared(
+        cls, value: object, dim: int, method: str, *, columns: Sequence[str] | None = None
+    ) -> Bounds:
         """Read the ``bounds=`` argument of a method that cannot do without."""
-        bounds = cls.of(value, dim)
+        bounds = cls.of(value, dim, columns=columns)
         if bounds is None:
             raise UsageError(f"{method} needs bounds, got none; declare the range that a record may have")
         return bounds
@@ -171,6 +178,21 @@ class Bounds:
         return bounds
 
 
+def _by_name(value: Mapping[Any, object], columns: Sequence[str] | None) -> list[object]:
+    """The pairs of a dict in the order of the columns."""
+    if columns is None:
+        raise UsageError(
+            "bounds by column name need records with column names, got records without; "
+            "pass a frame, or give a list of pairs"
+        )
+    if set(value) != set(columns):
+        raise UsageError(
+            "bounds must have one (low, high) for each column name, got other names; "
+            f"declare {', '.join(map(repr, columns))}"
+        )
+    return [value[name] for name in columns]
+
+
 def _pairs(value: object, dim: int) -> list[tuple[float, float]]:
     rule = f"bounds must be (low, high), or a list of {dim} such pairs, of numbers"
     if isinstance(value, np.ndarray):
@@ -187,13 +209,14 @@ def _pairs(value: object, dim: int) -> list[tuple[float, float]]:
             raise UsageError(f"{rule}, got something else among them; declare a pair of numbers for each")
         pairs.append((float(pair[0]), float(pair[1])))
     if len(pairs) != dim:
-        raise _another_number(dim, len(pairs))
+        raise _another_number(dim)
     return pairs
 
 
-def _another_number(dim: int, got: int) -> UsageError:
+def _another_number(dim: int) -> UsageError:
+    # Not how many: who passes the records as bounds would see their number.
     return UsageError(
-        f"bounds must have one (low, high) for each of {dim} columns, got {got}; "
+        f"bounds must have one (low, high) for each of {dim} columns, got another number; "
         "declare as many, or one for all"
     )
 
