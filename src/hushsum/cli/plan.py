@@ -14,7 +14,7 @@ from hushsum.cli.sizes import bytes_in_words
 
 if TYPE_CHECKING:
     from hushsum.jobs.plan_release import ReleasePlanned
-    from hushsum.planning.plan import Option, Plan
+    from hushsum.planning import Option, Plan
 
 BUSY = 0.1
 """The mean kernel value of a place with many records, told beside that of a quiet one."""

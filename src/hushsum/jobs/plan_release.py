@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hushsum.bases.base import Basis
+from hushsum.bases.base import Reading
 from hushsum.errors import UsageError
 from hushsum.jobs.kernel_choice import KernelChoice
-from hushsum.planning.plan import Plan
-from hushsum.planning.predict import plan
+from hushsum.planning.plan import Plan, plan
 from hushsum.records.arrow import pyarrow
 from hushsum.records.streams import open_batches
 
@@ -63,11 +62,11 @@ def plan_release(
     public: PublicFile | None = None,
     relation: str = "add/remove",
     max_per_unit: int | None = None,
-    basis: Basis | None = None,
+    reading: Reading | None = None,
 ) -> ReleasePlanned:
     """The predicted error of each way to release; see :func:`hushsum.plan`. No private data is read.
 
-    The number of columns is taken from the public file where ``dim`` is not given. With the ``basis`` of a
+    The number of columns is taken from the public file where ``dim`` is not given. With the ``reading`` of a
     tally that exists the plan is for that one, and its kernel replaces ``kernel``.
     """
     if density is not None and public is not None:
@@ -78,7 +77,7 @@ def plan_release(
     return ReleasePlanned(
         plan(
             records=records,
-            kernel=kernel.build(dim) if basis is None else basis.kernel,
+            kernel=kernel.build(dim) if reading is None else reading.kernel,
             epsilon=None if epsilon is None else list(epsilon),
             delta=delta,
             rho=rho,
@@ -90,7 +89,7 @@ def plan_release(
             public=sample,
             relation=relation,
             max_per_unit=max_per_unit,
-            basis=basis,
+            reading=reading,
         )
     )
 

@@ -18,7 +18,7 @@ from hushsum.models.base import PrivateModel
 from hushsum.models.density import share_of
 from hushsum.models.density_plan import FUNCTIONAL
 from hushsum.models.normalisation import normalising_constant
-from hushsum.planning.predict import METHODS, plan
+from hushsum.planning.plan import plan
 from hushsum.privacy.functional import path_scale
 
 _PLANNED: Final = "mean absolute error of the plan, noise and approximation together"
@@ -101,24 +101,24 @@ def _kernel_svc(model: Any, records: int) -> PredictedError:
 
 def _classifier(model: Any, records: int) -> PredictedError:
     each = max(1, records // len(model.classes_))
-    kernel = model._state.secret[0].basis.kernel
+    kernel = model._state.secret[0].reading.kernel
     error = _hashed(kernel, each, model, model._rows())
     return PredictedError("mean kernel value of a class", error, records, _PLANNED)
 
 
 def _outliers(model: Any, records: int) -> PredictedError:
-    kernel = model._state.secret.tally.basis.kernel
+    kernel = model._state.secret.tally.reading.kernel
     error = _hashed(kernel, records, model, model.rows)
     return PredictedError("score", error, records, _PLANNED)
 
 
 def _one_sketch(model: Any, records: int) -> PredictedError:
-    basis = model._state.secret.basis
-    if isinstance(basis, HashRows):
-        error = _hashed(basis.kernel, records, model, model.rows)
+    reading = model._state.secret.reading
+    if isinstance(reading.basis, HashRows):
+        error = _hashed(reading.kernel, records, model, model.rows)
     else:
-        method = "grid" if isinstance(basis, GridWeights) else "fourier_features"
-        error = _planned(basis.kernel, records, model, method)
+        method = "grid" if isinstance(reading.basis, GridWeights) else "fourier_features"
+        error = _planned(reading.kernel, records, model, method)
     return PredictedError("mean kernel value", error, records, _PLANNED)
 
 
@@ -147,7 +147,6 @@ def _hashed(kernel: Kernel, records: int, model: Any, rows: int) -> float:
 
 
 def _planned(kernel: Kernel, records: int, model: PrivateModel, method: str, **asked: Any) -> float:
-    assert method in METHODS
     if not {"epsilon", "rho"} & set(asked):
         asked |= {"epsilon": float(model.epsilon), "delta": model.delta}
     told = plan(records=records, kernel=kernel, bounds=model._box(), method=method, **asked)

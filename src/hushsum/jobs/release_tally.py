@@ -177,7 +177,7 @@ def _subject(tally: Tally, terms: ReleaseTerms, output: str | IO[bytes]) -> dict
     """What the book says of a release: public, and known before anything is drawn."""
     return {
         "fingerprint": tally.fingerprint,
-        "kernel": tally.basis.kernel.name,
+        "kernel": tally.reading.kernel.name,
         "rows": terms.rows,
         "output": Path(output).name if isinstance(output, str) else "standard output",
     }

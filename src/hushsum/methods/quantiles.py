@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.errors import DataRefused, UsageError
-from hushsum.methods.ranks import Ranks, rank_sensitivity
+from hushsum.methods.quantile_scores import Ranks, rank_sensitivity
 from hushsum.privacy.budget import Budget
 from hushsum.privacy.claim import Claim, exact
 from hushsum.privacy.paid import Payment, pay_for

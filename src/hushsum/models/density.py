@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from hushsum.errors import UsageError
+from hushsum.kernels.base import ColumnKernel
 from hushsum.models.base import Floats, PrivateModel
 from hushsum.models.density_functional import FunctionalSums
 from hushsum.models.density_plan import FUNCTIONAL, GRID, Box, Wanted, planned, tallies
@@ -253,7 +254,8 @@ class PrivateDensity(PrivateModel):
         random = np.random.default_rng(int(check_random_state(random_state).randint(_SEEDS)))
         if len(low) <= _GRID_COLUMNS:
             return from_grid(estimate.above_noise, low, high, int(n_samples), random)
-        step = float(getattr(estimate.wanted.kernel, "bandwidth", 0.25))
+        kernel_used = estimate.wanted.kernel
+        step = kernel_used.bandwidth if isinstance(kernel_used, ColumnKernel) else 0.25
         return by_chain(estimate.above_noise, low, high, int(n_samples), random, step=step, steps=_STEPS)
 
     @property

@@ -10,7 +10,7 @@ from typing import NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.bases.fourier_features import FourierFeatures
+from hushsum.bases.fourier_features import FeatureReading, FourierFeatures
 from hushsum.errors import ClaimError, SecretRefused
 from hushsum.methods.fourier_features import DEFAULT_FEATURES
 from hushsum.models.density_plan import Box, Wanted
@@ -68,7 +68,7 @@ class FunctionalSums:
         rest = Promise(promise.epsilon - share, promise.delta, None)
         return {
             name: CoefficientFunction(
-                basis=basis,
+                reading=FeatureReading(basis, basis.kernel),
                 table=perturb_lattice(self._tables[name], variance),
                 claim=claim,
                 noise=IntegerNoise(GAUSSIAN, variance),

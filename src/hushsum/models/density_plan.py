@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 from hushsum.errors import UsageError, shown
-from hushsum.kernels.base import Kernel, kernel_as_json, kernel_class, kernel_from_json
+from hushsum.kernels.base import (
+    ColumnKernel,
+    GaussianProfileKernel,
+    HashableKernel,
+    Kernel,
+    kernel_as_json,
+    kernel_from_json,
+    named,
+    parameter_names,
+)
 from hushsum.methods.fourier_features import fourier_features
 from hushsum.methods.grid import grid
 from hushsum.methods.race import race
@@ -72,10 +81,10 @@ def tallies(wanted: Sequence[Wanted], *, seed: int, box: Box) -> dict[str, Tally
             continue
         if each.method == GRID:
             # The finest kernel decides the spacing; the coarser ones are read off the same nodes.
-            made[GRID] = grid(min(on_the_grid, key=_bandwidth), bounds=box)
+            made[GRID] = grid(min(on_the_grid, key=_width), bounds=box)
         elif each.method == "race":
             made[each.part] = race(
-                each.kernel, seed=seed, bounds=box if each.kernel.bounded_columns else None
+                each.kernel, seed=seed, bounds=box if isinstance(each.kernel, ColumnKernel) else None
             )
         else:
             made[each.part] = fourier_features(each.kernel, seed=seed, bounds=box)
@@ -83,21 +92,21 @@ def tallies(wanted: Sequence[Wanted], *, seed: int, box: Box) -> dict[str, Tally
 
 
 def _method(kernel: Kernel, dim: int) -> str:
-    if kernel.hashable:
+    if isinstance(kernel, HashableKernel):
         return "race"
-    return GRID if kernel.name == "gaussian" and dim <= MOST_GRID_COLUMNS else "fourier_features"
+    on_grid = isinstance(kernel, GaussianProfileKernel) and dim <= MOST_GRID_COLUMNS
+    return GRID if on_grid else "fourier_features"
 
 
 def _kernels(name: object, bandwidths: list[Any], dim: int) -> list[Kernel]:
     if not isinstance(name, str):
         raise UsageError(f"kernel must be a name or a list of names, got {shown(name)}; try 'gaussian'")
-    kind: Any = kernel_class(name)
-    takes = {field.name for field in fields(kind)}
+    takes = parameter_names(name)
     if "dim" not in takes:
         raise UsageError(f"kernel must be one of columns of numbers, got {name!r}; try 'gaussian'")
     if "bandwidth" not in takes:
-        return [kind(dim=dim)]
-    return [kind(dim=dim, bandwidth=each) for each in bandwidths]
+        return [named(name, dim=dim)]
+    return [named(name, dim=dim, bandwidth=each) for each in bandwidths]
 
 
 def _listed(name: str, value: object) -> list[Any]:
@@ -109,6 +118,5 @@ def _listed(name: str, value: object) -> list[Any]:
     return values
 
 
-def _bandwidth(kernel: Kernel) -> float:
-    bandwidth: float = getattr(kernel, "bandwidth", 1.0)
-    return bandwidth
+def _width(kernel: Kernel) -> float:
+    return kernel.width if isinstance(kernel, ColumnKernel) else 1.0

@@ -105,8 +105,7 @@ class PrivateHistogram(PrivateModel):
         box = Bounds.of(self._box(), dim)
         assert box is not None
         grid = CellGrid.of(box, self._bins(dim), most_cells=MOST_CELLS)
-        # The kernel reads sums of similarities off the same counts; here the counts alone are used.
-        return Bins(GaussianKernel(dim=dim, bandwidth=float(grid.width.max())), grid.bins, box)
+        return Bins(grid.bins, box)
 
     def _bins(self, dim: int) -> int | Sequence[int]:
         if not isinstance(self.bins, str):
@@ -117,7 +116,10 @@ class PrivateHistogram(PrivateModel):
 
     def _start(self, seed: int) -> Tally:
         Relation.of(self.relation)
-        return Tally(self._basis())
+        basis = self._basis()
+        # The kernel reads sums of similarities off the same counts; here the counts alone are used.
+        kernel = GaussianKernel(dim=basis.bounds.dim, bandwidth=float(basis.grid.width.max()))
+        return Tally(basis, kernel)
 
     def _count(self, secret: Tally, X: Floats, y: NDArray[Any] | None) -> None:
         secret.add(X)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.errors import UsageError, shown
+from hushsum.kernels.base import ColumnKernel
 from hushsum.models.base import Floats
 from hushsum.models.held_out import HeldOut
 from hushsum.models.mode_search import climb, distinct_modes, separated, spread_points
@@ -183,9 +184,9 @@ class PrivateModes(OneSketch):
         if not self.prominence >= 0.0:
             raise UsageError(f"prominence must be 0 or more, got {shown(self.prominence)}; try 3")
         kernel = self._kernel()
-        if not kernel.bounded_columns:
+        if not isinstance(kernel, ColumnKernel):
             raise UsageError(
-                f"modes are points in a box, which the {kernel.name} kernel has not; use euclidean"
+                f"modes are points in a box, which the {kernel.name} kernel does not have; use euclidean"
             )
         if self.method != "search":
             Partitions.check(kernel)
@@ -215,7 +216,8 @@ class PrivateModes(OneSketch):
     @property
     def _reach(self) -> float:
         """How far a mode reaches: the bandwidth of the kernel, or half of a radian for directions."""
-        return float(getattr(self._kernel(), "bandwidth", 0.5))
+        kernel = self._kernel()
+        return kernel.bandwidth if isinstance(kernel, ColumnKernel) else 0.5
 
     def _candidates(self, f: NoisyTable, low: Floats, high: Floats) -> Floats:
         """Where each method says that modes may be, before they are told apart."""

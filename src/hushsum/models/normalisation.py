@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.kernels.base import Kernel
-from hushsum.kernels.matern import MaternKernel
+from hushsum.kernels.base import ColumnKernel, Kernel
 from hushsum.models.mode_search import spread_points
 from hushsum.releases.base import ReleasedFunction
 
@@ -26,14 +24,8 @@ def normalising_constant(kernel: Kernel) -> float | None:
     >>> round(normalising_constant(GaussianKernel(dim=1, bandwidth=1.0)), 4)
     2.5066
     """
-    facts: Any = kernel
-    if kernel.name == "gaussian":
-        return float((2.0 * math.pi * facts.bandwidth**2 / facts.power) ** (facts.dim / 2.0))
-    if kernel.name == "laplacian":
-        return float((2.0 * facts.bandwidth / facts.power) ** facts.dim)
-    if isinstance(kernel, MaternKernel):
-        return kernel.integral()
-    return None
+    integral = kernel.integral() if isinstance(kernel, ColumnKernel) else math.inf
+    return integral if math.isfinite(integral) else None
 
 
 def integral_over_box(function: ReleasedFunction, box: Box) -> float:

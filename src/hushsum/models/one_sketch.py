@@ -7,7 +7,15 @@ from typing import Any
 from numpy.typing import NDArray
 
 from hushsum.errors import UsageError, shown
-from hushsum.kernels.base import Kernel, kernel_class, kernel_names
+from hushsum.kernels.base import (
+    ColumnKernel,
+    GaussianProfileKernel,
+    HashableKernel,
+    Kernel,
+    kernel_names,
+    named,
+    parameter_names,
+)
 from hushsum.methods.fourier_features import fourier_features
 from hushsum.methods.grid import grid
 from hushsum.methods.race import race
@@ -42,10 +50,10 @@ class OneSketch(PrivateModel):
 
     def _start(self, seed: int) -> Tally:
         kernel = self._kernel()
-        if kernel.hashable:
-            bounds = self._box() if kernel.bounded_columns else None
+        if isinstance(kernel, HashableKernel):
+            bounds = self._box() if isinstance(kernel, ColumnKernel) else None
             return race(kernel, rows=self.rows, width=self.width, seed=seed, bounds=bounds)
-        if kernel.name == "gaussian" and self.n_features_in_ <= MOST_GRID_COLUMNS:
+        if isinstance(kernel, GaussianProfileKernel) and self.n_features_in_ <= MOST_GRID_COLUMNS:
             return grid(kernel, bounds=self._box())
         return fourier_features(kernel, seed=seed, bounds=self._box())
 
@@ -70,20 +78,17 @@ class OneSketch(PrivateModel):
         """The kernel by its name, or as it was given."""
         if isinstance(self.kernel, Kernel):
             return self.kernel
-        known = [
-            name
-            for name in kernel_names()
-            if "dim" in getattr(kernel_class(name), "__dataclass_fields__", {})
-        ]
+        known = [name for name in kernel_names() if "dim" in parameter_names(name)]
         if self.kernel not in known:
             raise UsageError(
                 f"kernel must be one of {', '.join(known)}, or a kernel of that many columns, "
                 f"got {shown(self.kernel)}; choose one"
             )
-        kind = kernel_class(self.kernel)
-        given = {"dim": self.n_features_in_, "bandwidth": self.bandwidth, "power": self.power}
-        fields = getattr(kind, "__dataclass_fields__", {})
-        return kind(**{name: value for name, value in given.items() if name in fields})
+        given = {"bandwidth": self.bandwidth, "power": self.power}
+        taken: dict[str, Any] = {
+            name: value for name, value in given.items() if name in parameter_names(self.kernel)
+        }
+        return named(self.kernel, dim=self.n_features_in_, **taken)
 
     @property
     def function_(self) -> NoisyTable:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from hushsum.errors import UsageError, shown
+from hushsum.kernels.base import ColumnKernel
 from hushsum.models.base import Floats
 from hushsum.models.one_sketch import OneSketch
 from hushsum.models.weighted_points import by_chain, by_rejection, diverse_choice, from_grid, from_list
@@ -144,7 +145,7 @@ class PrivateSampler(OneSketch):
             return from_grid(self._weights, low, high, number, random)
         if self.method == "rejection":
             return by_rejection(self._weights, low, high, number, random)
-        step = float(getattr(kernel, "bandwidth", 0.5))
+        step = kernel.bandwidth if isinstance(kernel, ColumnKernel) else 0.5
         return by_chain(self._weights, low, high, number, random, step=step, steps=self.steps)
 
     def select(

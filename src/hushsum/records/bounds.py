@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any, Final
@@ -15,6 +15,9 @@ from hushsum.errors import UsageError
 
 _BLOCK: Final = 1 << 14
 """Elements converted at a time: the float64 copy stays in the cache, and small beside the data."""
+
+DeclaredBounds = Sequence[tuple[float, float]] | tuple[float, float] | Mapping[str, tuple[float, float]]
+"""One (low, high) for all columns, a list with one for each, or a dictionary by the names of columns."""
 
 _FLOAT32_MAX: Final = float(np.finfo(np.float32).max)
 
@@ -76,15 +79,17 @@ class Bounds:
             object.__setattr__(self, name, array)
 
     @classmethod
-    def of(cls, value: object, dim: int) -> Bounds | None:
+    def of(cls, value: object, dim: int, columns: Sequence[str] | None = None) -> Bounds | None:
         """Read a ``bounds=`` argument.
 
         Parameters
         ----------
-        value : None, (low, high), a sequence of dim (low, high), or Bounds
+        value : None, (low, high), a sequence of dim (low, high), a dictionary by column name, or Bounds
             One pair stands for every column. With ``dim=2``, ``((0, 1), (0, 1))`` is two pairs.
         dim : int
             The number of columns.
+        columns : sequence of str, optional
+            What the columns are called, in their order; by default as in the dictionary.
 
         Raises
         ------
@@ -93,6 +98,8 @@ class Bounds:
         """
         if value is None:
             return None
+        if isinstance(value, Mapping):
+            value = _in_order(value, columns)
         if isinstance(value, Bounds):
             bounds = value
         else:
@@ -169,6 +176,37 @@ class Bounds:
         bounds = cls.of(value, len(value))
         assert bounds is not None
         return bounds
+
+
+def declared_bounds(
+    value: object, *, dim: int, columns: Sequence[str] | None = None
+) -> tuple[Bounds | None, tuple[str, ...] | None]:
+    """A ``bounds=`` argument and the names of the columns, which a dictionary of bounds gives by itself.
+
+    >>> box, names = declared_bounds({"age": (0, 120), "height": (1.0, 2.5)}, dim=2)
+    >>> box.as_json(), names
+    ([[0.0, 120.0], [1.0, 2.5]], ('age', 'height'))
+
+    Raises
+    ------
+    UsageError
+        The value has another shape, a dictionary does not name the columns, or a rule of `Bounds` is broken.
+    """
+    names = None if columns is None else tuple(columns)
+    if names is None and isinstance(value, Mapping):
+        names = tuple(value)
+    return Bounds.of(value, dim, names), names
+
+
+def _in_order(value: Mapping[Any, Any], columns: Sequence[str] | None) -> object:
+    """The pairs of a dictionary in the order of the columns; the one pair of a column of lists."""
+    names = list(value) if columns is None else list(columns)
+    if set(value) != set(names) or not all(isinstance(name, str) for name in value):
+        raise UsageError(
+            "bounds must have the name of every column once and no other, got other names; "
+            "give one (low, high) for each column"
+        )
+    return value[names[0]] if len(names) == 1 else [value[name] for name in names]
 
 
 def _pairs(value: object, dim: int) -> list[tuple[float, float]]:

@@ -128,7 +128,7 @@ def _points_of_json(body: bytes, function: Any) -> Any:
     if not isinstance(asked, dict) or set(asked) != {"points"} or not isinstance(asked["points"], list):
         raise DataRefused('the body must be an object with points alone; send {"points": [[...], ...]}')
     points = asked["points"]
-    if not isinstance(function, MODELS) and getattr(function.kernel, "dim", None) is None:
+    if not isinstance(function, MODELS) and function.kernel.dim is None:
         return _sets(points)
     try:
         array = np.array(points)

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from hushsum.bases.base import basis_as_json, basis_from_json
+from hushsum.bases.base import reading_as_json, reading_from_json
 from hushsum.errors import FileRefused, HushsumError, LedgerUnavailable
 from hushsum.jobs.describe_function import describe_file
 from hushsum.jobs.kernel_choice import KernelChoice
@@ -233,8 +233,9 @@ def _model_key(job: Job) -> str:
 def _facts(path: Path) -> dict[str, Any]:
     """What may be told of a tally, and its definition, from which claims are computed."""
     facts = describe_file(str(path)).as_json()
-    facts["definition"] = public_header(path)["basis"]
+    header = public_header(path)
+    facts["definition"] = {"basis": header["basis"], "kernel": header["kernel"]}
     del facts["source"]
     # Read back once: a definition that is not understood must not be found out at the release.
-    assert basis_as_json(basis_from_json(facts["definition"])) == facts["definition"]
+    assert reading_as_json(reading_from_json(facts["definition"])) == facts["definition"]
     return facts

@@ -13,7 +13,7 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.responses import StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
-from hushsum.bases.base import basis_from_json
+from hushsum.bases.base import reading_from_json
 from hushsum.errors import HushsumError
 from hushsum.files.container import canonical_json
 from hushsum.jobs.release_tally import ReleaseTerms
@@ -152,7 +152,7 @@ def _claim(context: Context, dataset: str, asked: TermsAsked) -> Claim:
     stored = context.datasets.tally(asked.tally, dataset=dataset)
     if stored is None:
         raise Refusal(422, "parameter-refused", "tally must be one of this dataset; make it first")
-    basis = basis_from_json(stored.facts["definition"])
+    basis = reading_from_json(stored.facts["definition"]).basis
     return terms_of(asked).claim_for(Tally(basis, max_per_unit=stored.facts["max_per_unit"]))
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from hushsum.bases.features_theory import TYPICAL_PAIR_VARIANCE
 from hushsum.bases.grid_weights import MAX_DIM
-from hushsum.kernels.base import Kernel
+from hushsum.kernels.base import ColumnKernel, HashableKernel, Kernel
 from hushsum.records.bounds import Bounds
 
 DEFAULT_DENSITY = 0.01
@@ -32,28 +32,26 @@ def typical_density(kernel: Kernel, bounds: Bounds | None) -> float:
     >>> round(typical_density(hs.GaussianKernel(dim=1, bandwidth=5000.0), box), 3)
     0.088
     """
-    dim: int | None = getattr(kernel, "dim", None)
-    bandwidth: float | None = getattr(kernel, "bandwidth", None)
-    if dim is None or bandwidth is None:
+    hashable = isinstance(kernel, HashableKernel)
+    if not isinstance(kernel, ColumnKernel):
         return DEFAULT_DENSITY
-    if dim > MAX_DIM:
-        return DEFAULT_DENSITY if kernel.hashable else _MANY_COLUMNS
+    if kernel.dim > MAX_DIM:
+        return DEFAULT_DENSITY if hashable else _MANY_COLUMNS
     if bounds is None:
         return DEFAULT_DENSITY
-    power: int = getattr(kernel, "power", 1)
     sides = (high - low for low, high in zip(bounds.low, bounds.high, strict=True))
     spread = [side / _BOX_IN_DEVIATIONS for side in sides]
-    if kernel.hashable:
-        return max(DEFAULT_DENSITY, _collisions(bandwidth / power, spread))
-    narrowed = bandwidth / math.sqrt(power)
-    normal = math.prod(narrowed / math.hypot(math.sqrt(2.0) * each, narrowed) for each in spread)
+    if hashable:
+        return max(DEFAULT_DENSITY, _collisions(kernel.width, spread))
+    width = kernel.width
+    normal = math.prod(width / math.hypot(math.sqrt(2.0) * each, width) for each in spread)
     return max(DEFAULT_DENSITY, normal)
 
 
-def _collisions(bandwidth: float, spread: list[float]) -> float:
+def _collisions(width: float, spread: list[float]) -> float:
     """The mean of the Euclidean kernel between two normal records: of the Gaussians it is a mixture of."""
     frequency = np.geomspace(1e-4, 1e4, 2000)
     density = np.sinc(frequency / (2.0 * math.pi)) ** 2 / math.pi
     for each in spread:
-        density = density / np.sqrt(1.0 + 2.0 * (frequency * each / bandwidth) ** 2)
+        density = density / np.sqrt(1.0 + 2.0 * (frequency * each / width) ** 2)
     return float(((density[1:] + density[:-1]) / 2.0 * np.diff(frequency)).sum())

@@ -8,16 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.errors import UsageError
-from hushsum.kernels.base import Kernel
-from hushsum.kernels.projections import Projections
+from hushsum.kernels.base import Kernel, ProjectionKernel
 
 Floats = NDArray[np.float64]
 
-_FAMILIES = ("euclidean", "manhattan")
-
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Slabs:
+class HashPartitions:
     """Row r puts x into the cell ``floor(weights[r]·x + offsets[r])``, one number for each of ``power``
     hashes.
 
@@ -29,7 +26,7 @@ class Slabs:
     offsets: Floats
 
     @classmethod
-    def of(cls, kernel: Kernel, *, rows: int, seed: int) -> Slabs:
+    def of(cls, kernel: Kernel, *, rows: int, seed: int) -> HashPartitions:
         """The slabs of a kernel's first hash rows.
 
         Raises
@@ -37,15 +34,12 @@ class Slabs:
         UsageError
             if the kernel's hashes are not floors of dense projections.
         """
-        if kernel.name not in _FAMILIES or getattr(kernel, "projection", "dense") != "dense":
+        projections = kernel.projections() if isinstance(kernel, ProjectionKernel) else None
+        if projections is None or projections.signs or projections.structured:
             raise UsageError(
-                f"the hash rows of the {kernel.name} kernel are no slabs of dense projections; "
+                f"the hash rows of the {kernel.name} kernel are not slabs of dense projections; "
                 "use the euclidean or manhattan kernel"
             )
-        dim, power, bandwidth = (getattr(kernel, name) for name in ("dim", "power", "bandwidth"))
-        projections = Projections(
-            family=kernel.name, dim=dim, count=power, scale=1.0 / bandwidth, signs=False, structured=False
-        )
         weights, offsets = projections.numbers(seed=seed, rows=rows)
         return cls(weights.astype(np.float64), offsets.astype(np.float64))
 

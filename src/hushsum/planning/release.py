@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, Unpack
 
 import numpy as np
 
 from hushsum.errors import ClaimError, DataRefused, UsageError
-from hushsum.kernels.base import Kernel, kernel_class
-from hushsum.methods.fourier_features import fourier_features
-from hushsum.methods.grid import grid
-from hushsum.methods.race import DEFAULT_WIDTH, race
-from hushsum.methods.registry import method_named
-from hushsum.planning.plan import Option
-from hushsum.planning.predict import MAX_BYTES, MAX_SECONDS, METHODS, plan
-from hushsum.privacy.budget import Budget
+from hushsum.kernels.base import Kernel, named, parameter_names
+from hushsum.methods.one_call import Booking
+from hushsum.methods.prediction import Option
+from hushsum.methods.registry import Method, all_methods, method_named
+from hushsum.planning.plan import AUTO, MAX_BYTES, MAX_SECONDS, plan
 from hushsum.privacy.calibration import GAMMA
 from hushsum.privacy.relation import Relation
+from hushsum.records.bounds import DeclaredBounds, declared_bounds
+from hushsum.records.mixed import column_names_of
 from hushsum.records.numbers import refuse_path
 from hushsum.releases.base import ReleasedFunction
 from hushsum.tally.tally import Tally
@@ -25,9 +25,6 @@ _UNDECLARED = 100_000
 """The number of records that sizes are chosen for where none is declared: its choice is near the best from a
 tenth to ten times as many.
 """
-
-_CAPACITY = 2000
-"""Rows to count where nothing is declared. Under pure ε the paid count decides how many are published."""
 
 
 def release(
@@ -38,20 +35,19 @@ def release(
     rho: float | None = None,
     bandwidth: float | None = None,
     kernel: str | Kernel = "euclidean",
-    bounds: Sequence[tuple[float, float]] | tuple[float, float] | None = None,
-    method: str = "auto",
+    bounds: DeclaredBounds | None = None,
+    method: str = AUTO,
     records: int | None = None,
     rows: int | str = "auto",
     width: int | None = None,
+    columns: Sequence[str] | None = None,
     seed: int = 0,
     relation: str | Relation = Relation.ADD_REMOVE,
     threads: int | None = None,
     max_bytes: int = MAX_BYTES,
     max_seconds: float = MAX_SECONDS,
     allow_real: bool = False,
-    ledger: Budget | None = None,
-    dataset: str | None = None,
-    key: str | None = None,
+    **booking: Unpack[Booking],
 ) -> ReleasedFunction:
     """Count records and release them, by the method and with the sizes that are predicted to err least.
     Spends the claim.
@@ -62,15 +58,15 @@ def release(
     Parameters
     ----------
     X : records
-        Private. For several batches, sites or persons make a tally with :func:`hushsum.race` or
-        :func:`hushsum.grid`.
-    epsilon, delta, rho, relation, ledger, dataset, key
+        Private. The names of a frame's columns are kept, so that frames of queries are read by name. For
+        several batches, sites or persons make a tally with :func:`hushsum.race` or :func:`hushsum.grid`.
+    epsilon, delta, rho, relation
         As for ``Tally.release``. With ``delta`` a method may be chosen that keeps pure ε, which is stronger.
     bandwidth : float
         The scale of the kernel, in the units of the data, chosen without looking at them.
     kernel : str or Kernel
         A name, or a kernel object, which then brings its own bandwidth.
-    bounds : list of (low, high), optional
+    bounds : (low, high) for all columns, a list of them, or a dictionary by column name, optional
         Declared; records are clipped to it. Grids, the most accurate way in one to four columns, need it.
     method : str
         ``"auto"`` takes the best of :func:`hushsum.plan`, and one of the methods that it plans takes the best
@@ -82,12 +78,17 @@ def release(
         under pure ε without one, what suits the paid count.
     width : int, optional
         Of hash rows: cells of a row.
+    columns : list of str, optional
+        What the columns are called, in their order; by default as in the frame.
     max_bytes : int
         The largest file to consider.
     max_seconds : float
         The longest time to count, roughly and on one core.
     allow_real : bool
         As for :func:`hushsum.plan`.
+    **booking
+        ``ledger``, ``dataset``, ``key``, ``insecure_noise_seed`` and ``allow_large_delta`` as for
+        ``Tally.release``.
 
     Examples
     --------
@@ -97,25 +98,27 @@ def release(
     'add/remove'
     """
     chosen = kernel if isinstance(kernel, Kernel) else _named(kernel, X, bandwidth)
-    if method not in ("auto", *METHODS):
+    names = _column_names(X, chosen, bounds, columns)
+    if method != AUTO and method_named(method).predict is None:
         known = method_named(method)
         if rho is not None or epsilon is None:
             raise ClaimError(
                 f"{method} promises epsilon, or epsilon and delta, got rho or nothing; give epsilon"
             )
-        sized = {"records": records} if known.sized else {}
+        sized: dict[str, Any] = {"records": records} if known.sized else {}
         return known.release(
             X,
             chosen,
             bounds=bounds,
+            columns=names,
             epsilon=epsilon,
             delta=delta,
             relation=relation,
-            ledger=ledger,
-            dataset=dataset,
-            key=key,
             **sized,
+            **booking,
         )
+    sizes = {"rows": None if isinstance(rows, str) else rows, "width": width}
+    given = {name: value for name, value in sizes.items() if value is not None}
     best = plan(
         records=_UNDECLARED if records is None else records,
         kernel=chosen,
@@ -123,19 +126,15 @@ def release(
         delta=delta,
         rho=rho,
         bounds=bounds,
-        method=method if isinstance(rows, str) else "race",
+        method=_with_settings(method, given),
         width=width,
         relation=relation,
         max_bytes=max_bytes,
         max_seconds=max_seconds,
         allow_real=allow_real,
     ).best
-    if best.method == "race":
-        size, cells = (_CAPACITY, DEFAULT_WIDTH) if records is None else (best.rows, best.width)
-        size, cells = size if isinstance(rows, str) else rows, cells if width is None else width
-        tally = race(chosen, rows=size, width=cells, seed=seed, bounds=bounds)
-    else:
-        tally = planned_tally(best, chosen, bounds=bounds, seed=seed)
+    undeclared = method_named(best.method).undeclared_sizes if records is None else {}
+    tally = planned_tally(best, chosen, bounds=bounds, columns=names, seed=seed, **{**undeclared, **given})
     tally.add(X, threads=threads)
     return tally.release(
         epsilon=epsilon,
@@ -143,31 +142,25 @@ def release(
         delta=delta if best.delta else None,
         rho=rho,
         relation=relation,
-        rows=_published(best, rows, declared=records is not None),
-        rounded=bool(best.settings.get("rounded", False)),
+        # What was planned for a declared number of records, else what suits the paid count.
+        rows=best.rows if records is not None and isinstance(rows, str) else rows,
+        rounded=best.rounded,
         mechanism=GAMMA if best.mechanism == GAMMA else None,
         threads=threads,
-        ledger=ledger,
-        dataset=dataset,
-        key=key,
+        **booking,
     )
-
-
-def _published(best: Option, rows: int | str, *, declared: bool) -> int | str:
-    """How many rows to publish: what was planned for a declared number of records, else by the paid count."""
-    if best.method == "grid":
-        return "auto"
-    return best.rows if declared and isinstance(rows, str) else rows
 
 
 def planned_tally(
     option: Option,
     kernel: Kernel,
     *,
-    bounds: Sequence[tuple[float, float]] | tuple[float, float] | None,
+    bounds: DeclaredBounds | None,
+    columns: Sequence[str] | None = None,
     seed: int = 0,
+    **sizes: int,
 ) -> Tally:
-    """An empty tally of the method and the sizes of an option.
+    """An empty tally of the method and the sizes of an option; ``sizes`` replace those.
 
     >>> import hushsum as hs
     >>> kernel = hs.GaussianKernel(dim=1, bandwidth=1.0)
@@ -175,28 +168,43 @@ def planned_tally(
     >>> planned_tally(best, kernel, bounds=(0, 10)).basis.name
     'grid-weights'
     """
-    if option.method == "grid":
-        assert bounds is not None
-        return grid(kernel, bounds=bounds, spacing=option.settings["spacing"])
-    if option.method == "fourier_features":
-        return fourier_features(kernel, features=option.rows, seed=seed, bounds=bounds)
-    return race(kernel, rows=option.rows, width=option.width, seed=seed, bounds=bounds)
+    method = method_named(option.method)
+    assert method.tally is not None
+    settings = {**option.sizes, **sizes}
+    if "seed" in method.settings:
+        settings["seed"] = seed
+    return method.tally(kernel, bounds=bounds, columns=columns, **settings)
+
+
+def _with_settings(name: str, given: dict[str, int]) -> str:
+    """The method, or under ``"auto"`` the one planned method that has the given sizes."""
+
+    def takes(method: Method) -> bool:
+        return method.predict is not None and set(given) <= set(method.settings)
+
+    if name != AUTO:
+        if not takes(method_named(name)):
+            raise UsageError(f"{name} has no {' or '.join(given)}; leave that out, or choose another method")
+        return name
+    fitting = [method.name for method in all_methods() if takes(method)]
+    return fitting[0] if given and len(fitting) == 1 else AUTO
 
 
 def _named(name: str, X: object, bandwidth: float | None) -> Kernel:
-    fields = getattr(kernel_class(name), "__dataclass_fields__", {})
-    arguments: dict[str, float | int] = {}
-    if "dim" in fields:
-        arguments["dim"] = _columns(X)
-    if "bandwidth" in fields:
-        if bandwidth is None:
-            raise UsageError(
-                f"bandwidth must be given for the {name} kernel; choose it without looking at the data"
-            )
-        arguments["bandwidth"] = bandwidth
-    elif bandwidth is not None:
-        raise UsageError(f"the {name} kernel has no bandwidth; leave it out")
-    return kernel_class(name)(**arguments)
+    return named(name, dim=_columns(X) if "dim" in parameter_names(name) else None, bandwidth=bandwidth)
+
+
+def _column_names(
+    X: object, kernel: Kernel, bounds: object, columns: Sequence[str] | None
+) -> tuple[str, ...] | None:
+    """What the columns are called: as given, as in the frame, or as in a dictionary of bounds."""
+    if kernel.dim is None:
+        return None if columns is None else tuple(columns)
+    if columns is None:
+        found = column_names_of(X)
+        # Names that stand for other columns, such as one for a column of lists, are not kept.
+        columns = found if found is not None and len(found) == kernel.dim else None
+    return declared_bounds(bounds, dim=kernel.dim, columns=columns)[1]
 
 
 def _columns(X: object) -> int:

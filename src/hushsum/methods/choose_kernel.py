@@ -197,7 +197,7 @@ def _check_candidates(candidates: Sequence[Kernel]) -> None:
         raise UsageError("candidates must name at least one kernel, got none; list what may be chosen")
     first = candidates[0]
     for each in candidates:
-        if type(each) is not type(first) or getattr(each, "dim", None) != getattr(first, "dim", None):
+        if type(each) is not type(first) or each.dim != first.dim:
             raise UsageError(
                 "candidates must be one kernel with several bandwidths or powers, got different kernels; "
                 "choose the kernel by the subject"
