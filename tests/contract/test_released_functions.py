@@ -34,8 +34,8 @@ def released(name: str) -> ReleasedFunction:
 
 
 def dimension(f: ReleasedFunction) -> int:
-    dim: int = f.kernel.dim  # type: ignore[attr-defined]
-    return dim
+    assert f.kernel.dim is not None
+    return f.kernel.dim
 
 
 def queries(f: ReleasedFunction, number: int = 7) -> Any:

@@ -125,7 +125,7 @@ class Basis(Protocol):
 
         Raises
         ------
-        ValueError, TypeError
+        ValueError
             if a field is missing, unknown or of another type.
         """
         names = {each.name for each in dataclasses.fields(cast("Any", cls))}
@@ -306,7 +306,7 @@ def _decoded(hint: Any, value: Any) -> Any:
     (kind,) = (each for each in choices if each is not types.NoneType)
     if typing.get_origin(kind) is tuple:
         if not isinstance(value, list):
-            raise TypeError("list")
+            raise ValueError("list")
         return tuple(_decoded(typing.get_args(kind)[0], each) for each in value)
     if Kernel in kind.__mro__:
         return kernel_from_json(value)
@@ -315,7 +315,7 @@ def _decoded(hint: Any, value: Any) -> Any:
     if kind is float and type(value) is int:
         return float(value)
     if type(value) is not kind:
-        raise TypeError(kind.__name__)
+        raise ValueError(kind.__name__)
     return value
 
 

@@ -56,7 +56,9 @@ def test_the_error_of_a_grid_for_a_kernel_with_a_cusp_is_as_predicted(
     plan = hs.plan(records=20_000, kernel=kernel, bounds=(-1, 1), density=truth.mean(), epsilon=epsilon)
     best = plan.best
     assert best.method == "grid"
-    assert 2 * best.error < min(option.error for option in plan if option.method == "race" and option.asked)
+    assert 2 * best.error < min(
+        option.error for option in plan if option.method == "race" and option.requested
+    )
     tally = hs.grid(kernel, bounds=(-1, 1), spacing=best.settings["spacing"]).add(X)
     released = [tally.release(epsilon=epsilon, insecure_noise_seed=i) for i in range(30)]
     errors = [np.abs(f(Q) - truth).mean() for f in released]
