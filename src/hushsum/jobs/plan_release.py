@@ -9,6 +9,7 @@ from typing import Any
 from hushsum.bases.base import Reading
 from hushsum.errors import UsageError
 from hushsum.jobs.kernel_choice import KernelChoice
+from hushsum.methods.registry import all_methods
 from hushsum.planning.plan import Plan, plan
 from hushsum.records.arrow import pyarrow
 from hushsum.records.streams import open_batches
@@ -28,9 +29,10 @@ class PublicFile:
 
 @dataclass(frozen=True, slots=True)
 class ReleasePlanned:
-    """A plan, and for which kernel it is."""
+    """A plan, and which methods could be compared too if bounds were declared."""
 
     plan: Plan
+    needing_bounds: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """The plan for a machine; the best option is marked."""
@@ -74,10 +76,13 @@ def plan_release(
     sample = None if public is None else _read(public)
     if dim is None and sample is not None and not kernel.takes_sets:
         dim = int(sample.num_columns)
+    chosen = kernel.build(dim) if reading is None else reading.kernel
+    bounded = (each for each in all_methods() if each.predict is not None and each.needs_bounds)
     return ReleasePlanned(
-        plan(
+        needing_bounds=tuple(each.name for each in bounded if bounds is None and each.suits(chosen)),
+        plan=plan(
             records=records,
-            kernel=kernel.build(dim) if reading is None else reading.kernel,
+            kernel=chosen,
             epsilon=None if epsilon is None else list(epsilon),
             delta=delta,
             rho=rho,
@@ -90,7 +95,7 @@ def plan_release(
             relation=relation,
             max_per_unit=max_per_unit,
             reading=reading,
-        )
+        ),
     )
 
 

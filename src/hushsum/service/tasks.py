@@ -14,7 +14,6 @@ from typing import Any
 from hushsum.bases.base import reading_as_json, reading_from_json
 from hushsum.errors import FileRefused, HushsumError, LedgerUnavailable
 from hushsum.jobs.describe_function import describe_file
-from hushsum.jobs.kernel_choice import KernelChoice
 from hushsum.jobs.ledger_release import Booking
 from hushsum.jobs.method_choice import TableSize
 from hushsum.jobs.release_tally import release_tally
@@ -132,7 +131,7 @@ class Work:
             tally_records(
                 RecordFiles((str(source),), columns, asked.unit_column, asked.set_column),
                 str(output),
-                kernel=KernelChoice(asked.kernel, asked.bandwidth, asked.power, asked.bits, asked.projection),
+                kernel=asked.choice(),
                 size=TableSize(
                     asked.method,
                     asked.rows,

@@ -194,7 +194,7 @@ def _reading_of(context: Context, dataset: str, tally: str | None) -> tuple[Read
 
 def kernel_of(asked: KernelAsked) -> KernelChoice:
     """The kernel of a request."""
-    return KernelChoice(asked.kernel, asked.bandwidth, asked.power, asked.bits, asked.projection)
+    return asked.choice()
 
 
 def bounds_of(bounds: Bounds | None) -> tuple[tuple[float, float], ...] | tuple[float, float] | None:

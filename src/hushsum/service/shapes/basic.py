@@ -47,3 +47,10 @@ class KernelAsked(Asked):
     power: Annotated[int, Field(ge=1, le=256)] | None = None
     bits: Annotated[int, Field(ge=1, le=64)] | None = None
     projection: Literal["dense", "structured"] | None = None
+    smoothness: Annotated[float, Field(ge=0.5, le=2.5)] | None = None
+
+    def choice(self) -> KernelChoice:
+        """The kernel of the request, before the number of columns is known."""
+        return KernelChoice(
+            self.kernel, self.bandwidth, self.power, self.bits, self.projection, self.smoothness
+        )
