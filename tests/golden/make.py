@@ -106,7 +106,7 @@ def _write_tallies() -> None:
             empty(kernel).add(records).save(FOLDER / f"{name}.tally")
     kernel, records = KERNELS["euclidean"]
     if not (FOLDER / "encrypted.tally").exists():
-        empty(kernel).add(records).save(FOLDER / "encrypted.tally", key=KEY)
+        empty(kernel).add(records).save(FOLDER / "encrypted.tally", encryption_key=KEY)
     for name, tally in COEFFICIENTS.items():
         if not (FOLDER / f"{name}.tally").exists():
             tally().add(POINTS).save(FOLDER / f"{name}.tally")

@@ -270,7 +270,13 @@ def basis_from_json(data: dict[str, Any]) -> Basis:
         raise FileRefused(
             f"the file uses the basis {name!r}, which this Hushsum does not know; install a later one"
         )
-    return _BASES[name].from_parameters(data["parameters"])
+    basis = _BASES[name].from_parameters(data["parameters"])
+    if canonical_json(basis.parameters()) != canonical_json(data["parameters"]):
+        raise ValueError("a basis has one description")
+    kernel = basis.counted_kernel()
+    if kernel is not None and basis.bounds is not None and basis.bounds.dim != kernel.dim:
+        raise ValueError("bounds of another number of columns")
+    return basis
 
 
 def reading_as_json(reading: Reading) -> dict[str, Any]:

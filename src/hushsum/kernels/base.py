@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.errors import FileRefused, UsageError, shown
+from hushsum.files.container import canonical_json
 from hushsum.records.bounds import Bounds
 from hushsum.records.dense import as_dense
 
@@ -387,6 +388,8 @@ def kernel_from_json(data: dict[str, Any]) -> Kernel:
         )
     kind: Any = _KERNELS[name]
     kernel: Kernel = kind(**data["parameters"])
+    if canonical_json(kernel.parameters()) != canonical_json(data["parameters"]):
+        raise ValueError("a kernel has one description")
     return kernel
 
 

@@ -9,12 +9,12 @@ import numpy as np
 
 from hushsum.bases.bins import Bins
 from hushsum.kernels.base import COLUMNS, ColumnKernel, Kernel
-from hushsum.methods.one_call import Booking, DeclaredBox
+from hushsum.methods.one_call import DeclaredBox, ReleaseKeywords
 from hushsum.methods.registry import Method, register
 from hushsum.methods.tally_registration import release_counted
 from hushsum.privacy.calibration import LAPLACE
-from hushsum.privacy.draws import EXACT_INTEGERS
 from hushsum.privacy.relation import Relation
+from hushsum.privacy.release_noise import EXACT_INTEGERS
 from hushsum.records.bounds import Bounds, DeclaredBounds
 from hushsum.records.cell_grid import bins_for_bandwidth
 from hushsum.releases.base import ReleasedFunction
@@ -62,7 +62,7 @@ def histogram(
     bins: int | Sequence[int] | None = None,
     relation: str | Relation = Relation.ADD_REMOVE,
     columns: Sequence[str] | None = None,
-    **booking: Unpack[Booking],
+    **keywords: Unpack[ReleaseKeywords],
 ) -> PointsFunction:
     """The middles of bins, weighted by noisy counts. Spends ``epsilon``, and ``delta`` if given.
 
@@ -81,8 +81,8 @@ def histogram(
         As for ``Tally.release``.
     columns : list of str, optional
         What the columns are called, in their order; frames are then read by these names.
-    **booking
-        ``ledger``, ``dataset``, ``key``, ``insecure_noise_seed`` and ``allow_large_delta`` as for
+    **keywords
+        ``budget``, ``idempotency_key``, ``insecure_noise_seed`` and ``allow_large_delta`` as for
         ``Tally.release``.
 
     Raises
@@ -119,7 +119,7 @@ def histogram(
         delta=delta,
         relation=relation,
         convert=points_of,
-        **booking,
+        **keywords,
     )
     assert isinstance(function, PointsFunction)
     return function

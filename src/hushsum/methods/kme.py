@@ -17,10 +17,10 @@ from hushsum.kernels.gaussian import GaussianKernel
 from hushsum.kernels.parameters import positive_integer
 from hushsum.methods.herding import reduced_set
 from hushsum.methods.kme_lattice import Lattice
-from hushsum.methods.one_call import Booking, DeclaredBox, OneCallRelease
+from hushsum.methods.one_call import DeclaredBox, OneCallRelease, ReleaseKeywords
 from hushsum.methods.registry import Method, register
-from hushsum.privacy.draws import REAL_ARITHMETIC, REAL_GAUSSIAN, Draws, drawing
 from hushsum.privacy.relation import Relation
+from hushsum.privacy.release_noise import REAL_ARITHMETIC, REAL_GAUSSIAN, ReleaseNoise, release_noise
 from hushsum.records.bounds import Bounds, DeclaredBounds
 from hushsum.records.cell_grid import CellGrid
 from hushsum.releases.points import PointsFunction
@@ -54,7 +54,7 @@ def kme(
     seed: int = 0,
     relation: str | Relation = Relation.REPLACE,
     columns: Sequence[str] | None = None,
-    **booking: Unpack[Booking],
+    **keywords: Unpack[ReleaseKeywords],
 ) -> PointsFunction:
     """Public points, weighted so that their kernel mean is the records'. Spends ``epsilon`` and ``delta``.
 
@@ -89,8 +89,8 @@ def kme(
         The only one, since the mean divides by the number of records.
     columns : list of str, optional
         What the columns are called, in their order; frames are then read by these names.
-    **booking
-        ``ledger``, ``dataset``, ``key``, ``insecure_noise_seed`` and ``allow_large_delta`` as for
+    **keywords
+        ``budget``, ``idempotency_key``, ``insecure_noise_seed`` and ``allow_large_delta`` as for
         ``Tally.release``.
 
     Raises
@@ -137,19 +137,19 @@ def kme(
     cells = None if lattice is None else CellGrid.of(box, lattice, most_cells=MOST_LATTICE_POINTS)
     public = _public_points(points, kernel, box, seed) if cells is None else cells.centres() - box.centre
     number = positive_integer("features", features, at_most=MOST_FEATURES)
-    prepared = OneCallRelease.of(METHOD, epsilon=epsilon, delta=delta, relation=relation, **booking)
+    prepared = OneCallRelease.of(METHOD, epsilon=epsilon, delta=delta, relation=relation, **keywords)
     rows = declared.records(X)
 
     def make() -> PointsFunction:
-        with drawing(prepared.insecure_noise_seed) as draws:
+        with release_noise(prepared.insecure_noise_seed) as noise:
             chosen, stderr = public, None
             moved = SENSITIVITIES[sensitivity]
             if algorithm == "features":
-                chosen, weights = _features(rows, public, kernel, number, seed, prepared, draws)
+                chosen, weights = _features(rows, public, kernel, number, seed, prepared, noise)
             elif cells is None:
-                weights, stderr = _subspace(rows, public, kernel, moved, prepared, draws)
+                weights, stderr = _subspace(rows, public, kernel, moved, prepared, noise)
             else:
-                weights, stderr = _on_lattice(rows, cells, kernel, moved, prepared, draws)
+                weights, stderr = _on_lattice(rows, cells, kernel, moved, prepared, noise)
         return PointsFunction(
             points=np.clip(chosen + box.centre, box.low, box.high),
             weights=len(rows) * weights,
@@ -181,7 +181,7 @@ def mean_kernel_values(rows: Rows, points: Floats, kernel: Kernel) -> Floats:
 
 
 def _subspace(
-    rows: Rows, points: Floats, kernel: Kernel, moved: float, prepared: OneCallRelease, draws: Draws
+    rows: Rows, points: Floats, kernel: Kernel, moved: float, prepared: OneCallRelease, noise: ReleaseNoise
 ) -> tuple[Floats, float]:
     """Weights of the points, summing to about 1, and σ.
 
@@ -194,23 +194,29 @@ def _subspace(
     gram[np.diag_indices_from(gram)] += RIDGE
     root = cholesky(gram, lower=True, overwrite_a=True)
     coordinates = solve_triangular(root, mean_kernel_values(rows, points, kernel), lower=True)
-    noisy, sigma = draws.gaussian(coordinates, moved / len(rows), prepared.epsilon, prepared.delta)
+    noisy, sigma = noise.gaussian(coordinates, moved / len(rows), prepared.epsilon, prepared.delta)
     weights: Floats = solve_triangular(root, noisy, lower=True, trans="T")
     return weights, sigma
 
 
 def _on_lattice(
-    rows: Rows, cells: CellGrid, kernel: Kernel, moved: float, prepared: OneCallRelease, draws: Draws
+    rows: Rows, cells: CellGrid, kernel: Kernel, moved: float, prepared: OneCallRelease, noise: ReleaseNoise
 ) -> tuple[Floats, float]:
     """The same on a lattice."""
     lattice = Lattice.of(_gaussian(kernel), cells, RIDGE)
     coordinates = lattice.coordinates(lattice.mean_kernel_values(rows))
-    noisy, sigma = draws.gaussian(coordinates, moved / len(rows), prepared.epsilon, prepared.delta)
+    noisy, sigma = noise.gaussian(coordinates, moved / len(rows), prepared.epsilon, prepared.delta)
     return lattice.weights(noisy).reshape(-1), sigma
 
 
 def _features(
-    rows: Rows, pool: Floats, kernel: Kernel, features: int, seed: int, prepared: OneCallRelease, draws: Draws
+    rows: Rows,
+    pool: Floats,
+    kernel: Kernel,
+    features: int,
+    seed: int,
+    prepared: OneCallRelease,
+    noise: ReleaseNoise,
 ) -> tuple[Floats, Floats]:
     """Points of the pool and their weights."""
     frequencies = random_frequencies(_gaussian(kernel), features, seed)
@@ -218,7 +224,7 @@ def _features(
     step = max(1, _CELLS_AT_A_TIME // len(frequencies))
     for start in range(0, len(rows), step):
         total += fourier_features(rows[start : start + step].astype(np.float64), frequencies).sum(axis=0)
-    noisy, sigma = draws.gaussian(total / len(rows), 2.0 / len(rows), prepared.epsilon, prepared.delta)
+    noisy, sigma = noise.gaussian(total / len(rows), 2.0 / len(rows), prepared.epsilon, prepared.delta)
     return reduced_set(pool, fourier_features(pool, frequencies), noisy, sigma)
 
 
@@ -231,7 +237,7 @@ def _gaussian(kernel: Kernel) -> GaussianKernel:
 
 
 def random_frequencies(kernel: GaussianKernel, features: int, seed: int) -> Floats:
-    """Draws from the spectral law of the Gaussian kernel, one for two features; public."""
+    """ReleaseNoise from the spectral law of the Gaussian kernel, one for two features; public."""
     pairs = max(1, features // 2)
     scale = math.sqrt(kernel.power) / kernel.bandwidth
     return np.random.default_rng([seed, 1]).normal(scale=scale, size=(pairs, kernel.dim))

@@ -12,10 +12,18 @@ from numpy.typing import NDArray
 from hushsum.errors import DataRefused, UsageError
 from hushsum.kernels.base import COLUMNS, Batch, ColumnKernel, Kernel
 from hushsum.kernels.parameters import positive_integer
-from hushsum.methods.one_call import Booking, DeclaredBox, OneCallRelease
+from hushsum.methods.one_call import DeclaredBox, OneCallRelease, ReleaseKeywords
 from hushsum.methods.registry import Method, register
-from hushsum.privacy.draws import EXACT_INTEGERS, Draws, Question, drawing
+from hushsum.privacy.accounting.mechanisms import together
+from hushsum.privacy.calibration import LAPLACE
 from hushsum.privacy.relation import Relation
+from hushsum.privacy.release_noise import (
+    EXACT_INTEGERS,
+    PERMUTE_AND_FLIP,
+    Question,
+    ReleaseNoise,
+    release_noise,
+)
 from hushsum.records.bounds import Bounds, DeclaredBounds
 from hushsum.records.cell_grid import CellGrid, bins_for_bandwidth
 from hushsum.releases.points import PointsFunction
@@ -24,7 +32,7 @@ from hushsum.version import PRODUCER
 Floats = NDArray[np.float64]
 
 NAME = "mwem"
-MECHANISM = "permute and flip, discrete laplace"
+MECHANISM = together(PERMUTE_AND_FLIP, LAPLACE)
 SCALE = 1 << 16
 """Query values from 0 to 1 are rounded to multiples of 1/SCALE: then every answer is an integer."""
 
@@ -50,7 +58,7 @@ def mwem(
     bins: int | Sequence[int] | None = None,
     relation: str | Relation = Relation.ADD_REMOVE,
     columns: Sequence[str] | None = None,
-    **booking: Unpack[Booking],
+    **keywords: Unpack[ReleaseKeywords],
 ) -> PointsFunction:
     """Multiplicative weights with the exponential mechanism, over kernel queries. Spends ``epsilon``.
 
@@ -77,8 +85,8 @@ def mwem(
         As for ``Tally.release``.
     columns : list of str, optional
         What the columns are called, in their order; frames are then read by these names.
-    **booking
-        ``ledger``, ``dataset``, ``key``, ``insecure_noise_seed`` and ``allow_large_delta`` as for
+    **keywords
+        ``budget``, ``idempotency_key``, ``insecure_noise_seed`` and ``allow_large_delta`` as for
         ``Tally.release``.
 
     Raises
@@ -114,7 +122,7 @@ def mwem(
     """
     declared = DeclaredBox.of(kernel, bounds, columns)
     box = declared.bounds
-    prepared = OneCallRelease.of(METHOD, epsilon=epsilon, delta=delta, relation=relation, **booking)
+    prepared = OneCallRelease.of(METHOD, epsilon=epsilon, delta=delta, relation=relation, **keywords)
     grid = _grid(box, kernel, bins)
     asked = _queries(queries, kernel, box)
     number = positive_integer("rounds", rounds, at_most=len(asked))
@@ -127,9 +135,9 @@ def mwem(
     def make() -> PointsFunction:
         table = query_table(kernel, grid, asked)
         exact = answers_of(grid.count(rows), table)
-        with drawing(prepared.insecure_noise_seed) as draws:
-            count, count_variance, left = prepared.count(draws, len(rows))
-            weights = _fitted(exact, table, count, number, left / (2 * number), draws)
+        with release_noise(prepared.insecure_noise_seed) as noise:
+            count, count_variance, left = prepared.count(noise, len(rows))
+            weights = _fitted(exact, table, count, number, left / (2 * number), noise)
         return PointsFunction(
             points=grid.centres(),
             weights=weights,
@@ -168,7 +176,7 @@ def answers_of(counts: NDArray[np.int64], table: Floats) -> NDArray[np.int64]:
 
 
 def _fitted(
-    exact: NDArray[np.int64], table: Floats, count: float, rounds: int, share: Fraction, draws: Draws
+    exact: NDArray[np.int64], table: Floats, count: float, rounds: int, share: Fraction, noise: ReleaseNoise
 ) -> Floats:
     """The weights after all rounds; ``share`` of ε for each choice and each measurement."""
     weights = np.full(table.shape[1], count / table.shape[1])
@@ -177,8 +185,8 @@ def _fitted(
     for _ in range(rounds):
         known = np.rint(table @ weights).astype(np.int64)
         scores = np.abs(exact - known)[open_].tolist()
-        chosen = int(open_[draws.choice(Question(scores, share, SCALE))])
-        noisy, _ = draws.laplace(exact[chosen : chosen + 1], SCALE, share)
+        chosen = int(open_[noise.choice(Question(scores, share, SCALE))])
+        noisy, _ = noise.laplace(exact[chosen : chosen + 1], SCALE, share)
         # No true answer lies outside.
         measured.append((chosen, min(max(float(noisy[0]), 0.0), count * SCALE)))
         open_ = open_[open_ != chosen]

@@ -16,29 +16,28 @@ from hushsum.methods.registry import Method
 from hushsum.privacy.budget import Budget
 from hushsum.privacy.calibration import COUNT_SHARE
 from hushsum.privacy.claim import Claim, Promise
-from hushsum.privacy.draws import Draws
-from hushsum.privacy.paid import Payment
 from hushsum.privacy.relation import Relation
+from hushsum.privacy.release_noise import ReleaseNoise
+from hushsum.privacy.request import check_declared_delta
+from hushsum.privacy.spending import Booking
 from hushsum.records.bounds import Bounds, declared_bounds
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.points import check_kernel
-from hushsum.tally.release import check_declared_delta
-from hushsum.tally.spend import stage_release
+from hushsum.releases.spending import spend_function
 
 Pair = tuple[float, float]
 F = TypeVar("F", bound=ReleasedFunction)
 
 
-class Booking(TypedDict, total=False):
+class ReleaseKeywords(TypedDict, total=False):
     """The keyword arguments that every one-call release passes on.
 
-    ``ledger``, ``dataset``, ``key`` and ``insecure_noise_seed`` as for ``Tally.release``;
+    ``budget``, ``idempotency_key`` and ``insecure_noise_seed`` as for ``Tally.release``;
     ``allow_large_delta`` claims a delta above 1e-5 all the same.
     """
 
-    ledger: Budget | None
-    dataset: str | None
-    key: str | None
+    budget: Budget | None
+    idempotency_key: str | None
     insecure_noise_seed: int | None
     allow_large_delta: bool
 
@@ -49,7 +48,7 @@ class OneCallRelease:
 
     method: str
     claim: Claim
-    payment: Payment | None
+    booking: Booking | None
     insecure_noise_seed: int | None
 
     @classmethod
@@ -61,7 +60,7 @@ class OneCallRelease:
         delta: float | None,
         relation: str | Relation,
         mechanism: str | None = None,
-        **booking: Unpack[Booking],
+        **keywords: Unpack[ReleaseKeywords],
     ) -> OneCallRelease:
         """Check that the method can promise this.
 
@@ -75,14 +74,14 @@ class OneCallRelease:
             rule, got = ("a delta above 0", "none") if promise.pure else ("no delta", "one")
             remedy = "try delta=1e-6" if promise.pure else "leave it out"
             raise ClaimError(f"{method.name} takes {rule}, got {got}; {remedy}")
-        check_declared_delta(promise, None, allow_large=booking.get("allow_large_delta", False))
+        check_declared_delta(promise, None, allow_large=keywords.get("allow_large_delta", False))
         neighbours = Relation.of(relation)
         if neighbours not in method.relations:
             raise ClaimError(
                 f"{method.name} divides by the number of records, which is public under "
                 f"{method.relations[0]} alone, got {neighbours}; use another method"
             )
-        seed = booking.get("insecure_noise_seed")
+        seed = keywords.get("insecure_noise_seed")
         claim = Claim(
             promise=promise,
             unit="record",
@@ -92,8 +91,8 @@ class OneCallRelease:
             arithmetic=method.arithmetic,
             secure=seed is None,
         )
-        payment = Payment.of(booking.get("ledger"), booking.get("dataset"), booking.get("key"))
-        return cls(method.name, claim, payment, seed)
+        booking = Booking.of(keywords.get("budget"), keywords.get("idempotency_key"))
+        return cls(method.name, claim, booking, seed)
 
     @property
     def epsilon(self) -> Fraction:
@@ -111,7 +110,7 @@ class OneCallRelease:
         """Whether the number of records is private, and must be paid for."""
         return self.claim.relation is Relation.ADD_REMOVE
 
-    def count(self, draws: Draws, records: int) -> tuple[float, float, Fraction]:
+    def count(self, noise: ReleaseNoise, records: int) -> tuple[float, float, Fraction]:
         """The number of records as the release may know it, its variance, and the ε that is left.
 
         Under replace it is public. Under add/remove a fiftieth of ε pays for a noisy one.
@@ -119,23 +118,12 @@ class OneCallRelease:
         if not self.private_count:
             return float(max(records, 1)), 0.0, self.epsilon
         share = self.epsilon * COUNT_SHARE
-        noisy, noise = draws.laplace(np.array([records], np.int64), 1, share)
-        return float(max(int(noisy[0]), 1)), noise.variance, self.epsilon - share
+        noisy, drawn = noise.laplace(np.array([records], np.int64), 1, share)
+        return float(max(int(noisy[0]), 1)), drawn.variance, self.epsilon - share
 
     def released(self, make: Callable[[], F], **subject: object) -> F:
-        """Make the function, debited first where there is a ledger; a retry returns the staged one."""
-        if self.payment is None:
-            return make()
-        staged = stage_release(
-            self.payment.ledger,
-            self.payment.dataset,
-            self.claim,
-            subject={"method": self.method, **subject},
-            key=self.payment.key,
-            make=make,
-        )
-        staged.debit.publish()
-        return staged.function
+        """Make the function, debited first where there is a budget; a retry returns the staged one."""
+        return spend_function(self.booking, self.claim, {"method": self.method, **subject}, make)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from hushsum.errors import UsageError
 from hushsum.kernels.base import COLUMNS, Batch, Kernel
 from hushsum.kernels.parameters import positive_integer
-from hushsum.methods.one_call import Booking, DeclaredBox, OneCallRelease
+from hushsum.methods.one_call import DeclaredBox, OneCallRelease, ReleaseKeywords
 from hushsum.methods.registry import Method, register
-from hushsum.privacy.draws import REAL_ARITHMETIC, REAL_GAUSSIAN, drawing
 from hushsum.privacy.relation import Relation
+from hushsum.privacy.release_noise import REAL_ARITHMETIC, REAL_GAUSSIAN, release_noise
 from hushsum.records.bounds import DeclaredBounds
 from hushsum.releases.curve import CurveFunction
 from hushsum.version import PRODUCER
@@ -76,7 +76,7 @@ def pfda(
     steps: int = 1024,
     relation: str | Relation = Relation.REPLACE,
     columns: Sequence[str] | None = None,
-    **booking: Unpack[Booking],
+    **keywords: Unpack[ReleaseKeywords],
 ) -> CurveFunction:
     """The mean of kernel curves as functional data, in one dimension. Spends ``epsilon`` and ``delta``.
 
@@ -102,8 +102,8 @@ def pfda(
         The only one, since the mean divides by the number of records.
     columns : list of str, optional
         What the columns are called, in their order; frames are then read by these names.
-    **booking
-        ``ledger``, ``dataset``, ``key``, ``insecure_noise_seed`` and ``allow_large_delta`` as for
+    **keywords
+        ``budget``, ``idempotency_key``, ``insecure_noise_seed`` and ``allow_large_delta`` as for
         ``Tally.release``.
 
     Raises
@@ -140,23 +140,23 @@ def pfda(
     box = declared.bounds
     if box.dim != 1:
         raise UsageError(f"pfda takes one column, got {box.dim}; use kme, or a grid")
-    noise = kernel if covariance is None else covariance
-    DeclaredBox.of(noise, box, None)
+    process = kernel if covariance is None else covariance
+    DeclaredBox.of(process, box, None)
     if not (math.isfinite(penalty) and penalty > 0.0):
         raise UsageError(f"penalty must be a finite number above 0, got {penalty!r}; try 0.01")
     number = positive_integer("steps", steps, at_most=MOST_STEPS)
     if number < 8:
         raise UsageError(f"steps must be at least 8, got {number}; try 1024")
-    prepared = OneCallRelease.of(METHOD, epsilon=epsilon, delta=delta, relation=relation, **booking)
+    prepared = OneCallRelease.of(METHOD, epsilon=epsilon, delta=delta, relation=relation, **keywords)
     rows = declared.records(X)
     low, high = (float(end - box.centre[0]) for end in (box.low[0], box.high[0]))
 
     def make() -> CurveFunction:
-        space, vectors, furthest = _public_part(kernel, noise, low, high, number, penalty)
+        space, vectors, furthest = _public_part(kernel, process, low, high, number, penalty)
         place = np.rint((rows[:, 0].astype(np.float64) - low) * ((number - 1) / (high - low)))
         shares = np.bincount(np.clip(place, 0, number - 1).astype(np.int64), minlength=number) / len(rows)
-        with drawing(prepared.insecure_noise_seed) as draws:
-            noisy, sigma = draws.gaussian(
+        with release_noise(prepared.insecure_noise_seed) as noise:
+            noisy, sigma = noise.gaussian(
                 shares @ vectors, furthest / len(rows), prepared.epsilon, prepared.delta
             )
         paths = space.basis * np.sqrt(space.eigenvalues)

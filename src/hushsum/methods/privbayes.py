@@ -19,11 +19,19 @@ from hushsum.methods.bayes_network import (
     dependence_score,
     next_families,
 )
-from hushsum.methods.one_call import Booking, DeclaredBox, OneCallRelease
+from hushsum.methods.one_call import DeclaredBox, OneCallRelease, ReleaseKeywords
 from hushsum.methods.registry import Method, register
+from hushsum.privacy.accounting.mechanisms import together
+from hushsum.privacy.calibration import LAPLACE
 from hushsum.privacy.claim import exact
-from hushsum.privacy.draws import EXACT_INTEGERS, Draws, Question, drawing
 from hushsum.privacy.relation import Relation
+from hushsum.privacy.release_noise import (
+    EXACT_INTEGERS,
+    PERMUTE_AND_FLIP,
+    Question,
+    ReleaseNoise,
+    release_noise,
+)
 from hushsum.records.bounds import DeclaredBounds
 from hushsum.records.cell_grid import CellGrid, Codes
 from hushsum.releases.points import PointsFunction
@@ -32,7 +40,7 @@ from hushsum.version import PRODUCER
 Floats = NDArray[np.float64]
 
 NAME = "privbayes"
-MECHANISM = "permute and flip, discrete laplace"
+MECHANISM = together(PERMUTE_AND_FLIP, LAPLACE)
 USEFULNESS = 4.0
 MOST_CELLS = 1 << 24
 MOST_POINTS = 1 << 24
@@ -52,7 +60,7 @@ def privbayes(
     seed: int = 0,
     relation: str | Relation = Relation.ADD_REMOVE,
     columns: Sequence[str] | None = None,
-    **booking: Unpack[Booking],
+    **keywords: Unpack[ReleaseKeywords],
 ) -> PointsFunction:
     """Synthetic points that keep the strongest dependences between columns. Spends ``epsilon``.
 
@@ -81,8 +89,8 @@ def privbayes(
         As for ``Tally.release``.
     columns : list of str, optional
         What the columns are called, in their order; frames are then read by these names.
-    **booking
-        ``ledger``, ``dataset``, ``key``, ``insecure_noise_seed`` and ``allow_large_delta`` as for
+    **keywords
+        ``budget``, ``idempotency_key``, ``insecure_noise_seed`` and ``allow_large_delta`` as for
         ``Tally.release``.
 
     Raises
@@ -117,7 +125,7 @@ def privbayes(
     """
     declared = DeclaredBox.of(kernel, bounds, columns)
     box = declared.bounds
-    prepared = OneCallRelease.of(METHOD, epsilon=epsilon, delta=delta, relation=relation, **booking)
+    prepared = OneCallRelease.of(METHOD, epsilon=epsilon, delta=delta, relation=relation, **keywords)
     grid = CellGrid.of(box, bins)
     wanted = _degree(degree, grid)
     points = positive_integer("size", size, at_most=MOST_POINTS)
@@ -129,12 +137,12 @@ def privbayes(
     def make() -> PointsFunction:
         rng = np.random.default_rng(seed)
         codes = grid.codes(rows)
-        with drawing(prepared.insecure_noise_seed) as draws:
-            count, count_variance, left = prepared.count(draws, len(rows))
+        with release_noise(prepared.insecure_noise_seed) as noise:
+            count, count_variance, left = prepared.count(noise, len(rows))
             moved = 1 if prepared.private_count else 2
             parents = wanted if wanted is not None else useful_degree(grid, count, float(left), moved)
-            network, left = _network(codes, grid, parents, left, share, moved, draws, rng)
-            tables = _tables(codes, grid, network, left, moved, draws)
+            network, left = _network(codes, grid, parents, left, share, moved, noise, rng)
+            tables = _tables(codes, grid, network, left, moved, noise)
         drawn = sample(network, tables, points, rng)
         return PointsFunction(
             points=grid.places(drawn, rng.random(drawn.shape)),
@@ -180,7 +188,7 @@ def _network(
     epsilon: Fraction,
     share: Fraction,
     moved: int,
-    draws: Draws,
+    noise: ReleaseNoise,
     rng: np.random.Generator,
 ) -> tuple[Network, Fraction]:
     """A network of the given degree, and the ε that is left; free where there is nothing to choose."""
@@ -199,19 +207,19 @@ def _network(
             if family not in scores:
                 scores[family] = dependence_score(codes, family, grid.bins)
         question = Question([scores[each] for each in candidates], each_choice, moved * SCORE_SENSITIVITY)
-        families.append(candidates[draws.choice(question)])
+        families.append(candidates[noise.choice(question)])
     return Network(tuple(families), grid.bins, parents), epsilon * (1 - share)
 
 
 def _tables(
-    codes: Codes, grid: CellGrid, network: Network, epsilon: Fraction, moved: int, draws: Draws
+    codes: Codes, grid: CellGrid, network: Network, epsilon: Fraction, moved: int, noise: ReleaseNoise
 ) -> list[Floats]:
     """The noisy table of each released family, negative cells raised to 0."""
     families = network.released
     tables = []
     for family in families:
         counts = family.counts(codes, grid.bins)
-        noisy, _ = draws.laplace(counts, moved * len(families), epsilon)
+        noisy, _ = noise.laplace(counts, moved * len(families), epsilon)
         tables.append(np.maximum(noisy, 0).astype(np.float64))
     return tables
 

@@ -8,7 +8,7 @@ from typing import Any, Unpack
 
 from hushsum.bases.base import Basis
 from hushsum.kernels.base import Kernel, Role
-from hushsum.methods.one_call import Booking, OneCallRelease
+from hushsum.methods.one_call import OneCallRelease, ReleaseKeywords
 from hushsum.methods.registry import (
     MakeTally,
     Method,
@@ -19,8 +19,8 @@ from hushsum.methods.registry import (
     register,
 )
 from hushsum.privacy.calibration import GAUSSIAN, LAPLACE
-from hushsum.privacy.draws import EXACT_INTEGERS
 from hushsum.privacy.relation import Relation
+from hushsum.privacy.release_noise import EXACT_INTEGERS
 from hushsum.records.bounds import Bounds, DeclaredBounds, declared_bounds
 from hushsum.releases.base import ReleasedFunction
 from hushsum.tally.tally import Tally
@@ -89,7 +89,7 @@ def release_counted(
     delta: float | None,
     relation: str | Relation,
     convert: Callable[[ReleasedFunction], ReleasedFunction] = lambda function: function,
-    **booking: Unpack[Booking],
+    **keywords: Unpack[ReleaseKeywords],
 ) -> ReleasedFunction:
     """Count records in the tally that ``count`` makes, and release it; the promise is checked first."""
     prepared = OneCallRelease.of(
@@ -98,7 +98,7 @@ def release_counted(
         delta=delta,
         relation=relation,
         mechanism=GAUSSIAN if delta else LAPLACE,
-        **booking,
+        **keywords,
     )
     tally = count().add(X)
 
@@ -108,8 +108,8 @@ def release_counted(
                 epsilon=epsilon,
                 delta=delta,
                 relation=relation,
-                allow_large_delta=booking.get("allow_large_delta", False),
-                insecure_noise_seed=booking.get("insecure_noise_seed"),
+                allow_large_delta=keywords.get("allow_large_delta", False),
+                insecure_noise_seed=keywords.get("insecure_noise_seed"),
             )
         )
 
@@ -133,7 +133,7 @@ def _one_call(name: str, make: MakeTally, *, sized: bool = False) -> Release:
         relation: str | Relation = Relation.ADD_REMOVE,
         **others: Any,
     ) -> ReleasedFunction:
-        booking: Any = {key: others.pop(key) for key in Booking.__annotations__ if key in others}
+        keywords: Any = {key: others.pop(key) for key in ReleaseKeywords.__annotations__ if key in others}
         if sized and records is not None:
             others = {"records": records, "epsilon": epsilon, **others}
         return release_counted(
@@ -143,7 +143,7 @@ def _one_call(name: str, make: MakeTally, *, sized: bool = False) -> Release:
             epsilon=epsilon,
             delta=delta,
             relation=relation,
-            **booking,
+            **keywords,
         )
 
     return release

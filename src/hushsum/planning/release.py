@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 
 from hushsum.errors import ClaimError, DataRefused, UsageError
 from hushsum.kernels.base import Kernel, named, parameter_names
-from hushsum.methods.one_call import Booking
 from hushsum.methods.prediction import Option
 from hushsum.methods.registry import Method, all_methods, method_named
 from hushsum.planning.plan import AUTO, MAX_BYTES, MAX_SECONDS, plan
+from hushsum.privacy.budget import Budget
 from hushsum.privacy.calibration import GAMMA
+from hushsum.privacy.claim import Promise
 from hushsum.privacy.relation import Relation
+from hushsum.privacy.request import DEFAULT_COUNT_SHARE, check_declared_delta
 from hushsum.records.bounds import DeclaredBounds, declared_bounds
 from hushsum.records.mixed import column_names_of
 from hushsum.records.numbers import refuse_path
@@ -38,16 +40,23 @@ def release(
     bounds: DeclaredBounds | None = None,
     method: str = AUTO,
     records: int | None = None,
-    rows: int | str = "auto",
     width: int | None = None,
     columns: Sequence[str] | None = None,
     seed: int = 0,
     relation: str | Relation = Relation.ADD_REMOVE,
+    mechanism: str | None = None,
+    rows: int | str = "auto",
+    count_share: float = DEFAULT_COUNT_SHARE,
+    rounded: bool | None = None,
+    population: int | None = None,
+    allow_large_delta: bool = False,
+    budget: Budget | None = None,
+    idempotency_key: str | None = None,
+    insecure_noise_seed: int | None = None,
     threads: int | None = None,
     max_bytes: int = MAX_BYTES,
     max_seconds: float = MAX_SECONDS,
     allow_real: bool = False,
-    **booking: Unpack[Booking],
 ) -> ReleasedFunction:
     """Count records and release them, by the method and with the sizes that are predicted to err least.
     Spends the claim.
@@ -60,8 +69,11 @@ def release(
     X : records
         Private. The names of a frame's columns are kept, so that frames of queries are read by name. For
         several batches, sites or persons make a tally with :func:`hushsum.race` or :func:`hushsum.grid`.
-    epsilon, delta, rho, relation
+    epsilon, delta, rho, relation, count_share, population, allow_large_delta, budget, idempotency_key, \
+insecure_noise_seed
         As for ``Tally.release``. With ``delta`` a method may be chosen that keeps pure ε, which is stronger.
+    mechanism, rounded
+        As for ``Tally.release``; by default what is predicted to err least.
     bandwidth : float
         The scale of the kernel, in the units of the data, chosen without looking at them.
     kernel : str or Kernel
@@ -86,9 +98,6 @@ def release(
         The longest time to count, roughly and on one core.
     allow_real : bool
         As for :func:`hushsum.plan`.
-    **booking
-        ``ledger``, ``dataset``, ``key``, ``insecure_noise_seed`` and ``allow_large_delta`` as for
-        ``Tally.release``.
 
     Examples
     --------
@@ -105,6 +114,12 @@ def release(
             raise ClaimError(
                 f"{method} promises epsilon, or epsilon and delta, got rho or nothing; give epsilon"
             )
+        _refuse_table_options(method, mechanism, rows, count_share, rounded)
+        # The δ of the others is checked here; a method that takes δ has the option itself.
+        check_declared_delta(
+            Promise.of(epsilon=epsilon, delta=delta), population, allow_large=allow_large_delta
+        )
+        large = {"allow_large_delta": True} if known.approximate else {}
         sized: dict[str, Any] = {"records": records} if known.sized else {}
         return known.release(
             X,
@@ -114,8 +129,11 @@ def release(
             epsilon=epsilon,
             delta=delta,
             relation=relation,
+            budget=budget,
+            idempotency_key=idempotency_key,
+            insecure_noise_seed=insecure_noise_seed,
             **sized,
-            **booking,
+            **large,
         )
     sizes = {"rows": None if isinstance(rows, str) else rows, "width": width}
     given = {name: value for name, value in sizes.items() if value is not None}
@@ -144,11 +162,31 @@ def release(
         relation=relation,
         # What was planned for a declared number of records, else what suits the paid count.
         rows=best.rows if records is not None and isinstance(rows, str) else rows,
-        rounded=best.rounded,
-        mechanism=GAMMA if best.mechanism == GAMMA else None,
+        count_share=count_share,
+        rounded=best.rounded if rounded is None else rounded,
+        mechanism=GAMMA if mechanism is None and best.mechanism == GAMMA else mechanism,
+        population=population,
+        allow_large_delta=allow_large_delta,
+        budget=budget,
+        idempotency_key=idempotency_key,
+        insecure_noise_seed=insecure_noise_seed,
         threads=threads,
-        **booking,
     )
+
+
+def _refuse_table_options(
+    method: str, mechanism: str | None, rows: int | str, count_share: float, rounded: bool | None
+) -> None:
+    """Refuse what only releases of a planned tally have, rather than ignore it."""
+    given = {
+        "mechanism": mechanism is not None,
+        "rows": rows != "auto",
+        "count_share": count_share != DEFAULT_COUNT_SHARE,
+        "rounded": rounded is not None,
+    }
+    for name, is_given in given.items():
+        if is_given:
+            raise UsageError(f"{name} is not an option of method {method!r}; leave it out")
 
 
 def planned_tally(

@@ -58,7 +58,7 @@ def test_a_tally_is_read_and_merges_with_a_new_one(name: str) -> None:
 
 
 def test_an_encrypted_tally_is_read() -> None:
-    old = hs.load_tally(make.FOLDER / "encrypted.tally", key=make.KEY)
+    old = hs.load_tally(make.FOLDER / "encrypted.tally", encryption_key=make.KEY)
     np.testing.assert_array_equal(old._state()["table"], made("euclidean")._state()["table"])
 
 
