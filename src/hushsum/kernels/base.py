@@ -367,14 +367,14 @@ def named(
     for parameter in arguments:
         if parameter not in taken:
             raise UsageError(f"the {name} kernel has no {parameter}; leave it out")
-    if "bandwidth" in taken and bandwidth is None:
-        raise UsageError(
-            f"bandwidth must be given for the {name} kernel; choose it without looking at the data"
-        )
     if "dim" in taken:
         if dim is None:
             raise UsageError(f"dim must be given for the {name} kernel; give the number of columns")
         arguments["dim"] = dim
+    if "bandwidth" in taken and bandwidth is None:
+        raise UsageError(
+            f"bandwidth must be given for the {name} kernel; choose it without looking at the data"
+        )
     kernel: Kernel = kind(**arguments)
     return kernel
 

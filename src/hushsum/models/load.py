@@ -76,8 +76,8 @@ def _restored(kind: type[PrivateModel], bundle: Bundle) -> PrivateModel:
     model._state = ModelState.opened(bundle, facts, seed)
     for part in bundle.parts.values():
         # The squared error compares coefficients: of the columns, of a constant and of the target.
-        more = 2 if part.kernel.name == QuadraticKernel.name else 0
-        if getattr(part.kernel, "dim", features) != features + more:
+        more = 2 if isinstance(part.kernel, QuadraticKernel) else 0
+        if (features if part.kernel.dim is None else part.kernel.dim) != features + more:
             raise ValueError("columns of a part")
     model._reading()
     _probe(model)

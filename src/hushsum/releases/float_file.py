@@ -17,7 +17,7 @@ from hushsum.records.bounds import Bounds
 Floats = NDArray[np.float64]
 
 MOST_NUMBERS = 1 << 28
-COMMON = ("type", "kernel", "bounds", "claim", "count", "method", "producer")
+COMMON = ("type", "kernel", "bounds", "columns", "claim", "count", "method", "producer")
 LARGEST = 1e60
 """Of a stored number. Answers multiply a few of them, and must stay finite."""
 

@@ -202,6 +202,7 @@ def test_a_tally_has_no_attribute_dictionary_and_no_public_numbers() -> None:
         "kernel",
         "max_per_unit",
         "merge",
+        "prepare",
         "reading",
         "release",
         "remove",
