@@ -181,3 +181,15 @@ def test_a_power_is_a_narrower_kernel(name: str, power: int) -> None:
 
 def test_relations_are_declared_in_order_of_preference() -> None:
     assert all(method.relations and set(method.relations) <= set(Relation) for method in all_methods())
+
+
+def test_quantiles_and_models_take_bounds_by_name() -> None:
+    frame = pd.DataFrame(NUMBERS * [1.0, 0.5], columns=["a", "b"])
+    bounds = {"b": (0.0, 0.5), "a": (0.0, 1.0)}
+    found = hs.private_quantiles(frame, 0.5, bounds=bounds, epsilon=8.0, insecure_noise_seed=1)
+    assert [row[0] for row in found.values] == pytest.approx([0.5, 0.25], abs=0.05)
+    model = hs.PrivateSampler(epsilon=2.0, bounds=bounds)
+    model.n_features_in_, model.feature_names_in_ = 2, np.array(["a", "b"], dtype=object)
+    assert model._box() == [(0.0, 1.0), (0.0, 0.5)]
+    with pytest.raises(UsageError, match="names of the columns"):
+        hs.private_quantiles(NUMBERS, 0.5, bounds=bounds, epsilon=1.0)

@@ -318,7 +318,8 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
 
     def _box(self, bounds: object = None) -> list[tuple[float, float]]:
         """The declared bounds, one (low, high) for each column."""
-        box = Bounds.of(self.bounds if bounds is None else bounds, self.n_features_in_)
+        names = getattr(self, "feature_names_in_", None)
+        box = Bounds.of(self.bounds if bounds is None else bounds, self.n_features_in_, names)
         if box is None:
             raise UsageError(
                 "bounds must be declared, got None; give (low, high), or one pair for each column"

@@ -89,7 +89,7 @@ class Bounds:
         dim : int
             The number of columns.
         columns : sequence of str, optional
-            What the columns are called, in their order; by default as in the dictionary.
+            What the columns are called, in their order; needed for a dictionary.
 
         Raises
         ------
@@ -200,7 +200,11 @@ def declared_bounds(
 
 def _in_order(value: Mapping[Any, Any], columns: Sequence[str] | None) -> object:
     """The pairs of a dictionary in the order of the columns; the one pair of a column of lists."""
-    names = list(value) if columns is None else list(columns)
+    if columns is None:
+        raise UsageError(
+            "bounds by name need the names of the columns, got columns without names; give a list of pairs"
+        )
+    names = list(columns)
     if set(value) != set(names) or not all(isinstance(name, str) for name in value):
         raise UsageError(
             "bounds must have the name of every column once and no other, got other names; "
