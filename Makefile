@@ -37,15 +37,15 @@ docs: $(VENV)/.dev
 
 # The hot loops once more, compiled without any processor-specific clone, must give the same bits.
 portable: $(VENV)/.tests
-	$(BIN)/python tests/native_builds.py portable
+	$(BIN)/python -m tests.native_builds portable
 
 # The same with Clang, and for arm64 under QEMU (Debian: g++-aarch64-linux-gnu and qemu-user).
 clang arm64: $(VENV)/.tests
-	$(BIN)/python tests/native_builds.py $@
+	$(BIN)/python -m tests.native_builds $@
 
 # The native code's tests under the address and undefined-behaviour sanitizers; planted bugs must be caught first.
 sanitize: $(VENV)/.tests
-	$(BIN)/python tests/sanitized_build.py
+	$(BIN)/python -m tests.sanitized_build
 
 # Every reader of bytes from outside, on changed inputs, until each has seen 10⁶; goes on where the last run stopped.
 FUZZ_SECONDS ?= 1200

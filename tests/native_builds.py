@@ -1,6 +1,6 @@
 """Build the native code in another way, and compare its results with the installed ones bit for bit.
 
-``python tests/native_builds.py portable`` builds without processor-specific clones, ``clang`` with Clang, and
+``python -m tests.native_builds portable`` builds without processor-specific clones, ``clang`` with Clang, and
 ``arm64`` with a cross-compiler for an arm64 interpreter that QEMU runs. Everything happens in
 ``build/NAME``; nothing is installed. ``arm64`` needs Debian's packages g++-aarch64-linux-gnu and qemu-user,
 and downloads an interpreter.

@@ -1,6 +1,6 @@
 """Build the native code with the address and undefined-behaviour sanitizers, and run its tests under them.
 
-``python tests/sanitized_build.py`` builds into ``build/sanitized`` and installs nothing. Two planted bugs
+``python -m tests.sanitized_build`` builds into ``build/sanitized`` and installs nothing. Two planted bugs
 come first, a write beyond an array and an overflow: both must end the process with a report, or the run
 fails. It needs GCC, whose runtime library is loaded before everything else.
 """
@@ -11,7 +11,7 @@ import os
 import subprocess
 import sys
 
-from native_builds import ROOT, Built, wheel
+from tests.native_builds import ROOT, Built, wheel
 
 TESTS = ["tests/unit/native", "tests/unit/files", "tests/unit/privacy/noise", "tests/fuzz/test_fuzz.py"]
 PLANTED = {

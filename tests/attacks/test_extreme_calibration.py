@@ -17,7 +17,6 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
-from hushsum.privacy.draws import rounded, rounded_reach, standard_normal
 from mpmath import mpf
 
 from hushsum.errors import ClaimError
@@ -45,6 +44,7 @@ from hushsum.privacy.claim import Promise
 from hushsum.privacy.functional import AS_PUBLISHED, lattice_variance, path_scale
 from hushsum.privacy.noise import NoiseSource
 from hushsum.privacy.posterior_sample import largest_leverage, largest_precision, sample_delta
+from hushsum.privacy.release_noise import rounded, rounded_reach, standard_normal
 from hushsum.privacy.sensitivity import Sensitivity
 from hushsum.summarize import SummaryFeatures, plan_terms
 from hushsum.summarize.calibration import (
@@ -55,11 +55,28 @@ from hushsum.summarize.calibration import (
     target_variance,
 )
 
-EPSILONS = (1e-6, 1e-3, 0.1, 1.0, 15.0, 100.0, 700.0)
-DELTAS = (1e-300, 1e-199, 1e-40, 1e-12, 1e-6, 0.5)
+EPSILONS = (1e-6, 0.1, 1.0, 15.0, 700.0)
+DELTAS = (1e-300, 1e-199, 1e-12, 1e-6, 0.5)
 RHOS = (1e-12, 1e-6, 0.02, 3.0, 1e3)
-WIDE_EPSILONS = (1e-9, *EPSILONS, 1e-5, 1e-2, 0.3, 0.5, 3.0, 7.0, 30.0, 60.0, 300.0, 599.0, 601.0, 2e3)
-WIDE_DELTAS = (*DELTAS, 1e-200, 1e-100, 1e-25, 1e-16, 3e-12, 1e-9, 1e-3, 0.1, 0.9, 1 - 1e-9)
+WIDE_EPSILONS = (
+    1e-9,
+    *EPSILONS,
+    1e-5,
+    1e-3,
+    1e-2,
+    0.3,
+    0.5,
+    3.0,
+    7.0,
+    30.0,
+    60.0,
+    100.0,
+    300.0,
+    599.0,
+    601.0,
+    2e3,
+)
+WIDE_DELTAS = (*DELTAS, 1e-40, 1e-200, 1e-100, 1e-25, 1e-16, 3e-12, 1e-9, 1e-3, 0.1, 0.9, 1 - 1e-9)
 WIDE_RHOS = (1e-300, 1e-30, *RHOS, 1e-9, 1e-3, 0.5, 30.0, 1e6)
 
 
@@ -362,7 +379,7 @@ class TestPure:
 
 
 @pytest.mark.parametrize("epsilon", grid((1e-3, 1.0, 15.0, 599.0), (1e-6, 0.1, 3.0, 40.0, 601.0, 700.0)))
-@pytest.mark.parametrize("variance", grid((0.05, 0.7, 30.0, 4e5), (1e-3, 0.01, 0.25, 3.0, 1e3, 2.6e5)))
+@pytest.mark.parametrize("variance", grid((0.05, 0.7, 30.0), (4e5, 1e-3, 0.01, 0.25, 3.0, 1e3, 2.6e5)))
 @pytest.mark.parametrize("shift", [1, 40])
 def test_the_divergence_of_shifted_discrete_gaussians(epsilon: float, variance: float, shift: int) -> None:
     found = real(float(DiscreteGaussian(variance).divergence(np.array([epsilon]), shift)[0]))
@@ -470,7 +487,7 @@ def test_what_is_drawn_stays_within_the_reach() -> None:
     assert 0.1 * 0.97 < share < 0.1 + 5 * math.sqrt(0.09 / 400_000)
 
 
-@pytest.mark.parametrize("scale", [0.5, 3.0, 1000.0])
+@pytest.mark.parametrize("scale", grid((3.0, 1000.0), (0.5,)))
 @pytest.mark.parametrize("delta", [1e-9, 1e-3])
 def test_a_composed_table(scale: float, delta: float) -> None:
     """One Laplace table at a δ: Σ max(0, p − e^ε q) of the law itself at the ε that is reported."""

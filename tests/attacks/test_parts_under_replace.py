@@ -70,7 +70,7 @@ def spent(terms: DatasetTerms, releases: list[Release], kind: str) -> Charge:
 
 def terms_of(kind: str, relation: Relation, records: int) -> DatasetTerms:
     budget = {"rho": {"rho": 100}, "epsilon": {"epsilon": 100}}.get(kind, {"epsilon": 100, "delta": 0.9})
-    person = {"unit": "person", "records_per_unit": records} if records > 1 else {}
+    person = {"unit": "person", "max_per_unit": records} if records > 1 else {}
     return DatasetTerms.of(**budget, **person, relation=relation, partition=PARTS)  # type: ignore[arg-type]
 
 
@@ -153,7 +153,8 @@ def test_a_ledger_refuses_what_a_replaced_record_would_lose(sqlite: str) -> None
     ledger.create_dataset("sites", DatasetTerms.of(epsilon=1, relation="replace", partition=PARTS))
 
     def release(epsilon: float, part: str | None) -> None:
-        ledger.debit("sites", claim_of(epsilon=epsilon), subject={}, part=part, key=f"{part} {epsilon}")
+        budget = ledger.dataset("sites", part=part)
+        budget.debit(claim_of(epsilon=epsilon), subject={}, idempotency_key=f"{part} {epsilon}")
 
     with pytest.raises(BudgetExhausted, match="ε 2"):
         release(1, "north")

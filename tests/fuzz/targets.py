@@ -147,7 +147,7 @@ def check_tally(data: bytes, key: bytes | None = None) -> bool:
     """Refused, or a tally that can be shown, merged, released and saved."""
     with _file(data, ".tally") as path:
         try:
-            tally = load_tally(path, key=key)
+            tally = load_tally(path, encryption_key=key)
         except FileRefused:
             return False
         except UsageError:
@@ -197,7 +197,7 @@ def check_secret(data: bytes, key: bytes | None = None) -> bool:
     """Refused, or functions that answer."""
     with _file(data, ".secret") as path:
         try:
-            functions, _ = load_secret_functions(path, key=key)
+            functions, _ = load_secret_functions(path, encryption_key=key)
         except (FileRefused, UsageError):
             return False
     for each in functions:

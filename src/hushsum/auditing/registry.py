@@ -14,10 +14,11 @@ import numpy as np
 
 from hushsum.auditing.adversaries import Adversary, Pool
 from hushsum.auditing.noise import NoiseAudit
-from hushsum.auditing.separation import RELEASES, Separated
+from hushsum.auditing.separation import Separated
 from hushsum.bases.base import Basis
 from hushsum.errors import UsageError
 from hushsum.kernels import Kernel
+from hushsum.privacy.claim import Promise
 from hushsum.privacy.noise import NoiseSource
 
 
@@ -61,14 +62,18 @@ class NoiseCase:
 @dataclass(frozen=True, slots=True)
 class MechanismCase:
     """Two neighbours of a whole mechanism that adds Gaussian noise to a function; ``name`` is what people
-    call it, and ``releases`` how many of each it takes to see half the noise.
+    call it, ``make`` sets them up for any promise, and ``promise`` is the one that is audited by default.
     """
 
     name: str
     pair: str
-    set_up: Callable[[], Separated]
-    releases: int = RELEASES
+    make: Callable[[Promise], Separated]
+    promise: Promise
     thorough: bool = False
+
+    def set_up(self) -> Separated:
+        """The neighbours, under the default promise."""
+        return self.make(self.promise)
 
 
 _HIGHER: Final = ("hushsum.models.audit_cases", "hushsum.served.audit_cases")

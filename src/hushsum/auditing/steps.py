@@ -90,8 +90,7 @@ def smoke_steps(*, thorough: bool) -> Iterator[Step]:
 def mechanism_steps(*, thorough: bool) -> Iterator[Step]:
     """Whole mechanisms with noise on functions, on made-up neighbours."""
     for case in mechanism_cases(thorough=thorough):
-        releases = max(case.releases, THOROUGH_RELEASES) if thorough else case.releases
-        yield Step(f"{case.name}, {case.pair}", partial(_mechanism, case, releases))
+        yield Step(f"{case.name}, {case.pair}", partial(_mechanism, case, thorough))
 
 
 def _records(
@@ -123,9 +122,11 @@ def _smoke(case: SmokeCase, releases: int, randomness: Randomness, step: int) ->
     return [audit_smoke(case, seed=randomness.seed, releases=releases)]
 
 
-def _mechanism(case: MechanismCase, releases: int, randomness: Randomness, step: int) -> list[AuditRow]:
+def _mechanism(case: MechanismCase, thorough: bool, randomness: Randomness, step: int) -> list[AuditRow]:
+    pair = case.set_up()
+    releases = max(pair.releases(), THOROUGH_RELEASES if thorough else 0)
     what = f"{case.name}, {case.pair}"
-    return [audit_separation(what, case.set_up(), releases=releases, seed=randomness.seed)]
+    return [audit_separation(what, pair, releases=releases, seed=randomness.seed)]
 
 
 def sensitivity_row(what: str, audit: SensitivityAudit) -> AuditRow:

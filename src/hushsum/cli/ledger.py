@@ -8,7 +8,7 @@ from typing import Annotated, Final
 import typer
 
 from hushsum.cli import options
-from hushsum.cli.ledger_care import accept_restore, retire, set_budget, upgrade, void, write_off
+from hushsum.cli.ledger_care import accept_restore, add_guard, retire, set_budget, upgrade, void, write_off
 from hushsum.cli.ledger_views import write_entries, write_status
 from hushsum.cli.output import tell, write, write_json
 from hushsum.cli.usage import Command, Group, help_of
@@ -192,6 +192,7 @@ COMMANDS: Final[tuple[Callable[..., None], ...]] = (
     set_budget,
     retire,
     accept_restore,
+    add_guard,
     write_off,
     upgrade,
 )

@@ -65,7 +65,7 @@ def retire(
 
 
 def accept_restore(ledger: options.Ledger, reason: Reason, json: options.Json = False) -> None:
-    """Go on with a ledger that was restored from a backup. Every dataset is frozen until it is written off.
+    """Continue with a ledger that may be a restored backup. Every dataset is frozen until it is written off.
 
     hushsum ledger accept-restore --ledger ledger.db --reason "disk failure on 3 May"
     """
@@ -76,6 +76,23 @@ def accept_restore(ledger: options.Ledger, reason: Reason, json: options.Json = 
         write_json({"frozen": frozen})
     else:
         write(f"Accepted. Frozen until written off: {', '.join(frozen) or 'none'}.")
+
+
+def add_guard(
+    ledger: options.Ledger,
+    receipt: Annotated[str, typer.Option("--receipt", help="Receipt just taken where the ledger is in use.")],
+    reason: Reason,
+    json: options.Json = False,
+) -> None:
+    """Begin to use a ledger with a history on a machine that has no rollback guard of it.
+
+    hushsum ledger add-guard --ledger ledger.db --receipt receipt.json --reason "second machine"
+    """
+    from hushsum.jobs.ledger_commands import open_ledger, read_receipt
+
+    opened = open_ledger(ledger)
+    opened.add_guard(read_receipt(receipt), reason=reason)
+    write_json({"ledger": opened.id}) if json else write(f"Ledger {opened.id} can be used on this machine.")
 
 
 def write_off(

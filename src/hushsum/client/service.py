@@ -114,6 +114,33 @@ class Service:
         """A dataset and its budget; ``terms`` are those of ``DatasetTerms.of``, such as ``epsilon=2.0``."""
         return RemoteDataset(self._wire, self._wire.json("POST", "/datasets", json={"name": name, **terms}))
 
+    def usage(self) -> dict[str, Any]:
+        """What this account uses of its quotas: bytes, cells of tallies, jobs and tokens."""
+        told: dict[str, Any] = self._wire.json("GET", "/usage")
+        return told
+
+    def sign_out(self) -> None:
+        """Revoke the token in use and those that it made, and close the connections."""
+        self._wire.request("DELETE", f"/tokens/{self.me['token']}")
+        self.close()
+
+    def cancel(self, job: str) -> dict[str, Any]:
+        """Cancel long work before it has spent anything.
+
+        Raises
+        ------
+        ServiceRefused
+            if it has ended, or is being paid for.
+        """
+        told: dict[str, Any] = self._wire.json("DELETE", f"/jobs/{job}")
+        return told
+
+    def accept_restore(self, reason: str) -> int:
+        """Let the ledger book again although it may be a restored backup, as an administrator; how many
+        datasets were frozen. The owner of each opens it with :meth:`RemoteDataset.write_off`.
+        """
+        return int(self._wire.json("POST", "/ledger/restores", json={"reason": reason})["frozen"])
+
     def let_in(self, name: str, role: str, **terms: Any) -> str:
         """Make an account as an administrator, and a token for it, which is told here once."""
         account = self._wire.json("POST", "/accounts", json={"name": name, "role": role})
@@ -152,6 +179,44 @@ class RemoteDataset:
     def ledger(self) -> dict[str, Any]:
         """Its releases, and a receipt to keep elsewhere."""
         told: dict[str, Any] = self._wire.json("GET", f"{self._path}/ledger")
+        return told
+
+    def uploads(self) -> list[dict[str, Any]]:
+        """What was uploaded, and whether it is still there."""
+        told: list[dict[str, Any]] = self._wire.json("GET", f"{self._path}/uploads")
+        return told
+
+    def tallies(self) -> list[dict[str, Any]]:
+        """The tallies: what they are, and nothing that was counted."""
+        told: list[dict[str, Any]] = self._wire.json("GET", f"{self._path}/tallies")
+        return told
+
+    def jobs(self) -> list[dict[str, Any]]:
+        """All long work on the dataset, oldest first."""
+        told: list[dict[str, Any]] = self._wire.json("GET", f"{self._path}/jobs")
+        return told
+
+    def delete_upload(self, upload: str) -> None:
+        """Delete an upload that was not counted."""
+        self._wire.request("DELETE", f"{self._path}/uploads/{upload}")
+
+    def delete_tally(self, tally: str) -> None:
+        """Delete a tally; what was released from it stays public and spent."""
+        self._wire.request("DELETE", f"{self._path}/tallies/{tally}")
+
+    def delete(self) -> None:
+        """Delete the dataset with its uploads, tallies and models in exact mode, and retire its budget.
+
+        The ledger keeps its history, and functions that were released stay public.
+        """
+        self._wire.request("DELETE", self._path)
+
+    def write_off(self, reason: str, **charge: float) -> dict[str, Any]:
+        """Charge ``epsilon``, ``delta`` or ``rho`` that was spent outside the ledger or lost from it, and
+        open the dataset again if a restore has frozen it; its budget then.
+        """
+        asked = {"reason": reason, **charge}
+        told: dict[str, Any] = self._wire.json("POST", f"{self._path}/write-offs", json=asked)["budget"]
         return told
 
     def upload(self, source: str | Path | IO[bytes], *, format: str | None = None) -> str:
@@ -292,7 +357,7 @@ class RemoteDataset:
             if told["state"] == "done":
                 result: dict[str, Any] = told["result"]
                 return result
-            if told["state"] == "failed":
+            if told["state"] in ("failed", "cancelled"):
                 raise error_of(told["problem"])
             time.sleep(_LOOK_EVERY)
         raise ServiceRefused(f"the job {job} has not ended in {timeout:g} seconds; wait for it again")

@@ -14,7 +14,7 @@ from hushsum.jobs.exact_model import SecretModel, answers_file
 from hushsum.jobs.model_records import values_of
 from hushsum.models.facts import labels_from_json
 from hushsum.releases.answers import normal_answers
-from hushsum.served import ServedFunction, SqliteStore, Witness, reopen
+from hushsum.served import RollbackGuard, ServedFunction, SqliteStore, reopen
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -26,13 +26,17 @@ class ExactModel:
 
     @classmethod
     def reopened(
-        cls, place: Path, *, encryption_key: bytes | None, witness: Callable[[int], Witness] | None = None
+        cls,
+        place: Path,
+        *,
+        encryption_key: bytes | None,
+        rollback_guard: Callable[[int], RollbackGuard] | None = None,
     ) -> ExactModel:
         """The model in a folder, opened and paid for before.
 
         Parameters
         ----------
-        witness : callable, optional
+        rollback_guard : callable, optional
             Who remembers for the function of a number how many answers it has told.
 
         Raises
@@ -47,7 +51,7 @@ class ExactModel:
                 function,
                 SqliteStore(answers_file(place, number)),
                 kept.claim.promise,
-                witness=None if witness is None else witness(number),
+                rollback_guard=None if rollback_guard is None else rollback_guard(number),
                 **asked,
             )
             for number, function in enumerate(kept.functions)

@@ -28,7 +28,8 @@ class LedgerOptions:
     """Where a command records its release: a ledger's path or URL, a dataset in it, and details of the entry.
 
     ``idempotency_key`` is None for one that follows from the command: the bytes of the tally, the claim, the
-    options and the place of the output. ``who`` is None for the user of the process.
+    options and the place of the output. ``who`` is None for the user of the process. ``guard`` is the file of
+    the rollback guard beside the data, where the ledger has none of its own; see ``Ledger``.
     """
 
     ledger: str
@@ -37,6 +38,7 @@ class LedgerOptions:
     to: str | None = None
     part: str | None = None
     who: str | None = None
+    guard: str | None = None
 
     def budget(self) -> DatasetBudget:
         """The budget of the dataset.
@@ -48,7 +50,8 @@ class LedgerOptions:
         """
         from hushsum.ledger import Ledger
 
-        return Ledger(self.ledger).dataset(self.dataset, part=self.part, to=self.to, who=self.who)
+        ledger = Ledger(self.ledger, guard=self.guard)
+        return ledger.dataset(self.dataset, part=self.part, to=self.to, who=self.who)
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ class Account:
     its part
     moves to another      replace         parts i and j, by one add/remove step each: see below
     part
-    appears twice         neither         two units, that is two steps: use records_per_unit
+    appears twice         neither         two units, that is two steps: use max_per_unit
     ====================  ==============  ==================================================================
 
     *A unit that moves.* Let the releases of part i have the add/remove claims (ε_r, δ_r) or ρ_r. A part is

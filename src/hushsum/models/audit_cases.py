@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
+
 import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.auditing.registry import MechanismCase, register_mechanism
-from hushsum.auditing.separation import Separated, allowed_distance
+from hushsum.auditing.separation import Separated, allowed_distance, normal_chances
 from hushsum.kernels.gaussian import GaussianKernel
 from hushsum.models.density_functional import FunctionalSums
 from hushsum.models.density_plan import FUNCTIONAL, Wanted
@@ -29,23 +32,26 @@ _CLAIM = Claim(
 _SEED = 7
 
 
-def _density(bandwidths: tuple[float, ...]) -> Separated:
+def _density(bandwidths: tuple[float, ...], promise: Promise) -> Separated:
     """One record, with a crowd elsewhere, in the coefficients of all kernels together."""
     wanted = [
         Wanted(GaussianKernel(dim=1, bandwidth=width), FUNCTIONAL, f"part{i}")
         for i, width in enumerate(bandwidths)
     ]
-    sides = [FunctionalSums(wanted, PROMISE, _SEED, [(-20.0, 20.0)]) for _ in range(2)]
+    sides = [FunctionalSums(wanted, promise, _SEED, [(-20.0, 20.0)]) for _ in range(2)]
     for sums, records in zip(sides, ([[-3.0]] * 9, [[-3.0]] * 9 + [[4.0]]), strict=True):
         sums.add(np.array(records))
 
+    claim = replace(_CLAIM, promise=promise)
+
     def release(side: int, seed: int | None) -> NDArray[np.float64]:
-        return _joined([_table(each) for each in sides[side].release(_CLAIM).values()])
+        return _joined([_table(each) for each in sides[side].release(claim).values()])
 
     exact = [_joined([table.reshape(-1) for table in sums._tables.values()]) for sums in sides]
     difference = (exact[1] - exact[0])[np.newaxis]
     # A fiftieth of ε pays for the count, and the bound of a feature's length holds for all phases.
-    return Separated((exact[0], exact[1]), release, difference, allowed_distance(PROMISE), reach=0.95)
+    allowed = allowed_distance(promise)
+    return Separated((exact[0], exact[1]), release, difference, allowed, normal_chances(0.95 * allowed))
 
 
 def _table(function: object) -> NDArray[np.int64]:
@@ -57,9 +63,15 @@ def _joined(tables: list[NDArray[np.int64]]) -> NDArray[np.float64]:
     return np.concatenate(tables).astype(np.float64)
 
 
-register_mechanism(MechanismCase("PrivateDensity, functional", "one record", lambda: _density((2.0,))))
+register_mechanism(
+    MechanismCase("PrivateDensity, functional", "one record", partial(_density, (2.0,)), PROMISE)
+)
 register_mechanism(
     MechanismCase(
-        "PrivateDensity, functional", "one record in two kernels", lambda: _density((0.5, 2.0)), thorough=True
+        "PrivateDensity, functional",
+        "one record in two kernels",
+        partial(_density, (0.5, 2.0)),
+        PROMISE,
+        thorough=True,
     )
 )

@@ -7,6 +7,7 @@ as a file.
 
 from hushsum.served.function import ServedFunction, path_claim, reopen, serve
 from hushsum.served.output import FreshAnswers, TestSetAnswers, answer_once
+from hushsum.served.rollback_guard import RollbackGuard
 from hushsum.served.secret_file import load_secret_functions, save_secret_functions
 from hushsum.served.secret_functions import (
     SecretFunction,
@@ -15,17 +16,16 @@ from hushsum.served.secret_functions import (
     kernel_svm_functions,
 )
 from hushsum.served.store import AnswerStore, MemoryStore, SqliteStore
-from hushsum.served.witness import Witness
 
 __all__ = [
     "AnswerStore",
     "FreshAnswers",
     "MemoryStore",
+    "RollbackGuard",
     "SecretFunction",
     "ServedFunction",
     "SqliteStore",
     "TestSetAnswers",
-    "Witness",
     "answer_once",
     "density_function",
     "gaussian_process_function",

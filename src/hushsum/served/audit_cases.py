@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.auditing.registry import MechanismCase, register_mechanism
-from hushsum.auditing.separation import Separated, allowed_distance
+from hushsum.auditing.separation import Separated, allowed_distance, normal_chances
 from hushsum.kernels.gaussian import GaussianKernel
 from hushsum.methods.feature_functions import GAP_SHARE
 from hushsum.privacy.claim import Promise
@@ -41,13 +41,14 @@ def served_pair(
     also: Floats | None = None,
     *,
     reach: float,
+    promise: Promise,
 ) -> Separated:
     """All answers, each question asked `ASKED_AGAIN` times and the answers averaged.
 
     The best direction for noise of covariance K is K⁻¹ times the difference of the functions.
     """
-    assert PROMISE.epsilon is not None
-    epsilon, delta = float(PROMISE.epsilon), float(PROMISE.delta)
+    assert promise.epsilon is not None
+    epsilon, delta = float(promise.epsilon), float(promise.delta)
 
     def release(side: int, seed: int | None) -> Floats:
         function = serve(sides[side], epsilon=epsilon, delta=delta, insecure_noise_seed=seed)
@@ -59,11 +60,15 @@ def served_pair(
     covariance = sides[0].covariance(rows, rows) + 1e-6 * np.eye(len(rows))
     best: Floats = np.asarray(np.linalg.solve(covariance, exact[1] - exact[0]), np.float64)[np.newaxis]
     directions: Floats = best if also is None else np.concatenate((best, also))
-    return Separated(exact, release, directions, allowed_distance(PROMISE), reach)
+    allowed = allowed_distance(promise)
+    return Separated(exact, release, directions, allowed, normal_chances(reach * allowed))
 
 
 def density_pair(
-    relation: str, change: Callable[[SecretFunction], SecretFunction] = lambda f: f
+    relation: str,
+    change: Callable[[SecretFunction], SecretFunction] = lambda f: f,
+    *,
+    promise: Promise = PROMISE,
 ) -> Separated:
     """One record at 4, in place of one at −40 if it is replaced, among nine at −8; asked at both places."""
     crowd = [[-8.0]] * 9
@@ -73,11 +78,11 @@ def density_pair(
     )
     questions = np.array([[4.0], [-40.0], [6.0 - _CLOSE], [6.0 + _CLOSE]])
     gradient = np.array([[0.0, 0.0, -1.0, 1.0]])
-    return served_pair((first, second), questions, gradient, reach=0.99)
+    return served_pair((first, second), questions, gradient, reach=0.99, promise=promise)
 
 
 def posterior_pair(
-    change: Callable[[SecretFunction], SecretFunction] = lambda f: f,
+    change: Callable[[SecretFunction], SecretFunction] = lambda f: f, *, promise: Promise = PROMISE
 ) -> Separated:
     """The target of a lonely input goes from one end of its range to the other; asked at that input."""
     inputs = [[-8.0], [-6.0], [-4.0], [40.0]]
@@ -89,10 +94,12 @@ def posterior_pair(
         )
         for end in (-1.0, 1.0)
     )
-    return served_pair((first, second), np.array(inputs), reach=0.99)
+    return served_pair((first, second), np.array(inputs), reach=0.99, promise=promise)
 
 
-def machine_pair(change: Callable[[SecretFunction], SecretFunction] = lambda f: f) -> Separated:
+def machine_pair(
+    change: Callable[[SecretFunction], SecretFunction] = lambda f: f, *, promise: Promise = PROMISE
+) -> Separated:
     """One label goes over to the other class; asked at its record, and far away, where the intercept is."""
     points = np.linspace(-10.0, 10.0, 24)[:, np.newaxis]
     labels = np.arange(24) % 2
@@ -105,13 +112,15 @@ def machine_pair(change: Callable[[SecretFunction], SecretFunction] = lambda f: 
     )
     questions = np.concatenate((points[12:13], _FAR))
     intercept = np.concatenate(([0.0], np.ones(len(_FAR))))[np.newaxis]
-    return served_pair((first, second), questions, intercept, reach=0.99 / (1.0 + GAP_SHARE))
+    reach = 0.99 / (1.0 + GAP_SHARE)
+    return served_pair((first, second), questions, intercept, reach=reach, promise=promise)
 
 
 _NAME = "ServedFunction"
-register_mechanism(MechanismCase(_NAME, "density, one record", lambda: density_pair("add/remove")))
-register_mechanism(
-    MechanismCase(_NAME, "density, one record replaced", lambda: density_pair("replace"), thorough=True)
-)
-register_mechanism(MechanismCase(_NAME, "posterior, one target", posterior_pair, thorough=True))
-register_mechanism(MechanismCase(_NAME, "machine, one label", machine_pair))
+for pair, make, thorough in (
+    ("density, one record", lambda promise: density_pair("add/remove", promise=promise), False),
+    ("density, one record replaced", lambda promise: density_pair("replace", promise=promise), True),
+    ("posterior, one target", lambda promise: posterior_pair(promise=promise), True),
+    ("machine, one label", lambda promise: machine_pair(promise=promise), False),
+):
+    register_mechanism(MechanismCase(_NAME, pair, make, PROMISE, thorough))

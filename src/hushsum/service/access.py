@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from fastapi import Request
+from starlette.concurrency import run_in_threadpool
 
+from hushsum.service.limits import Turns
 from hushsum.service.problems import Refusal
 from hushsum.service.store import Accounts, Actor
 
@@ -24,7 +26,12 @@ SCOPES: Final[dict[str, tuple[str, ...]]] = {
 }
 """What the tokens of a role may be good for. An administrator sees neither datasets nor answers."""
 
+_ONCE_VALID_SECONDS: Final = 3600.0
+_STRANGERS: Final = 4
+"""Threads that look up tokens which were never valid here."""
+
 V = TypeVar("V")
+E = TypeVar("E", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,15 +75,28 @@ class ShortMemory(Generic[V]):
 
 
 class Door:
-    """Finds out who a token belongs to."""
+    """Finds out who a token belongs to.
+
+    Every token is looked up, whoever else has failed: a valid one is never refused for the failures of
+    others. Tokens that were valid before do not wait behind unknown ones, and unknown ones of one address
+    wait for each other, so a flood of wrong tokens delays its own address at most.
+    """
 
     def __init__(self, accounts: Accounts, seconds: float) -> None:
         self._accounts = accounts
         self._known: ShortMemory[Caller] = ShortMemory(seconds)
+        self._once_valid: ShortMemory[bool] = ShortMemory(_ONCE_VALID_SECONDS)
+        self._strangers = Turns(each=1, most=_STRANGERS)
 
-    def known(self, token: str) -> Caller | None:
-        """The caller, if the token was looked up a moment ago."""
-        return self._known.get(token)
+    async def find(self, token: str, address: str) -> Caller | None:
+        """The caller, from memory or from the database."""
+        known = self._known.get(token)
+        if known is not None:
+            return known
+        if self._once_valid.get(token):
+            return await run_in_threadpool(self.look_up, token)
+        async with self._strangers.place(address), self._strangers.turn():
+            return await run_in_threadpool(self.look_up, token)
 
     def look_up(self, token: str) -> Caller | None:
         """The caller, from the database."""
@@ -88,6 +108,7 @@ class Door:
         caller = Caller(
             account.id, account.name, account.role, scopes, stored.id, stored.expires, stored.signed_in
         )
+        self._once_valid.put(token, True)
         return self._known.put(token, caller)
 
     def forget(self) -> None:
@@ -107,19 +128,26 @@ async def actor_of(request: Request) -> Actor:
     return Actor((await caller_of(request)).account, request.scope["state"]["request"])
 
 
-def needs(*scopes: str) -> Callable[[Request], Coroutine[None, None, Caller]]:
+@dataclass(frozen=True, slots=True)
+class Needed:
     """A dependency: the caller, whose token must have one of the scopes."""
 
-    async def check(request: Request) -> Caller:
+    scopes: tuple[str, ...]
+
+    async def __call__(self, request: Request) -> Caller:
+        """The caller, or a refusal."""
         caller = await caller_of(request)
-        if caller.scopes.isdisjoint(scopes):
-            wanted = " or ".join(map(repr, scopes))
+        if caller.scopes.isdisjoint(self.scopes):
+            wanted = " or ".join(map(repr, self.scopes))
             raise Refusal(
                 403, "forbidden", f"this needs a token with the scope {wanted}; ask for one, or leave it"
             )
         return caller
 
-    return check
+
+def needs(*scopes: str) -> Needed:
+    """The dependency on one of these scopes; the description of the service is made from it."""
+    return Needed(scopes)
 
 
 async def only_known_parameters(request: Request) -> None:
@@ -142,3 +170,13 @@ async def only_known_parameters(request: Request) -> None:
 def nothing_here() -> Refusal:
     """The same answer for what does not exist and for what somebody else owns."""
     return Refusal(404, "not-found", "there is nothing here, or nothing that you may see; check the address")
+
+
+def checked_by(needed: Needed) -> Callable[[E], E]:
+    """Marks a route that calls ``needed`` itself, so that the description of the service shows it."""
+
+    def mark(endpoint: E) -> E:
+        endpoint.needed = needed  # type: ignore[attr-defined]
+        return endpoint
+
+    return mark

@@ -19,8 +19,9 @@ from hushsum.records.arrow import pyarrow
 from hushsum.records.arrow_stream import read_stream
 from hushsum.releases.bundle import Bundle
 from hushsum.releases.load import load
+from hushsum.service.json_points import dense_points, largest_json, set_points
+from hushsum.service.rollback_guard import RollbackGuards
 from hushsum.service.settings import Settings
-from hushsum.service.witness import Witnesses
 
 ARROW: Final = "application/vnd.apache.arrow.stream"
 JSON: Final = "application/json"
@@ -28,13 +29,19 @@ PARTS: Final = ("value", "stderr", "lower", "upper", "bound")
 _JSON: Final = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
 PREDICT: Final = "predict"
 MODELS: Final = (AskedModel, ExactModel)
+_AT_A_TIME: Final = 1024
+"""Numbers that are written in one call, which holds the interpreter lock for a millisecond."""
+_ARROW_AROUND: Final = 1 << 16
+_ARROW_PER_COLUMN: Final = 1 << 10
+_ARROW_PER_NUMBER: Final = 17
+"""The widest number has 16 bytes, and one bit says whether it is there."""
 
 
 class Shelf:
     """Released functions and models by their ids. They never change: one that was read is right for ever."""
 
-    def __init__(self, witnesses: Witnesses, size: int = 32) -> None:
-        self._witnesses = witnesses
+    def __init__(self, guards: RollbackGuards, size: int = 32) -> None:
+        self._guards = guards
         self._size = size
         self._lock = threading.Lock()
         self._functions: OrderedDict[str, Any] = OrderedDict()
@@ -48,7 +55,7 @@ class Shelf:
         with self._lock:
             found = self._functions.get(id)
             if found is None:
-                found = self._functions[id] = _opened(id, settings, self._witnesses)
+                found = self._functions[id] = _opened(id, settings, self._guards)
                 while len(self._functions) > self._size:
                     self._functions.popitem(last=False)
             self._functions.move_to_end(id)
@@ -60,7 +67,7 @@ class Shelf:
             self._functions.pop(id, None)
 
 
-def _opened(id: str, settings: Settings, witnesses: Witnesses) -> Any:
+def _opened(id: str, settings: Settings, guards: RollbackGuards) -> Any:
     """A released function, a released model, or a model whose records are here.
 
     Raises
@@ -72,7 +79,7 @@ def _opened(id: str, settings: Settings, witnesses: Witnesses) -> Any:
     try:
         if place.with_suffix(".secret").exists():
             return ExactModel.reopened(
-                place, encryption_key=settings.tally_key(), witness=partial(witnesses.of, id)
+                place, encryption_key=settings.tally_key(), rollback_guard=partial(guards.of, id)
             )
         found = load(settings.path("functions", f"{id}.hush"))
     except UsageError:
@@ -80,9 +87,27 @@ def _opened(id: str, settings: Settings, witnesses: Witnesses) -> Any:
     return AskedModel.of(found) if isinstance(found, Bundle) else found
 
 
+def dim_of(function: Any) -> int | None:
+    """How many numbers a point has; None for a function of sets."""
+    dim: int | None = function.dim if isinstance(function, MODELS) else function.kernel.dim
+    return dim
+
+
+def largest_body(function: Any, sent: str, settings: Settings) -> int:
+    """The longest body that a query of this function can need: more is refused before it is read."""
+    dim, points = dim_of(function), settings.max_points
+    if dim is None:
+        return settings.max_query_bytes
+    if sent == ARROW:
+        needed = _ARROW_AROUND + dim * (_ARROW_PER_COLUMN + points * _ARROW_PER_NUMBER)
+    else:
+        needed = largest_json(dim, points)
+    return min(needed, settings.max_query_bytes)
+
+
 def answer(
     function: Any,
-    body: bytes,
+    body: bytes | bytearray,
     *,
     sent: str,
     wanted: str,
@@ -107,8 +132,11 @@ def answer(
             "of=predict alone, since it is a model" if model else "of=mean or of=sum, since it is no model"
         )
         raise UsageError(f"this function takes {takes}; ask so")
-    points = read_stream(body, most_rows=most) if sent == ARROW else _points_of_json(body, function)
-    number = points.num_rows if sent == ARROW else len(points)
+    if sent == ARROW:
+        points = read_stream(bytes(body), most_rows=most)
+    else:
+        points = _points_of_json(body, function, most)
+    number = len(points)
     if not 0 < number <= most:
         raise DataRefused(f"a query must have 1 to {most} points, got {number}; send several queries")
     if model:
@@ -122,39 +150,30 @@ def answer(
     return encode(parts, wish, level), number
 
 
-def _points_of_json(body: bytes, function: Any) -> Any:
-    try:
-        asked = json.loads(body)
-    except (ValueError, RecursionError):
-        raise DataRefused('the body cannot be read as JSON; send {"points": [[...], ...]}') from None
-    if not isinstance(asked, dict) or set(asked) != {"points"} or not isinstance(asked["points"], list):
-        raise DataRefused('the body must be an object with points alone; send {"points": [[...], ...]}')
-    points = asked["points"]
-    if not isinstance(function, MODELS) and function.kernel.dim is None:
-        return _sets(points)
-    try:
-        array = np.array(points)
-    except (ValueError, OverflowError):
-        array = np.array(None)
-    if array.ndim != 2 or array.dtype.kind not in "iuf":
-        raise DataRefused("points must be rows of numbers, all of one length; correct them")
-    return array
-
-
-def _sets(points: list[Any]) -> list[list[int]]:
-    for each in points:
-        if not isinstance(each, list) or not all(type(member) is int for member in each):
-            raise DataRefused("points must be lists of integers for this function; correct them")
-    return points
+def _points_of_json(body: bytes | bytearray, function: Any, most: int) -> Any:
+    dim = dim_of(function)
+    return set_points(body, most=most) if dim is None else dense_points(body, dim=dim, most=most)
 
 
 def _as_json(parts: dict[str, NDArray[Any]], of: str, level: float) -> bytes:
-    listed = {name: values.tolist() for name, values in parts.items()}
+    head = _JSON.encode({"of": of, "level": level})[:-1]
+    pieces = [head]
+    for name, values in parts.items():
+        pieces.append(f',"{name}":[')
+        rows = max(1, _AT_A_TIME // max(1, values.size // max(1, len(values))))
+        for start in range(0, len(values), rows):
+            pieces += ("," if start else "", _written(values[start : start + rows])[1:-1])
+        pieces.append("]")
+    pieces.append("}")
+    return "".join(pieces).encode()
+
+
+def _written(values: NDArray[Any]) -> str:
+    """A list in JSON; null where a number is not known."""
     try:
-        return _JSON.encode({"of": of, "level": level, **listed}).encode()
+        return _JSON.encode(values.tolist())
     except ValueError:
-        known = {name: _known(values) for name, values in parts.items()}
-        return _JSON.encode({"of": of, "level": level, **known}).encode()
+        return _JSON.encode(_known(values))
 
 
 def _known(values: NDArray[Any]) -> list[Any]:

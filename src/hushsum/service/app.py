@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from fastapi import Depends, FastAPI
+from fastapi import APIRouter, Depends, FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
@@ -18,9 +18,11 @@ from hushsum.service.answering import Shelf
 from hushsum.service.context import Context
 from hushsum.service.crew import Crew
 from hushsum.service.guard import Guard
+from hushsum.service.limits import AtOnce, Turns
 from hushsum.service.metrics import Metrics
 from hushsum.service.openapi import describe
 from hushsum.service.problems import answer_problem
+from hushsum.service.rollback_guard import RollbackGuards
 from hushsum.service.routes import accounts, datasets, functions, models, page, releases, sign_in, system
 from hushsum.service.settings import Settings
 from hushsum.service.shortcut import Shortcut
@@ -34,7 +36,7 @@ from hushsum.service.store import (
     ServedAnswers,
     Store,
 )
-from hushsum.service.witness import Witnesses
+from hushsum.service.store.deployment import agree_on_folder, starting
 from hushsum.version import __version__
 
 if TYPE_CHECKING:
@@ -56,10 +58,14 @@ def create_app(settings: Settings) -> FastAPI:
     """
     provider = _sign_in(settings)
     settings.prepare()
-    store = Store.open(settings.place, create=True, wait_seconds=settings.database_seconds)
-    ledger = Ledger.create(settings.place, wait_seconds=settings.database_seconds)
-    settings.tally_key()
-    first_administrator(settings, Accounts(store.database))
+    folder = settings.path("")
+    with starting(settings.place, folder, wait_seconds=settings.database_seconds):
+        # The ledger first: it notices a database that was lost, before an empty one takes its place.
+        ledger = Ledger.create(settings.place, guard=settings.guard, wait_seconds=settings.database_seconds)
+        store = Store.open(settings.place, create=True, wait_seconds=settings.database_seconds)
+        settings.tally_key()
+        agree_on_folder(store.database, folder)
+        first_administrator(settings, Accounts(store.database))
     metrics = Metrics()
     crew = Crew(settings)
     door = Door(Accounts(store.database), settings.cache_seconds)
@@ -81,7 +87,6 @@ def create_app(settings: Settings) -> FastAPI:
         redirect_slashes=False,
         dependencies=[Depends(only_known_parameters)],
     )
-    app.state.streams = set()
     app.state.context = Context(
         settings=settings,
         store=store,
@@ -93,20 +98,27 @@ def create_app(settings: Settings) -> FastAPI:
         ledger=ledger,
         door=door,
         visible=ShortMemory(settings.cache_seconds),
-        shelf=Shelf(Witnesses(ServedAnswers(store.database), ledger)),
+        shelf=Shelf(RollbackGuards(ServedAnswers(store.database), ledger)),
         metrics=metrics,
+        streams=AtOnce(settings.streams_at_once),
+        large_queries=Turns(
+            each=max(1, settings.large_queries_at_once // 2), most=settings.large_queries_at_once
+        ),
         wake=crew.wake,
+        workers_alive=crew.alive,
         worker_trouble=crew.trouble,
         sign_in=provider,
     )
     # Routes are tried in order, and most requests are queries.
-    for part in (functions, system, page, accounts, sign_in, datasets, releases, models):
-        app.include_router(part.router)
+    parts = (functions, system, page, accounts, sign_in, datasets, releases, models)
+    routers = [part.router for part in parts]
+    for router in routers:
+        app.include_router(router)
     for kind in (HTTPException, RequestValidationError, HushsumError):
         app.add_exception_handler(kind, answer_problem)
     app.add_middleware(Shortcut, state=app.state, query=functions.query)
     app.add_middleware(Guard, settings=settings, door=door, metrics=metrics)
-    _describe_once(app)
+    _describe_once(app, routers, settings.root_path)
     return app
 
 
@@ -115,9 +127,19 @@ def first_administrator(settings: Settings, accounts: Accounts) -> None:
     found = accounts.find(name=FIRST)
     account = found or accounts.create(FIRST, ADMINISTRATOR, Actor("service"))
     given = settings.admin_token or None
-    if found is not None and (given is None or accounts.knows(given)):
+    known = None if given is None else accounts.known(given)
+    if known is not None and (not known.works or known.account != account.id):
+        reason = "was revoked" if known.revoked else f"has expired on {known.expires[:10]}"
+        if known.account != account.id:
+            reason = "belongs to another account"
+        print(
+            f"HUSHSUM_ADMIN_TOKEN {reason}, and lets nobody in; set another one: openssl rand -hex 32",
+            file=sys.stderr,
+            flush=True,
+        )
+    if found is not None and (given is None or known is not None):
         return
-    secret, token = accounts.issue(
+    made = accounts.issue(
         account.id,
         scopes=SCOPES[ADMINISTRATOR],
         days=settings.token_days,
@@ -125,6 +147,8 @@ def first_administrator(settings: Settings, accounts: Accounts) -> None:
         actor=Actor("service"),
         token=given,
     )
+    assert made is not None
+    secret, token = made
     if given is None:
         print(
             f"The administrator's token, shown this once and good until {token.expires[:10]}:\n\n"
@@ -145,12 +169,12 @@ def _sign_in(settings: Settings) -> SignIn | None:
     return SignIn(Terms.of(settings), settings.failures_per_minute)
 
 
-def _describe_once(app: FastAPI) -> None:
+def _describe_once(app: FastAPI, routers: list[APIRouter], root_path: str) -> None:
     made: dict[str, Any] = {}
 
     def openapi() -> dict[str, Any]:
         if not made:
-            made.update(describe(app))
+            made.update(describe(app, routers, root_path))
         return made
 
     app.openapi = openapi  # type: ignore[method-assign]

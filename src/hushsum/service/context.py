@@ -13,7 +13,9 @@ from hushsum.ledger import Account, Charge, Ledger
 from hushsum.privacy.claim import Claim
 from hushsum.service.access import Caller, Door, ShortMemory, nothing_here
 from hushsum.service.answering import Shelf
+from hushsum.service.limits import AtOnce, Turns
 from hushsum.service.metrics import Metrics
+from hushsum.service.problems import Refusal
 from hushsum.service.settings import Settings
 from hushsum.service.store import Accounts, Dataset, Datasets, Functions, Identities, JobQueue, Store
 
@@ -37,7 +39,10 @@ class Context:
     visible: ShortMemory[bool]
     shelf: Shelf
     metrics: Metrics
+    streams: AtOnce
+    large_queries: Turns
     wake: Callable[[], None]
+    workers_alive: Callable[[], int]
     worker_trouble: Callable[[], str | None]
     sign_in: SignIn | None
 
@@ -47,6 +52,16 @@ class Context:
         if found is None:
             raise nothing_here()
         return found
+
+    def check_booking(self) -> None:
+        """Raise if the ledger books nothing, because it may be a restored backup."""
+        if self.ledger.rollback_problem() is not None:
+            raise Refusal(
+                503,
+                "restore-not-accepted",
+                "the ledger may be a restored backup, so nothing is booked until an administrator accepts "
+                "it; released functions answer as before",
+            )
 
     def price(self, dataset: Dataset, claim: Claim) -> tuple[Charge, Account]:
         """What a claim would cost, and the account after it; a refusal calls the dataset as its owner does.

@@ -48,6 +48,10 @@ class Crew:
                         each.stdin.write(b"\n")
                         each.stdin.flush()
 
+    def alive(self) -> int:
+        """How many workers live now."""
+        return sum(each.poll() is None for each in self._workers)
+
     def trouble(self) -> str | None:
         """Why nothing can be counted or released now, if that is so."""
         if self._settings.workers and all(each.poll() is not None for each in self._workers):

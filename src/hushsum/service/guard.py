@@ -8,13 +8,13 @@ import secrets
 import time
 from typing import Any, Final
 
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
+from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hushsum.errors import HushsumError
 from hushsum.service.access import Caller, Door
-from hushsum.service.limits import Rate, bounded, too_large, too_often
+from hushsum.service.limits import AtOnce, BodyLimit, Rate, address_group, bounded, too_large, too_often
 from hushsum.service.logs import described, say
 from hushsum.service.metrics import Metrics
 from hushsum.service.problems import Refusal, problem_response
@@ -24,7 +24,6 @@ PUBLIC: Final = frozenset({"/", "/healthz", "/readyz", "/metrics", "/openapi.jso
 SIGN_IN: Final = frozenset({"/oidc/start", "/oidc/callback", "/oidc/finish"})
 """Where somebody without a token gets one; each proves for itself who asks."""
 PUBLIC_PREFIX: Final = "/assets/"
-_ID = re.compile(rb"[A-Za-z0-9_-]{8,64}")
 _QUERY = re.compile(r"/functions/[^/]+/query")
 _UPLOAD = re.compile(r"/datasets/[^/]+/uploads")
 _LONGEST_TOKEN = 512
@@ -58,6 +57,8 @@ class Guard:
         self._queries = Rate(settings.queries_per_second, settings.queries_per_second)
         self._requests = Rate(settings.requests_per_second, 10 * settings.requests_per_second)
         self._failures = Rate(settings.failures_per_minute / 60.0, settings.failures_per_minute)
+        self._under_way = AtOnce(settings.requests_at_once)
+        self._proxies = settings.proxies
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
@@ -67,8 +68,10 @@ class Guard:
             return
         start = time.perf_counter()
         headers = dict(scope["headers"])
-        id = _request_id(headers)
+        # Always its own: an id that a client may choose could stand for two requests, or for another one's.
+        id = secrets.token_hex(8)
         scope.setdefault("state", {})["request"] = id
+        self._name_the_client(scope)
         status = 0
 
         async def reply(message: Message) -> None:
@@ -79,8 +82,17 @@ class Guard:
             await send(message)
 
         try:
+            if not self._below_root(scope):
+                address = f"{self._settings.root_path}/"
+                await RedirectResponse(address, 308)(scope, receive, reply)
+                return
             limit = await self._admit(scope, headers)
-            await self._app(scope, bounded(receive, limit), reply)
+            caller = scope["state"].get("caller")
+            if caller is None:
+                await self._app(scope, bounded(receive, limit), reply)
+            else:
+                with self._under_way.entered(caller.account):
+                    await self._app(scope, bounded(receive, limit), reply)
         except Exception as error:
             if not isinstance(error, Refusal | HushsumError | ClientDisconnect):
                 say("failed", level=logging.ERROR, request=id, **described(error))
@@ -89,7 +101,27 @@ class Guard:
         finally:
             self._tell(scope, id, status, time.perf_counter() - start)
 
-    async def _admit(self, scope: Scope, headers: dict[bytes, bytes]) -> int:
+    def _name_the_client(self, scope: Scope) -> None:
+        """Put the caller in the place of the proxy, for everything that comes after."""
+        peer = scope.get("client")
+        address = peer[0] if peer else ""
+        scope["scheme"] = self._proxies.scheme(address, scope["headers"], scope["scheme"])
+        scope["client"] = (self._proxies.client(address, scope["headers"]), 0)
+
+    def _below_root(self, scope: Scope) -> bool:
+        """Take the root path off, if the proxy has left it on; False for the root path without its slash."""
+        root = self._settings.root_path
+        path = scope["path"]
+        if not root:
+            return True
+        if path == root:
+            return False
+        if path.startswith(f"{root}/"):
+            scope["path"] = path[len(root) :]
+            scope["raw_path"] = scope["raw_path"][len(root) :]
+        return True
+
+    async def _admit(self, scope: Scope, headers: dict[bytes, bytes]) -> BodyLimit:
         """Find the caller and apply the rates; returns how long the body may be."""
         path = scope["path"]
         query = _QUERY.fullmatch(path) is not None
@@ -101,31 +133,26 @@ class Guard:
             if not rate.take(caller.account):
                 raise too_often()
         declared = headers.get(b"content-length", b"0")
-        if not declared.isdigit() or int(declared[:20]) > limit:
-            raise too_large(limit)
+        if not declared.isdigit() or int(declared[:20]) > limit.bytes:
+            raise too_large(limit.bytes)
         return limit
 
-    def _limit(self, path: str, *, query: bool) -> int:
+    def _limit(self, path: str, *, query: bool) -> BodyLimit:
         if query:
-            return self._settings.max_query_bytes
+            return BodyLimit(self._settings.max_query_bytes)
         if _UPLOAD.fullmatch(path):
-            return self._settings.max_upload_bytes
-        return self._settings.max_body_bytes
+            return BodyLimit(self._settings.max_upload_bytes)
+        return BodyLimit(self._settings.max_body_bytes, counted=True)
 
     async def _caller(self, scope: Scope, headers: dict[bytes, bytes]) -> Caller:
-        client = scope.get("client")
-        address = client[0] if client else ""
+        group = address_group(scope["client"][0])
         kind, _, token = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
         if kind.lower() == "bearer" and 0 < len(token) <= _LONGEST_TOKEN:
-            caller = self._door.known(token)
+            caller = await self._door.find(token, group)
             if caller is not None:
                 return caller
-            if self._failures.left(address) < 1.0:
+            if not self._failures.take(group):
                 raise too_often()
-            caller = await run_in_threadpool(self._door.look_up, token)
-            if caller is not None:
-                return caller
-            self._failures.take(address)
         raise Refusal(
             401,
             "unauthenticated",
@@ -144,17 +171,13 @@ class Guard:
         say(
             "answered",
             request=id,
+            client=scope["client"][0],
             method=method,
             route=route,
             status=status,
             ms=round(seconds * 1000, 2),
             **facts,
         )
-
-
-def _request_id(headers: dict[bytes, bytes]) -> str:
-    given = headers.get(b"x-request-id", b"")
-    return given.decode() if _ID.fullmatch(given) else secrets.token_hex(8)
 
 
 def _dressed(headers: Any, id: str, *, secure: bool) -> list[tuple[bytes, bytes]]:

@@ -1,10 +1,16 @@
 """Numbers for Prometheus, which anybody may read: no label and no number depends on records.
 
-So owners' requests are counted and not timed, and of jobs only those that wait are told: how long counting
-takes, and whether it fails, depends on records, and stands in the log.
+So owners' requests are counted and not timed, and of jobs only those that wait are reported: how long
+counting takes, and whether it fails, depends on records, and stands in the log. The room on the disk and the
+wait of the oldest job depend on the size of what was uploaded, so both are given in coarse steps: enough for
+an alert, too little to tell one upload from another.
 """
 
 from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
@@ -16,6 +22,21 @@ from hushsum.service.store.job_queue import QUEUED
 MEDIA_TYPE = CONTENT_TYPE_LATEST
 _OWNERS = ("/datasets", "/jobs")
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 2.5, 10.0)
+
+
+_WAIT_STEP = 30.0
+_DISK_STEPS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What is looked at when somebody asks for the numbers."""
+
+    jobs: JobQueue
+    folder: Path
+    workers_alive: int
+    workers_wanted: int
+    streams: int
 
 
 class Metrics:
@@ -38,6 +59,21 @@ class Metrics:
         )
         self.points = Counter("hushsum_points_total", "Points of queries answered.", registry=self._registry)
         self._waiting = Gauge("hushsum_jobs_waiting", "Jobs not begun.", registry=self._registry)
+        self._wait = Gauge(
+            "hushsum_queue_age_seconds",
+            "How long the oldest job that was not begun has waited, in steps of 30 seconds.",
+            registry=self._registry,
+        )
+        self._workers = Gauge("hushsum_workers_alive", "Workers that live.", registry=self._registry)
+        self._wanted = Gauge("hushsum_workers_wanted", "Workers that should.", registry=self._registry)
+        self._free = Gauge(
+            "hushsum_disk_free_ratio",
+            "Free part of the disk of the service's folder, in steps of 0.05.",
+            registry=self._registry,
+        )
+        self._streams = Gauge(
+            "hushsum_event_streams", "Event streams that are open.", registry=self._registry
+        )
         self._database = Gauge(
             "hushsum_database_up", "Whether the database answers.", registry=self._registry
         )
@@ -48,11 +84,24 @@ class Metrics:
         if not route.startswith(_OWNERS):
             self._seconds.labels(route).observe(seconds)
 
-    def text(self, jobs: JobQueue) -> bytes:
+    def text(self, now: Surroundings) -> bytes:
         """Everything, as Prometheus reads it."""
         try:
-            self._waiting.set(jobs.counts().get(QUEUED, 0))
+            self._waiting.set(now.jobs.counts().get(QUEUED, 0))
+            self._wait.set(now.jobs.longest_wait() // _WAIT_STEP * _WAIT_STEP)
             self._database.set(1)
         except HushsumError:
             self._database.set(0)
+        self._workers.set(now.workers_alive)
+        self._wanted.set(now.workers_wanted)
+        self._streams.set(now.streams)
+        self._free.set(_free(now.folder))
         return generate_latest(self._registry)
+
+
+def _free(folder: Path) -> float:
+    try:
+        disk = shutil.disk_usage(folder)
+    except OSError:
+        return 0.0
+    return round(disk.free * _DISK_STEPS // disk.total / _DISK_STEPS, 2)

@@ -14,13 +14,13 @@ from hushsum.jobs.exact_answers import describe_exact
 from hushsum.jobs.exact_model import SecretModel, secret_model
 from hushsum.jobs.fit_model import count_model, release_model
 from hushsum.jobs.ledger_release import LedgerOptions
-from hushsum.jobs.progress import Progress
 from hushsum.privacy.claim import Claim
 from hushsum.service.leftovers import delete_served
 from hushsum.service.model_terms import choice_of, confirmation, files_of, most_numbers
+from hushsum.service.running_job import RunningJob
 from hushsum.service.settings import Settings
 from hushsum.service.shapes import NewModel
-from hushsum.service.store import Actor, Datasets, Functions, Job
+from hushsum.service.store import Actor, Datasets, Functions
 from hushsum.service.store.datasets import USED
 from hushsum.service.suspicions import suspicions_noted
 
@@ -29,13 +29,12 @@ from hushsum.service.suspicions import suspicions_noted
 class _Fit:
     """One job: what was asked for, of which upload, under which id, paid how; warnings go to ``notes``."""
 
-    job: Job
+    running: RunningJob
     asked: NewModel
     source: Path
     id: str
     ledger: LedgerOptions
     notes: list[str]
-    tell: Progress
 
 
 class ModelWork:
@@ -46,7 +45,7 @@ class ModelWork:
         self._datasets = datasets
         self._functions = functions
 
-    def fit(self, job: Job, ledger: LedgerOptions, tell: Progress) -> dict[str, Any]:
+    def fit(self, running: RunningJob, ledger: LedgerOptions) -> dict[str, Any]:
         """Do the job; what it made.
 
         Raises
@@ -54,6 +53,7 @@ class ModelWork:
         HushsumError
             for records, settings or a budget that do not suffice; the upload stays then, to be tried again.
         """
+        job = running.job
         asked = NewModel.model_validate(job.request)
         id = "fn_" + job.id.removeprefix("job_")
         upload = self._datasets.upload(asked.upload, dataset=job.dataset)
@@ -63,7 +63,7 @@ class ModelWork:
         notes: list[str] = []
         if not self._functions.known(id):
             make = self._open if asked.mode == "exact" else self._release
-            sha256, facts = make(_Fit(job, asked, source, id, ledger, notes, tell))
+            sha256, facts = make(_Fit(running, asked, source, id, ledger, notes))
             self._functions.add(id, job.dataset, asked.name, sha256=sha256, facts=facts, actor=actor)
         self._datasets.end_upload(upload.id, USED, actor)
         source.unlink(missing_ok=True)
@@ -78,12 +78,14 @@ class ModelWork:
                 files_of(fit.asked, str(fit.source)),
                 str(output),
                 ledger=fit.ledger,
-                progress=fit.tell,
+                progress=fit.running.tell,
                 most_numbers=most_numbers(self._settings),
             )
 
         def agreed(claim: Claim, _: object) -> bool:
-            return confirmation(fit.job.dataset, fit.asked, claim) == fit.asked.confirm
+            if confirmation(fit.running.job.dataset, fit.asked, claim) != fit.asked.confirm:
+                return False
+            return fit.running.pay()
 
         released = release_model(counted, approve=agreed)
         if released is None:
@@ -111,11 +113,12 @@ class ModelWork:
                     choice_of(fit.asked, self._settings),
                     files_of(fit.asked, str(fit.source)),
                     most_questions=fit.asked.most_questions,
-                    progress=fit.tell,
+                    progress=fit.running.tell,
                 )
-            if confirmation(fit.job.dataset, fit.asked, kept.claim) != fit.asked.confirm:
+            if confirmation(fit.running.job.dataset, fit.asked, kept.claim) != fit.asked.confirm:
                 raise _not_confirmed()
             kept.save(place, encryption_key=key)
+        fit.running.pay()
         kept.open(place, fit.ledger)
         return "", describe_exact(kept)
 

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
+from fastapi.dependencies.models import Dependant
 from fastapi.openapi.utils import get_openapi
+from fastapi.routing import APIRoute
 
+from hushsum.service.access import Needed, caller_of
 from hushsum.service.guard import PUBLIC, SIGN_IN
 from hushsum.service.problems import MEDIA_TYPE
 from hushsum.service.shapes import Problem
 from hushsum.version import __version__
 
+ANY_TOKEN: Final = ""
 _METHODS: Final = ("get", "post", "put", "delete")
 _STATUSES: Final = {
     "400": "A request that cannot be read",
@@ -24,19 +29,21 @@ _STATUSES: Final = {
     "413": "Too long a body",
     "422": "A request that breaks a rule",
     "429": "Too many requests",
+    "431": "Too long headers",
     "503": "Not now; try again",
     "507": "The disk is full",
 }
 
 
-def describe(app: FastAPI) -> dict[str, Any]:
-    """The description, with the refusals that every route may answer."""
+def describe(app: FastAPI, routers: Iterable[APIRouter], root_path: str = "") -> dict[str, Any]:
+    """The description, with who may call each route and the refusals that it may answer."""
     made = get_openapi(
         title="Hushsum",
         version=__version__,
         openapi_version="3.1.0",
         summary="Release a function of your private data once; ask it questions for ever.",
         routes=app.routes,
+        servers=[{"url": root_path}] if root_path else None,
     )
     schemas = made["components"]["schemas"]
     for unused in ("HTTPValidationError", "ValidationError"):
@@ -45,19 +52,54 @@ def describe(app: FastAPI) -> dict[str, Any]:
     made["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
     refused = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
     assert MEDIA_TYPE in refused
+    routes = {
+        (method, each.path_format): each
+        for router in routers
+        for each in router.routes
+        if isinstance(each, APIRoute)
+        for method in each.methods or ()
+    }
     for path, item in made["paths"].items():
         for method in _METHODS:
             if method not in item:
                 continue
             operation = item[method]
             operation["responses"].pop("422", None)
+            operation["security"] = _security(routes.get((method.upper(), path)), path)
             if path in PUBLIC:
                 continue
-            operation["security"] = [] if path in SIGN_IN else [{"token": []}]
             stale = {"400": "Not a sign-in that this browser has begun lately"} if path in SIGN_IN else {}
             for status, text in (_STATUSES | stale).items():
                 operation["responses"][status] = {"description": text, "content": refused}
     return made
+
+
+def _security(route: APIRoute | None, path: str) -> list[dict[str, list[str]]]:
+    """Who may call a route: nobody needs a token, any token will do, or one of these scopes is needed.
+
+    Each entry is an alternative. A route that declares nothing gets none, and a test finds it.
+    """
+    if path in PUBLIC | SIGN_IN:
+        return []
+    scopes = [] if route is None else list(scopes_of(route.dependant)) + list(declared_scopes(route.endpoint))
+    if not scopes:
+        raise AssertionError(f"{path} does not declare who may call it; depend on needs(...) or caller_of")
+    return [{"token": [] if scope == ANY_TOKEN else [scope]} for scope in dict.fromkeys(scopes)]
+
+
+def scopes_of(dependant: Dependant) -> Iterator[str]:
+    """The scopes that the dependencies of a route ask for; `ANY_TOKEN` where any token will do."""
+    for each in dependant.dependencies:
+        if isinstance(each.call, Needed):
+            yield from each.call.scopes
+        elif each.call is caller_of:
+            yield ANY_TOKEN
+
+
+def declared_scopes(endpoint: Callable[..., Any]) -> tuple[str, ...]:
+    """The scopes of a route that checks its caller itself."""
+    needed: Needed | None = getattr(endpoint, "needed", None)
+    return () if needed is None else needed.scopes
 
 
 def as_text(app: FastAPI) -> str:

@@ -24,6 +24,7 @@ from hushsum.errors import (
     QuestionsSpent,
     UsageError,
 )
+from hushsum.service.store import QuotaExceeded
 
 MEDIA_TYPE: Final = "application/problem+json"
 FULL_DISK: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -38,6 +39,7 @@ _KINDS: Final[tuple[tuple[type[HushsumError], int, str], ...]] = (
     (ClaimError, 422, "claim-refused"),
     (FileRefused, 422, "file-refused"),
     (DataRefused, 422, "data-refused"),
+    (QuotaExceeded, 409, "quota-exceeded"),
     (UsageError, 422, "parameter-refused"),
 )
 

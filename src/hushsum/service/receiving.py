@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections import defaultdict
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import IO, Final
 
@@ -14,7 +17,8 @@ from hushsum.files.container import FileKind
 from hushsum.service.access import Caller
 from hushsum.service.context import Context
 from hushsum.service.problems import Refusal
-from hushsum.service.store import Actor, Upload
+from hushsum.service.store import Actor, Quota, Upload
+from hushsum.service.store.datasets import check_quota
 from hushsum.service.store.store import new_id
 
 FORMATS: Final = {
@@ -27,29 +31,53 @@ FORMATS: Final = {
 """The formats that are taken, and the bytes that a file of each begins with."""
 
 _AT_A_TIME = 1 << 20
+_ON_THEIR_WAY: Final[defaultdict[tuple[str, str], int]] = defaultdict(int)
+"""Bytes of uploads that this process is receiving, by folder and owner."""
 
 
 async def receive_upload(
     request: Request, context: Context, dataset: str, caller: Caller, format: str, actor: Actor
 ) -> Upload:
-    """Write a request's body to the uploads folder, in pieces; what fails leaves nothing behind."""
+    """Write a request's body to the uploads folder, in pieces; what fails leaves nothing behind.
+
+    Raises
+    ------
+    QuotaExceeded
+        as soon as the owner would keep too many bytes, those of other uploads on their way included.
+    """
     found = await run_in_threadpool(context.dataset, dataset, caller)
+    kept = await run_in_threadpool(context.datasets.kept_by, caller.account)
+    quota = context.settings.quota
+    owner = (context.settings.folder, caller.account)
     id = new_id("up")
     path = context.settings.path("uploads", f"{id}.{format}")
     part = path.with_name(f".{path.name}.part")
+    size = 0
     try:
         descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+
+        def grown(by: int) -> None:
+            nonlocal size
+            size += by
+            _ON_THEIR_WAY[owner] += by
+            check_quota(quota, Quota(kept.bytes + _ON_THEIR_WAY[owner], 0))
+
         with os.fdopen(descriptor, "wb", buffering=0) as stream:
-            size = await _pour(request, stream, FORMATS[format])
+            await _pour(request, stream, FORMATS[format], grown)
             await run_in_threadpool(_settle, stream, part, path)
-        return await run_in_threadpool(context.datasets.add_upload, id, found.id, format, size, actor)
+        add = partial(context.datasets.add_upload, id, found.id, format, size, actor, quota=quota)
+        return await run_in_threadpool(add)
     except BaseException:
         part.unlink(missing_ok=True)
         path.unlink(missing_ok=True)
         raise
+    finally:
+        _ON_THEIR_WAY[owner] -= size
+        if not _ON_THEIR_WAY[owner]:
+            del _ON_THEIR_WAY[owner]
 
 
-async def _pour(request: Request, stream: IO[bytes], magic: bytes) -> int:
+async def _pour(request: Request, stream: IO[bytes], magic: bytes, grown: Callable[[int], None]) -> None:
     pending = bytearray()
     size = 0
     checked = False
@@ -57,6 +85,7 @@ async def _pour(request: Request, stream: IO[bytes], magic: bytes) -> int:
         async for piece in request.stream():
             pending += piece
             size += len(piece)
+            grown(len(piece))
             if not checked and size >= max(len(magic), 1):
                 checked = True
                 if not pending.startswith(magic):
@@ -71,7 +100,6 @@ async def _pour(request: Request, stream: IO[bytes], magic: bytes) -> int:
     if not checked:
         raise Refusal(422, "data-refused", "an upload must not be empty; send the bytes of a file")
     await run_in_threadpool(_write, stream, bytes(pending))
-    return size
 
 
 def _write(stream: IO[bytes], data: bytes) -> None:

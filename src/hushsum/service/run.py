@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import logging
 import signal
 import socket
 import sys
+from functools import partial
 from importlib import import_module
 from types import FrameType
+from typing import cast
 
 from hushsum.errors import UsageError
 from hushsum.service.app import create_app
@@ -17,6 +20,7 @@ from hushsum.service.settings import Settings
 
 _KEEP_ALIVE_SECONDS = 75
 _WAITING = 2048
+_SWITCH_SECONDS = 0.001
 _LEAVE_SECONDS = 3
 """So long requests that are being answered may take when the service ends."""
 
@@ -31,7 +35,7 @@ def serve(settings: Settings) -> None:
     """
     import uvicorn
 
-    from hushsum.service.connections import Connection
+    from hushsum.service.connections import Connection, ConnectionLimits, available_connections
 
     start_logs(settings.log_level)
     app = create_app(settings)
@@ -40,6 +44,7 @@ def serve(settings: Settings) -> None:
         signal.signal(each, _end)
     place = _listen(settings.host, settings.port)
     say("serving", host=settings.host, port=settings.port, level=logging.INFO)
+    limits = ConnectionLimits(available_connections(), settings.connections_per_address, settings.proxies)
     server = uvicorn.Server(
         uvicorn.Config(
             app,
@@ -47,7 +52,7 @@ def serve(settings: Settings) -> None:
             access_log=False,
             server_header=False,
             proxy_headers=False,
-            http=Connection,
+            http=cast("type[asyncio.Protocol]", partial(Connection, limits=limits)),
             ws="none",
             timeout_keep_alive=_KEEP_ALIVE_SECONDS,
             timeout_graceful_shutdown=_LEAVE_SECONDS,
@@ -59,6 +64,8 @@ def serve(settings: Settings) -> None:
         import_module(module)
     gc.collect()
     gc.freeze()
+    # Threads that parse large queries hand the interpreter over to the event loop after a millisecond.
+    sys.setswitchinterval(_SWITCH_SECONDS)
     server.run(sockets=[place])
 
 

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import shutil
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from hushsum.bases.base import reading_as_json, reading_from_json
-from hushsum.errors import FileRefused, HushsumError, LedgerUnavailable
+from hushsum.errors import FileRefused, HushsumError, LedgerUnavailable, UsageError
 from hushsum.jobs.describe_function import describe_file
 from hushsum.jobs.ledger_release import LedgerOptions
 from hushsum.jobs.method_choice import TableSize
+from hushsum.jobs.progress import Progress
 from hushsum.jobs.release_tally import release_tally
 from hushsum.jobs.tally_records import RecordFiles, tally_records
 from hushsum.ledger import Ledger
@@ -25,22 +25,44 @@ from hushsum.service.model_work import ModelWork
 from hushsum.service.problems import problem, problem_of
 from hushsum.service.routes.datasets import bounds_of
 from hushsum.service.routes.releases import request_of
+from hushsum.service.running_job import JobStopped, RunningJob, kept
 from hushsum.service.settings import Settings
 from hushsum.service.shapes import NewRelease, NewTally
-from hushsum.service.store import Accounts, Actor, Datasets, Functions, Job, JobQueue, Store
+from hushsum.service.store import (
+    Accounts,
+    Actor,
+    Datasets,
+    Functions,
+    Job,
+    JobQueue,
+    Quota,
+    Store,
+    StoredTally,
+)
 from hushsum.service.store.datasets import DELETED, USED
-from hushsum.service.store.job_queue import FAILED, MOST_ATTEMPTS, QUEUED, RUNNING
+from hushsum.service.store.job_queue import (
+    CANCELLED,
+    CLOSED,
+    FAILED,
+    MOST_ATTEMPTS,
+    QUEUED,
+    RUNNING,
+    stop_problem,
+)
+from hushsum.service.store.store import now
 from hushsum.service.suspicions import suspicions_noted
 from hushsum.tally.file import load_tally, public_header
 
-Tell = Callable[[float | None], None]
-
 
 class Work:
-    """The jobs of one service, done by whoever calls :meth:`next`."""
+    """The jobs of one service, done by whoever calls :meth:`next`.
 
-    def __init__(self, settings: Settings, store: Store) -> None:
+    ``abandon`` ends the process in the middle of a job that was stopped and does not notice.
+    """
+
+    def __init__(self, settings: Settings, store: Store, abandon: Callable[[], None] | None = None) -> None:
         self._settings = settings
+        self._abandon = abandon
         self._accounts = Accounts(store.database)
         self._datasets = Datasets(store.database)
         self._functions = Functions(store.database)
@@ -48,39 +70,64 @@ class Work:
         self._models = ModelWork(settings, self._datasets, self._functions)
 
     def next(self) -> bool:
-        """Do the oldest job that waits; False if there is none."""
-        job = self._jobs.claim(self._settings.lease_seconds)
+        """Do the job of the owner whose turn it is; False if there is none."""
+        job = self._jobs.claim(self._settings.lease_seconds, most_running=self._settings.most_running)
         if job is None:
             return False
         say("job started", job=job.id, kind=job.kind, attempt=job.attempts)
         if job.attempts > MOST_ATTEMPTS:
             text = "the worker died on this job again and again; ask again with the same Idempotency-Key"
-            self._jobs.fail(job.id, problem(500, "worker-died", text))
+            self._jobs.fail(job, problem(500, "worker-died", text), paid=self._is_paid(job))
             return True
-        try:
-            with self._kept(job) as tell:
-                result = self._do(job, tell)
-        except LedgerUnavailable as error:
-            # Nothing is wrong with the job. Every step can be repeated, so it is, when the database is back.
-            if job.attempts < MOST_ATTEMPTS:
-                say("job postponed", job=job.id, kind=job.kind, **described(error))
-                self._jobs.postpone(job.id, 2.0**job.attempts)
+        if self._is_closed(job):
+            self._jobs.end_unpaid(job, CANCELLED, stop_problem(CLOSED))
+            return True
+        with kept(job, self._jobs, self._settings, self._abandon) as running:
+            try:
+                result = self._do(running)
+            except JobStopped:
+                say("job stopped", job=job.id, kind=job.kind)
+                self._jobs.end_unpaid(job, *running.ended())
+            except LedgerUnavailable as error:
+                # Nothing is wrong with the job. Every step can be repeated, so it is, when the database is
+                # back.
+                if job.attempts < MOST_ATTEMPTS:
+                    say("job postponed", job=job.id, kind=job.kind, **described(error))
+                    self._jobs.postpone(job, 2.0**job.attempts)
+                else:
+                    self._jobs.fail(job, self._told(job, error), paid=self._is_paid(job))
+            except Exception as error:
+                say("job failed", job=job.id, kind=job.kind, **described(error))
+                self._jobs.fail(job, self._told(job, error), paid=self._is_paid(job))
             else:
-                self._jobs.fail(job.id, self._told(job, error))
-        except Exception as error:
-            say("job failed", job=job.id, kind=job.kind, **described(error))
-            self._jobs.fail(job.id, self._told(job, error))
-        else:
-            self._jobs.finish(job.id, result)
-            say("job done", job=job.id, kind=job.kind)
+                self._jobs.finish(job, result)
+                say("job done", job=job.id, kind=job.kind)
         return True
 
-    def _do(self, job: Job, tell: Tell) -> dict[str, Any]:
+    def _do(self, running: RunningJob) -> dict[str, Any]:
+        job = running.job
         if job.kind == "tally":
-            return self._count(job, tell)
+            return self._count(running)
         if job.kind == "model":
-            return self._models.fit(job, self._ledger(job, _model_key(job)), tell)
-        return self._release(job)
+            return self._models.fit(running, self._ledger_options(job))
+        return self._release(running)
+
+    def _is_closed(self, job: Job) -> bool:
+        """Whether the account was closed before the job had spent anything."""
+        owner = self._accounts.find(id=job.account)
+        return not job.paying and (owner is None or owner.disabled)
+
+    def _is_paid(self, job: Job) -> bool:
+        """Whether the ledger has the job's debit; yes if that is unknown, so that it can be finished."""
+        if job.kind == "tally":
+            return False
+        try:
+            return self._ledger().find(_ledger_key(job)) is not None
+        except HushsumError:
+            return True
+
+    def _ledger(self) -> Ledger:
+        return Ledger(self._settings.place, guard=self._settings.guard)
 
     def tidy(self) -> None:
         """Delete uploads that nobody counted in time, and what was left by whoever was killed."""
@@ -98,13 +145,14 @@ class Work:
         job = self._jobs.find("job_" + id.removeprefix("fn_"))
         if self._functions.known(id) or (job is not None and job.state in (QUEUED, RUNNING)):
             return True
-        ledger = Ledger(self._settings.place)
+        ledger = self._ledger()
         # A restored database may not know yet what a newer one does.
-        if ledger.behind() is not None:
+        if ledger.rollback_problem() is not None:
             return True
-        return job is not None and job.state == FAILED and ledger.find(_model_key(job)) is not None
+        return job is not None and job.state == FAILED and ledger.find(_ledger_key(job)) is not None
 
-    def _count(self, job: Job, tell: Tell) -> dict[str, Any]:
+    def _count(self, running: RunningJob) -> dict[str, Any]:
+        job = running.job
         asked = NewTally.model_validate(job.request)
         id = "ta_" + job.id.removeprefix("job_")
         actor = Actor(job.account)
@@ -114,17 +162,31 @@ class Work:
         source = self._settings.path("uploads", f"{upload.id}.{upload.format}")
         notes: list[str] = []
         if self._datasets.tally(id, dataset=job.dataset) is None:
-            if upload.format == "tally":
-                facts = self._take_over(source, output)
-            else:
-                facts = self._tally(asked, source, output, notes, tell)
-            self._datasets.add_tally(id, job.dataset, facts, actor)
+            try:
+                if upload.format == "tally":
+                    facts = self._take_over(source, output)
+                else:
+                    facts = self._tally(asked, source, output, notes, running.tell)
+                running.tell(1.0)
+                made = StoredTally(id, job.dataset, _cells(facts), output.stat().st_size, facts, now())
+                self._check_cells(made.cells)
+                # The upload is deleted when its tally is there, so it does not count twice.
+                quota = Quota(self._settings.owner_bytes + upload.size, self._settings.owner_cells)
+                self._datasets.add_tally(made, actor, quota=quota)
+            except (JobStopped, UsageError):
+                output.unlink(missing_ok=True)
+                raise
         self._datasets.end_upload(upload.id, USED, actor)
         source.unlink(missing_ok=True)
         return {"tally": id, "warnings": notes}
 
+    def _check_cells(self, cells: int) -> None:
+        most = self._settings.max_cells
+        if cells > most:
+            raise UsageError(f"a tally must have at most {most} cells, got more; take fewer rows or features")
+
     def _tally(
-        self, asked: NewTally, source: Path, output: Path, notes: list[str], tell: Tell
+        self, asked: NewTally, source: Path, output: Path, notes: list[str], tell: Progress
     ) -> dict[str, Any]:
         columns = None if asked.columns is None else tuple(asked.columns)
         with suspicions_noted(notes):
@@ -162,7 +224,8 @@ class Work:
             tally.save(output, encryption_key=key)
         return _facts(output)
 
-    def _release(self, job: Job) -> dict[str, Any]:
+    def _release(self, running: RunningJob) -> dict[str, Any]:
+        job = running.job
         asked = NewRelease.model_validate(job.request)
         id = "fn_" + job.id.removeprefix("job_")
         output = self._settings.path("functions", f"{id}.hush")
@@ -171,7 +234,8 @@ class Work:
             str(output),
             request_of(asked),
             encryption_key=self._settings.tally_key(),
-            ledger=self._ledger(job, f"{job.dataset}:{job.key}"),
+            approve=lambda claim, account: running.pay(),
+            ledger=self._ledger_options(job),
         )
         assert released is not None
         facts = describe_file(str(output)).as_json()
@@ -180,10 +244,15 @@ class Work:
         self._functions.add(id, job.dataset, asked.name, sha256=digest, facts=facts, actor=Actor(job.account))
         return {"function": id}
 
-    def _ledger(self, job: Job, key: str) -> LedgerOptions:
+    def _ledger_options(self, job: Job) -> LedgerOptions:
         owner = self._accounts.find(id=job.account)
-        who = owner.name if owner is not None else job.account
-        return LedgerOptions(self._settings.place, job.dataset, idempotency_key=key, who=who)
+        return LedgerOptions(
+            self._settings.place,
+            job.dataset,
+            idempotency_key=_ledger_key(job),
+            who=owner.name if owner is not None else job.account,
+            guard=self._settings.guard,
+        )
 
     def _told(self, job: Job, error: Exception) -> dict[str, Any]:
         """What the owner is told; the service's own paths are not part of it."""
@@ -196,37 +265,15 @@ class Work:
             found["detail"] = detail.replace(str(Path(self._settings.folder)), "the service's folder")
         return found
 
-    @contextmanager
-    def _kept(self, job: Job) -> Iterator[Tell]:
-        """Renew the job's lease while it is worked on, and pass its progress on."""
-        ended = threading.Event()
-        latest: list[float | None] = [None]
 
-        def renew() -> None:
-            told: float | None = None
-            every = min(1.0, self._settings.lease_seconds / 4)
-            while not ended.wait(every):
-                try:
-                    self._jobs.renew(job.id, self._settings.lease_seconds, latest[0])
-                    told = latest[0]
-                except HushsumError as error:
-                    say("lease not renewed", job=job.id, progress=told, **described(error))
-
-        def tell(fraction: float | None) -> None:
-            latest[0] = fraction
-
-        thread = threading.Thread(target=renew, daemon=True)
-        thread.start()
-        try:
-            yield tell
-        finally:
-            ended.set()
-            thread.join()
+def _ledger_key(job: Job) -> str:
+    """The key of a release or a model in the ledger."""
+    return f"{job.dataset}:model:{job.key}" if job.kind == "model" else f"{job.dataset}:{job.key}"
 
 
-def _model_key(job: Job) -> str:
-    """The key of a model in the ledger."""
-    return f"{job.dataset}:model:{job.key}"
+def _cells(facts: dict[str, Any]) -> int:
+    """How many numbers a tally holds, from its public definition."""
+    return math.prod(reading_from_json(facts["definition"]).basis.shape)
 
 
 def _facts(path: Path) -> dict[str, Any]:

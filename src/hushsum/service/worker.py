@@ -31,7 +31,7 @@ def main() -> None:
     limit_memory(settings.worker_memory_bytes)
     wake = threading.Event()
     threading.Thread(target=_listen, args=(wake,), daemon=True).start()
-    work = Work(settings, Store.open(settings.place))
+    work = Work(settings, Store.open(settings.place), abandon=_leave)
     tidied = 0.0
     while True:
         try:
@@ -54,6 +54,11 @@ def limit_memory(most: int) -> None:
     resource.setrlimit(
         resource.RLIMIT_DATA, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard)
     )
+
+
+def _leave() -> None:
+    """End in the middle of a job that was stopped; the parent starts another worker."""
+    os._exit(0)
 
 
 def _listen(wake: threading.Event) -> None:

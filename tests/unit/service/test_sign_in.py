@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -89,13 +90,9 @@ def test_plain_http_on_this_machine(found_town: Callable[..., Town], provider: T
     assert town.ok(browser.sign_in(), "GET", "/me")["name"] == "anna"
 
 
-def test_the_secret_may_be_in_a_file_or_in_the_form(
-    found_town: Callable[..., Town], provider: TestProvider, tmp_path: Any
-) -> None:
-    (tmp_path / "secret").write_text(f"{SECRET}\n")
+def test_the_secret_may_be_sent_in_the_form(found_town: Callable[..., Town], provider: TestProvider) -> None:
     provider.metadata = {"token_endpoint_auth_methods_supported": ["client_secret_post"]}
-    given = settings_for(provider, oidc_client_secret="", oidc_client_secret_file=str(tmp_path / "secret"))
-    made = SignInTown(found_town(**given), provider)
+    made = SignInTown(found_town(**settings_for(provider)), provider)
     made.link("olga", "olga@example.org")
     made.browser().sign_in()
 
@@ -302,10 +299,18 @@ def test_a_service_without_the_extra_says_what_to_install(
         create_app(Settings(folder=str(tmp_path / "s"), **given))
 
 
-def test_a_secret_file_that_is_not_there() -> None:
-    given: dict[str, Any] = {**GOOD, "oidc_client_secret": "", "oidc_client_secret_file": "/no/such/file"}
+def test_the_secret_in_a_file(tmp_path: Path) -> None:
+    given = {f"HUSHSUM_{name.upper()}": value for name, value in GOOD.items()}
+    del given["HUSHSUM_OIDC_CLIENT_SECRET"]
+    path = tmp_path / "secret"
+    given["HUSHSUM_OIDC_CLIENT_SECRET_FILE"] = str(path)
     with pytest.raises(UsageError, match="CLIENT_SECRET_FILE"):
-        Terms.of(Settings(**given))
+        Settings.from_environment(given)
+    path.write_text("0123456789abcdef\n")
+    assert Terms.of(Settings.from_environment(given)).client_secret == "0123456789abcdef"
+    given["HUSHSUM_OIDC_CLIENT_SECRET"] = "fedcba9876543210"
+    with pytest.raises(UsageError, match="not both"):
+        Settings.from_environment(given)
 
 
 @pytest.mark.parametrize(

@@ -137,6 +137,9 @@ class TestTheBrowser:
         statuses = [browser.come_back("/oidc/callback?state=x").status_code for _ in range(5)]
         assert statuses == [400, 400, 400, 429, 429]
         assert browser.finish().status_code == 429
+        # Whoever does prove it is let in, whoever else has failed from the same address.
+        honest = SignInTown(town, provider).browser()
+        assert honest.come_back(honest.begin()).status_code != 429
 
 
 class TestTheProvider:

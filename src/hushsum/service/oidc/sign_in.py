@@ -5,11 +5,11 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Final
 from urllib.parse import urlencode, urlsplit
 
-from hushsum.service.limits import Rate, too_often
+from hushsum.service.limits import Rate, address_group, too_often
 from hushsum.service.oidc.flow import Flow, flow_of, new_cookie, same
 from hushsum.service.oidc.id_token import Identity, identify
 from hushsum.service.oidc.provider import Provider
@@ -18,6 +18,7 @@ from hushsum.service.oidc.terms import Terms
 from hushsum.service.problems import Refusal
 
 _AT_ONCE: Final = 8
+_STRAINED: Final = 2
 _LONGEST_CODE: Final = 2048
 _SCOPES: Final = {"sub": "openid", "email": "openid email"}
 """What to ask for so that a claim is in the ID token, and no more."""
@@ -35,6 +36,7 @@ class SignIn:
         self._failures = Rate(failures_per_minute / 60.0, failures_per_minute)
         # A slow provider holds a thread for each question, and the other routes need threads too.
         self._places = threading.BoundedSemaphore(_AT_ONCE)
+        self._strained = threading.BoundedSemaphore(_STRAINED)
 
     def begin(self) -> tuple[str, str]:
         """The provider's address for a new sign-in, and the cookie that this browser must bring back."""
@@ -67,7 +69,7 @@ class SignIn:
         told
             the query that the provider has sent the browser back with.
         address
-            of the caller; one that fails too often must wait.
+            of the caller, whose failures are counted.
 
         Raises
         ------
@@ -75,26 +77,28 @@ class SignIn:
             if anything is not as it must be.
         """
         with self.watching(address):
-            return self._resume(cookie, told)
+            strained = self._failures.left(address_group(address)) < 1.0
+            return self._resume(cookie, told, strained=strained)
 
     @contextmanager
     def watching(self, address: str) -> Iterator[None]:
-        """Count what is refused in the block; an address that fails too often must wait."""
-        if self._failures.left(address) < 1.0:
-            raise too_often()
+        """Count what is refused in the block; whoever fails too often is told to wait instead.
+
+        The block always runs: what is valid is not refused for the failures of others at the same address.
+        """
         try:
             yield
         except Refusal as refusal:
-            if refusal.status_code < 500:
-                self._failures.take(address)
+            if refusal.status_code < 500 and not self._failures.take(address_group(address)):
+                raise too_often() from None
             raise
 
-    def _resume(self, cookie: str, told: Mapping[str, str]) -> tuple[Flow, Identity]:
+    def _resume(self, cookie: str, told: Mapping[str, str], *, strained: bool) -> tuple[Flow, Identity]:
         now = self._clock()
         flow = flow_of(cookie, self.terms, now)
         if flow is None or not same(told.get("state", ""), flow.state):
             raise stale()
-        with self._place():
+        with self._place(strained=strained):
             names_issuer = self.provider.metadata().names_issuer
             # RFC 9207: an answer of another provider must not be taken for this one's.
             if told.get("iss", "" if names_issuer else self.terms.issuer) != self.terms.issuer:
@@ -116,11 +120,14 @@ class SignIn:
         return flow, identity
 
     @contextmanager
-    def _place(self) -> Iterator[None]:
-        """One of a few places; whoever finds none is sent away instead of waiting."""
-        if not self._places.acquire(blocking=False):
-            raise too_often()
-        try:
+    def _place(self, *, strained: bool = False) -> Iterator[None]:
+        """One of a few places; whoever finds none is sent away instead of waiting.
+
+        Addresses with many failures share two of them, and leave the others to everybody else.
+        """
+        with ExitStack() as held:
+            for places in (self._strained, self._places) if strained else (self._places,):
+                if not places.acquire(blocking=False):
+                    raise too_often()
+                held.callback(places.release)
             yield
-        finally:
-            self._places.release()

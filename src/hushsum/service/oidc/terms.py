@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -46,10 +45,12 @@ class Terms:
                 "copy it from the provider's /.well-known/openid-configuration"
             )
         public = settings.oidc_public_url.removesuffix("/")
-        if not is_safe(public, local=True) or urlsplit(public).path or urlsplit(public).query:
+        parts = urlsplit(public)
+        if not is_safe(public, local=True) or parts.path != settings.root_path or parts.query:
             raise UsageError(
-                f"{PREFIX}OIDC_PUBLIC_URL must be the service's own https address "
-                "(http on this machine only) without a path; give what people type into their browsers"
+                f"{PREFIX}OIDC_PUBLIC_URL must be the service's own https address (http on this machine "
+                f"only), with the path of {PREFIX}ROOT_PATH and no other; give what people type into their "
+                "browsers"
             )
         if not _CLAIM.fullmatch(settings.oidc_account_claim):
             raise UsageError(f"{PREFIX}OIDC_ACCOUNT_CLAIM must be the name of a claim; try email or sub")
@@ -66,6 +67,11 @@ class Terms:
     def redirect_uri(self) -> str:
         """Where the provider sends browsers back to: configured, and never read from a request."""
         return f"{self.public_url}/oidc/callback"
+
+    @property
+    def origin(self) -> str:
+        """The public address without its path, as browsers name it."""
+        return "{0.scheme}://{0.netloc}".format(urlsplit(self.public_url))
 
     @property
     def secure(self) -> bool:
@@ -98,21 +104,10 @@ def comparable(claim: str, subject: str) -> str:
 
 
 def _secret(settings: Settings) -> str:
-    given, path = settings.oidc_client_secret, settings.oidc_client_secret_file
-    if bool(given) == bool(path):
-        raise UsageError(
-            f"give one of {PREFIX}OIDC_CLIENT_SECRET and {PREFIX}OIDC_CLIENT_SECRET_FILE, and not both"
-        )
-    if path:
-        try:
-            given = Path(path).read_text(encoding="utf-8").strip()
-        except (OSError, UnicodeDecodeError):
-            raise UsageError(
-                f"the file of {PREFIX}OIDC_CLIENT_SECRET_FILE cannot be read; check path and permissions"
-            ) from None
+    given = settings.oidc_client_secret
     if len(given) < _SHORTEST_SECRET:
         raise UsageError(
             f"{PREFIX}OIDC_CLIENT_SECRET must have at least {_SHORTEST_SECRET} characters; "
-            "let the provider make one"
+            f"let the provider make one, and give it there or in the file of {PREFIX}OIDC_CLIENT_SECRET_FILE"
         )
     return given

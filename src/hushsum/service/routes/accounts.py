@@ -6,10 +6,20 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Response
 
-from hushsum.service.access import SCOPES, Caller, actor_of, caller_of, needs, nothing_here
+from hushsum.service.access import ADMINISTRATOR, SCOPES, Caller, actor_of, caller_of, needs, nothing_here
 from hushsum.service.context import Context, context_of
 from hushsum.service.problems import Refusal
-from hushsum.service.shapes import AccountTold, LogTold, Me, NewAccount, NewToken, TokenIssued, TokenTold
+from hushsum.service.shapes import (
+    AccountTold,
+    LogTold,
+    Me,
+    NewAccount,
+    NewToken,
+    TokenIssued,
+    TokenTold,
+    UsageTold,
+    Used,
+)
 from hushsum.service.store import Actor
 
 router = APIRouter(tags=["accounts"])
@@ -28,6 +38,21 @@ def me(caller: Annotated[Caller, Depends(caller_of)]) -> Me:
         scopes=sorted(caller.scopes),
         token=caller.token,
         expires=caller.expires,
+        signed_in=caller.signed_in,
+    )
+
+
+@router.get("/usage")
+def usage(caller: Annotated[Caller, Depends(caller_of)], context: Here) -> UsageTold:
+    """What the caller's account keeps and runs, beside what it may."""
+    settings = context.settings
+    kept = context.datasets.kept_by(caller.account)
+    tokens = context.accounts.tokens_of(caller.account)
+    return UsageTold(
+        bytes=Used(used=kept.bytes, most=settings.owner_bytes),
+        cells=Used(used=kept.cells, most=settings.owner_cells),
+        jobs=Used(used=context.jobs.active_of(caller.account), most=settings.owner_jobs),
+        tokens=Used(used=sum(each.works for each in tokens), most=settings.max_tokens),
     )
 
 
@@ -45,7 +70,7 @@ def create_account(asked: NewAccount, caller: Admin, context: Here, actor: Doer)
 
 @router.delete("/accounts/{account}", status_code=204, response_class=Response)
 def disable_account(account: str, caller: Admin, context: Here, actor: Doer) -> Response:
-    """Close an account for ever; its tokens no longer work."""
+    """Close an account for ever; its tokens no longer work, and its jobs stop unless they are paid for."""
     if account == caller.account:
         raise Refusal(409, "own-account", "nobody closes the account that closes it; let another one do it")
     if not context.accounts.disable(account, actor):
@@ -56,11 +81,16 @@ def disable_account(account: str, caller: Admin, context: Here, actor: Doer) -> 
 
 @router.post("/accounts/{account}/tokens", status_code=201)
 def issue_token(account: str, asked: NewToken, caller: Admin, context: Here, actor: Doer) -> TokenIssued:
-    """A first token for somebody. It is told here, and never again."""
+    """A first token for somebody. It is returned here, and never again.
+
+    One for an administrator is bound to the token in use, as with `POST /tokens`: it neither outlives it nor
+    survives its revocation. Tokens of owners and analysts are not.
+    """
     found = context.accounts.find(id=account)
     if found is None or found.disabled:
         raise nothing_here()
-    return _issue(context, found.id, SCOPES[found.role], asked, actor)
+    bound = found.id == caller.account or found.role == ADMINISTRATOR
+    return _issue(context, found.id, SCOPES[found.role], asked, actor, caller.token if bound else None)
 
 
 @router.get("/accounts/{account}/tokens")
@@ -81,18 +111,17 @@ def issue_own_token(
 ) -> TokenIssued:
     """A further token for the caller, with no more than the scopes of the one in use.
 
-    One that comes from a sign-in makes none that outlives it.
+    It expires no later than that one, and is revoked with it.
     """
     mine = tuple(scope for scope in SCOPES[caller.role] if scope in caller.scopes)
-    parent = caller.expires if caller.signed_in else None
-    return _issue(context, caller.account, mine, asked, actor, parent)
+    return _issue(context, caller.account, mine, asked, actor, caller.token)
 
 
 @router.delete("/tokens/{token}", status_code=204, response_class=Response)
 def revoke_token(
     token: str, caller: Annotated[Caller, Depends(caller_of)], context: Here, actor: Doer
 ) -> Response:
-    """End a token: one's own, or as an administrator anybody's."""
+    """End a token and those that it made: one's own, or as an administrator anybody's."""
     whose = None if "admin" in caller.scopes else caller.account
     if not context.accounts.revoke(token, actor, account=whose):
         raise nothing_here()
@@ -128,11 +157,16 @@ def _issue(
     days = longest if asked.days is None else asked.days
     if days > longest:
         raise Refusal(422, "parameter-refused", f"days must be at most {longest}; ask for fewer")
-    if parent is not None and asked.days is not None:
-        raise Refusal(
-            422, "parameter-refused", "a token from a sign-in makes none that outlives it; leave out days"
-        )
-    secret, made = context.accounts.issue(
-        account, scopes=scopes, days=days, label=asked.label, actor=actor, parent=parent
+    made = context.accounts.issue(
+        account,
+        scopes=scopes,
+        days=days,
+        label=asked.label,
+        actor=actor,
+        parent=parent,
+        most=context.settings.max_tokens,
     )
-    return TokenIssued(**TokenTold.model_validate(made).model_dump(), secret=secret)
+    if made is None:
+        raise Refusal(401, "unauthorized", "the token in use was revoked or has expired; use another one")
+    secret, token = made
+    return TokenIssued(**TokenTold.model_validate(token).model_dump(), secret=secret)

@@ -8,11 +8,12 @@ from fastapi import APIRouter, Depends, Header, Query, Request, Response
 
 from hushsum.bases.base import Reading, reading_from_json
 from hushsum.jobs.kernel_choice import KernelChoice
-from hushsum.jobs.ledger_commands import status_of
+from hushsum.jobs.ledger_commands import amount, status_of
 from hushsum.jobs.plan_release import plan_release
 from hushsum.ledger import DatasetTerms
 from hushsum.service.access import Caller, actor_of, needs, nothing_here
 from hushsum.service.context import Context, context_of
+from hushsum.service.leftovers import delete_served
 from hushsum.service.problems import Refusal
 from hushsum.service.receiving import FORMATS, receive_upload
 from hushsum.service.shapes import (
@@ -27,9 +28,10 @@ from hushsum.service.shapes import (
     PlanTold,
     TallyTold,
     UploadTold,
+    WriteOff,
 )
-from hushsum.service.store import Actor, Dataset
-from hushsum.service.store.datasets import DELETED, WAITING
+from hushsum.service.store import Actor, Dataset, Quota
+from hushsum.service.store.datasets import DELETED, WAITING, check_quota
 from hushsum.service.store.store import new_id
 
 router = APIRouter(prefix="/datasets", tags=["datasets"])
@@ -43,7 +45,12 @@ Key = Annotated[str, Header(alias="Idempotency-Key", pattern=r"^[A-Za-z0-9_.-]{1
 @router.get("")
 def list_datasets(caller: Uploader, context: Here) -> list[DatasetTold]:
     """The caller's own datasets."""
-    return [_told(context, each) for each in context.datasets.of(caller.account)]
+    found = context.datasets.of(caller.account)
+    budgets = status_of(context.ledger, [each.id for each in found])
+    return [
+        DatasetTold(id=each.id, name=each.name, created=each.created, budget=budget.as_json())
+        for each, budget in zip(found, budgets, strict=True)
+    ]
 
 
 @router.post("", status_code=201)
@@ -60,6 +67,7 @@ def create_dataset(asked: NewDataset, caller: Releaser, context: Here, actor: Do
         population=asked.population,
         allow_large_delta=asked.allow_large_delta,
     )
+    context.check_booking()
     context.datasets.check_free(caller.account, asked.name)
     id = new_id("ds")
     # A crash between the two leaves an account in the ledger that nothing can spend.
@@ -71,6 +79,46 @@ def create_dataset(asked: NewDataset, caller: Releaser, context: Here, actor: Do
 def show_dataset(dataset: str, caller: Uploader, context: Here) -> DatasetTold:
     """One dataset, and how its budget stands."""
     return _told(context, context.dataset(dataset, caller))
+
+
+@router.delete("/{dataset}", status_code=204, response_class=Response)
+def delete_dataset(dataset: str, caller: Releaser, context: Here, actor: Doer) -> Response:
+    """Delete a dataset with its uploads, tallies and models in exact mode, and retire its budget.
+
+    The ledger keeps its history, and functions that were released stay public. Its jobs are cancelled; while
+    one is paid for or still running, the dataset is not deleted: repeat the request when it has ended.
+    """
+    found = context.dataset(dataset, caller)
+    context.check_booking()
+    if not context.jobs.cancel_all(found.id, actor):
+        raise Refusal(
+            409, "jobs-running", "a job of this dataset is running or paid for; wait until it has ended"
+        )
+    context.ledger.retire(found.id, reason="deleted by its owner", who=caller.name)
+    uploads, tallies = context.datasets.delete(found.id, actor)
+    # The files last: without their rows they are deleted by whoever tidies up, if this process dies here.
+    for upload in uploads:
+        context.settings.path("uploads", f"{upload.id}.{upload.format}").unlink(missing_ok=True)
+    for tally in tallies:
+        context.settings.path("tallies", f"{tally}.tally").unlink(missing_ok=True)
+    for function in context.functions.served_of(found.id):
+        context.functions.end(function, actor)
+        context.shelf.forget(function)
+        delete_served(context.settings, function)
+    context.visible.clear()
+    return Response(status_code=204)
+
+
+@router.post("/{dataset}/write-offs", status_code=201)
+def write_off(dataset: str, asked: WriteOff, caller: Releaser, context: Here) -> DatasetTold:
+    """Charge what was spent outside the ledger, or in events that a restore has lost, and open a frozen
+    dataset again.
+    """
+    found = context.dataset(dataset, caller)
+    context.check_booking()
+    charge = amount(epsilon=asked.epsilon, delta=asked.delta, rho=asked.rho)
+    context.ledger.write_off(found.id, charge, reason=asked.reason, who=caller.name)
+    return _told(context, found)
 
 
 @router.get("/{dataset}/ledger")
@@ -115,6 +163,8 @@ def delete_upload(dataset: str, upload: str, caller: Uploader, context: Here, ac
     found = context.datasets.upload(upload, dataset=context.dataset(dataset, caller).id)
     if found is None or found.state != WAITING:
         raise nothing_here()
+    if context.jobs.using(found.dataset, "upload", found.id):
+        raise Refusal(409, "in-use", "a job needs this upload; cancel the job first, or wait for it")
     context.datasets.end_upload(found.id, DELETED, actor)
     context.settings.path("uploads", f"{found.id}.{found.format}").unlink(missing_ok=True)
     return Response(status_code=204)
@@ -128,10 +178,25 @@ def list_tallies(dataset: str, caller: Uploader, context: Here) -> list[TallyTol
         TallyTold(
             id=each.id,
             created=each.created,
+            cells=each.cells,
+            size=each.size,
             facts={name: value for name, value in each.facts.items() if name != "definition"},
         )
         for each in found
     ]
+
+
+@router.delete("/{dataset}/tallies/{tally}", status_code=204, response_class=Response)
+def delete_tally(dataset: str, tally: str, caller: Uploader, context: Here, actor: Doer) -> Response:
+    """Delete a tally; what was released from it stays public, and what it cost stays spent."""
+    found = context.datasets.tally(tally, dataset=context.dataset(dataset, caller).id)
+    if found is None:
+        raise nothing_here()
+    if context.jobs.using(found.dataset, "tally", found.id):
+        raise Refusal(409, "in-use", "a job needs this tally; cancel the job first, or wait for it")
+    context.datasets.delete_tally(found.id, actor)
+    context.settings.path("tallies", f"{found.id}.tally").unlink(missing_ok=True)
+    return Response(status_code=204)
 
 
 @router.post("/{dataset}/tallies", status_code=202)
@@ -153,7 +218,17 @@ def make_tally(
         # What can be told without the records is told at once.
         if upload.format != "tally":
             kernel_of(asked).build(len(asked.columns) if asked.columns else _some_columns(asked))
-    job, _ = context.jobs.submit("tally", dataset=found.id, key=key, request=request, actor=actor)
+        kept = context.datasets.kept_by(caller.account)
+        cells = (asked.rows or 1) * (asked.width or 1)
+        check_quota(context.settings.quota, Quota(0, kept.cells + cells))
+    job, _ = context.jobs.submit(
+        "tally",
+        dataset=found.id,
+        key=key,
+        request=request,
+        actor=actor,
+        most=context.settings.owner_jobs,
+    )
     context.wake()
     return JobTold.model_validate(job)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Depends, Request, Response
@@ -10,10 +9,11 @@ from fastapi.responses import FileResponse
 from starlette.concurrency import run_in_threadpool
 
 from hushsum.jobs.exact_answers import ExactModel
-from hushsum.service.access import ANALYST, Caller, actor_of, needs, nothing_here
-from hushsum.service.answering import ARROW, JSON, PREDICT, answer
+from hushsum.service.access import ANALYST, Caller, actor_of, checked_by, needs, nothing_here
+from hushsum.service.answering import ARROW, JSON, PREDICT, answer, largest_body
 from hushsum.service.context import Context, context_of
 from hushsum.service.leftovers import delete_served
+from hushsum.service.limits import read_body, too_large
 from hushsum.service.problems import Refusal
 from hushsum.service.shapes import Answers, FunctionTold, GrantAsked, GrantTold, Points, Problem
 from hushsum.service.store import Actor, Function
@@ -24,8 +24,13 @@ Releaser = Annotated[Caller, Depends(needs("release"))]
 Here = Annotated[Context, Depends(context_of)]
 Doer = Annotated[Actor, Depends(actor_of)]
 
-_SMALL = 1 << 14
+_SMALL = 1 << 12
 """A body up to this size is answered at once; larger ones in a thread, so that others need not wait."""
+
+_LARGE = 1 << 16
+"""Larger bodies wait for their turn: they take memory and time, and no account has all of either."""
+
+_NEEDED = needs("query")
 
 _QUESTIONS: Final = (None, "mean", "sum", PREDICT)
 _SHAPES: Final[dict[str, Any]] = {
@@ -54,13 +59,14 @@ _SHAPES: Final[dict[str, Any]] = {
         415: {"model": Problem, "description": "Neither JSON nor an Arrow stream"},
     },
 )
+@checked_by(_NEEDED)
 async def query(
     function: str,
     request: Request,
 ) -> Response:
     """Values and predictions with standard errors at up to 100,000 points, in JSON or as an Arrow stream."""
     # Nothing is declared that FastAPI would have to solve: half of the time of a single point went there.
-    caller = await needs("query")(request)
+    caller = await _NEEDED(request)
     context = await context_of(request)
     of, level, only_values = _question(request)
     key = f"{caller.account} {function}"
@@ -74,21 +80,33 @@ async def query(
     if sent not in (JSON, ARROW):
         raise Refusal(415, "unsupported-media-type", f"points come as {JSON} or {ARROW}; send one of them")
     wanted = ARROW if ARROW in request.headers.get("accept", "") else JSON
-    body = await request.body()
-    work = partial(
-        answer,
-        opened,
-        body,
-        sent=sent,
-        wanted=wanted,
-        of=of,
-        level=level,
-        only_values=only_values,
-        most=context.settings.max_points,
-    )
-    # A model in exact mode writes what it answers, and may have to wait for its turn.
-    quick = len(body) <= _SMALL and not isinstance(opened, ExactModel)
-    encoded, points = work() if quick else await run_in_threadpool(work)
+    limit = largest_body(opened, sent, context.settings)
+
+    def work(body: bytearray) -> tuple[bytes, int]:
+        return answer(
+            opened,
+            body,
+            sent=sent,
+            wanted=wanted,
+            of=of,
+            level=level,
+            only_values=only_values,
+            most=context.settings.max_points,
+        )
+
+    declared = int(request.headers.get("content-length", limit))
+    if declared > limit:
+        raise too_large(limit)
+    if declared > _LARGE:
+        async with context.large_queries.place(caller.account):
+            body = await read_body(request, limit)
+            async with context.large_queries.turn():
+                encoded, points = await run_in_threadpool(work, body)
+    else:
+        body = await read_body(request, limit)
+        # A model in exact mode writes what it answers, and may have to wait for its turn.
+        quick = len(body) <= _SMALL and not isinstance(opened, ExactModel)
+        encoded, points = work(body) if quick else await run_in_threadpool(work, body)
     context.metrics.points.inc(points)
     return Response(encoded, media_type=wanted)
 

@@ -69,12 +69,18 @@ def fit_model(
         raise Refusal(
             409, "not-confirmed", "confirm must be that of the claim of these very terms; ask for the claim"
         )
+    context.check_booking()
     if context.jobs.of_key(found.id, "model", key) is None:
         _check_upload(context, found.id, asked, waiting=True)
         # A hint only: what counts is the debit. It spares a job that is bound to fail.
         context.price(found, claim)
     job, _ = context.jobs.submit(
-        "model", dataset=found.id, key=key, request=asked.model_dump(mode="json"), actor=actor
+        "model",
+        dataset=found.id,
+        key=key,
+        request=asked.model_dump(mode="json"),
+        actor=actor,
+        most=context.settings.owner_jobs,
     )
     context.wake()
     return JobTold.model_validate(job)

@@ -56,7 +56,7 @@ def _inside(folder: Traversable, prefix: str) -> list[tuple[str, Asset]]:
 def front() -> bytes:
     """The page, with the names of all modules: a browser then fetches them at once, not one by one."""
     modules = [name for name in assets() if name.startswith("app/") and name != "app/early.js"]
-    links = "\n".join(f'<link rel="modulepreload" href="/assets/{name}">' for name in modules)
+    links = "\n".join(f'<link rel="modulepreload" href="assets/{name}">' for name in modules)
     return assets()[FRONT].body.replace(_MODULES, links.encode())
 
 

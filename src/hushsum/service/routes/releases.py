@@ -7,11 +7,13 @@ import hashlib
 import json
 import time
 from collections.abc import AsyncIterator
+from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import StreamingResponse
 from starlette.concurrency import run_in_threadpool
+from starlette.types import Receive, Scope, Send
 
 from hushsum.bases.base import reading_from_json
 from hushsum.errors import HushsumError
@@ -20,12 +22,12 @@ from hushsum.privacy.claim import Claim
 from hushsum.privacy.request import ReleaseRequest
 from hushsum.service.access import Caller, actor_of, needs, nothing_here
 from hushsum.service.context import Context, context_of
-from hushsum.service.limits import too_often
+from hushsum.service.limits import AtOnce
 from hushsum.service.problems import Refusal
 from hushsum.service.routes.datasets import Key
 from hushsum.service.shapes import ClaimResponse, JobTold, NewRelease, ReleaseRequestBody
 from hushsum.service.store import Actor, Job
-from hushsum.service.store.job_queue import DONE, FAILED
+from hushsum.service.store.job_queue import CANCELLED, ENDED
 from hushsum.tally.tally import Tally
 
 router = APIRouter(tags=["releases"])
@@ -35,7 +37,7 @@ Follower = Annotated[Caller, Depends(needs("upload", "release"))]
 
 _LOOK_EVERY = 0.25
 _LONGEST_STREAM = 600.0
-_MOST_STREAMS = 100
+_LOOKS_PER_SECOND = 80.0
 
 
 @router.post("/datasets/{dataset}/claims")
@@ -68,11 +70,17 @@ def release(
         raise Refusal(
             409, "not-confirmed", "confirm must be that of the claim of these very terms; ask for the claim"
         )
+    context.check_booking()
     if context.jobs.of_key(found.id, "release", key) is None:
         # A hint only: what counts is the debit. It spares a job that is bound to fail.
         context.price(found, claim)
     job, _ = context.jobs.submit(
-        "release", dataset=found.id, key=key, request=asked.model_dump(mode="json"), actor=actor
+        "release",
+        dataset=found.id,
+        key=key,
+        request=asked.model_dump(mode="json"),
+        actor=actor,
+        most=context.settings.owner_jobs,
     )
     context.wake()
     return JobTold.model_validate(job)
@@ -90,23 +98,58 @@ def show_job(job: str, caller: Follower, context: Here) -> JobTold:
     return JobTold.model_validate(_job(context, job, caller))
 
 
+@router.delete("/jobs/{job}")
+def cancel_job(
+    job: str, caller: Follower, context: Here, actor: Annotated[Actor, Depends(actor_of)]
+) -> JobTold:
+    """Cancel long work before it has spent anything: at once if it waits, else at its next step.
+
+    What is paid for is finished; then, and for work that has ended, the answer is 409.
+    """
+    found = _job(context, job, caller)
+    stopped = context.jobs.cancel(found.id, actor)
+    assert stopped is not None
+    if stopped.state in ENDED and stopped.state != CANCELLED:
+        raise Refusal(409, "ended", "the job has ended; there is nothing to cancel")
+    if stopped.paying:
+        raise Refusal(409, "paid", "the job is being paid for, and will be finished; wait for it")
+    return JobTold.model_validate(stopped)
+
+
 @router.get(
     "/jobs/{job}/events",
     response_class=StreamingResponse,
     responses={200: {"content": {"text/event-stream": {}}}},
 )
 async def follow_job(job: str, request: Request, caller: Follower, context: Here) -> StreamingResponse:
-    """The same as server-sent events named ``job``, until it is done or failed."""
+    """The same as server-sent events named ``job``, until it has ended."""
     await run_in_threadpool(_job, context, job, caller)
-    if len(request.app.state.streams) >= _MOST_STREAMS:
-        raise too_often()
-    return StreamingResponse(_events(request, context, job, caller), media_type="text/event-stream")
+    return EventStream(_events(request, context, job, caller), context.streams, caller.account)
+
+
+class EventStream(StreamingResponse):
+    """Server-sent events, counted for an account as long as somebody may be reading them.
+
+    Raises
+    ------
+    Refusal
+        429, if the account has as many streams as it may.
+    """
+
+    def __init__(self, events: AsyncIterator[bytes], streams: AtOnce, account: str) -> None:
+        super().__init__(events, media_type="text/event-stream")
+        streams.enter(account)
+        self._leave = partial(streams.leave, account)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the events."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._leave()
 
 
 async def _events(request: Request, context: Context, id: str, caller: Caller) -> AsyncIterator[bytes]:
-    streams = request.app.state.streams
-    mark = object()
-    streams.add(mark)
     end = time.monotonic() + _LONGEST_STREAM
     told = ""
     try:
@@ -116,14 +159,13 @@ async def _events(request: Request, context: Context, id: str, caller: Caller) -
             if text != told:
                 told = text
                 yield f"event: job\ndata: {text}\n\n".encode()
-            if job.state in (DONE, FAILED):
+            if job.state in ENDED:
                 return
-            await asyncio.sleep(_LOOK_EVERY)
+            # However many follow, the database is asked some eighty times a second.
+            await asyncio.sleep(max(_LOOK_EVERY, len(context.streams) / _LOOKS_PER_SECOND))
     except HushsumError:
         # The answer has begun, and can no longer become a problem; whoever follows it asks again.
         return
-    finally:
-        streams.discard(mark)
 
 
 def _job(context: Context, id: str, caller: Caller) -> Job:

@@ -44,10 +44,10 @@ _PAGE: Final = """<!doctype html>
 <head>
 <meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>Not signed in · Hushsum</title>
-<link rel="stylesheet" href="/assets/page.css">
+<link rel="stylesheet" href="../assets/page.css">
 </head>
 <body><main>
-<h1>Not signed in</h1><p role="alert">{sentence}</p><p><a href="/">Back to the page</a></p>
+<h1>Not signed in</h1><p role="alert">{sentence}</p><p><a href="../">Back to the page</a></p>
 </main></body>
 </html>
 """
@@ -101,7 +101,7 @@ def callback(
             raise not_admitted(refusal)
     except Refusal as refused:
         return _shown(request, refused)
-    answer = RedirectResponse("/#signed-in", 303)
+    answer = RedirectResponse(f"{context.settings.root_path}/#signed-in", 303)
     _set(answer, provider, FLOW, "", seconds=0, strict=False)
     _set(answer, provider, TICKET, ticket, seconds=TICKET_SECONDS, strict=True)
     return answer
@@ -114,18 +114,23 @@ def finish(request: Request, response: Response, context: Here) -> TokenIssued:
     Needs the header `X-Requested-With: hushsum`, which no other site can send along with the cookie.
     """
     provider = _provider(context)
-    origin = request.headers.get("origin", provider.terms.public_url)
+    origin = request.headers.get("origin", provider.terms.origin)
     if (
         request.headers.get("x-requested-with") != ASKED_BY
         or request.headers.get("sec-fetch-site", "same-origin") != "same-origin"
-        or origin != provider.terms.public_url
+        or origin != provider.terms.origin
     ):
         raise Refusal(
             403, "forbidden", f"this is for the service's own page; send X-Requested-With: {ASKED_BY}"
         )
     ticket = request.cookies.get(_named(provider, TICKET), "")
     with provider.watching(_address(request)):
-        redeemed = context.identities.redeem(ticket, scopes=SCOPES, request=request.scope["state"]["request"])
+        redeemed = context.identities.redeem(
+            ticket,
+            scopes=SCOPES,
+            request=request.scope["state"]["request"],
+            most=context.settings.max_tokens,
+        )
         if redeemed is None:
             raise Refusal(401, "sign-in-stale", "there is no sign-in to finish in this browser; begin again")
     _set(response, provider, TICKET, "", seconds=0, strict=True)

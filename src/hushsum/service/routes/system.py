@@ -8,11 +8,15 @@ from fastapi import APIRouter, Depends, Response
 
 from hushsum.errors import HushsumError
 from hushsum.service import metrics
+from hushsum.service.access import Caller, actor_of, needs
 from hushsum.service.context import Context, context_of
-from hushsum.service.shapes import Health
+from hushsum.service.shapes import Health, LedgerStateTold, RestoreAccepted, RestoreTold
+from hushsum.service.store import Actor
+from hushsum.service.store.deployment import folder_trouble
 
 router = APIRouter(tags=["system"])
 Here = Annotated[Context, Depends(context_of)]
+Admin = Annotated[Caller, Depends(needs("admin"))]
 
 
 @router.get("/healthz", summary="Whether the process lives")
@@ -23,12 +27,18 @@ async def healthz() -> Health:
 
 @router.get("/readyz", responses={503: {"model": Health, "description": "Not ready"}})
 def readyz(context: Here, response: Response) -> Health:
-    """Whether the database can be reached, the ledger is not behind, and a worker lives."""
+    """Whether the database can be reached and is this folder's, the ledger books, and a worker lives."""
     reasons = []
     try:
         context.store.check()
-        if context.ledger.behind() is not None:
-            reasons.append("the ledger is behind what this machine has seen of it")
+        trouble = folder_trouble(context.store.database, context.settings.path(""))
+        if trouble is not None:
+            reasons.append(trouble)
+        if context.ledger.rollback_problem() is not None:
+            reasons.append(
+                "the ledger may be a restored backup: nothing is booked until an administrator accepts it; "
+                "released functions answer"
+            )
     except HushsumError:
         reasons.append("the database cannot be reached or has another schema")
     trouble = context.worker_trouble()
@@ -38,7 +48,33 @@ def readyz(context: Here, response: Response) -> Health:
     return Health(status="not ready" if reasons else "ok", reasons=reasons)
 
 
+@router.get("/ledger")
+def show_ledger_state(caller: Admin, context: Here) -> LedgerStateTold:
+    """Whether the ledger books, and if not, why."""
+    return LedgerStateTold(id=context.ledger.id, problem=context.ledger.rollback_problem())
+
+
+@router.post("/ledger/restores", status_code=201)
+def accept_restore(
+    asked: RestoreAccepted, caller: Admin, context: Here, actor: Annotated[Actor, Depends(actor_of)]
+) -> RestoreTold:
+    """Continue with a ledger that may be a restored backup. Every dataset is frozen until it is written off.
+
+    What was spent after the backup is unknown: the owner of each dataset charges it with a write-off.
+    """
+    frozen = context.ledger.accept_restore(reason=asked.reason, who=caller.name)
+    context.store.log(actor, "restore accepted", context.ledger.id)
+    return RestoreTold(frozen=len(frozen))
+
+
 @router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
 def show_metrics(context: Here) -> Response:
     """Numbers for Prometheus; none depends on records."""
-    return Response(context.metrics.text(context.jobs), media_type=metrics.MEDIA_TYPE)
+    now = metrics.Surroundings(
+        jobs=context.jobs,
+        folder=context.settings.path(""),
+        workers_alive=context.workers_alive(),
+        workers_wanted=context.settings.workers,
+        streams=len(context.streams),
+    )
+    return Response(context.metrics.text(now), media_type=metrics.MEDIA_TYPE)

@@ -12,6 +12,8 @@ from hushsum.service.shapes.accounts import (
     SignInTold,
     TokenIssued,
     TokenTold,
+    UsageTold,
+    Used,
 )
 from hushsum.service.shapes.basic import (
     Asked,
@@ -37,6 +39,7 @@ from hushsum.service.shapes.datasets import (
     PlanTold,
     TallyTold,
     UploadTold,
+    WriteOff,
 )
 from hushsum.service.shapes.functions import (
     Answers,
@@ -62,7 +65,10 @@ from hushsum.service.shapes.releases import (
 )
 from hushsum.service.shapes.system import (
     Health,
+    LedgerStateTold,
     Problem,
+    RestoreAccepted,
+    RestoreTold,
 )
 
 __all__ = [
@@ -84,6 +90,7 @@ __all__ = [
     "IdentityTold",
     "JobTold",
     "KernelAsked",
+    "LedgerStateTold",
     "LedgerTold",
     "LogTold",
     "Me",
@@ -107,6 +114,8 @@ __all__ = [
     "ProviderTold",
     "Relation",
     "ReleaseRequestBody",
+    "RestoreAccepted",
+    "RestoreTold",
     "Scalar",
     "Scope",
     "SettingTold",
@@ -116,4 +125,7 @@ __all__ = [
     "TokenTold",
     "Told",
     "UploadTold",
+    "UsageTold",
+    "Used",
+    "WriteOff",
 ]

@@ -35,10 +35,27 @@ class Me(Told):
     scopes: list[str]
     token: str
     expires: str
+    signed_in: bool
+
+
+class Used(Told):
+    """How much of something is used, and how much may be."""
+
+    used: int
+    most: int
+
+
+class UsageTold(Told):
+    """What an account uses of its quotas: bytes of uploads and tallies, cells of tallies, jobs, tokens."""
+
+    bytes: Used
+    cells: Used
+    jobs: Used
+    tokens: Used
 
 
 class NewToken(Asked):
-    """A token to issue; by default with all scopes of the role and the longest life."""
+    """A token to issue; by default with all scopes of the role and the longest life that is allowed."""
 
     label: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9 ._-]*$", max_length=80)] = ""
     scopes: Annotated[list[Scope], Field(min_length=1, max_length=4)] | None = None
@@ -46,7 +63,7 @@ class NewToken(Asked):
 
 
 class TokenTold(Told):
-    """What is remembered of a token."""
+    """What is remembered of a token; ``parent`` is the one that made it, and ends it."""
 
     id: str
     account: str
@@ -56,6 +73,7 @@ class TokenTold(Told):
     expires: str
     revoked: str | None
     signed_in: bool
+    parent: str | None
 
 
 class TokenIssued(TokenTold):

@@ -13,6 +13,7 @@ Column = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f\x7f]+$", max_le
 Id = Annotated[str, StringConstraints(pattern=r"^[a-z]+_[0-9a-f]{16}$")]
 Positive = Annotated[float, Field(gt=0, lt=1e9)]
 Bound = Annotated[float, Field(gt=-1e30, lt=1e30)]
+Reason = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f\x7f]*\S[^\x00-\x1f\x7f]*$", max_length=500)]
 Relation = Literal["add/remove", "replace"]
 Scope = Literal["admin", "upload", "release", "query"]
 

@@ -9,6 +9,7 @@ from pydantic import AfterValidator, Field
 
 from hushsum.methods.registry import planned_methods, tally_methods
 from hushsum.service.shapes.basic import (
+    Asked,
     Bounds,
     Column,
     Count,
@@ -17,6 +18,7 @@ from hushsum.service.shapes.basic import (
     Name,
     Positive,
     Promise,
+    Reason,
     Relation,
     Told,
 )
@@ -92,7 +94,18 @@ class TallyTold(Told):
 
     id: str
     created: str
+    cells: int
+    size: int
     facts: dict[str, Any]
+
+
+class WriteOff(Asked):
+    """What was spent outside the ledger, or lost from it; 0 is a statement too."""
+
+    epsilon: Annotated[float, Field(ge=0, lt=1e9)] | None = None
+    delta: Annotated[float, Field(ge=0, lt=1)] | None = None
+    rho: Annotated[float, Field(ge=0, lt=1e9)] | None = None
+    reason: Reason
 
 
 class PlanAsked(KernelAsked):

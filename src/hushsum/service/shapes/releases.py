@@ -39,12 +39,13 @@ class NewRelease(ReleaseRequestBody):
 
 
 class JobTold(Told):
-    """Long work: queued, running, done or failed."""
+    """Long work: queued, running, done, failed or cancelled. ``paying``: it can no longer be cancelled."""
 
     id: str
     kind: str
     dataset: str
     state: str
+    paying: bool
     progress: float | None
     result: dict[str, Any] | None
     problem: dict[str, Any] | None

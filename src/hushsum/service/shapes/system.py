@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import BaseModel, Field
 
-from hushsum.service.shapes.basic import Told
+from hushsum.service.shapes.basic import Asked, Reason, Told
 
 
 class Health(Told):
@@ -12,6 +12,25 @@ class Health(Told):
 
     status: str
     reasons: list[str] = Field(default=[])
+
+
+class LedgerStateTold(Told):
+    """Whether the ledger books; ``problem`` says why not, until an administrator accepts a restore."""
+
+    id: str
+    problem: str | None
+
+
+class RestoreAccepted(Asked):
+    """An administrator's decision to continue with a ledger that may be a restored backup."""
+
+    reason: Reason
+
+
+class RestoreTold(Told):
+    """How many datasets were frozen; the owner of each opens it again with a write-off."""
+
+    frozen: int
 
 
 class Problem(BaseModel):

@@ -11,8 +11,9 @@ import sqlalchemy as sa
 
 from hushsum.errors import UsageError
 from hushsum.ledger.database import Database
-from hushsum.service.store.schema import accounts, tokens
-from hushsum.service.store.store import Actor, as_dict, new_id, now, write_log
+from hushsum.service.store.job_queue import CLOSED, stop_jobs
+from hushsum.service.store.schema import accounts, jobs, tokens
+from hushsum.service.store.store import Actor, QuotaExceeded, as_dict, new_id, now, write_log
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,7 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """What is remembered of a token: never itself."""
+    """What is remembered of a token: never itself. ``parent`` is the id of the token that made it."""
 
     id: str
     account: str
@@ -38,6 +39,12 @@ class Token:
     expires: str
     revoked: str | None
     signed_in: bool = False
+    parent: str | None = None
+
+    @property
+    def works(self) -> bool:
+        """Whether it can be used now, if its account is open."""
+        return self.revoked is None and self.expires > now()
 
 
 def hash_of(token: str) -> str:
@@ -86,11 +93,14 @@ class Accounts:
         return None if row is None else Account(**as_dict(row))
 
     def disable(self, id: str, actor: Actor) -> bool:
-        """Close an account; its tokens no longer work. False if there is none."""
+        """Close an account; its tokens no longer work, and its jobs stop unless they are paid for. False if
+        there is none.
+        """
         with self._database.writing() as connection:
             done = connection.execute(sa.update(accounts).where(accounts.c.id == id).values(disabled=True))
             if done.rowcount:
                 write_log(connection, actor, "account disabled", id)
+                stop_jobs(connection, jobs.c.account == id, CLOSED, actor)
         return bool(done.rowcount)
 
     def issue(
@@ -103,22 +113,49 @@ class Accounts:
         actor: Actor,
         token: str | None = None,
         parent: str | None = None,
-    ) -> tuple[str, Token]:
-        """A new token, which is told here once and never again, and what is remembered of it.
+        most: int | None = None,
+    ) -> tuple[str, Token] | None:
+        """A new token, which is returned here once and never again, and what is remembered of it.
 
-        ``parent`` is when the token that asks for this one ends, if it comes from a sign-in: both end then.
+        Parameters
+        ----------
+        parent : str, optional
+            The id of the token that asks for this one. The new one expires no later, and is revoked with it.
+            None is returned if the parent no longer works.
+        most : int, optional
+            How many tokens of the account may work at once.
+
+        Raises
+        ------
+        QuotaExceeded
+            if as many work already.
         """
         expires = later(days=days)
         with self._database.writing() as connection:
+            maker = None
+            if parent is not None:
+                # Locked, so that it is not revoked between this look and the insertion.
+                row = connection.execute(
+                    sa.select(tokens).where(tokens.c.id == parent).with_for_update()
+                ).one_or_none()
+                maker = None if row is None else _token(row._mapping)
+                if maker is None or not maker.works:
+                    return None
+                expires = min(expires, maker.expires)
+            if most is not None and number_working(connection, account) >= most:
+                raise QuotaExceeded(
+                    f"an account must have at most {most} tokens that work; revoke one that is not needed"
+                )
             return insert_token(
                 connection,
                 account,
                 scopes=scopes,
-                expires=expires if parent is None else min(expires, parent),
+                expires=expires,
                 label=label,
                 actor=actor,
                 token=token,
-                signed_in=parent is not None,
+                signed_in=maker is not None and maker.signed_in and maker.account == account,
+                parent=parent,
             )
 
     def tokens_of(self, account: str) -> list[Token]:
@@ -127,11 +164,12 @@ class Accounts:
         with self._database.reading() as connection:
             return [_token(row._mapping) for row in connection.execute(query)]
 
-    def knows(self, token: str) -> bool:
-        """Whether a token was ever issued, revoked or not."""
+    def known(self, token: str) -> Token | None:
+        """What is remembered of a token, revoked or not."""
         with self._database.reading() as connection:
-            query = sa.select(tokens.c.id).where(tokens.c.hash == hash_of(token))
-            return connection.execute(query).first() is not None
+            query = sa.select(tokens).where(tokens.c.hash == hash_of(token))
+            row = connection.execute(query).one_or_none()
+        return None if row is None else _token(row._mapping)
 
     def authenticate(self, token: str) -> tuple[Account, Token] | None:
         """Whose token it is, if it works now."""
@@ -147,15 +185,35 @@ class Accounts:
         return Account(row.account, row.name, row.role, "", False), _token(row._mapping)
 
     def revoke(self, id: str, actor: Actor, *, account: str | None = None) -> bool:
-        """End a token; with ``account``, only one of its own. False if there is none."""
-        query = sa.update(tokens).where(tokens.c.id == id, tokens.c.revoked.is_(None)).values(revoked=now())
+        """End a token and all that it made; with ``account``, only one of its own. False if there is none."""
+        wanted = tokens.c.id == id
         if account is not None:
-            query = query.where(tokens.c.account == account)
+            wanted &= tokens.c.account == account
         with self._database.writing() as connection:
-            done = connection.execute(query)
-            if done.rowcount:
-                write_log(connection, actor, "token revoked", id)
-        return bool(done.rowcount)
+            return bool(revoke_tokens(connection, wanted, actor))
+
+
+def revoke_tokens(connection: sa.Connection, which: sa.ColumnElement[bool], actor: Actor) -> list[str]:
+    """Revoke tokens that are not revoked yet, and with each the tokens that it made; their ids."""
+    ended: list[str] = []
+    while True:
+        query = sa.select(tokens.c.id).where(which, tokens.c.revoked.is_(None)).with_for_update()
+        found = list(connection.execute(query).scalars())
+        if not found:
+            return ended
+        connection.execute(sa.update(tokens).where(tokens.c.id.in_(found)).values(revoked=now()))
+        for id in found:
+            write_log(connection, actor, "token revoked", id)
+        ended += found
+        which = tokens.c.parent.in_(found)
+
+
+def number_working(connection: sa.Connection, account: str) -> int:
+    """How many tokens of an account work now."""
+    working = (tokens.c.account == account, tokens.c.revoked.is_(None), tokens.c.expires > now())
+    return int(
+        connection.execute(sa.select(sa.func.count()).select_from(tokens).where(*working)).scalar_one()
+    )
 
 
 def later(*, days: float) -> str:
@@ -173,10 +231,11 @@ def insert_token(
     actor: Actor,
     token: str | None = None,
     signed_in: bool = False,
+    parent: str | None = None,
 ) -> tuple[str, Token]:
     """A new token, with its line in the log, in the transaction of what it is for."""
     secret = token or "hs_" + secrets.token_urlsafe(32)
-    made = Token(new_id("tok"), account, label, scopes, now(), expires, None, signed_in)
+    made = Token(new_id("tok"), account, label, scopes, now(), expires, None, signed_in, parent)
     connection.execute(
         sa.insert(tokens).values(
             id=made.id,
@@ -188,6 +247,7 @@ def insert_token(
             expires=expires,
             revoked=None,
             signed_in=signed_in,
+            parent=parent,
         )
     )
     write_log(connection, actor, "token issued", made.id)
@@ -204,4 +264,5 @@ def _token(row: sa.RowMapping) -> Token:
         row["expires"],
         row["revoked"],
         row["signed_in"],
+        row["parent"],
     )

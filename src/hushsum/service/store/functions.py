@@ -29,7 +29,7 @@ class Function:
     @property
     def is_served(self) -> bool:
         """Whether it answers from secret files, and is none itself."""
-        return bool(self.facts.get("model", {}).get("mode") == "exact")
+        return _is_exact(self.facts)
 
 
 class Functions:
@@ -62,6 +62,12 @@ class Functions:
             connection.execute(sa.delete(grants).where(grants.c.function == id))
             if connection.execute(sa.delete(functions).where(functions.c.id == id)).rowcount:
                 write_log(connection, actor, "function ended", id)
+
+    def served_of(self, dataset: str) -> list[str]:
+        """The models in exact mode of a dataset."""
+        query = sa.select(functions.c.id, functions.c.facts).where(functions.c.dataset == dataset)
+        with self._database.reading() as connection:
+            return [row.id for row in connection.execute(query) if _is_exact(json.loads(row.facts))]
 
     def known(self, id: str) -> bool:
         """Whether a function is there, for whoever works on it."""
@@ -114,6 +120,10 @@ class Functions:
             return [(row.name, bool(row.download)) for row in connection.execute(query)]
 
 
+def _is_exact(facts: dict[str, Any]) -> bool:
+    return bool(facts.get("model", {}).get("mode") == "exact")
+
+
 def _visible(account: str) -> sa.Select[Any]:
     mine = (grants.c.function == functions.c.id) & (grants.c.account == account)
     return (
@@ -127,7 +137,7 @@ def _visible(account: str) -> sa.Select[Any]:
 def _function(row: sa.Row[Any], account: str) -> Function:
     owned = row.owner == account
     facts = json.loads(row.facts)
-    exact = facts.get("model", {}).get("mode") == "exact"
+    exact = _is_exact(facts)
     return Function(
         row.id,
         row.dataset,

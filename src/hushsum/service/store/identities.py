@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from hushsum.errors import UsageError
 from hushsum.ledger.database import Database
-from hushsum.service.store.accounts import Token, hash_of, insert_token, later
+from hushsum.service.store.accounts import Token, hash_of, insert_token, later, number_working, revoke_tokens
 from hushsum.service.store.schema import accounts, identities, sign_ins, tokens
 from hushsum.service.store.store import Actor, as_dict, now, write_log
 
@@ -126,9 +126,13 @@ class Identities:
         return ticket, ""
 
     def redeem(
-        self, ticket: str, *, scopes: Mapping[str, tuple[str, ...]], request: str
+        self, ticket: str, *, scopes: Mapping[str, tuple[str, ...]], request: str, most: int | None = None
     ) -> tuple[str, Token] | None:
-        """A token of eight hours for a ticket that is good, with the scopes of the account's role."""
+        """A token of eight hours for a ticket that is good, with the scopes of the account's role.
+
+        If ``most`` tokens of the account work already, the oldest one from a sign-in is revoked: nobody who
+        forgot to sign out is kept from signing in.
+        """
         query = (
             sa.select(sign_ins.c.flow, accounts.c.id, accounts.c.role)
             .join(accounts, accounts.c.id == sign_ins.c.account)
@@ -156,6 +160,15 @@ class Identities:
                 return None
             actor = Actor(found.id, request)
             write_log(connection, actor, "signed in", found.id)
+            if most is not None and number_working(connection, found.id) >= most:
+                working = (
+                    (tokens.c.account == found.id)
+                    & tokens.c.signed_in.is_(True)
+                    & tokens.c.revoked.is_(None)
+                    & (tokens.c.expires > now())
+                )
+                oldest = sa.select(tokens.c.id).where(working).order_by(tokens.c.created).limit(1)
+                revoke_tokens(connection, tokens.c.id == oldest.scalar_subquery(), actor)
             return insert_token(
                 connection,
                 found.id,
@@ -189,10 +202,6 @@ def _unlink(connection: sa.Connection, account: str, actor: Actor) -> bool:
     # Kept as used, and not deleted: their flows must not give another ticket.
     waiting = sign_ins.c.account == account, sign_ins.c.used.is_(None)
     connection.execute(sa.update(sign_ins).where(*waiting).values(used=now()))
-    working = tokens.c.account == account, tokens.c.signed_in.is_(True), tokens.c.revoked.is_(None)
-    ended = connection.execute(sa.select(tokens.c.id).where(*working)).scalars().all()
-    connection.execute(sa.update(tokens).where(*working).values(revoked=now()))
-    for token in ended:
-        write_log(connection, actor, "token revoked", token)
+    revoke_tokens(connection, (tokens.c.account == account) & tokens.c.signed_in.is_(True), actor)
     write_log(connection, actor, "identity unlinked", account)
     return True

@@ -2,6 +2,12 @@
 
 import { forget, token } from "./session.js";
 
+// The page may stand below a path of a proxy's, so addresses are relative to where its scripts come from.
+const ROOT = new URL("../../", import.meta.url);
+
+/** The address of a route, given by its path in the service. */
+export const addressOf = (path) => new URL(path.replace(/^\//, ""), ROOT).href;
+
 /** What RFC 9457 calls a problem: a sentence for people, and `kind` for the page. */
 export class Problem extends Error {
   constructor(told) {
@@ -10,6 +16,7 @@ export class Problem extends Error {
     this.kind = String(told.type ?? "").split(":").pop();
     this.faults = told.faults ?? [];
     this.request = told.request ?? "";
+    this.retryAfter = told.retryAfter ?? 0;
   }
 }
 
@@ -25,8 +32,8 @@ export function onSignedOut(action) {
   whenRefused = action;
 }
 
-function refused(status, text, quiet = false) {
-  let told = { status };
+function refused(status, text, quiet = false, headers = null) {
+  let told = { status, retryAfter: Number(headers?.get("retry-after") ?? 0) || 0 };
   try {
     told = { ...told, ...JSON.parse(text) };
   } catch {
@@ -45,7 +52,7 @@ async function send(method, path, { body, headers = {}, signal, anonymous = fals
   if (!anonymous) all.authorization = `Bearer ${token()}`;
   if (body !== undefined) all["content-type"] = "application/json";
   try {
-    return await fetch(path, {
+    return await fetch(addressOf(path), {
       method,
       headers: all,
       body: body === undefined ? undefined : JSON.stringify(body),
@@ -89,7 +96,7 @@ export async function bytes(path) {
 export function upload(path, file, tell) {
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest();
-    request.open("POST", path);
+    request.open("POST", addressOf(path));
     request.setRequestHeader("authorization", `Bearer ${token()}`);
     request.setRequestHeader("content-type", "application/octet-stream");
     request.upload.addEventListener(
@@ -105,34 +112,61 @@ export function upload(path, file, tell) {
   });
 }
 
-const PATIENCE = 30;
+const ENDED = ["done", "failed", "cancelled"];
 const RETRY_MILLISECONDS = 1000;
+const LONGEST_RETRY_MILLISECONDS = 30000;
+const PATIENCE_MILLISECONDS = 3600000;
+
+/** Whether a problem may be gone in a while: no connection, too many requests, a service that restarts. */
+const passes = (problem) =>
+  !(problem instanceof Problem) || problem.kind === "unreachable" || problem.status === 429 ||
+  problem.status >= 500;
+
+/** How long to wait before the next attempt: twice as long each time, never less than the service asks for. */
+export function pauseAfter(failures, problem, chance = Math.random()) {
+  const longest = Math.min(LONGEST_RETRY_MILLISECONDS, RETRY_MILLISECONDS * 2 ** Math.min(failures - 1, 10));
+  // Pages that failed together should not come back together.
+  return Math.max(longest * (0.5 + chance / 2), 1000 * (problem.retryAfter ?? 0));
+}
 
 /**
- * Follow a job to its end. Server-sent events over fetch, since EventSource cannot send a token. A connection that breaks
- * is made again: the job goes on without us.
+ * Follow a job to its end. Server-sent events over fetch, since EventSource cannot send a token. A connection that breaks,
+ * or that the service has no room for, is made again: the job goes on without us, and what it releases is paid for.
  */
 export async function follow(job, tell, signal) {
   let last = job;
   let failures = 0;
+  let since = Date.now();
   tell(last);
-  while (last.state !== "done" && last.state !== "failed") {
+  while (!ENDED.includes(last.state)) {
     try {
       const answer = await send("GET", `/jobs/${job.id}/events`, { signal });
-      if (!answer.ok) throw refused(answer.status, await answer.text());
+      if (!answer.ok) throw refused(answer.status, await answer.text(), false, answer.headers);
       for await (const event of events(answer.body)) {
         last = event;
         failures = 0;
+        since = Date.now();
         tell(last);
       }
     } catch (error) {
-      const broken = !(error instanceof Problem) || error.kind === "unreachable";
-      if (error.name === "AbortError" || !broken || ++failures > PATIENCE) throw error;
-      await new Promise((wake) => setTimeout(wake, RETRY_MILLISECONDS));
+      const given = error.name === "AbortError" || !passes(error);
+      if (given || Date.now() - since > PATIENCE_MILLISECONDS) throw error;
+      await sleep(pauseAfter(++failures, error), signal);
     }
   }
-  if (last.state === "failed") throw new Problem(last.problem ?? {});
+  if (last.state !== "done") throw new Problem(last.problem ?? {});
   return last.result;
+}
+
+/** Wait, unless the signal says that nobody waits any more. */
+function sleep(milliseconds, signal) {
+  return new Promise((wake, abort) => {
+    const timer = setTimeout(wake, milliseconds);
+    signal?.addEventListener("abort", () => {
+      clearTimeout(timer);
+      abort(signal.reason);
+    }, { once: true });
+  });
 }
 
 async function* events(stream) {

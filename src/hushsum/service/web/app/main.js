@@ -1,6 +1,6 @@
 // The start: what the address asks for, for whom, and the frame around it.
 
-import { get, onSignedOut } from "./api.js";
+import { ask, get, onSignedOut } from "./api.js";
 import { announce, h } from "./dom.js";
 import { problemBox } from "./parts/feedback.js";
 import { forget, known, may, me, token } from "./session.js";
@@ -110,7 +110,10 @@ function frame() {
   );
 }
 
-function signOut() {
+async function signOut() {
+  // A token from a sign-in is this tab's alone, so it is revoked. One that was typed in belongs to its owner.
+  const mine = me();
+  if (mine?.signed_in) await ask("DELETE", `/tokens/${mine.token}`, { quiet: true }).catch(() => {});
   forget();
   history.replaceState(null, "", "#/");
   announce("You are signed out.");

@@ -90,7 +90,7 @@ function newToken(said, made) {
           }
         },
       },
-      h("div", { class: "fields" }, field("Label", label, { hint: "What it is for." }), field("Days", days)),
+      h("div", { class: "fields" }, field("Label", label, { hint: "What it is for." }), field("Days", days, { hint: "It ends with the token that you use now." })),
       h("fieldset", {}, h("legend", { class: "label" }, "Good for"), h("div", { class: "choices" }, scopes)),
       h("div", { class: "row" }, h("button", {}, "Issue it")),
     ),

@@ -28,10 +28,12 @@ export async function datasetView(place, id) {
       { class: exhausted ? "button quiet" : "button", href: `#/datasets/${id}/release` },
       "Upload and release",
     );
+  const remove = may("release") &&
+    h("button", { type: "button", class: "plain danger", onclick: () => removeDataset(place, dataset) }, "Delete");
   place.replaceChildren(
     pageHead(dataset.name, {
       from: { href: "#/datasets", name: "Datasets" },
-      actions: release ? [release] : [],
+      actions: release ? [release, remove] : [],
     }),
     h(
       "div",
@@ -43,6 +45,18 @@ export async function datasetView(place, id) {
     h("section", { class: "section" }, h("h2", {}, "What was released"), history(dataset, ledger, names)),
     h("section", { class: "section" }, h("h2", {}, "What waits here"), waiting(place, id, uploads, tallies)),
   );
+}
+
+async function removeDataset(place, { id, name }) {
+  const text = "Its uploads, tallies and models in exact mode are deleted, and nothing more is released from it. " +
+    "The ledger keeps its history, and what was released stays public.";
+  if (!(await confirm(`Delete ${name}?`, text, "Delete it"))) return;
+  try {
+    await ask("DELETE", `/datasets/${id}`);
+    location.hash = "#/datasets";
+  } catch (problem) {
+    place.prepend(problemBox(problem));
+  }
 }
 
 const spent = () =>
@@ -161,6 +175,17 @@ function waiting(place, id, uploads, tallies) {
       place.prepend(problemBox(problem));
     }
   };
+  const removeTally = (tally) => async () => {
+    const text = "What was released from it stays public, and what it cost stays spent.";
+    if (!(await confirm("Delete this tally?", text, "Delete it"))) return;
+    try {
+      await ask("DELETE", `/datasets/${id}/tallies/${tally.id}`);
+      place.replaceChildren();
+      await datasetView(place, id);
+    } catch (problem) {
+      place.prepend(problemBox(problem));
+    }
+  };
   return h(
     "div",
     { class: "stack" },
@@ -169,7 +194,7 @@ function waiting(place, id, uploads, tallies) {
         "Confidential tallies",
         [{ name: "Columns", head: true }, { name: "Method" }, { name: "Kernel" }, { name: "Cells", number: true }, {
           name: "Counted",
-        }, { name: "" }],
+        }, { name: "" }, { name: "" }],
         tallies.map((each) => [
           each.facts.columns?.map(columnLabel).join(", ") ?? "sets",
           wayOf(each.facts.basis),
@@ -179,6 +204,7 @@ function waiting(place, id, uploads, tallies) {
           may("release")
             ? h("a", { href: `#/datasets/${id}/release?tally=${each.id}` }, "Release from it")
             : "",
+          h("button", { type: "button", class: "plain danger", onclick: removeTally(each) }, "Delete"),
         ]),
         { cards: true },
       ),

@@ -1,6 +1,6 @@
 // Sign in with a token, or with an identity provider where the service offers one.
 
-import { ask, get, offered } from "../api.js";
+import { addressOf, ask, get, offered } from "../api.js";
 import { announce, h } from "../dom.js";
 import { field } from "../parts/fields.js";
 import { problemBox } from "../parts/feedback.js";
@@ -125,5 +125,5 @@ async function identityProvider(other, enter) {
     await enter(secret);
     return;
   }
-  other.append(h("a", { class: "button quiet", href: "/oidc/start" }, `Sign in with ${told.oidc.name}`));
+  other.append(h("a", { class: "button quiet", href: addressOf("/oidc/start") }, `Sign in with ${told.oidc.name}`));
 }

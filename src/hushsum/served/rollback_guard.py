@@ -1,19 +1,19 @@
-"""Who remembers, outside of a store, how many answers were told."""
+"""What remembers, outside of a store, how many answers were given."""
 
 from __future__ import annotations
 
 from typing import Protocol
 
 
-class Witness(Protocol):
+class RollbackGuard(Protocol):
     """A number that only grows, kept where the store is not.
 
     An older copy of a store looks like a store in good order. Continued, it would answer points a second
-    time, by another path; who sees both learns the difference. The witness knows that there was more.
+    time, by another path; who sees both learns the difference. The guard knows that there was more.
     """
 
     def known(self) -> int:
-        """How many answers were told at least.
+        """How many answers were given at least.
 
         Raises
         ------
@@ -22,4 +22,4 @@ class Witness(Protocol):
         """
 
     def note(self, number: int) -> None:
-        """Remember durably that so many are about to be told; a smaller number changes nothing."""
+        """Remember durably that so many are about to be given; a smaller number changes nothing."""

@@ -1,0 +1,1 @@
+"""Audits of the library by auditors that others wrote; see docs/explanation/audits.md."""

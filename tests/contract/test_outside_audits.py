@@ -1,0 +1,93 @@
+"""The committed table of outside audits has every mechanism of the library, and no bound above a claim.
+
+After a mechanism was added, run ``benchmarks/outsiders/run.sh``, which runs only what is missing. A mechanism
+that is in none of the registries read there needs a world in ``benchmarks/outsiders`` first.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from benchmarks.outsiders.methods import largest_logistic_loss
+from benchmarks.outsiders.run import EPSILONS, every_world, key_of
+from benchmarks.outsiders.table import RESULTS, best, is_caught, keeps_claim
+from benchmarks.outsiders.worlds import DELTA, LESS_NOISE, Budget
+
+import hushsum as hs
+from hushsum import models
+from hushsum.auditing.registry import audited_bases, mechanism_cases
+from hushsum.methods.registry import method_named, method_names
+from hushsum.privacy.accounting.analytic import analytic_gaussian_sigma
+from hushsum.privacy.accounting.mechanisms import known_mechanisms
+from hushsum.releases.noisy_table import NoisyTable
+
+WORLDS = list(every_world())
+COVERED = frozenset().union(*(world.covers for world in WORLDS))
+
+
+@pytest.fixture(scope="module")
+def rows() -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(RESULTS.read_text())["rows"]
+    return found
+
+
+def test_every_world_is_in_the_table(rows: list[dict[str, Any]]) -> None:
+    wanted = {
+        (world.name, world.pair, epsilon, None if world.pure else DELTA)
+        for world in WORLDS
+        for epsilon in EPSILONS
+        if epsilon <= world.largest_epsilon
+    }
+    assert {key_of(row) for row in rows} == wanted, "run benchmarks/outsiders/run.sh"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *audited_bases(),
+        *known_mechanisms(),
+        *sorted({case.name for case in mechanism_cases()}),
+        *(name for name in models.__all__ if name.startswith("Private")),
+    ],
+)
+def test_every_registered_name_has_a_world(name: str) -> None:
+    assert name in COVERED
+
+
+@pytest.mark.parametrize("name", method_names())
+def test_every_method_has_a_world_or_releases_a_table_that_has_one(name: str) -> None:
+    if name not in COVERED:
+        method = method_named(name)
+        kernel = next(
+            kernel
+            for kernel in (hs.GaussianKernel(dim=1, bandwidth=0.5), hs.EuclideanKernel(dim=1, bandwidth=0.5))
+            if method.suits(kernel)
+        )
+        function = method.release([[0.5]] * 50, kernel, bounds=(0, 1), epsilon=1.0)
+        assert isinstance(function, NoisyTable)
+        assert function.basis.name in COVERED
+
+
+def test_no_claim_is_exceeded(rows: list[dict[str, Any]]) -> None:
+    assert [row for row in rows if best(row["bound"]) > row["epsilon"]] == []
+
+
+def test_a_copy_that_keeps_its_claim_is_not_accused(rows: list[dict[str, Any]]) -> None:
+    assert [row for row in rows if keeps_claim(row) and is_caught(row)] == []
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_the_copy_has_a_fifth_less_noise(epsilon: float) -> None:
+    assert Budget(epsilon).with_less_noise().epsilon == pytest.approx(epsilon / LESS_NOISE)
+    copy = Budget(epsilon, DELTA).with_less_noise()
+    sigmas = [analytic_gaussian_sigma(each, DELTA, 1.0) for each in (copy.epsilon, epsilon)]
+    assert sigmas[0] / sigmas[1] == pytest.approx(LESS_NOISE, rel=1e-6)
+
+
+def test_logistic_objective_perturbation_spends_less_than_it_claims() -> None:
+    """At most 0.81 of ε: with a fifth less noise it would still keep ε = 0.5 and 1."""
+    assert largest_logistic_loss(0.5 / LESS_NOISE) < 0.5
+    assert largest_logistic_loss(1.0 / LESS_NOISE) < 1.0
+    assert largest_logistic_loss(3.0) < 0.81 * 3.0
