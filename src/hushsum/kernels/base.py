@@ -18,8 +18,12 @@ from numpy.typing import NDArray
 
 from hushsum.errors import FileRefused, UsageError, shown
 from hushsum.files.container import canonical_json
+from hushsum.kernels.batch import Batch as Batch
+from hushsum.kernels.batch import Floats as Floats
+from hushsum.kernels.batch import Hasher as Hasher
+from hushsum.kernels.batch import dense_batch as dense_batch
+from hushsum.kernels.batch import part_of
 from hushsum.records.bounds import Bounds
-from hushsum.records.dense import as_dense
 
 if TYPE_CHECKING:
     from hushsum.kernels.profiles import Profile
@@ -27,49 +31,8 @@ if TYPE_CHECKING:
 
 _BLOCK_CELLS = 1 << 22
 
-Floats = NDArray[np.float64]
 ColumnProfile = Callable[[Floats], Floats]
 """A kernel as a function of the difference in one column."""
-
-
-# Not frozen: one is made for every query, and a frozen one takes three times as long.
-@dataclass(slots=True, eq=False)
-class Batch:
-    """Checked records in the form the native loops take: one array of rows, or the two arrays of a list of
-    sets.
-    """
-
-    arrays: tuple[NDArray[Any], ...]
-    length: int
-
-    def __len__(self) -> int:
-        return self.length
-
-    def select(self, keep: NDArray[np.bool_]) -> Batch:
-        """Only the records where ``keep`` is true."""
-        kept = int(np.count_nonzero(keep))
-        if len(self.arrays) == 1:
-            return Batch((np.ascontiguousarray(self.arrays[0][keep]),), kept)
-        values, starts = self.arrays
-        sizes = np.diff(starts)
-        ends = np.concatenate(([0], np.cumsum(sizes[keep], dtype=np.int64)))
-        return Batch((values[np.repeat(keep, sizes)], ends), kept)
-
-
-class Hasher(Protocol):
-    """The native side of a hash family: R hash functions of a record into W cells."""
-
-    def count(self, *arguments: Any) -> None:
-        """``(*arrays, table, step, threads)``: add ``step`` to each record's cell in every row."""
-
-    def cells(self, *arguments: Any) -> NDArray[np.int32]:
-        """``(*arrays, rows)``: the cell of each record in each of the first rows."""
-
-    def read(self, *arguments: Any) -> tuple[Floats, Floats]:
-        """``(*arrays, table, block, threads)``: mean over rows of each query's cell, and its variance."""
-
-    def means(self, *arguments: Any) -> Floats:
-        """``(*arrays, table, scale, shift, threads)``: ``scale`` times that mean plus ``shift``."""
 
 
 @runtime_checkable
@@ -136,9 +99,9 @@ class Kernel(Protocol):
         columns = max(1, min(len(queries), 1024))
         rows = max(1, _BLOCK_CELLS // columns)
         for j in range(0, len(queries), columns):
-            part = _slice(queries, j, j + columns)
+            part = part_of(queries, j, j + columns)
             for i in range(0, len(records), rows):
-                total[j : j + columns] += self._pairwise(_slice(records, i, i + rows), part).sum(axis=0)
+                total[j : j + columns] += self._pairwise(part_of(records, i, i + rows), part).sum(axis=0)
         return total
 
 
@@ -397,16 +360,6 @@ def kernel_as_json(kernel: Kernel) -> dict[str, Any]:
     return {"name": kernel.name, "parameters": kernel.parameters()}
 
 
-def dense_batch(
-    data: object, dim: int, bounds: Bounds | None, *, clip: bool, columns: Sequence[str] | None
-) -> Batch:
-    """Checked single-precision rows; with bounds centred on their box, and clipped to it unless they are
-    queries.
-    """
-    rows = as_dense(data, dim=dim, bounds=bounds, clip=clip, columns=columns)
-    return Batch((rows,), len(rows))
-
-
 def _kernel_class(name: str) -> type[Kernel]:
     if name not in _KERNELS:
         raise UsageError(f"kernel must be one of {', '.join(kernel_names())}, got {shown(name)}; choose one")
@@ -422,12 +375,3 @@ def _example(name: str, dim: int) -> Kernel:
 
 def _one_of(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"one of {', '.join(names)}" if names else "none of those here"
-
-
-def _slice(batch: Batch, start: int, stop: int) -> Batch:
-    stop = min(stop, len(batch))
-    if len(batch.arrays) == 1:
-        return Batch((batch.arrays[0][start:stop],), stop - start)
-    values, starts = batch.arrays
-    first, last = int(starts[start]), int(starts[stop])
-    return Batch((values[first:last], starts[start : stop + 1] - first), stop - start)
