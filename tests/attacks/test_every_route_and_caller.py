@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import re
-import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 from fastapi import APIRouter
 
 from hushsum.service.access import SCOPES
 from hushsum.service.guard import PUBLIC, SIGN_IN
 from hushsum.service.openapi import describe
 from hushsum.service.routes import accounts, datasets, functions, models, page, releases, sign_in, system
+from hushsum.service.store import Store
 from tests.docs.service_openapi import application
 from tests.service_town import ADMIN, Town
 
@@ -60,7 +61,11 @@ def callers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callers]:
         town.ok("olga", "DELETE", f"/tokens/{revoked['id']}", 204)
         town.let_in("closed", "owner")
         town.ok("admin", "DELETE", f"/accounts/{town.ids['closed']}", 204)
-        town.tokens["expired"] = "hs_" + secrets.token_hex(32)
+        expired = town.ok("olga", "POST", "/tokens", 201, json={})
+        town.tokens["expired"] = expired["secret"]
+        with Store.open(town.settings.place).database.writing() as connection:
+            ended = {"then": "2020-01-01T00:00:00.000000+00:00", "id": expired["id"]}
+            connection.execute(sa.text("UPDATE hushsum_tokens SET expires = :then WHERE id = :id"), ended)
         things = {
             "dataset": dataset,
             "function": function,

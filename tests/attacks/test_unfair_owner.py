@@ -74,7 +74,8 @@ def test_workers_are_shared_by_time_and_not_by_number(tmp_path: Path) -> None:
         with queue._database.writing() as connection:
             connection.exec_driver_sql(f"UPDATE hushsum_jobs SET touched = touched - {long}")
         queue.finish(job, {})
-    assert abs(used["olga"] - used["otto"]) <= 9.5, used
+    # In turns by number it would be 90 to 10. Two long jobs leave room for what the test itself takes.
+    assert abs(used["olga"] - used["otto"]) <= 18.0, used
 
 
 def test_one_owner_does_not_hold_all_workers(tmp_path: Path) -> None:

@@ -190,6 +190,6 @@ def test_quantiles_and_models_take_bounds_by_name() -> None:
     assert [row[0] for row in found.values] == pytest.approx([0.5, 0.25], abs=0.05)
     model = hs.PrivateSampler(epsilon=2.0, bounds=bounds)
     model.n_features_in_, model.feature_names_in_ = 2, np.array(["a", "b"], dtype=object)
-    assert model._box() == [(0.0, 1.0), (0.0, 0.5)]
+    assert model.column_bounds() == [(0.0, 1.0), (0.0, 0.5)]
     with pytest.raises(UsageError, match="names of the columns"):
         hs.private_quantiles(NUMBERS, 0.5, bounds=bounds, epsilon=1.0)

@@ -55,8 +55,8 @@ def use_model(model: Any) -> None:
         # Nothing to draw from where nothing stands out of the noise: a statement about the data.
         with contextlib.suppress(UsageError):
             model.sample(3)
-    if hasattr(model, "kneighbors"):
-        model.kneighbors(points, n_neighbors=1)
+    if hasattr(model, "top_candidates"):
+        model.top_candidates(points, n_candidates=1)
 
 
 def queries_for(kernel: Any) -> Any:

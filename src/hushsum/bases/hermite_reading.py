@@ -9,7 +9,7 @@ import numpy as np
 from hushsum.bases.base import Floats
 from hushsum.bases.chebyshev import chebyshev_coefficients, chebyshev_values, column_profile
 from hushsum.bases.declared_box import gaussian_width
-from hushsum.errors import UsageError
+from hushsum.errors import UsageError, shown
 from hushsum.kernels.base import ColumnKernel, Kernel
 
 MONOMIALS = "monomials"
@@ -23,7 +23,9 @@ _STEPS = 24
 def check_family(polynomials: str) -> None:
     """Refuse an unknown family."""
     if polynomials not in FAMILIES:
-        raise UsageError(f"polynomials must be one of {', '.join(FAMILIES)}, got {polynomials!r}; choose one")
+        raise UsageError(
+            f"polynomials must be one of {', '.join(FAMILIES)}, got {shown(polynomials)}; choose one"
+        )
 
 
 def box_readings(kernel: Kernel, polynomials: str, side: float, order: int, away: Floats) -> Floats:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.bases.base import Basis, Floats, LinearReading, Table, register
-from hushsum.errors import UsageError
+from hushsum.errors import UsageError, shown
 from hushsum.kernels.base import Batch, Kernel
 from hushsum.kernels.quadratic import QuadraticKernel
 from hushsum.privacy.relation import Relation
@@ -75,7 +75,7 @@ class Moments(Basis):
 
     def __post_init__(self) -> None:
         if type(self.bits) is not int or not 4 <= self.bits <= MOST_BITS:
-            raise UsageError(f"bits must be an integer from 4 to {MOST_BITS}, got {self.bits!r}; try 12")
+            raise UsageError(f"bits must be an integer from 4 to {MOST_BITS}, got {shown(self.bits)}; try 12")
         if self.ball.features > MOST_FEATURES:
             raise UsageError(
                 f"moments take at most {MOST_FEATURES - 1} columns and a target, got "

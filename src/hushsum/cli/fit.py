@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as json_format
 import sys
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,6 +10,7 @@ import typer
 
 from hushsum.cli import options, values
 from hushsum.cli.interrupts import interruptible_input
+from hushsum.cli.model_options import given_parameters
 from hushsum.cli.output import progress_bar, reader_may_leave, tell, warn, write, write_facts, write_json
 from hushsum.cli.release import DECLINED, asking, left, warn_of
 from hushsum.cli.suspicions import suspicions_told
@@ -19,25 +19,22 @@ from hushsum.errors import UsageError
 if TYPE_CHECKING:
     from hushsum.jobs.fit_model import ModelReleased
 
-_MODELS = (
-    "density",
-    "classifier",
-    "outliers",
-    "modes",
-    "regressor",
-    "linear-svc",
-    "neighbors",
-    "sampler",
-    "histogram",
-    "gaussian-process",
-    "kernel-svc",
-)
+
+def _completed(incomplete: str) -> list[str]:
+    """The models whose names start so, for the shell."""
+    from hushsum.jobs.model_catalogue import model_names
+
+    return [each for each in model_names() if each.startswith(incomplete)]
 
 
 def fit(
+    context: typer.Context,
     model: Annotated[
         str,
-        typer.Argument(help=f"{', '.join(_MODELS)}.", autocompletion=options.completing(*_MODELS)),
+        typer.Argument(
+            help="Such as classifier, density or outliers; hushsum fit MODEL --help has its options.",
+            autocompletion=_completed,
+        ),
     ],
     files: Annotated[
         list[str],
@@ -69,26 +66,8 @@ def fit(
             help="Declared range of all columns, or of each; default: -1:1. Records are clipped to it.",
         ),
     ] = None,
-    kernel: Annotated[
-        str | None,
-        typer.Option(
-            "--kernel",
-            help="density: gaussian, laplacian or matern; gaussian-process, kernel-svc: rbf, laplacian or "
-            "matern; modes, neighbors, sampler: euclidean, manhattan, gaussian, ...; default: the first.",
-            autocompletion=options.completing(
-                "euclidean", "manhattan", "gaussian", "rbf", "laplacian", "matern"
-            ),
-        ),
-    ] = None,
-    bandwidth: options.Bandwidth = None,
     seed: Annotated[
         int | None, typer.Option("--seed", help="Public seed of the hash functions; default: a fresh one.")
-    ] = None,
-    given: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set", metavar="NAME=VALUE", help="Another parameter of the model, as JSON; may be repeated."
-        ),
     ] = None,
     ledger: options.LedgerPlace = None,
     dataset: options.DatasetName = None,
@@ -105,12 +84,14 @@ def fit(
     --ledger the dataset's budget is debited first, and the very same command resumes after a crash instead of
     spending again.
 
+    Each model has options of its own: hushsum fit classifier --help shows them.
+
     hushsum fit classifier visits.parquet --target ill --classes no,yes --epsilon 1 -o ill.hush
     """
     from hushsum.cli.ledger_options import ledger_options
     from hushsum.jobs.file_places import STANDARD
     from hushsum.jobs.fit_model import TrainingFiles, count_model, release_model
-    from hushsum.jobs.model_choice import ModelChoice
+    from hushsum.jobs.model_catalogue import ModelChoice
 
     recorded = ledger_options(ledger, dataset, idempotency_key, to, part)
     piped = output == STANDARD
@@ -120,7 +101,7 @@ def fit(
         )
     if piped and sys.stdout.isatty():
         raise UsageError("the file is binary and standard output is a terminal; give a path, or redirect it")
-    choice = ModelChoice(model, _parameters(epsilon, delta, bounds, kernel, bandwidth, seed, given))
+    choice = ModelChoice(model, {**_parameters(epsilon, delta, bounds, seed), **given_parameters(context)})
     records = TrainingFiles(
         tuple(files), values.names(columns, "--columns"), target, values.names(classes, "--classes")
     )
@@ -154,41 +135,16 @@ def fit(
         _write(released, told=asks and not (released.record is not None and released.record.again))
 
 
-def _parameters(
-    epsilon: float,
-    delta: float | None,
-    bounds: str | None,
-    kernel: str | None,
-    bandwidth: float | None,
-    seed: int | None,
-    given: list[str] | None,
-) -> dict[str, Any]:
-    """The parameters that were given; those of --set as JSON, or as text where they are none."""
+def _parameters(epsilon: float, delta: float | None, bounds: str | None, seed: int | None) -> dict[str, Any]:
+    """The parameters of every model that were given."""
     box = values.ranges(bounds, "--bounds")
     named = {
         "epsilon": epsilon,
         "delta": delta,
         "bounds": box[0] if box is not None and len(box) == 1 else box,
-        "bandwidth": bandwidth,
         "random_state": seed,
     }
-    parameters: dict[str, Any] = {name: value for name, value in named.items() if value is not None}
-    if kernel is not None:
-        # Not among the named: --set kernel='["gaussian", "matern"]' gives a density several.
-        parameters["kernel"] = kernel
-    for each in given or []:
-        name, equals, text = each.partition("=")
-        if not equals or not name:
-            raise UsageError("--set must be NAME=VALUE, got something else; such as --set power=4")
-        if name in named:
-            raise UsageError(f"{name} has an option of its own, got it by --set; use that option")
-        if name in parameters:
-            raise UsageError(f"{name} is given twice; give it once")
-        try:
-            parameters[name] = json_format.loads(text)
-        except ValueError:
-            parameters[name] = text
-    return parameters
+    return {name: value for name, value in named.items() if value is not None}
 
 
 def _write(released: ModelReleased, *, told: bool) -> None:

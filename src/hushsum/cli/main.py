@@ -22,6 +22,7 @@ from hushsum.cli.fit import fit
 from hushsum.cli.interrupts import INTERRUPTED, end_on_signals, was_interrupted
 from hushsum.cli.ledger import ledger
 from hushsum.cli.merge import merge
+from hushsum.cli.model_options import FitCommand
 from hushsum.cli.output import BROKEN_PIPE, silence_output, tell
 from hushsum.cli.plan import plan
 from hushsum.cli.plot import plot
@@ -77,7 +78,7 @@ COMMANDS = (
     serve,
 )
 for command in COMMANDS:
-    app.command(cls=Command, help=help_of(command))(command)
+    app.command(cls=FitCommand if command is fit else Command, help=help_of(command))(command)
 app.add_typer(ledger)
 app.add_typer(summarize)
 

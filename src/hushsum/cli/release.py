@@ -48,9 +48,7 @@ def release(
     ] = 0.02,
     rounded: Annotated[
         bool | None,
-        typer.Option(
-            "--rounded/--not-rounded", help="Round cells: a smaller file, 2 % more variance of the noise."
-        ),
+        typer.Option("--rounded", help="Round cells: a smaller file, 2 % more variance of the noise."),
     ] = None,
     population: Annotated[
         int | None,

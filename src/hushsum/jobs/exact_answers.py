@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from hushsum.jobs.exact_model import SecretModel, answers_file
 from hushsum.jobs.model_records import values_of
-from hushsum.models.facts import labels_from_json
+from hushsum.models.parameters import labels_from_json
 from hushsum.releases.answers import normal_answers
 from hushsum.served import RollbackGuard, ServedFunction, SqliteStore, reopen
 

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from hushsum.errors import ClaimError, DataRefused, HushsumError, UsageError
 from hushsum.jobs.file_places import STANDARD, check_function_output, refuse_repeated
 from hushsum.jobs.ledger_release import Approve, LedgerOptions, LedgerRecord, release_with_ledger
-from hushsum.jobs.model_choice import ModelChoice, claim_of, kept_numbers, promise_of, takes_labels
+from hushsum.jobs.model_catalogue import ModelChoice, takes_labels
 from hushsum.jobs.model_claim import check_target
 from hushsum.jobs.model_records import features_of, labels_of, read_classes
 from hushsum.jobs.progress import Progress
 from hushsum.models.base import PrivateModel
-from hushsum.models.facts import to_json
+from hushsum.models.parameters import to_json
 from hushsum.privacy.claim import Claim
 from hushsum.privacy.relation import Relation
 from hushsum.records.streams import RecordStream, open_batches
@@ -107,7 +107,6 @@ def count_model(
         records that break a rule.
     """
     model = choice.build()
-    promise_of(model)
     _check(records, model, ledger)
     if isinstance(output, str):
         check_function_output(output, inputs=records.paths, asked=asked)
@@ -125,7 +124,7 @@ def release_model(counted: CountedModel, *, approve: Approve | None = None) -> M
         if the ledger has not enough left; nothing is released.
     """
     model, records, output, ledger = counted.model, counted.records, counted.output, counted.ledger
-    claim = claim_of(model)
+    claim = model.claim()
 
     def make() -> Bundle:
         return model.release().released_
@@ -224,15 +223,17 @@ def _counted(
     if labels and records.classes is None:
         return _counted_at_once(model, list(batches))
     number = 0
+    classes = records.classes
     for table, target in batches:
         number += table.num_rows
-        if most_numbers is not None and number * kept_numbers(model, table.num_columns) > most_numbers:
+        if most_numbers is not None and number * model.kept_per_record(table.num_columns) > most_numbers:
             raise DataRefused(
                 "this model keeps its records until the release, and got more than there is room for; "
                 "take fewer features or records, or another model"
             )
-        if records.classes is not None and target is not None and not hasattr(model, "_state"):
-            model.set_params(classes=read_classes(records.classes, target))
+        if classes is not None and target is not None:
+            model.set_params(classes=read_classes(classes, target))
+            classes = None
         _add(model.partial_fit, table, target)
     return model
 
@@ -242,20 +243,22 @@ def _counted_at_once(model: PrivateModel, batches: list[tuple[Any, Target]]) -> 
 
     table = pyarrow().concat_tables([table for table, _ in batches])
     target = np.concatenate([part for _, part in batches if part is not None])
-    _add(model.fit, table, target)
+    _add(model.partial_fit, table, target)
     return model
 
 
 def _add(method: Callable[..., PrivateModel], table: Any, target: Target) -> None:
-    """Give a batch to a model; scikit-learn's own refusals may quote a value, so ours replaces them."""
+    """Give a batch to a model; whatever else is raised may quote a value, so this replaces it."""
     try:
         method(table, target)
         return
     except HushsumError:
         raise
-    except ValueError:
+    except (ValueError, TypeError):
         pass
-    raise DataRefused("the records must suit this model, got others; check the target and the columns")
+    raise DataRefused(
+        "the records must be numbers, and the target what the model learns, got others; check the columns"
+    )
 
 
 def _save(bundle: Bundle, output: str | IO[bytes]) -> int:

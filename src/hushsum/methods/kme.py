@@ -11,7 +11,7 @@ from typing import Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.errors import UsageError
+from hushsum.errors import UsageError, shown
 from hushsum.kernels.base import COLUMNS, GAUSSIAN, Batch, GaussianProfileKernel, Kernel
 from hushsum.kernels.gaussian import GaussianKernel
 from hushsum.kernels.parameters import positive_integer
@@ -125,10 +125,12 @@ def kme(
     declared = DeclaredBox.of(kernel, bounds, columns)
     box = declared.bounds
     if algorithm not in ALGORITHMS:
-        raise UsageError(f"algorithm must be one of {', '.join(ALGORITHMS)}, got {algorithm!r}; choose one")
+        raise UsageError(
+            f"algorithm must be one of {', '.join(ALGORITHMS)}, got {shown(algorithm)}; choose one"
+        )
     if sensitivity not in SENSITIVITIES:
         raise UsageError(
-            f"sensitivity must be one of {', '.join(SENSITIVITIES)}, got {sensitivity!r}; choose one"
+            f"sensitivity must be one of {', '.join(SENSITIVITIES)}, got {shown(sensitivity)}; choose one"
         )
     if algorithm == "features" or lattice is not None:
         GAUSSIAN.check(kernel, "kme with features or a lattice")

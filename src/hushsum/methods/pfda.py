@@ -11,7 +11,7 @@ from typing import Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.errors import UsageError
+from hushsum.errors import UsageError, shown
 from hushsum.kernels.base import COLUMNS, Batch, Kernel
 from hushsum.kernels.parameters import positive_integer
 from hushsum.methods.one_call import DeclaredBox, OneCallRelease, ReleaseKeywords
@@ -143,7 +143,7 @@ def pfda(
     process = kernel if covariance is None else covariance
     DeclaredBox.of(process, box, None)
     if not (math.isfinite(penalty) and penalty > 0.0):
-        raise UsageError(f"penalty must be a finite number above 0, got {penalty!r}; try 0.01")
+        raise UsageError(f"penalty must be a finite number above 0, got {shown(penalty)}; try 0.01")
     number = positive_integer("steps", steps, at_most=MOST_STEPS)
     if number < 8:
         raise UsageError(f"steps must be at least 8, got {number}; try 1024")

@@ -9,7 +9,7 @@ from typing import Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.errors import UsageError
+from hushsum.errors import UsageError, shown
 from hushsum.kernels.base import COLUMNS, Kernel
 from hushsum.kernels.parameters import positive_integer
 from hushsum.methods.bayes_network import (
@@ -261,7 +261,7 @@ def _degree(degree: int | str, grid: CellGrid) -> int | None:
     if isinstance(degree, bool) or not isinstance(degree, int) or not 0 <= degree < columns:
         raise UsageError(
             f"degree must be 'auto' or an integer from 0 to {columns - 1}, one less than the columns, "
-            f"got {degree!r}; try 2"
+            f"got {shown(degree)}; try 2"
         )
     largest = float(np.prod([float(each) for each in sorted(grid.bins, reverse=True)[: degree + 1]]))
     if largest > MOST_CELLS:

@@ -216,7 +216,10 @@ def _widened(low: float, high: float, points: Floats) -> Pair:
 
 
 def _quantiles(q: float | Sequence[float]) -> list[Fraction]:
-    given: list[float] = np.ravel(q).tolist()
+    try:
+        given: list[float] = np.ravel(np.asarray(q)).tolist()
+    except (ValueError, TypeError):
+        given = []
     if not given:
         raise UsageError("q must name at least one quantile, got none; give numbers such as [0.01, 0.99]")
     wanted = [exact("q", each) for each in given]
@@ -242,7 +245,7 @@ def _in_order(bounds: DeclaredBounds, X: object) -> Sequence[Pair] | Pair:
     """Bounds by name in the order of the records' columns; others as they are."""
     if not isinstance(bounds, Mapping):
         return bounds
-    box = Bounds.of(bounds, len(bounds), column_names_of(X))
+    box = Bounds.of(bounds, len(bounds), columns=column_names_of(X))
     assert box is not None
     return list(zip(box.low, box.high, strict=True))
 
@@ -253,7 +256,10 @@ def _columns(X: object, bounds: Sequence[Pair] | Pair) -> int:
         return len(bounds)
     shape = getattr(X, "shape", None)
     if shape is None:
-        shape = np.asarray(X).shape
+        try:
+            shape = np.asarray(X).shape
+        except (ValueError, TypeError):
+            shape = ()  # refused below, in words that show no value
     return int(shape[1]) if len(shape) > 1 else 1
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from hushsum.errors import ClaimError, shown
+from hushsum.errors import ClaimError
 from hushsum.files.rationals import stored_rational, typed_rational
 from hushsum.privacy.relation import Relation
 
@@ -34,7 +34,7 @@ def exact(name: str, value: float | int | str | Fraction) -> Fraction:
     try:
         return typed_rational(value) if isinstance(value, str) else Fraction(value)
     except ValueError:
-        raise ClaimError(f"{name} must be a number, got {shown(value)}; give a number such as 1.0") from None
+        raise ClaimError(f"{name} must be a number, got text; give a number such as 1.0") from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,7 +79,7 @@ class Bounds:
             object.__setattr__(self, name, array)
 
     @classmethod
-    def of(cls, value: object, dim: int, columns: Sequence[str] | None = None) -> Bounds | None:
+    def of(cls, value: object, dim: int, *, columns: Sequence[str] | None = None) -> Bounds | None:
         """Read a ``bounds=`` argument.
 
         Parameters
@@ -106,13 +106,15 @@ class Bounds:
             pairs = _pairs(value, dim)
             bounds = cls(tuple(low for low, _ in pairs), tuple(high for _, high in pairs))
         if bounds.dim != dim:
-            raise _another_number(dim, bounds.dim)
+            raise _another_number(dim)
         return bounds
 
     @classmethod
-    def declared(cls, value: object, dim: int, method: str) -> Bounds:
+    def declared(
+        cls, value: object, dim: int, method: str, *, columns: Sequence[str] | None = None
+    ) -> Bounds:
         """Read the ``bounds=`` argument of a method that cannot do without."""
-        bounds = cls.of(value, dim)
+        bounds = cls.of(value, dim, columns=columns)
         if bounds is None:
             raise UsageError(f"{method} needs bounds, got none; declare the range that a record may have")
         return bounds
@@ -195,7 +197,7 @@ def declared_bounds(
     names = None if columns is None else tuple(columns)
     if names is None and isinstance(value, Mapping):
         names = tuple(value)
-    return Bounds.of(value, dim, names), names
+    return Bounds.of(value, dim, columns=names), names
 
 
 def _in_order(value: Mapping[Any, Any], columns: Sequence[str] | None) -> object:
@@ -229,13 +231,14 @@ def _pairs(value: object, dim: int) -> list[tuple[float, float]]:
             raise UsageError(f"{rule}, got something else among them; declare a pair of numbers for each")
         pairs.append((float(pair[0]), float(pair[1])))
     if len(pairs) != dim:
-        raise _another_number(dim, len(pairs))
+        raise _another_number(dim)
     return pairs
 
 
-def _another_number(dim: int, got: int) -> UsageError:
+def _another_number(dim: int) -> UsageError:
+    # Not how many: who passes the records as bounds would see their number.
     return UsageError(
-        f"bounds must have one (low, high) for each of {dim} columns, got {got}; "
+        f"bounds must have one (low, high) for each of {dim} columns, got another number; "
         "declare as many, or one for all"
     )
 

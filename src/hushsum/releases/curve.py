@@ -12,7 +12,7 @@ from typing import IO
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.errors import UsageError
+from hushsum.errors import UsageError, shown
 from hushsum.kernels.base import Kernel
 from hushsum.kernels.columns import check_columns
 from hushsum.privacy.claim import Claim
@@ -93,7 +93,7 @@ class CurveFunction:
     def query(self, Q: object, *, of: str = "mean", level: float = 0.95) -> Answers:
         """Values with the standard error of the noise; the bias of a smoothing penalty is no part of it."""
         if of not in ("mean", "sum"):
-            raise UsageError(f"of must be 'mean' or 'sum', got {of!r}; choose one")
+            raise UsageError(f"of must be 'mean' or 'sum', got {shown(of)}; choose one")
         scale = 1.0 if of == "mean" else self.count
         value = self._read(Q, self.values)
         variance = self._read(Q, self.errors) ** 2

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.bases.base import Basis, Reading, Table
-from hushsum.errors import UsageError
+from hushsum.errors import UsageError, shown
 from hushsum.kernels.base import Kernel
 from hushsum.privacy.calibration import IntegerNoise
 from hushsum.privacy.claim import Claim
@@ -198,7 +198,7 @@ def largest_step(variance: float) -> int:
 def check_question(of: str, level: float) -> None:
     """Refuse a ``query`` for something else than means or sums, or at an impossible level."""
     if of not in ("mean", "sum"):
-        raise UsageError(f"of must be 'mean' or 'sum', got {of!r}; choose one")
+        raise UsageError(f"of must be 'mean' or 'sum', got {shown(of)}; choose one")
     if not 0.0 < level < 1.0:
         raise UsageError(f"level must be between 0 and 1, got {level}; try 0.95")
 

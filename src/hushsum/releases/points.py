@@ -12,7 +12,7 @@ from typing import IO
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.errors import UsageError
+from hushsum.errors import UsageError, shown
 from hushsum.kernels.base import COLUMNS, Batch, Kernel
 from hushsum.kernels.columns import check_columns
 from hushsum.privacy.claim import Claim
@@ -115,7 +115,7 @@ class PointsFunction:
             variance = (variance + value**2 * self.count_variance) / number**2
             return normal_answers(value, np.sqrt(variance), level)
         if of != "sum":
-            raise UsageError(f"of must be 'mean' or 'sum', got {of!r}; choose one")
+            raise UsageError(f"of must be 'mean' or 'sum', got {shown(of)}; choose one")
         return normal_answers(sums, np.sqrt(variance), level)
 
     def with_kernel(self, kernel: Kernel) -> PointsFunction:

@@ -11,7 +11,7 @@ import numpy as np
 
 from hushsum.bases.base import RowAverages, RowReading
 from hushsum.bases.race_theory import groups_for, median_of_means_bound
-from hushsum.errors import UsageError
+from hushsum.errors import UsageError, shown
 from hushsum.kernels.base import Batch
 from hushsum.releases.answers import Answers
 from hushsum.releases.noisy_table import Floats, NoisyTable, check_question
@@ -154,7 +154,7 @@ class TableFunction(NoisyTable):
             return self.count
         if count == "table":
             return self.table_count
-        raise UsageError(f"count must be 'combined' or 'table', got {count!r}; choose one")
+        raise UsageError(f"count must be 'combined' or 'table', got {shown(count)}; choose one")
 
     def _read(self, Q: object, threads: int) -> RowAverages:
         return self.reading.read(self.table, self.basis.prepare_queries(Q), threads=threads)
@@ -177,7 +177,7 @@ class TableFunction(NoisyTable):
             sums = scale * self.reading.unfold(self._median_of_means(batch, failure), number)
         else:
             raise UsageError(
-                f"estimator must be one of {', '.join(ESTIMATORS)}, got {estimator!r}; choose one"
+                f"estimator must be one of {', '.join(ESTIMATORS)}, got {shown(estimator)}; choose one"
             )
         return np.maximum(sums, 0.0) if nonnegative else sums
 

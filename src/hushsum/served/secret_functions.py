@@ -137,7 +137,7 @@ def density_function(
     by at most √2, since k ≥ 0. (The constant of the normalised kernel belongs to neither: it multiplies the
     answers afterwards.)
     """
-    from hushsum.models.normalisation import normalising_constant
+    from hushsum.models.density_tables import normalising_constant
 
     box, rows = _records(X, kernel, bounds)
     neighbours = Relation.of(relation)

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.errors import DataRefused, FileRefused, UsageError
-from hushsum.jobs.asked_model import AskedModel
 from hushsum.jobs.exact_answers import ExactModel
+from hushsum.jobs.model_answers import AnsweringModel
 from hushsum.records.arrow import pyarrow
 from hushsum.records.arrow_stream import read_stream
 from hushsum.releases.bundle import Bundle
@@ -28,7 +28,7 @@ JSON: Final = "application/json"
 PARTS: Final = ("value", "stderr", "lower", "upper", "bound")
 _JSON: Final = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
 PREDICT: Final = "predict"
-MODELS: Final = (AskedModel, ExactModel)
+MODELS: Final = (AnsweringModel, ExactModel)
 _AT_A_TIME: Final = 1024
 """Numbers that are written in one call, which holds the interpreter lock for a millisecond."""
 _ARROW_AROUND: Final = 1 << 16
@@ -84,7 +84,7 @@ def _opened(id: str, settings: Settings, guards: RollbackGuards) -> Any:
         found = load(settings.path("functions", f"{id}.hush"))
     except UsageError:
         raise FileRefused("the function's file is gone from the service; restore it") from None
-    return AskedModel.of(found) if isinstance(found, Bundle) else found
+    return AnsweringModel.of(found) if isinstance(found, Bundle) else found
 
 
 def dim_of(function: Any) -> int | None:

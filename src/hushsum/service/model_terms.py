@@ -10,10 +10,9 @@ from hushsum.errors import UsageError
 from hushsum.files.container import canonical_json
 from hushsum.jobs.exact_model import exact_claim
 from hushsum.jobs.fit_model import TrainingFiles
-from hushsum.jobs.model_catalogue import model_kind
-from hushsum.jobs.model_choice import ModelChoice
-from hushsum.jobs.model_claim import claim_beforehand
-from hushsum.jobs.predict_error import PredictedError, predicted_error
+from hushsum.jobs.model_catalogue import ModelChoice, model_kind
+from hushsum.jobs.model_claim import claim_beforehand, predicted_error
+from hushsum.models.predicted_error import PredictedError
 from hushsum.privacy.claim import Claim
 from hushsum.service.settings import Settings
 from hushsum.service.shapes import ModelAsked

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.bases.base import Basis, Reading, Table
-from hushsum.errors import UsageError
+from hushsum.errors import UsageError, shown
 from hushsum.kernels.parameters import positive_integer
 from hushsum.privacy.calibration import (
     GAMMA,
@@ -54,7 +54,7 @@ class ReleaseOptions:
         """Check the options of a request; ``rows`` becomes None for ``"auto"``."""
         rows = request.rows
         if isinstance(rows, str) and rows != AUTO:
-            raise UsageError(f"rows must be a number or {AUTO!r}, got {rows!r}; choose one")
+            raise UsageError(f"rows must be a number or {AUTO!r}, got {shown(rows)}; choose one")
         return cls(
             relation=Relation.of(request.relation),
             rows=None if isinstance(rows, str) else positive_integer("rows", rows, at_most=MOST_ROWS),

@@ -195,19 +195,8 @@ def test_a_tally_has_no_attribute_dictionary_and_no_public_numbers() -> None:
     tally = empty().add(POINTS)
     assert not hasattr(tally, "__dict__")
     public = {name for name in dir(tally) if not name.startswith("_")}
-    assert public == {
-        "add",
-        "basis",
-        "fingerprint",
-        "kernel",
-        "max_per_unit",
-        "merge",
-        "prepare",
-        "reading",
-        "release",
-        "remove",
-        "save",
-    }
+    fields = {"basis", "fingerprint", "kernel", "max_per_unit", "reading"}
+    assert public == fields | {"add", "merge", "prepare", "release", "remove", "save"}
 
 
 @pytest.mark.parametrize("threads", [0, -1, 1.5, 1025, "all"])

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Annotated
 
 from fastapi import APIRouter, Depends
 
-from hushsum.jobs.model_catalogue import model_kinds
+from hushsum.jobs.model_catalogue import model_kinds, setting_as_json
 from hushsum.service.access import Caller, actor_of, needs
 from hushsum.service.context import Context, context_of
 from hushsum.service.model_terms import choice_of, claim_for, confirmation, error_for
@@ -31,7 +32,12 @@ Here = Annotated[Context, Depends(context_of)]
 @router.get("/models")
 def list_models(caller: Releaser) -> list[ModelKindTold]:
     """The models that can be fitted, and the settings of each."""
-    return [ModelKindTold.model_validate(each) for each in model_kinds()]
+    return [
+        ModelKindTold.model_validate(
+            {**asdict(each), "settings": [setting_as_json(setting) for setting in each.settings]}
+        )
+        for each in model_kinds()
+    ]
 
 
 @router.post("/datasets/{dataset}/models/claims")

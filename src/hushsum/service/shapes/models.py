@@ -64,7 +64,9 @@ class ModelClaimTold(ClaimResponse):
 
 
 class SettingTold(Told):
-    """A setting of a model, of the type ``number``, ``integer``, ``text`` or ``pair``."""
+    """A setting of a model, of the type ``number``, ``integer``, ``text`` or ``pair``; ``rule`` says what is
+    allowed in words.
+    """
 
     name: str
     type: str
@@ -72,6 +74,7 @@ class SettingTold(Told):
     optional: bool
     listed: bool
     choices: list[str] | None
+    rule: str
     help: str
 
 
