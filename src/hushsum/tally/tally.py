@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.bases.base import Basis
+from hushsum.bases.base import Basis, Reading
 from hushsum.errors import (
     CounterOverflow,
     DataRefused,
@@ -23,7 +23,7 @@ from hushsum.errors import (
     SuspiciousParameter,
     UsageError,
 )
-from hushsum.kernels.base import Batch
+from hushsum.kernels.base import Batch, ColumnKernel, Kernel
 from hushsum.kernels.parameters import positive_integer
 from hushsum.privacy.budget import Budget
 from hushsum.privacy.relation import Relation
@@ -52,6 +52,8 @@ class Tally:
     ----------
     basis : Basis
         What one record adds.
+    kernel : Kernel, optional
+        What the released table is read with, where the basis is not counted for one kernel.
     max_per_unit : int, optional
         Makes the person the unit of privacy: at most this many records of a person are counted, the first
         ones. Every ``add`` then needs ``units``.
@@ -63,10 +65,13 @@ class Tally:
     then on, because counting the batch again would count records twice.
     """
 
-    __slots__ = ("_basis", "_broken", "_cap", "_count", "_lock", "_moves", "_origins", "_table")
+    __slots__ = ("_basis", "_broken", "_cap", "_count", "_kernel", "_lock", "_moves", "_origins", "_table")
 
-    def __init__(self, basis: Basis, *, max_per_unit: int | None = None) -> None:
+    def __init__(
+        self, basis: Basis, kernel: Kernel | None = None, *, max_per_unit: int | None = None
+    ) -> None:
         self._basis = basis
+        self._kernel = basis.counted_kernel() if kernel is None else basis.reading(kernel).kernel
         self._table: NDArray[np.int64] = np.zeros(basis.shape, np.int64)
         self._count = 0
         # Every record moves a cell by at most `largest`, so this bounds every counter without looking at
@@ -87,6 +92,18 @@ class Tally:
         return self._basis
 
     @property
+    def kernel(self) -> Kernel | None:
+        """What the released table is read with; public. None where the basis serves several and none was
+        chosen.
+        """
+        return self._kernel
+
+    @property
+    def reading(self) -> Reading:
+        """How the released table is read; public."""
+        return self._basis.reading(self._kernel)
+
+    @property
     def fingerprint(self) -> str:
         """A public digest of everything that must agree for two tallies to merge."""
         return self._basis.fingerprint
@@ -99,7 +116,7 @@ class Tally:
     def __repr__(self) -> str:
         rows, width = self._basis.shape
         unit = "record" if self._cap is None else f"person with up to {self._cap.limit} records"
-        return f"<Tally CONFIDENTIAL {self._basis.kernel!r} rows={rows} width={width} unit={unit!r}>"
+        return f"<Tally CONFIDENTIAL {self._kernel!r} rows={rows} width={width} unit={unit!r}>"
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise SecretRefused(
@@ -293,7 +310,7 @@ class Tally:
 
         def make() -> ReleasedFunction:
             with self._held():
-                return release_table(self._basis, self._table, self._count, promise, options)
+                return release_table(self.reading, self._table, self._count, promise, options)
 
         subject = {"fingerprint": self.fingerprint, **request.public_options}
         return PreparedRelease(options.claim(promise), subject, request.booking, make)
@@ -308,12 +325,10 @@ class Tally:
             save_tally(self, path, encryption_key=encryption_key)
 
     def _suspect(self, X: object) -> None:
-        kernel = self._basis.kernel
-        dim, bandwidth = getattr(kernel, "dim", None), getattr(kernel, "bandwidth", None)
-        if dim is None or not kernel.bounded_columns:
+        kernel = self._kernel
+        if not isinstance(kernel, ColumnKernel):
             return
-        bounds = getattr(self._basis, "bounds", None)
-        for sentence in suspicions(X, dim=dim, bounds=bounds, bandwidth=bandwidth):
+        for sentence in suspicions(X, dim=kernel.dim, bounds=self._basis.bounds, bandwidth=kernel.bandwidth):
             warnings.warn(sentence, SuspiciousParameter, stacklevel=3)
 
     def _accumulate(
@@ -382,6 +397,7 @@ class Tally:
     def _restore(
         cls,
         basis: Basis,
+        kernel: Kernel | None,
         table: NDArray[np.int64],
         count: int,
         moves: int,
@@ -389,7 +405,7 @@ class Tally:
         origins: frozenset[bytes] = frozenset(),
     ) -> Tally:
         """A tally with the given state, for the file format in this package."""
-        tally = cls(basis)
+        tally = cls(basis, kernel)
         tally._table, tally._count, tally._moves, tally._cap = table, count, moves, cap
         tally._origins = origins
         return tally
