@@ -281,8 +281,8 @@ class Tally:
 
         Privacy
         -------
-        Exactly the requested claim, for the unit of this tally: discrete Laplace or discrete Gaussian noise on
-        integers, from a fresh key of the operating system for every release.
+        Exactly the requested claim, for the unit of this tally: discrete Laplace or discrete Gaussian noise
+        on integers, from a fresh key of the operating system for every release.
         """
         request = ReleaseRequest(
             epsilon=epsilon,
@@ -301,8 +301,12 @@ class Tally:
         )
         return self.prepare(request, threads=threads).draw()
 
-    def prepare(self, request: ReleaseRequest, *, threads: int | None = None) -> PreparedRelease[Any]:
-        """Check all that can be refused, with ClaimError or UsageError. The claim is known then, nothing spent."""
+    def prepare(
+        self, request: ReleaseRequest, *, threads: int | None = None
+    ) -> PreparedRelease[ReleasedFunction]:
+        """Check all that can be refused, with ClaimError or UsageError; then the claim is known, and nothing
+        is spent.
+        """
         promise = request.promise
         options = ReleaseOptions.of(request, per_unit=self.max_per_unit, threads=thread_count(threads))
         request.check_delta()
