@@ -202,7 +202,7 @@ class Plan:
             "promise",
             "table",
             "noise",
-            "own",
+            "approx.",
             "error",
             "relative",
             "file",
