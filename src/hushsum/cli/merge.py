@@ -18,7 +18,7 @@ def merge(
         bool,
         typer.Option(
             "--disjoint-units",
-            help="Declare that no person is in two tallies; --max-per-unit then does not add up.",
+            help="Declare that no person is in two tallies; the limits per person then do not add up.",
         ),
     ] = False,
     encryption_key_file: options.EncryptionKeyFile = None,

@@ -51,7 +51,7 @@ def query(
     threads: Annotated[int, typer.Option("--threads", help="Number of threads.")] = 1,
     json: options.Json = False,
 ) -> None:
-    """Ask a released function, as often as you like: it spends nothing.
+    """Query a released function. This spends nothing.
 
     Points given by --at are answered in a table. Points of a file are answered as CSV, with the columns of
     the file first, while the file is read.
