@@ -188,4 +188,4 @@ def test_a_process_of_private_inputs_survives_a_file() -> None:
     buffer = io.BytesIO()
     model.save(buffer)
     buffer.seek(0)
-    np.testing.assert_array_equal(load_model(buffer).predict(X[:5]), model.predict(X[:5]))  # type: ignore[attr-defined]
+    np.testing.assert_array_equal(load_model(buffer).predict(X[:5]), model.predict(X[:5]))
