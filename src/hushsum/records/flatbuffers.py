@@ -34,6 +34,7 @@ class FlatTable:
 
     @classmethod
     def root(cls, data: memoryview) -> FlatTable:
+        """The table at the start of a buffer."""
         return cls(data, struct.unpack_from("<I", data)[0])
 
     def _number(self, code: str, at: int) -> int:
@@ -50,13 +51,16 @@ class FlatTable:
         return self._at + offset if offset else None
 
     def has(self, number: int) -> bool:
+        """Whether a field is present."""
         return self._place(number) is not None
 
     def number(self, number: int, code: str, default: int = 0) -> int:
+        """An integer field; ``code`` as in :mod:`struct`."""
         place = self._place(number)
         return default if place is None else self._number(code, place)
 
     def table(self, number: int) -> FlatTable:
+        """A field that is a table."""
         place = self._place(number)
         if place is None:
             raise Damaged
@@ -74,6 +78,7 @@ class FlatTable:
         return start + 4, count
 
     def tables(self, number: int) -> Iterator[FlatTable]:
+        """A vector of tables."""
         start, count = self._vector(number, 4)
         for at in range(start, start + 4 * count, 4):
             yield FlatTable(self._data, at + self._number("<I", at))
@@ -84,6 +89,7 @@ class FlatTable:
         return list(struct.iter_unpack("<qq", self._data[start : start + 16 * count]))
 
     def text(self, number: int) -> str:
+        """A field that is text."""
         start, size = self._vector(number, 1)
         if size > _LONGEST_NAME:
             raise Damaged("a column's name is too long")
