@@ -80,7 +80,7 @@ def _restored(kind: type[PrivateModel], bundle: Bundle) -> PrivateModel:
     model._restore(facts)
     model._state = ModelState.opened(bundle, facts, seed)
     for name, part in bundle.parts.items():
-        if getattr(part.kernel, "dim", features) != model._columns_of_part(name):
+        if part.kernel.dim is not None and part.kernel.dim != model._columns_of_part(name):
             raise ValueError("columns of a part")
     model._reading()
     _probe(model)

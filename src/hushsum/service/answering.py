@@ -89,7 +89,7 @@ def _opened(id: str, settings: Settings, guards: RollbackGuards) -> Any:
 
 def dim_of(function: Any) -> int | None:
     """How many numbers a point has; None for a function of sets."""
-    dim: int | None = function.dim if isinstance(function, MODELS) else getattr(function.kernel, "dim", None)
+    dim: int | None = function.dim if isinstance(function, MODELS) else function.kernel.dim
     return dim
 
 

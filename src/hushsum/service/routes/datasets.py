@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
 
-from hushsum.bases.base import Basis, basis_from_json
+from hushsum.bases.base import Reading, reading_from_json
 from hushsum.jobs.kernel_choice import KernelChoice
 from hushsum.jobs.ledger_commands import amount, status_of
 from hushsum.jobs.plan_release import plan_release
@@ -237,7 +237,7 @@ def make_tally(
 def make_plan(dataset: str, asked: PlanAsked, caller: Releaser, context: Here) -> PlanTold:
     """The predicted error of each way to release, from declared quantities; no record is read."""
     context.dataset(dataset, caller)
-    basis, per_unit = _basis_of(context, dataset, asked.tally)
+    reading, per_unit = _reading_of(context, dataset, asked.tally)
     planned = plan_release(
         records=asked.records,
         kernel=kernel_of(asked),
@@ -251,25 +251,25 @@ def make_plan(dataset: str, asked: PlanAsked, caller: Releaser, context: Here) -
         bounds=bounds_of(asked.bounds),
         density=asked.density,
         relation=asked.relation,
-        max_per_unit=asked.max_per_unit if basis is None else per_unit,
-        basis=basis,
+        max_per_unit=asked.max_per_unit if reading is None else per_unit,
+        reading=reading,
     )
     return PlanTold(**planned.as_json())
 
 
-def _basis_of(context: Context, dataset: str, tally: str | None) -> tuple[Basis | None, int | None]:
+def _reading_of(context: Context, dataset: str, tally: str | None) -> tuple[Reading | None, int | None]:
     """A tally's public definition, and how many records a person adds to it; its counts are not read."""
     if tally is None:
         return None, None
     stored = context.datasets.tally(tally, dataset=dataset)
     if stored is None:
         raise Refusal(422, "parameter-refused", "tally must be one of this dataset; make it first")
-    return basis_from_json(stored.facts["definition"]), stored.facts["max_per_unit"]
+    return reading_from_json(stored.facts["definition"]), stored.facts["max_per_unit"]
 
 
 def kernel_of(asked: KernelAsked) -> KernelChoice:
     """The kernel of a request."""
-    return KernelChoice(asked.kernel, asked.bandwidth, asked.power, asked.bits, asked.projection)
+    return asked.choice()
 
 
 def bounds_of(bounds: Bounds | None) -> tuple[tuple[float, float], ...] | tuple[float, float] | None:
