@@ -11,10 +11,10 @@ import pytest
 import sqlalchemy as sa
 from fastapi import APIRouter
 
-from hushsum.service.access import SCOPES
-from hushsum.service.guard import PUBLIC, SIGN_IN
-from hushsum.service.openapi import describe
-from hushsum.service.routes import accounts, datasets, functions, models, page, releases, sign_in, system
+from hushsum.service.http.authentication import SCOPES
+from hushsum.service.http.middleware import PUBLIC, SIGN_IN
+from hushsum.service.http.openapi import describe
+from hushsum.service.http.routes import accounts, datasets, functions, models, page, releases, sign_in, system
 from hushsum.service.store import Store
 from tests.docs.service_openapi import application
 from tests.service_town import ADMIN, Town

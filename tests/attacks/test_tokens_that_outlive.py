@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from hushsum.service.app import create_app
+from hushsum.service.http.app import create_app
 from hushsum.service.store import Store
 from hushsum.service.store.accounts import later
 from tests.service_town import Town

@@ -14,7 +14,7 @@ from types import FrameType
 from typing import cast
 
 from hushsum.errors import UsageError
-from hushsum.service.app import create_app
+from hushsum.service.http.app import create_app
 from hushsum.service.logs import say, start_logs
 from hushsum.service.settings import Settings
 
@@ -35,7 +35,7 @@ def serve(settings: Settings) -> None:
     """
     import uvicorn
 
-    from hushsum.service.connections import Connection, ConnectionLimits, available_connections
+    from hushsum.service.http.connections import Connection, ConnectionLimits, available_connections
 
     start_logs(settings.log_level)
     app = create_app(settings)

@@ -12,8 +12,8 @@ from typing import Any
 
 from hushsum.errors import UsageError
 from hushsum.ledger.database import file_of
-from hushsum.service.client_address import X_FORWARDED_FOR, TrustedProxies
 from hushsum.service.store import Quota
+from hushsum.service.trusted_proxies import X_FORWARDED_FOR, TrustedProxies
 
 PREFIX = "HUSHSUM_"
 SHORTEST_TOKEN = 32

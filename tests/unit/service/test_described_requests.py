@@ -17,7 +17,7 @@ from schemathesis.config import ProjectsConfig, SchemathesisConfig
 from schemathesis.generation import GenerationMode
 
 from hushsum.service import logs
-from hushsum.service.guard import PUBLIC, SIGN_IN
+from hushsum.service.http.middleware import PUBLIC, SIGN_IN
 from tests.service_town import SECRET, Town
 
 PEOPLE = ("olga", "admin", "anna")

@@ -11,10 +11,10 @@ import sqlalchemy as sa
 
 from hushsum.errors import LedgerUnavailable
 from hushsum.ledger.debits import LedgerDebit
-from hushsum.service.leftovers import GRACE_SECONDS, delete_leftovers
 from hushsum.service.store import Actor, Datasets, Functions, Store
 from hushsum.service.store.job_queue import MOST_ATTEMPTS
-from hushsum.service.tasks import Work
+from hushsum.service.work.file_cleanup import GRACE_SECONDS, delete_orphaned_files
+from hushsum.service.work.job_runner import JobRunner
 from tests.service_town import Town
 from tests.unit.service.test_models import confirmed, fitted, people, replaced, terms
 
@@ -47,9 +47,9 @@ def test_unfinished_and_unknown_files_go_and_the_rest_stays(town: Town) -> None:
     # Published and paid for by a job that will find it again; and one that is still on its way.
     kept.append(aged(settings.path("functions", "fn_0000000000000000.hush"), GRACE_SECONDS + 60))
     kept.append(aged(settings.path("uploads", ".up_1.csv.part"), GRACE_SECONDS - 600))
-    assert delete_leftovers(settings, Datasets(Store.open(settings.place).database), lambda id: False) == len(
-        old
-    )
+    assert delete_orphaned_files(
+        settings, Datasets(Store.open(settings.place).database), lambda id: False
+    ) == len(old)
     assert not any(path.exists() for path in old)
     assert all(path.exists() for path in kept)
 
@@ -68,7 +68,7 @@ def test_a_job_that_misses_the_database_is_taken_up_again(
         raise LedgerUnavailable("the database is away; try again")
 
     with monkeypatch.context() as patch:
-        patch.setattr("hushsum.service.tasks.release_tally", away)
+        patch.setattr("hushsum.service.work.job_runner.release_tally", away)
         for attempt in range(1, MOST_ATTEMPTS + 1):
             assert town.work() == 1
             told = town.ok("olga", "GET", f"/jobs/{job}")
@@ -118,11 +118,11 @@ def test_records_that_nobody_serves_go(town: Town, monkeypatch: pytest.MonkeyPat
         aged(folder / "fn_0000000000000000.0.answers", GRACE_SECONDS + 60),
         aged(folder / ".fn_0000000000000000.secret.x", GRACE_SECONDS + 60),
     ]
-    Work(town.settings, Store.open(town.settings.place)).tidy()
+    JobRunner(town.settings, Store.open(town.settings.place)).tidy()
     assert not any(each.exists() for each in old)
     assert all(each.exists() for each in kept)
     # The rest of a model that was ended by somebody who was killed on the way.
     Functions(Store.open(town.settings.place).database).end(asked["result"]["function"], Actor("olga"))
-    Work(town.settings, Store.open(town.settings.place)).tidy()
+    JobRunner(town.settings, Store.open(town.settings.place)).tidy()
     assert not any(each.exists() for each in done)
     assert all(each.exists() for each in paid)

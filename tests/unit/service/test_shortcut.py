@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hushsum.service.shortcut import QUERY, Shortcut, asked_function
+from hushsum.service.http.query_fast_path import QUERY, QueryFastPath, asked_function
 from tests.service_town import Town
 
 
@@ -49,10 +49,10 @@ def test_answers_and_refusals_are_those_of_the_router(town: Town, monkeypatch: p
 
     short = ask_all()
 
-    async def through_the_router(self: Shortcut, scope: Any, receive: Any, send: Any) -> None:
+    async def through_the_router(self: QueryFastPath, scope: Any, receive: Any, send: Any) -> None:
         await self._app(scope, receive, send)
 
-    monkeypatch.setattr(Shortcut, "__call__", through_the_router)
+    monkeypatch.setattr(QueryFastPath, "__call__", through_the_router)
     assert ask_all() == short
     assert [status for status, *_ in short] == [200, 200, 422, 422, 415, 404, 404, 403, 401]
     counted = town.ask(None, "GET", "/metrics").text

@@ -14,9 +14,9 @@ import sqlalchemy as sa
 
 import hushsum as hs
 from hushsum.errors import UsageError
-from hushsum.service.app import create_app
-from hushsum.service.oidc.flow import flow_of, new_cookie
-from hushsum.service.oidc.terms import Terms, is_safe
+from hushsum.service.http.app import create_app
+from hushsum.service.http.oidc.flow import flow_of, new_cookie
+from hushsum.service.http.oidc.provider_settings import Terms, is_safe
 from hushsum.service.settings import Settings
 from hushsum.service.store import Store
 from tests.oidc_provider import SECRET, Browser, Person, SigningKey, TestProvider, query_of
@@ -293,7 +293,7 @@ def test_a_service_without_the_extra_says_what_to_install(
 ) -> None:
     monkeypatch.setitem(sys.modules, "jwt", None)
     for name in ("sign_in", "provider", "id_token", "keys"):
-        monkeypatch.delitem(sys.modules, f"hushsum.service.oidc.{name}", raising=False)
+        monkeypatch.delitem(sys.modules, f"hushsum.service.http.oidc.{name}", raising=False)
     given: dict[str, Any] = GOOD
     with pytest.raises(UsageError, match=r"hushsum\[oidc\]"):
         create_app(Settings(folder=str(tmp_path / "s"), **given))

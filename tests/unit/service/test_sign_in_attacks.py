@@ -10,9 +10,9 @@ import httpx
 import pytest
 from fastapi.responses import JSONResponse, RedirectResponse, Response
 
-from hushsum.service.app import create_app
-from hushsum.service.oidc.provider import Kept
-from hushsum.service.problems import Refusal
+from hushsum.service.http.app import create_app
+from hushsum.service.http.oidc.provider import Kept
+from hushsum.service.http.problem_responses import Refusal
 from tests.oidc_provider import TestProvider, running
 from tests.service_town import Town
 from tests.unit.service.oidc_town import SignInTown, ends, lying, one_town, provider, settings_for, signing

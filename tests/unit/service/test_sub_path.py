@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hushsum.errors import UsageError
-from hushsum.service.oidc.terms import Terms
+from hushsum.service.http.oidc.provider_settings import Terms
 from hushsum.service.settings import Settings
 from tests.service_town import Town
 

@@ -1,0 +1,290 @@
+"""Datasets: a budget, uploads, tallies and plans. All of it is the owner's alone."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Depends, Header, Query, Request, Response
+
+from hushsum.bases.base import Basis, basis_from_json
+from hushsum.jobs.kernel_choice import KernelChoice
+from hushsum.jobs.ledger_commands import amount, status_of
+from hushsum.jobs.plan_release import plan_release
+from hushsum.ledger import DatasetTerms
+from hushsum.service.http.access import actor_of, needs, nothing_here
+from hushsum.service.http.authentication import Caller
+from hushsum.service.http.context import Context, context_of
+from hushsum.service.http.problem_responses import Refusal
+from hushsum.service.http.uploads import FORMATS, receive_upload
+from hushsum.service.schemas import (
+    DatasetRequest,
+    DatasetResponse,
+    JobResponse,
+    KernelRequest,
+    LedgerResponse,
+    PlanRequest,
+    PlanResponse,
+    TallyRequest,
+    TallyResponse,
+    UploadResponse,
+    WriteOffRequest,
+    bounds_of,
+)
+from hushsum.service.store import Actor, Dataset, Quota
+from hushsum.service.store.datasets import DELETED, WAITING, check_quota
+from hushsum.service.store.store import new_id
+from hushsum.service.work.file_cleanup import delete_exact_model_files
+
+router = APIRouter(prefix="/datasets", tags=["datasets"])
+Uploader = Annotated[Caller, Depends(needs("upload"))]
+Releaser = Annotated[Caller, Depends(needs("release"))]
+Here = Annotated[Context, Depends(context_of)]
+Doer = Annotated[Actor, Depends(actor_of)]
+Key = Annotated[str, Header(alias="Idempotency-Key", pattern=r"^[A-Za-z0-9_.-]{1,64}$")]
+
+
+@router.get("")
+def list_datasets(caller: Uploader, context: Here) -> list[DatasetResponse]:
+    """The caller's own datasets."""
+    found = context.datasets.of(caller.account)
+    budgets = status_of(context.ledger, [each.id for each in found])
+    return [
+        DatasetResponse(id=each.id, name=each.name, created=each.created, budget=budget.as_json())
+        for each, budget in zip(found, budgets, strict=True)
+    ]
+
+
+@router.post("", status_code=201)
+def create_dataset(asked: DatasetRequest, caller: Releaser, context: Here, actor: Doer) -> DatasetResponse:
+    """Set the total budget of a dataset. Its terms, but for the budget, never change."""
+    terms = DatasetTerms.of(
+        epsilon=asked.epsilon,
+        delta=asked.delta,
+        rho=asked.rho,
+        accounting=asked.accounting,
+        unit=asked.unit,
+        max_per_unit=asked.max_per_unit,
+        relation=asked.relation,
+        population=asked.population,
+        allow_large_delta=asked.allow_large_delta,
+    )
+    context.check_booking()
+    context.datasets.check_free(caller.account, asked.name)
+    id = new_id("ds")
+    # A crash between the two leaves an account in the ledger that nothing can spend.
+    context.ledger.create_dataset(id, terms, who=caller.name)
+    return _told(context, context.datasets.create(id, caller.account, asked.name, actor))
+
+
+@router.get("/{dataset}")
+def show_dataset(dataset: str, caller: Uploader, context: Here) -> DatasetResponse:
+    """One dataset, and how its budget stands."""
+    return _told(context, context.dataset(dataset, caller))
+
+
+@router.delete("/{dataset}", status_code=204, response_class=Response)
+def delete_dataset(dataset: str, caller: Releaser, context: Here, actor: Doer) -> Response:
+    """Delete a dataset with its uploads, tallies and models in exact mode, and retire its budget.
+
+    The ledger keeps its history, and functions that were released stay public. Its jobs are cancelled; while
+    one is paid for or still running, the dataset is not deleted: repeat the request when it has ended.
+    """
+    found = context.dataset(dataset, caller)
+    context.check_booking()
+    if not context.jobs.cancel_all(found.id, actor):
+        raise Refusal(
+            409, "jobs-running", "a job of this dataset is running or paid for; wait until it has ended"
+        )
+    context.ledger.retire(found.id, reason="deleted by its owner", who=caller.name)
+    uploads, tallies = context.datasets.delete(found.id, actor)
+    # The files last: without their rows they are deleted by whoever tidies up, if this process dies here.
+    for upload in uploads:
+        context.settings.path("uploads", f"{upload.id}.{upload.format}").unlink(missing_ok=True)
+    for tally in tallies:
+        context.settings.path("tallies", f"{tally}.tally").unlink(missing_ok=True)
+    for function in context.functions.served_of(found.id):
+        context.functions.end(function, actor)
+        context.function_cache.remove(function)
+        delete_exact_model_files(context.settings, function)
+    context.visible.clear()
+    return Response(status_code=204)
+
+
+@router.post("/{dataset}/write-offs", status_code=201)
+def write_off(dataset: str, asked: WriteOffRequest, caller: Releaser, context: Here) -> DatasetResponse:
+    """Charge what was spent outside the ledger, or in events that a restore has lost, and open a frozen
+    dataset again.
+    """
+    found = context.dataset(dataset, caller)
+    context.check_booking()
+    charge = amount(epsilon=asked.epsilon, delta=asked.delta, rho=asked.rho)
+    context.ledger.write_off(found.id, charge, reason=asked.reason, who=caller.name)
+    return _told(context, found)
+
+
+@router.get("/{dataset}/ledger")
+def show_ledger(dataset: str, caller: Releaser, context: Here) -> LedgerResponse:
+    """What was spent, on which releases; and a receipt to keep elsewhere."""
+    found = context.dataset(dataset, caller)
+    return LedgerResponse(
+        status=_status(context, found.id),
+        history=[each.as_json() for each in context.ledger.history(found.id)],
+        receipt=context.ledger.receipt().as_json(),
+    )
+
+
+@router.get("/{dataset}/uploads")
+def list_uploads(dataset: str, caller: Uploader, context: Here) -> list[UploadResponse]:
+    """What was uploaded, and whether it is still there."""
+    found = context.dataset(dataset, caller)
+    return [UploadResponse.model_validate(each) for each in context.datasets.uploads_of(found.id)]
+
+
+@router.post(
+    "/{dataset}/uploads",
+    status_code=201,
+    openapi_extra={"requestBody": {"content": {"application/octet-stream": {}}, "required": True}},
+)
+async def upload(
+    dataset: str,
+    request: Request,
+    caller: Uploader,
+    context: Here,
+    actor: Doer,
+    format: Annotated[Literal["csv", "csv.gz", "parquet", "arrow", "tally"], Query()],
+) -> UploadResponse:
+    """The bytes of a file of records, or of a .tally file; streamed to the disk, and never given back."""
+    assert format in FORMATS
+    return UploadResponse.model_validate(
+        await receive_upload(request, context, dataset, caller, format, actor)
+    )
+
+
+@router.delete("/{dataset}/uploads/{upload}", status_code=204, response_class=Response)
+def delete_upload(dataset: str, upload: str, caller: Uploader, context: Here, actor: Doer) -> Response:
+    """Delete an upload before it was counted."""
+    found = context.datasets.upload(upload, dataset=context.dataset(dataset, caller).id)
+    if found is None or found.state != WAITING:
+        raise nothing_here()
+    if context.jobs.using(found.dataset, "upload", found.id):
+        raise Refusal(409, "in-use", "a job needs this upload; cancel the job first, or wait for it")
+    context.datasets.end_upload(found.id, DELETED, actor)
+    context.settings.path("uploads", f"{found.id}.{found.format}").unlink(missing_ok=True)
+    return Response(status_code=204)
+
+
+@router.get("/{dataset}/tallies")
+def list_tallies(dataset: str, caller: Uploader, context: Here) -> list[TallyResponse]:
+    """The confidential tallies: what they are, and nothing that was counted."""
+    found = context.datasets.tallies_of(context.dataset(dataset, caller).id)
+    return [
+        TallyResponse(
+            id=each.id,
+            created=each.created,
+            cells=each.cells,
+            size=each.size,
+            facts={name: value for name, value in each.facts.items() if name != "definition"},
+        )
+        for each in found
+    ]
+
+
+@router.delete("/{dataset}/tallies/{tally}", status_code=204, response_class=Response)
+def delete_tally(dataset: str, tally: str, caller: Uploader, context: Here, actor: Doer) -> Response:
+    """Delete a tally; what was released from it stays public, and what it cost stays spent."""
+    found = context.datasets.tally(tally, dataset=context.dataset(dataset, caller).id)
+    if found is None:
+        raise nothing_here()
+    if context.jobs.using(found.dataset, "tally", found.id):
+        raise Refusal(409, "in-use", "a job needs this tally; cancel the job first, or wait for it")
+    context.datasets.delete_tally(found.id, actor)
+    context.settings.path("tallies", f"{found.id}.tally").unlink(missing_ok=True)
+    return Response(status_code=204)
+
+
+@router.post("/{dataset}/tallies", status_code=202)
+def make_tally(
+    dataset: str, asked: TallyRequest, caller: Uploader, context: Here, actor: Doer, key: Key
+) -> JobResponse:
+    """Count an upload into a tally; the upload is deleted as soon as that is done."""
+    found = context.dataset(dataset, caller)
+    if (asked.rows or 1) * (asked.width or 1) > context.settings.max_cells:
+        raise Refusal(
+            422, "parameter-refused", f"rows × width must be at most {context.settings.max_cells}; take fewer"
+        )
+    request = asked.model_dump(mode="json")
+    known = context.jobs.of_key(found.id, "tally", key)
+    if known is None:
+        upload = context.datasets.upload(asked.upload, dataset=found.id)
+        if upload is None or upload.state != WAITING:
+            raise Refusal(422, "parameter-refused", "upload must be one that was not counted; upload it anew")
+        # What can be told without the records is told at once.
+        if upload.format != "tally":
+            kernel_of(asked).build(len(asked.columns) if asked.columns else _some_columns(asked))
+        kept = context.datasets.kept_by(caller.account)
+        cells = (asked.rows or 1) * (asked.width or 1)
+        check_quota(context.settings.quota, Quota(0, kept.cells + cells))
+    job, _ = context.jobs.submit(
+        "tally",
+        dataset=found.id,
+        key=key,
+        request=request,
+        actor=actor,
+        most=context.settings.owner_jobs,
+    )
+    context.wake()
+    return JobResponse.model_validate(job)
+
+
+@router.post("/{dataset}/plans")
+def make_plan(dataset: str, asked: PlanRequest, caller: Releaser, context: Here) -> PlanResponse:
+    """The predicted error of each way to release, from declared quantities; no record is read."""
+    context.dataset(dataset, caller)
+    basis, per_unit = _basis_of(context, dataset, asked.tally)
+    planned = plan_release(
+        records=asked.records,
+        kernel=kernel_of(asked),
+        dim=asked.dim,
+        epsilon=asked.epsilon,
+        delta=asked.delta,
+        rho=asked.rho,
+        rows=asked.rows,
+        width=asked.width,
+        method=asked.method,
+        bounds=bounds_of(asked.bounds),
+        density=asked.density,
+        relation=asked.relation,
+        max_per_unit=asked.max_per_unit if basis is None else per_unit,
+        basis=basis,
+    )
+    return PlanResponse(**planned.as_json())
+
+
+def _basis_of(context: Context, dataset: str, tally: str | None) -> tuple[Basis | None, int | None]:
+    """A tally's public definition, and how many records a person adds to it; its counts are not read."""
+    if tally is None:
+        return None, None
+    stored = context.datasets.tally(tally, dataset=dataset)
+    if stored is None:
+        raise Refusal(422, "parameter-refused", "tally must be one of this dataset; make it first")
+    return basis_from_json(stored.facts["definition"]), stored.facts["max_per_unit"]
+
+
+def kernel_of(asked: KernelRequest) -> KernelChoice:
+    """The kernel of a request."""
+    return KernelChoice(asked.kernel, asked.bandwidth, asked.power, asked.bits, asked.projection)
+
+
+def _some_columns(asked: TallyRequest) -> int | None:
+    """A number of columns that stands for the unknown one, where only the other parameters are checked."""
+    return None if kernel_of(asked).takes_sets else max(1, len(asked.bounds or ()))
+
+
+def _status(context: Context, dataset: str) -> dict[str, Any]:
+    return status_of(context.ledger, dataset)[0].as_json()
+
+
+def _told(context: Context, dataset: Dataset) -> DatasetResponse:
+    return DatasetResponse(
+        id=dataset.id, name=dataset.name, created=dataset.created, budget=_status(context, dataset.id)
+    )

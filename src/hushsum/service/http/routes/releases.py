@@ -1,0 +1,196 @@
+"""From a tally to a public function: the claim first, then the release, then its progress."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import time
+from collections.abc import AsyncIterator
+from functools import partial
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Request
+from fastapi.responses import StreamingResponse
+from starlette.concurrency import run_in_threadpool
+from starlette.types import Receive, Scope, Send
+
+from hushsum.bases.base import basis_from_json
+from hushsum.errors import HushsumError
+from hushsum.files.container import canonical_json
+from hushsum.privacy.claim import Claim
+from hushsum.service.http.access import actor_of, needs, nothing_here
+from hushsum.service.http.authentication import Caller
+from hushsum.service.http.context import Context, context_of
+from hushsum.service.http.problem_responses import Refusal
+from hushsum.service.http.request_limits import AtOnce
+from hushsum.service.http.routes.datasets import Key
+from hushsum.service.schemas import (
+    ClaimResponse,
+    ConfirmedReleaseRequest,
+    JobResponse,
+    ReleaseClaimRequest,
+    request_of,
+)
+from hushsum.service.store import Actor, Job
+from hushsum.service.store.job_queue import CANCELLED, ENDED
+from hushsum.tally.tally import Tally
+
+router = APIRouter(tags=["releases"])
+Releaser = Annotated[Caller, Depends(needs("release"))]
+Here = Annotated[Context, Depends(context_of)]
+Follower = Annotated[Caller, Depends(needs("upload", "release"))]
+
+_LOOK_EVERY = 0.25
+_LONGEST_STREAM = 600.0
+_LOOKS_PER_SECOND = 80.0
+
+
+@router.post("/datasets/{dataset}/claims")
+def show_claim(dataset: str, asked: ReleaseClaimRequest, caller: Releaser, context: Here) -> ClaimResponse:
+    """What a release on these terms would claim and cost. Nothing is drawn or spent."""
+    found = context.dataset(dataset, caller)
+    claim = _claim(context, found.id, asked)
+    charge, after = context.price(found, claim)
+    return ClaimResponse(
+        claim=claim.in_numbers(),
+        cost=charge.as_json(),
+        remaining=after.remaining.as_json(),
+        confirm=_confirmation(found.id, asked, claim),
+    )
+
+
+@router.post("/datasets/{dataset}/releases", status_code=202)
+def release(
+    dataset: str,
+    asked: ConfirmedReleaseRequest,
+    caller: Releaser,
+    context: Here,
+    actor: Annotated[Actor, Depends(actor_of)],
+    key: Key,
+) -> JobResponse:
+    """Debit the ledger, draw noise once, and publish the function. The same key never spends twice."""
+    found = context.dataset(dataset, caller)
+    claim = _claim(context, found.id, asked)
+    if asked.confirm != _confirmation(found.id, asked, claim):
+        raise Refusal(
+            409, "not-confirmed", "confirm must be that of the claim of these very terms; ask for the claim"
+        )
+    context.check_booking()
+    if context.jobs.of_key(found.id, "release", key) is None:
+        # A hint only: what counts is the debit. It spares a job that is bound to fail.
+        context.price(found, claim)
+    job, _ = context.jobs.submit(
+        "release",
+        dataset=found.id,
+        key=key,
+        request=asked.model_dump(mode="json"),
+        actor=actor,
+        most=context.settings.owner_jobs,
+    )
+    context.wake()
+    return JobResponse.model_validate(job)
+
+
+@router.get("/datasets/{dataset}/jobs")
+def list_jobs(dataset: str, caller: Follower, context: Here) -> list[JobResponse]:
+    """All long work on a dataset, oldest first."""
+    return [JobResponse.model_validate(each) for each in context.jobs.of(context.dataset(dataset, caller).id)]
+
+
+@router.get("/jobs/{job}")
+def show_job(job: str, caller: Follower, context: Here) -> JobResponse:
+    """How far long work has come, and what became of it."""
+    return JobResponse.model_validate(_job(context, job, caller))
+
+
+@router.delete("/jobs/{job}")
+def cancel_job(
+    job: str, caller: Follower, context: Here, actor: Annotated[Actor, Depends(actor_of)]
+) -> JobResponse:
+    """Cancel long work before it has spent anything: at once if it waits, else at its next step.
+
+    What is paid for is finished; then, and for work that has ended, the answer is 409.
+    """
+    found = _job(context, job, caller)
+    stopped = context.jobs.cancel(found.id, actor)
+    assert stopped is not None
+    if stopped.state in ENDED and stopped.state != CANCELLED:
+        raise Refusal(409, "ended", "the job has ended; there is nothing to cancel")
+    if stopped.paying:
+        raise Refusal(409, "paid", "the job is being paid for, and will be finished; wait for it")
+    return JobResponse.model_validate(stopped)
+
+
+@router.get(
+    "/jobs/{job}/events",
+    response_class=StreamingResponse,
+    responses={200: {"content": {"text/event-stream": {}}}},
+)
+async def follow_job(job: str, request: Request, caller: Follower, context: Here) -> StreamingResponse:
+    """The same as server-sent events named ``job``, until it has ended."""
+    await run_in_threadpool(_job, context, job, caller)
+    return EventStream(_events(request, context, job, caller), context.streams, caller.account)
+
+
+class EventStream(StreamingResponse):
+    """Server-sent events, counted for an account as long as somebody may be reading them.
+
+    Raises
+    ------
+    Refusal
+        429, if the account has as many streams as it may.
+    """
+
+    def __init__(self, events: AsyncIterator[bytes], streams: AtOnce, account: str) -> None:
+        super().__init__(events, media_type="text/event-stream")
+        streams.enter(account)
+        self._leave = partial(streams.leave, account)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the events."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._leave()
+
+
+async def _events(request: Request, context: Context, id: str, caller: Caller) -> AsyncIterator[bytes]:
+    end = time.monotonic() + _LONGEST_STREAM
+    told = ""
+    try:
+        while time.monotonic() < end and not await request.is_disconnected():
+            job = await run_in_threadpool(_job, context, id, caller)
+            text = JobResponse.model_validate(job).model_dump_json()
+            if text != told:
+                told = text
+                yield f"event: job\ndata: {text}\n\n".encode()
+            if job.state in ENDED:
+                return
+            # However many follow, the database is asked some eighty times a second.
+            await asyncio.sleep(max(_LOOK_EVERY, len(context.streams) / _LOOKS_PER_SECOND))
+    except HushsumError:
+        # The answer has begun, and can no longer become a problem; whoever follows it asks again.
+        return
+
+
+def _job(context: Context, id: str, caller: Caller) -> Job:
+    found = context.jobs.find(id)
+    if found is None or context.datasets.find(found.dataset, owner=caller.account) is None:
+        raise nothing_here()
+    return found
+
+
+def _claim(context: Context, dataset: str, asked: ReleaseClaimRequest) -> Claim:
+    """The claim, from the tally's public definition: its counts are not read here."""
+    stored = context.datasets.tally(asked.tally, dataset=dataset)
+    if stored is None:
+        raise Refusal(422, "parameter-refused", "tally must be one of this dataset; make it first")
+    basis = basis_from_json(stored.facts["definition"])
+    return Tally(basis, max_per_unit=stored.facts["max_per_unit"]).prepare(request_of(asked)).claim
+
+
+def _confirmation(dataset: str, asked: ReleaseClaimRequest, claim: Claim) -> str:
+    terms = {name: getattr(asked, name) for name in ReleaseClaimRequest.model_fields}
+    text = canonical_json([dataset, json.loads(json.dumps(terms)), claim.as_json()])
+    return hashlib.sha256(text).hexdigest()

@@ -1,0 +1,285 @@
+"""What a worker does: count an upload, release a tally. Every step may be repeated after a crash."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import shutil
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from hushsum.bases.base import basis_as_json, basis_from_json
+from hushsum.errors import FileRefused, HushsumError, LedgerUnavailable, UsageError
+from hushsum.jobs.describe_function import describe_file
+from hushsum.jobs.kernel_choice import KernelChoice
+from hushsum.jobs.ledger_release import LedgerOptions
+from hushsum.jobs.method_choice import TableSize
+from hushsum.jobs.progress import Progress
+from hushsum.jobs.release_tally import release_tally
+from hushsum.jobs.tally_records import RecordFiles, tally_records
+from hushsum.ledger import Ledger
+from hushsum.service.logs import described, say
+from hushsum.service.problems import problem, problem_of_error
+from hushsum.service.schemas import ConfirmedReleaseRequest, TallyRequest, bounds_of, request_of
+from hushsum.service.settings import Settings
+from hushsum.service.store import (
+    Accounts,
+    Actor,
+    Datasets,
+    Functions,
+    Job,
+    JobQueue,
+    Quota,
+    Store,
+    StoredTally,
+)
+from hushsum.service.store.datasets import DELETED, USED
+from hushsum.service.store.job_queue import (
+    CANCELLED,
+    CLOSED,
+    FAILED,
+    MOST_ATTEMPTS,
+    QUEUED,
+    RUNNING,
+    stop_problem,
+)
+from hushsum.service.store.store import now
+from hushsum.service.work.file_cleanup import delete_orphaned_files
+from hushsum.service.work.model_fitter import ModelFitter
+from hushsum.service.work.parameter_warnings import collect_parameter_warnings
+from hushsum.service.work.running_job import JobStopped, RunningJob, kept
+from hushsum.tally.file import load_tally, public_header
+
+
+class JobRunner:
+    """The jobs of one service, done by whoever calls :meth:`next`.
+
+    ``abandon`` ends the process in the middle of a job that was stopped and does not notice.
+    """
+
+    def __init__(self, settings: Settings, store: Store, abandon: Callable[[], None] | None = None) -> None:
+        self._settings = settings
+        self._abandon = abandon
+        self._accounts = Accounts(store.database)
+        self._datasets = Datasets(store.database)
+        self._functions = Functions(store.database)
+        self._jobs = JobQueue(store.database)
+        self._models = ModelFitter(settings, self._datasets, self._functions)
+
+    def next(self) -> bool:
+        """Do the job of the owner whose turn it is; False if there is none."""
+        job = self._jobs.claim(self._settings.lease_seconds, most_running=self._settings.most_running)
+        if job is None:
+            return False
+        say("job started", job=job.id, kind=job.kind, attempt=job.attempts)
+        if job.attempts > MOST_ATTEMPTS:
+            text = "the worker died on this job again and again; ask again with the same Idempotency-Key"
+            self._jobs.fail(job, problem(500, "worker-died", text), paid=self._is_paid(job))
+            return True
+        if self._is_closed(job):
+            self._jobs.end_unpaid(job, CANCELLED, stop_problem(CLOSED))
+            return True
+        with kept(job, self._jobs, self._settings, self._abandon) as running:
+            try:
+                result = self._do(running)
+            except JobStopped:
+                say("job stopped", job=job.id, kind=job.kind)
+                self._jobs.end_unpaid(job, *running.ended())
+            except LedgerUnavailable as error:
+                # Nothing is wrong with the job. Every step can be repeated, so it is, when the database is
+                # back.
+                if job.attempts < MOST_ATTEMPTS:
+                    say("job postponed", job=job.id, kind=job.kind, **described(error))
+                    self._jobs.postpone(job, 2.0**job.attempts)
+                else:
+                    self._jobs.fail(job, self._told(job, error), paid=self._is_paid(job))
+            except Exception as error:
+                say("job failed", job=job.id, kind=job.kind, **described(error))
+                self._jobs.fail(job, self._told(job, error), paid=self._is_paid(job))
+            else:
+                self._jobs.finish(job, result)
+                say("job done", job=job.id, kind=job.kind)
+        return True
+
+    def _do(self, running: RunningJob) -> dict[str, Any]:
+        job = running.job
+        if job.kind == "tally":
+            return self._count(running)
+        if job.kind == "model":
+            return self._models.fit(running, self._ledger_options(job))
+        return self._release(running)
+
+    def _is_closed(self, job: Job) -> bool:
+        """Whether the account was closed before the job had spent anything."""
+        owner = self._accounts.find(id=job.account)
+        return not job.paying and (owner is None or owner.disabled)
+
+    def _is_paid(self, job: Job) -> bool:
+        """Whether the ledger has the job's debit; yes if that is unknown, so that it can be finished."""
+        if job.kind == "tally":
+            return False
+        try:
+            return self._ledger().find(_ledger_key(job)) is not None
+        except HushsumError:
+            return True
+
+    def _ledger(self) -> Ledger:
+        return Ledger(self._settings.place, guard=self._settings.guard)
+
+    def tidy(self) -> None:
+        """Delete uploads that nobody counted in time, and what was left by whoever was killed."""
+        moment = datetime.now(UTC) - timedelta(hours=self._settings.upload_hours)
+        for each in self._datasets.uploads_before(moment.isoformat(timespec="microseconds")):
+            self._datasets.end_upload(each.id, DELETED, Actor("service"))
+            self._settings.path("uploads", f"{each.id}.{each.format}").unlink(missing_ok=True)
+        delete_orphaned_files(self._settings, self._datasets, self._is_served)
+
+    def _is_served(self, id: str) -> bool:
+        """Whether a model in exact mode is asked questions, or a job may go on where it stopped.
+
+        The job is looked at first: a function that is unknown after its job was done has been ended.
+        """
+        job = self._jobs.find("job_" + id.removeprefix("fn_"))
+        if self._functions.known(id) or (job is not None and job.state in (QUEUED, RUNNING)):
+            return True
+        ledger = self._ledger()
+        # A restored database may not know yet what a newer one does.
+        if ledger.rollback_problem() is not None:
+            return True
+        return job is not None and job.state == FAILED and ledger.find(_ledger_key(job)) is not None
+
+    def _count(self, running: RunningJob) -> dict[str, Any]:
+        job = running.job
+        asked = TallyRequest.model_validate(job.request)
+        id = "ta_" + job.id.removeprefix("job_")
+        actor = Actor(job.account)
+        output = self._settings.path("tallies", f"{id}.tally")
+        upload = self._datasets.upload(asked.upload, dataset=job.dataset)
+        assert upload is not None
+        source = self._settings.path("uploads", f"{upload.id}.{upload.format}")
+        notes: list[str] = []
+        if self._datasets.tally(id, dataset=job.dataset) is None:
+            try:
+                if upload.format == "tally":
+                    facts = self._take_over(source, output)
+                else:
+                    facts = self._tally(asked, source, output, notes, running.tell)
+                running.tell(1.0)
+                made = StoredTally(id, job.dataset, _cells(facts), output.stat().st_size, facts, now())
+                self._check_cells(made.cells)
+                # The upload is deleted when its tally is there, so it does not count twice.
+                quota = Quota(self._settings.owner_bytes + upload.size, self._settings.owner_cells)
+                self._datasets.add_tally(made, actor, quota=quota)
+            except (JobStopped, UsageError):
+                output.unlink(missing_ok=True)
+                raise
+        self._datasets.end_upload(upload.id, USED, actor)
+        source.unlink(missing_ok=True)
+        return {"tally": id, "warnings": notes}
+
+    def _check_cells(self, cells: int) -> None:
+        most = self._settings.max_cells
+        if cells > most:
+            raise UsageError(f"a tally must have at most {most} cells, got more; take fewer rows or features")
+
+    def _tally(
+        self, asked: TallyRequest, source: Path, output: Path, notes: list[str], tell: Progress
+    ) -> dict[str, Any]:
+        columns = None if asked.columns is None else tuple(asked.columns)
+        with collect_parameter_warnings(notes):
+            tally_records(
+                RecordFiles((str(source),), columns, asked.unit_column, asked.set_column),
+                str(output),
+                kernel=KernelChoice(asked.kernel, asked.bandwidth, asked.power, asked.bits, asked.projection),
+                size=TableSize(
+                    asked.method,
+                    asked.rows,
+                    asked.width,
+                    asked.seed,
+                    bounds_of(asked.bounds),
+                    asked.spacing,
+                    asked.features,
+                ),
+                max_per_unit=asked.max_per_unit,
+                encryption_key=self._settings.tally_key(),
+                progress=tell,
+            )
+        return _facts(output)
+
+    def _take_over(self, source: Path, output: Path) -> dict[str, Any]:
+        """An uploaded tally, read once to see that it is whole."""
+        if public_header(source)["encryption"] is not None:
+            raise FileRefused("a tally must be uploaded without its encryption; save it without a key")
+        tally = load_tally(source)
+        key = self._settings.tally_key()
+        if key is None:
+            beside = output.with_suffix(".part")
+            shutil.copyfile(source, beside)
+            beside.chmod(0o600)
+            beside.replace(output)
+        else:
+            tally.save(output, encryption_key=key)
+        return _facts(output)
+
+    def _release(self, running: RunningJob) -> dict[str, Any]:
+        job = running.job
+        asked = ConfirmedReleaseRequest.model_validate(job.request)
+        id = "fn_" + job.id.removeprefix("job_")
+        output = self._settings.path("functions", f"{id}.hush")
+        released = release_tally(
+            str(self._settings.path("tallies", f"{asked.tally}.tally")),
+            str(output),
+            request_of(asked),
+            encryption_key=self._settings.tally_key(),
+            approve=lambda claim, account: running.pay(),
+            ledger=self._ledger_options(job),
+        )
+        assert released is not None
+        facts = describe_file(str(output)).as_json()
+        del facts["source"]
+        digest = hashlib.sha256(output.read_bytes()).hexdigest()
+        self._functions.add(id, job.dataset, asked.name, sha256=digest, facts=facts, actor=Actor(job.account))
+        return {"function": id}
+
+    def _ledger_options(self, job: Job) -> LedgerOptions:
+        owner = self._accounts.find(id=job.account)
+        return LedgerOptions(
+            self._settings.place,
+            job.dataset,
+            idempotency_key=_ledger_key(job),
+            who=owner.name if owner is not None else job.account,
+            guard=self._settings.guard,
+        )
+
+    def _told(self, job: Job, error: Exception) -> dict[str, Any]:
+        """What the owner is told; the service's own paths are not part of it."""
+        found = problem_of_error(error)
+        if isinstance(error, HushsumError):
+            detail = str(found["detail"])
+            for folder in ("uploads", "tallies", "functions", "served"):
+                for path in self._settings.path(folder).glob("*"):
+                    detail = detail.replace(str(path), "the file")
+            found["detail"] = detail.replace(str(Path(self._settings.folder)), "the service's folder")
+        return found
+
+
+def _ledger_key(job: Job) -> str:
+    """The key of a release or a model in the ledger."""
+    return f"{job.dataset}:model:{job.key}" if job.kind == "model" else f"{job.dataset}:{job.key}"
+
+
+def _cells(facts: dict[str, Any]) -> int:
+    """How many numbers a tally holds, from its public definition."""
+    return math.prod(basis_from_json(facts["definition"]).shape)
+
+
+def _facts(path: Path) -> dict[str, Any]:
+    """What may be told of a tally, and its definition, from which claims are computed."""
+    facts = describe_file(str(path)).as_json()
+    facts["definition"] = public_header(path)["basis"]
+    del facts["source"]
+    # Read back once: a definition that is not understood must not be found out at the release.
+    assert basis_as_json(basis_from_json(facts["definition"])) == facts["definition"]
+    return facts
