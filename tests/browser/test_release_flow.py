@@ -195,7 +195,7 @@ def test_a_broken_connection_does_not_break_a_release(visit: Visiting, world: Wo
         ("notes.txt", b"hello", "must end in .csv"),
         ("empty.csv", b"", "must not be empty"),
         ("noise.csv", bytes(range(256)) * 40, "header could not be read"),
-        ("false.parquet", b"age,hours\n1,2\n", "does not begin as its format does"),
+        ("false.parquet", b"age,hours\n1,2\n", "does not match the format"),
     ],
 )
 def test_a_bad_upload_is_refused(

@@ -18,7 +18,7 @@ from hushsum.models import PrivateDensity
 from hushsum.privacy.request import LOCAL, ReleaseRequest
 from hushsum.privacy.spending import Booking
 from hushsum.served import FreshAnswers, answer_once, serve
-from hushsum.service.schemas import ConfirmedReleaseRequest, ReleaseClaimRequest, request_of
+from hushsum.service.schemas import ConfirmedReleaseRequest, ReleaseClaimRequest, release_request
 from tests.contract.fitted_models import MODELS
 
 REQUEST = {field.name: field.default for field in fields(ReleaseRequest)}
@@ -68,7 +68,7 @@ def test_the_service_passes_on_what_it_takes() -> None:
     }
     assert set(given) == set(REMOTE), "a new parameter needs a value here that is not its default"
     body = ReleaseClaimRequest(tally=TALLY, name="f", **given)
-    assert request_of(body) == ReleaseRequest(**given)
+    assert release_request(body) == ReleaseRequest(**given)
     assert ReleaseRequest(**given).as_json() == given
 
 

@@ -91,7 +91,7 @@ class Yard:
         settings = self.town.settings
         for file in Path(settings.folder).rglob("*"):
             os.utime(file, (0, 0))
-        JobRunner(settings, Store.open(settings.place)).tidy()
+        JobRunner(settings, Store.open(settings.place)).clean_up()
 
     def check(self) -> None:
         """Every release was paid once and published once, and its file is the one in the book."""

@@ -1,4 +1,4 @@
-"""Who is at the other end of a connection: the peer, or whom a trusted proxy names."""
+"""The address of a client: the peer's, or the one that a trusted proxy forwards."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from hushsum.errors import UsageError
 X_FORWARDED_FOR: Final = "x-forwarded-for"
 FORWARDED: Final = "forwarded"
 HEADERS: Final = (X_FORWARDED_FOR, FORWARDED)
-"""The headers that proxies write; a service believes one of them, since a proxy that writes one passes on
-whatever a client wrote into the other."""
+"""The headers that proxies set; a service trusts one of them, since a proxy that sets one passes on
+whatever a client sent in the other."""
 
 _MOST_HOPS: Final = 20
 _PORT: Final = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[0-9.]+):[0-9]{1,5}")
@@ -31,7 +31,7 @@ class TrustedProxies:
     Parameters
     ----------
     networks : tuple of networks
-        Whose word is believed. Nobody's, by default.
+        The trusted networks. None by default.
     header : str
         ``x-forwarded-for`` or ``forwarded``.
 
@@ -91,11 +91,11 @@ class TrustedProxies:
         return found
 
     def scheme(self, peer: str, headers: Iterable[tuple[bytes, bytes]], own: str) -> str:
-        """``https`` if a trusted proxy says that the caller came so."""
+        """``https`` if a trusted proxy forwards a request that came by HTTPS."""
         if not self.trusts(peer):
             return own
-        said = [value for name, value in headers if name == b"x-forwarded-proto"]
-        last = said[-1].rpartition(b",")[2].strip().lower() if said else b""
+        values = [value for name, value in headers if name == b"x-forwarded-proto"]
+        last = values[-1].rpartition(b",")[2].strip().lower() if values else b""
         return last.decode() if last in (b"http", b"https") else own
 
     def _trusts(self, address: Address) -> bool:
@@ -103,8 +103,8 @@ class TrustedProxies:
 
     def _hops(self, headers: Iterable[tuple[bytes, bytes]]) -> Iterator[Address | None]:
         """The hops from the nearest on; None for one that is no address."""
-        wanted = self.header.encode()
-        lines = [value.decode("latin-1") for name, value in headers if name == wanted]
+        header = self.header.encode()
+        lines = [value.decode("latin-1") for name, value in headers if name == header]
         entries = [entry for line in lines for entry in line.split(",")]
         for entry in entries[: -_MOST_HOPS - 1 : -1]:
             text = entry.strip() if self.header == X_FORWARDED_FOR else _forwarded_for(entry)

@@ -17,13 +17,13 @@ E = TypeVar("E", bound=Callable[..., Any])
 
 # The dependencies are coroutines only because FastAPI runs others in a thread, which costs more than they do.
 async def caller_of(request: Request) -> Caller:
-    """Who sent this request; the guard has seen to it that there is somebody."""
+    """The caller; the middleware has authenticated the request."""
     caller: Caller = request.scope["state"]["caller"]
     return caller
 
 
 async def actor_of(request: Request) -> Actor:
-    """The same for the log."""
+    """The caller and request as the audit log records them."""
     return Actor((await caller_of(request)).account, request.scope["state"]["request"])
 
 
@@ -34,26 +34,26 @@ class Needed:
     scopes: tuple[str, ...]
 
     async def __call__(self, request: Request) -> Caller:
-        """The caller, or a refusal."""
+        """The caller, or a 403."""
         caller = await caller_of(request)
         if caller.scopes.isdisjoint(self.scopes):
-            wanted = " or ".join(map(repr, self.scopes))
+            needed = " or ".join(map(repr, self.scopes))
             raise Refusal(
-                403, "forbidden", f"this needs a token with the scope {wanted}; ask for one, or leave it"
+                403, "forbidden", f"this needs a token with the scope {needed}; get one from an administrator"
             )
         return caller
 
 
 def needs(*scopes: str) -> Needed:
-    """The dependency on one of these scopes; the description of the service is made from it."""
+    """The dependency on one of these scopes; the OpenAPI description is made from it."""
     return Needed(scopes)
 
 
 async def only_known_parameters(request: Request) -> None:
-    """A dependency: a parameter of the address that the route does not know is refused, like a field.
+    """A dependency: a query parameter that the route does not declare is refused, like an unknown field.
 
-    A route that reads its parameters itself, and describes them by hand, knows better; and to one that is
-    public, other sites may send people with parameters of their own.
+    Routes that read their parameters themselves check them themselves. Public routes accept anything, since
+    other sites may add parameters to links.
     """
     route = request.scope["route"]
     if not request.scope["query_string"] or "caller" not in request.scope["state"]:
@@ -62,17 +62,19 @@ async def only_known_parameters(request: Request) -> None:
         known = {each.alias for each in route.dependant.query_params}
         if not known.issuperset(request.query_params):
             raise Refusal(
-                422, "parameter-refused", "the address has parameters that it does not take; leave them out"
+                422, "parameter-refused", "the address has unknown query parameters; leave them out"
             )
 
 
 def nothing_here() -> Refusal:
-    """The same answer for what does not exist and for what somebody else owns."""
-    return Refusal(404, "not-found", "there is nothing here, or nothing that you may see; check the address")
+    """The same response for what does not exist and for what belongs to another account."""
+    return Refusal(
+        404, "not-found", "there is nothing here, or nothing that you may access; check the address"
+    )
 
 
 def checked_by(needed: Needed) -> Callable[[E], E]:
-    """Marks a route that calls ``needed`` itself, so that the description of the service shows it."""
+    """Marks a route that calls ``needed`` itself, so that the OpenAPI description shows it."""
 
     def mark(endpoint: E) -> E:
         endpoint.needed = needed  # type: ignore[attr-defined]

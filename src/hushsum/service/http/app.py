@@ -21,7 +21,7 @@ from hushsum.service.http.middleware import RequestMiddleware
 from hushsum.service.http.openapi import describe
 from hushsum.service.http.problem_responses import answer_problem
 from hushsum.service.http.query_fast_path import QueryFastPath
-from hushsum.service.http.request_limits import AtOnce, Turns
+from hushsum.service.http.request_limits import ConcurrencyLimit, FairQueue
 from hushsum.service.http.routes import accounts, datasets, functions, models, page, releases, sign_in, system
 from hushsum.service.http.ttl_cache import TtlCache
 from hushsum.service.queries.function_cache import FunctionCache
@@ -45,13 +45,13 @@ if TYPE_CHECKING:
     from hushsum.service.http.oidc.sign_in import SignIn
 
 FIRST = "admin"
-"""The name of the account that the first start makes."""
+"""The name of the account that the first start creates."""
 
 
 def create_app(settings: Settings) -> FastAPI:
-    """The service on these settings; its database is made or brought up to date first.
+    """The service with these settings; its database is created or migrated first.
 
-    Its workers live from the application's startup to its shutdown.
+    Its workers run from the application's startup to its shutdown.
 
     Raises
     ------
@@ -102,8 +102,8 @@ def create_app(settings: Settings) -> FastAPI:
         visible=TtlCache(settings.cache_seconds),
         function_cache=FunctionCache(RollbackGuards(ServedAnswers(store.database), ledger)),
         metrics=metrics,
-        streams=AtOnce(settings.streams_at_once),
-        large_queries=Turns(
+        streams=ConcurrencyLimit(settings.streams_at_once),
+        large_queries=FairQueue(
             each=max(1, settings.large_queries_at_once // 2), most=settings.large_queries_at_once
         ),
         wake=worker_pool.wake,
@@ -111,7 +111,7 @@ def create_app(settings: Settings) -> FastAPI:
         worker_trouble=worker_pool.trouble,
         sign_in=provider,
     )
-    # Routes are tried in order, and most requests are queries.
+    # Routes are matched in order, and most requests are queries.
     parts = (functions, system, page, accounts, sign_in, datasets, releases, models)
     routers = [part.router for part in parts]
     for router in routers:
@@ -125,7 +125,7 @@ def create_app(settings: Settings) -> FastAPI:
 
 
 def first_administrator(settings: Settings, accounts: Accounts) -> None:
-    """Make the first account, and tell its token once, on standard error; or take the one that is given."""
+    """Create the first account and print its token once to standard error, or use the configured token."""
     found = accounts.find(name=FIRST)
     account = found or accounts.create(FIRST, ADMINISTRATOR, Actor("service"))
     given = settings.admin_token or None
@@ -135,7 +135,7 @@ def first_administrator(settings: Settings, accounts: Accounts) -> None:
         if known.account != account.id:
             reason = "belongs to another account"
         print(
-            f"HUSHSUM_ADMIN_TOKEN {reason}, and lets nobody in; set another one: openssl rand -hex 32",
+            f"HUSHSUM_ADMIN_TOKEN {reason} and is not accepted; set another one: openssl rand -hex 32",
             file=sys.stderr,
             flush=True,
         )
@@ -153,7 +153,7 @@ def first_administrator(settings: Settings, accounts: Accounts) -> None:
     secret, token = made
     if given is None:
         print(
-            f"The administrator's token, shown this once and good until {token.expires[:10]}:\n\n"
+            f"The administrator's token, shown only once and valid until {token.expires[:10]}:\n\n"
             f"    {secret}\n",
             file=sys.stderr,
             flush=True,
@@ -164,11 +164,11 @@ def _sign_in(settings: Settings) -> SignIn | None:
     if not settings.oidc_issuer:
         return None
     try:
-        from hushsum.service.http.oidc.provider_settings import Terms
+        from hushsum.service.http.oidc.provider_settings import ProviderSettings
         from hushsum.service.http.oidc.sign_in import SignIn
     except ImportError:
         raise UsageError("signing in with a provider needs PyJWT; install hushsum[oidc]") from None
-    return SignIn(Terms.of(settings), settings.failures_per_minute)
+    return SignIn(ProviderSettings.of(settings), settings.failures_per_minute)
 
 
 def _describe_once(app: FastAPI, routers: list[APIRouter], root_path: str) -> None:

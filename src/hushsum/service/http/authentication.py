@@ -7,7 +7,7 @@ from typing import Final
 
 from starlette.concurrency import run_in_threadpool
 
-from hushsum.service.http.request_limits import Turns
+from hushsum.service.http.request_limits import FairQueue
 from hushsum.service.http.ttl_cache import TtlCache
 from hushsum.service.store import Accounts
 
@@ -52,7 +52,7 @@ class TokenAuthenticator:
         self._accounts = accounts
         self._known: TtlCache[Caller] = TtlCache(seconds)
         self._once_valid: TtlCache[bool] = TtlCache(_ONCE_VALID_SECONDS)
-        self._unknown = Turns(each=1, most=_UNKNOWN_AT_ONCE)
+        self._unknown = FairQueue(each=1, most=_UNKNOWN_AT_ONCE)
 
     async def find(self, token: str, address: str) -> Caller | None:
         """The caller, from the cache or from the database."""

@@ -1,6 +1,4 @@
-"""Connections that do not trust those who connect: limits on heads, silence and number, problems for broken
-HTTP.
-"""
+"""Limits of connections: size and time of request heads, number of connections, malformed HTTP."""
 
 from __future__ import annotations
 
@@ -29,7 +27,7 @@ _MOST: Final = 10_000
 
 @dataclass(frozen=True, slots=True)
 class ConnectionLimits:
-    """How many connections there may be: in all, and from one address that is no trusted proxy."""
+    """How many connections there may be: in all, and from one address that is not a trusted proxy."""
 
     most: int = 900
     per_address: int = 200
@@ -37,11 +35,11 @@ class ConnectionLimits:
 
 
 def available_connections() -> int:
-    """Raise this process's limit of open files as far as it may be, and tell how many connections fit."""
+    """Raise this process's limit of open files as far as it may be, and return how many connections fit."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = _MOST + _OTHER_FILES
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    needed = _MOST + _OTHER_FILES
+    if soft != resource.RLIM_INFINITY and soft < needed:
+        soft = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     return _MOST if soft == resource.RLIM_INFINITY else max(10, min(_MOST, soft - _OTHER_FILES))
 
@@ -51,7 +49,7 @@ class Connection(HttpToolsProtocol):
 
     A request's line and headers must end within `LONGEST_HEAD` bytes and `HEAD_SECONDS`, and so must a body
     that was refused already: neither memory nor a place can be held by whoever never finishes a request.
-    Bodies that are wanted have limits of their own.
+    Bodies that are read have their own limits.
 
     Where there are too many connections, an idle one is closed for the new one: of the address that has
     most, the one that has been idle longest, and before all others one that never finished a request. A

@@ -1,9 +1,9 @@
-"""Numbers for Prometheus, which anybody may read: no label and no number depends on records.
+"""Metrics for Prometheus, which anybody may read: no label and no value depends on records.
 
 So owners' requests are counted and not timed, and of jobs only those that wait are reported: how long
 counting takes, and whether it fails, depends on records, and stands in the log. The room on the disk and the
 wait of the oldest job depend on the size of what was uploaded, so both are given in coarse steps: enough for
-an alert, too little to tell one upload from another.
+an alert, too little to distinguish uploads.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ _DISK_STEPS = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What is looked at when somebody asks for the numbers."""
+class CurrentState:
+    """What is read when the metrics are requested."""
 
     jobs: JobQueue
     folder: Path
     workers_alive: int
-    workers_wanted: int
+    workers_configured: int
     streams: int
 
 
 class Metrics:
-    """The numbers of one application; each has a registry of its own."""
+    """The metrics of one application; each application has its own registry."""
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
@@ -58,34 +58,32 @@ class Metrics:
             registry=self._registry,
         )
         self.points = Counter("hushsum_points_total", "Points of queries answered.", registry=self._registry)
-        self._waiting = Gauge("hushsum_jobs_waiting", "Jobs not begun.", registry=self._registry)
+        self._waiting = Gauge("hushsum_jobs_waiting", "Jobs queued.", registry=self._registry)
         self._wait = Gauge(
             "hushsum_queue_age_seconds",
-            "How long the oldest job that was not begun has waited, in steps of 30 seconds.",
+            "How long the oldest queued job has waited, in steps of 30 seconds.",
             registry=self._registry,
         )
-        self._workers = Gauge("hushsum_workers_alive", "Workers that live.", registry=self._registry)
-        self._wanted = Gauge("hushsum_workers_wanted", "Workers that should.", registry=self._registry)
+        self._workers = Gauge("hushsum_workers_alive", "Workers alive.", registry=self._registry)
+        self._configured = Gauge("hushsum_workers_configured", "Workers configured.", registry=self._registry)
         self._free = Gauge(
             "hushsum_disk_free_ratio",
-            "Free part of the disk of the service's folder, in steps of 0.05.",
+            "Free fraction of the disk of the service's folder, in steps of 0.05.",
             registry=self._registry,
         )
-        self._streams = Gauge(
-            "hushsum_event_streams", "Event streams that are open.", registry=self._registry
-        )
+        self._streams = Gauge("hushsum_event_streams", "Open event streams.", registry=self._registry)
         self._database = Gauge(
             "hushsum_database_up", "Whether the database answers.", registry=self._registry
         )
 
     def answered(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Count a request, and take its time where that tells nothing about records."""
+        """Count a request, and record its duration where that does not depend on records."""
         self._requests.labels(method, route, str(status)).inc()
         if not route.startswith(_OWNERS):
             self._seconds.labels(route).observe(seconds)
 
-    def text(self, now: Surroundings) -> bytes:
-        """Everything, as Prometheus reads it."""
+    def text(self, now: CurrentState) -> bytes:
+        """All metrics in the Prometheus text format."""
         try:
             self._waiting.set(now.jobs.counts().get(QUEUED, 0))
             self._wait.set(now.jobs.longest_wait() // _WAIT_STEP * _WAIT_STEP)
@@ -93,7 +91,7 @@ class Metrics:
         except HushsumError:
             self._database.set(0)
         self._workers.set(now.workers_alive)
-        self._wanted.set(now.workers_wanted)
+        self._configured.set(now.workers_configured)
         self._streams.set(now.streams)
         self._free.set(_free(now.folder))
         return generate_latest(self._registry)

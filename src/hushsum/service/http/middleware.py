@@ -1,4 +1,4 @@
-"""The one door every request passes: an id, a caller, limits, headers, a line in the log."""
+"""The middleware of every request: request id, authentication, limits, security headers, a log line."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from hushsum.service.http.authentication import Caller, TokenAuthenticator
 from hushsum.service.http.metrics import Metrics
 from hushsum.service.http.problem_responses import Refusal, problem_response
 from hushsum.service.http.request_limits import (
-    AtOnce,
     BodyLimit,
-    Rate,
+    ConcurrencyLimit,
+    RateLimit,
     address_group,
     bounded,
     too_large,
@@ -30,7 +30,7 @@ from hushsum.service.settings import Settings
 
 PUBLIC: Final = frozenset({"/", "/healthz", "/readyz", "/metrics", "/openapi.json", "/sign-in"})
 SIGN_IN: Final = frozenset({"/oidc/start", "/oidc/callback", "/oidc/finish"})
-"""Where somebody without a token gets one; each proves for itself who asks."""
+"""The sign-in routes, which need no token and authenticate the caller themselves."""
 PUBLIC_PREFIX: Final = "/assets/"
 _QUERY = re.compile(r"/functions/[^/]+/query")
 _UPLOAD = re.compile(r"/datasets/[^/]+/uploads")
@@ -55,7 +55,7 @@ _SECURE: Final = (b"strict-transport-security", b"max-age=63072000")
 
 
 class RequestMiddleware:
-    """ASGI middleware around the whole application: whatever is not public needs a caller."""
+    """ASGI middleware around the application: every route that is not public needs a token."""
 
     def __init__(
         self, app: ASGIApp, *, settings: Settings, authenticator: TokenAuthenticator, metrics: Metrics
@@ -64,10 +64,10 @@ class RequestMiddleware:
         self._settings = settings
         self._authenticator = authenticator
         self._metrics = metrics
-        self._queries = Rate(settings.queries_per_second, settings.queries_per_second)
-        self._requests = Rate(settings.requests_per_second, 10 * settings.requests_per_second)
-        self._failures = Rate(settings.failures_per_minute / 60.0, settings.failures_per_minute)
-        self._under_way = AtOnce(settings.requests_at_once)
+        self._queries = RateLimit(settings.queries_per_second, settings.queries_per_second)
+        self._requests = RateLimit(settings.requests_per_second, 10 * settings.requests_per_second)
+        self._failures = RateLimit(settings.failures_per_minute / 60.0, settings.failures_per_minute)
+        self._under_way = ConcurrencyLimit(settings.requests_at_once)
         self._proxies = settings.proxies
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -78,17 +78,19 @@ class RequestMiddleware:
             return
         start = time.perf_counter()
         headers = dict(scope["headers"])
-        # Always its own: an id that a client may choose could stand for two requests, or for another one's.
+        # Never taken from the client, which could reuse an id or choose another request's.
         id = secrets.token_hex(8)
         scope.setdefault("state", {})["request"] = id
-        self._name_the_client(scope)
+        self._set_client_address(scope)
         status = 0
 
         async def reply(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = _dressed(message["headers"], id, secure=scope["scheme"] == "https")
+                message["headers"] = _with_security_headers(
+                    message["headers"], id, secure=scope["scheme"] == "https"
+                )
             await send(message)
 
         try:
@@ -109,17 +111,17 @@ class RequestMiddleware:
             if not status:
                 await problem_response(error, id)(scope, receive, reply)
         finally:
-            self._tell(scope, id, status, time.perf_counter() - start)
+            self._record(scope, id, status, time.perf_counter() - start)
 
-    def _name_the_client(self, scope: Scope) -> None:
-        """Put the caller in the place of the proxy, for everything that comes after."""
+    def _set_client_address(self, scope: Scope) -> None:
+        """Replace the address of a trusted proxy by that of the client it forwards for."""
         peer = scope.get("client")
         address = peer[0] if peer else ""
         scope["scheme"] = self._proxies.scheme(address, scope["headers"], scope["scheme"])
         scope["client"] = (self._proxies.client(address, scope["headers"]), 0)
 
     def _below_root(self, scope: Scope) -> bool:
-        """Take the root path off, if the proxy has left it on; False for the root path without its slash."""
+        """Remove the root path, if the proxy has kept it; False for the root path without its slash."""
         root = self._settings.root_path
         path = scope["path"]
         if not root:
@@ -132,7 +134,7 @@ class RequestMiddleware:
         return True
 
     async def _admit(self, scope: Scope, headers: dict[bytes, bytes]) -> BodyLimit:
-        """Find the caller and apply the rates; returns how long the body may be."""
+        """Authenticate the caller and apply the rate limits; returns the limit of the body."""
         path = scope["path"]
         query = _QUERY.fullmatch(path) is not None
         limit = self._limit(path, query=query)
@@ -166,14 +168,14 @@ class RequestMiddleware:
         raise Refusal(
             401,
             "unauthenticated",
-            "this needs a token that is neither expired nor revoked; send it as Authorization: Bearer",
+            "this needs a valid token, neither expired nor revoked; send it as Authorization: Bearer",
             {"www-authenticate": 'Bearer realm="hushsum"'},
         )
 
-    def _tell(self, scope: Scope, id: str, status: int, seconds: float) -> None:
-        """Count and log a request by the pattern of its route: what was asked for may contain anything."""
+    def _record(self, scope: Scope, id: str, status: int, seconds: float) -> None:
+        """Count and log a request by the pattern of its route, since its path may contain anything."""
         route = getattr(scope.get("route"), "path", "unmatched")
-        # A method too: it is any word that the client likes.
+        # The method too: the client can send any word.
         method = scope["method"] if route != "unmatched" and scope["method"] in _METHODS else "ANY"
         self._metrics.answered(method, route, status, seconds)
         caller = scope["state"].get("caller")
@@ -190,8 +192,8 @@ class RequestMiddleware:
         )
 
 
-def _dressed(headers: Any, id: str, *, secure: bool) -> list[tuple[bytes, bytes]]:
-    """The application's own headers, and ours where it has none."""
+def _with_security_headers(headers: Any, id: str, *, secure: bool) -> list[tuple[bytes, bytes]]:
+    """The response's headers, and the default ones that it does not set."""
     own = list(headers)
     named = {name for name, _ in own}
     added = [pair for pair in (*_HEADERS, *([_SECURE] if secure else [])) if pair[0] not in named]

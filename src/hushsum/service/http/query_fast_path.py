@@ -1,4 +1,4 @@
-"""The way of a query past the router, which would take as long as the answer itself."""
+"""Queries bypass FastAPI's router, which would take as long as the answer itself."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ QUERY: Final = "/functions/{function}/query"
 _QUERY = re.compile(r"/functions/([^/]+)/query")
 
 
-def asked_function(path: str) -> str | None:
-    """The id of the function that a path asks, if it is that of a query."""
+def queried_function(path: str) -> str | None:
+    """The id of the function, if the path is that of a query."""
     found = _QUERY.fullmatch(path)
     return None if found is None else found[1]
 
 
 class QueryFastPath:
-    """ASGI middleware behind the guard: queries go straight to their route's own function.
+    """ASGI middleware inside `RequestMiddleware`: queries go directly to their route's function.
 
-    There is one handler, and the router would find the same one; only the search, and the solving of
-    dependencies that it does not have, are left out. What it raises is the guard's to tell.
+    The router would find the same handler; only the search and the resolution of dependencies, of which it
+    has none, are skipped. `RequestMiddleware` turns what it raises into a response.
     """
 
     def __init__(
@@ -37,8 +37,8 @@ class QueryFastPath:
         self._query = query
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a query; pass anything else on."""
-        function = asked_function(scope["path"]) if scope["type"] == "http" else None
+        """Answer a query; pass other requests on."""
+        function = queried_function(scope["path"]) if scope["type"] == "http" else None
         if function is None or scope["method"] != "POST":
             await self._app(scope, receive, send)
             return

@@ -1,6 +1,4 @@
-"""How much, how often, and how many at once: each per account or address, so that nobody uses up the
-share of others.
-"""
+"""Limits per account or address: request rates, concurrent requests, and the size of bodies."""
 
 from __future__ import annotations
 
@@ -28,7 +26,7 @@ MOST_FIELDS = 2_000
 """Of a body in JSON that is no query: 4,096 columns with bounds have some 20,000 values and 20 fields."""
 
 
-class Rate:
+class RateLimit:
     """A token bucket for every name: ``per_second`` on average, ``burst`` at once."""
 
     def __init__(self, per_second: float, burst: float) -> None:
@@ -51,24 +49,24 @@ class Rate:
         return left >= 1.0
 
 
-class AtOnce:
-    """Counts what each name has under way, and refuses more than ``most``."""
+class ConcurrencyLimit:
+    """Counts the running requests of each name, and refuses more than ``most``."""
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._under_way: Counter[str] = Counter()
 
     def __len__(self) -> int:
-        """How many are under way, of all names together."""
+        """How many are running, of all names together."""
         return self._under_way.total()
 
     def enter(self, name: str) -> None:
-        """Begin one; whoever does must `leave`.
+        """Start one; each `enter` needs a `leave`.
 
         Raises
         ------
         Refusal
-            429, if the name has as many under way as it may.
+            429, if the name is at its limit.
         """
         if self._under_way[name] >= self._most:
             raise too_many_at_once(self._most)
@@ -90,10 +88,10 @@ class AtOnce:
             self.leave(name)
 
 
-class Turns:
-    """Lets ``most`` run at once, and at most ``each`` of one name; the others wait for their turn.
+class FairQueue:
+    """Runs at most ``most`` at once, and at most ``each`` of one name; the others wait.
 
-    A name with much to do waits for itself first, so that it has at most ``each`` places in the common line.
+    A name waits for its own requests first, so it has at most ``each`` places in the common queue.
     """
 
     def __init__(self, *, each: int, most: int) -> None:
@@ -122,7 +120,7 @@ class Turns:
 
 
 def address_group(address: str) -> str:
-    """Whom limits per address count together: one IPv4 address, or one IPv6 network of 64 bits.
+    """The group that limits per address apply to: one IPv4 address, or one IPv6 network of 64 bits.
 
     >>> address_group("203.0.113.9"), address_group("2001:db8:1:2:3::4"), address_group("::ffff:192.0.2.1")
     ('203.0.113.9', '2001:db8:1:2::', '192.0.2.1')
@@ -148,7 +146,7 @@ def too_many_at_once(most: int) -> Refusal:
     return Refusal(
         429,
         "too-often",
-        f"an account may have {most} of these at once; wait until one has ended",
+        f"an account may have {most} of these at once; wait until one has finished",
         {"retry-after": "2"},
     )
 
@@ -159,16 +157,16 @@ def too_large(limit: int) -> Refusal:
 
 
 def too_slow() -> Refusal:
-    """A body that does not come."""
-    return Refusal(408, "too-slow", "the body came too slowly; send it again", {"connection": "close"})
+    """A body that arrives too slowly."""
+    return Refusal(408, "too-slow", "the body arrived too slowly; send it again", {"connection": "close"})
 
 
 @dataclass(frozen=True, slots=True)
 class BodyLimit:
-    """How long a body may be, and whether its values are counted too.
+    """The largest size of a body, and whether its values are counted too.
 
-    They are where the framework parses it at once, on the event loop: a megabyte of brackets would keep that
-    busy for half a second.
+    They are counted where the framework parses the body on the event loop: a megabyte of brackets would
+    block that for half a second.
     """
 
     bytes: int
@@ -176,7 +174,7 @@ class BodyLimit:
 
 
 def bounded(receive: Receive, limit: BodyLimit) -> Receive:
-    """The same stream, which ends with a refusal when it grows beyond the limit, or hardly at all."""
+    """The same stream, which raises when it exceeds the limit or arrives too slowly."""
     start = time.monotonic()
     seen = values = fields = 0
     ended = False

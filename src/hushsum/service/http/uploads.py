@@ -1,4 +1,4 @@
-"""An upload on its way to the disk: whole or not at all."""
+"""Receiving an upload: written to the disk completely or not at all."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ FORMATS: Final = {
     "arrow": b"ARROW1",
     "tally": FileKind.TALLY.value,
 }
-"""The formats that are taken, and the bytes that a file of each begins with."""
+"""The accepted formats, and the first bytes of a file of each."""
 
 _AT_A_TIME = 1 << 20
-_ON_THEIR_WAY: Final[defaultdict[tuple[str, str], int]] = defaultdict(int)
-"""Bytes of uploads that this process is receiving, by folder and owner."""
+_IN_PROGRESS: Final[defaultdict[tuple[str, str], int]] = defaultdict(int)
+"""Bytes of uploads in progress in this process, by folder and owner."""
 
 
 async def receive_upload(
     request: Request, context: Context, dataset: str, caller: Caller, format: str, actor: Actor
 ) -> Upload:
-    """Write a request's body to the uploads folder, in pieces; what fails leaves nothing behind.
+    """Write a request's body to the uploads folder, in pieces; a failed upload leaves nothing behind.
 
     Raises
     ------
     QuotaExceeded
-        as soon as the owner would keep too many bytes, those of other uploads on their way included.
+        as soon as the owner's stored bytes, including other uploads in progress, exceed the quota.
     """
     found = await run_in_threadpool(context.dataset, dataset, caller)
     kept = await run_in_threadpool(context.datasets.kept_by, caller.account)
@@ -59,11 +59,11 @@ async def receive_upload(
         def grown(by: int) -> None:
             nonlocal size
             size += by
-            _ON_THEIR_WAY[owner] += by
-            check_quota(quota, Quota(kept.bytes + _ON_THEIR_WAY[owner], 0))
+            _IN_PROGRESS[owner] += by
+            check_quota(quota, Quota(kept.bytes + _IN_PROGRESS[owner], 0))
 
         with os.fdopen(descriptor, "wb", buffering=0) as stream:
-            await _pour(request, stream, FORMATS[format], grown)
+            await _write_body(request, stream, FORMATS[format], grown)
             await run_in_threadpool(_settle, stream, part, path)
         add = partial(context.datasets.add_upload, id, found.id, format, size, actor, quota=quota)
         return await run_in_threadpool(add)
@@ -72,12 +72,14 @@ async def receive_upload(
         path.unlink(missing_ok=True)
         raise
     finally:
-        _ON_THEIR_WAY[owner] -= size
-        if not _ON_THEIR_WAY[owner]:
-            del _ON_THEIR_WAY[owner]
+        _IN_PROGRESS[owner] -= size
+        if not _IN_PROGRESS[owner]:
+            del _IN_PROGRESS[owner]
 
 
-async def _pour(request: Request, stream: IO[bytes], magic: bytes, grown: Callable[[int], None]) -> None:
+async def _write_body(
+    request: Request, stream: IO[bytes], magic: bytes, grown: Callable[[int], None]
+) -> None:
     pending = bytearray()
     size = 0
     checked = False
@@ -90,13 +92,13 @@ async def _pour(request: Request, stream: IO[bytes], magic: bytes, grown: Callab
                 checked = True
                 if not pending.startswith(magic):
                     raise Refusal(
-                        422, "data-refused", "the file does not begin as its format does; name its format"
+                        422, "data-refused", "the content does not match the format; give the right format"
                     )
             if len(pending) >= _AT_A_TIME:
                 await run_in_threadpool(_write, stream, bytes(pending))
                 pending.clear()
     except ClientDisconnect:
-        raise Refusal(400, "bad-request", "the upload ended before its end; send it again") from None
+        raise Refusal(400, "bad-request", "the upload is incomplete; send it again") from None
     if not checked:
         raise Refusal(422, "data-refused", "an upload must not be empty; send the bytes of a file")
     await run_in_threadpool(_write, stream, bytes(pending))

@@ -1,4 +1,4 @@
-"""Points in, answers out: JSON or Arrow, with released functions kept in memory."""
+"""Answers a query: parses the points from JSON or Arrow, evaluates the function, encodes the answers."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ _JSON: Final = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
 PREDICT: Final = "predict"
 MODELS: Final = (AnsweringModel, ExactModel)
 _AT_A_TIME: Final = 1024
-"""Numbers that are written in one call, which holds the interpreter lock for a millisecond."""
+"""Numbers encoded per call, which holds the interpreter lock for a millisecond."""
 _ARROW_AROUND: Final = 1 << 16
 _ARROW_PER_COLUMN: Final = 1 << 10
 _ARROW_PER_NUMBER: Final = 17
-"""The widest number has 16 bytes, and one bit says whether it is there."""
+"""The widest number has 16 bytes, and one bit marks whether it is null."""
 
 
 def dim_of(function: Any) -> int | None:
-    """How many numbers a point has; None for a function of sets."""
+    """How many numbers a point has; None for a function on sets."""
     dim: int | None = function.dim if isinstance(function, MODELS) else getattr(function.kernel, "dim", None)
     return dim
 
 
-def largest_body(function: Any, sent: str, settings: Settings) -> int:
-    """The longest body that a query of this function can need: more is refused before it is read."""
+def largest_body(function: Any, request_type: str, settings: Settings) -> int:
+    """The largest body that a query of this function can need; a larger one is refused before it is read."""
     dim, points = dim_of(function), settings.max_points
     if dim is None:
         return settings.max_query_bytes
-    if sent == ARROW:
+    if request_type == ARROW:
         needed = _ARROW_AROUND + dim * (_ARROW_PER_COLUMN + points * _ARROW_PER_NUMBER)
     else:
         needed = largest_json(dim, points)
@@ -53,30 +53,30 @@ def answer(
     function: Any,
     body: bytes | bytearray,
     *,
-    sent: str,
-    wanted: str,
+    request_type: str,
+    response_type: str,
     of: str | None,
     level: float,
     only_values: bool,
     most: int,
 ) -> tuple[bytes, int]:
-    """The encoded answers, and how many points they are for; ``of`` is None for what the function is for.
+    """The encoded answers and the number of points; with ``of=None`` predictions of a model, else means.
 
     Raises
     ------
     DataRefused
-        if the body holds no points, too many of them, or others than the function takes.
+        if the body has no points, too many, or points of the wrong kind.
     UsageError
-        if a model is asked for sums, or a function of sums for predictions.
+        if ``of`` does not fit the function.
     """
     model = isinstance(function, MODELS)
-    wish = of or (PREDICT if model else "mean")
-    if model != (wish == PREDICT) or (model and only_values):
+    of = of or (PREDICT if model else "mean")
+    if model != (of == PREDICT) or (model and only_values):
         takes = (
-            "of=predict alone, since it is a model" if model else "of=mean or of=sum, since it is no model"
+            "only of=predict, since it is a model" if model else "of=mean or of=sum, since it is not a model"
         )
-        raise UsageError(f"this function takes {takes}; ask so")
-    if sent == ARROW:
+        raise UsageError(f"this function takes {takes}")
+    if request_type == ARROW:
         points = read_stream(bytes(body), most_rows=most)
     else:
         points = _points_of_json(body, function, most)
@@ -86,12 +86,12 @@ def answer(
     if model:
         parts = function.answers(points, level=level)
     elif only_values:
-        parts = {"value": function(points) if wish == "mean" else function.sum(points)}
+        parts = {"value": function(points) if of == "mean" else function.sum(points)}
     else:
-        answers = function.query(points, of=wish, level=level)
+        answers = function.query(points, of=of, level=level)
         parts = {name: getattr(answers, name) for name in PARTS}
-    encode = _as_arrow if wanted == ARROW else _as_json
-    return encode(parts, wish, level), number
+    encode = _as_arrow if response_type == ARROW else _as_json
+    return encode(parts, of, level), number
 
 
 def _points_of_json(body: bytes | bytearray, function: Any, most: int) -> Any:
@@ -113,7 +113,7 @@ def _as_json(parts: dict[str, NDArray[Any]], of: str, level: float) -> bytes:
 
 
 def _written(values: NDArray[Any]) -> str:
-    """A list in JSON; null where a number is not known."""
+    """A list in JSON; null where a number is not finite."""
     try:
         return _JSON.encode(values.tolist())
     except ValueError:

@@ -1,4 +1,4 @@
-"""Query points out of JSON, in small pieces: a hostile body costs neither memory nor other requests' time.
+"""Parses query points from JSON in small pieces, so that a hostile body costs little memory and time.
 
 ``json.loads`` on a whole body builds an object for every number and every empty list, and holds the
 interpreter lock while it does. Here each piece of the array is parsed by itself, turned into numbers, and
@@ -135,7 +135,7 @@ class _Rows:
         return np.concatenate(self.pieces) if self.pieces else np.empty(0, self.kind)
 
     def refusal(self) -> DataRefused:
-        """What is said of rows that break the rule."""
+        """The error for rows that break the rule."""
         if self.dim is None:
             return DataRefused("points must be lists of integers for this function; correct them")
         return DataRefused(f"points must be rows of {self.dim} numbers for this function; correct them")

@@ -8,7 +8,7 @@ from hushsum.service.store import ServedAnswers
 
 
 class RollbackGuards:
-    """Makes the guard of each path of a model."""
+    """Creates the guard of each path of a model."""
 
     def __init__(self, answers: ServedAnswers, ledger: Ledger) -> None:
         self._answers = answers
@@ -35,24 +35,24 @@ class DatabaseGuard:
         Raises
         ------
         LedgerUnavailable
-            if the database may be an older copy, or was restored since the model was made: then so are its
-            numbers.
+            if the database may be an older copy, or was restored since the model was fitted: then its counts
+            may be too low.
         """
         if self._ledger.rollback_problem() is not None:
             raise LedgerUnavailable(
                 "the database may be a restored backup, so models in exact mode answer no new points; "
-                "tell the service's administrator"
+                "contact the service's administrator"
             )
         restored = self._ledger.restored_at()
         if restored is not None and self._answers.created(self._function) <= restored:
             raise LedgerUnavailable(
-                "the database was restored from a backup since this model was made, and answers may be lost, "
-                "so it answers no new points; end it, and fit another"
+                "the database was restored from a backup since this model was fitted, and answers may be "
+                "lost, so it answers no new points; delete it, and fit another"
             )
         return self._answers.given(self._function, self._number)
 
     def note(self, number: int) -> None:
-        """Remember durably that so many are about to be given."""
+        """Store durably that this many answers are about to be given."""
         if number > self._noted:
             self._answers.note(self._function, self._number, number)
             self._noted = max(number, self._noted)

@@ -1,4 +1,4 @@
-"""What requests and answers look like, a file a subject."""
+"""The bodies of requests and responses, one module per subject."""
 
 from hushsum.service.schemas.accounts import (
     AccountRequest,
@@ -63,7 +63,7 @@ from hushsum.service.schemas.releases import (
     ConfirmedReleaseRequest,
     JobResponse,
     ReleaseClaimRequest,
-    request_of,
+    release_request,
 )
 from hushsum.service.schemas.system import (
     HealthResponse,
@@ -131,5 +131,5 @@ __all__ = [
     "UsageResponse",
     "WriteOffRequest",
     "bounds_of",
-    "request_of",
+    "release_request",
 ]

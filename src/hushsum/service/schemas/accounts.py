@@ -1,4 +1,4 @@
-"""People, their tokens and identities, and the log."""
+"""Accounts, tokens, identities and the audit log."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hushsum.service.schemas.fields import Name, RequestBody, ResponseBody, Scop
 
 
 class AccountRequest(RequestBody):
-    """Somebody to let in."""
+    """An account to create."""
 
     name: Name
     role: Literal["administrator", "owner", "analyst"]
@@ -27,7 +27,7 @@ class AccountResponse(ResponseBody):
 
 
 class CallerResponse(ResponseBody):
-    """Who the token belongs to, and what it is good for."""
+    """The account that the token belongs to, and its scopes."""
 
     account: str
     name: str
@@ -39,7 +39,7 @@ class CallerResponse(ResponseBody):
 
 
 class QuotaUsage(ResponseBody):
-    """How much of something is used, and how much may be."""
+    """How much of a quota is used, and its limit."""
 
     used: int
     most: int
@@ -55,7 +55,7 @@ class UsageResponse(ResponseBody):
 
 
 class TokenRequest(RequestBody):
-    """A token to issue; by default with all scopes of the role and the longest life that is allowed."""
+    """A token to issue; by default with all scopes of the role and the longest lifetime allowed."""
 
     label: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9 ._-]*$", max_length=80)] = ""
     scopes: Annotated[list[Scope], Field(min_length=1, max_length=4)] | None = None
@@ -63,7 +63,7 @@ class TokenRequest(RequestBody):
 
 
 class TokenResponse(ResponseBody):
-    """What is remembered of a token; ``parent`` is the one that made it, and ends it."""
+    """The stored description of a token; ``parent`` is the token that issued it, and is revoked with it."""
 
     id: str
     account: str
@@ -77,7 +77,7 @@ class TokenResponse(ResponseBody):
 
 
 class IssuedTokenResponse(TokenResponse):
-    """A new token, told once."""
+    """A new token; ``secret`` is returned only here."""
 
     secret: str
 
@@ -89,19 +89,19 @@ class ProviderResponse(ResponseBody):
 
 
 class SignInResponse(ResponseBody):
-    """How people may sign in, besides with a token: null if with nothing else."""
+    """The sign-in provider, or null if a token is the only way to sign in."""
 
     oidc: ProviderResponse | None
 
 
 class IdentityRequest(RequestBody):
-    """Who may sign in to an account: what the provider's claim must say of that person."""
+    """Who may sign in to an account: the value that the provider's claim must have."""
 
     subject: Annotated[str, StringConstraints(pattern=r"^[!-~]([ -~]*[!-~])?$", max_length=255)]
 
 
 class IdentityResponse(ResponseBody):
-    """Who may sign in to an account; ``sub`` is null until that person has come."""
+    """Who may sign in to an account; ``sub`` is null until that person has signed in."""
 
     account: str
     issuer: str
@@ -112,7 +112,7 @@ class IdentityResponse(ResponseBody):
 
 
 class LogEntryResponse(ResponseBody):
-    """A line of the log."""
+    """An entry of the audit log."""
 
     sequence: int
     at: str

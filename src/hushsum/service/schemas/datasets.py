@@ -1,4 +1,4 @@
-"""Datasets, uploads, tallies, plans and what the ledger says."""
+"""Datasets, uploads, tallies, plans and ledger entries."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class DatasetRequest(PrivacyRequest):
 
 
 class DatasetResponse(ResponseBody):
-    """A dataset; ``budget`` is how it stands in the ledger."""
+    """A dataset; ``budget`` is its state in the ledger."""
 
     id: str
     name: str
@@ -44,7 +44,7 @@ class DatasetResponse(ResponseBody):
 
 
 class UploadResponse(ResponseBody):
-    """An upload. It is never given back."""
+    """An upload. Its content cannot be downloaded."""
 
     id: str
     format: str
@@ -54,7 +54,7 @@ class UploadResponse(ResponseBody):
 
 
 class TallyRequest(KernelRequest):
-    """What to count of an upload, and how. Nothing of it may be chosen by looking at the records."""
+    """What to count of an upload, and how. No parameter may be chosen by looking at the records."""
 
     upload: Id
     columns: Annotated[list[Column], Field(min_length=1, max_length=4096)] | None = None
@@ -71,7 +71,7 @@ class TallyRequest(KernelRequest):
 
 
 class TallyResponse(ResponseBody):
-    """A confidential tally: what it is, and nothing that was counted."""
+    """The public description of a confidential tally, without its counts."""
 
     id: str
     created: str
@@ -81,7 +81,7 @@ class TallyResponse(ResponseBody):
 
 
 class WriteOffRequest(RequestBody):
-    """What was spent outside the ledger, or lost from it; 0 is a statement too."""
+    """A charge for what was spent outside the ledger, or lost from it; 0 is allowed."""
 
     epsilon: Annotated[float, Field(ge=0, lt=1e9)] | None = None
     delta: Annotated[float, Field(ge=0, lt=1)] | None = None
@@ -90,10 +90,10 @@ class WriteOffRequest(RequestBody):
 
 
 class PlanRequest(KernelRequest):
-    """A question about errors, from declared quantities only.
+    """A request for predicted errors, from declared quantities only.
 
-    With ``tally`` it is about releasing that one: its kernel, bounds, shape and records a person stand for
-    those of the question.
+    With ``tally`` the plan is for releasing that tally: its kernel, bounds, shape and records per person
+    replace those of the request.
     """
 
     tally: Id | None = None
@@ -121,7 +121,7 @@ class PlanResponse(ResponseBody):
 
 
 class LedgerResponse(ResponseBody):
-    """How a dataset stands, its releases, and the head of the chain to keep elsewhere."""
+    """The state of a dataset's budget, its releases, and a receipt to keep elsewhere."""
 
     status: dict[str, Any]
     history: list[dict[str, Any]]

@@ -1,4 +1,4 @@
-"""What all bodies share. Strict: a number in quotes is text, and unknown fields are refused."""
+"""Field types and base classes of all bodies. Strict: no conversion of types, no unknown fields."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class RequestBody(BaseModel):
 
 
 class ResponseBody(BaseModel):
-    """The body of an answer."""
+    """The body of a response."""
 
     model_config = ConfigDict(from_attributes=True)
 
@@ -51,7 +51,7 @@ class KernelRequest(RequestBody):
 
 
 def bounds_of(bounds: Bounds | None) -> tuple[tuple[float, float], ...] | tuple[float, float] | None:
-    """Bounds as methods take them: one pair for all columns, or one for each."""
+    """Bounds as methods take them: one pair for all columns, or one per column."""
     if not bounds:
         return None
     pairs = tuple((low, high) for low, high in bounds)

@@ -1,4 +1,4 @@
-"""Released functions, who may ask them, and answers."""
+"""Released functions, their grants, and queries."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ class FunctionResponse(ResponseBody):
 
 
 class GrantRequest(RequestBody):
-    """What somebody may do with a function, besides asking it."""
+    """What an analyst may do with a function besides querying it."""
 
     download: bool = False
 
 
 class GrantResponse(ResponseBody):
-    """Somebody who may ask a function."""
+    """An account that may query a function."""
 
     account: str
     download: bool
 
 
 class QueryRequest(RequestBody):
-    """Queries: rows of numbers, or sets of integers for a kernel on sets."""
+    """Query points: rows of numbers, or sets of integers for a kernel on sets."""
 
     points: list[list[float]]
 
 
 class QueryResponse(ResponseBody):
-    """One answer a point; null where it is not known. ``probability`` and ``decision`` have a row a point
-    with one number for each class.
+    """One answer per point; null where it is not known. ``probability`` and ``decision`` have one row per
+    point with one number per class.
     """
 
     of: str

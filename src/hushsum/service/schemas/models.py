@@ -1,4 +1,4 @@
-"""Models: what can be asked for, and what is told before."""
+"""Models: the kinds there are, requests to fit one, and their claims."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ Scalar = bool | int | float | Annotated[str, StringConstraints(max_length=80)] |
 
 
 class ModelClaimRequest(RequestBody):
-    """A model to fit on an upload, and its promise. Nothing of it may be chosen by looking at the records.
+    """A model to fit on an upload, and its privacy parameters. None may be chosen by looking at the data.
 
-    ``classes`` are every label there is, as text. ``records`` is a declared or guessed number, from which the
+    ``classes`` lists every label, as text. ``records`` is a declared or estimated number, from which the
     error is predicted; it changes nothing else. In the mode ``exact`` the service keeps the records and
     answers at most ``most_questions`` different points; ``file`` answers any number, and can be downloaded.
     """
@@ -43,13 +43,13 @@ class ModelClaimRequest(RequestBody):
 
 
 class ConfirmedModelRequest(ModelClaimRequest):
-    """The terms once more, and the ``confirm`` of the claim that was shown."""
+    """The same request with the ``confirm`` of the claim that was shown."""
 
     confirm: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 
 
 class PredictedErrorResponse(ResponseBody):
-    """How far an answer is expected to be off at one point: ``of`` says which answer, ``note`` from what."""
+    """The expected error at one point: ``of`` names the answer, ``note`` the basis of the prediction."""
 
     of: str
     error: float
@@ -58,14 +58,14 @@ class PredictedErrorResponse(ResponseBody):
 
 
 class ModelClaimResponse(ClaimResponse):
-    """The claim of a model; ``predicted`` is null where its error cannot be told from declared numbers."""
+    """The claim of a model; ``predicted`` is null where declared numbers predict no error."""
 
     predicted: PredictedErrorResponse | None
 
 
 class ModelSettingResponse(ResponseBody):
-    """A setting of a model, of the type ``number``, ``integer``, ``text`` or ``pair``; ``rule`` says what is
-    allowed in words.
+    """A setting of a model, of the type ``number``, ``integer``, ``text`` or ``pair``; ``rule`` is a
+    sentence about the allowed values.
     """
 
     name: str

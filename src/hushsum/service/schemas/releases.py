@@ -1,4 +1,4 @@
-"""Requests of releases, their claims, and the work that follows."""
+"""Releases, their claims, and jobs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hushsum.service.schemas.fields import Count, Id, Name, PrivacyRequest, Rela
 
 
 class ReleaseClaimRequest(PrivacyRequest):
-    """What is requested of a release; see Tally.release."""
+    """The parameters of a release; see Tally.release."""
 
     tally: Id
     name: Name
@@ -25,7 +25,7 @@ class ReleaseClaimRequest(PrivacyRequest):
 
 
 class ClaimResponse(ResponseBody):
-    """What such a release would claim and cost; ``confirm`` is what agrees to it."""
+    """What the release would claim and cost; a release request must repeat ``confirm``."""
 
     claim: dict[str, Any]
     cost: dict[str, Any]
@@ -34,13 +34,13 @@ class ClaimResponse(ResponseBody):
 
 
 class ConfirmedReleaseRequest(ReleaseClaimRequest):
-    """The request once more, and the ``confirm`` of the claim that was shown."""
+    """The same request with the ``confirm`` of the claim that was shown."""
 
     confirm: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 
 
 class JobResponse(ResponseBody):
-    """Long work: queued, running, done, failed or cancelled. ``paying``: it can no longer be cancelled."""
+    """A job: queued, running, done, failed or cancelled. While ``paying`` it cannot be cancelled."""
 
     id: str
     kind: str
@@ -54,6 +54,6 @@ class JobResponse(ResponseBody):
     updated: str
 
 
-def request_of(body: ReleaseClaimRequest) -> ReleaseRequest:
-    """The request as a tally takes it. The service keeps the budget and the idempotency key itself."""
+def release_request(body: ReleaseClaimRequest) -> ReleaseRequest:
+    """The request that a tally takes. The service adds the budget and the idempotency key."""
     return ReleaseRequest(**{name: getattr(body, name) for name in ReleaseRequest().as_json()})

@@ -8,21 +8,21 @@ from hushsum.service.schemas.fields import Reason, RequestBody, ResponseBody
 
 
 class HealthResponse(ResponseBody):
-    """Whether the process lives, or can work; and if not, why."""
+    """Whether the process is alive or ready; and if not, why."""
 
     status: str
     reasons: list[str] = Field(default=[])
 
 
 class LedgerStateResponse(ResponseBody):
-    """Whether the ledger books; ``problem`` says why not, until an administrator accepts a restore."""
+    """Whether the ledger accepts debits; ``problem`` is why not, until an administrator accepts a restore."""
 
     id: str
     problem: str | None
 
 
 class RestoreRequest(RequestBody):
-    """An administrator's decision to continue with a ledger that may be a restored backup."""
+    """The decision to continue with a ledger that may be a restored backup."""
 
     reason: Reason
 

@@ -1,4 +1,4 @@
-"""What a process that was killed leaves in the service's folder, found and deleted."""
+"""Deletes files in the service's folder that no row of the database refers to."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from hushsum.service.store import Datasets
 from hushsum.service.store.store import now
 
 GRACE_SECONDS: Final = 3600.0
-"""Younger files may still be on their way. A body brings a mebibyte in less time than this, or is refused."""
+"""Younger files may still be written. A slower upload than a mebibyte in this time is refused."""
 
 
 def delete_orphaned_files(settings: Settings, datasets: Datasets, is_served: Callable[[str], bool]) -> int:
-    """Delete unfinished files, and uploads, tallies and records that nobody needs; how many there were.
+    """Delete unfinished files, and uploads, tallies and records without a row; returns how many.
 
-    A function's file is kept, whoever knows it: it is public and paid for, and its job finds it again. The
+    A function's file is always kept: it is public and paid for, and its job may still need it. The
     records of a model in exact mode are kept if ``is_served`` says so of its id.
     """
     waiting = {f"{each.id}.{each.format}" for each in datasets.uploads_before(now())}
@@ -33,7 +33,7 @@ def delete_orphaned_files(settings: Settings, datasets: Datasets, is_served: Cal
     for path in left:
         path.unlink(missing_ok=True)
     if left:
-        say("leftovers deleted", number=len(left))
+        say("orphaned files deleted", number=len(left))
     return len(left)
 
 

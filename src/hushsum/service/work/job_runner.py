@@ -1,4 +1,4 @@
-"""What a worker does: count an upload, release a tally. Every step may be repeated after a crash."""
+"""Runs jobs: counts uploads, releases tallies, fits models. Every step may be repeated after a crash."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from hushsum.jobs.tally_records import RecordFiles, tally_records
 from hushsum.ledger import Ledger
 from hushsum.service.logs import described, say
 from hushsum.service.problems import problem, problem_of_error
-from hushsum.service.schemas import ConfirmedReleaseRequest, TallyRequest, bounds_of, request_of
+from hushsum.service.schemas import ConfirmedReleaseRequest, TallyRequest, bounds_of, release_request
 from hushsum.service.settings import Settings
 from hushsum.service.store import (
     Accounts,
@@ -49,14 +49,14 @@ from hushsum.service.store.store import now
 from hushsum.service.work.file_cleanup import delete_orphaned_files
 from hushsum.service.work.model_fitter import ModelFitter
 from hushsum.service.work.parameter_warnings import collect_parameter_warnings
-from hushsum.service.work.running_job import JobStopped, RunningJob, kept
+from hushsum.service.work.running_job import JobStopped, RunningJob, renewed_lease
 from hushsum.tally.file import load_tally, public_header
 
 
 class JobRunner:
-    """The jobs of one service, done by whoever calls :meth:`next`.
+    """Runs the jobs of one service, one per call of :meth:`next`.
 
-    ``abandon`` ends the process in the middle of a job that was stopped and does not notice.
+    ``abandon`` ends the process in the middle of a stopped job that does not reach its next step.
     """
 
     def __init__(self, settings: Settings, store: Store, abandon: Callable[[], None] | None = None) -> None:
@@ -69,35 +69,37 @@ class JobRunner:
         self._models = ModelFitter(settings, self._datasets, self._functions)
 
     def next(self) -> bool:
-        """Do the job of the owner whose turn it is; False if there is none."""
+        """Run the job of the owner whose turn it is; False if there is none."""
         job = self._jobs.claim(self._settings.lease_seconds, most_running=self._settings.most_running)
         if job is None:
             return False
         say("job started", job=job.id, kind=job.kind, attempt=job.attempts)
         if job.attempts > MOST_ATTEMPTS:
-            text = "the worker died on this job again and again; ask again with the same Idempotency-Key"
+            text = (
+                "the worker died on this job several times; repeat the request with the same Idempotency-Key"
+            )
             self._jobs.fail(job, problem(500, "worker-died", text), paid=self._is_paid(job))
             return True
         if self._is_closed(job):
             self._jobs.end_unpaid(job, CANCELLED, stop_problem(CLOSED))
             return True
-        with kept(job, self._jobs, self._settings, self._abandon) as running:
+        with renewed_lease(job, self._jobs, self._settings, self._abandon) as running:
             try:
                 result = self._do(running)
             except JobStopped:
                 say("job stopped", job=job.id, kind=job.kind)
                 self._jobs.end_unpaid(job, *running.ended())
             except LedgerUnavailable as error:
-                # Nothing is wrong with the job. Every step can be repeated, so it is, when the database is
-                # back.
+                # The job itself is fine. Every step can be repeated, so it runs again when the database is
+                # reachable.
                 if job.attempts < MOST_ATTEMPTS:
                     say("job postponed", job=job.id, kind=job.kind, **described(error))
                     self._jobs.postpone(job, 2.0**job.attempts)
                 else:
-                    self._jobs.fail(job, self._told(job, error), paid=self._is_paid(job))
+                    self._jobs.fail(job, self._problem(job, error), paid=self._is_paid(job))
             except Exception as error:
                 say("job failed", job=job.id, kind=job.kind, **described(error))
-                self._jobs.fail(job, self._told(job, error), paid=self._is_paid(job))
+                self._jobs.fail(job, self._problem(job, error), paid=self._is_paid(job))
             else:
                 self._jobs.finish(job, result)
                 say("job done", job=job.id, kind=job.kind)
@@ -117,7 +119,7 @@ class JobRunner:
         return not job.paying and (owner is None or owner.disabled)
 
     def _is_paid(self, job: Job) -> bool:
-        """Whether the ledger has the job's debit; yes if that is unknown, so that it can be finished."""
+        """Whether the ledger has the job's debit; True if that is unknown, so that it can be finished."""
         if job.kind == "tally":
             return False
         try:
@@ -128,8 +130,8 @@ class JobRunner:
     def _ledger(self) -> Ledger:
         return Ledger(self._settings.place, guard=self._settings.guard)
 
-    def tidy(self) -> None:
-        """Delete uploads that nobody counted in time, and what was left by whoever was killed."""
+    def clean_up(self) -> None:
+        """Delete uploads that were not counted in time, and files that a killed process left."""
         moment = datetime.now(UTC) - timedelta(hours=self._settings.upload_hours)
         for each in self._datasets.uploads_before(moment.isoformat(timespec="microseconds")):
             self._datasets.end_upload(each.id, DELETED, Actor("service"))
@@ -137,7 +139,7 @@ class JobRunner:
         delete_orphaned_files(self._settings, self._datasets, self._is_served)
 
     def _is_served(self, id: str) -> bool:
-        """Whether a model in exact mode is asked questions, or a job may go on where it stopped.
+        """Whether a model in exact mode is in use, or a job may continue with its files.
 
         The job is looked at first: a function that is unknown after its job was done has been ended.
         """
@@ -152,21 +154,21 @@ class JobRunner:
 
     def _count(self, running: RunningJob) -> dict[str, Any]:
         job = running.job
-        asked = TallyRequest.model_validate(job.request)
+        request = TallyRequest.model_validate(job.request)
         id = "ta_" + job.id.removeprefix("job_")
         actor = Actor(job.account)
         output = self._settings.path("tallies", f"{id}.tally")
-        upload = self._datasets.upload(asked.upload, dataset=job.dataset)
+        upload = self._datasets.upload(request.upload, dataset=job.dataset)
         assert upload is not None
         source = self._settings.path("uploads", f"{upload.id}.{upload.format}")
         notes: list[str] = []
         if self._datasets.tally(id, dataset=job.dataset) is None:
             try:
                 if upload.format == "tally":
-                    facts = self._take_over(source, output)
+                    facts = self._store_uploaded_tally(source, output)
                 else:
-                    facts = self._tally(asked, source, output, notes, running.tell)
-                running.tell(1.0)
+                    facts = self._tally(request, source, output, notes, running.report_progress)
+                running.report_progress(1.0)
                 made = StoredTally(id, job.dataset, _cells(facts), output.stat().st_size, facts, now())
                 self._check_cells(made.cells)
                 # The upload is deleted when its tally is there, so it does not count twice.
@@ -182,36 +184,38 @@ class JobRunner:
     def _check_cells(self, cells: int) -> None:
         most = self._settings.max_cells
         if cells > most:
-            raise UsageError(f"a tally must have at most {most} cells, got more; take fewer rows or features")
+            raise UsageError(f"a tally must have at most {most} cells, got more; use fewer rows or features")
 
     def _tally(
-        self, asked: TallyRequest, source: Path, output: Path, notes: list[str], tell: Progress
+        self, request: TallyRequest, source: Path, output: Path, notes: list[str], report_progress: Progress
     ) -> dict[str, Any]:
-        columns = None if asked.columns is None else tuple(asked.columns)
+        columns = None if request.columns is None else tuple(request.columns)
         with collect_parameter_warnings(notes):
             tally_records(
-                RecordFiles((str(source),), columns, asked.unit_column, asked.set_column),
+                RecordFiles((str(source),), columns, request.unit_column, request.set_column),
                 str(output),
-                kernel=KernelChoice(asked.kernel, asked.bandwidth, asked.power, asked.bits, asked.projection),
-                size=TableSize(
-                    asked.method,
-                    asked.rows,
-                    asked.width,
-                    asked.seed,
-                    bounds_of(asked.bounds),
-                    asked.spacing,
-                    asked.features,
+                kernel=KernelChoice(
+                    request.kernel, request.bandwidth, request.power, request.bits, request.projection
                 ),
-                max_per_unit=asked.max_per_unit,
+                size=TableSize(
+                    request.method,
+                    request.rows,
+                    request.width,
+                    request.seed,
+                    bounds_of(request.bounds),
+                    request.spacing,
+                    request.features,
+                ),
+                max_per_unit=request.max_per_unit,
                 encryption_key=self._settings.tally_key(),
-                progress=tell,
+                progress=report_progress,
             )
         return _facts(output)
 
-    def _take_over(self, source: Path, output: Path) -> dict[str, Any]:
-        """An uploaded tally, read once to see that it is whole."""
+    def _store_uploaded_tally(self, source: Path, output: Path) -> dict[str, Any]:
+        """Store an uploaded tally, which is read once to check that it is intact."""
         if public_header(source)["encryption"] is not None:
-            raise FileRefused("a tally must be uploaded without its encryption; save it without a key")
+            raise FileRefused("a tally must be uploaded unencrypted; save it without a key")
         tally = load_tally(source)
         key = self._settings.tally_key()
         if key is None:
@@ -225,13 +229,13 @@ class JobRunner:
 
     def _release(self, running: RunningJob) -> dict[str, Any]:
         job = running.job
-        asked = ConfirmedReleaseRequest.model_validate(job.request)
+        request = ConfirmedReleaseRequest.model_validate(job.request)
         id = "fn_" + job.id.removeprefix("job_")
         output = self._settings.path("functions", f"{id}.hush")
         released = release_tally(
-            str(self._settings.path("tallies", f"{asked.tally}.tally")),
+            str(self._settings.path("tallies", f"{request.tally}.tally")),
             str(output),
-            request_of(asked),
+            release_request(request),
             encryption_key=self._settings.tally_key(),
             approve=lambda claim, account: running.pay(),
             ledger=self._ledger_options(job),
@@ -240,7 +244,9 @@ class JobRunner:
         facts = describe_file(str(output)).as_json()
         del facts["source"]
         digest = hashlib.sha256(output.read_bytes()).hexdigest()
-        self._functions.add(id, job.dataset, asked.name, sha256=digest, facts=facts, actor=Actor(job.account))
+        self._functions.add(
+            id, job.dataset, request.name, sha256=digest, facts=facts, actor=Actor(job.account)
+        )
         return {"function": id}
 
     def _ledger_options(self, job: Job) -> LedgerOptions:
@@ -253,8 +259,8 @@ class JobRunner:
             guard=self._settings.guard,
         )
 
-    def _told(self, job: Job, error: Exception) -> dict[str, Any]:
-        """What the owner is told; the service's own paths are not part of it."""
+    def _problem(self, job: Job, error: Exception) -> dict[str, Any]:
+        """The problem that is reported to the owner; it does not contain the service's paths."""
         found = problem_of_error(error)
         if isinstance(error, HushsumError):
             detail = str(found["detail"])
@@ -276,10 +282,10 @@ def _cells(facts: dict[str, Any]) -> int:
 
 
 def _facts(path: Path) -> dict[str, Any]:
-    """What may be told of a tally, and its definition, from which claims are computed."""
+    """The public description of a tally, and its definition, from which claims are computed."""
     facts = describe_file(str(path)).as_json()
     facts["definition"] = public_header(path)["basis"]
     del facts["source"]
-    # Read back once: a definition that is not understood must not be found out at the release.
+    # Read back once, so that an unreadable definition is not discovered at the release.
     assert basis_as_json(basis_from_json(facts["definition"])) == facts["definition"]
     return facts

@@ -1,4 +1,4 @@
-"""Fitting a model of an upload: counted, confirmed, debited, published; and the upload deleted."""
+"""Fits a model on an upload: count, confirm, debit, publish, then delete the upload."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from hushsum.service.work.running_job import RunningJob
 
 @dataclass(frozen=True, slots=True)
 class _Fit:
-    """One job: what was asked for, of which upload, under which id, paid how; warnings go to ``notes``."""
+    """One job: its request, upload, function id and budget; warnings are appended to ``notes``."""
 
     running: RunningJob
-    asked: ConfirmedModelRequest
+    request: ConfirmedModelRequest
     source: Path
     id: str
     ledger: LedgerOptions
@@ -38,7 +38,7 @@ class _Fit:
 
 
 class ModelFitter:
-    """The models of one service. Every step may be repeated: the ledger decides what that does."""
+    """Fits the models of one service. Every step may be repeated: the ledger never debits twice."""
 
     def __init__(self, settings: Settings, datasets: Datasets, functions: Functions) -> None:
         self._settings = settings
@@ -46,55 +46,55 @@ class ModelFitter:
         self._functions = functions
 
     def fit(self, running: RunningJob, ledger: LedgerOptions) -> dict[str, Any]:
-        """Do the job; what it made.
+        """Run the job; returns its result.
 
         Raises
         ------
         HushsumError
-            for records, settings or a budget that do not suffice; the upload stays then, to be tried again.
+            if the records, settings or budget do not suffice; the upload is kept for another attempt.
         """
         job = running.job
-        asked = ConfirmedModelRequest.model_validate(job.request)
+        request = ConfirmedModelRequest.model_validate(job.request)
         id = "fn_" + job.id.removeprefix("job_")
-        upload = self._datasets.upload(asked.upload, dataset=job.dataset)
+        upload = self._datasets.upload(request.upload, dataset=job.dataset)
         assert upload is not None
         source = self._settings.path("uploads", f"{upload.id}.{upload.format}")
         actor = Actor(job.account)
         notes: list[str] = []
         if not self._functions.known(id):
-            make = self._open if asked.mode == "exact" else self._release
-            sha256, facts = make(_Fit(running, asked, source, id, ledger, notes))
-            self._functions.add(id, job.dataset, asked.name, sha256=sha256, facts=facts, actor=actor)
+            make = self._open if request.mode == "exact" else self._release
+            sha256, facts = make(_Fit(running, request, source, id, ledger, notes))
+            self._functions.add(id, job.dataset, request.name, sha256=sha256, facts=facts, actor=actor)
         self._datasets.end_upload(upload.id, USED, actor)
         source.unlink(missing_ok=True)
         return {"function": id, "warnings": notes}
 
     def _release(self, fit: _Fit) -> tuple[str, dict[str, Any]]:
-        """A model as a public file; its digest, and what may be told about it."""
+        """Release a model as a public file; returns its digest and its public description."""
         output = self._settings.path("functions", f"{fit.id}.hush")
         with collect_parameter_warnings(fit.notes):
             counted = count_model(
-                choice_of(fit.asked, self._settings),
-                files_of(fit.asked, str(fit.source)),
+                choice_of(fit.request, self._settings),
+                files_of(fit.request, str(fit.source)),
                 str(output),
                 ledger=fit.ledger,
-                progress=fit.running.tell,
+                progress=fit.running.report_progress,
                 most_numbers=most_numbers(self._settings),
             )
 
         def agreed(claim: Claim, _: object) -> bool:
-            if confirmation(fit.running.job.dataset, fit.asked, claim) != fit.asked.confirm:
+            if confirmation(fit.running.job.dataset, fit.request, claim) != fit.request.confirm:
                 return False
             return fit.running.pay()
 
         released = release_model(counted, approve=agreed)
         if released is None:
             raise _not_confirmed()
-        facts = describe_model(released.bundle, target=fit.asked.target, size=released.size)
+        facts = describe_model(released.bundle, target=fit.request.target, size=released.size)
         return hashlib.sha256(output.read_bytes()).hexdigest(), facts
 
     def _open(self, fit: _Fit) -> tuple[str, dict[str, Any]]:
-        """A model in exact mode, which is no file and has no digest."""
+        """Open a model in exact mode, which has no public file and no digest."""
         try:
             return self._opened(fit)
         except Exception:
@@ -105,17 +105,17 @@ class ModelFitter:
     def _opened(self, fit: _Fit) -> tuple[str, dict[str, Any]]:
         place, key = self._settings.path("served", fit.id), self._settings.tally_key()
         if place.with_suffix(".secret").exists():
-            # Of an earlier attempt. Fitted anew it might differ in a last bit, and its store would refuse it.
+            # From an earlier attempt. A new fit might differ in a last bit, and its store would refuse it.
             kept = SecretModel.load(place, encryption_key=key)
         else:
             with collect_parameter_warnings(fit.notes):
                 kept = secret_model(
-                    choice_of(fit.asked, self._settings),
-                    files_of(fit.asked, str(fit.source)),
-                    most_questions=fit.asked.most_questions,
-                    progress=fit.running.tell,
+                    choice_of(fit.request, self._settings),
+                    files_of(fit.request, str(fit.source)),
+                    most_questions=fit.request.most_questions,
+                    progress=fit.running.report_progress,
                 )
-            if confirmation(fit.running.job.dataset, fit.asked, kept.claim) != fit.asked.confirm:
+            if confirmation(fit.running.job.dataset, fit.request, kept.claim) != fit.request.confirm:
                 raise _not_confirmed()
             kept.save(place, encryption_key=key)
         fit.running.pay()
@@ -123,11 +123,11 @@ class ModelFitter:
         return "", describe_exact(kept)
 
     def _forget_unpaid(self, id: str, ledger: LedgerOptions) -> None:
-        """Delete what was kept for answers that nobody has paid for."""
+        """Delete the files of a model whose debit does not exist."""
         assert ledger.idempotency_key is not None
         if ledger.budget().find(ledger.idempotency_key) is None:
             delete_exact_model_files(self._settings, id)
 
 
 def _not_confirmed() -> UsageError:
-    return UsageError("the claim of this model is not the one that was confirmed; ask for the claim")
+    return UsageError("the claim of this model is not the one that was confirmed; request the claim again")

@@ -1,4 +1,4 @@
-"""The model of a request: as the jobs of ``hushsum fit`` take it, and within the limits of the service."""
+"""Requests to fit a model: checked against the service's limits, converted for ``hushsum.jobs``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from hushsum.service.settings import Settings
 _ONE_AT_A_TIME = threading.Lock()
 
 
-def choice_of(asked: ModelClaimRequest, settings: Settings) -> ModelChoice:
+def choice_of(request: ModelClaimRequest, settings: Settings) -> ModelChoice:
     """The model with its parameters.
 
     Raises
@@ -28,74 +28,78 @@ def choice_of(asked: ModelClaimRequest, settings: Settings) -> ModelChoice:
     UsageError
         if there is no such model or setting, or its tables would be too large.
     """
-    chosen = model_kind(asked.model).checked(asked.settings)
-    tables = len(asked.classes or ()) or 1
+    chosen = model_kind(request.model).checked(request.settings)
+    tables = len(request.classes or ()) or 1
     cells = [
         _size(chosen.get("rows")) * _size(chosen.get("width")) * tables,
         4 * _size(chosen.get("features")) ** 2,
     ]
     most = most_numbers(settings)
     if max(cells) > most:
-        raise UsageError(f"the tables of a model must have at most {most} cells in all; take smaller ones")
-    pairs = [(low, high) for low, high in asked.bounds]
+        raise UsageError(
+            f"the tables of a model must have at most {most} cells in total; choose smaller ones"
+        )
+    pairs = [(low, high) for low, high in request.bounds]
     given = {
         **chosen,
-        "epsilon": asked.epsilon,
-        "delta": asked.delta or None,
+        "epsilon": request.epsilon,
+        "delta": request.delta or None,
         "bounds": pairs[0] if len(pairs) == 1 else pairs,
-        "random_state": asked.seed,
+        "random_state": request.seed,
     }
-    return ModelChoice(asked.model, given)
+    return ModelChoice(request.model, given)
 
 
 def most_numbers(settings: Settings) -> int:
-    """How many numbers a model may hold: of tables, or of records that it keeps."""
+    """How many numbers a model may hold: in tables, or in records that it keeps."""
     return settings.max_cells // 4
 
 
-def claim_for(choice: ModelChoice, asked: ModelClaimRequest) -> Claim:
+def claim_for(choice: ModelChoice, request: ModelClaimRequest) -> Claim:
     """What the model will claim, before any record is read."""
-    # It is tried out on made-up records, whose tables are as large as others'.
+    # It is computed with made-up records, whose tables are as large as real ones.
     with _ONE_AT_A_TIME:
-        if asked.mode == "exact":
+        if request.mode == "exact":
             return exact_claim(
                 choice,
-                columns=asked.columns,
-                target=asked.target,
-                classes=asked.classes,
-                most_questions=asked.most_questions,
+                columns=request.columns,
+                target=request.target,
+                classes=request.classes,
+                most_questions=request.most_questions,
             )
-        return claim_beforehand(choice, columns=asked.columns, target=asked.target, classes=asked.classes)
+        return claim_beforehand(
+            choice, columns=request.columns, target=request.target, classes=request.classes
+        )
 
 
-def error_for(choice: ModelChoice, asked: ModelClaimRequest) -> PredictedError | None:
+def error_for(choice: ModelChoice, request: ModelClaimRequest) -> PredictedError | None:
     """The predicted error of the model; None without a declared number of records."""
-    if asked.records is None:
+    if request.records is None:
         return None
     with _ONE_AT_A_TIME:
         return predicted_error(
             choice,
-            records=asked.records,
-            columns=asked.columns,
-            target=asked.target,
-            classes=asked.classes,
-            exact=asked.mode == "exact",
+            records=request.records,
+            columns=request.columns,
+            target=request.target,
+            classes=request.classes,
+            exact=request.mode == "exact",
         )
 
 
-def files_of(asked: ModelClaimRequest, path: str) -> TrainingFiles:
-    """What of an upload is learned."""
-    classes = None if asked.classes is None else tuple(asked.classes)
-    return TrainingFiles((path,), tuple(asked.columns), asked.target, classes)
+def files_of(request: ModelClaimRequest, path: str) -> TrainingFiles:
+    """The columns of an upload that the model is fitted on."""
+    classes = None if request.classes is None else tuple(request.classes)
+    return TrainingFiles((path,), tuple(request.columns), request.target, classes)
 
 
-def confirmation(dataset: str, asked: ModelClaimRequest, claim: Claim) -> str:
-    """The digest by which the owner agrees to this claim for these terms, and to no other."""
-    terms = {name: getattr(asked, name) for name in ModelClaimRequest.model_fields}
+def confirmation(dataset: str, request: ModelClaimRequest, claim: Claim) -> str:
+    """The digest by which the owner confirms this claim for this request."""
+    terms = {name: getattr(request, name) for name in ModelClaimRequest.model_fields}
     text = canonical_json([dataset, "model", json.loads(json.dumps(terms)), claim.as_json()])
     return hashlib.sha256(text).hexdigest()
 
 
 def _size(value: object) -> int:
-    """How large a part of a table is; 1000, as the defaults are, where that is not said."""
+    """The size of one axis of a table; 1000, like the defaults, where it is not given."""
     return value if isinstance(value, int) else 1000

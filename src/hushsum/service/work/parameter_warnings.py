@@ -1,4 +1,4 @@
-"""Warnings about declared parameters, for the owner's eyes."""
+"""Warnings about declared parameters, which only the owner may see."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from hushsum.errors import SuspiciousParameter
 
 @contextmanager
 def collect_parameter_warnings(notes: list[str]) -> Iterator[None]:
-    """Note what is suspicious about declared parameters, once each. It depends on the records: it goes into
+    """Collect warnings about suspicious parameters, once each. They depend on the records, so they go into
     the result of the owner's job, which nobody else can see.
     """
     with warnings.catch_warnings(record=True) as caught:
-        # Warnings of other libraries are for whoever writes code, and here nobody would read them.
+        # Warnings of other libraries are for developers, and nobody would read them here.
         warnings.simplefilter("ignore", UserWarning)
         warnings.simplefilter("always", SuspiciousParameter)
         yield

@@ -1,4 +1,4 @@
-"""A job in a worker's hands: its lease is renewed, and it is stopped when it must stop."""
+"""A running job: its lease is renewed, and it is stopped when it was cancelled or takes too long."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from hushsum.service.store import Job, JobQueue
 from hushsum.service.store.job_queue import CANCELLED, FAILED, stop_problem
 
 PATIENCE_SECONDS = 5.0
-"""So long a job may take to reach its next step after it was told to stop."""
+"""How long a job may take to reach its next step after it was stopped."""
 
 
 class JobStopped(Exception):
-    """The job was told to stop, before its debit."""
+    """The job was stopped before its debit."""
 
 
 class RunningJob:
-    """What a job's work uses: ``tell`` at every step of its progress, ``pay`` right before its debit."""
+    """A running job calls ``report_progress`` at every step, and ``pay`` right before its debit."""
 
     def __init__(self, job: Job, jobs: JobQueue, settings: Settings) -> None:
         self.job = job
@@ -38,34 +38,34 @@ class RunningJob:
 
     @property
     def stopped(self) -> bool:
-        """Whether the job was told to stop."""
+        """Whether the job was stopped."""
         return self._reason is not None and not self._paying
 
-    def tell(self, fraction: float | None) -> None:
+    def report_progress(self, fraction: float | None) -> None:
         """Record progress.
 
         Raises
         ------
         JobStopped
-            if the job is to stop; nothing was spent.
+            if the job was stopped; nothing was spent.
         """
         self._progress = fraction
         if self.stopped:
             raise JobStopped
 
     def pay(self) -> bool:
-        """Decide to debit the ledger: from here on the job is finished, whatever happens to its account.
+        """Start the debit: from here on the job runs to its end, even if its account is closed.
 
         Raises
         ------
         JobStopped
             if the job was cancelled, its account closed or its time is up; nothing was spent.
         LedgerUnavailable
-            while a restored ledger waits to be accepted.
+            while a restored ledger is not accepted.
         """
         if Ledger(self._settings.place, guard=self._settings.guard).rollback_problem() is not None:
             raise LedgerUnavailable(
-                "the ledger may be a restored backup, and books nothing until an administrator accepts it"
+                "the ledger may be a restored backup, and accepts no debits until an administrator accepts it"
             )
         if self.stopped or not self._jobs.begin_paying(self.job):
             raise JobStopped
@@ -76,14 +76,14 @@ class RunningJob:
         """The state and the problem of a job that was stopped."""
         if self._reason == "time":
             most = self._settings.job_seconds
-            text = f"the job took more than {most:g} seconds of a worker; take fewer rows or records"
+            text = f"the job took more than {most:g} seconds; use fewer rows or records"
             return FAILED, problem(422, "time-limit", text)
         current = self._jobs.find(self.job.id)
         reason = self._reason or (current.stop if current is not None else None)
         return CANCELLED, stop_problem(reason or "account-closed")
 
     def renew(self) -> None:
-        """Renew the lease, and learn whether the job is to stop."""
+        """Renew the lease, and read whether the job was stopped."""
         current = self._jobs.renew(self.job, self._settings.lease_seconds, self._progress)
         if current is None:
             self._stop("cancelled")
@@ -94,7 +94,7 @@ class RunningJob:
 
     @property
     def overdue(self) -> bool:
-        """Whether the job was told to stop and has reached no step since."""
+        """Whether the job was stopped and has reached no step since."""
         return self.stopped and time.monotonic() - self._since > PATIENCE_SECONDS
 
     def _stop(self, reason: str) -> None:
@@ -103,13 +103,13 @@ class RunningJob:
 
 
 @contextmanager
-def kept(
+def renewed_lease(
     job: Job, jobs: JobQueue, settings: Settings, abandon: Callable[[], None] | None
 ) -> Iterator[RunningJob]:
-    """Renew a job's lease while it is worked on.
+    """Renew a job's lease while it runs.
 
-    A job that is to stop and does not come to its next step is ended in the database, if it is not paying,
-    and ``abandon`` then ends the process: native code that runs for minutes is not interrupted otherwise.
+    A job that was stopped and does not reach its next step is ended in the database, if it is not paying,
+    and ``abandon`` then ends the process: native code that runs for minutes cannot be interrupted otherwise.
     """
     running = RunningJob(job, jobs, settings)
     ended = threading.Event()

@@ -1,8 +1,8 @@
-"""A worker process: takes jobs from the queue until its parent is gone.
+"""A worker process: runs jobs from the queue until its parent process exits.
 
 The parent writes the settings as the first line of standard input, and an empty line whenever there is
-something to do. The end of standard input is the end of the parent, and of the worker: a job that it leaves
-is taken up again, by its next worker.
+a new job. When standard input ends, the parent has exited and so does the worker: another worker resumes
+its job.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from hushsum.service.store import Store
 from hushsum.service.work.job_runner import JobRunner
 
 _IDLE_SECONDS = 1.0
-_TIDY_SECONDS = 600.0
+_CLEANUP_SECONDS = 600.0
 
 
 def main() -> None:
@@ -32,15 +32,15 @@ def main() -> None:
     wake = threading.Event()
     threading.Thread(target=_listen, args=(wake,), daemon=True).start()
     work = JobRunner(settings, Store.open(settings.place), abandon=_leave)
-    tidied = 0.0
+    cleaned = 0.0
     while True:
         try:
-            if time.monotonic() - tidied > _TIDY_SECONDS:
-                work.tidy()
-                tidied = time.monotonic()
+            if time.monotonic() - cleaned > _CLEANUP_SECONDS:
+                work.clean_up()
+                cleaned = time.monotonic()
             busy = work.next()
         except (HushsumError, OSError) as error:
-            # The database is out of reach, or its disk is full. Nothing is lost; try again later.
+            # The database is unreachable, or its disk is full. Nothing is lost; try again later.
             say("worker waits", **described(error))
             busy = False
         if not busy:
@@ -49,7 +49,7 @@ def main() -> None:
 
 
 def limit_memory(most: int) -> None:
-    """Let no allocation of this process go beyond: a small compressed file can unfold to any size."""
+    """Limit the memory of this process: a small compressed file can expand to any size."""
     _, hard = resource.getrlimit(resource.RLIMIT_DATA)
     resource.setrlimit(
         resource.RLIMIT_DATA, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard)
@@ -57,14 +57,14 @@ def limit_memory(most: int) -> None:
 
 
 def _leave() -> None:
-    """End in the middle of a job that was stopped; the parent starts another worker."""
+    """Exit in the middle of a stopped job; the parent starts another worker."""
     os._exit(0)
 
 
 def _listen(wake: threading.Event) -> None:
     while sys.stdin.readline():
         wake.set()
-    # At once, also in the middle of a job: whoever repeats it finds every step where it was.
+    # At once, also in the middle of a job: every step can be repeated.
     os._exit(0)
 
 

@@ -1,4 +1,4 @@
-"""The worker processes of a service: started, watched, started again."""
+"""Starts the worker processes of a service, and restarts those that die."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ import hushsum
 from hushsum.service.logs import say
 from hushsum.service.settings import Settings
 
-_LOOK_EVERY = 0.3
-_PATIENCE = 5.0
+_CHECK_SECONDS = 0.3
+_STOP_SECONDS = 5.0
 _NOT_FOR_WORKERS = ("HUSHSUM_ADMIN_TOKEN", "HUSHSUM_OIDC_CLIENT_SECRET")
 _SOURCE = str(Path(str(hushsum.__file__)).parents[1])
 
 
 class WorkerPool:
-    """Keeps so many workers alive as the settings say."""
+    """Keeps the configured number of workers running."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -32,15 +32,15 @@ class WorkerPool:
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Start the workers, and somebody who looks after them."""
+        """Start the workers, and a thread that restarts them."""
         if not self._settings.workers:
             return
-        self._workers = [self._hire() for _ in range(self._settings.workers)]
+        self._workers = [self._start_worker() for _ in range(self._settings.workers)]
         self._thread = threading.Thread(target=self._watch, daemon=True)
         self._thread.start()
 
     def wake(self) -> None:
-        """Say that there is something to do."""
+        """Wake the workers, because there is a new job."""
         with self._lock:
             for each in self._workers:
                 if each.stdin is not None:
@@ -49,17 +49,17 @@ class WorkerPool:
                         each.stdin.flush()
 
     def alive(self) -> int:
-        """How many workers live now."""
+        """How many workers are running."""
         return sum(each.poll() is None for each in self._workers)
 
     def trouble(self) -> str | None:
-        """Why nothing can be counted or released now, if that is so."""
+        """Why no job can run now, or None."""
         if self._settings.workers and all(each.poll() is not None for each in self._workers):
-            return "no worker lives; one is about to be started"
+            return "no worker is running; one is about to be started"
         return None
 
     def stop(self) -> None:
-        """End the workers; a job that one leaves is taken up at the next start."""
+        """Stop the workers; an unfinished job is resumed at the next start."""
         self._ended.set()
         if self._thread is not None:
             self._thread.join()
@@ -69,12 +69,12 @@ class WorkerPool:
                     each.stdin.close()
         for each in self._workers:
             try:
-                each.wait(_PATIENCE)
+                each.wait(_STOP_SECONDS)
             except subprocess.TimeoutExpired:
                 each.kill()
                 each.wait()
 
-    def _hire(self) -> subprocess.Popen[bytes]:
+    def _start_worker(self) -> subprocess.Popen[bytes]:
         path = os.pathsep.join(filter(None, [_SOURCE, os.environ.get("PYTHONPATH")]))
         environment = {name: value for name, value in os.environ.items() if name not in _NOT_FOR_WORKERS}
         worker = subprocess.Popen(
@@ -82,7 +82,7 @@ class WorkerPool:
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             env={**environment, "PYTHONPATH": path},
-            # A Ctrl-C at the terminal is for the server, which then ends its workers itself.
+            # A Ctrl-C at the terminal goes to the server, which then stops its workers itself.
             start_new_session=True,
         )
         assert worker.stdin is not None
@@ -92,13 +92,13 @@ class WorkerPool:
         return worker
 
     def _watch(self) -> None:
-        pause = _LOOK_EVERY
+        pause = _CHECK_SECONDS
         while not self._ended.wait(pause):
-            pause = _LOOK_EVERY
+            pause = _CHECK_SECONDS
             for i, each in enumerate(self._workers):
                 if each.poll() is not None and not self._ended.is_set():
                     say("worker died", level=logging.ERROR, code=each.returncode)
                     started = time.monotonic()
                     with self._lock:
-                        self._workers[i] = self._hire()
+                        self._workers[i] = self._start_worker()
                     pause = max(1.0, time.monotonic() - started)

@@ -1,7 +1,7 @@
-"""Signing in at somebody else's authenticator: OpenID Connect, the authorization code flow with PKCE.
+"""Sign-in with an identity provider: OpenID Connect, the authorization code flow with PKCE.
 
-A provider says who somebody is; what that person may do is said by the account that an administrator has
-linked. The parts: ``terms`` (what is configured), ``fetching`` (bounded requests), ``provider`` (what the
-provider publishes, and the exchange of a code), ``keys`` and ``id_token`` (what is believed), ``flow`` (one
-sign-in in one browser) and ``sign_in`` (all of them in order).
+The provider authenticates a person; the account that an administrator has linked decides what that person may
+do. The parts: ``provider_settings`` (configuration), ``provider_requests`` (bounded requests), ``provider``
+(discovery, and the exchange of a code), ``keys`` and ``id_token`` (verification), ``flow`` (one sign-in in
+one browser) and ``sign_in`` (the steps in order).
 """

@@ -1,8 +1,8 @@
 """One sign-in in one browser: everything that binds its parts is derived from one secret in a cookie.
 
-Nothing is stored until the provider has proven who somebody is, so strangers cannot fill the database. Only
-the browser that began has the secret; state, nonce and verifier are one-way functions of it, of the provider
-and of the time, so that none of them can be had from another.
+Nothing is stored before the provider has authenticated the person, so strangers cannot fill the database.
+Only the browser that began has the secret; state, nonce and verifier are one-way functions of it, of the
+provider and of the time, so that none of them can be derived from another.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import secrets
 from dataclasses import dataclass
 from typing import Final
 
-from hushsum.service.http.oidc.provider_settings import Terms
+from hushsum.service.http.oidc.provider_settings import ProviderSettings
 
 FLOW_SECONDS: Final = 600
 _COOKIE: Final = re.compile(r"([0-9]{10})\.([A-Za-z0-9_-]{43})")
@@ -23,7 +23,7 @@ _COOKIE: Final = re.compile(r"([0-9]{10})\.([A-Za-z0-9_-]{43})")
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """What a sign-in sends out, and what it expects back."""
+    """What a sign-in sends, and what it expects in return."""
 
     started: int
     id: str
@@ -33,7 +33,7 @@ class Flow:
 
     @property
     def challenge(self) -> str:
-        """The verifier as the provider is told it at first (RFC 7636, S256)."""
+        """The code challenge that is sent first (RFC 7636, S256)."""
         return _unpadded(hashlib.sha256(self.verifier.encode()).digest())
 
 
@@ -42,22 +42,22 @@ def new_cookie(now: float) -> str:
     return f"{int(now):010d}.{secrets.token_urlsafe(32)}"
 
 
-def flow_of(cookie: str, terms: Terms, now: float) -> Flow | None:
-    """The sign-in that a cookie belongs to; None if it is none, or too old."""
+def flow_of(cookie: str, terms: ProviderSettings, now: float) -> Flow | None:
+    """The sign-in that a cookie belongs to; None if it is invalid or too old."""
     found = _COOKIE.fullmatch(cookie)
     if found is None or not 0 <= now - int(found[1]) <= FLOW_SECONDS:
         return None
 
     def derived(purpose: str) -> str:
-        told = "\0".join((purpose, found[1], terms.issuer, terms.client_id, terms.public_url))
-        return _unpadded(hmac.digest(found[2].encode(), told.encode(), "sha256"))
+        derived_from = "\0".join((purpose, found[1], terms.issuer, terms.client_id, terms.public_url))
+        return _unpadded(hmac.digest(found[2].encode(), derived_from.encode(), "sha256"))
 
     return Flow(int(found[1]), derived("id"), derived("state"), derived("nonce"), derived("verifier"))
 
 
-def same(told: str, expected: str) -> bool:
-    """Whether two texts are equal, in a time that does not say where they differ."""
-    return hmac.compare_digest(told.encode("utf-8", "surrogatepass"), expected.encode())
+def same(received: str, expected: str) -> bool:
+    """Whether two texts are equal, in constant time."""
+    return hmac.compare_digest(received.encode("utf-8", "surrogatepass"), expected.encode())
 
 
 def _unpadded(data: bytes) -> str:

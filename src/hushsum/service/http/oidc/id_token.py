@@ -1,4 +1,4 @@
-"""What is believed of an ID token, and why: OpenID Connect Core 1.0, section 3.1.3.7."""
+"""Verification of an ID token: OpenID Connect Core 1.0, section 3.1.3.7."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import jwt
 
 from hushsum.service.http.oidc.keys import KIND_OF
 from hushsum.service.http.oidc.provider import Provider
-from hushsum.service.http.oidc.provider_settings import Terms, comparable
+from hushsum.service.http.oidc.provider_settings import ProviderSettings, comparable
 from hushsum.service.http.oidc.refusals import not_proven
 
 SKEW_SECONDS: Final = 60.0
@@ -21,7 +21,7 @@ _LONGEST_SUBJECT: Final = 255
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Somebody whom the provider knows: ``subject`` is the claim that accounts are linked by."""
+    """A person at the provider: ``subject`` is the claim that accounts are linked by."""
 
     issuer: str
     claim: str
@@ -30,7 +30,7 @@ class Identity:
 
 
 def identify(
-    token: str, *, provider: Provider, terms: Terms, nonce: str, started: float, now: float
+    token: str, *, provider: Provider, terms: ProviderSettings, nonce: str, started: float, now: float
 ) -> Identity:
     """Who an ID token is about.
 
@@ -65,7 +65,7 @@ def _signed(token: str, provider: Provider) -> dict[str, Any]:
         raise not_proven("its token cannot be read") from None
     algorithm, kid = header.get("alg"), header.get("kid")
     if algorithm not in KIND_OF:
-        raise not_proven("its token is signed with an algorithm that is not believed")
+        raise not_proven("its token is signed with an algorithm that is not accepted")
     if "crit" in header or "b64" in header:
         raise not_proven("its token has a header that is not understood")
     key = provider.keys().find(kid, algorithm) or provider.newer_keys().find(kid, algorithm)
@@ -80,14 +80,14 @@ def _signed(token: str, provider: Provider) -> dict[str, Any]:
     return claims
 
 
-def _check_parties(claims: dict[str, Any], terms: Terms) -> None:
+def _check_parties(claims: dict[str, Any], terms: ProviderSettings) -> None:
     if claims.get("iss") != terms.issuer:
         raise not_proven("its token was issued by somebody else")
     audience = claims.get("aud")
     listed = audience if isinstance(audience, list) else [audience]
     if terms.client_id not in listed:
         raise not_proven("its token is for another service")
-    # A token for several services is ours only if it says that it was issued to us.
+    # A token for several services is ours only if it was issued to us.
     if (len(listed) > 1 or "azp" in claims) and claims.get("azp") != terms.client_id:
         raise not_proven("its token was issued to another service")
 

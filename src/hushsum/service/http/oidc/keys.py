@@ -10,7 +10,7 @@ from jwt import PyJWK, PyJWKError
 from jwt.exceptions import InvalidKeyError
 
 KIND_OF: Final = {"RS256": "RSA", "PS256": "RSA", "ES256": "EC", "EdDSA": "OKP"}
-"""The algorithms that are believed. All are asymmetric: a public key never serves as a shared secret."""
+"""The accepted algorithms. All are asymmetric: a public key never serves as a shared secret."""
 
 _CURVES: Final = {"RSA": None, "EC": "P-256", "OKP": "Ed25519"}
 _PUBLIC: Final = ("kty", "n", "e", "crv", "x", "y")
@@ -20,14 +20,14 @@ _MOST_KEYS: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class VerifyingKeys:
-    """The keys of a JWK set. What cannot check a signature that is believed is passed over (RFC 7517, 5)."""
+    """The keys of a JWK set. Keys for other algorithms are ignored (RFC 7517, 5)."""
 
     keys: tuple[dict[str, Any], ...]
 
     @classmethod
-    def of(cls, told: dict[str, Any]) -> VerifyingKeys:
+    def of(cls, document: dict[str, Any]) -> VerifyingKeys:
         """The usable keys of a JWK set."""
-        listed = told.get("keys")
+        listed = document.get("keys")
         return cls(tuple(filter(_is_usable, listed[:_MOST_KEYS])) if isinstance(listed, list) else ())
 
     def find(self, kid: str | None, algorithm: str) -> PyJWK | None:
@@ -50,10 +50,10 @@ class VerifyingKeys:
         return None if short else key
 
 
-def _is_usable(told: Any) -> bool:
+def _is_usable(key: Any) -> bool:
     return (
-        isinstance(told, dict)
-        and told.get("kty") in _CURVES
-        and told.get("crv") == _CURVES[told["kty"]]
-        and told.get("use", "sig") == "sig"
+        isinstance(key, dict)
+        and key.get("kty") in _CURVES
+        and key.get("crv") == _CURVES[key["kty"]]
+        and key.get("use", "sig") == "sig"
     )

@@ -12,10 +12,10 @@ from urllib.parse import quote_plus
 
 from hushsum.service.http.oidc.keys import VerifyingKeys
 from hushsum.service.http.oidc.provider_requests import fetch
-from hushsum.service.http.oidc.provider_settings import Terms, is_safe
+from hushsum.service.http.oidc.provider_settings import ProviderSettings, is_safe
 from hushsum.service.http.oidc.refusals import not_proven, unavailable
 
-_BELIEVED_SECONDS: Final = 3600.0
+_CACHE_SECONDS: Final = 3600.0
 _PAUSE_SECONDS: Final = 30.0
 _LONGEST_ID_TOKEN: Final = 32 * 1024
 
@@ -33,10 +33,10 @@ class Metadata:
     names_issuer: bool
 
 
-class Kept(Generic[T]):
-    """A document that is fetched when it is needed, believed for an hour, and not asked for in a hurry.
+class CachedDocument(Generic[T]):
+    """A document that is fetched when it is needed and cached for an hour.
 
-    Strangers can make the service need it, so after a failure nobody is asked again for some time.
+    Unauthenticated requests can cause a fetch, so after a failure the next one waits for some time.
     """
 
     def __init__(self, read: Callable[[], T], clock: Callable[[], float]) -> None:
@@ -48,15 +48,15 @@ class Kept(Generic[T]):
         self._until = float("-inf")
 
     def get(self) -> T:
-        """The document; raises a refusal if it is not known and cannot be had."""
+        """The document; raises a `Refusal` if it is not cached and cannot be fetched."""
         with self._lock:
             if self._value is None or self._clock() >= self._until:
                 self._fetch()
             assert self._value is not None
             return self._value
 
-    def again(self) -> T:
-        """A new copy, unless one was asked for a moment ago: then the one that is known."""
+    def refreshed(self) -> T:
+        """A new copy, or the cached one if it was fetched a moment ago."""
         with self._lock:
             if self._value is None or self._clock() >= self._tried + _PAUSE_SECONDS:
                 self._fetch()
@@ -65,19 +65,19 @@ class Kept(Generic[T]):
 
     def _fetch(self) -> None:
         if self._clock() < self._tried + _PAUSE_SECONDS:
-            raise unavailable("did not answer a moment ago")
+            raise unavailable("did not respond a moment ago")
         self._tried = self._clock()
         self._value = self._read()
-        self._until = self._tried + _BELIEVED_SECONDS
+        self._until = self._tried + _CACHE_SECONDS
 
 
 class Provider:
     """The configured issuer, as it describes itself."""
 
-    def __init__(self, terms: Terms, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, terms: ProviderSettings, clock: Callable[[], float] = time.monotonic) -> None:
         self._terms = terms
-        self._metadata = Kept(self._read_metadata, clock)
-        self._keys = Kept(self._read_keys, clock)
+        self._metadata = CachedDocument(self._read_metadata, clock)
+        self._keys = CachedDocument(self._read_keys, clock)
 
     def metadata(self) -> Metadata:
         """Its addresses."""
@@ -88,8 +88,8 @@ class Provider:
         return self._keys.get()
 
     def newer_keys(self) -> VerifyingKeys:
-        """The keys, asked for once more: it may have made a new one."""
-        return self._keys.again()
+        """The keys, fetched again: the provider may have made a new one."""
+        return self._keys.refreshed()
 
     def exchange(self, code: str, verifier: str) -> str:
         """The ID token for a code, as it was sent; the access token is not kept.
@@ -97,7 +97,7 @@ class Provider:
         Raises
         ------
         Refusal
-            403 if the provider does not take the code, 503 if it cannot be asked.
+            403 if the provider does not accept the code, 503 if it cannot be reached.
         """
         known = self.metadata()
         form = {
@@ -111,23 +111,23 @@ class Provider:
             headers["authorization"] = _basic(self._terms.client_id, self._terms.client_secret)
         else:
             form |= {"client_id": self._terms.client_id, "client_secret": self._terms.client_secret}
-        status, told = fetch("POST", known.token_endpoint, form=form, headers=headers)
+        status, response = fetch("POST", known.token_endpoint, form=form, headers=headers)
         if status >= 500:
             raise unavailable("failed")
-        token = told.get("id_token")
+        token = response.get("id_token")
         if status != 200 or not isinstance(token, str) or len(token) > _LONGEST_ID_TOKEN:
             raise not_proven("it gave no ID token for the code")
         return token
 
     def _read_metadata(self) -> Metadata:
-        status, told = fetch("GET", f"{self._terms.issuer.rstrip('/')}/.well-known/openid-configuration")
-        # Whoever answers at this address must call itself what was configured, or its tokens are not its own.
-        if status != 200 or told.get("issuer") != self._terms.issuer:
+        status, response = fetch("GET", f"{self._terms.issuer.rstrip('/')}/.well-known/openid-configuration")
+        # The issuer in the document must be the configured one, or its tokens are another issuer's.
+        if status != 200 or response.get("issuer") != self._terms.issuer:
             raise unavailable("does not describe itself as the configured issuer")
-        addresses = [told.get(name) for name in ("authorization_endpoint", "token_endpoint", "jwks_uri")]
+        addresses = [response.get(name) for name in ("authorization_endpoint", "token_endpoint", "jwks_uri")]
         if not all(is_safe(each, local=self._terms.local) for each in addresses):
             raise unavailable("publishes an address that is not https")
-        if "S256" not in _listed(told.get("code_challenge_methods_supported"), "S256"):
+        if "S256" not in _listed(response.get("code_challenge_methods_supported"), "S256"):
             raise unavailable("does not offer PKCE with S256")
         authorization, token, jwks = map(str, addresses)
         return Metadata(
@@ -135,15 +135,15 @@ class Provider:
             token_endpoint=token,
             jwks_uri=jwks,
             basic="client_secret_basic"
-            in _listed(told.get("token_endpoint_auth_methods_supported"), "client_secret_basic"),
-            names_issuer=told.get("authorization_response_iss_parameter_supported") is True,
+            in _listed(response.get("token_endpoint_auth_methods_supported"), "client_secret_basic"),
+            names_issuer=response.get("authorization_response_iss_parameter_supported") is True,
         )
 
     def _read_keys(self) -> VerifyingKeys:
-        status, told = fetch("GET", self.metadata().jwks_uri)
+        status, response = fetch("GET", self.metadata().jwks_uri)
         if status != 200:
             raise unavailable("does not publish its keys")
-        return VerifyingKeys.of(told)
+        return VerifyingKeys.of(response)
 
 
 def _listed(found: Any, default: str) -> list[Any]:

@@ -18,23 +18,23 @@ _MOST_BYTES: Final = 256 * 1024
 def fetch(
     method: str, url: str, *, form: dict[str, str] | None = None, headers: dict[str, str] | None = None
 ) -> tuple[int, dict[str, Any]]:
-    """The status and the JSON object that a provider answers.
+    """The status and the JSON object of a provider's response.
 
-    Redirects are not followed: the addresses are those that the issuer publishes, and another host would be
-    told the client's secret. Compressed answers are refused, since a small one may unfold without end.
+    Redirects are not followed: the addresses are those that the issuer publishes, and another host would
+    receive the client's secret. Compressed responses are refused, since a small one may expand without limit.
 
     Raises
     ------
     Refusal
-        503 if there is no answer in time, or one that is too long, redirected, or no JSON object.
+        503 if there is no response in time, or it is too long, redirected, or not a JSON object.
     """
-    asked = {"accept": "application/json", "accept-encoding": "identity", **(headers or {})}
+    sent_headers = {"accept": "application/json", "accept-encoding": "identity", **(headers or {})}
     deadline = time.monotonic() + _DEADLINE_SECONDS
     body = bytearray()
     try:
         with (
             httpx.Client(timeout=_SILENCE_SECONDS, follow_redirects=False) as client,
-            client.stream(method, url, data=form, headers=asked) as answer,
+            client.stream(method, url, data=form, headers=sent_headers) as answer,
         ):
             if answer.is_redirect:
                 raise unavailable("answered with a redirect")
@@ -49,9 +49,9 @@ def fetch(
     except (httpx.HTTPError, httpx.InvalidURL, OSError):
         raise unavailable("cannot be reached") from None
     try:
-        told = json.loads(body)
+        found = json.loads(body)
     except (ValueError, RecursionError):
         raise unavailable("answered with something that is not JSON") from None
-    if not isinstance(told, dict):
+    if not isinstance(found, dict):
         raise unavailable("answered with something that is not an object")
-    return answer.status_code, told
+    return answer.status_code, found

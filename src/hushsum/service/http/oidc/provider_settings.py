@@ -1,4 +1,4 @@
-"""What is configured of a sign-in provider, checked before the service starts."""
+"""The configuration of a sign-in provider, checked before the service starts."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _CLAIM: Final = re.compile(r"[A-Za-z][A-Za-z0-9_:./-]{0,79}")
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
-    """Which provider is believed, and as whom the service asks it."""
+class ProviderSettings:
+    """The trusted provider, and the service's client registration there."""
 
     issuer: str
     client_id: str
@@ -28,8 +28,8 @@ class Terms:
     public_url: str
 
     @classmethod
-    def of(cls, settings: Settings) -> Terms:
-        """The terms of these settings.
+    def of(cls, settings: Settings) -> ProviderSettings:
+        """The provider of these settings.
 
         Raises
         ------
@@ -80,12 +80,12 @@ class Terms:
 
     @property
     def local(self) -> bool:
-        """Whether the provider is on this machine and speaks plain HTTP, as in tests."""
+        """Whether the provider is on this machine and uses plain HTTP, as in tests."""
         return self.issuer.startswith("http://")
 
 
 def is_safe(url: object, *, local: bool) -> bool:
-    """Whether a URL is HTTPS; with ``local``, plain HTTP to this machine will do."""
+    """Whether a URL is HTTPS; with ``local``, plain HTTP to this machine is accepted."""
     if not isinstance(url, str) or len(url) > _LONGEST_URL or not url.isascii() or not url.isprintable():
         return False
     try:

@@ -1,4 +1,4 @@
-"""Why a sign-in ends early. Nothing that a provider or a browser has sent is repeated."""
+"""Errors of a sign-in. None repeats what a provider or a browser has sent."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ def stale() -> Refusal:
     return Refusal(
         400,
         "sign-in-stale",
-        "this sign-in was not begun in this browser, was finished already, or took too long; begin again",
+        "this sign-in was not begun in this browser, is already finished, or took too long; begin again",
     )
 
 
@@ -19,17 +19,17 @@ def not_proven(reason: str) -> Refusal:
     return Refusal(
         403,
         "sign-in-refused",
-        f"the sign-in provider did not prove who you are: {reason}; begin again, or tell the administrator",
+        f"the sign-in provider did not prove who you are: {reason}; try again or contact the administrator",
     )
 
 
 def unavailable(reason: str) -> Refusal:
-    """The provider cannot be asked now, or does not answer as it must."""
+    """The provider cannot be reached, or its response is invalid."""
     return Refusal(503, "provider-unavailable", f"the sign-in provider {reason}; try again later")
 
 
 _NOT_ADMITTED = {
-    "unknown-identity": "nobody here is linked to your identity; ask an administrator to link your account",
+    "unknown-identity": "no account is linked to your identity; ask an administrator to link your account",
     "identity-changed": "your account is linked to another person of that name at the provider; "
     "ask an administrator to link it again",
     "account-closed": "your account is closed; ask an administrator for another one",
@@ -37,7 +37,7 @@ _NOT_ADMITTED = {
 
 
 def not_admitted(kind: str) -> Refusal:
-    """The provider has proven who somebody is, and that person is not let in."""
+    """The provider has authenticated the person, and that person has no open account."""
     if kind not in _NOT_ADMITTED:
         return stale()
     return Refusal(403, kind, _NOT_ADMITTED[kind])

@@ -12,29 +12,29 @@ from urllib.parse import urlencode, urlsplit
 from hushsum.service.http.oidc.flow import Flow, flow_of, new_cookie, same
 from hushsum.service.http.oidc.id_token import Identity, identify
 from hushsum.service.http.oidc.provider import Provider
-from hushsum.service.http.oidc.provider_settings import Terms
+from hushsum.service.http.oidc.provider_settings import ProviderSettings
 from hushsum.service.http.oidc.refusals import not_proven, stale
 from hushsum.service.http.problem_responses import Refusal
-from hushsum.service.http.request_limits import Rate, address_group, too_often
+from hushsum.service.http.request_limits import RateLimit, address_group, too_often
 
 _AT_ONCE: Final = 8
 _STRAINED: Final = 2
 _LONGEST_CODE: Final = 2048
 _SCOPES: Final = {"sub": "openid", "email": "openid email"}
-"""What to ask for so that a claim is in the ID token, and no more."""
+"""The OAuth scopes that put a claim into the ID token, and no more."""
 
 
 class SignIn:
-    """Sends browsers to the provider, and finds out who comes back."""
+    """Sends browsers to the provider, and identifies the person who returns."""
 
     def __init__(
-        self, terms: Terms, failures_per_minute: float, clock: Callable[[], float] = time.time
+        self, terms: ProviderSettings, failures_per_minute: float, clock: Callable[[], float] = time.time
     ) -> None:
         self.terms = terms
         self.provider = Provider(terms)
         self._clock = clock
-        self._failures = Rate(failures_per_minute / 60.0, failures_per_minute)
-        # A slow provider holds a thread for each question, and the other routes need threads too.
+        self._failures = RateLimit(failures_per_minute / 60.0, failures_per_minute)
+        # A slow provider occupies a thread per request, and the other routes need threads too.
         self._places = threading.BoundedSemaphore(_AT_ONCE)
         self._strained = threading.BoundedSemaphore(_STRAINED)
 
@@ -46,7 +46,7 @@ class SignIn:
         cookie = new_cookie(now)
         flow = flow_of(cookie, self.terms, now)
         assert flow is not None
-        asked = {
+        parameters = {
             "response_type": "code",
             "client_id": self.terms.client_id,
             "redirect_uri": self.terms.redirect_uri,
@@ -57,17 +57,17 @@ class SignIn:
             "code_challenge_method": "S256",
         }
         joint = "&" if urlsplit(endpoint).query else "?"
-        return f"{endpoint}{joint}{urlencode(asked)}", cookie
+        return f"{endpoint}{joint}{urlencode(parameters)}", cookie
 
-    def resume(self, cookie: str, told: Mapping[str, str], address: str) -> tuple[Flow, Identity]:
+    def resume(self, cookie: str, response: Mapping[str, str], address: str) -> tuple[Flow, Identity]:
         """Who came back from the provider, with which sign-in.
 
         Parameters
         ----------
         cookie
-            of the browser that begun.
-        told
-            the query that the provider has sent the browser back with.
+            of the browser that began the sign-in.
+        response
+            the query parameters that the provider has sent the browser back with.
         address
             of the caller, whose failures are counted.
 
@@ -78,11 +78,11 @@ class SignIn:
         """
         with self.watching(address):
             strained = self._failures.left(address_group(address)) < 1.0
-            return self._resume(cookie, told, strained=strained)
+            return self._resume(cookie, response, strained=strained)
 
     @contextmanager
     def watching(self, address: str) -> Iterator[None]:
-        """Count what is refused in the block; whoever fails too often is told to wait instead.
+        """Count the refusals in the block; an address with too many gets 429 instead.
 
         The block always runs: what is valid is not refused for the failures of others at the same address.
         """
@@ -93,19 +93,19 @@ class SignIn:
                 raise too_often() from None
             raise
 
-    def _resume(self, cookie: str, told: Mapping[str, str], *, strained: bool) -> tuple[Flow, Identity]:
+    def _resume(self, cookie: str, response: Mapping[str, str], *, strained: bool) -> tuple[Flow, Identity]:
         now = self._clock()
         flow = flow_of(cookie, self.terms, now)
-        if flow is None or not same(told.get("state", ""), flow.state):
+        if flow is None or not same(response.get("state", ""), flow.state):
             raise stale()
         with self._place(strained=strained):
             names_issuer = self.provider.metadata().names_issuer
-            # RFC 9207: an answer of another provider must not be taken for this one's.
-            if told.get("iss", "" if names_issuer else self.terms.issuer) != self.terms.issuer:
-                raise not_proven("the answer is another provider's")
-            if "error" in told:
-                raise not_proven("it or you broke the sign-in off")
-            code = told.get("code", "")
+            # RFC 9207: a response of another provider must not be accepted.
+            if response.get("iss", "" if names_issuer else self.terms.issuer) != self.terms.issuer:
+                raise not_proven("the response is another provider's")
+            if "error" in response:
+                raise not_proven("the sign-in was cancelled there")
+            code = response.get("code", "")
             if not 0 < len(code) <= _LONGEST_CODE:
                 raise not_proven("it gave no code")
             token = self.provider.exchange(code, flow.verifier)
@@ -121,7 +121,7 @@ class SignIn:
 
     @contextmanager
     def _place(self, *, strained: bool = False) -> Iterator[None]:
-        """One of a few places; whoever finds none is sent away instead of waiting.
+        """One of a few places; without a free one the request is refused instead of waiting.
 
         Addresses with many failures share two of them, and leave the others to everybody else.
         """

@@ -1,1 +1,1 @@
-"""What the service answers, one subject a file."""
+"""The routes, one module per subject."""

@@ -1,14 +1,15 @@
-"""Accounts, tokens and the log."""
+"""Accounts, tokens and the audit log."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Response
+from fastapi import APIRouter, Query, Response
 
-from hushsum.service.http.access import actor_of, caller_of, needs, nothing_here
-from hushsum.service.http.authentication import ADMINISTRATOR, SCOPES, Caller
-from hushsum.service.http.context import Context, context_of
+from hushsum.service.http.access import nothing_here
+from hushsum.service.http.authentication import ADMINISTRATOR, SCOPES
+from hushsum.service.http.context import Context
+from hushsum.service.http.dependencies import ActorDependency, Admin, AnyCaller, ContextDependency
 from hushsum.service.http.problem_responses import Refusal
 from hushsum.service.schemas import (
     AccountRequest,
@@ -24,14 +25,11 @@ from hushsum.service.schemas import (
 from hushsum.service.store import Actor
 
 router = APIRouter(tags=["accounts"])
-Admin = Annotated[Caller, Depends(needs("admin"))]
-Here = Annotated[Context, Depends(context_of)]
-Doer = Annotated[Actor, Depends(actor_of)]
 
 
 @router.get("/me")
-def me(caller: Annotated[Caller, Depends(caller_of)]) -> CallerResponse:
-    """Who the token belongs to, and what it is good for."""
+def me(caller: AnyCaller) -> CallerResponse:
+    """The account that the token belongs to, and its scopes."""
     return CallerResponse(
         account=caller.account,
         name=caller.name,
@@ -44,8 +42,8 @@ def me(caller: Annotated[Caller, Depends(caller_of)]) -> CallerResponse:
 
 
 @router.get("/usage")
-def usage(caller: Annotated[Caller, Depends(caller_of)], context: Here) -> UsageResponse:
-    """What the caller's account keeps and runs, beside what it may."""
+def usage(caller: AnyCaller, context: ContextDependency) -> UsageResponse:
+    """What the caller's account uses of its quotas."""
     settings = context.settings
     kept = context.datasets.kept_by(caller.account)
     tokens = context.accounts.tokens_of(caller.account)
@@ -58,22 +56,30 @@ def usage(caller: Annotated[Caller, Depends(caller_of)], context: Here) -> Usage
 
 
 @router.get("/accounts")
-def list_accounts(caller: Admin, context: Here) -> list[AccountResponse]:
-    """Everybody who was let in."""
+def list_accounts(caller: Admin, context: ContextDependency) -> list[AccountResponse]:
+    """All accounts."""
     return [AccountResponse.model_validate(each) for each in context.accounts.all()]
 
 
 @router.post("/accounts", status_code=201)
-def create_account(asked: AccountRequest, caller: Admin, context: Here, actor: Doer) -> AccountResponse:
-    """Let somebody in: an administrator, an owner of datasets, or an analyst."""
-    return AccountResponse.model_validate(context.accounts.create(asked.name, asked.role, actor))
+def create_account(
+    body: AccountRequest, caller: Admin, context: ContextDependency, actor: ActorDependency
+) -> AccountResponse:
+    """Create an account: an administrator, an owner of datasets, or an analyst."""
+    return AccountResponse.model_validate(context.accounts.create(body.name, body.role, actor))
 
 
 @router.delete("/accounts/{account}", status_code=204, response_class=Response)
-def disable_account(account: str, caller: Admin, context: Here, actor: Doer) -> Response:
-    """Close an account for ever; its tokens no longer work, and its jobs stop unless they are paid for."""
+def disable_account(
+    account: str, caller: Admin, context: ContextDependency, actor: ActorDependency
+) -> Response:
+    """Close an account permanently: its tokens stop working, and its unpaid jobs are cancelled."""
     if account == caller.account:
-        raise Refusal(409, "own-account", "nobody closes the account that closes it; let another one do it")
+        raise Refusal(
+            409,
+            "own-account",
+            "an administrator cannot close their own account; let another administrator do it",
+        )
     if not context.accounts.disable(account, actor):
         raise nothing_here()
     context.authenticator.clear_cache()
@@ -82,9 +88,9 @@ def disable_account(account: str, caller: Admin, context: Here, actor: Doer) -> 
 
 @router.post("/accounts/{account}/tokens", status_code=201)
 def issue_token(
-    account: str, asked: TokenRequest, caller: Admin, context: Here, actor: Doer
+    account: str, body: TokenRequest, caller: Admin, context: ContextDependency, actor: ActorDependency
 ) -> IssuedTokenResponse:
-    """A first token for somebody. It is returned here, and never again.
+    """A first token for an account. The secret is returned only here.
 
     One for an administrator is bound to the token in use, as with `POST /tokens`: it neither outlives it nor
     survives its revocation. Tokens of owners and analysts are not.
@@ -93,38 +99,44 @@ def issue_token(
     if found is None or found.disabled:
         raise nothing_here()
     bound = found.id == caller.account or found.role == ADMINISTRATOR
-    return _issue(context, found.id, SCOPES[found.role], asked, actor, caller.token if bound else None)
+    return _issue(context, found.id, SCOPES[found.role], body, actor, caller.token if bound else None)
 
 
 @router.get("/accounts/{account}/tokens")
-def list_tokens(account: str, caller: Admin, context: Here) -> list[TokenResponse]:
-    """What is remembered of somebody's tokens."""
+def list_tokens(account: str, caller: Admin, context: ContextDependency) -> list[TokenResponse]:
+    """The tokens of an account, without their secrets."""
     return [TokenResponse.model_validate(each) for each in context.accounts.tokens_of(account)]
 
 
 @router.get("/tokens")
-def list_own_tokens(caller: Annotated[Caller, Depends(caller_of)], context: Here) -> list[TokenResponse]:
-    """What is remembered of the caller's own tokens."""
+def list_own_tokens(caller: AnyCaller, context: ContextDependency) -> list[TokenResponse]:
+    """The caller's own tokens, without their secrets."""
     return [TokenResponse.model_validate(each) for each in context.accounts.tokens_of(caller.account)]
 
 
 @router.post("/tokens", status_code=201)
 def issue_own_token(
-    asked: TokenRequest, caller: Annotated[Caller, Depends(caller_of)], context: Here, actor: Doer
+    body: TokenRequest,
+    caller: AnyCaller,
+    context: ContextDependency,
+    actor: ActorDependency,
 ) -> IssuedTokenResponse:
-    """A further token for the caller, with no more than the scopes of the one in use.
+    """Another token for the caller, with at most the scopes of the one in use.
 
     It expires no later than that one, and is revoked with it.
     """
     mine = tuple(scope for scope in SCOPES[caller.role] if scope in caller.scopes)
-    return _issue(context, caller.account, mine, asked, actor, caller.token)
+    return _issue(context, caller.account, mine, body, actor, caller.token)
 
 
 @router.delete("/tokens/{token}", status_code=204, response_class=Response)
 def revoke_token(
-    token: str, caller: Annotated[Caller, Depends(caller_of)], context: Here, actor: Doer
+    token: str,
+    caller: AnyCaller,
+    context: ContextDependency,
+    actor: ActorDependency,
 ) -> Response:
-    """End a token and those that it made: one's own, or as an administrator anybody's."""
+    """Revoke a token and those issued with it: the caller's own or, as an administrator, any."""
     whose = None if "admin" in caller.scopes else caller.account
     if not context.accounts.revoke(token, actor, account=whose):
         raise nothing_here()
@@ -135,11 +147,11 @@ def revoke_token(
 @router.get("/log")
 def read_log(
     caller: Admin,
-    context: Here,
+    context: ContextDependency,
     after: Annotated[int, Query(ge=0, lt=1 << 62)] = 0,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> list[LogEntryResponse]:
-    """Who did what, oldest first: appended to, and never changed."""
+    """The append-only audit log, oldest entry first."""
     return [
         LogEntryResponse.model_validate(each) for each in context.store.log_lines(after=after, limit=limit)
     ]
@@ -149,24 +161,24 @@ def _issue(
     context: Context,
     account: str,
     allowed: tuple[str, ...],
-    asked: TokenRequest,
+    body: TokenRequest,
     actor: Actor,
     parent: str | None = None,
 ) -> IssuedTokenResponse:
-    scopes = allowed if asked.scopes is None else tuple(dict.fromkeys(asked.scopes))
+    scopes = allowed if body.scopes is None else tuple(dict.fromkeys(body.scopes))
     if not set(scopes) <= set(allowed):
         raise Refusal(
-            403, "forbidden", "a token cannot have scopes beyond those of its role; ask for fewer scopes"
+            403, "forbidden", "a token cannot have scopes beyond those of its role; request fewer scopes"
         )
     longest = context.settings.token_days
-    days = longest if asked.days is None else asked.days
+    days = longest if body.days is None else body.days
     if days > longest:
-        raise Refusal(422, "parameter-refused", f"days must be at most {longest}; ask for fewer")
+        raise Refusal(422, "parameter-refused", f"days must be at most {longest}; request fewer")
     made = context.accounts.issue(
         account,
         scopes=scopes,
         days=days,
-        label=asked.label,
+        label=body.label,
         actor=actor,
         parent=parent,
         most=context.settings.max_tokens,

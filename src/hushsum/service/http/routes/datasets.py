@@ -1,19 +1,25 @@
-"""Datasets: a budget, uploads, tallies and plans. All of it is the owner's alone."""
+"""Datasets: budget, uploads, tallies and plans. Only the owner has access."""
 
 from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Depends, Header, Query, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 
 from hushsum.bases.base import Basis, basis_from_json
 from hushsum.jobs.kernel_choice import KernelChoice
 from hushsum.jobs.ledger_commands import amount, status_of
 from hushsum.jobs.plan_release import plan_release
 from hushsum.ledger import DatasetTerms
-from hushsum.service.http.access import actor_of, needs, nothing_here
-from hushsum.service.http.authentication import Caller
-from hushsum.service.http.context import Context, context_of
+from hushsum.service.http.access import nothing_here
+from hushsum.service.http.context import Context
+from hushsum.service.http.dependencies import (
+    ActorDependency,
+    ContextDependency,
+    IdempotencyKey,
+    Releaser,
+    Uploader,
+)
 from hushsum.service.http.problem_responses import Refusal
 from hushsum.service.http.uploads import FORMATS, receive_upload
 from hushsum.service.schemas import (
@@ -30,21 +36,16 @@ from hushsum.service.schemas import (
     WriteOffRequest,
     bounds_of,
 )
-from hushsum.service.store import Actor, Dataset, Quota
+from hushsum.service.store import Dataset, Quota
 from hushsum.service.store.datasets import DELETED, WAITING, check_quota
 from hushsum.service.store.store import new_id
 from hushsum.service.work.file_cleanup import delete_exact_model_files
 
 router = APIRouter(prefix="/datasets", tags=["datasets"])
-Uploader = Annotated[Caller, Depends(needs("upload"))]
-Releaser = Annotated[Caller, Depends(needs("release"))]
-Here = Annotated[Context, Depends(context_of)]
-Doer = Annotated[Actor, Depends(actor_of)]
-Key = Annotated[str, Header(alias="Idempotency-Key", pattern=r"^[A-Za-z0-9_.-]{1,64}$")]
 
 
 @router.get("")
-def list_datasets(caller: Uploader, context: Here) -> list[DatasetResponse]:
+def list_datasets(caller: Uploader, context: ContextDependency) -> list[DatasetResponse]:
     """The caller's own datasets."""
     found = context.datasets.of(caller.account)
     budgets = status_of(context.ledger, [each.id for each in found])
@@ -55,49 +56,53 @@ def list_datasets(caller: Uploader, context: Here) -> list[DatasetResponse]:
 
 
 @router.post("", status_code=201)
-def create_dataset(asked: DatasetRequest, caller: Releaser, context: Here, actor: Doer) -> DatasetResponse:
-    """Set the total budget of a dataset. Its terms, but for the budget, never change."""
+def create_dataset(
+    body: DatasetRequest, caller: Releaser, context: ContextDependency, actor: ActorDependency
+) -> DatasetResponse:
+    """Create a dataset with its total budget. Its other terms never change."""
     terms = DatasetTerms.of(
-        epsilon=asked.epsilon,
-        delta=asked.delta,
-        rho=asked.rho,
-        accounting=asked.accounting,
-        unit=asked.unit,
-        max_per_unit=asked.max_per_unit,
-        relation=asked.relation,
-        population=asked.population,
-        allow_large_delta=asked.allow_large_delta,
+        epsilon=body.epsilon,
+        delta=body.delta,
+        rho=body.rho,
+        accounting=body.accounting,
+        unit=body.unit,
+        max_per_unit=body.max_per_unit,
+        relation=body.relation,
+        population=body.population,
+        allow_large_delta=body.allow_large_delta,
     )
     context.check_booking()
-    context.datasets.check_free(caller.account, asked.name)
+    context.datasets.check_free(caller.account, body.name)
     id = new_id("ds")
-    # A crash between the two leaves an account in the ledger that nothing can spend.
+    # A crash between the two leaves a ledger account that nothing can debit.
     context.ledger.create_dataset(id, terms, who=caller.name)
-    return _told(context, context.datasets.create(id, caller.account, asked.name, actor))
+    return _dataset_response(context, context.datasets.create(id, caller.account, body.name, actor))
 
 
 @router.get("/{dataset}")
-def show_dataset(dataset: str, caller: Uploader, context: Here) -> DatasetResponse:
-    """One dataset, and how its budget stands."""
-    return _told(context, context.dataset(dataset, caller))
+def show_dataset(dataset: str, caller: Uploader, context: ContextDependency) -> DatasetResponse:
+    """One dataset, and the state of its budget."""
+    return _dataset_response(context, context.dataset(dataset, caller))
 
 
 @router.delete("/{dataset}", status_code=204, response_class=Response)
-def delete_dataset(dataset: str, caller: Releaser, context: Here, actor: Doer) -> Response:
+def delete_dataset(
+    dataset: str, caller: Releaser, context: ContextDependency, actor: ActorDependency
+) -> Response:
     """Delete a dataset with its uploads, tallies and models in exact mode, and retire its budget.
 
     The ledger keeps its history, and functions that were released stay public. Its jobs are cancelled; while
-    one is paid for or still running, the dataset is not deleted: repeat the request when it has ended.
+    one is paid for or still running, the dataset is not deleted: repeat the request when it has finished.
     """
     found = context.dataset(dataset, caller)
     context.check_booking()
     if not context.jobs.cancel_all(found.id, actor):
         raise Refusal(
-            409, "jobs-running", "a job of this dataset is running or paid for; wait until it has ended"
+            409, "jobs-running", "a job of this dataset is running or paid for; wait until it has finished"
         )
     context.ledger.retire(found.id, reason="deleted by its owner", who=caller.name)
     uploads, tallies = context.datasets.delete(found.id, actor)
-    # The files last: without their rows they are deleted by whoever tidies up, if this process dies here.
+    # The files last: if this process dies here, the cleanup deletes files without a row.
     for upload in uploads:
         context.settings.path("uploads", f"{upload.id}.{upload.format}").unlink(missing_ok=True)
     for tally in tallies:
@@ -111,20 +116,22 @@ def delete_dataset(dataset: str, caller: Releaser, context: Here, actor: Doer) -
 
 
 @router.post("/{dataset}/write-offs", status_code=201)
-def write_off(dataset: str, asked: WriteOffRequest, caller: Releaser, context: Here) -> DatasetResponse:
-    """Charge what was spent outside the ledger, or in events that a restore has lost, and open a frozen
-    dataset again.
+def write_off(
+    dataset: str, body: WriteOffRequest, caller: Releaser, context: ContextDependency
+) -> DatasetResponse:
+    """Charge what was spent outside the ledger, or in events that a restore has lost, and reopen a frozen
+    dataset.
     """
     found = context.dataset(dataset, caller)
     context.check_booking()
-    charge = amount(epsilon=asked.epsilon, delta=asked.delta, rho=asked.rho)
-    context.ledger.write_off(found.id, charge, reason=asked.reason, who=caller.name)
-    return _told(context, found)
+    charge = amount(epsilon=body.epsilon, delta=body.delta, rho=body.rho)
+    context.ledger.write_off(found.id, charge, reason=body.reason, who=caller.name)
+    return _dataset_response(context, found)
 
 
 @router.get("/{dataset}/ledger")
-def show_ledger(dataset: str, caller: Releaser, context: Here) -> LedgerResponse:
-    """What was spent, on which releases; and a receipt to keep elsewhere."""
+def show_ledger(dataset: str, caller: Releaser, context: ContextDependency) -> LedgerResponse:
+    """The debits of each release, and a receipt to keep elsewhere."""
     found = context.dataset(dataset, caller)
     return LedgerResponse(
         status=_status(context, found.id),
@@ -134,8 +141,8 @@ def show_ledger(dataset: str, caller: Releaser, context: Here) -> LedgerResponse
 
 
 @router.get("/{dataset}/uploads")
-def list_uploads(dataset: str, caller: Uploader, context: Here) -> list[UploadResponse]:
-    """What was uploaded, and whether it is still there."""
+def list_uploads(dataset: str, caller: Uploader, context: ContextDependency) -> list[UploadResponse]:
+    """The uploads, and whether each is still stored."""
     found = context.dataset(dataset, caller)
     return [UploadResponse.model_validate(each) for each in context.datasets.uploads_of(found.id)]
 
@@ -149,11 +156,11 @@ async def upload(
     dataset: str,
     request: Request,
     caller: Uploader,
-    context: Here,
-    actor: Doer,
+    context: ContextDependency,
+    actor: ActorDependency,
     format: Annotated[Literal["csv", "csv.gz", "parquet", "arrow", "tally"], Query()],
 ) -> UploadResponse:
-    """The bytes of a file of records, or of a .tally file; streamed to the disk, and never given back."""
+    """The bytes of a file of records, or of a .tally file; streamed to the disk, and not downloadable."""
     assert format in FORMATS
     return UploadResponse.model_validate(
         await receive_upload(request, context, dataset, caller, format, actor)
@@ -161,8 +168,10 @@ async def upload(
 
 
 @router.delete("/{dataset}/uploads/{upload}", status_code=204, response_class=Response)
-def delete_upload(dataset: str, upload: str, caller: Uploader, context: Here, actor: Doer) -> Response:
-    """Delete an upload before it was counted."""
+def delete_upload(
+    dataset: str, upload: str, caller: Uploader, context: ContextDependency, actor: ActorDependency
+) -> Response:
+    """Delete an upload that was not counted."""
     found = context.datasets.upload(upload, dataset=context.dataset(dataset, caller).id)
     if found is None or found.state != WAITING:
         raise nothing_here()
@@ -174,8 +183,8 @@ def delete_upload(dataset: str, upload: str, caller: Uploader, context: Here, ac
 
 
 @router.get("/{dataset}/tallies")
-def list_tallies(dataset: str, caller: Uploader, context: Here) -> list[TallyResponse]:
-    """The confidential tallies: what they are, and nothing that was counted."""
+def list_tallies(dataset: str, caller: Uploader, context: ContextDependency) -> list[TallyResponse]:
+    """The public descriptions of the confidential tallies, without their counts."""
     found = context.datasets.tallies_of(context.dataset(dataset, caller).id)
     return [
         TallyResponse(
@@ -190,7 +199,9 @@ def list_tallies(dataset: str, caller: Uploader, context: Here) -> list[TallyRes
 
 
 @router.delete("/{dataset}/tallies/{tally}", status_code=204, response_class=Response)
-def delete_tally(dataset: str, tally: str, caller: Uploader, context: Here, actor: Doer) -> Response:
+def delete_tally(
+    dataset: str, tally: str, caller: Uploader, context: ContextDependency, actor: ActorDependency
+) -> Response:
     """Delete a tally; what was released from it stays public, and what it cost stays spent."""
     found = context.datasets.tally(tally, dataset=context.dataset(dataset, caller).id)
     if found is None:
@@ -204,25 +215,32 @@ def delete_tally(dataset: str, tally: str, caller: Uploader, context: Here, acto
 
 @router.post("/{dataset}/tallies", status_code=202)
 def make_tally(
-    dataset: str, asked: TallyRequest, caller: Uploader, context: Here, actor: Doer, key: Key
+    dataset: str,
+    body: TallyRequest,
+    caller: Uploader,
+    context: ContextDependency,
+    actor: ActorDependency,
+    key: IdempotencyKey,
 ) -> JobResponse:
     """Count an upload into a tally; the upload is deleted as soon as that is done."""
     found = context.dataset(dataset, caller)
-    if (asked.rows or 1) * (asked.width or 1) > context.settings.max_cells:
+    if (body.rows or 1) * (body.width or 1) > context.settings.max_cells:
         raise Refusal(
-            422, "parameter-refused", f"rows × width must be at most {context.settings.max_cells}; take fewer"
+            422, "parameter-refused", f"rows × width must be at most {context.settings.max_cells}; use fewer"
         )
-    request = asked.model_dump(mode="json")
+    request = body.model_dump(mode="json")
     known = context.jobs.of_key(found.id, "tally", key)
     if known is None:
-        upload = context.datasets.upload(asked.upload, dataset=found.id)
+        upload = context.datasets.upload(body.upload, dataset=found.id)
         if upload is None or upload.state != WAITING:
-            raise Refusal(422, "parameter-refused", "upload must be one that was not counted; upload it anew")
-        # What can be told without the records is told at once.
+            raise Refusal(
+                422, "parameter-refused", "upload must be one that was not counted; upload the file again"
+            )
+        # Errors that do not depend on the records are reported at once.
         if upload.format != "tally":
-            kernel_of(asked).build(len(asked.columns) if asked.columns else _some_columns(asked))
+            kernel_of(body).build(len(body.columns) if body.columns else _some_columns(body))
         kept = context.datasets.kept_by(caller.account)
-        cells = (asked.rows or 1) * (asked.width or 1)
+        cells = (body.rows or 1) * (body.width or 1)
         check_quota(context.settings.quota, Quota(0, kept.cells + cells))
     job, _ = context.jobs.submit(
         "tally",
@@ -237,24 +255,24 @@ def make_tally(
 
 
 @router.post("/{dataset}/plans")
-def make_plan(dataset: str, asked: PlanRequest, caller: Releaser, context: Here) -> PlanResponse:
-    """The predicted error of each way to release, from declared quantities; no record is read."""
+def make_plan(dataset: str, body: PlanRequest, caller: Releaser, context: ContextDependency) -> PlanResponse:
+    """The predicted error of each release option, from declared quantities; no record is read."""
     context.dataset(dataset, caller)
-    basis, per_unit = _basis_of(context, dataset, asked.tally)
+    basis, per_unit = _basis_of(context, dataset, body.tally)
     planned = plan_release(
-        records=asked.records,
-        kernel=kernel_of(asked),
-        dim=asked.dim,
-        epsilon=asked.epsilon,
-        delta=asked.delta,
-        rho=asked.rho,
-        rows=asked.rows,
-        width=asked.width,
-        method=asked.method,
-        bounds=bounds_of(asked.bounds),
-        density=asked.density,
-        relation=asked.relation,
-        max_per_unit=asked.max_per_unit if basis is None else per_unit,
+        records=body.records,
+        kernel=kernel_of(body),
+        dim=body.dim,
+        epsilon=body.epsilon,
+        delta=body.delta,
+        rho=body.rho,
+        rows=body.rows,
+        width=body.width,
+        method=body.method,
+        bounds=bounds_of(body.bounds),
+        density=body.density,
+        relation=body.relation,
+        max_per_unit=body.max_per_unit if basis is None else per_unit,
         basis=basis,
     )
     return PlanResponse(**planned.as_json())
@@ -266,25 +284,25 @@ def _basis_of(context: Context, dataset: str, tally: str | None) -> tuple[Basis 
         return None, None
     stored = context.datasets.tally(tally, dataset=dataset)
     if stored is None:
-        raise Refusal(422, "parameter-refused", "tally must be one of this dataset; make it first")
+        raise Refusal(422, "parameter-refused", "tally must be one of this dataset; create it first")
     return basis_from_json(stored.facts["definition"]), stored.facts["max_per_unit"]
 
 
-def kernel_of(asked: KernelRequest) -> KernelChoice:
+def kernel_of(body: KernelRequest) -> KernelChoice:
     """The kernel of a request."""
-    return KernelChoice(asked.kernel, asked.bandwidth, asked.power, asked.bits, asked.projection)
+    return KernelChoice(body.kernel, body.bandwidth, body.power, body.bits, body.projection)
 
 
-def _some_columns(asked: TallyRequest) -> int | None:
-    """A number of columns that stands for the unknown one, where only the other parameters are checked."""
-    return None if kernel_of(asked).takes_sets else max(1, len(asked.bounds or ()))
+def _some_columns(body: TallyRequest) -> int | None:
+    """A placeholder for the unknown number of columns, where only the other parameters are checked."""
+    return None if kernel_of(body).takes_sets else max(1, len(body.bounds or ()))
 
 
 def _status(context: Context, dataset: str) -> dict[str, Any]:
     return status_of(context.ledger, dataset)[0].as_json()
 
 
-def _told(context: Context, dataset: Dataset) -> DatasetResponse:
+def _dataset_response(context: Context, dataset: Dataset) -> DatasetResponse:
     return DatasetResponse(
         id=dataset.id, name=dataset.name, created=dataset.created, budget=_status(context, dataset.id)
     )

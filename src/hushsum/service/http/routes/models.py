@@ -1,18 +1,15 @@
-"""From an upload to a public model: the kinds there are, the claim, then the fit."""
+"""Models: the available kinds, the claim, then the fit."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Annotated
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter
 
 from hushsum.jobs.model_catalogue import model_kinds, setting_as_json
-from hushsum.service.http.access import actor_of, needs
-from hushsum.service.http.authentication import Caller
-from hushsum.service.http.context import Context, context_of
+from hushsum.service.http.context import Context
+from hushsum.service.http.dependencies import ActorDependency, ContextDependency, IdempotencyKey, Releaser
 from hushsum.service.http.problem_responses import Refusal
-from hushsum.service.http.routes.datasets import Key
 from hushsum.service.schemas import (
     ConfirmedModelRequest,
     JobResponse,
@@ -21,13 +18,10 @@ from hushsum.service.schemas import (
     ModelKindResponse,
     PredictedErrorResponse,
 )
-from hushsum.service.store import Actor
 from hushsum.service.store.datasets import WAITING
 from hushsum.service.work.model_requests import choice_of, claim_for, confirmation, error_for
 
 router = APIRouter(tags=["models"])
-Releaser = Annotated[Caller, Depends(needs("release"))]
-Here = Annotated[Context, Depends(context_of)]
 
 
 @router.get("/models")
@@ -43,20 +37,20 @@ def list_models(caller: Releaser) -> list[ModelKindResponse]:
 
 @router.post("/datasets/{dataset}/models/claims")
 def show_model_claim(
-    dataset: str, asked: ModelClaimRequest, caller: Releaser, context: Here
+    dataset: str, body: ModelClaimRequest, caller: Releaser, context: ContextDependency
 ) -> ModelClaimResponse:
-    """What a model on these terms would claim and cost, and its predicted error. Nothing is read or spent."""
+    """What a model would claim and cost, and its predicted error. Nothing is read or spent."""
     found = context.dataset(dataset, caller)
-    _check_upload(context, found.id, asked)
-    choice = choice_of(asked, context.settings)
-    claim = claim_for(choice, asked)
-    error = error_for(choice, asked)
+    _check_upload(context, found.id, body)
+    choice = choice_of(body, context.settings)
+    claim = claim_for(choice, body)
+    error = error_for(choice, body)
     charge, after = context.price(found, claim)
     return ModelClaimResponse(
         claim=claim.in_numbers(),
         cost=charge.as_json(),
         remaining=after.remaining.as_json(),
-        confirm=confirmation(found.id, asked, claim),
+        confirm=confirmation(found.id, body, claim),
         predicted=None if error is None else PredictedErrorResponse.model_validate(error),
     )
 
@@ -64,30 +58,32 @@ def show_model_claim(
 @router.post("/datasets/{dataset}/models", status_code=202)
 def fit_model(
     dataset: str,
-    asked: ConfirmedModelRequest,
+    body: ConfirmedModelRequest,
     caller: Releaser,
-    context: Here,
-    actor: Annotated[Actor, Depends(actor_of)],
-    key: Key,
+    context: ContextDependency,
+    actor: ActorDependency,
+    key: IdempotencyKey,
 ) -> JobResponse:
     """Fit a model on an upload, debit the ledger, and publish it; the upload is deleted then."""
     found = context.dataset(dataset, caller)
-    choice = choice_of(asked, context.settings)
-    claim = claim_for(choice, asked)
-    if asked.confirm != confirmation(found.id, asked, claim):
+    choice = choice_of(body, context.settings)
+    claim = claim_for(choice, body)
+    if body.confirm != confirmation(found.id, body, claim):
         raise Refusal(
-            409, "not-confirmed", "confirm must be that of the claim of these very terms; ask for the claim"
+            409,
+            "not-confirmed",
+            "confirm must be that of the claim for these parameters; request the claim first",
         )
     context.check_booking()
     if context.jobs.of_key(found.id, "model", key) is None:
-        _check_upload(context, found.id, asked, waiting=True)
-        # A hint only: what counts is the debit. It spares a job that is bound to fail.
+        _check_upload(context, found.id, body, waiting=True)
+        # An early check only: the debit decides. It avoids a job that is bound to fail.
         context.price(found, claim)
     job, _ = context.jobs.submit(
         "model",
         dataset=found.id,
         key=key,
-        request=asked.model_dump(mode="json"),
+        request=body.model_dump(mode="json"),
         actor=actor,
         most=context.settings.owner_jobs,
     )
@@ -95,10 +91,10 @@ def fit_model(
     return JobResponse.model_validate(job)
 
 
-def _check_upload(context: Context, dataset: str, asked: ModelClaimRequest, *, waiting: bool = False) -> None:
-    """A claim may be shown again after its upload was used: whoever repeats a request asks for it first."""
-    upload = context.datasets.upload(asked.upload, dataset=dataset)
+def _check_upload(context: Context, dataset: str, body: ModelClaimRequest, *, waiting: bool = False) -> None:
+    """A claim may be shown again after its upload was used, since a client repeats both requests."""
+    upload = context.datasets.upload(body.upload, dataset=dataset)
     if upload is None or upload.format == "tally" or (waiting and upload.state != WAITING):
         raise Refusal(
-            422, "parameter-refused", "upload must be one of records that was not used; upload it anew"
+            422, "parameter-refused", "upload must be one of records that was not used; upload the file again"
         )

@@ -1,4 +1,4 @@
-"""The page for people, and the files it is made of."""
+"""The web page and its files."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Asset:
 
 @cache
 def assets() -> dict[str, Asset]:
-    """The files by their names below ``web``, read once. What is not among them cannot be asked for."""
+    """The files by their names below ``web``, read once. No other file is served."""
     return dict(_inside(files("hushsum.service") / "web", ""))
 
 
@@ -62,7 +62,7 @@ def front() -> bytes:
 
 @router.get("/", response_class=Response, responses={200: {"content": {"text/html": {}}}})
 def page() -> Response:
-    """The page for people."""
+    """The web page."""
     return Response(front(), media_type=_MEDIA[".html"])
 
 
@@ -70,7 +70,7 @@ def page() -> Response:
 def asset(name: str, request: Request) -> Response:
     """A style sheet or script of the page.
 
-    Modules of two versions must never meet in one tab, so a browser always asks whether its copy is current.
+    Modules of two versions must never meet in one tab, so a browser always revalidates its copy.
     """
     found = assets().get(name)
     if found is None or name == FRONT:

@@ -8,9 +8,8 @@ import json
 import time
 from collections.abc import AsyncIterator
 from functools import partial
-from typing import Annotated
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Request
 from fastapi.responses import StreamingResponse
 from starlette.concurrency import run_in_threadpool
 from starlette.types import Receive, Scope, Send
@@ -19,27 +18,30 @@ from hushsum.bases.base import basis_from_json
 from hushsum.errors import HushsumError
 from hushsum.files.container import canonical_json
 from hushsum.privacy.claim import Claim
-from hushsum.service.http.access import actor_of, needs, nothing_here
+from hushsum.service.http.access import nothing_here
 from hushsum.service.http.authentication import Caller
-from hushsum.service.http.context import Context, context_of
+from hushsum.service.http.context import Context
+from hushsum.service.http.dependencies import (
+    ActorDependency,
+    ContextDependency,
+    IdempotencyKey,
+    Releaser,
+    UploaderOrReleaser,
+)
 from hushsum.service.http.problem_responses import Refusal
-from hushsum.service.http.request_limits import AtOnce
-from hushsum.service.http.routes.datasets import Key
+from hushsum.service.http.request_limits import ConcurrencyLimit
 from hushsum.service.schemas import (
     ClaimResponse,
     ConfirmedReleaseRequest,
     JobResponse,
     ReleaseClaimRequest,
-    request_of,
+    release_request,
 )
-from hushsum.service.store import Actor, Job
+from hushsum.service.store import Job
 from hushsum.service.store.job_queue import CANCELLED, ENDED
 from hushsum.tally.tally import Tally
 
 router = APIRouter(tags=["releases"])
-Releaser = Annotated[Caller, Depends(needs("release"))]
-Here = Annotated[Context, Depends(context_of)]
-Follower = Annotated[Caller, Depends(needs("upload", "release"))]
 
 _LOOK_EVERY = 0.25
 _LONGEST_STREAM = 600.0
@@ -47,34 +49,38 @@ _LOOKS_PER_SECOND = 80.0
 
 
 @router.post("/datasets/{dataset}/claims")
-def show_claim(dataset: str, asked: ReleaseClaimRequest, caller: Releaser, context: Here) -> ClaimResponse:
-    """What a release on these terms would claim and cost. Nothing is drawn or spent."""
+def show_claim(
+    dataset: str, body: ReleaseClaimRequest, caller: Releaser, context: ContextDependency
+) -> ClaimResponse:
+    """What a release would claim and cost. Nothing is drawn or spent."""
     found = context.dataset(dataset, caller)
-    claim = _claim(context, found.id, asked)
+    claim = _claim(context, found.id, body)
     charge, after = context.price(found, claim)
     return ClaimResponse(
         claim=claim.in_numbers(),
         cost=charge.as_json(),
         remaining=after.remaining.as_json(),
-        confirm=_confirmation(found.id, asked, claim),
+        confirm=_confirmation(found.id, body, claim),
     )
 
 
 @router.post("/datasets/{dataset}/releases", status_code=202)
 def release(
     dataset: str,
-    asked: ConfirmedReleaseRequest,
+    body: ConfirmedReleaseRequest,
     caller: Releaser,
-    context: Here,
-    actor: Annotated[Actor, Depends(actor_of)],
-    key: Key,
+    context: ContextDependency,
+    actor: ActorDependency,
+    key: IdempotencyKey,
 ) -> JobResponse:
     """Debit the ledger, draw noise once, and publish the function. The same key never spends twice."""
     found = context.dataset(dataset, caller)
-    claim = _claim(context, found.id, asked)
-    if asked.confirm != _confirmation(found.id, asked, claim):
+    claim = _claim(context, found.id, body)
+    if body.confirm != _confirmation(found.id, body, claim):
         raise Refusal(
-            409, "not-confirmed", "confirm must be that of the claim of these very terms; ask for the claim"
+            409,
+            "not-confirmed",
+            "confirm must be that of the claim for these parameters; request the claim first",
         )
     context.check_booking()
     if context.jobs.of_key(found.id, "release", key) is None:
@@ -84,7 +90,7 @@ def release(
         "release",
         dataset=found.id,
         key=key,
-        request=asked.model_dump(mode="json"),
+        request=body.model_dump(mode="json"),
         actor=actor,
         most=context.settings.owner_jobs,
     )
@@ -93,20 +99,23 @@ def release(
 
 
 @router.get("/datasets/{dataset}/jobs")
-def list_jobs(dataset: str, caller: Follower, context: Here) -> list[JobResponse]:
+def list_jobs(dataset: str, caller: UploaderOrReleaser, context: ContextDependency) -> list[JobResponse]:
     """All long work on a dataset, oldest first."""
     return [JobResponse.model_validate(each) for each in context.jobs.of(context.dataset(dataset, caller).id)]
 
 
 @router.get("/jobs/{job}")
-def show_job(job: str, caller: Follower, context: Here) -> JobResponse:
+def show_job(job: str, caller: UploaderOrReleaser, context: ContextDependency) -> JobResponse:
     """How far long work has come, and what became of it."""
     return JobResponse.model_validate(_job(context, job, caller))
 
 
 @router.delete("/jobs/{job}")
 def cancel_job(
-    job: str, caller: Follower, context: Here, actor: Annotated[Actor, Depends(actor_of)]
+    job: str,
+    caller: UploaderOrReleaser,
+    context: ContextDependency,
+    actor: ActorDependency,
 ) -> JobResponse:
     """Cancel long work before it has spent anything: at once if it waits, else at its next step.
 
@@ -116,7 +125,7 @@ def cancel_job(
     stopped = context.jobs.cancel(found.id, actor)
     assert stopped is not None
     if stopped.state in ENDED and stopped.state != CANCELLED:
-        raise Refusal(409, "ended", "the job has ended; there is nothing to cancel")
+        raise Refusal(409, "ended", "the job has finished; there is nothing to cancel")
     if stopped.paying:
         raise Refusal(409, "paid", "the job is being paid for, and will be finished; wait for it")
     return JobResponse.model_validate(stopped)
@@ -127,22 +136,24 @@ def cancel_job(
     response_class=StreamingResponse,
     responses={200: {"content": {"text/event-stream": {}}}},
 )
-async def follow_job(job: str, request: Request, caller: Follower, context: Here) -> StreamingResponse:
+async def follow_job(
+    job: str, request: Request, caller: UploaderOrReleaser, context: ContextDependency
+) -> StreamingResponse:
     """The same as server-sent events named ``job``, until it has ended."""
     await run_in_threadpool(_job, context, job, caller)
     return EventStream(_events(request, context, job, caller), context.streams, caller.account)
 
 
 class EventStream(StreamingResponse):
-    """Server-sent events, counted for an account as long as somebody may be reading them.
+    """Server-sent events, counted for an account while the stream is open.
 
     Raises
     ------
     Refusal
-        429, if the account has as many streams as it may.
+        429, if the account has too many open streams.
     """
 
-    def __init__(self, events: AsyncIterator[bytes], streams: AtOnce, account: str) -> None:
+    def __init__(self, events: AsyncIterator[bytes], streams: ConcurrencyLimit, account: str) -> None:
         super().__init__(events, media_type="text/event-stream")
         streams.enter(account)
         self._leave = partial(streams.leave, account)
@@ -157,20 +168,20 @@ class EventStream(StreamingResponse):
 
 async def _events(request: Request, context: Context, id: str, caller: Caller) -> AsyncIterator[bytes]:
     end = time.monotonic() + _LONGEST_STREAM
-    told = ""
+    sent = ""
     try:
         while time.monotonic() < end and not await request.is_disconnected():
             job = await run_in_threadpool(_job, context, id, caller)
             text = JobResponse.model_validate(job).model_dump_json()
-            if text != told:
-                told = text
+            if text != sent:
+                sent = text
                 yield f"event: job\ndata: {text}\n\n".encode()
             if job.state in ENDED:
                 return
-            # However many follow, the database is asked some eighty times a second.
+            # However many streams are open, there are about eighty database queries per second.
             await asyncio.sleep(max(_LOOK_EVERY, len(context.streams) / _LOOKS_PER_SECOND))
     except HushsumError:
-        # The answer has begun, and can no longer become a problem; whoever follows it asks again.
+        # The response has begun and cannot become a problem document; the client reconnects.
         return
 
 
@@ -181,16 +192,16 @@ def _job(context: Context, id: str, caller: Caller) -> Job:
     return found
 
 
-def _claim(context: Context, dataset: str, asked: ReleaseClaimRequest) -> Claim:
+def _claim(context: Context, dataset: str, body: ReleaseClaimRequest) -> Claim:
     """The claim, from the tally's public definition: its counts are not read here."""
-    stored = context.datasets.tally(asked.tally, dataset=dataset)
+    stored = context.datasets.tally(body.tally, dataset=dataset)
     if stored is None:
-        raise Refusal(422, "parameter-refused", "tally must be one of this dataset; make it first")
+        raise Refusal(422, "parameter-refused", "tally must be one of this dataset; create it first")
     basis = basis_from_json(stored.facts["definition"])
-    return Tally(basis, max_per_unit=stored.facts["max_per_unit"]).prepare(request_of(asked)).claim
+    return Tally(basis, max_per_unit=stored.facts["max_per_unit"]).prepare(release_request(body)).claim
 
 
-def _confirmation(dataset: str, asked: ReleaseClaimRequest, claim: Claim) -> str:
-    terms = {name: getattr(asked, name) for name in ReleaseClaimRequest.model_fields}
+def _confirmation(dataset: str, body: ReleaseClaimRequest, claim: Claim) -> str:
+    terms = {name: getattr(body, name) for name in ReleaseClaimRequest.model_fields}
     text = canonical_json([dataset, json.loads(json.dumps(terms)), claim.as_json()])
     return hashlib.sha256(text).hexdigest()

@@ -1,16 +1,17 @@
-"""Signing in with a provider, and who may."""
+"""Sign-in with a provider, and the identities linked to accounts."""
 
 from __future__ import annotations
 
 import html
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
-from hushsum.service.http.access import actor_of, needs, nothing_here
-from hushsum.service.http.authentication import SCOPES, Caller
-from hushsum.service.http.context import Context, context_of
+from hushsum.service.http.access import nothing_here
+from hushsum.service.http.authentication import SCOPES
+from hushsum.service.http.context import Context
+from hushsum.service.http.dependencies import ActorDependency, Admin, ContextDependency
 from hushsum.service.http.oidc.flow import FLOW_SECONDS
 from hushsum.service.http.oidc.provider_settings import comparable
 from hushsum.service.http.oidc.refusals import not_admitted
@@ -24,21 +25,17 @@ from hushsum.service.schemas import (
     SignInResponse,
     TokenResponse,
 )
-from hushsum.service.store import Actor
 from hushsum.service.store.identities import TICKET_SECONDS
 
 if TYPE_CHECKING:
     from hushsum.service.http.oidc.sign_in import SignIn
 
 router = APIRouter(tags=["sign-in"])
-Admin = Annotated[Caller, Depends(needs("admin"))]
-Here = Annotated[Context, Depends(context_of)]
-Doer = Annotated[Actor, Depends(actor_of)]
-Told = Annotated[str | None, Query(max_length=4096)]
+Parameter = Annotated[str | None, Query(max_length=4096)]
 
 FLOW: Final = "hushsum-sign-in"
 TICKET: Final = "hushsum-signed-in"
-ASKED_BY: Final = "hushsum"
+REQUESTED_WITH: Final = "hushsum"
 _REDIRECT: Final[dict[int | str, dict[str, Any]]] = {303: {"description": "To the next step"}}
 _PAGE: Final = """<!doctype html>
 <html lang="en">
@@ -55,14 +52,14 @@ _PAGE: Final = """<!doctype html>
 
 
 @router.get("/sign-in")
-def sign_in_options(context: Here) -> SignInResponse:
-    """Whether people may sign in with a provider, and what it is called."""
+def sign_in_options(context: ContextDependency) -> SignInResponse:
+    """The sign-in provider, if one is configured."""
     provider = context.sign_in
     return SignInResponse(oidc=None if provider is None else ProviderResponse(name=provider.terms.name))
 
 
 @router.get("/oidc/start", status_code=303, response_class=Response, responses=_REDIRECT)
-def start(request: Request, context: Here) -> Response:
+def start(request: Request, context: ContextDependency) -> Response:
     """Send the browser to the provider, with a cookie that it must bring back."""
     provider = _provider(context)
     try:
@@ -78,18 +75,18 @@ def start(request: Request, context: Here) -> Response:
 @router.get("/oidc/callback", status_code=303, response_class=Response, responses=_REDIRECT)
 def callback(
     request: Request,
-    context: Here,
-    state: Told = None,
-    code: Told = None,
-    iss: Told = None,
-    error: Told = None,
+    context: ContextDependency,
+    state: Parameter = None,
+    code: Parameter = None,
+    iss: Parameter = None,
+    error: Parameter = None,
 ) -> Response:
-    """Where the provider sends the browser back to: everything is checked here, and nobody let in yet."""
+    """Where the provider sends the browser back to: all checks happen here, and no token is issued yet."""
     provider = _provider(context)
     given = {"state": state, "code": code, "iss": iss, "error": error}
-    told = {name: value for name, value in given.items() if value is not None}
+    sent = {name: value for name, value in given.items() if value is not None}
     try:
-        flow, who = provider.resume(request.cookies.get(_named(provider, FLOW), ""), told, _address(request))
+        flow, who = provider.resume(request.cookies.get(_named(provider, FLOW), ""), sent, _address(request))
         ticket, refusal = context.identities.admit(
             who.issuer,
             who.claim,
@@ -109,20 +106,20 @@ def callback(
 
 
 @router.post("/oidc/finish", status_code=201)
-def finish(request: Request, response: Response, context: Here) -> IssuedTokenResponse:
-    """The token of a sign-in, for the page that began it: eight hours, told once.
+def finish(request: Request, response: Response, context: ContextDependency) -> IssuedTokenResponse:
+    """The token of a sign-in, for the page that began it: valid for eight hours, returned only here.
 
     Needs the header `X-Requested-With: hushsum`, which no other site can send along with the cookie.
     """
     provider = _provider(context)
     origin = request.headers.get("origin", provider.terms.origin)
     if (
-        request.headers.get("x-requested-with") != ASKED_BY
+        request.headers.get("x-requested-with") != REQUESTED_WITH
         or request.headers.get("sec-fetch-site", "same-origin") != "same-origin"
         or origin != provider.terms.origin
     ):
         raise Refusal(
-            403, "forbidden", f"this is for the service's own page; send X-Requested-With: {ASKED_BY}"
+            403, "forbidden", f"this is for the service's own page; send X-Requested-With: {REQUESTED_WITH}"
         )
     ticket = request.cookies.get(_named(provider, TICKET), "")
     with provider.watching(_address(request)):
@@ -140,7 +137,7 @@ def finish(request: Request, response: Response, context: Here) -> IssuedTokenRe
 
 
 @router.get("/accounts/{account}/identity")
-def show_identity(account: str, caller: Admin, context: Here) -> IdentityResponse:
+def show_identity(account: str, caller: Admin, context: ContextDependency) -> IdentityResponse:
     """Who may sign in to an account."""
     found = context.identities.of(account)
     if found is None:
@@ -150,15 +147,15 @@ def show_identity(account: str, caller: Admin, context: Here) -> IdentityRespons
 
 @router.post("/accounts/{account}/identity", status_code=201)
 def link_identity(
-    account: str, asked: IdentityRequest, caller: Admin, context: Here, actor: Doer
+    account: str, body: IdentityRequest, caller: Admin, context: ContextDependency, actor: ActorDependency
 ) -> IdentityResponse:
-    """Let one person at the provider sign in to an account, in place of whoever could before."""
+    """Let one person at the provider sign in to an account, replacing an earlier link."""
     provider = context.sign_in
     if provider is None:
         raise Refusal(409, "no-provider", "this service has no sign-in provider; set HUSHSUM_OIDC_ISSUER")
     terms = provider.terms
     made = context.identities.link(
-        account, terms.issuer, terms.claim, comparable(terms.claim, asked.subject), actor
+        account, terms.issuer, terms.claim, comparable(terms.claim, body.subject), actor
     )
     if made is None:
         raise nothing_here()
@@ -167,8 +164,10 @@ def link_identity(
 
 
 @router.delete("/accounts/{account}/identity", status_code=204, response_class=Response)
-def unlink_identity(account: str, caller: Admin, context: Here, actor: Doer) -> Response:
-    """Let nobody sign in to an account any more; tokens from sign-ins no longer work."""
+def unlink_identity(
+    account: str, caller: Admin, context: ContextDependency, actor: ActorDependency
+) -> Response:
+    """Remove the link of an account; tokens from sign-ins stop working."""
     if not context.identities.unlink(account, actor):
         raise nothing_here()
     context.authenticator.clear_cache()
@@ -186,7 +185,7 @@ def _address(request: Request) -> str:
 
 
 def _named(provider: SignIn, name: str) -> str:
-    """With the prefix a browser takes the cookie from this host by HTTPS only: no neighbour can plant one."""
+    """With the prefix a browser accepts the cookie from this host by HTTPS only, not from others."""
     return f"__Host-{name}" if provider.terms.secure else name
 
 

@@ -2,33 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-from fastapi import APIRouter, Depends, Response
+from fastapi import APIRouter, Response
 
 from hushsum.errors import HushsumError
 from hushsum.service.http import metrics
-from hushsum.service.http.access import actor_of, needs
-from hushsum.service.http.authentication import Caller
-from hushsum.service.http.context import Context, context_of
+from hushsum.service.http.dependencies import ActorDependency, Admin, ContextDependency
 from hushsum.service.schemas import HealthResponse, LedgerStateResponse, RestoreRequest, RestoreResponse
-from hushsum.service.store import Actor
 from hushsum.service.store.deployment import folder_trouble
 
 router = APIRouter(tags=["system"])
-Here = Annotated[Context, Depends(context_of)]
-Admin = Annotated[Caller, Depends(needs("admin"))]
 
 
-@router.get("/healthz", summary="Whether the process lives")
+@router.get("/healthz", summary="Whether the process is alive")
 async def healthz() -> HealthResponse:
-    """Always the same answer, as long as there is one."""
+    """Always 200 while the process answers."""
     return HealthResponse(status="ok")
 
 
 @router.get("/readyz", responses={503: {"model": HealthResponse, "description": "Not ready"}})
-def readyz(context: Here, response: Response) -> HealthResponse:
-    """Whether the database can be reached and is this folder's, the ledger books, and a worker lives."""
+def readyz(context: ContextDependency, response: Response) -> HealthResponse:
+    """Whether the database is reachable and this folder's, the ledger accepts debits, and a worker runs."""
     reasons = []
     try:
         context.store.check()
@@ -37,8 +30,8 @@ def readyz(context: Here, response: Response) -> HealthResponse:
             reasons.append(trouble)
         if context.ledger.rollback_problem() is not None:
             reasons.append(
-                "the ledger may be a restored backup: nothing is booked until an administrator accepts it; "
-                "released functions answer"
+                "the ledger may be a restored backup: no release is possible until an administrator "
+                "accepts it; queries of released functions work"
             )
     except HushsumError:
         reasons.append("the database cannot be reached or has another schema")
@@ -50,32 +43,35 @@ def readyz(context: Here, response: Response) -> HealthResponse:
 
 
 @router.get("/ledger")
-def show_ledger_state(caller: Admin, context: Here) -> LedgerStateResponse:
-    """Whether the ledger books, and if not, why."""
+def show_ledger_state(caller: Admin, context: ContextDependency) -> LedgerStateResponse:
+    """Whether the ledger accepts debits, and if not, why."""
     return LedgerStateResponse(id=context.ledger.id, problem=context.ledger.rollback_problem())
 
 
 @router.post("/ledger/restores", status_code=201)
 def accept_restore(
-    asked: RestoreRequest, caller: Admin, context: Here, actor: Annotated[Actor, Depends(actor_of)]
+    body: RestoreRequest,
+    caller: Admin,
+    context: ContextDependency,
+    actor: ActorDependency,
 ) -> RestoreResponse:
-    """Continue with a ledger that may be a restored backup. Every dataset is frozen until it is written off.
+    """Continue with a ledger that may be a restored backup. Every dataset is frozen until its write-off.
 
     What was spent after the backup is unknown: the owner of each dataset charges it with a write-off.
     """
-    frozen = context.ledger.accept_restore(reason=asked.reason, who=caller.name)
+    frozen = context.ledger.accept_restore(reason=body.reason, who=caller.name)
     context.store.log(actor, "restore accepted", context.ledger.id)
     return RestoreResponse(frozen=len(frozen))
 
 
 @router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
-def show_metrics(context: Here) -> Response:
-    """Numbers for Prometheus; none depends on records."""
-    now = metrics.Surroundings(
+def show_metrics(context: ContextDependency) -> Response:
+    """Metrics for Prometheus; none depends on records."""
+    now = metrics.CurrentState(
         jobs=context.jobs,
         folder=context.settings.path(""),
         workers_alive=context.workers_alive(),
-        workers_wanted=context.settings.workers,
+        workers_configured=context.settings.workers,
         streams=len(context.streams),
     )
     return Response(context.metrics.text(now), media_type=metrics.MEDIA_TYPE)

@@ -1,4 +1,4 @@
-"""The public file of a function that lives in a service, for those whom its owner allows it."""
+"""Downloads of the public file of a function, for those whom its owner granted it."""
 
 from __future__ import annotations
 
@@ -7,24 +7,26 @@ import os
 from pathlib import Path
 from typing import IO
 
-from hushsum.client.wire import Wire
+from hushsum.client.connection import Connection
 from hushsum.errors import FileRefused
 from hushsum.files.atomic import atomic_file
 
 
-def fetch_file(wire: Wire, function: str, sha256: str) -> bytes:
-    """The bytes, if they are those that were released.
+def fetch_file(connection: Connection, function: str, sha256: str) -> bytes:
+    """The bytes, checked against the digest of the release.
 
     Raises
     ------
     ServiceRefused
-        if the owner does not allow it.
+        if the owner did not grant the file.
     FileRefused
-        if they are others.
+        if the digest differs.
     """
-    data = wire.request("GET", f"/functions/{function}/file", again=True).content
+    data = connection.request("GET", f"/functions/{function}/file", again=True).content
     if hashlib.sha256(data).hexdigest() != sha256:
-        raise FileRefused("the file that came is not the one that was released; ask the service's keeper")
+        raise FileRefused(
+            "the downloaded file is not the one that was released; report it to the service's administrator"
+        )
     return data
 
 

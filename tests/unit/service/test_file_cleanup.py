@@ -118,11 +118,11 @@ def test_records_that_nobody_serves_go(town: Town, monkeypatch: pytest.MonkeyPat
         aged(folder / "fn_0000000000000000.0.answers", GRACE_SECONDS + 60),
         aged(folder / ".fn_0000000000000000.secret.x", GRACE_SECONDS + 60),
     ]
-    JobRunner(town.settings, Store.open(town.settings.place)).tidy()
+    JobRunner(town.settings, Store.open(town.settings.place)).clean_up()
     assert not any(each.exists() for each in old)
     assert all(each.exists() for each in kept)
     # The rest of a model that was ended by somebody who was killed on the way.
     Functions(Store.open(town.settings.place).database).end(asked["result"]["function"], Actor("olga"))
-    JobRunner(town.settings, Store.open(town.settings.place)).tidy()
+    JobRunner(town.settings, Store.open(town.settings.place)).clean_up()
     assert not any(each.exists() for each in done)
     assert all(each.exists() for each in paid)

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from hushsum.service.http.query_fast_path import QUERY, QueryFastPath, asked_function
+from hushsum.service.http.query_fast_path import QUERY, QueryFastPath, queried_function
 from tests.service_town import Town
 
 
 def test_only_queries_are_taken() -> None:
-    assert asked_function("/functions/fn_1/query") == "fn_1"
+    assert queried_function("/functions/fn_1/query") == "fn_1"
     for path in ("/functions/query", "/functions//query", "/functions/a/b/query", "/functions/a/query/", "/"):
-        assert asked_function(path) is None
+        assert queried_function(path) is None
 
 
 def test_the_route_that_it_stands_for_is_described(town: Town) -> None:

@@ -1,4 +1,4 @@
-"""Requests to a service, and its refusals as the errors they are."""
+"""Requests to a service; its problem responses are raised as errors of Hushsum."""
 
 from __future__ import annotations
 
@@ -39,22 +39,22 @@ _ATTEMPTS = 4
 _LONGEST_PAUSE = 5.0
 
 
-class Wire:
+class Connection:
     """One connection pool to one service. Safe to share between threads."""
 
     def __init__(self, client: httpx.Client, url: str) -> None:
         self._client = client
         self.url = url
-        # Also for those who do not close it themselves.
+        # For callers that do not close it themselves.
         weakref.finalize(self, client.close)
 
     def request(self, method: str, path: str, *, again: bool = False, **options: Any) -> httpx.Response:
-        """The answer of the service; ``again`` asks once more where it says that it is busy.
+        """The response of the service; with ``again`` the request is repeated while the service is busy.
 
         Raises
         ------
         ServiceRefused
-            if it cannot be reached or refuses; other errors of Hushsum where the refusal is one of them.
+            if it cannot be reached or refuses; another error of Hushsum where the problem type names one.
         """
         import httpx
 
@@ -75,8 +75,16 @@ class Wire:
         return answer
 
     def json(self, method: str, path: str, **options: Any) -> Any:
-        """The JSON that the service answers; reading is repeated where it is busy."""
+        """The JSON that the service returns; GET requests are repeated while it is busy."""
         return self.request(method, path, again=method == "GET", **options).json()
+
+    def object(self, method: str, path: str, **options: Any) -> dict[str, Any]:
+        """The JSON object that the service returns."""
+        return dict(self.json(method, path, **options))
+
+    def objects(self, method: str, path: str, **options: Any) -> list[dict[str, Any]]:
+        """The JSON array of objects that the service returns."""
+        return list(self.json(method, path, **options))
 
     def close(self) -> None:
         """Close the connections."""
@@ -84,7 +92,7 @@ class Wire:
 
 
 def error_of(problem: Mapping[str, Any]) -> HushsumError:
-    """A problem as the error that a local call would have raised."""
+    """The error that a local call would have raised for this problem."""
     kind = str(problem.get("type", "")).removeprefix(_PREFIX)
     detail = str(problem.get("detail", "the service refused"))
     if kind == "already-published":
@@ -97,6 +105,6 @@ def error_of(problem: Mapping[str, Any]) -> HushsumError:
 
 def _problem(answer: httpx.Response) -> Mapping[str, Any]:
     if answer.headers.get("content-type", "").startswith("application/problem+json"):
-        told: Mapping[str, Any] = answer.json()
-        return told
-    return {"detail": f"the answer {answer.status_code} does not come from a service of Hushsum"}
+        response: Mapping[str, Any] = answer.json()
+        return response
+    return {"detail": f"the response with status {answer.status_code} does not come from a Hushsum service"}

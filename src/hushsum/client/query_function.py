@@ -1,4 +1,4 @@
-"""Points to a service and answers back, as Arrow streams, in pieces that it takes."""
+"""Queries of a function in a service: points and answers as Arrow streams, in batches."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.client.wire import Wire
+from hushsum.client.connection import Connection
 from hushsum.errors import DataRefused, ServiceRefused
 from hushsum.records.arrow import pyarrow
 from hushsum.records.arrow_stream import read_stream
@@ -17,15 +17,17 @@ from hushsum.records.numbers import numbers_of
 
 Floats = NDArray[np.float64]
 AT_A_TIME: Final = 100_000
-"""Points of one request; more are asked in several."""
+"""Points per request; more points are sent in several requests."""
 
 _ARROW: Final = "application/vnd.apache.arrow.stream"
 
 
-def ask(wire: Wire, function: str, points: Any, asked: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
-    """Every answer of a function at the points of an Arrow table, by its name."""
+def query_function(
+    connection: Connection, function: str, points: Any, request: Mapping[str, Any]
+) -> dict[str, NDArray[Any]]:
+    """Every answer of a function at the points of an Arrow table, by name."""
     pieces = [
-        _piece(wire, function, points.slice(start, AT_A_TIME), asked)
+        _piece(connection, function, points.slice(start, AT_A_TIME), request)
         for start in range(0, points.num_rows, AT_A_TIME)
     ]
     return {name: np.concatenate([piece[name] for piece in pieces]) for name in pieces[0]}
@@ -50,16 +52,18 @@ def table_of(values: Floats, columns: Sequence[str] | None) -> Any:
     return pa.table({name: pa.FixedSizeListArray.from_arrays(pa.array(values.reshape(-1)), dim)})
 
 
-def _piece(wire: Wire, function: str, points: Any, asked: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
+def _piece(
+    connection: Connection, function: str, points: Any, request: Mapping[str, Any]
+) -> dict[str, NDArray[Any]]:
     ipc = pyarrow("ipc")
     sink = io.BytesIO()
     with ipc.new_stream(sink, points.schema) as stream:
         stream.write_table(points)
-    answer = wire.request(
+    answer = connection.request(
         "POST",
         f"/functions/{function}/query",
         again=True,
-        params=dict(asked),
+        params=dict(request),
         content=sink.getvalue(),
         headers={"content-type": _ARROW, "accept": _ARROW},
     )
@@ -70,7 +74,7 @@ def _piece(wire: Wire, function: str, points: Any, asked: Mapping[str, Any]) -> 
         return {name: _array(table.column(name)) for name in table.column_names}
     except DataRefused:
         raise ServiceRefused(
-            f"the response of {wire.url} is not one of Hushsum; check the address and its version"
+            f"the response of {connection.url} is not one of Hushsum; check the address and its version"
         ) from None
 
 
