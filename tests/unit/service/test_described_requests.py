@@ -52,7 +52,8 @@ def test_every_operation_keeps_to_its_description(
     seen: Counter[GenerationMode] = Counter()
 
     def ask(case: Any, real: bool, who: str) -> None:
-        if real:
+        # The dataset is needed until the end: its owner must not delete it.
+        if real and (case.method, case.path) != ("DELETE", "/datasets/{dataset}"):
             case.path_parameters |= {name: known[name] for name in case.path_parameters if name in known}
         headers = {"authorization": f"Bearer {town.tokens[who]}"}
         answer = case.call(headers=headers)

@@ -48,6 +48,7 @@ from hushsum.service.store.job_queue import (
 from hushsum.service.store.store import now
 from hushsum.service.work.file_cleanup import delete_orphaned_files
 from hushsum.service.work.model_fitter import ModelFitter
+from hushsum.service.work.model_requests import UPLOAD_NAME
 from hushsum.service.work.parameter_warnings import collect_parameter_warnings
 from hushsum.service.work.running_job import JobStopped, RunningJob, renewed_lease
 from hushsum.tally.file import load_tally, public_header
@@ -96,10 +97,10 @@ class JobRunner:
                     say("job postponed", job=job.id, kind=job.kind, **described(error))
                     self._jobs.postpone(job, 2.0**job.attempts)
                 else:
-                    self._jobs.fail(job, self._problem(job, error), paid=self._is_paid(job))
+                    self._jobs.fail(job, self._problem(error), paid=self._is_paid(job))
             except Exception as error:
                 say("job failed", job=job.id, kind=job.kind, **described(error))
-                self._jobs.fail(job, self._problem(job, error), paid=self._is_paid(job))
+                self._jobs.fail(job, self._problem(error), paid=self._is_paid(job))
             else:
                 self._jobs.finish(job, result)
                 say("job done", job=job.id, kind=job.kind)
@@ -192,7 +193,7 @@ class JobRunner:
         columns = None if request.columns is None else tuple(request.columns)
         with collect_parameter_warnings(notes):
             tally_records(
-                RecordFiles((str(source),), columns, request.unit_column, request.set_column),
+                RecordFiles((str(source),), columns, request.unit_column, request.set_column, UPLOAD_NAME),
                 str(output),
                 kernel=KernelChoice(
                     request.kernel, request.bandwidth, request.power, request.bits, request.projection
@@ -259,16 +260,13 @@ class JobRunner:
             guard=self._settings.guard,
         )
 
-    def _problem(self, job: Job, error: Exception) -> dict[str, Any]:
+    def _problem(self, error: Exception) -> dict[str, Any]:
         """The problem that is reported to the owner; it does not contain the service's paths."""
-        found = problem_of_error(error)
-        if isinstance(error, HushsumError):
-            detail = str(found["detail"])
-            for folder in ("uploads", "tallies", "functions", "served"):
-                for path in self._settings.path(folder).glob("*"):
-                    detail = detail.replace(str(path), "the file")
-            found["detail"] = detail.replace(str(Path(self._settings.folder)), "the service's folder")
-        return found
+        folders = (f"{self._settings.path(kind)}/" for kind in ("uploads", "tallies", "functions", "served"))
+        if isinstance(error, HushsumError) and any(folder in str(error) for folder in folders):
+            text = "a file of the service is missing or cannot be written; report it to the administrator"
+            return problem(500, "service-file", text)
+        return problem_of_error(error)
 
 
 def _ledger_key(job: Job) -> str:

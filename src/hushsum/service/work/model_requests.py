@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
+from typing import Final
 
 from hushsum.errors import UsageError
 from hushsum.files.container import canonical_json
@@ -18,6 +19,9 @@ from hushsum.service.schemas import ModelClaimRequest
 from hushsum.service.settings import Settings
 
 _ONE_AT_A_TIME = threading.Lock()
+
+UPLOAD_NAME: Final = "the upload"
+"""What error messages call an uploaded file, whose path in the service nobody needs."""
 
 
 def choice_of(request: ModelClaimRequest, settings: Settings) -> ModelChoice:
@@ -90,7 +94,7 @@ def error_for(choice: ModelChoice, request: ModelClaimRequest) -> PredictedError
 def files_of(request: ModelClaimRequest, path: str) -> TrainingFiles:
     """The columns of an upload that the model is fitted on."""
     classes = None if request.classes is None else tuple(request.classes)
-    return TrainingFiles((path,), tuple(request.columns), request.target, classes)
+    return TrainingFiles((path,), tuple(request.columns), request.target, classes, name=UPLOAD_NAME)
 
 
 def confirmation(dataset: str, request: ModelClaimRequest, claim: Claim) -> str:

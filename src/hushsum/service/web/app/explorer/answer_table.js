@@ -2,7 +2,7 @@
 
 import { h } from "../dom.js";
 import { table } from "../parts/tables.js";
-import { columnValue, short, withError } from "../words.js";
+import { columnValue, short, withError } from "../format.js";
 
 const ROWS = 12;
 const CELLS = 6;
@@ -30,10 +30,10 @@ export function summary(subject, state, { xs, ys }, answers) {
   const [high, low] = [Math.max, Math.min].map((pick) =>
     known.find(([value]) => value === pick(...known.map(([each]) => each)))[1]
   );
-  const told = (index) => `${numberWords(answers, index)} at ${where(index)}`;
+  const output = (index) => `${numberWords(answers, index)} at ${where(index)}`;
   return `${name} of ${subject.readings.find(([of]) => of === state.of)[1]}. Highest: ${
-    told(high)
-  }. Lowest: ${told(low)}.`;
+    output(high)
+  }. Lowest: ${output(low)}.`;
 }
 
 /** A value and its error, as text. */
@@ -49,8 +49,8 @@ export function asTable(subject, state, { xs, ys }, answers) {
   ) => (answers.label
     ? `${answers.label[index]}${answers.value[index] === null ? "" : ` (${short(answers.value[index])})`}`
     : numberWords(answers, index));
-  const pick = (length, wanted) =>
-    Array.from({ length: wanted }, (_, at) => Math.round((at * (length - 1)) / (wanted - 1)));
+  const pick = (length, wantedCount) =>
+    Array.from({ length: wantedCount }, (_, at) => Math.round((at * (length - 1)) / (wantedCount - 1)));
   const content = second === null
     ? table(
       `${subject.labels[first]} and the answer`,

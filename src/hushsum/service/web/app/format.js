@@ -1,4 +1,4 @@
-// Numbers, dates and claims as people read them.
+// Formats numbers, dates, claims and column names for display.
 
 /** The number that a rational such as "3/2" stands for. */
 export function exact(text) {
@@ -78,12 +78,12 @@ export function promise({ epsilon, delta, rho }) {
   return delta && number(delta) !== "0" ? `ε ${number(epsilon)}, δ ${number(delta)}` : `ε ${number(epsilon)}`;
 }
 
-/** Whom a claim protects: one record, or one person with all records. */
+/** What a claim protects: one record, or one person with all records. */
 export function protectedUnit(claim) {
   const whom = claim.unit === "person"
     ? `each person, up to ${count(claim.records_per_unit, "record")}`
     : "each record";
-  return claim.secure === false ? "nobody: its noise was seeded" : whom;
+  return claim.secure === false ? "nobody, because its noise was seeded" : whom;
 }
 
 const UNITS = new Set([
@@ -173,7 +173,7 @@ export function columnLabel(name) {
   return unit === null ? what : `${what} (${unit})`;
 }
 
-/** Whether two columns are told in the same unit. */
+/** Whether two columns have the same unit. */
 export function sameUnit(one, other) {
   const [[, first], [, second]] = [named(one), named(other)];
   return first !== null && first === second;
@@ -189,16 +189,16 @@ const plain = (name) => name.replace(/_/g, " ").trim() || name;
 const MODELS = {
   density: "Density",
   histogram: "Histogram",
-  classifier: "Classifier by similarity",
+  classifier: "Kernel classifier",
   "kernel-svc": "Kernel support vector machine",
   "linear-svc": "Linear support vector machine",
   "gaussian-process": "Gaussian process regression",
   regressor: "Linear regression",
   outliers: "Outlier detector",
-  neighbors: "Counts of near records",
-  modes: "Modes, where records are densest",
-  sampler: "Sampler of look-alike records",
+  neighbors: "Neighbour counts",
+  modes: "Modes of the density",
+  sampler: "Sampler of synthetic records",
 };
 
-/** A kind of model as people call it. */
+/** The display name of a kind of model. */
 export const modelTitle = (name) => MODELS[name] ?? name.replace(/-/g, " ");
