@@ -22,7 +22,7 @@ from benchmarks.outsiders.worlds import (
 )
 
 import hushsum as hs
-from hushsum.methods.ranks import Ranks, rank_sensitivity
+from hushsum.methods.quantile_scores import Ranks, rank_sensitivity
 from hushsum.models import outlier_detector
 from hushsum.privacy.calibration import GAUSSIAN, LAPLACE
 from hushsum.privacy.relation import Relation

@@ -31,8 +31,7 @@ def compare(
         typer.Option(
             "--methods",
             metavar="NAMES",
-            help="auto, race, grid, fourier_features, hermite, lsq_fgt, lsq_rff, bernstein, fourier_series, "
-            "trigonometric, histogram, mwem, privbayes, kme, pfda; default: all that suit.",
+            help="auto, or names such as race, grid, mwem; default: all that can release the kernel.",
         ),
     ] = None,
     queries: Annotated[int, typer.Option("--queries", help="Queries, drawn from the records.")] = 500,

@@ -8,6 +8,27 @@ from typing import Annotated
 import typer
 
 
+def kernel_completions(incomplete: str) -> list[str]:
+    """The registered kernels, for a shell; imported only when it asks."""
+    from hushsum.kernels import kernel_names
+
+    return completing(*kernel_names())(incomplete)
+
+
+def tally_completions(incomplete: str) -> list[str]:
+    """The methods that count in a tally, for a shell."""
+    from hushsum.methods import tally_methods
+
+    return completing(*tally_methods())(incomplete)
+
+
+def plan_completions(incomplete: str) -> list[str]:
+    """The methods whose error is predicted, for a shell."""
+    from hushsum.methods import planned_methods
+
+    return completing("auto", *planned_methods())(incomplete)
+
+
 def completing(*choices: str) -> Callable[[str], list[str]]:
     """What a shell completes a value to."""
     return lambda incomplete: [each for each in choices if each.startswith(incomplete)]
@@ -29,8 +50,9 @@ MethodName = Annotated[
     str,
     typer.Option(
         "--method",
-        help="race: kernels that hash; grid: 1 to 4 columns, needs --bounds; fourier_features: gaussian.",
-        autocompletion=completing("race", "grid", "fourier_features"),
+        help="race: kernels with hash functions; grid: 1 to 4 columns, needs --bounds; fourier_features: "
+        "gaussian, laplacian, matern; or another that counts in a tally.",
+        autocompletion=tally_completions,
     ),
 ]
 PlannedMethod = Annotated[
@@ -38,7 +60,7 @@ PlannedMethod = Annotated[
     typer.Option(
         "--method",
         help="auto compares all methods that can release the kernel; or one of them.",
-        autocompletion=completing("auto", "race", "grid", "fourier_features"),
+        autocompletion=plan_completions,
     ),
 ]
 BoundsText = Annotated[
@@ -62,9 +84,7 @@ KernelName = Annotated[
     typer.Option(
         "--kernel",
         help="euclidean, manhattan, angular, jaccard, hamming, gaussian, laplacian or matern.",
-        autocompletion=completing(
-            "euclidean", "manhattan", "angular", "jaccard", "hamming", "gaussian", "laplacian", "matern"
-        ),
+        autocompletion=kernel_completions,
     ),
 ]
 Bandwidth = Annotated[
@@ -72,6 +92,9 @@ Bandwidth = Annotated[
     typer.Option(
         "--bandwidth", help="Scale of the kernel in the units of the data; chosen without looking at them."
     ),
+]
+Smoothness = Annotated[
+    float | None, typer.Option("--smoothness", help="0.5, 1.5 or 2.5, of the matern kernel. [default: 1.5]")
 ]
 Power = Annotated[
     int | None, typer.Option("--power", help="Take the similarity to this power; it falls off faster.")

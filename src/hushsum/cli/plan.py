@@ -14,14 +14,11 @@ from hushsum.cli.sizes import bytes_in_words
 
 if TYPE_CHECKING:
     from hushsum.jobs.plan_release import ReleasePlanned
-    from hushsum.planning.plan import Option, Plan
+    from hushsum.planning import Option, Plan
 
 BUSY = 0.1
 """The mean kernel value of a place with many records, told beside that of a quiet one."""
 
-_GRID_COLUMNS = 4
-_GRIDDED = ("euclidean", "manhattan", "gaussian")
-"""Kernels that a grid can release, in as many columns at most."""
 _DEFAULTS: Mapping[str, object] = {"method": "race", "rows": 1000, "width": 1000}
 """What ``hushsum tally`` takes without being told."""
 
@@ -41,6 +38,7 @@ def plan(
     power: options.Power = None,
     bits: options.Bits = None,
     projection: options.Projection = None,
+    smoothness: options.Smoothness = None,
     rows: Annotated[str | None, typer.Option("--rows", metavar="R[,R...]", help="Rows to compare.")] = None,
     width: Annotated[int | None, typer.Option("--width", help="Cells of a row.")] = None,
     method: options.PlannedMethod = "auto",
@@ -71,7 +69,7 @@ def plan(
     source = None
     if public is not None:
         source = PublicFile(public, values.names(columns, "--columns"), set_column)
-    choice = KernelChoice(kernel, bandwidth, power, bits, projection)
+    choice = KernelChoice(kernel, bandwidth, power, bits, projection, smoothness)
     epsilons = None if epsilon is None else values.numbers(epsilon, "--epsilon")
     counts = values.integers(rows, "--rows")
     box = values.ranges(bounds, "--bounds")
@@ -106,21 +104,17 @@ def plan(
         "power": power,
         "bits": bits,
         "projection": projection,
+        "smoothness": smoothness,
         "bounds": bounds,
         "set-column": (set_column or "NAME") if choice.takes_sets else None,
         "unit-column": None if max_per_unit is None else "NAME",
         "max-per-unit": max_per_unit,
     }
     write(f"Count it with: {_command(planned.plan.best, given)}")
-    if (
-        bounds is None
-        and method == "auto"
-        and dim is not None
-        and dim <= _GRID_COLUMNS
-        and kernel in _GRIDDED
-    ):
-        better = "" if kernel == "gaussian" else "; --kernel gaussian suits it best"
-        write(f"With --bounds a grid can do it, often better{better}.")
+    if bounds is None and method == "auto":
+        others = planned.needing_bounds
+        if others:
+            write(f"With --bounds {' or '.join(others)} can do it too, often better.")
 
 
 def _write(made: Plan, denser: Plan | None) -> None:
@@ -139,7 +133,7 @@ def _write(made: Plan, denser: Plan | None) -> None:
         f"The relative error is for places with mean kernel value {made.density:.3g}; the own\n"
         f"error of hash rows is {rests}."
     )
-    if any(option.settings.get("rounded") for option in shown):
+    if any(option.rounded for option in shown):
         write("The cells of a table with ~ are rounded: release it with --rounded.")
     if denser is not None:
         error = denser.option(
@@ -157,7 +151,7 @@ def _write(made: Plan, denser: Plan | None) -> None:
 def _cells(option: Option, density: float) -> tuple[str, ...]:
     promise = f"ρ {option.rho:g}" if option.rho is not None else f"ε {option.epsilon:g}"
     return (
-        option.method.removeprefix("fourier_") + (" ~" if option.settings.get("rounded") else ""),
+        option.method.removeprefix("fourier_") + (" ~" if option.rounded else ""),
         promise + (f" δ {_brief(f'{option.delta:g}')}" if option.delta else ""),
         f"{option.rows}×{option.width}",
         _brief(f"{option.noise:.1e}"),
@@ -171,8 +165,7 @@ def _cells(option: Option, density: float) -> tuple[str, ...]:
 
 def _command(option: Option, given: Mapping[str, object]) -> str:
     """The command that makes the tally of an option; what is the default is left out."""
-    sizes = {name: value for name, value in option.settings.items() if name != "rounded"}
-    asked: dict[str, object] = {"method": option.method, **given, **sizes}
+    asked: dict[str, object] = {"method": option.method, **given, **option.sizes}
     words = [
         f"--{name} {value:.10g}" if isinstance(value, float) else f"--{name} {shlex.quote(str(value))}"
         for name, value in asked.items()

@@ -27,6 +27,7 @@ def tally(
     power: options.Power = None,
     bits: options.Bits = None,
     projection: options.Projection = None,
+    smoothness: options.Smoothness = None,
     rows: Annotated[
         int | None,
         typer.Option("--rows", help="Rows of a race table; a release may publish fewer. [default: 1000]"),
@@ -68,7 +69,7 @@ def tally(
         written = tally_records(
             RecordFiles(tuple(files), values.names(columns, "--columns"), unit_column, set_column),
             output,
-            kernel=KernelChoice(kernel, bandwidth, power, bits, projection),
+            kernel=KernelChoice(kernel, bandwidth, power, bits, projection, smoothness),
             size=TableSize(
                 method,
                 rows,

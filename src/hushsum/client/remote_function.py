@@ -88,7 +88,7 @@ class RemoteFunction:
     def _points(self, Q: object) -> Any:
         """The points as an Arrow table, checked here as a local function checks them."""
         pa = pyarrow()
-        dim: int | None = getattr(self.kernel, "dim", None)
+        dim = self.kernel.dim
         if dim is None:
             sets = as_sets(Q)
             listed = pa.LargeListArray.from_arrays(pa.array(sets.indptr), pa.array(sets.values))

@@ -14,8 +14,8 @@ from hushsum.jobs.file_places import refuse_repeated
 from hushsum.jobs.kernel_choice import KernelChoice
 from hushsum.jobs.tally_records import RecordFiles
 from hushsum.kernels.base import Kernel, kernel_as_json
+from hushsum.methods.choose_kernel import Choice, choose_kernel
 from hushsum.methods.quantiles import PrivateBounds, private_bounds
-from hushsum.methods.vote import Choice, choose_kernel
 from hushsum.privacy.budget import Budget
 from hushsum.privacy.claim import Claim
 from hushsum.privacy.selection import PERMUTE_AND_FLIP, choice_claim, choice_promise

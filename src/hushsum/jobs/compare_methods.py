@@ -16,17 +16,15 @@ from numpy.typing import NDArray
 from hushsum.errors import HushsumError, SuspiciousParameter, UsageError
 from hushsum.jobs.kernel_choice import KernelChoice
 from hushsum.jobs.progress import Progress
-from hushsum.kernels.base import Kernel
+from hushsum.kernels.base import GaussianProfileKernel, Kernel
 from hushsum.kernels.parameters import positive_integer
-from hushsum.methods.registry import method_named, method_names
-from hushsum.planning.choose import release
-from hushsum.planning.predict import METHODS as PLANNED
-from hushsum.planning.predict import plan
+from hushsum.methods.registry import method_named, method_names, planned_methods
+from hushsum.planning.plan import AUTO, plan
+from hushsum.planning.release import release
 from hushsum.records.arrow import pyarrow
 from hushsum.records.streams import open_batches
 from hushsum.releases.base import ReleasedFunction
 
-AUTO = "auto"
 _LEAST_TRUTH = 1e-12
 _SKLEARN_QUERIES = 20
 
@@ -176,8 +174,8 @@ class _Race:
         start = time.perf_counter()
         self.truth = kernel.exact_sum(X, asked) / len(X)
         self.exact = {"exact sums": (time.perf_counter() - start) / len(asked)}
-        if kernel.name == "gaussian" and getattr(kernel, "power", 1) == 1:
-            self.exact["scikit-learn KernelDensity"] = self._sklearn_seconds()
+        if isinstance(kernel, GaussianProfileKernel):
+            self.exact["scikit-learn KernelDensity"] = self._sklearn_seconds(kernel.gaussian_width())
 
     def run(self, name: str, epsilon: float) -> MethodMeasured:
         """Means over releases with fresh noise."""
@@ -236,8 +234,7 @@ class _Race:
             )
 
     def _is_planned(self, name: str) -> bool:
-        # A grid can be read with other kernels, but its error is planned for the Gaussian one alone.
-        return name == AUTO or (name in PLANNED and (name != "grid" or self.kernel.name == "gaussian"))
+        return name == AUTO or name in planned_methods()
 
     def _predicted(self, name: str, epsilon: float) -> float | None:
         if not self._is_planned(name):
@@ -251,10 +248,9 @@ class _Race:
             method=name,
         ).best.error
 
-    def _sklearn_seconds(self) -> float:
+    def _sklearn_seconds(self, bandwidth: float) -> float:
         from sklearn.neighbors import KernelDensity
 
-        bandwidth: float = getattr(self.kernel, "bandwidth")  # noqa: B009  (the Gaussian kernel has one)
         model = KernelDensity(bandwidth=bandwidth, kernel="gaussian").fit(self.X)
         some = self.asked[:_SKLEARN_QUERIES]
         start = time.perf_counter()

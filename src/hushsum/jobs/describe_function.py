@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from hushsum.bases.base import basis_from_json
+from hushsum.bases.base import reading_from_json
 from hushsum.files.container import FileKind
 from hushsum.jobs.file_places import STANDARD, kind_of
 from hushsum.jobs.open_function import as_table
@@ -33,7 +33,7 @@ class FunctionDescription:
     @property
     def bounds(self) -> Bounds | None:
         """The declared box, if the basis has one."""
-        return getattr(self.function.basis, "bounds", None)
+        return self.function.bounds
 
     def as_json(self) -> dict[str, Any]:
         """The description for a machine."""
@@ -146,19 +146,20 @@ def describe_file(source: str) -> FunctionDescription | ModelDescription | Tally
 
 def _describe_tally(source: str) -> TallyDescription:
     header = public_header(source)
-    basis = basis_from_json(header["basis"])
+    reading = reading_from_json(header)
+    basis = reading.basis
     rows, width = basis.shape
     units = header["units"]
     return TallyDescription(
         source=source,
         warning=str(header["warning"]),
         basis=basis.name,
-        kernel=basis.kernel,
+        kernel=reading.kernel,
         rows=rows,
         width=width,
         seed=basis.parameters().get("seed"),
-        columns=getattr(basis, "columns", None),
-        bounds=getattr(basis, "bounds", None),
+        columns=basis.columns,
+        bounds=basis.bounds,
         max_per_unit=None if units is None else int(units["limit"]),
         fingerprint=basis.fingerprint,
         encrypted=header["encryption"] is not None,

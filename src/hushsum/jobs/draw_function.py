@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from hushsum.errors import UsageError
 from hushsum.jobs.file_places import check_output
 from hushsum.jobs.open_function import dimension, open_function
+from hushsum.kernels.base import ColumnKernel
 from hushsum.kernels.hamming import HammingKernel
 from hushsum.plotting.curve import Curve, draw_curve
 from hushsum.plotting.figure import check_format
@@ -97,7 +98,7 @@ def _frame(function: NoisyTable, view: View, output: str) -> PictureDrawn:
         raise UsageError(
             f"labels must name each of {len(axes)} axes, got {len(view.labels)}; give one for each"
         )
-    bounds: Bounds | None = getattr(function.basis, "bounds", None)
+    bounds = function.bounds
     ranges = _ranges(view.ranges, axes, bounds)
     others = [column for column in range(dim) if column not in axes]
     return PictureDrawn(output, axes, ranges, _fixed(view.at, others, dim, bounds), function.columns)
@@ -209,8 +210,9 @@ def _of(view: View) -> str:
 
 def _title(function: NoisyTable, view: View) -> str:
     what = "Released kernel sum" if view.sum else "Released mean kernel value"
-    scale = getattr(function.kernel, "bandwidth", None)
-    return f"{what}, {function.kernel.name}" + ("" if scale is None else f", bandwidth {scale:g}")
+    kernel = function.kernel
+    scale = f", bandwidth {kernel.bandwidth:g}" if isinstance(kernel, ColumnKernel) else ""
+    return f"{what}, {kernel.name}{scale}"
 
 
 def _value_label(view: View) -> str:

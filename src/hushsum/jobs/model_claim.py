@@ -113,7 +113,7 @@ def made_up(
                 "classes must be declared before the claim is shown, got none; list every label there is"
             )
         model.set_params(classes=list(classes))
-    box = Bounds.of(model.bounds, len(columns), columns=columns)
+    box = Bounds.of(model.bounds, len(columns), columns)
     if box is None:
         raise UsageError("bounds must be declared, got none; give [low, high], or one pair for each column")
     labels = None if target is None else np.array(classes if classes else [0.0])

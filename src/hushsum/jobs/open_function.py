@@ -27,5 +27,4 @@ def as_table(function: ReleasedFunction) -> NoisyTable:
 
 def dimension(function: ReleasedFunction) -> int | None:
     """How many numbers a query has; None for a function of sets."""
-    dim: int | None = getattr(function.kernel, "dim", None)
-    return dim
+    return function.kernel.dim

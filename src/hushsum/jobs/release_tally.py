@@ -122,7 +122,7 @@ def release_tally(
 def _described(tally: Tally, output: str | IO[bytes]) -> dict[str, object]:
     """What the ledger says of a release beside its request: public, and known before anything is drawn."""
     return {
-        "kernel": tally.basis.kernel.name,
+        "kernel": tally.reading.kernel.name,
         "output": Path(output).name if isinstance(output, str) else "standard output",
     }
 

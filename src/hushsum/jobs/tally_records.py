@@ -58,13 +58,13 @@ class TallyWritten:
             str(output),
             tally.fingerprint,
             tally.basis.name,
-            tally.basis.kernel,
+            tally.reading.kernel,
             rows,
             width,
-            getattr(tally.basis, "bounds", None),
+            tally.basis.bounds,
             tally.max_per_unit,
             encrypted,
-            getattr(tally.basis, "columns", None),
+            tally.basis.columns,
         )
 
     @property

@@ -41,3 +41,10 @@ def bandwidth_number(value: float) -> float:
     if not 1e-30 <= number <= 1e30:
         raise UsageError(f"bandwidth must be from 1e-30 to 1e30, got {number:g}; rescale the columns")
     return number
+
+
+def integer_seed(value: object) -> int:
+    """A public seed: any integer."""
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise UsageError(f"seed must be an integer, got {type(value).__name__}; give one such as 7")
+    return operator.index(value)

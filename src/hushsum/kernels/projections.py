@@ -40,15 +40,15 @@ class Projections:
     signs: bool
     structured: bool
 
-    def hasher(self, *, rows: int, width: int, seed: int, fold: bool, scattered: bool) -> Hasher:
-        """The native hash functions."""
+    def hasher(self, *, rows: int, width: int, seed: int, fold: bool) -> Hasher:
+        """The native hash functions; values that are folded are scattered first."""
         words = -(-self.count // 32) if self.signs else self.count
         multipliers, addends = multiply_shift(self.family, seed, rows, words)
         offsets = self._offsets(seed, rows)
         if not self.structured:
             weights = self._weights(seed, rows)
             return _native.ProjectionHasher(
-                weights, offsets, multipliers, addends, width, self.signs, fold, scattered
+                weights, offsets, multipliers, addends, width, self.signs, fold, fold
             )
         size = padded(self.dim)
         block = structured_block(self.dim, self.count)
@@ -57,7 +57,7 @@ class Projections:
         # have the variance of a normal projection, ‖x‖², which leaves 1/D.
         return _native.StructuredHasher(
             flips, self.dim, rows, self.count, self.scale / size, offsets, multipliers, addends,
-            width, self.signs, fold, block, scattered,
+            width, self.signs, fold, block, fold,
         )  # fmt: skip
 
     def numbers(self, *, seed: int, rows: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:

@@ -120,6 +120,10 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         """What predictions are computed from; also called for a model that was loaded."""
         return bundle
 
+    def _columns_of_part(self, name: str) -> int:
+        """How many columns a released part compares, for the check of a file."""
+        return self.n_features_in_
+
     def _check_together(self, promise: Promise) -> None:
         """Refuse parameters that are each allowed, but not together."""
 
@@ -451,7 +455,7 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
     def _box(self, bounds: object, n_features: int | None = None) -> list[tuple[float, float]]:
         names = getattr(self, "feature_names_in_", None)
         columns = None if names is None else [str(name) for name in names]
-        box = Bounds.of(bounds, self._width(n_features), columns=columns)
+        box = Bounds.of(bounds, self._width(n_features), columns)
         if box is None:
             raise UsageError(
                 "bounds must be declared, got None; give (low, high), or one pair for each column"

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import type_of_target
 
-from hushsum.errors import DataRefused, PublicAssumption, UsageError, shown
+from hushsum.errors import DataRefused, PublicAssumption, UsageError
 from hushsum.models.base import Floats, PrivateModel
 from hushsum.models.model_state import until_released
 from hushsum.models.parameters import labels_from_json, labels_to_json
@@ -141,7 +141,6 @@ class ClassModel(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         return [_PUBLIC_CLASSES] if from_labels else []
 
     def _restore(self, facts: dict[str, Any]) -> None:
-        self._check_parameters()
         self.classes_ = labels_from_json(facts["classes"])
         if not self._fewest <= len(self.classes_) <= (self._most or len(self.classes_)):
             raise ValueError("classes")
@@ -164,6 +163,5 @@ def _distinct(classes: object) -> NDArray[Any]:
     except (ValueError, TypeError):
         pass
     raise UsageError(
-        f"classes must be a list of labels of one kind, got {shown(classes)} that is none; "
-        "declare every label there is"
+        "classes must be a list of labels of one kind, got something else; declare every label there is"
     )

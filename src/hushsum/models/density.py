@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.errors import ClaimError, UsageError
-from hushsum.kernels.base import Kernel
+from hushsum.kernels.base import ColumnKernel, Kernel
 from hushsum.models.base import Floats, PrivateModel
 from hushsum.models.density_tables import (
     FUNCTIONAL,
@@ -297,7 +297,8 @@ class PrivateDensity(PrivateModel):
         random = np.random.default_rng(int(generator_of(random_state).randint(_SEEDS)))
         if len(low) <= _GRID_COLUMNS:
             return from_grid(estimate.above_noise, low, high, int(n_samples), random)
-        step = float(getattr(estimate.wanted.kernel, "bandwidth", 0.25))
+        kernel_used = estimate.wanted.kernel
+        step = kernel_used.bandwidth if isinstance(kernel_used, ColumnKernel) else 0.25
         return by_chain(estimate.above_noise, low, high, int(n_samples), random, step=step, steps=_STEPS)
 
     @property

@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.bases.fourier_features import FourierFeatures
+from hushsum.bases.fourier_features import FeatureReading, FourierFeatures
 from hushsum.errors import ClaimError, SecretRefused, UsageError, shown
-from hushsum.kernels.base import Kernel, kernel_as_json, kernel_class, kernel_from_json, kernel_names
-from hushsum.kernels.matern import MaternKernel
+from hushsum.kernels.base import (
+    ColumnKernel,
+    GaussianProfileKernel,
+    HashableKernel,
+    Kernel,
+    kernel_as_json,
+    kernel_from_json,
+    kernel_names,
+    named,
+    parameter_names,
+)
 from hushsum.methods.fourier_features import DEFAULT_FEATURES, fourier_features
 from hushsum.methods.grid import grid
 from hushsum.methods.race import race
@@ -32,9 +41,7 @@ from hushsum.version import PRODUCER
 
 METHODS = ("auto", "grid", "fourier_features", "functional", "race")
 FUNCTIONAL = "functional"
-KERNELS = tuple(
-    name for name in kernel_names() if "dim" in getattr(kernel_class(name), "__dataclass_fields__", {})
-)
+KERNELS = tuple(name for name in kernel_names() if "dim" in parameter_names(name))
 """The kernels of columns, by name."""
 MOST_GRID_COLUMNS = 4
 GRID = "grid"
@@ -77,7 +84,7 @@ def planned(names: object, bandwidths: object, method: str, dim: int) -> list[Ke
     ]
     wanted = []
     for number, kernel in enumerate(kernels):
-        way = _method(kernel, dim) if method == "auto" else method
+        way = table_method(kernel, dim) if method == "auto" else method
         wanted.append(KernelTable(kernel, way, GRID if way == GRID else f"{way} {number}"))
     return wanted
 
@@ -91,32 +98,33 @@ def tallies(wanted: Sequence[KernelTable], *, seed: int, box: Box) -> dict[str, 
             continue
         if each.method == GRID:
             # The finest kernel decides the spacing; the coarser ones are read off the same nodes.
-            made[GRID] = grid(min(on_the_grid, key=_bandwidth), bounds=box)
+            made[GRID] = grid(min(on_the_grid, key=_width), bounds=box)
         elif each.method == "race":
             made[each.part] = race(
-                each.kernel, seed=seed, bounds=box if each.kernel.bounded_columns else None
+                each.kernel, seed=seed, bounds=box if isinstance(each.kernel, ColumnKernel) else None
             )
         else:
             made[each.part] = fourier_features(each.kernel, seed=seed, bounds=box)
     return made
 
 
-def _method(kernel: Kernel, dim: int) -> str:
-    if kernel.hashable:
+def table_method(kernel: Kernel, dim: int) -> str:
+    """Hash rows for hash kernels, a grid for Gaussian ones in few columns, random features otherwise."""
+    if isinstance(kernel, HashableKernel):
         return "race"
-    return GRID if kernel.name == "gaussian" and dim <= MOST_GRID_COLUMNS else "fourier_features"
+    on_grid = isinstance(kernel, GaussianProfileKernel) and dim <= MOST_GRID_COLUMNS
+    return GRID if on_grid else "fourier_features"
 
 
 def _kernels(name: object, bandwidths: list[Any], dim: int) -> list[Kernel]:
     if not isinstance(name, str):
         raise UsageError(f"kernel must be a name or a list of names, got {shown(name)}; try 'gaussian'")
-    kind: Any = kernel_class(name)
-    takes = {field.name for field in fields(kind)}
+    takes = parameter_names(name)
     if "dim" not in takes:
         raise UsageError(f"kernel must be one of columns of numbers, got {name!r}; try 'gaussian'")
     if "bandwidth" not in takes:
-        return [kind(dim=dim)]
-    return [kind(dim=dim, bandwidth=each) for each in bandwidths]
+        return [named(name, dim=dim)]
+    return [named(name, dim=dim, bandwidth=each) for each in bandwidths]
 
 
 def _listed(name: str, value: object) -> list[Any]:
@@ -128,9 +136,8 @@ def _listed(name: str, value: object) -> list[Any]:
     return values
 
 
-def _bandwidth(kernel: Kernel) -> float:
-    bandwidth: float = getattr(kernel, "bandwidth", 1.0)
-    return bandwidth
+def _width(kernel: Kernel) -> float:
+    return kernel.width if isinstance(kernel, ColumnKernel) else 1.0
 
 
 class FunctionalSums:
@@ -176,7 +183,7 @@ class FunctionalSums:
         rest = Promise(promise.epsilon - share, promise.delta, None)
         return {
             name: CoefficientFunction(
-                basis=basis,
+                reading=FeatureReading(basis, basis.kernel),
                 table=perturb_lattice(self._tables[name], variance),
                 claim=claim,
                 noise=IntegerNoise(GAUSSIAN, variance),
@@ -215,14 +222,8 @@ def normalising_constant(kernel: Kernel) -> float | None:
     >>> round(normalising_constant(GaussianKernel(dim=1, bandwidth=1.0)), 4)
     2.5066
     """
-    facts: Any = kernel
-    if kernel.name == "gaussian":
-        return float((2.0 * math.pi * facts.bandwidth**2 / facts.power) ** (facts.dim / 2.0))
-    if kernel.name == "laplacian":
-        return float((2.0 * facts.bandwidth / facts.power) ** facts.dim)
-    if isinstance(kernel, MaternKernel):
-        return kernel.integral()
-    return None
+    integral = kernel.integral() if isinstance(kernel, ColumnKernel) else math.inf
+    return integral if math.isfinite(integral) else None
 
 
 def integral_over_box(function: ReleasedFunction, box: Box) -> float:

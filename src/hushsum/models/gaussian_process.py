@@ -186,10 +186,17 @@ class PrivateGaussianProcessRegressor(RegressionModel):
         if self.inputs == PUBLIC and promise.pure:
             raise UsageError("delta must be above 0 where inputs are public, got none; give delta=1e-6")
 
+    def _columns_of_part(self, name: str) -> int:
+        # The moments of cosines and sines, of a constant and of the target.
+        return 2 * self._features() + 2
+
+    def _features(self) -> int:
+        return self.features if isinstance(self.features, int) else _AUTO_FEATURES[self.inputs]
+
     def _kept_per_record(self, n_features: int) -> int:
         if self.inputs == PRIVATE:
             return 0
-        return 2 * (self.features if isinstance(self.features, int) else _AUTO_FEATURES[self.inputs])
+        return 2 * self._features()
 
     def _space(self, seed: int, read: Any) -> FourierFeatures:
         """The features, from parameters as ``read`` gives them: as they are, or as they were."""

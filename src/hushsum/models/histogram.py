@@ -107,8 +107,7 @@ class PrivateHistogram(PrivateModel):
         box = Bounds.of(self.column_bounds(dim), dim)
         assert box is not None
         grid = CellGrid.of(box, self._bins(dim), most_cells=MOST_CELLS)
-        # The kernel reads sums of similarities off the same counts; here the counts alone are used.
-        return Bins(GaussianKernel(dim=dim, bandwidth=float(grid.width.max())), grid.bins, box)
+        return Bins(grid.bins, box)
 
     def _bins(self, dim: int) -> int | Sequence[int]:
         if not isinstance(self.bins, str):
@@ -116,12 +115,18 @@ class PrivateHistogram(PrivateModel):
         return max(1, min(_MOST_AUTO_BINS, int(_MOST_AUTO_CELLS ** (1.0 / dim))))
 
     def _start(self, seed: int) -> Tally:
-        return Tally(self._basis(self.n_features_in_))
+        return self._tally(self._basis(self.n_features_in_))
+
+    def _tally(self, basis: Bins) -> Tally:
+        # The kernel reads sums of similarities off the same counts; here the counts alone are used.
+        return Tally(basis, GaussianKernel(dim=basis.bounds.dim, bandwidth=float(basis.grid.width.max())))
 
     def _predicted_error(self, records: int, n_features: int, promise: Promise) -> PredictedError:
         basis = self._basis(n_features)
         # Nobody's record is in it, and the noise of a bin does not depend on records.
-        empty: Any = Tally(basis).release(epsilon=self.epsilon, delta=self.delta, relation=self.relation)
+        empty: Any = self._tally(basis).release(
+            epsilon=self.epsilon, delta=self.delta, relation=self.relation
+        )
         stderr = float(empty.noise.variance**0.5)
         return PredictedError(
             "density", stderr / (records * float(np.prod(basis.grid.width))), records, NOISE

@@ -133,6 +133,10 @@ class PrivateLinearSVC(ClassModel):
         assert whole is not None
         return UnitBall(whole, radius)
 
+    def _columns_of_part(self, name: str) -> int:
+        # A constant, and one more that puts records on a sphere.
+        return self.n_features_in_ + 2
+
     def _kept_per_record(self, n_features: int) -> int:
         return n_features + 1 if self.method in KEEPING else 0
 

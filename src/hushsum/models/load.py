@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
+import warnings
 from typing import IO, Any
 
 import numpy as np
 
 from hushsum.errors import FileRefused, HushsumError
 from hushsum.files.container import canonical_json
-from hushsum.kernels.quadratic import QuadraticKernel
 from hushsum.models.base import MODELS, PrivateModel
 from hushsum.models.model_state import ModelState
 from hushsum.models.parameters import NOT_STORED, from_json
@@ -71,20 +71,19 @@ def _restored(kind: type[PrivateModel], bundle: Bundle) -> PrivateModel:
         raise ValueError("features")
     model = kind(**given)
     model.n_features_in_ = features
-    facts = {name: value for name, value in about.items() if name != "seed"}
-    model._restore(facts)
-    model._state = ModelState.opened(bundle, facts, seed)
-    for part in bundle.parts.values():
-        # The squared error compares coefficients: of the columns, of a constant and of the target.
-        more = 2 if part.kernel.name == QuadraticKernel.name else 0
-        if getattr(part.kernel, "dim", features) != features + more:
-            raise ValueError("columns of a part")
-    model._reading()
-    _probe(model)
     if names is not None:
         if len(names) != features or not all(isinstance(name, str) for name in names):
             raise ValueError("feature names")
         model.feature_names_in_ = np.array(names, dtype=object)
+    model.check_parameters()
+    facts = {name: value for name, value in about.items() if name != "seed"}
+    model._restore(facts)
+    model._state = ModelState.opened(bundle, facts, seed)
+    for name, part in bundle.parts.items():
+        if part.kernel.dim is not None and part.kernel.dim != model._columns_of_part(name):
+            raise ValueError("columns of a part")
+    model._reading()
+    _probe(model)
     if canonical_json(model._described()) != canonical_json(facts):
         raise ValueError("a model has one description")
     return model
@@ -100,5 +99,6 @@ def _probe(model: Any) -> None:
         for name in ("decision_function", "score_samples", "predict", "sample")
         if hasattr(model, name)
     )
-    with np.errstate(all="ignore"):
+    # A point without column names is fine here.
+    with np.errstate(all="ignore"), warnings.catch_warnings(category=UserWarning, action="ignore"):
         answer(*([] if answer.__name__ == "sample" else [point]))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hushsum.bases.hash_rows import HashRows
 from hushsum.kernels.base import Kernel
-from hushsum.kernels.slabs import Slabs
+from hushsum.kernels.hash_partitions import HashPartitions
 from hushsum.models.mode_search import Function, spread_points
 from hushsum.releases.noisy_table import NoisyTable
 
@@ -30,7 +30,7 @@ class Partitions:
     ``origin`` is subtracted from a point before it is hashed.
     """
 
-    slabs: Slabs
+    slabs: HashPartitions
     f: Function
     counts: Function
     origin: Floats
@@ -53,18 +53,18 @@ class Partitions:
         def counts(points: Floats) -> Floats:
             return function.table[rows, basis.cells(basis.prepare_queries(points))].astype(np.float64)
 
-        slabs = Slabs.of(function.kernel, rows=function.rows, seed=basis.seed)
+        slabs = HashPartitions.of(function.kernel, rows=function.rows, seed=basis.seed)
         origin = np.zeros(len(low)) if basis.bounds is None else basis.bounds.centre
         return cls(slabs, function, counts, origin, low, high)
 
     @staticmethod
     def check(kernel: Kernel) -> None:
         """Raise UsageError for a kernel whose hash rows are not slabs."""
-        Slabs.of(kernel, rows=1, seed=0)
+        HashPartitions.of(kernel, rows=1, seed=0)
 
     def positions(self, points: Floats, rows: slice = slice(None)) -> Floats:
         """Where points lie between the faces of some rows, shape (n, rows, power)."""
-        chosen = Slabs(self.slabs.weights[rows], self.slabs.offsets[rows])
+        chosen = HashPartitions(self.slabs.weights[rows], self.slabs.offsets[rows])
         return chosen.positions(points - self.origin)
 
 

@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from hushsum.bases.base import RowReading
 from hushsum.releases.noisy_table import NoisyTable
 from hushsum.releases.table import TableFunction
 
@@ -131,14 +132,14 @@ class HeldOut:
         """
         if not isinstance(function, TableFunction):
             return cls(function, function, 0)
-        block = function.kernel.independent_rows()
+        block = function.reading.independent_rows
         blocks = function.rows // block
         apart = max(_FEWEST_ROWS, round(part * blocks)) if part > 0.0 else 0
         if apart == 0 or blocks - apart < _FEWEST_ROWS:
             return cls(function, function, 0)
         first = (blocks - apart) * block
         searched = TableFunction(
-            function.basis.prefix(first),
+            _first_rows(function.reading, first),
             function.table[:first],
             function.claim,
             function.noise,
@@ -155,15 +156,21 @@ class HeldOut:
         f = self.whole
         assert isinstance(f, TableFunction)
         first = f.rows - self.rows
-        cells = f.basis.cells(f.basis.prepare_queries(points))[:, first:]
+        cells = f.reading.cells(f.basis.prepare_queries(points))[:, first:]
         counts = f.table[np.arange(first, f.rows), cells].astype(np.float64)
-        block = f.kernel.independent_rows()
+        block = f.reading.independent_rows
         blocks = counts.shape[1] // block
         means = counts[:, : blocks * block].reshape(len(points), blocks, block).mean(axis=2)
-        sums = f.basis.unfold(means.mean(axis=1), f.count)
-        keep = 1.0 / (1.0 - f.basis.fold_rate)
+        sums = f.reading.unfold(means.mean(axis=1), f.count)
+        keep = 1.0 / (1.0 - f.reading.fold_rate)
         variance = np.maximum(means.var(axis=1, ddof=1) / blocks, f.noise.variance / self.rows)
         # f̂/N̂ with both estimated, as in TableFunction.query.
-        slope = keep * f.basis.fold_rate + sums / f.count
+        slope = keep * f.reading.fold_rate + sums / f.count
         errors: Floats = np.sqrt(keep**2 * variance + slope**2 * f.count_stderr**2) / f.count
         return sums / f.count, errors
+
+
+def _first_rows(reading: RowReading, rows: int) -> RowReading:
+    fewer = reading.basis.prefix(rows).reading(reading.kernel)
+    assert isinstance(fewer, RowReading)
+    return fewer

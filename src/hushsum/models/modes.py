@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.errors import UsageError
-from hushsum.kernels.base import kernel_class
+from hushsum.kernels.base import COLUMNS, ColumnKernel
 from hushsum.models.base import Floats
 from hushsum.models.density_tables import KERNELS
 from hushsum.models.mode_partitions import Partitions, intersect, solve
@@ -20,7 +20,7 @@ from hushsum.releases.bundle import Bundle
 from hushsum.releases.noisy_table import NoisyTable
 
 METHODS: Final = ("search", "intersection", "linear-program")
-_KERNELS: Final = tuple(name for name in KERNELS if kernel_class(name).bounded_columns)
+_KERNELS: Final = tuple(name for name in KERNELS if name in COLUMNS.kernels())
 """Modes are points in a box."""
 _SPREAD: Final = 2048
 _STARTS: Final = 32
@@ -179,9 +179,9 @@ class PrivateModes(TableModel):
 
     def _start(self, seed: int) -> Any:
         kernel = self._kernel()
-        if not kernel.bounded_columns:
+        if not isinstance(kernel, ColumnKernel):
             raise UsageError(
-                f"modes are points in a box, which the {kernel.name} kernel has not; use euclidean"
+                f"modes are points in a box, which the {kernel.name} kernel does not have; use euclidean"
             )
         if self.method != "search":
             Partitions.check(kernel)
@@ -219,7 +219,8 @@ class PrivateModes(TableModel):
     @property
     def _reach(self) -> float:
         """How far a mode reaches: the bandwidth of the kernel, or half of a radian for directions."""
-        return float(getattr(self._kernel(), "bandwidth", 0.5))
+        kernel = self._kernel()
+        return kernel.bandwidth if isinstance(kernel, ColumnKernel) else 0.5
 
     def _candidates(self, f: NoisyTable, low: Floats, high: Floats) -> Floats:
         """Where each method says that modes may be, before they are separated."""

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.errors import UsageError, shown
+from hushsum.kernels.base import ColumnKernel
 from hushsum.models.base import Floats
 from hushsum.models.parameters import NUMBER, Parameter
 from hushsum.models.predicted_error import PredictedError
@@ -157,7 +158,7 @@ class PrivateNeighbors(TableModel):
             raise UsageError(f"radius must be a distance, got {shown(radius)}; give a number from 0 on")
         queries = self._queries(X)
         f = self._reading()
-        if not hasattr(f.kernel, "bandwidth"):
+        if not isinstance(f.kernel, ColumnKernel):
             raise UsageError(f"the {f.kernel.name} kernel has no radius; use euclidean or manhattan")
         ends = np.zeros((2, self.n_features_in_))
         ends[1, 0] = radius

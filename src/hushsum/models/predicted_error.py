@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from hushsum.errors import UsageError
 from hushsum.kernels.base import Kernel
-from hushsum.planning.predict import plan
+from hushsum.planning.plan import plan
 from hushsum.privacy.claim import Promise
 
 PLANNED: Final = "mean absolute error of the plan, noise and approximation together"

@@ -221,6 +221,10 @@ class PrivateRegressor(RegressionModel):
                 f"method {self.method_!r} with this calibration needs delta, got none; give delta=1e-6"
             )
 
+    def _columns_of_part(self, name: str) -> int:
+        # Columns with a constant and the target; the sketch has one more, which puts records on a sphere.
+        return {"moments": self.n_features_in_ + 2, "sketch": self.n_features_in_ + 3, "level": 2}[name]
+
     def _kept_per_record(self, n_features: int) -> int:
         # Which method "auto" takes is not known before the columns are.
         keeps = self.method in KEEPING or (self.method != "sketch" and self.calibration != "tight")

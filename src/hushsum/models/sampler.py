@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.errors import UsageError, shown
+from hushsum.kernels.base import ColumnKernel
 from hushsum.models.base import Floats
 from hushsum.models.parameters import INTEGER, NUMBER, TEXT, Parameter
 from hushsum.models.record_checks import generator_of
@@ -136,7 +137,7 @@ class PrivateSampler(TableModel):
             return from_grid(self._weights, low, high, number, random)
         if self.method == "rejection":
             return by_rejection(self._weights, low, high, number, random)
-        step = float(getattr(kernel, "bandwidth", 0.5))
+        step = kernel.bandwidth if isinstance(kernel, ColumnKernel) else 0.5
         return by_chain(self._weights, low, high, number, random, step=step, steps=self.steps)
 
     def select(

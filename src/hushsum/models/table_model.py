@@ -7,12 +7,12 @@ from typing import Any
 from numpy.typing import NDArray
 
 from hushsum.errors import UsageError
-from hushsum.kernels.base import Kernel, kernel_class
+from hushsum.kernels.base import ColumnKernel, HashableKernel, Kernel, named, parameter_names
 from hushsum.methods.fourier_features import fourier_features
 from hushsum.methods.grid import grid
 from hushsum.methods.race import race
 from hushsum.models.base import Floats, PrivateModel
-from hushsum.models.density_tables import KERNELS, MOST_GRID_COLUMNS
+from hushsum.models.density_tables import GRID, KERNELS, table_method
 from hushsum.models.parameters import INTEGER, NUMBER, TEXT, Parameter
 from hushsum.models.predicted_error import (
     PLANNED,
@@ -85,10 +85,10 @@ class TableModel(PrivateModel):
 
     def _start(self, seed: int) -> Tally:
         kernel = self._kernel()
-        if kernel.hashable:
-            bounds = self.column_bounds() if kernel.bounded_columns else None
+        if isinstance(kernel, HashableKernel):
+            bounds = self.column_bounds() if isinstance(kernel, ColumnKernel) else None
             return race(kernel, rows=self.rows, width=self.width, seed=seed, bounds=bounds)
-        if _method(kernel, self.n_features_in_) == "grid":
+        if table_method(kernel, self.n_features_in_) == GRID:
             return grid(kernel, bounds=self.column_bounds())
         return fourier_features(kernel, seed=seed, bounds=self.column_bounds())
 
@@ -113,20 +113,21 @@ class TableModel(PrivateModel):
         """The kernel by its name, or as it was given."""
         if isinstance(self.kernel, Kernel):
             return self.kernel
-        kind = kernel_class(self.kernel)
-        given = {"dim": self._width(n_features), "bandwidth": self.bandwidth, "power": self.power}
-        fields = getattr(kind, "__dataclass_fields__", {})
-        return kind(**{name: value for name, value in given.items() if name in fields})
+        given = {"bandwidth": self.bandwidth, "power": self.power}
+        taken: dict[str, Any] = {
+            name: value for name, value in given.items() if name in parameter_names(self.kernel)
+        }
+        return named(self.kernel, dim=self._width(n_features), **taken)
 
     def _predicted_error(self, records: int, n_features: int, promise: Promise) -> PredictedError:
         kernel, bounds = self._kernel(n_features), self.column_bounds(n_features)
-        if kernel.hashable:
+        if isinstance(kernel, HashableKernel):
             error = error_of_hash_rows(
                 kernel, records, promise, bounds=bounds, rows=self.rows, width=self.width
             )
         else:
             error = planned_error(
-                kernel, records, _method(kernel, n_features), bounds=bounds, **share_of(promise, 1)
+                kernel, records, table_method(kernel, n_features), bounds=bounds, **share_of(promise, 1)
             )
         return PredictedError("mean kernel value", error, records, PLANNED)
 
@@ -134,7 +135,3 @@ class TableModel(PrivateModel):
     def function_(self) -> NoisyTable:
         """The released function itself; only after the release."""
         return self._open(self.released_)
-
-
-def _method(kernel: Kernel, n_features: int) -> str:
-    return "grid" if kernel.name == "gaussian" and n_features <= MOST_GRID_COLUMNS else "fourier_features"

@@ -16,6 +16,9 @@ from hushsum.errors import UsageError
 _BLOCK: Final = 1 << 14
 """Elements converted at a time: the float64 copy stays in the cache, and small beside the data."""
 
+DeclaredBounds = Sequence[tuple[float, float]] | tuple[float, float] | Mapping[str, tuple[float, float]]
+"""One (low, high) for all columns, a list with one for each, or a dictionary by the names of columns."""
+
 _FLOAT32_MAX: Final = float(np.finfo(np.float32).max)
 
 
@@ -76,20 +79,17 @@ class Bounds:
             object.__setattr__(self, name, array)
 
     @classmethod
-    def of(cls, value: object, dim: int, *, columns: Sequence[str] | None = None) -> Bounds | None:
+    def of(cls, value: object, dim: int, columns: Sequence[str] | None = None) -> Bounds | None:
         """Read a ``bounds=`` argument.
 
         Parameters
         ----------
-        value : None, (low, high), a sequence of dim (low, high), a dict of them by column name, or Bounds
+        value : None, (low, high), a sequence of dim (low, high), a dictionary by column name, or Bounds
             One pair stands for every column. With ``dim=2``, ``((0, 1), (0, 1))`` is two pairs.
         dim : int
             The number of columns.
         columns : sequence of str, optional
-            Their names, for a dict.
-
-        >>> Bounds.of({"age": (0, 120), "height": (1, 2)}, 2, columns=["height", "age"]).high
-        (2.0, 120.0)
+            What the columns are called, in their order; needed for a dictionary.
 
         Raises
         ------
@@ -98,10 +98,12 @@ class Bounds:
         """
         if value is None:
             return None
+        if isinstance(value, Mapping):
+            value = _in_order(value, columns)
         if isinstance(value, Bounds):
             bounds = value
         else:
-            pairs = _pairs(_by_name(value, columns) if isinstance(value, Mapping) else value, dim)
+            pairs = _pairs(value, dim)
             bounds = cls(tuple(low for low, _ in pairs), tuple(high for _, high in pairs))
         if bounds.dim != dim:
             raise _another_number(dim)
@@ -178,19 +180,39 @@ class Bounds:
         return bounds
 
 
-def _by_name(value: Mapping[Any, object], columns: Sequence[str] | None) -> list[object]:
-    """The pairs of a dict in the order of the columns."""
+def declared_bounds(
+    value: object, *, dim: int, columns: Sequence[str] | None = None
+) -> tuple[Bounds | None, tuple[str, ...] | None]:
+    """A ``bounds=`` argument and the names of the columns, which a dictionary of bounds gives by itself.
+
+    >>> box, names = declared_bounds({"age": (0, 120), "height": (1.0, 2.5)}, dim=2)
+    >>> box.as_json(), names
+    ([[0.0, 120.0], [1.0, 2.5]], ('age', 'height'))
+
+    Raises
+    ------
+    UsageError
+        The value has another shape, a dictionary does not name the columns, or a rule of `Bounds` is broken.
+    """
+    names = None if columns is None else tuple(columns)
+    if names is None and isinstance(value, Mapping):
+        names = tuple(value)
+    return Bounds.of(value, dim, names), names
+
+
+def _in_order(value: Mapping[Any, Any], columns: Sequence[str] | None) -> object:
+    """The pairs of a dictionary in the order of the columns; the one pair of a column of lists."""
     if columns is None:
         raise UsageError(
-            "bounds by column name need records with column names, got records without; "
-            "pass a frame, or give a list of pairs"
+            "bounds by name need the names of the columns, got columns without names; give a list of pairs"
         )
-    if set(value) != set(columns):
+    names = list(columns)
+    if set(value) != set(names) or not all(isinstance(name, str) for name in value):
         raise UsageError(
-            "bounds must have one (low, high) for each column name, got other names; "
-            f"declare {', '.join(map(repr, columns))}"
+            "bounds must have the name of every column once and no other, got other names; "
+            "give one (low, high) for each column"
         )
-    return [value[name] for name in columns]
+    return value[names[0]] if len(names) == 1 else [value[name] for name in names]
 
 
 def _pairs(value: object, dim: int) -> list[tuple[float, float]]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hushsum.bases.base import LinearBasis, SampledBasis
+from hushsum.bases.base import LinearReading, SampledReading
 from hushsum.kernels.base import Batch, Kernel
 from hushsum.releases.answers import Answers
 from hushsum.releases.noisy_table import Floats, NoisyTable, check_question
@@ -31,7 +31,7 @@ class CoefficientFunction(NoisyTable):
     Everything here is computed from noisy integers and public parameters, so using it spends nothing.
     """
 
-    basis: LinearBasis
+    reading: LinearReading
 
     def __repr__(self) -> str:
         rows, width = self.basis.shape
@@ -40,7 +40,7 @@ class CoefficientFunction(NoisyTable):
         )
 
     def _own_count(self) -> tuple[float, float] | None:
-        total = self.basis.total(self.table)
+        total = self.reading.total(self.table)
         return None if total is None else (total[0], total[1] * self.cell_variance)
 
     def __call__(self, Q: object, *, nonnegative: bool = False, threads: int = 1) -> Floats:
@@ -53,7 +53,7 @@ class CoefficientFunction(NoisyTable):
 
     def sum(self, Q: object, *, nonnegative: bool = False, threads: int = 1) -> Floats:
         """Kernel sums f(q) = Σ k(x, q), shape (n_queries,)."""
-        sums = self.basis.evaluate(self.table, self.basis.prepare_queries(Q), threads=threads)
+        sums = self.reading.evaluate(self.table, self.basis.prepare_queries(Q), threads=threads)
         return np.maximum(sums, 0.0) if nonnegative else sums
 
     def query(self, Q: object, *, of: str = "mean", level: float = 0.95, threads: int = 1) -> Answers:
@@ -66,7 +66,7 @@ class CoefficientFunction(NoisyTable):
         """The same with ``known`` added to the sums, which is exact."""
         check_question(of, level)
         batch = self.basis.prepare_queries(Q)
-        sums = self.basis.evaluate(self.table, batch, threads=threads)
+        sums = self.reading.evaluate(self.table, batch, threads=threads)
         number, number_variance = self._counts
         variance, largest, blocks = self._variances(batch, sums, number)
         sums = sums + known
@@ -82,14 +82,14 @@ class CoefficientFunction(NoisyTable):
 
     def _variances(self, batch: Batch, sums: Floats, number: float) -> tuple[Floats, Floats, int | None]:
         """The variance of each sum, a larger one that bounds it, and how many blocks the first comes from."""
-        noise = self.cell_variance * self.basis.noise_gain(batch)
-        method = self.basis.method_variance(self.table, batch, sums, number)
-        if not isinstance(self.basis, SampledBasis):
+        noise = self.cell_variance * self.reading.noise_gain(batch)
+        method = self.reading.method_variance(self.table, batch, sums, number)
+        if not isinstance(self.reading, SampledReading):
             return noise + method, noise + method, None
-        readings = self.basis.spread(self.table, batch)
-        if readings.blocks < _FEWEST_BLOCKS:
+        rows = self.reading.spread(self.table, batch)
+        if rows.blocks < _FEWEST_BLOCKS:
             return noise + method, noise + method, None
-        return np.maximum(readings.variance, noise), noise + method, readings.blocks
+        return np.maximum(rows.variance, noise), noise + method, rows.blocks
 
     def sharpened(self, points: object) -> SharpenedFunction:
         """The same release of Fourier features, read with the help of public points: nothing is spent.
@@ -115,9 +115,11 @@ class CoefficientFunction(NoisyTable):
         Raises
         ------
         UsageError
-            where the table was made for one kernel.
+            where the table is counted for one kernel, or the kernel does not have the role that it needs.
         """
-        return replace(self, basis=self.basis.with_kernel(kernel))
+        reading = self.basis.reading(kernel)
+        assert isinstance(reading, LinearReading)
+        return replace(self, reading=reading)
 
 
 def _quantile(level: float, blocks: int | None) -> float:

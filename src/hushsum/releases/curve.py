@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from hushsum.errors import UsageError, shown
 from hushsum.kernels.base import Kernel
+from hushsum.kernels.columns import check_columns
 from hushsum.privacy.claim import Claim
 from hushsum.records.bounds import Bounds
 from hushsum.releases.answers import Answers, normal_answers
@@ -41,6 +42,8 @@ class CurveFunction:
         Of one column.
     bounds : Bounds
         Of one column; the first value is at its low end, the last at its high end.
+    columns : tuple of str, optional
+        What the column is called; frames of queries are read by that name.
 
     Privacy
     -------
@@ -56,9 +59,11 @@ class CurveFunction:
     claim: Claim
     method: str
     producer: str
+    columns: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         check_kernel(self.kernel, self.bounds.dim)
+        check_columns(self.columns, self.bounds.dim)
         if self.bounds.dim != 1 or self.values.ndim != 1 or len(self.values) < 2:
             raise UsageError("a curve has one column and at least two values, got another shape")
         if self.values.shape != self.errors.shape:
@@ -71,6 +76,11 @@ class CurveFunction:
             f"ReleasedFunction({self.kernel!r}, method={self.method!r}, curve={len(self.values)}, "
             f"claim={self.claim!r})"
         )
+
+    @property
+    def dim(self) -> int:
+        """1."""
+        return self.bounds.dim
 
     def __call__(self, Q: object) -> Floats:
         """Mean kernel values f(q)/N, shape (n_queries,)."""
@@ -110,7 +120,8 @@ class CurveFunction:
         return places
 
     def _read(self, Q: object, numbers: Floats) -> Floats:
-        queries = self.kernel.prepare(Q, self.bounds, clip=False).arrays[0][:, 0].astype(np.float64)
+        rows = self.kernel.prepare(Q, self.bounds, clip=False, columns=self.columns).arrays[0]
+        queries = rows[:, 0].astype(np.float64)
         return np.interp(queries, self._places, numbers)
 
 

@@ -14,11 +14,12 @@ from typing import IO, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.bases.base import Basis, Table
+from hushsum.bases.base import Basis, Reading, Table
 from hushsum.errors import UsageError, shown
 from hushsum.kernels.base import Kernel
 from hushsum.privacy.calibration import IntegerNoise
 from hushsum.privacy.claim import Claim
+from hushsum.records.bounds import Bounds
 from hushsum.releases.answers import Answers
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.load import load
@@ -31,14 +32,14 @@ ROUNDING_SHARE = 0.02
 
 @dataclass(frozen=True, eq=False)
 class NoisyTable(ABC):
-    """The noisy sum of a basis's vectors over records; public and frozen.
+    """The noisy sum of a basis's vectors over records, and how it is read; public and frozen.
 
     Privacy
     -------
     Everything here is computed from noisy integers and public parameters, so using it spends nothing.
     """
 
-    basis: Basis
+    reading: Reading
     table: Table
     claim: Claim
     noise: IntegerNoise
@@ -69,14 +70,29 @@ class NoisyTable(ABC):
         """
 
     @property
+    def basis(self) -> Basis:
+        """What the table counts."""
+        return self.reading.basis
+
+    @property
     def kernel(self) -> Kernel:
         """The similarity whose sums it answers."""
-        return self.basis.kernel
+        return self.reading.kernel
+
+    @property
+    def dim(self) -> int | None:
+        """The number of columns of a query; None where records are sets."""
+        return self.kernel.dim
 
     @property
     def columns(self) -> tuple[str, ...] | None:
         """What the columns are called, in the order in which arrays give them; None if not declared."""
-        return getattr(self.basis, "columns", None)
+        return self.basis.columns
+
+    @property
+    def bounds(self) -> Bounds | None:
+        """The declared box that records were clipped to; None if not declared."""
+        return self.basis.bounds
 
     @property
     def cell_variance(self) -> float:

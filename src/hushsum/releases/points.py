@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.errors import UsageError, shown
-from hushsum.kernels.base import Batch, Kernel
+from hushsum.kernels.base import COLUMNS, Batch, Kernel
+from hushsum.kernels.columns import check_columns
 from hushsum.privacy.claim import Claim
 from hushsum.records.bounds import Bounds
 from hushsum.releases.answers import Answers, normal_answers
@@ -45,6 +46,8 @@ class PointsFunction:
         The estimated number of records, and the variance of that estimate; 0 where the number is public.
     weight_variance : float or None
         The variance of the noise in every weight, where it is independent over the points; None otherwise.
+    columns : tuple of str, optional
+        What the columns are called; frames of queries are read by these names.
     answer_stderr : float or None
         Where the weights' noise is not independent: the most that the standard deviation of the noise in a
         mean kernel value is, for this kernel; None where that is not known.
@@ -65,9 +68,11 @@ class PointsFunction:
     claim: Claim
     method: str
     producer: str
+    columns: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         check_kernel(self.kernel, self.bounds.dim)
+        check_columns(self.columns, self.bounds.dim)
         if self.points.ndim != 2 or self.points.shape != (len(self.weights), self.bounds.dim):
             raise UsageError("points must have one row a weight and one column a bound; give both alike")
         for array in (self.points, self.weights):
@@ -78,6 +83,11 @@ class PointsFunction:
             f"ReleasedFunction({self.kernel!r}, method={self.method!r}, points={len(self.weights)}, "
             f"claim={self.claim!r})"
         )
+
+    @property
+    def dim(self) -> int:
+        """The number of columns of a query."""
+        return self.bounds.dim
 
     def __call__(self, Q: object) -> Floats:
         """Mean kernel values f(q)/N̂, shape (n_queries,)."""
@@ -131,9 +141,13 @@ class PointsFunction:
         used = self.weights != 0.0
         return self.points[used] - self.bounds.centre, self.weights[used]
 
+    def _queries(self, Q: object) -> Floats:
+        rows = self.kernel.prepare(Q, self.bounds, clip=False, columns=self.columns).arrays[0]
+        return rows.astype(np.float64)
+
     def _sums(self, Q: object, *, squares: bool) -> tuple[Floats, Floats]:
         """Σ w·k and, if asked, Σ k² over all points, some points and queries at a time."""
-        queries = self.kernel.prepare(Q, self.bounds, clip=False).arrays[0].astype(np.float64)
+        queries = self._queries(Q)
         points, weights = self._live
         if squares:
             points, weights = self.points - self.bounds.centre, self.weights
@@ -153,12 +167,8 @@ class PointsFunction:
 
 def check_kernel(kernel: Kernel, dim: int) -> None:
     """Refuse a kernel that does not compare columns of numbers, or not as many."""
-    if not kernel.bounded_columns:
-        raise UsageError(
-            f"the {kernel.name} kernel takes no bounds, so no points in a box stand for its records; "
-            "use race, or the euclidean, manhattan or gaussian kernel"
-        )
-    if getattr(kernel, "dim", None) != dim:
+    COLUMNS.check(kernel, "a function of points in a box")
+    if kernel.dim != dim:
         raise UsageError(f"kernel must have dim {dim}, one for each bound, got another; make one with it")
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.bases.feature_points import Explained, explain
-from hushsum.bases.fourier_features import FourierFeatures
+from hushsum.bases.fourier_features import FeatureReading, FourierFeatures
 from hushsum.errors import UsageError
 from hushsum.files.arrays import REAL, decode_array, encode_array, encoded_size
 from hushsum.files.container import FileKind, Header, write_container
@@ -48,7 +48,7 @@ class SharpenedFunction:
     points: NDArray[np.float64]
 
     def __post_init__(self) -> None:
-        if not isinstance(self.function.basis, FourierFeatures):
+        if not isinstance(self.function.reading, FeatureReading):
             raise UsageError(
                 f"points sharpen Fourier features, got a release of {self.function.basis.name}; "
                 "read it without them"
@@ -119,8 +119,12 @@ class SharpenedFunction:
 
     @property
     def _basis(self) -> FourierFeatures:
-        assert isinstance(self.function.basis, FourierFeatures)
-        return self.function.basis
+        return self._reading.basis
+
+    @property
+    def _reading(self) -> FeatureReading:
+        assert isinstance(self.function.reading, FeatureReading)
+        return self.function.reading
 
     @cached_property
     def _batch(self) -> Batch:
@@ -128,14 +132,15 @@ class SharpenedFunction:
 
     def _of_points(self, Q: object) -> Floats:
         """The exact kernel sums of the weighted points."""
-        return self._basis.weighted_sums(self._batch, self._explained.weights, self._basis.prepare_queries(Q))
+        batch = self._basis.prepare_queries(Q)
+        return self._reading.weighted_sums(self._batch, self._explained.weights, batch)
 
 
 def sharpen(function: CoefficientFunction, points: object) -> SharpenedFunction:
     """Read a release of Fourier features with the help of public points, given as queries are."""
     basis = function.basis
     rows = basis.prepare_queries(points).arrays[0].astype(np.float64)
-    bounds = getattr(basis, "bounds", None)
+    bounds = basis.bounds
     if bounds is not None:
         # Prepared rows are relative to the centre of the box; points are kept as they were given.
         rows += np.array(bounds.low) / 2 + np.array(bounds.high) / 2

@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from hushsum.bases.base import Readings, RowBasis
+from hushsum.bases.base import RowAverages, RowReading
 from hushsum.bases.race_theory import groups_for, median_of_means_bound
 from hushsum.errors import UsageError, shown
 from hushsum.kernels.base import Batch
@@ -38,7 +38,7 @@ class TableFunction(NoisyTable):
     Everything here is computed from noisy integers and public parameters, so using it spends nothing.
     """
 
-    basis: RowBasis
+    reading: RowReading
 
     def __repr__(self) -> str:
         rows, width = self.basis.shape
@@ -115,8 +115,8 @@ class TableFunction(NoisyTable):
         check_question(of, level)
         readings = self._read(Q, threads)
         number, number_variance = self._counts
-        sums = self.basis.unfold(readings.mean, number)
-        rate = self.basis.fold_rate
+        sums = self.reading.unfold(readings.mean, number)
+        rate = self.reading.fold_rate
         keep = 1.0 / (1.0 - rate)
         largest = self._largest_variance(readings.mean, _RARE)
         noise = self._noise_variance
@@ -142,12 +142,12 @@ class TableFunction(NoisyTable):
         mean = self._read(Q, 1).mean
         largest = self._largest_variance(mean, failure / 2.0)
         factor = median_of_means_bound(1.0, self._blocks, failure / 2.0)
-        return factor * np.sqrt(self._blocks * largest) / (1.0 - self.basis.fold_rate)
+        return factor * np.sqrt(self._blocks * largest) / (1.0 - self.reading.fold_rate)
 
     @cached_property
     def _quick(self) -> Callable[[object], Floats | None]:
         """Mean kernel values of plain arrays, in a third of the time that a single query takes otherwise."""
-        return self.basis.reader(self.table, count=self.count, scale=1.0 / max(self.count, 1.0))
+        return self.reading.reader(self.table, count=self.count, scale=1.0 / max(self.count, 1.0))
 
     def _number(self, count: str) -> float:
         if count == "combined":
@@ -156,8 +156,8 @@ class TableFunction(NoisyTable):
             return self.table_count
         raise UsageError(f"count must be 'combined' or 'table', got {shown(count)}; choose one")
 
-    def _read(self, Q: object, threads: int) -> Readings:
-        return self.basis.read(self.table, self.basis.prepare_queries(Q), threads=threads)
+    def _read(self, Q: object, threads: int) -> RowAverages:
+        return self.reading.read(self.table, self.basis.prepare_queries(Q), threads=threads)
 
     def _sums(
         self,
@@ -172,9 +172,9 @@ class TableFunction(NoisyTable):
         """``scale`` times the kernel sums, with ``number`` records."""
         batch = self.basis.prepare_queries(Q)
         if estimator == "mean":
-            sums = self.basis.sums(self.table, batch, count=number, scale=scale, threads=threads)
+            sums = self.reading.sums(self.table, batch, count=number, scale=scale, threads=threads)
         elif estimator == "median-of-means":
-            sums = scale * self.basis.unfold(self._median_of_means(batch, failure), number)
+            sums = scale * self.reading.unfold(self._median_of_means(batch, failure), number)
         else:
             raise UsageError(
                 f"estimator must be one of {', '.join(ESTIMATORS)}, got {shown(estimator)}; choose one"
@@ -189,16 +189,16 @@ class TableFunction(NoisyTable):
     @cached_property
     def _blocks(self) -> int:
         """How many independent blocks of rows there are; rows of a block share random numbers."""
-        return -(-self.rows // self.kernel.independent_rows())
+        return -(-self.rows // self.reading.independent_rows)
 
     def _median_of_means(self, batch: Batch, failure: float) -> Floats:
         """Groups of whole blocks, ⌈8 ln(2/failure)⌉ of them or as many as there are blocks."""
         groups = min(groups_for(failure / 2.0), self._blocks)
-        edges = np.linspace(0, self._blocks, groups + 1).astype(np.int64) * self.kernel.independent_rows()
+        edges = np.linspace(0, self._blocks, groups + 1).astype(np.int64) * self.reading.independent_rows
         edges[-1] = self.rows
         medians = np.empty(len(batch))
         step = max(1, _CELLS_AT_A_TIME // self.rows)
-        cells = self.basis.cells(batch)
+        cells = self.reading.cells(batch)
         for start in range(0, len(batch), step):
             values = self.table[np.arange(self.rows), cells[start : start + step]].astype(np.float64)
             means = np.add.reduceat(values, edges[:-1], axis=1) / np.diff(edges)

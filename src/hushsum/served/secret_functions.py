@@ -251,7 +251,7 @@ def kernel_svm_functions(
 
 
 def _records(X: object, kernel: Kernel, bounds: object) -> tuple[Bounds, Rows]:
-    box = Bounds.of(bounds, getattr(kernel, "dim", 1))
+    box = Bounds.of(bounds, kernel.dim or 1)
     if box is None:
         raise UsageError("bounds must be declared, got None; give (low, high), or one pair for each column")
     rows: Rows = kernel.prepare(X, box).arrays[0] + np.float32(0.0)

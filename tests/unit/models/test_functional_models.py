@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 from typing import Any
 
@@ -10,7 +11,13 @@ import pytest
 
 import hushsum as hs
 from hushsum.errors import ClaimError, DataRefused, UsageError
-from hushsum.models import PrivateDensity, PrivateGaussianProcessRegressor, PrivateHistogram, PrivateKernelSVC
+from hushsum.models import (
+    PrivateDensity,
+    PrivateGaussianProcessRegressor,
+    PrivateHistogram,
+    PrivateKernelSVC,
+    load_model,
+)
 from hushsum.models.density_tables import FunctionalSums
 
 RNG = np.random.default_rng(8)
@@ -173,3 +180,12 @@ def test_a_loud_machine_says_the_first_class() -> None:
 def test_a_machine_refuses_what_it_cannot_do(wrong: dict[str, Any]) -> None:
     with pytest.raises(UsageError):
         PrivateKernelSVC(**{"classes": [0, 1], **wrong}).fit(PLANE, RING)
+
+
+def test_a_process_of_private_inputs_survives_a_file() -> None:
+    X = np.random.default_rng(0).uniform(-1, 1, size=(500, 1))
+    model = hs.PrivateGaussianProcessRegressor(inputs="private", random_state=0).fit(X, X[:, 0])
+    buffer = io.BytesIO()
+    model.save(buffer)
+    buffer.seek(0)
+    np.testing.assert_array_equal(load_model(buffer).predict(X[:5]), model.predict(X[:5]))

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 import hushsum as hs
 from hushsum.errors import UsageError
-from hushsum.kernels.slabs import Slabs
+from hushsum.kernels.hash_partitions import HashPartitions
 from hushsum.models import PrivateModes, load_model
 from hushsum.models.mode_partitions import Partitions, intersect, solve
 from hushsum.models.mode_search import HeldOut, climb, distinct_modes, separated, spread_points
@@ -184,7 +184,7 @@ def test_slabs_are_the_cells_of_the_hash(kernel: Any, power: int) -> None:
     basis: Any = tally.basis
     points = spread_points(-np.ones(2), 3 * np.ones(2), 64, 2)
     cells = basis.cells(basis.prepare_queries(points))
-    slabs = np.floor(Slabs.of(made, rows=30, seed=9).positions(points - basis.bounds.centre))
+    slabs = np.floor(HashPartitions.of(made, rows=30, seed=9).positions(points - basis.bounds.centre))
     same_cell = cells[:, None] == cells[None]
     same_slab = (slabs[:, None] == slabs[None]).all(axis=3)
     assert (same_slab <= same_cell).mean() > 0.999

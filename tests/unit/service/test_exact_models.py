@@ -16,7 +16,8 @@ import pytest
 
 import hushsum as hs
 from hushsum.errors import QuestionsSpent, ServiceRefused
-from hushsum.jobs.exact_model import EXACT, SecretModel
+from hushsum.jobs.exact_model import SecretModel
+from hushsum.jobs.model_catalogue import EXACT
 from hushsum.ledger import Ledger
 from hushsum.ledger.debits import LedgerDebit
 from hushsum.service.http.app import create_app

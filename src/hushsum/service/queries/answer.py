@@ -33,7 +33,7 @@ _ARROW_PER_NUMBER: Final = 17
 
 def dim_of(function: Any) -> int | None:
     """How many numbers a point has; None for a function on sets."""
-    dim: int | None = function.dim if isinstance(function, MODELS) else getattr(function.kernel, "dim", None)
+    dim: int | None = function.dim if isinstance(function, MODELS) else function.kernel.dim
     return dim
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
+from hushsum.methods.registry import planned_methods, tally_methods
 from hushsum.service.schemas.fields import (
     Bounds,
     Column,
@@ -20,6 +22,23 @@ from hushsum.service.schemas.fields import (
     RequestBody,
     ResponseBody,
 )
+
+
+def _one_of(names: Sequence[str]) -> Any:
+    """A registered name, listed in the description of the service."""
+
+    def check(name: str) -> str:
+        if name not in names:
+            raise ValueError(f"must be one of {', '.join(names)}")
+        return name
+
+    return AfterValidator(check), Field(json_schema_extra={"enum": list(names)})
+
+
+_TALLY = _one_of(tally_methods())
+_PLANNED = _one_of(["auto", *planned_methods()])
+TallyMethod = Annotated[str, _TALLY[0], _TALLY[1]]
+PlannedMethod = Annotated[str, _PLANNED[0], _PLANNED[1]]
 
 
 class DatasetRequest(PrivacyRequest):
@@ -60,7 +79,7 @@ class TallyRequest(KernelRequest):
     columns: Annotated[list[Column], Field(min_length=1, max_length=4096)] | None = None
     unit_column: Column | None = None
     set_column: Column | None = None
-    method: Literal["race", "grid", "fourier_features"] = "race"
+    method: TallyMethod = "race"
     rows: Count | None = None
     width: Annotated[int, Field(ge=2, le=10**8)] | None = None
     seed: Annotated[int, Field(ge=0, lt=1 << 63)] = 0
@@ -104,7 +123,7 @@ class PlanRequest(KernelRequest):
     rho: Positive | None = None
     rows: Annotated[list[Count], Field(min_length=1, max_length=8)] | None = None
     width: Annotated[int, Field(ge=2, le=10**8)] | None = None
-    method: Literal["auto", "race", "grid", "fourier_features"] = "auto"
+    method: PlannedMethod = "auto"
     bounds: Bounds | None = None
     density: Annotated[float, Field(gt=0, le=1)] | None = None
     relation: Relation = "add/remove"

@@ -6,6 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from hushsum.jobs.kernel_choice import KernelChoice
+
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._-]*$", max_length=80)]
 Column = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f\x7f]+$", max_length=200)]
 Id = Annotated[str, StringConstraints(pattern=r"^[a-z]+_[0-9a-f]{16}$")]
@@ -48,6 +50,13 @@ class KernelRequest(RequestBody):
     power: Annotated[int, Field(ge=1, le=256)] | None = None
     bits: Annotated[int, Field(ge=1, le=64)] | None = None
     projection: Literal["dense", "structured"] | None = None
+    smoothness: Annotated[float, Field(ge=0.5, le=2.5)] | None = None
+
+    def choice(self) -> KernelChoice:
+        """The kernel of the request, before the number of columns is known."""
+        return KernelChoice(
+            self.kernel, self.bandwidth, self.power, self.bits, self.projection, self.smoothness
+        )
 
 
 def bounds_of(bounds: Bounds | None) -> tuple[tuple[float, float], ...] | tuple[float, float] | None:

@@ -10,10 +10,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from hushsum.bases.base import basis_as_json, basis_from_json
+from hushsum.bases.base import reading_as_json, reading_from_json
 from hushsum.errors import FileRefused, HushsumError, LedgerUnavailable, UsageError
 from hushsum.jobs.describe_function import describe_file
-from hushsum.jobs.kernel_choice import KernelChoice
 from hushsum.jobs.ledger_release import LedgerOptions
 from hushsum.jobs.method_choice import TableSize
 from hushsum.jobs.progress import Progress
@@ -195,9 +194,7 @@ class JobRunner:
             tally_records(
                 RecordFiles((str(source),), columns, request.unit_column, request.set_column, UPLOAD_NAME),
                 str(output),
-                kernel=KernelChoice(
-                    request.kernel, request.bandwidth, request.power, request.bits, request.projection
-                ),
+                kernel=request.choice(),
                 size=TableSize(
                     request.method,
                     request.rows,
@@ -276,14 +273,15 @@ def _ledger_key(job: Job) -> str:
 
 def _cells(facts: dict[str, Any]) -> int:
     """How many numbers a tally holds, from its public definition."""
-    return math.prod(basis_from_json(facts["definition"]).shape)
+    return math.prod(reading_from_json(facts["definition"]).basis.shape)
 
 
 def _facts(path: Path) -> dict[str, Any]:
     """The public description of a tally, and its definition, from which claims are computed."""
     facts = describe_file(str(path)).as_json()
-    facts["definition"] = public_header(path)["basis"]
+    header = public_header(path)
+    facts["definition"] = {"basis": header["basis"], "kernel": header["kernel"]}
     del facts["source"]
     # Read back once, so that an unreadable definition is not discovered at the release.
-    assert basis_as_json(basis_from_json(facts["definition"])) == facts["definition"]
+    assert reading_as_json(reading_from_json(facts["definition"])) == facts["definition"]
     return facts

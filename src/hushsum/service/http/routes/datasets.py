@@ -6,8 +6,7 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request, Response
 
-from hushsum.bases.base import Basis, basis_from_json
-from hushsum.jobs.kernel_choice import KernelChoice
+from hushsum.bases.base import Reading, reading_from_json
 from hushsum.jobs.ledger_commands import amount, status_of
 from hushsum.jobs.plan_release import plan_release
 from hushsum.ledger import DatasetTerms
@@ -26,7 +25,6 @@ from hushsum.service.schemas import (
     DatasetRequest,
     DatasetResponse,
     JobResponse,
-    KernelRequest,
     LedgerResponse,
     PlanRequest,
     PlanResponse,
@@ -238,7 +236,7 @@ def make_tally(
             )
         # Errors that do not depend on the records are reported at once.
         if upload.format != "tally":
-            kernel_of(body).build(len(body.columns) if body.columns else _some_columns(body))
+            body.choice().build(len(body.columns) if body.columns else _some_columns(body))
         kept = context.datasets.kept_by(caller.account)
         cells = (body.rows or 1) * (body.width or 1)
         check_quota(context.settings.quota, Quota(0, kept.cells + cells))
@@ -258,10 +256,10 @@ def make_tally(
 def make_plan(dataset: str, body: PlanRequest, caller: Releaser, context: ContextDependency) -> PlanResponse:
     """The predicted error of each release option, from declared quantities; no record is read."""
     context.dataset(dataset, caller)
-    basis, per_unit = _basis_of(context, dataset, body.tally)
+    reading, per_unit = _reading_of(context, dataset, body.tally)
     planned = plan_release(
         records=body.records,
-        kernel=kernel_of(body),
+        kernel=body.choice(),
         dim=body.dim,
         epsilon=body.epsilon,
         delta=body.delta,
@@ -272,30 +270,25 @@ def make_plan(dataset: str, body: PlanRequest, caller: Releaser, context: Contex
         bounds=bounds_of(body.bounds),
         density=body.density,
         relation=body.relation,
-        max_per_unit=body.max_per_unit if basis is None else per_unit,
-        basis=basis,
+        max_per_unit=body.max_per_unit if reading is None else per_unit,
+        reading=reading,
     )
     return PlanResponse(**planned.as_json())
 
 
-def _basis_of(context: Context, dataset: str, tally: str | None) -> tuple[Basis | None, int | None]:
+def _reading_of(context: Context, dataset: str, tally: str | None) -> tuple[Reading | None, int | None]:
     """A tally's public definition, and how many records a person adds to it; its counts are not read."""
     if tally is None:
         return None, None
     stored = context.datasets.tally(tally, dataset=dataset)
     if stored is None:
         raise Refusal(422, "parameter-refused", "tally must be one of this dataset; create it first")
-    return basis_from_json(stored.facts["definition"]), stored.facts["max_per_unit"]
-
-
-def kernel_of(body: KernelRequest) -> KernelChoice:
-    """The kernel of a request."""
-    return KernelChoice(body.kernel, body.bandwidth, body.power, body.bits, body.projection)
+    return reading_from_json(stored.facts["definition"]), stored.facts["max_per_unit"]
 
 
 def _some_columns(body: TallyRequest) -> int | None:
     """A placeholder for the unknown number of columns, where only the other parameters are checked."""
-    return None if kernel_of(body).takes_sets else max(1, len(body.bounds or ()))
+    return None if body.choice().takes_sets else max(1, len(body.bounds or ()))
 
 
 def _status(context: Context, dataset: str) -> dict[str, Any]:

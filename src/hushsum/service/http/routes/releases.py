@@ -14,7 +14,7 @@ from fastapi.responses import StreamingResponse
 from starlette.concurrency import run_in_threadpool
 from starlette.types import Receive, Scope, Send
 
-from hushsum.bases.base import basis_from_json
+from hushsum.bases.base import reading_from_json
 from hushsum.errors import HushsumError
 from hushsum.files.container import canonical_json
 from hushsum.privacy.claim import Claim
@@ -197,7 +197,7 @@ def _claim(context: Context, dataset: str, body: ReleaseClaimRequest) -> Claim:
     stored = context.datasets.tally(body.tally, dataset=dataset)
     if stored is None:
         raise Refusal(422, "parameter-refused", "tally must be one of this dataset; create it first")
-    basis = basis_from_json(stored.facts["definition"])
+    basis = reading_from_json(stored.facts["definition"]).basis
     return Tally(basis, max_per_unit=stored.facts["max_per_unit"]).prepare(release_request(body)).claim
 
 

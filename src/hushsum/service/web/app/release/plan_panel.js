@@ -76,7 +76,7 @@ export function planPanel(dataset, report) {
     // The best of each method is enough to choose from; of those that make this very promise, with whole cells.
     const best = new Map();
     for (const each of plan.options) {
-      if (!each.asked || each.delta !== delta || each.settings.rounded) continue;
+      if (!each.requested || each.delta !== delta || each.settings.rounded) continue;
       if (!best.has(each.method) || each.error < best.get(each.method).error) best.set(each.method, each);
     }
     options = [...best.values()].sort((one, other) => one.error - other.error);
