@@ -17,8 +17,19 @@ from hushsum.service.http.problem_responses import Refusal
 from hushsum.service.http.request_limits import ConcurrencyLimit, FairQueue
 from hushsum.service.http.ttl_cache import TtlCache
 from hushsum.service.queries.function_cache import FunctionCache
+from hushsum.service.schemas import RequestBody
 from hushsum.service.settings import Settings
-from hushsum.service.store import Accounts, Dataset, Datasets, Functions, Identities, JobQueue, Store
+from hushsum.service.store import (
+    Accounts,
+    Actor,
+    Dataset,
+    Datasets,
+    Functions,
+    Identities,
+    Job,
+    JobQueue,
+    Store,
+)
 
 if TYPE_CHECKING:
     from hushsum.service.http.oidc.sign_in import SignIn
@@ -63,6 +74,21 @@ class Context:
                 "the ledger may be a restored backup, so no release is possible until an administrator "
                 "accepts it; queries of released functions work",
             )
+
+    def submit(self, kind: str, dataset: Dataset, key: str, body: RequestBody, actor: Actor) -> Job:
+        """Queue a job, or find the one of this idempotency key, and wake the workers.
+
+        Raises
+        ------
+        QuotaExceeded
+            if the account has too many unfinished jobs.
+        """
+        request = body.model_dump(mode="json")
+        job, _ = self.jobs.submit(
+            kind, dataset=dataset.id, key=key, request=request, actor=actor, most=self.settings.owner_jobs
+        )
+        self.wake()
+        return job
 
     def price(self, dataset: Dataset, claim: Claim) -> tuple[Charge, Account]:
         """What a claim would cost, and the account after it.

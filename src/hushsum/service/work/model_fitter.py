@@ -15,12 +15,13 @@ from hushsum.jobs.exact_model import SecretModel, secret_model
 from hushsum.jobs.fit_model import count_model, release_model
 from hushsum.jobs.ledger_release import LedgerOptions
 from hushsum.privacy.claim import Claim
-from hushsum.service.schemas import ConfirmedModelRequest
+from hushsum.service.schemas import ConfirmedModelRequest, ModelClaimRequest
 from hushsum.service.settings import Settings
 from hushsum.service.store import Actor, Datasets, Functions
 from hushsum.service.store.datasets import USED
+from hushsum.service.work.confirmation import confirmation
 from hushsum.service.work.file_cleanup import delete_exact_model_files
-from hushsum.service.work.model_requests import choice_of, confirmation, files_of, most_numbers
+from hushsum.service.work.model_requests import choice_of, files_of, most_numbers
 from hushsum.service.work.parameter_warnings import collect_parameter_warnings
 from hushsum.service.work.running_job import RunningJob
 
@@ -35,6 +36,11 @@ class _Fit:
     id: str
     ledger: LedgerOptions
     notes: list[str]
+
+    def is_confirmed(self, claim: Claim) -> bool:
+        """Whether the owner has confirmed this claim."""
+        dataset = self.running.job.dataset
+        return confirmation(dataset, self.request, claim, of=ModelClaimRequest) == self.request.confirm
 
 
 class ModelFitter:
@@ -83,7 +89,7 @@ class ModelFitter:
             )
 
         def agreed(claim: Claim, _: object) -> bool:
-            if confirmation(fit.running.job.dataset, fit.request, claim) != fit.request.confirm:
+            if not fit.is_confirmed(claim):
                 return False
             return fit.running.pay()
 
@@ -115,7 +121,7 @@ class ModelFitter:
                     most_questions=fit.request.most_questions,
                     progress=fit.running.report_progress,
                 )
-            if confirmation(fit.running.job.dataset, fit.request, kept.claim) != fit.request.confirm:
+            if not fit.is_confirmed(kept.claim):
                 raise _not_confirmed()
             kept.save(place, encryption_key=key)
         fit.running.pay()

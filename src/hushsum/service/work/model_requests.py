@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import threading
 from typing import Final
 
 from hushsum.errors import UsageError
-from hushsum.files.container import canonical_json
 from hushsum.jobs.exact_model import exact_claim
 from hushsum.jobs.fit_model import TrainingFiles
 from hushsum.jobs.model_catalogue import ModelChoice, model_kind
@@ -95,13 +92,6 @@ def files_of(request: ModelClaimRequest, path: str) -> TrainingFiles:
     """The columns of an upload that the model is fitted on."""
     classes = None if request.classes is None else tuple(request.classes)
     return TrainingFiles((path,), tuple(request.columns), request.target, classes, name=UPLOAD_NAME)
-
-
-def confirmation(dataset: str, request: ModelClaimRequest, claim: Claim) -> str:
-    """The digest by which the owner confirms this claim for this request."""
-    terms = {name: getattr(request, name) for name in ModelClaimRequest.model_fields}
-    text = canonical_json([dataset, "model", json.loads(json.dumps(terms)), claim.as_json()])
-    return hashlib.sha256(text).hexdigest()
 
 
 def _size(value: object) -> int:

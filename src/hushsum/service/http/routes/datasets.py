@@ -226,7 +226,6 @@ def make_tally(
         raise Refusal(
             422, "parameter-refused", f"rows × width must be at most {context.settings.max_cells}; use fewer"
         )
-    request = body.model_dump(mode="json")
     known = context.jobs.of_key(found.id, "tally", key)
     if known is None:
         upload = context.datasets.upload(body.upload, dataset=found.id)
@@ -240,15 +239,7 @@ def make_tally(
         kept = context.datasets.kept_by(caller.account)
         cells = (body.rows or 1) * (body.width or 1)
         check_quota(context.settings.quota, Quota(0, kept.cells + cells))
-    job, _ = context.jobs.submit(
-        "tally",
-        dataset=found.id,
-        key=key,
-        request=request,
-        actor=actor,
-        most=context.settings.owner_jobs,
-    )
-    context.wake()
+    job = context.submit("tally", found, key, body, actor)
     return JobResponse.model_validate(job)
 
 

@@ -19,7 +19,8 @@ from hushsum.service.schemas import (
     PredictedErrorResponse,
 )
 from hushsum.service.store.datasets import WAITING
-from hushsum.service.work.model_requests import choice_of, claim_for, confirmation, error_for
+from hushsum.service.work.confirmation import confirmation
+from hushsum.service.work.model_requests import choice_of, claim_for, error_for
 
 router = APIRouter(tags=["models"])
 
@@ -50,7 +51,7 @@ def show_model_claim(
         claim=claim.in_numbers(),
         cost=charge.as_json(),
         remaining=after.remaining.as_json(),
-        confirm=confirmation(found.id, body, claim),
+        confirm=confirmation(found.id, body, claim, of=ModelClaimRequest),
         predicted=None if error is None else PredictedErrorResponse.model_validate(error),
     )
 
@@ -68,7 +69,7 @@ def fit_model(
     found = context.dataset(dataset, caller)
     choice = choice_of(body, context.settings)
     claim = claim_for(choice, body)
-    if body.confirm != confirmation(found.id, body, claim):
+    if body.confirm != confirmation(found.id, body, claim, of=ModelClaimRequest):
         raise Refusal(
             409,
             "not-confirmed",
@@ -79,15 +80,7 @@ def fit_model(
         _check_upload(context, found.id, body, waiting=True)
         # An early check only: the debit decides. It avoids a job that is bound to fail.
         context.price(found, claim)
-    job, _ = context.jobs.submit(
-        "model",
-        dataset=found.id,
-        key=key,
-        request=body.model_dump(mode="json"),
-        actor=actor,
-        most=context.settings.owner_jobs,
-    )
-    context.wake()
+    job = context.submit("model", found, key, body, actor)
     return JobResponse.model_validate(job)
 
 

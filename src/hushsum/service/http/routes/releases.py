@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import json
 import time
 from collections.abc import AsyncIterator
 from functools import partial
@@ -16,7 +14,6 @@ from starlette.types import Receive, Scope, Send
 
 from hushsum.bases.base import reading_from_json
 from hushsum.errors import HushsumError
-from hushsum.files.container import canonical_json
 from hushsum.privacy.claim import Claim
 from hushsum.service.http.access import nothing_here
 from hushsum.service.http.authentication import Caller
@@ -39,6 +36,7 @@ from hushsum.service.schemas import (
 )
 from hushsum.service.store import Job
 from hushsum.service.store.job_queue import CANCELLED, ENDED
+from hushsum.service.work.confirmation import confirmation
 from hushsum.tally.tally import Tally
 
 router = APIRouter(tags=["releases"])
@@ -60,7 +58,7 @@ def show_claim(
         claim=claim.in_numbers(),
         cost=charge.as_json(),
         remaining=after.remaining.as_json(),
-        confirm=_confirmation(found.id, body, claim),
+        confirm=confirmation(found.id, body, claim, of=ReleaseClaimRequest),
     )
 
 
@@ -76,7 +74,7 @@ def release(
     """Debit the ledger, draw noise once, and publish the function. The same key never spends twice."""
     found = context.dataset(dataset, caller)
     claim = _claim(context, found.id, body)
-    if body.confirm != _confirmation(found.id, body, claim):
+    if body.confirm != confirmation(found.id, body, claim, of=ReleaseClaimRequest):
         raise Refusal(
             409,
             "not-confirmed",
@@ -86,15 +84,7 @@ def release(
     if context.jobs.of_key(found.id, "release", key) is None:
         # A hint only: what counts is the debit. It spares a job that is bound to fail.
         context.price(found, claim)
-    job, _ = context.jobs.submit(
-        "release",
-        dataset=found.id,
-        key=key,
-        request=body.model_dump(mode="json"),
-        actor=actor,
-        most=context.settings.owner_jobs,
-    )
-    context.wake()
+    job = context.submit("release", found, key, body, actor)
     return JobResponse.model_validate(job)
 
 
@@ -199,9 +189,3 @@ def _claim(context: Context, dataset: str, body: ReleaseClaimRequest) -> Claim:
         raise Refusal(422, "parameter-refused", "tally must be one of this dataset; create it first")
     basis = reading_from_json(stored.facts["definition"]).basis
     return Tally(basis, max_per_unit=stored.facts["max_per_unit"]).prepare(release_request(body)).claim
-
-
-def _confirmation(dataset: str, body: ReleaseClaimRequest, claim: Claim) -> str:
-    terms = {name: getattr(body, name) for name in ReleaseClaimRequest.model_fields}
-    text = canonical_json([dataset, json.loads(json.dumps(terms)), claim.as_json()])
-    return hashlib.sha256(text).hexdigest()
