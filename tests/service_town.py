@@ -63,9 +63,9 @@ class Town:
             self.tokens, self.ids = dict(like.tokens), dict(like.ids)
             return
         for name, role in (("olga", "owner"), ("otto", "owner"), ("anna", "analyst"), ("axel", "analyst")):
-            self.let_in(name, role)
+            self.create_account(name, role)
 
-    def let_in(self, name: str, role: str) -> None:
+    def create_account(self, name: str, role: str) -> None:
         made = self.ok("admin", "POST", "/accounts", 201, json={"name": name, "role": role})
         self.ids[name] = made["id"]
         path = f"/accounts/{made['id']}/tokens"

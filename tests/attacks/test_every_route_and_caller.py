@@ -59,7 +59,7 @@ def callers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callers]:
         revoked = town.ok("olga", "POST", "/tokens", 201, json={})
         town.tokens["revoked"] = revoked["secret"]
         town.ok("olga", "DELETE", f"/tokens/{revoked['id']}", 204)
-        town.let_in("closed", "owner")
+        town.create_account("closed", "owner")
         town.ok("admin", "DELETE", f"/accounts/{town.ids['closed']}", 204)
         expired = town.ok("olga", "POST", "/tokens", 201, json={})
         town.tokens["expired"] = expired["secret"]

@@ -136,36 +136,36 @@ class Service:
         Raises
         ------
         ServiceRefused
-            if it has ended, or is being paid for.
+            if it has finished, or is being paid for.
         """
         return self._connection.object("DELETE", f"/jobs/{job}")
 
     def accept_restore(self, reason: str) -> int:
-        """Let the ledger book again although it may be a restored backup, as an administrator; how many
-        datasets were frozen. The owner of each opens it with :meth:`RemoteDataset.write_off`.
+        """Accept, as an administrator, a ledger that may be a restored backup; returns how many datasets
+        were frozen. The owner of each opens it with :meth:`RemoteDataset.write_off`.
         """
         return int(self._connection.json("POST", "/ledger/restores", json={"reason": reason})["frozen"])
 
-    def let_in(self, name: str, role: str, **terms: Any) -> str:
-        """Make an account as an administrator, and a token for it, which is returned only here."""
+    def create_account(self, name: str, role: str, **terms: Any) -> str:
+        """Create an account as an administrator, and a token for it, which is returned only here."""
         account = self._connection.json("POST", "/accounts", json={"name": name, "role": role})
         made = self._connection.json("POST", f"/accounts/{account['id']}/tokens", json=terms)
         return str(made["secret"])
 
     def link(self, name: str, subject: str) -> None:
-        """Let a person at the sign-in provider into the account of this name, as an administrator.
+        """Let a person at the sign-in provider sign in to the account of this name, as an administrator.
 
-        ``subject`` is what the provider says of that person: a verified email address, unless the service is
-        set to another claim.
+        ``subject`` is that person's identity at the provider: a verified email address, unless the service
+        uses another claim.
         """
         found = [each["id"] for each in self._connection.json("GET", "/accounts") if each["name"] == name]
         if not found:
-            raise UsageError("name must be that of an account; let that person in first")
+            raise UsageError("name must be that of an account; create it first")
         self._connection.json("POST", f"/accounts/{found[0]}/identity", json={"subject": subject})
 
 
 class RemoteDataset:
-    """A dataset of the owner's. Records go in; nobody reads them back."""
+    """A dataset of the owner. Records can be uploaded, not downloaded."""
 
     def __init__(self, connection: Connection, response: dict[str, Any]) -> None:
         self._connection = connection
@@ -177,7 +177,7 @@ class RemoteDataset:
         return f"<RemoteDataset {self.name!r} {self.id}>"
 
     def budget(self) -> dict[str, Any]:
-        """How the dataset stands in the ledger."""
+        """The state of the dataset's budget."""
         response: dict[str, Any] = self._connection.json("GET", self._path)["budget"]
         return response
 
@@ -186,15 +186,15 @@ class RemoteDataset:
         return self._connection.object("GET", f"{self._path}/ledger")
 
     def uploads(self) -> list[dict[str, Any]]:
-        """What was uploaded, and whether it is still there."""
+        """The uploads, and whether each is still stored."""
         return self._connection.objects("GET", f"{self._path}/uploads")
 
     def tallies(self) -> list[dict[str, Any]]:
-        """The tallies: what they are, and nothing that was counted."""
+        """The public descriptions of the tallies, without their counts."""
         return self._connection.objects("GET", f"{self._path}/tallies")
 
     def jobs(self) -> list[dict[str, Any]]:
-        """All long work on the dataset, oldest first."""
+        """The jobs of the dataset, oldest first."""
         return self._connection.objects("GET", f"{self._path}/jobs")
 
     def delete_upload(self, upload: str) -> None:
@@ -214,7 +214,7 @@ class RemoteDataset:
 
     def write_off(self, reason: str, **charge: float) -> dict[str, Any]:
         """Charge ``epsilon``, ``delta`` or ``rho`` that was spent outside the ledger or lost from it, and
-        open the dataset again if a restore has frozen it; its budget then.
+        reopen the dataset if a restore has frozen it; returns its budget.
         """
         request = {"reason": reason, **charge}
         response: dict[str, Any] = self._connection.json("POST", f"{self._path}/write-offs", json=request)[
@@ -232,12 +232,12 @@ class RemoteDataset:
         return str(made["id"])
 
     def tally(self, upload: str, *, idempotency_key: str | None = None, **request: Any) -> str:
-        """Count an upload into a confidential tally, which stays there; returns its id."""
+        """Count an upload into a confidential tally, which stays in the service; returns its id."""
         job = self._submit("tallies", {"upload": upload, **request}, idempotency_key)
         return str(self.wait(job)["tally"])
 
     def plan(self, **request: Any) -> dict[str, Any]:
-        """The predicted error of each way to release; see :func:`hushsum.plan`."""
+        """The predicted error of each release option; see :func:`hushsum.plan`."""
         epsilon = request.get("epsilon")
         if isinstance(epsilon, int | float):
             request["epsilon"] = [epsilon]
@@ -283,7 +283,7 @@ class RemoteDataset:
         Raises
         ------
         BudgetExhausted
-            if the ledger has not enough left.
+            if the remaining budget is too small.
         """
         request = ReleaseRequest(
             epsilon=epsilon,
@@ -319,7 +319,7 @@ class RemoteDataset:
         upload : str
             What :meth:`upload` returned.
         name : str
-            What the model shall be called.
+            The name of the model.
         model : str
             Its kind, as ``hushsum fit`` and :meth:`Service.model_kinds` call it.
         **terms
@@ -329,9 +329,9 @@ class RemoteDataset:
         Raises
         ------
         BudgetExhausted
-            if the ledger has not enough left.
+            if the remaining budget is too small.
         DataRefused, UsageError
-            if the records, or the terms, do not suit the model.
+            if the records or the parameters do not suit the model.
         """
         request = {"upload": upload, "name": name, "model": model, **terms}
         confirm = self.model_claim(**request)["confirm"]
@@ -346,12 +346,12 @@ class RemoteDataset:
         )
 
     def wait(self, job: str, *, timeout: float = 3600.0) -> dict[str, Any]:
-        """The result of long work, once it is done.
+        """Wait for a job; returns its result.
 
         Raises
         ------
         HushsumError
-            what went wrong there.
+            the error that the job failed with.
         """
         end = time.monotonic() + timeout
         while time.monotonic() < end:
@@ -362,7 +362,7 @@ class RemoteDataset:
             if response["state"] in ("failed", "cancelled"):
                 raise error_of(response["problem"])
             time.sleep(_LOOK_EVERY)
-        raise ServiceRefused(f"the job {job} has not ended in {timeout:g} seconds; wait for it again")
+        raise ServiceRefused(f"the job {job} has not finished in {timeout:g} seconds; wait for it again")
 
     def _submit(self, what: str, request: dict[str, Any], idempotency_key: str | None) -> str:
         headers = {"idempotency-key": idempotency_key or secrets.token_hex(16)}
