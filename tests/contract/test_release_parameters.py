@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import fields
-from typing import Any, get_type_hints
+from typing import Any, Unpack, get_args, get_origin, get_type_hints
 
 import pytest
 from pydantic import ValidationError
@@ -14,6 +14,7 @@ import hushsum as hs
 from hushsum.cli.release import release as release_command
 from hushsum.client.service import RemoteDataset
 from hushsum.methods import method_named, method_names
+from hushsum.methods.one_call import ReleaseKeywords
 from hushsum.models import PrivateDensity
 from hushsum.privacy.request import LOCAL, ReleaseRequest
 from hushsum.privacy.spending import Booking
@@ -29,7 +30,17 @@ BOOKED = ("budget", "idempotency_key")
 
 
 def parameters(call: Callable[..., Any]) -> dict[str, Any]:
-    return {each.name: each.default for each in inspect.signature(call).parameters.values()}
+    """Names and defaults; those of a typed dictionary of keywords have None."""
+    found: dict[str, Any] = {}
+    for each in inspect.signature(call).parameters.values():
+        if each.kind is not inspect.Parameter.VAR_KEYWORD:
+            found[each.name] = each.default
+            continue
+        keywords = get_type_hints(call).get(each.name)
+        # A registered tally takes the same ones, mixed with its own sizes.
+        typed = get_args(keywords)[0] if get_origin(keywords) is Unpack else ReleaseKeywords
+        found.update(dict.fromkeys(typed.__annotations__))
+    return found
 
 
 def of_request(given: dict[str, Any]) -> dict[str, Any]:
