@@ -5,12 +5,13 @@ that imports are not counted; dataclasses whose generated methods alone run are 
 processes (a worker of the service, the process that decodes Parquet) are not followed: the service's jobs
 run in this process, as ``Work.next`` runs them in a worker.
 
-``python -m tests.flows`` prints the lists.
+``python -m tests.flows`` writes the lists into the page; with ``--json`` it prints them instead.
 """
 
 from __future__ import annotations
 
 import importlib
+import json
 import os
 import pkgutil
 import sys
@@ -30,6 +31,7 @@ import hushsum as hs
 _SOURCE: Final = str(Path(hs.__file__).parent) + os.sep
 _NOT_FUNCTIONS: Final = frozenset({"<module>", "__getattr__"})
 
+PAGE: Final = Path(__file__).resolve().parents[1] / "docs" / "explanation" / "architecture.md"
 X: Final = np.random.default_rng(0).uniform(0.0, 1.0, (400, 2))
 
 
@@ -64,7 +66,9 @@ def recorded() -> Iterator[set[str]]:
 
 def _name(file: str) -> str:
     """``privacy/noise/gaussian`` for a file of that name."""
-    return file.removeprefix(_SOURCE).removesuffix(".py").removesuffix(os.sep + "__init__").replace(os.sep, "/")
+    return (
+        file.removeprefix(_SOURCE).removesuffix(".py").removesuffix(os.sep + "__init__").replace(os.sep, "/")
+    )
 
 
 def python_release(folder: Path) -> set[str]:
@@ -87,7 +91,19 @@ def command_line(folder: Path) -> set[str]:
     commands = [
         ["ledger", "init", "--ledger", ledger, "--dataset", "town", "--epsilon", "2"],
         ["tally", str(source), "--bandwidth", "0.2", "--bounds", "0:1", "--rows", "50", "-o", tally],
-        ["release", tally, "--epsilon", "1", "--ledger", ledger, "--dataset", "town", "--yes", "-o", function],
+        [
+            "release",
+            tally,
+            "--epsilon",
+            "1",
+            "--ledger",
+            ledger,
+            "--dataset",
+            "town",
+            "--yes",
+            "-o",
+            function,
+        ],
         ["query", function, "--at", "0.5,0.5"],
     ]
     run = CliRunner()
@@ -144,14 +160,70 @@ FLOWS: Final[dict[str, Callable[[Path], set[str]]]] = {
 }
 
 
-def modules_of(flow: str) -> list[str]:
-    """The modules of one flow, sorted."""
+BEFORE: Final = {
+    "python": ("release from Python", 24, 52),
+    "command line": ("command line: file → tally → release with ledger → query", 45, 83),
+    "service": ("service: release and query", 45, 87),
+    "classifier": ("classifier: fit and predict", 25, 45),
+    "summarize": ("summarize", 35, 34),
+}
+"""Before kernel roles, the shared release request and declared models: counted by reading, and by this file."""
+
+
+def all_modules() -> dict[str, list[str]]:
+    """The modules of each flow, sorted. All flows run in one process, in the order of ``FLOWS``."""
     import_everything()
+    found: dict[str, list[str]] = {}
     with tempfile.TemporaryDirectory() as folder:
-        return sorted(FLOWS[flow](Path(folder)))
+        os.environ["HUSHSUM_STATE"] = str(Path(folder) / "state")
+        for name, run in FLOWS.items():
+            place = Path(folder) / name.replace(" ", "_")
+            place.mkdir()
+            found[name] = sorted(run(place))
+    return found
+
+
+def with_modules(text: str, modules: dict[str, list[str]]) -> str:
+    """The page with these lists in place of those it has."""
+    begin, end = "<!-- counts: written by python -m tests.flows -->\n", "<!-- end of counts -->\n"
+    text = _replaced(text, begin, end, _counts(modules))
+    for name, found in modules.items():
+        begin, end = (
+            f"<!-- modules of {name}: written by python -m tests.flows -->\n",
+            "<!-- end of modules -->\n",
+        )
+        text = _replaced(text, begin, end, _table(found))
+    return text
+
+
+def _replaced(text: str, begin: str, end: str, block: str) -> str:
+    before, rest = text.split(begin)
+    return before + begin + block + end + rest.split(end, 1)[1]
+
+
+def _counts(modules: dict[str, list[str]]) -> str:
+    head = "| flow | before, by reading | before, measured | now, measured |\n|---|---|---|---|\n"
+    rows = [
+        f"| {title} | {read} | {measured} | {len(modules[name])} |\n"
+        for name, (title, read, measured) in BEFORE.items()
+    ]
+    return head + "".join(rows)
+
+
+def _table(modules: list[str]) -> str:
+    """One row per package."""
+    packages: dict[str, list[str]] = {}
+    for each in modules:
+        package, _, module = each.partition("/")
+        packages.setdefault(package, []).append(f"`{module or package}`")
+    rows = [f"| `{package}` | {len(names)} | {', '.join(names)} |" for package, names in packages.items()]
+    return (
+        "\n".join(["| package | modules | |", "|---|---|---|", *rows, f"| all | {len(modules)} | |"]) + "\n"
+    )
 
 
 if __name__ == "__main__":
-    for name in sys.argv[1:] or FLOWS:
-        found = modules_of(name)
-        print(f"{name}: {len(found)}\n  " + "\n  ".join(found))
+    if "--json" in sys.argv:
+        print(json.dumps(all_modules()))
+    else:
+        PAGE.write_text(with_modules(PAGE.read_text(encoding="utf-8"), all_modules()), encoding="utf-8")
