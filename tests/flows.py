@@ -167,7 +167,7 @@ BEFORE: Final = {
     "classifier": ("classifier: fit and predict", 25, 45),
     "summarize": ("summarize", 35, 34),
 }
-"""Before kernel roles, the shared release request and declared models: counted by reading, and by this file."""
+"""Before kernel roles, the shared request and declared models: counted by reading, and by this file."""
 
 
 def all_modules() -> dict[str, list[str]]:

@@ -36,7 +36,7 @@ def purpose(name: str) -> str:
     tree = ast.parse((file if file.exists() else SOURCE / f"{name}.py").read_text(encoding="utf-8"))
     text = ast.get_docstring(tree) or ""
     first = " ".join(text.split("\n\n")[0].split())
-    return first.replace("``", "`").replace("|", "\\|")
+    return first.replace("``", "`").replace(":func:", "").replace("|", "\\|")
 
 
 def table() -> str:
