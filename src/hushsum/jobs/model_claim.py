@@ -99,8 +99,7 @@ def _tried(step: Callable[[], object]) -> None:
 def made_up(
     model: PrivateModel, columns: Sequence[str], target: str | None, classes: Sequence[str] | None
 ) -> tuple[NDArray[np.float64], NDArray[Any] | None]:
-    """Nobody's records: one in the middle of the bounds, for each class if there are any, which the model is
-    told.
+    """Synthetic records: one in the middle of the bounds, for each declared class if there are any.
 
     Raises
     ------
