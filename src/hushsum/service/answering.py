@@ -18,7 +18,7 @@ from hushsum.jobs.model_answers import AnsweringModel
 from hushsum.records.arrow import pyarrow
 from hushsum.records.arrow_stream import read_stream
 from hushsum.releases.bundle import Bundle
-from hushsum.releases.load import load
+from hushsum.releases.load import load_released
 from hushsum.service.json_points import dense_points, largest_json, set_points
 from hushsum.service.rollback_guard import RollbackGuards
 from hushsum.service.settings import Settings
@@ -81,7 +81,7 @@ def _opened(id: str, settings: Settings, guards: RollbackGuards) -> Any:
             return ExactModel.reopened(
                 place, encryption_key=settings.tally_key(), rollback_guard=partial(guards.of, id)
             )
-        found = load(settings.path("functions", f"{id}.hush"))
+        found = load_released(settings.path("functions", f"{id}.hush"))
     except UsageError:
         raise FileRefused("the function's file is gone from the service; restore it") from None
     return AnsweringModel.of(found) if isinstance(found, Bundle) else found

@@ -150,6 +150,7 @@ class Tally:
         SuspiciousParameter
             if a bound or the bandwidth looks as if it had been read off this batch. For the owner's eyes.
         """
+        X = in_memory(X)
         batch = self._basis.prepare(X)
         self._suspect(X)
         if self._cap is None:
