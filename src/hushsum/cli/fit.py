@@ -150,7 +150,7 @@ def _parameters(epsilon: float, delta: float | None, bounds: str | None, seed: i
 def _write(released: ModelReleased, *, told: bool) -> None:
     """Print the release; the claim's sentence unless it stands above the question already."""
     from hushsum.cli.sizes import bytes_in_words
-    from hushsum.cli.tally_facts import names_in_words
+    from hushsum.records.bounds import names_in_words
 
     if not told:
         write(released.claim.sentence() + "\n")

@@ -23,7 +23,7 @@ from hushsum.privacy.selection import (
 )
 from hushsum.privacy.spending import Booking, spend_json
 from hushsum.releases.base import ReleasedFunction
-from hushsum.releases.load import load
+from hushsum.releases.load import load_function
 
 C = TypeVar("C")
 
@@ -148,7 +148,8 @@ def choose(
     }
     result = spend_json(Booking.of(budget, idempotency_key), claim, subject, make)
     index = int(result["candidate"])
-    return ChosenRelease(candidates[index], index, load(io.BytesIO(base64.b64decode(result["function"]))))
+    function = load_function(io.BytesIO(base64.b64decode(result["function"])))
+    return ChosenRelease(candidates[index], index, function)
 
 
 def _at_most(share: Fraction) -> float:

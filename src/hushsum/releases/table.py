@@ -113,7 +113,8 @@ class TableFunction(NoisyTable):
         ``of`` is ``"mean"`` for f(q)/N̂ or ``"sum"`` for f(q). The error of N̂ is part of both.
         """
         check_question(of, level)
-        readings = self._read(Q, threads)
+        points = self._points(Q)
+        readings = self._read(points, threads)
         number, number_variance = self._counts
         sums = self.reading.unfold(readings.mean, number)
         rate = self.reading.fold_rate
@@ -130,7 +131,7 @@ class TableFunction(NoisyTable):
         bound = np.maximum(bound, stderr)
         reach = _quantile(level, readings.blocks) * stderr
         value = scale * sums
-        return Answers(value, stderr, value - reach, value + reach, bound, level)
+        return Answers(value, stderr, value - reach, value + reach, bound, level, points)
 
     def error_bound(self, Q: object, *, failure: float = 0.05) -> Floats:
         """Theorem 3.4 for ``f.sum(Q, estimator="median-of-means", failure=failure)``, at each query.

@@ -28,6 +28,7 @@ from hushsum.kernels.parameters import positive_integer
 from hushsum.privacy.budget import Budget
 from hushsum.privacy.relation import Relation
 from hushsum.privacy.request import DEFAULT_COUNT_SHARE, ReleaseRequest
+from hushsum.records.arrow import in_memory
 from hushsum.records.suspicion import suspicions
 from hushsum.records.units import UnitCap
 from hushsum.releases.base import ReleasedFunction
@@ -152,6 +153,7 @@ class Tally:
         SuspiciousParameter
             if a bound or the bandwidth looks as if it had been read off this batch. For the owner's eyes.
         """
+        X = in_memory(X)
         batch = self._basis.prepare(X)
         self._suspect(X)
         if self._cap is None:
