@@ -153,7 +153,7 @@ def plan(
 class Plan:
     """Options in the order of their predicted error within each promise.
 
-    ``basis`` says what the approximation of hash rows rests on: ``"bound"`` or ``"public data"``.
+    ``basis`` states what the approximation of hash rows is based on: ``"bound"`` or ``"public data"``.
     """
 
     options: tuple[Option, ...]

@@ -29,7 +29,7 @@ def check_names(values: Header, *names: str) -> None:
 def load(source: str | os.PathLike[str] | IO[bytes]) -> ReleasedFunction | Any:
     """The released function in a ``.hush`` file, or the :class:`hushsum.releases.Bundle` of a model.
 
-    Which of the two it is only the file knows, so the type is left open beside the usual one.
+    Which of the two it is depends on the file, so the return type includes both.
 
     Raises
     ------

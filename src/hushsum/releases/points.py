@@ -29,7 +29,7 @@ _QUERIES_AT_A_TIME = 512
 
 @dataclass(frozen=True, eq=False)
 class PointsFunction:
-    """Weighted public points, answering ``Σ w·k(p, q)`` for any query and any kernel, for ever.
+    """Weighted public points, answering ``Σ w·k(p, q)`` for any query and any kernel.
 
     Made by a method such as ``histogram`` or ``mwem``, or by ``hushsum.load``; not by hand. The points are
     synthetic: none of them is a record.
@@ -146,7 +146,7 @@ class PointsFunction:
         return rows.astype(np.float64)
 
     def _sums(self, Q: object, *, squares: bool) -> tuple[Floats, Floats]:
-        """Σ w·k and, if asked, Σ k² over all points, some points and queries at a time."""
+        """Σ w·k and, if requested, Σ k² over all points, some points and queries at a time."""
         queries = self._queries(Q)
         points, weights = self._live
         if squares:
