@@ -168,7 +168,7 @@ def _ask(claim: Claim) -> bool:
 
 def _write(chosen: BoundsChosen | KernelChosen, terms: ChoiceTerms) -> None:
     from hushsum.jobs.choose_parameters import BoundsChosen
-    from hushsum.jobs.kernel_choice import kernel_in_words
+    from hushsum.kernels.parameters import kernel_in_words
 
     write(terms.claim.sentence() + "\n")
     facts = [("claim", repr(terms.claim))]

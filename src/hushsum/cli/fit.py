@@ -150,7 +150,7 @@ def _parameters(epsilon: float, delta: float | None, bounds: str | None, seed: i
 def _write(released: ModelReleased, *, claim_shown: bool) -> None:
     """Print the release; the claim's sentence unless it stands above the question already."""
     from hushsum.cli.sizes import bytes_in_words
-    from hushsum.cli.tally_facts import names_in_words
+    from hushsum.records.bounds import names_in_words
 
     if not claim_shown:
         write(released.claim.sentence() + "\n")

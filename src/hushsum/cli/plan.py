@@ -120,10 +120,10 @@ def plan(
 
 
 def _write(made: Plan, denser: Plan | None) -> None:
-    shown = list(made)
+    shown = list(made.shown())
     best = shown.index(made.best)
     write_table(
-        ("", "method", "promise", "table", "noise", "approx", "error", "rel.", "file", "build"),
+        ("", "method", "promise", "table", "noise", "approx.", "error", "rel.", "file", "build"),
         [("*" if i == best else "", *_cells(option, made.density)) for i, option in enumerate(shown)],
         left=3,
         best=best,
@@ -131,10 +131,12 @@ def _write(made: Plan, denser: Plan | None) -> None:
     )
     rests = "a bound" if made.basis == "bound" else "an estimate from public data"
     write(
-        f"Mean absolute error of f(q)/N for {made.records:,} records; * is best for the requested claim.\n"
-        f"The relative error is for places with mean kernel value {made.density:.3g}; the approximation\n"
-        f"error of hash rows is {rests}."
+        f"Mean absolute error of f(q)/N for {made.records:,} records; * is best for what was requested.\n"
+        f"The relative error is for places with mean kernel value {made.density:.3g}; the\n"
+        f"approximation error of hash rows is {rests}."
     )
+    if len(made) > len(shown):
+        write(f"{len(made) - len(shown)} more options are compared; --json lists them all.")
     if any(option.rounded for option in shown):
         write("The cells of a table with ~ are rounded: release it with --rounded.")
     if denser is not None:

@@ -180,7 +180,7 @@ def asking(output: str) -> Callable[[Claim, Account | None], bool]:
 def _write(released: FunctionReleased, *, claim_shown: bool) -> None:
     """Print the release; the claim's sentence unless it stands above the question already."""
     from hushsum.cli.sizes import bytes_in_words
-    from hushsum.jobs.kernel_choice import kernel_in_words
+    from hushsum.kernels.parameters import kernel_in_words
 
     if not claim_shown:
         write(released.claim.sentence() + "\n")

@@ -9,8 +9,8 @@ import typer
 from hushsum.cli import options
 from hushsum.cli.output import warn, write, write_facts, write_json
 from hushsum.cli.sizes import bytes_in_words, short
-from hushsum.cli.tally_facts import bounds_in_words, names_in_words
-from hushsum.jobs.kernel_choice import kernel_in_words
+from hushsum.kernels.parameters import kernel_in_words
+from hushsum.records.bounds import bounds_in_words, names_in_words
 
 if TYPE_CHECKING:
     from hushsum.jobs.describe_function import FunctionDescription, ModelDescription, TallyDescription
@@ -44,27 +44,9 @@ def show(
 
 
 def _write_function(description: FunctionDescription) -> None:
-    function = description.function
-    claim, noise = function.claim, function.noise
-    rows, width = function.basis.shape
-    write(claim.sentence() + "\n")
-    error = function.count_stderr
-    facts = [
-        ("claim", repr(claim)),
-        ("kernel", kernel_in_words(function.kernel)),
-        ("columns", "not named" if function.columns is None else names_in_words(function.columns)),
-        ("bounds", bounds_in_words(description.bounds)),
-        ("table", f"{function.basis.name}, {rows} × {width}"),
-        ("noise", f"{noise.mechanism}, standard deviation {short(noise.variance**0.5)} a cell"),
-        (
-            "records",
-            f"{function.count:.0f} ± {short(error)} (estimated)"
-            if error
-            else f"{function.count:.0f} (public)",
-        ),
-        ("producer", function.producer),
-        ("fingerprint", function.basis.fingerprint),
-    ]
+    about = description.function.describe()
+    write(about.claim.sentence() + "\n")
+    facts = about.facts()
     if description.size is not None:
         facts.append(("size", bytes_in_words(description.size)))
     write_facts(facts)

@@ -90,7 +90,7 @@ class ExactModel:
             low, high = self.about["target_bounds"]
             value = value + (low + high) / 2.0
             prediction = np.clip(value, low, high)
-        known = normal_answers(value, np.full(len(values), noise), level)
+        known = normal_answers(value, np.full(len(values), noise), level, values)
         return {
             "prediction": prediction,
             "value": known.value,

@@ -10,10 +10,10 @@ from typing import IO, Any, Final
 from hushsum.errors import UsageError
 from hushsum.jobs.file_places import STANDARD, check_function_output
 from hushsum.jobs.ledger_release import Approve, LedgerOptions, LedgerRecord, release_with_ledger
-from hushsum.jobs.open_function import as_table
 from hushsum.privacy.claim import Claim
 from hushsum.privacy.request import ReleaseRequest
 from hushsum.releases.base import ReleasedFunction
+from hushsum.releases.noisy_table import NoisyTable
 from hushsum.tally.file import load_tally, public_header
 from hushsum.tally.tally import Tally
 
@@ -130,7 +130,8 @@ def _described(tally: Tally, output: str | IO[bytes]) -> dict[str, object]:
 def _released(
     output: str | IO[bytes], tally: Tally, function: ReleasedFunction, size: int, record: LedgerRecord | None
 ) -> FunctionReleased:
-    rows, width = as_table(function).basis.shape
+    assert isinstance(function, NoisyTable)
+    rows, width = function.basis.shape
     name = output if isinstance(output, str) else STANDARD
     return FunctionReleased(name, function, rows, width, size, tally.basis.shape[0], record)
 
