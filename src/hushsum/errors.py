@@ -6,6 +6,7 @@
     ├── UsageError            a parameter breaks a rule                         exit 2, also a ValueError
     │   ├── ClaimError        a privacy parameter cannot be claimed             exit 2
     │   ├── QuestionsSpent    a served function answers no more new points      exit 2
+    │   ├── QuotaExceeded     an owner would keep more than a service allows    exit 2
     │   ├── AlreadyPublished  this release was made before, its bytes are gone  exit 2
     │   └── AlreadyReleased   a model that was released takes no more records   exit 2, an AttributeError
     ├── BudgetExhausted       the ledger has not enough left                    exit 3
@@ -25,32 +26,228 @@
     ├── RepeatedSpending      a model, or a copy of it with the same records, spends again
     └── UnsoundRule           a published rule whose proof does not hold is run as it was published
 
-A message says what is wrong, the rule, what was got and the remedy. It never contains a data value.
+An error is data: ``parameter``, ``rule``, ``got`` and ``remedy``, and the ``kind``, the exit code and the
+HTTP status of its class. Each surface renders them in its own spelling: ``str(error)`` in that of Python,
+``error.words(surface)`` in that of a command line or of the service. The service's problem documents and the
+exceptions that the client raises are made from the same table, ``KINDS``. No error contains a data value.
 """
 
 from __future__ import annotations
 
-from typing import ClassVar
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from types import EllipsisType
+from typing import Any, ClassVar, Final
+
+
+@dataclass(frozen=True, slots=True)
+class Surface:
+    """Where an error is shown, which decides how parameters are spelled.
+
+    ``options`` are the options of the command that runs, by the name of the parameter; on a command line a
+    parameter without an option keeps its name.
+
+    >>> COMMAND_LINE = Surface("command line", {"allow_large_delta": "--allow-large-delta"})
+    >>> [each.parameter("allow_large_delta") for each in (PYTHON, COMMAND_LINE, SERVICE)]
+    ['allow_large_delta', '--allow-large-delta', 'allow_large_delta']
+    """
+
+    name: str
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    def parameter(self, name: str) -> str:
+        """The name of a parameter."""
+        return self.options.get(name, name)
+
+
+PYTHON: Final = Surface("python")
+SERVICE: Final = Surface("service")
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """A parameter with a value to give, inside a rule or a remedy; ``...`` is any value.
+
+    >>> Argument("delta", 0.001).words(PYTHON), Argument("delta", 0.001).words(SERVICE)
+    ('delta=0.001', '"delta": 0.001')
+    """
+
+    name: str
+    value: bool | float | str | EllipsisType = ...
+
+    def words(self, surface: Surface) -> str:
+        """The argument, option or JSON field."""
+        name = surface.parameter(self.name)
+        if surface.name == PYTHON.name:
+            return f"{name}=..." if self.value is ... else f"{name}={self.value!r}"
+        if self.value is ... or self.value is True:
+            return name
+        if surface.name == SERVICE.name:
+            return f"{json.dumps(name)}: {json.dumps(self.value)}"
+        return f"{name} {self.value}"
+
+    def as_json(self) -> dict[str, Any]:
+        """Its fields, as a problem document has them."""
+        return {"argument": self.name} | ({} if self.value is ... else {"value": self.value})
+
+
+@dataclass(frozen=True, slots=True)
+class PerSurface:
+    """A phrase that differs by more than the spelling of a parameter, such as the call or command to use.
+
+    >>> PerSurface("read it with hushsum.load", "query it with: hushsum query", "query it").words(SERVICE)
+    'query it'
+    """
+
+    python: str
+    command_line: str
+    service: str
+
+    def words(self, surface: Surface) -> str:
+        """The phrase of this surface."""
+        known = {PYTHON.name: self.python, SERVICE.name: self.service}
+        return known.get(surface.name, self.command_line)
+
+    def as_json(self) -> dict[str, Any]:
+        """Its fields, as a problem document has them."""
+        return {"python": self.python, "command_line": self.command_line, "service": self.service}
+
+
+@dataclass(frozen=True, slots=True)
+class FilePath:
+    """The path of a file or folder. The service does not show the paths of its own machine.
+
+    >>> FilePath("/srv/a.tally").words(PYTHON), FilePath("/srv/a.tally").words(SERVICE)
+    ('/srv/a.tally', 'the file')
+    """
+
+    path: str | os.PathLike[str]
+    service: str = "the file"
+    quoted: bool = False
+
+    def words(self, surface: Surface) -> str:
+        """The path, or what the service calls it."""
+        if surface.name == SERVICE.name:
+            return self.service
+        return repr(os.fspath(self.path)) if self.quoted else os.fspath(self.path)
+
+    def as_json(self) -> str:
+        """What the service calls it: a problem document leaves the machine."""
+        return self.service
+
+
+Part = str | Argument | PerSurface | FilePath
+Words = Part | tuple[Part, ...]
+"""A phrase: text, and parts that each surface spells in its own way."""
+
+
+def render(words: Words, surface: Surface) -> str:
+    """A phrase as a surface shows it.
+
+    >>> render(("declare ", Argument("population"), ", or a smaller delta"), PYTHON)
+    'declare population=..., or a smaller delta'
+    """
+    parts = words if isinstance(words, tuple) else (words,)
+    return "".join(each if isinstance(each, str) else each.words(surface) for each in parts)
 
 
 class HushsumError(Exception):
-    """The root of the tree; ``exit_code`` is what the command line ends with."""
+    """The root of the tree.
 
+    Parameters
+    ----------
+    sentence : str or tuple of parts, optional
+        the whole message, for an error that is not about one parameter.
+    parameter : str, optional
+        the parameter that breaks the rule, by its name in Python.
+    rule : str or tuple of parts
+        what must hold; after the parameter it continues the sentence.
+    got : optional
+        what was given instead: a number as it is, a phrase such as ``"an empty list"``, of any other object
+        its type. Pass text that a caller gave through ``shown``.
+    remedy : str or tuple of parts, optional
+        what helps.
+
+    >>> error = UsageError(parameter="width", rule="must be at least 2", got=1, remedy="try 1000")
+    >>> str(error)
+    'width must be at least 2, got 1; try 1000'
+    >>> error.words(Surface("command line", {"width": "--width"}))
+    '--width must be at least 2, got 1; try 1000'
+    """
+
+    kind: ClassVar[str] = "refused"
+    """The stable name of the class, for programs."""
     exit_code: ClassVar[int] = 1
+    """What the command line exits with."""
+    status: ClassVar[int] = 500
+    """The HTTP status of the service's response."""
+
+    parameter: str | None
+    rule: Words
+    got: str | None
+    remedy: Words | None
+
+    def __init__(
+        self,
+        sentence: Words = "",
+        *,
+        parameter: str | None = None,
+        rule: Words = "",
+        got: object = None,
+        remedy: Words | None = None,
+    ) -> None:
+        self.parameter = parameter
+        self.rule = rule or sentence
+        self.got = got if got is None or isinstance(got, str) else shown(got)
+        self.remedy = remedy
+        super().__init__(self.words(PYTHON))
+
+    def words(self, surface: Surface) -> str:
+        """The message, in the spelling of a surface."""
+        text = render(self.rule, surface)
+        if self.parameter is not None:
+            text = f"{surface.parameter(self.parameter)} {text}"
+        if self.got is not None:
+            text += f", got {self.got}"
+        if self.remedy is not None:
+            text += f"; {render(self.remedy, surface)}"
+        return text
+
+    def as_json(self) -> dict[str, Any]:
+        """What the error is about, for a problem document; ``error_from_json`` reads it.
+
+        >>> UsageError(parameter="width", rule="must be at least 2", got=1).as_json()
+        {'parameter': 'width', 'rule': 'must be at least 2', 'got': '1', 'remedy': None}
+        """
+        return {
+            "parameter": self.parameter,
+            "rule": _words_as_json(self.rule),
+            "got": self.got,
+            "remedy": None if self.remedy is None else _words_as_json(self.remedy),
+        }
 
 
 class UsageError(HushsumError, ValueError):
     """A parameter breaks a rule that does not depend on the data."""
 
+    kind = "parameter-refused"
     exit_code = 2
+    status = 422
 
 
 class ClaimError(UsageError):
     """A privacy parameter, or a combination of them, cannot be claimed."""
 
+    kind = "claim-refused"
+
 
 class QuestionsSpent(UsageError):
     """A served function has answered as many distinct points as it may; those it answers for ever."""
+
+    kind = "questions-spent"
+    status = 409
 
 
 class AlreadyPublished(UsageError):
@@ -59,23 +256,42 @@ class AlreadyPublished(UsageError):
     ``sha256`` is that of the bytes that were published.
     """
 
-    def __init__(self, message: str, sha256: str) -> None:
-        super().__init__(message)
+    kind = "already-published"
+    status = 409
+
+    def __init__(self, sentence: Words = "", sha256: str = "", **about: Any) -> None:
+        super().__init__(sentence, **about)
         self.sha256 = sha256
+
+    def as_json(self) -> dict[str, Any]:
+        """What the error is about, with the SHA-256 of the published bytes."""
+        return super().as_json() | {"sha256": self.sha256}
 
 
 class AlreadyReleased(UsageError, AttributeError):
     """A model that was released takes no more records: its release was paid for once, as it is.
 
-    An ``AttributeError`` too, because from the release on a model has no ``partial_fit``: whoever asks with
-    ``hasattr`` is told so.
+    An ``AttributeError`` too, because from the release on a model has no ``partial_fit``: ``hasattr`` returns
+    False.
     """
+
+    kind = "already-released"
+    status = 409
+
+
+class QuotaExceeded(UsageError):
+    """An owner would keep more in a service than one owner may."""
+
+    kind = "quota-exceeded"
+    status = 409
 
 
 class BudgetExhausted(HushsumError):
     """The ledger has less left than the release would spend; nothing was released."""
 
+    kind = "budget-exhausted"
     exit_code = 3
+    status = 409
 
 
 class LedgerUnavailable(HushsumError):
@@ -83,45 +299,117 @@ class LedgerUnavailable(HushsumError):
     key.
     """
 
+    kind = "ledger-unavailable"
+    status = 503
+
 
 class ServiceRefused(HushsumError):
-    """A remote service cannot be reached, does not know the token, or refuses what it was asked."""
+    """A remote service cannot be reached, does not know the token, or refuses the request."""
+
+    kind = "service-refused"
+    status = 502
 
 
 class IncompatibleTallies(HushsumError):
     """Two tallies have different fingerprints, so their sum would mean nothing."""
 
+    kind = "incompatible-tallies"
     exit_code = 4
+    status = 409
 
 
 class FileRefused(HushsumError):
     """A file is damaged, of a later version, or of another kind."""
 
+    kind = "file-refused"
     exit_code = 5
+    status = 422
 
 
 class DataRefused(HushsumError, ValueError):
     """Records break a rule; the tally is as it was before."""
 
+    kind = "data-refused"
     exit_code = 6
+    status = 422
 
 
 class CounterOverflow(DataRefused):
     """A counter would leave the range of its integers; the tally is as it was before."""
 
+    kind = "counter-overflow"
+
 
 class PeerRefused(HushsumError):
     """Another party of a protocol broke a rule, or does not hold the key that it should."""
+
+    kind = "peer-refused"
+    status = 502
 
 
 class PeerLost(HushsumError):
     """Another party of a protocol cannot be reached, or went away; the run can be resumed."""
 
+    kind = "peer-lost"
+    status = 504
+
 
 class SecretRefused(HushsumError, TypeError):
-    """Something secret was about to leave through a door meant for public things."""
+    """Something secret was about to leave through an interface meant for public things."""
 
+    kind = "secret-refused"
     exit_code = 2
+
+
+def _classes(root: type[HushsumError]) -> Iterator[type[HushsumError]]:
+    yield root
+    for each in root.__subclasses__():
+        yield from _classes(each)
+
+
+KINDS: Final[Mapping[str, type[HushsumError]]] = {each.kind: each for each in _classes(HushsumError)}
+"""The table: every class by its stable name, with its exit code and HTTP status."""
+
+
+def error_from_json(kind: str, about: Mapping[str, Any]) -> HushsumError:
+    """The error that a problem document describes; an unknown kind is a ``ServiceRefused``.
+
+    >>> refused = UsageError(parameter="width", rule="must be at least 2", got=1, remedy="try 1000")
+    >>> again = error_from_json(refused.kind, refused.as_json())
+    >>> type(again).__name__, str(again) == str(refused)
+    ('UsageError', True)
+    """
+    made = KINDS.get(kind, ServiceRefused)
+    more = {"sha256": str(about["sha256"])} if made is AlreadyPublished and "sha256" in about else {}
+    parameter, got, remedy = about.get("parameter"), about.get("got"), about.get("remedy")
+    return made(
+        parameter=None if parameter is None else str(parameter),
+        rule=_words_from_json(about.get("rule", "")),
+        got=None if got is None else str(got),
+        remedy=None if remedy is None else _words_from_json(remedy),
+        **more,
+    )
+
+
+def _words_as_json(words: Words) -> Any:
+    if isinstance(words, tuple):
+        return [_words_as_json(each) for each in words]
+    return words if isinstance(words, str) else words.as_json()
+
+
+def _words_from_json(found: Any) -> Words:
+    if isinstance(found, list):
+        return tuple(_part_from_json(each) for each in found)
+    return _part_from_json(found)
+
+
+def _part_from_json(found: Any) -> Part:
+    if isinstance(found, Mapping) and "argument" in found:
+        return Argument(str(found["argument"]), found.get("value", ...))
+    if isinstance(found, Mapping):
+        names = ("python", "command_line", "service")
+        return PerSurface(*(str(found.get(each, "")) for each in names))
+    return str(found)
 
 
 class SuspiciousParameter(UserWarning):

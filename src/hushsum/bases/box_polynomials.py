@@ -77,7 +77,10 @@ class BoxPolynomials(BoxBasis):
             type(w) is not int or not 1 <= w <= self.scale for w in self.weights
         ):
             raise UsageError(
-                f"weights must be {degrees} integers from 1 to the scale, got others; use hushsum.hermite"
+                parameter="weights",
+                rule=f"must be {degrees} integers from 1 to the scale",
+                got="others",
+                remedy="use hushsum.hermite",
             )
         cells = degrees * math.prod(max(1.0, 2.0 * half / self.side + 1.0) for half in self.half.tolist())
         if cells > MAX_CELLS:

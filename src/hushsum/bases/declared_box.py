@@ -43,11 +43,17 @@ class BoxBasis(Basis, Protocol):
         kernel = self.counted_kernel()
         if kernel is not None and kernel.dim != self.dim:
             raise UsageError(
-                f"bounds must have one (low, high) for each of {kernel.dim} columns, got {self.dim}; give all"
+                parameter="bounds",
+                rule=f"must have one (low, high) for each of {kernel.dim} columns",
+                got=f"{self.dim}",
+                remedy="give all",
             )
         if not 2 <= self.scale <= MAX_SCALE or self.scale & (self.scale - 1):
             raise UsageError(
-                f"scale must be a power of two up to {MAX_SCALE}, got {self.scale}; try {DEFAULT_SCALE}"
+                parameter="scale",
+                rule=f"must be a power of two up to {MAX_SCALE}",
+                got=f"{self.scale}",
+                remedy=f"try {DEFAULT_SCALE}",
             )
 
     @property

@@ -91,12 +91,17 @@ def _frame(function: NoisyTable, view: View, output: str) -> PictureDrawn:
     axes = view.axes if view.axes is not None else tuple(range(min(dim, 2)))
     if not 1 <= len(axes) <= 2 or len(set(axes)) != len(axes) or not all(0 <= axis < dim for axis in axes):
         raise UsageError(
-            f"axes must be one or two different columns from 0 to {dim - 1}, got {','.join(map(str, axes))}; "
-            "columns are numbered in the order in which they were counted"
+            parameter="axes",
+            rule=f"must be one or two different columns from 0 to {dim - 1}",
+            got=f"{','.join(map(str, axes))}",
+            remedy="columns are numbered in the order in which they were counted",
         )
     if view.labels is not None and len(view.labels) != len(axes):
         raise UsageError(
-            f"labels must name each of {len(axes)} axes, got {len(view.labels)}; give one for each"
+            parameter="labels",
+            rule=f"must name each of {len(axes)} axes",
+            got=len(view.labels),
+            remedy="give one for each",
         )
     bounds = function.bounds
     ranges = _ranges(view.ranges, axes, bounds)

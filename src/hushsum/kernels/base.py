@@ -331,11 +331,17 @@ def named(
             raise UsageError(f"the {name} kernel has no {parameter}; leave it out")
     if "dim" in taken:
         if dim is None:
-            raise UsageError(f"dim must be given for the {name} kernel; give the number of columns")
+            raise UsageError(
+                parameter="dim",
+                rule=f"must be given for the {name} kernel",
+                remedy="give the number of columns",
+            )
         arguments["dim"] = dim
     if "bandwidth" in taken and bandwidth is None:
         raise UsageError(
-            f"bandwidth must be given for the {name} kernel; choose it without looking at the data"
+            parameter="bandwidth",
+            rule=f"must be given for the {name} kernel",
+            remedy="choose it without looking at the data",
         )
     kernel: Kernel = kind(**arguments)
     return kernel
@@ -362,7 +368,12 @@ def kernel_as_json(kernel: Kernel) -> dict[str, Any]:
 
 def _kernel_class(name: str) -> type[Kernel]:
     if name not in _KERNELS:
-        raise UsageError(f"kernel must be one of {', '.join(kernel_names())}, got {shown(name)}; choose one")
+        raise UsageError(
+            parameter="kernel",
+            rule=f"must be one of {', '.join(kernel_names())}",
+            got=shown(name),
+            remedy="choose one",
+        )
     return _KERNELS[name]
 
 

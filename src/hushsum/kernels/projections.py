@@ -107,7 +107,12 @@ def structured_block(dim: int, count: int) -> int:
 def check_projection(projection: str, dim: int, count: int) -> str:
     """A projection's name, refused where it cannot give enough coordinates a row."""
     if projection not in PROJECTIONS:
-        raise UsageError(f"projection must be 'dense' or 'structured', got {shown(projection)}; choose one")
+        raise UsageError(
+            parameter="projection",
+            rule="must be 'dense' or 'structured'",
+            got=shown(projection),
+            remedy="choose one",
+        )
     if projection == "structured" and count > padded(dim):
         raise UsageError(
             f"a structured projection of {dim} columns gives at most {padded(dim)} numbers a row, "

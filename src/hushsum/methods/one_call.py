@@ -140,7 +140,12 @@ class DeclaredBox:
         check_kernel(kernel, kernel.dim or 1)
         box, names = declared_bounds(bounds, dim=kernel.dim or 1, columns=columns)
         if box is None:
-            raise ClaimError("bounds must be declared, got none; give (low, high) for every column")
+            raise ClaimError(
+                parameter="bounds",
+                rule="must be declared",
+                got="none",
+                remedy="give (low, high) for every column",
+            )
         return cls(kernel, box, names)
 
     def records(self, X: object) -> NDArray[np.float32]:

@@ -184,7 +184,12 @@ class PrivateGaussianProcessRegressor(RegressionModel):
 
     def _check_together(self, promise: Promise) -> None:
         if self.inputs == PUBLIC and promise.pure:
-            raise UsageError("delta must be above 0 where inputs are public, got none; give delta=1e-6")
+            raise UsageError(
+                parameter="delta",
+                rule="must be above 0 where inputs are public",
+                got="none",
+                remedy="give delta=1e-6",
+            )
 
     def _columns_of_part(self, name: str) -> int:
         # The moments of cosines and sines, of a constant and of the target.

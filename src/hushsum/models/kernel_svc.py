@@ -177,7 +177,9 @@ class PrivateKernelSVC(ClassModel):
 
     def _check_together(self, promise: Promise) -> None:
         if promise.pure:
-            raise UsageError("delta must be above 0 for this model, got none; give delta=1e-6")
+            raise UsageError(
+                parameter="delta", rule="must be above 0 for this model", got="none", remedy="give delta=1e-6"
+            )
 
     def _kept_per_record(self, n_features: int) -> int:
         return 2 * self.features

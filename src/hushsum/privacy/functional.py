@@ -50,7 +50,10 @@ def path_scale(sensitivity: float, promise: Promise, *, calibration: str = ANALY
     """
     if calibration not in CALIBRATIONS:
         raise ClaimError(
-            f"calibration must be one of {', '.join(CALIBRATIONS)}, got {shown(calibration)}; choose one"
+            parameter="calibration",
+            rule=f"must be one of {', '.join(CALIBRATIONS)}",
+            got=shown(calibration),
+            remedy="choose one",
         )
     if promise.pure:
         raise ClaimError("functional perturbation needs a delta above 0, got none; give delta=1e-6")

@@ -98,7 +98,12 @@ class ReleaseRequest:
     def gamma(self) -> bool:
         """Whether the Gamma-radius mechanism is requested; UsageError for a mechanism that is unknown."""
         if self.mechanism not in (None, *MECHANISMS):
-            raise UsageError(f"mechanism must be {GAMMA!r} or left out, got {self.mechanism!r}; choose one")
+            raise UsageError(
+                parameter="mechanism",
+                rule=f"must be {GAMMA!r} or left out",
+                got=f"{self.mechanism!r}",
+                remedy="choose one",
+            )
         if self.mechanism is None:
             return False
         if not self.promise.pure:
@@ -138,6 +143,8 @@ def check_declared_delta(promise: Promise, population: int | None, *, allow_larg
         check_delta(promise.delta, population, allow_large=allow_large)
     elif promise.delta > LARGEST_UNDECLARED_DELTA and not allow_large:
         raise ClaimError(
-            f"delta must be at most {float(LARGEST_UNDECLARED_DELTA):g} where no population is declared, "
-            f"got {float(promise.delta):g}; declare population=..., or allow_large_delta=True"
+            parameter="delta",
+            rule=f"must be at most {float(LARGEST_UNDECLARED_DELTA):g} where no population is declared",
+            got=f"{float(promise.delta):g}",
+            remedy="declare population=..., or allow_large_delta=True",
         )

@@ -48,8 +48,10 @@ class Booking:
             return None
         if not isinstance(budget, Budget):
             raise UsageError(
-                f"budget must be the budget of a dataset, got {type(budget).__name__}; "
-                "give budget=hs.Ledger(...).dataset(...)"
+                parameter="budget",
+                rule="must be the budget of a dataset",
+                got=type(budget).__name__,
+                remedy="give budget=hs.Ledger(...).dataset(...)",
             )
         return cls(budget, secrets.token_hex(16) if idempotency_key is None else idempotency_key)
 

@@ -57,7 +57,7 @@ class Bounds:
 
     def __post_init__(self) -> None:
         if len(self.low) != len(self.high) or not self.low:
-            raise UsageError("bounds must have one low and one high for every column")
+            raise UsageError(parameter="bounds", rule="must have one low and one high for every column")
         for column, (low, high) in enumerate(zip(self.low, self.high, strict=True)):
             if not (math.isfinite(low) and math.isfinite(high) and low < high):
                 raise UsageError(
@@ -174,7 +174,7 @@ class Bounds:
     def from_json(cls, value: object) -> Bounds:
         """The inverse of `as_json`; raises UsageError for anything else."""
         if not isinstance(value, list) or not value:
-            raise UsageError("bounds must be a list of [low, high], one per column")
+            raise UsageError(parameter="bounds", rule="must be a list of [low, high], one per column")
         bounds = cls.of(value, len(value))
         assert bounds is not None
         return bounds
@@ -209,8 +209,10 @@ def _in_order(value: Mapping[Any, Any], columns: Sequence[str] | None) -> object
     names = list(columns)
     if set(value) != set(names) or not all(isinstance(name, str) for name in value):
         raise UsageError(
-            "bounds must have the name of every column once and no other, got other names; "
-            "give one (low, high) for each column"
+            parameter="bounds",
+            rule="must have the name of every column once and no other",
+            got="other names",
+            remedy="give one (low, high) for each column",
         )
     return value[names[0]] if len(names) == 1 else [value[name] for name in names]
 
@@ -238,8 +240,10 @@ def _pairs(value: object, dim: int) -> list[tuple[float, float]]:
 def _another_number(dim: int) -> UsageError:
     # Not how many: who passes the records as bounds would see their number.
     return UsageError(
-        f"bounds must have one (low, high) for each of {dim} columns, got another number; "
-        "declare as many, or one for all"
+        parameter="bounds",
+        rule=f"must have one (low, high) for each of {dim} columns",
+        got="another number",
+        remedy="declare as many, or one for all",
     )
 
 

@@ -142,7 +142,7 @@ def open_batches(
         The file cannot be read as what its name says, is empty, or a chosen column is not of numbers.
     """
     if batch_bytes < 1:
-        raise UsageError(f"batch_bytes must be at least 1, got {batch_bytes}")
+        raise UsageError(parameter="batch_bytes", rule="must be at least 1", got=f"{batch_bytes}")
     if set_column is not None and columns is not None:
         raise UsageError("columns and set_column exclude each other; give one of them")
     name = "standard input" if path == "-" else str(path)

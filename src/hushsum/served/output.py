@@ -73,9 +73,18 @@ class FreshAnswers:
         insecure_noise_seed: int | None = None,
     ) -> None:
         if mechanism not in MECHANISMS:
-            raise UsageError(f"mechanism must be gaussian or laplace, got {shown(mechanism)}; choose one")
+            raise UsageError(
+                parameter="mechanism",
+                rule="must be gaussian or laplace",
+                got=shown(mechanism),
+                remedy="choose one",
+            )
         if type(answers) is not int or answers < 1:
-            raise UsageError("answers must be a whole number above 0; say how many there will be")
+            raise UsageError(
+                parameter="answers",
+                rule="must be a whole number above 0",
+                remedy="say how many there will be",
+            )
         promise = Promise.of(epsilon=epsilon, delta=delta)
         check_declared_delta(promise, None, allow_large=allow_large_delta)
         self._function = function
