@@ -67,6 +67,21 @@ SERVICE: Final = Surface("service")
 
 
 @dataclass(frozen=True, slots=True)
+class Parameter:
+    """The name of a parameter inside a rule or a remedy."""
+
+    name: str
+
+    def words(self, surface: Surface) -> str:
+        """The name of the argument, option or JSON field."""
+        return surface.parameter(self.name)
+
+    def as_json(self) -> dict[str, Any]:
+        """Its fields, as a problem document has them."""
+        return {"parameter": self.name}
+
+
+@dataclass(frozen=True, slots=True)
 class Argument:
     """A parameter with a value to give, inside a rule or a remedy; ``...`` is any value.
 
@@ -138,7 +153,7 @@ class FilePath:
         return self.service
 
 
-Part = str | Argument | PerSurface | FilePath
+Part = str | Parameter | Argument | PerSurface | FilePath
 Words = Part | tuple[Part, ...]
 """A phrase: text, and parts that each surface spells in its own way."""
 
@@ -149,8 +164,11 @@ def render(words: Words, surface: Surface) -> str:
     >>> render(("declare ", Argument("population"), ", or a smaller delta"), PYTHON)
     'declare population=..., or a smaller delta'
     """
-    parts = words if isinstance(words, tuple) else (words,)
-    return "".join(each if isinstance(each, str) else each.words(surface) for each in parts)
+    return "".join(each if isinstance(each, str) else each.words(surface) for each in _parts_of(words))
+
+
+def _parts_of(words: Words) -> tuple[Part, ...]:
+    return words if isinstance(words, tuple) else (words,)
 
 
 class HushsumError(Exception):
@@ -206,14 +224,23 @@ class HushsumError(Exception):
 
     def words(self, surface: Surface) -> str:
         """The message, in the spelling of a surface."""
-        text = render(self.rule, surface)
+        return render(self.parts(), surface)
+
+    def parts(self) -> tuple[Part, ...]:
+        """The message as a phrase, to be a part of another error's."""
+        parts: list[Part] = []
         if self.parameter is not None:
-            text = f"{surface.parameter(self.parameter)} {text}"
+            parts += [Parameter(self.parameter), " "]
+        parts += _parts_of(self.rule)
         if self.got is not None:
-            text += f", got {self.got}"
+            parts.append(f", got {self.got}")
         if self.remedy is not None:
-            text += f"; {render(self.remedy, surface)}"
-        return text
+            parts += ["; ", *_parts_of(self.remedy)]
+        return tuple(parts)
+
+    def names_file(self, path: str) -> bool:
+        """Whether the message names this file."""
+        return any(isinstance(each, FilePath) and os.fspath(each.path) == path for each in self.parts())
 
     def as_json(self) -> dict[str, Any]:
         """What the error is about, for a problem document; ``error_from_json`` reads it.
@@ -406,6 +433,8 @@ def _words_from_json(found: Any) -> Words:
 def _part_from_json(found: Any) -> Part:
     if isinstance(found, Mapping) and "argument" in found:
         return Argument(str(found["argument"]), found.get("value", ...))
+    if isinstance(found, Mapping) and "parameter" in found:
+        return Parameter(str(found["parameter"]))
     if isinstance(found, Mapping):
         names = ("python", "command_line", "service")
         return PerSurface(*(str(found.get(each, "")) for each in names))

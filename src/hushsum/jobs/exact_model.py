@@ -11,7 +11,7 @@ from typing import Any, Final, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.errors import AlreadyPublished, DataRefused, HushsumError, SecretRefused, UsageError
+from hushsum.errors import AlreadyPublished, Argument, DataRefused, HushsumError, SecretRefused, UsageError
 from hushsum.jobs.fit_model import TrainingFiles, training_batches
 from hushsum.jobs.ledger_release import LedgerOptions
 from hushsum.jobs.model_catalogue import EXACT, ModelChoice, takes_labels
@@ -167,7 +167,10 @@ def _built(
     check_target(model, columns, target, classes)
     if model.check_parameters().pure:
         raise UsageError(
-            parameter="delta", rule="must be above 0 in exact mode", got="none", remedy="give delta=1e-6"
+            parameter="delta",
+            rule="must be above 0 in exact mode",
+            got="none",
+            remedy=("give ", Argument("delta", 1e-6)),
         )
     return model
 

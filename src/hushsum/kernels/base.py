@@ -328,7 +328,9 @@ def named(
     arguments = {parameter: value for parameter, value in given.items() if value is not None}
     for parameter in arguments:
         if parameter not in taken:
-            raise UsageError(f"the {name} kernel has no {parameter}; leave it out")
+            raise UsageError(
+                parameter=parameter, rule=f"is not a parameter of the {name} kernel", remedy="leave it out"
+            )
     if "dim" in taken:
         if dim is None:
             raise UsageError(

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum import _native
-from hushsum.errors import UsageError, shown
+from hushsum.errors import Argument, UsageError, shown
 from hushsum.kernels.base import Hasher
 from hushsum.kernels.randomness import normals, row_words, uniforms
 from hushsum.kernels.rehash import multiply_shift
@@ -115,7 +115,9 @@ def check_projection(projection: str, dim: int, count: int) -> str:
         )
     if projection == "structured" and count > padded(dim):
         raise UsageError(
-            f"a structured projection of {dim} columns gives at most {padded(dim)} numbers a row, "
-            f"got {count}; use projection='dense'"
+            parameter="projection",
+            rule=f"must be 'dense' for more than {padded(dim)} numbers per row of {dim} columns",
+            got=f"'structured' for {count}",
+            remedy=("give ", Argument("projection", "dense")),
         )
     return projection

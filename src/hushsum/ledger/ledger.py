@@ -10,7 +10,7 @@ from pathlib import Path
 
 from sqlalchemy import Connection
 
-from hushsum.errors import ClaimError, FileRefused, UsageError
+from hushsum.errors import ClaimError, FilePath, FileRefused, UsageError
 from hushsum.ledger import restores
 from hushsum.ledger.account import OPEN, RETIRED, Account
 from hushsum.ledger.chain import Event, Kind
@@ -462,7 +462,12 @@ def _guard_beside(place: str | os.PathLike[str], guard: str | os.PathLike[str] |
 
 def _lost(guard: Path | None) -> FileRefused:
     return FileRefused(
-        f"there is no ledger here, but the rollback guard of one, {str(guard)!r}: its database was lost, "
-        "and a new one would have the whole budget again; put the newest copy back, or remove the guard if "
-        "everything that was released is given up"
+        (
+            "there is no ledger here, but the rollback guard of one, ",
+            FilePath(guard, quoted=True),
+            (
+                ": its database was lost, and a new one would have the whole budget again; put the "
+                "newest copy back, or remove the guard if everything that was released is given up"
+            ),
+        )
     )

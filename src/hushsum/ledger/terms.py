@@ -92,7 +92,7 @@ class DatasetTerms:
             )
         if bound:
             # The claims' own δ sum to at most this one, so the rule holds for each of them.
-            check_delta(bound, population, allow_large=allow_large_delta)
+            check_delta(bound, population, allow_large_delta=allow_large_delta)
         if unit not in ("record", "person"):
             raise UsageError(
                 parameter="unit", rule="must be 'record' or 'person'", got=shown(unit), remedy="choose one"

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hushsum.bases.fourier_features import FourierFeatures
 from hushsum.bases.moments import Moments
-from hushsum.errors import UsageError
+from hushsum.errors import Argument, UsageError
 from hushsum.methods.feature_functions import TARGET_BITS, perturbed_posterior, smoother
 from hushsum.methods.sufficient_statistics import NoisyMoments, solve_adaptive
 from hushsum.models.base import Floats
@@ -188,7 +188,7 @@ class PrivateGaussianProcessRegressor(RegressionModel):
                 parameter="delta",
                 rule="must be above 0 where inputs are public",
                 got="none",
-                remedy="give delta=1e-6",
+                remedy=("give ", Argument("delta", 1e-6)),
             )
 
     def _columns_of_part(self, name: str) -> int:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.bases.fourier_features import FourierFeatures
-from hushsum.errors import UsageError
+from hushsum.errors import Argument, UsageError
 from hushsum.methods.feature_functions import (
     Machines,
     allowed_gap,
@@ -178,7 +178,10 @@ class PrivateKernelSVC(ClassModel):
     def _check_together(self, promise: Promise) -> None:
         if promise.pure:
             raise UsageError(
-                parameter="delta", rule="must be above 0 for this model", got="none", remedy="give delta=1e-6"
+                parameter="delta",
+                rule="must be above 0 for this model",
+                got="none",
+                remedy=("give ", Argument("delta", 1e-6)),
             )
 
     def _kept_per_record(self, n_features: int) -> int:

@@ -216,7 +216,7 @@ def serve(
     (True, True)
     """
     promise = Promise.of(epsilon=epsilon, delta=delta)
-    check_declared_delta(promise, None, allow_large=allow_large_delta)
+    check_declared_delta(promise, None, allow_large_delta=allow_large_delta)
     claim = path_claim(promise, function, calibration=calibration, secure=insecure_noise_seed is None)
     served, facts = _prepared(
         function,

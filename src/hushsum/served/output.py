@@ -86,7 +86,7 @@ class FreshAnswers:
                 remedy="say how many there will be",
             )
         promise = Promise.of(epsilon=epsilon, delta=delta)
-        check_declared_delta(promise, None, allow_large=allow_large_delta)
+        check_declared_delta(promise, None, allow_large_delta=allow_large_delta)
         self._function = function
         self._left = answers
         self._lock = Lock()
@@ -237,7 +237,7 @@ def answer_once(
     (4.22, True)
     """
     promise = Promise.of(epsilon=epsilon, delta=delta)
-    check_declared_delta(promise, None, allow_large=allow_large_delta)
+    check_declared_delta(promise, None, allow_large_delta=allow_large_delta)
     scale = path_scale(function.sensitivity, promise, calibration=calibration)
     distinct, places = np.unique(function.prepared(Q), axis=0, return_inverse=True)
     claim = path_claim(promise, function, calibration=calibration, secure=insecure_noise_seed is None)

@@ -6,7 +6,7 @@ import math
 import operator
 from fractions import Fraction
 
-from hushsum.errors import ClaimError
+from hushsum.errors import Argument, ClaimError
 
 Real = float | Fraction
 """A number given by the user: a float, an int or an exact fraction."""
@@ -106,7 +106,7 @@ def cell_count(cells: int) -> int:
     return number
 
 
-def check_delta(delta: Real, units: int | None, *, allow_large: bool = False) -> None:
+def check_delta(delta: Real, units: int | None, *, allow_large_delta: bool = False) -> None:
     """Refuse a δ of 1/(10·units) or more: it would allow a release that shows some records as they are.
 
     Publishing one unit chosen at random is (0, 1/units)-private, so δ means something only well below
@@ -116,7 +116,7 @@ def check_delta(delta: Real, units: int | None, *, allow_large: bool = False) ->
     Args:
         delta: the δ of a claim, strictly between 0 and 1.
         units: how many records or persons the release covers, if known.
-        allow_large: accept δ up to 1 all the same.
+        allow_large_delta: accept δ up to 1 all the same.
 
     Raises:
         ClaimError: δ is not in (0, 1), or is too large for ``units``.
@@ -128,7 +128,7 @@ def check_delta(delta: Real, units: int | None, *, allow_large: bool = False) ->
     hushsum.errors.ClaimError: delta must be below 1/(10 × units) = 2e-07, got 1e-06; lower it, or ...
     """
     proper_delta(delta)
-    if units is None or allow_large:
+    if units is None or allow_large_delta:
         return
     at_least_one("units", units, "declare the number of records or persons, or leave it out")
     if Fraction(delta) * DELTA_MARGIN * units >= 1:
@@ -136,7 +136,7 @@ def check_delta(delta: Real, units: int | None, *, allow_large: bool = False) ->
             parameter="delta",
             rule=f"must be below 1/(10 × units) = {1 / (DELTA_MARGIN * units):.3g}",
             got=f"{float(delta):.3g}",
-            remedy="lower it, or pass allow_large=True",
+            remedy=("lower it, or give ", Argument("allow_large_delta", True)),
         )
 
 
