@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, cast, runtim
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.errors import FileRefused, UsageError, shown
+from hushsum.errors import FileRefused, Parameter, UsageError, shown
 from hushsum.files.container import canonical_json
 from hushsum.kernels.batch import Batch as Batch
 from hushsum.kernels.batch import Floats as Floats
@@ -328,9 +328,7 @@ def named(
     arguments = {parameter: value for parameter, value in given.items() if value is not None}
     for parameter in arguments:
         if parameter not in taken:
-            raise UsageError(
-                parameter=parameter, rule=f"is not a parameter of the {name} kernel", remedy="leave it out"
-            )
+            raise UsageError(rule=(f"the {name} kernel has no ", Parameter(parameter)), remedy="leave it out")
     if "dim" in taken:
         if dim is None:
             raise UsageError(

@@ -70,7 +70,7 @@ def path_scale(sensitivity: float, promise: Promise, *, calibration: str = ANALY
     if promise.epsilon > 1:
         raise ClaimError(
             parameter="epsilon",
-            rule="must be at most 1 for the published calibration",
+            rule="must be up to 1 for the published calibration",
             got=f"{float(promise.epsilon):g}",
             remedy=("leave out ", Parameter("calibration")),
         )

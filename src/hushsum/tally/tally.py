@@ -39,6 +39,8 @@ _LARGEST = int(np.iinfo(np.int64).max)
 MAX_PER_UNIT = 1 << 20
 ORIGIN_BYTES = 16
 
+Prepared = PreparedRelease[ReleasedFunction]
+
 
 class Tally:
     """Exact sums of a basis over private records, in one pass. Secret: add, remove, merge and release,
@@ -258,18 +260,8 @@ class Tally:
             Pure ``epsilon``; ``epsilon`` and ``delta``; or ``rho``.
         relation : {"add/remove", "replace"}
             Which datasets are neighbours. Under replace the number of records is public.
-        mechanism : "gamma radius", optional
-            Under pure ε, half the variance for Fourier features; its proof is about real arithmetic.
-        rows : int or "auto"
-            How many of the tally's rows to publish. ``"auto"``: under pure ε, where rows share the budget, as
-            many as suit ε and the paid noisy count; with δ or ρ all of them.
-        count_share : float
-            The part of the budget that pays for the noisy count; with δ or ρ, k/(1 + k) is best at density k.
-        rounded : bool, optional
-            Publish ``f.rounded()``: a smaller file, 2 % more variance of the noise.
-        population, allow_large_delta : int and bool, optional
-            The declared number of units: ``delta`` must lie below a tenth of one over it; else at 1e-5, if a
-            larger one is not allowed.
+        mechanism, rows, count_share, rounded, population, allow_large_delta
+            See :class:`hushsum.privacy.request.ReleaseRequest`, which defines them for all surfaces.
         budget : Budget, optional
             ``hs.Ledger("ledger.db").dataset("town")``, which is debited before any noise is drawn.
         idempotency_key : str, optional
@@ -279,15 +271,12 @@ class Tally:
 
         Raises
         ------
-        ClaimError
-            if the numbers cannot be claimed.
-        BudgetExhausted
-            if the budget has not enough left; nothing is released.
+        ClaimError, BudgetExhausted
+            if the numbers cannot be claimed, or the budget has not enough left; nothing is released.
 
         Privacy
         -------
-        Exactly the requested claim, for the unit of this tally: discrete Laplace or discrete Gaussian noise
-        on integers, from a fresh key of the operating system for every release.
+        Exactly the requested claim, for the unit of this tally, by integer noise from a fresh key.
         """
         request = ReleaseRequest(
             epsilon=epsilon,
@@ -306,12 +295,8 @@ class Tally:
         )
         return self.prepare(request, threads=threads).draw()
 
-    def prepare(
-        self, request: ReleaseRequest, *, threads: int | None = None
-    ) -> PreparedRelease[ReleasedFunction]:
-        """Check all that can be refused, with ClaimError or UsageError; then the claim is known, and nothing
-        is spent.
-        """
+    def prepare(self, request: ReleaseRequest, *, threads: int | None = None) -> Prepared:
+        """Check everything that can be refused; the claim is known then, and nothing is spent."""
         promise = request.promise
         options = ReleaseOptions.of(request, per_unit=self.max_per_unit, threads=thread_count(threads))
         request.check_delta()
