@@ -132,7 +132,7 @@ class PerSurface:
 
 @dataclass(frozen=True, slots=True)
 class FilePath:
-    """The path of a file or folder. The service does not show the paths of its own machine.
+    """The path of a file or folder. The service shows names alone, not the paths of its own machine.
 
     >>> FilePath("/srv/a.tally").words(PYTHON), FilePath("/srv/a.tally").words(SERVICE)
     ('/srv/a.tally', 'the file')
@@ -144,13 +144,14 @@ class FilePath:
 
     def words(self, surface: Surface) -> str:
         """The path, or what the service calls it."""
-        if surface.name == SERVICE.name:
+        path = os.fspath(self.path)
+        if surface.name == SERVICE.name and os.sep in path:
             return self.service
-        return repr(os.fspath(self.path)) if self.quoted else os.fspath(self.path)
+        return repr(path) if self.quoted else path
 
     def as_json(self) -> str:
         """What the service calls it: a problem document leaves the machine."""
-        return self.service
+        return self.words(SERVICE)
 
 
 Part = str | Parameter | Argument | PerSurface | FilePath
@@ -394,8 +395,15 @@ def _classes(root: type[HushsumError]) -> Iterator[type[HushsumError]]:
         yield from _classes(each)
 
 
-KINDS: Final[Mapping[str, type[HushsumError]]] = {each.kind: each for each in _classes(HushsumError)}
+KINDS: Final[dict[str, type[HushsumError]]] = {each.kind: each for each in _classes(HushsumError)}
 """The table: every class by its stable name, with its exit code and HTTP status."""
+
+
+_REQUEST_KINDS: Final[dict[str, type[HushsumError]]] = {
+    "request-refused": UsageError,
+    "not-confirmed": UsageError,
+}
+"""What the service refuses before a call of the library: the caller's usage too."""
 
 
 def error_from_json(kind: str, about: Mapping[str, Any]) -> HushsumError:
@@ -406,7 +414,7 @@ def error_from_json(kind: str, about: Mapping[str, Any]) -> HushsumError:
     >>> type(again).__name__, str(again) == str(refused)
     ('UsageError', True)
     """
-    made = KINDS.get(kind, ServiceRefused)
+    made = (KINDS | _REQUEST_KINDS).get(kind, ServiceRefused)
     more = {"sha256": str(about["sha256"])} if made is AlreadyPublished and "sha256" in about else {}
     parameter, got, remedy = about.get("parameter"), about.get("got"), about.get("remedy")
     return made(

@@ -315,7 +315,7 @@ class Ledger(LedgerHistory):
             self._guard.advance(mark)
 
 
-def _lost(guard: Path | None) -> FileRefused:
+def _lost(guard: Path) -> FileRefused:
     return FileRefused(
         (
             "there is no ledger here, but the rollback guard of one, ",
