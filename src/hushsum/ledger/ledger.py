@@ -315,11 +315,11 @@ class Ledger(LedgerHistory):
             self._guard.advance(mark)
 
 
-def _lost(guard: Path) -> FileRefused:
+def _lost(guard: Path | None) -> FileRefused:
     return FileRefused(
         (
             "there is no ledger here, but the rollback guard of one, ",
-            FilePath(guard, quoted=True),
+            FilePath(str(guard), quoted=True),
             (
                 ": its database was lost, and a new one would have the whole budget again; put the "
                 "newest copy back, or remove the guard if everything that was released is given up"
