@@ -16,6 +16,7 @@ import hushsum as hs
 from hushsum.errors import BudgetExhausted, FileRefused, SecretRefused
 from hushsum.models import load_model
 from hushsum.models.base import PrivateModel
+from hushsum.releases import load_released
 from tests.contract.fitted_models import ask, counted, fitted, records, target_for
 from tests.recording_budget import RecordingBudget
 
@@ -56,13 +57,14 @@ def test_a_released_model_forgets_the_records_and_travels(
         pickle.loads(pickle.dumps(model)),
         copy.deepcopy(model),
         load_model(tmp_path / "model.hush"),
+        hs.load(tmp_path / "model.hush"),
     ):
         assert type(again) is model_kind
         assert np.array_equal(ask(again, Q), answers)
         assert again.claim_ == model.claim_
         assert again.n_features_in_ == 2
-    saved = hs.load(tmp_path / "model.hush")
-    assert saved.claim == model.claim_
+    bundle = load_released(tmp_path / "model.hush")
+    assert bundle.claim == model.claim_
 
 
 def test_the_number_of_records_is_nowhere(model_kind: type[PrivateModel]) -> None:

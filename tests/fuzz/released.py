@@ -12,7 +12,7 @@ from hushsum.errors import FileRefused, UsageError
 from hushsum.models.base import PrivateModel
 from hushsum.models.load import model_of
 from hushsum.releases.bundle import Bundle
-from hushsum.releases.load import load
+from hushsum.releases.load import load_released as load
 
 
 def check_hush(data: bytes) -> bool:

@@ -8,10 +8,11 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
+from hushsum import _html
 from hushsum.errors import UsageError
 
 STATED_POWER = 0.99
-"""What a test of noise must have before it says anything."""
+"""What a test of noise must have before it reports anything."""
 
 
 class Half(StrEnum):
@@ -35,7 +36,7 @@ class AuditRow:
     ``claim`` is the largest value of ``quantity`` that is allowed and ``lower_bound`` what was shown to be
     reached at least (for sensitivities the largest move found, for a calibration what the stated noise
     spends). ``power`` is the chance that the fault looked for, a fifth less noise or sensitivity unless the
-    half says otherwise, would have been caught. ``draws`` counts simulated pairs.
+    half states otherwise, would have been caught. ``draws`` counts simulated pairs.
     """
 
     what: str
@@ -67,7 +68,7 @@ class AuditRow:
 class AuditReport:
     """All rows of an audit. Printing it gives a table.
 
-    An audit can prove that a claim is broken, never that it is kept: it says which faults it would have
+    An audit can prove that a claim is broken, never that it is kept: it states which faults it would have
     found.
 
     >>> row = AuditRow("discrete laplace", Half.NOISE, "epsilon", 1.0, 0.9, 0.996, 3000)
@@ -131,6 +132,13 @@ class AuditReport:
             for row in self.rows
         ]
         return head, rows
+
+    def __repr__(self) -> str:
+        return f"AuditReport({len(self.rows)} rows: {self.sentence()})"
+
+    def _repr_html_(self) -> str:
+        """The result in a sentence and the rows as a table, for notebooks."""
+        return _html.block("Audit", _html.paragraph(self.sentence()), _html.table(*self.table()))
 
     def __str__(self) -> str:
         head, rows = self.table()

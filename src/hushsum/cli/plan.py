@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from hushsum.planning import Option, Plan
 
 BUSY = 0.1
-"""The mean kernel value of a place with many records, told beside that of a quiet one."""
+"""The mean kernel value of a place with many records, reported next to that of a place with few records."""
 
 _DEFAULTS: Mapping[str, object] = {"method": "race", "rows": 1000, "width": 1000}
-"""What ``hushsum tally`` takes without being told."""
+"""The defaults of ``hushsum tally``."""
 
 
 def plan(
@@ -40,12 +40,14 @@ def plan(
     projection: options.Projection = None,
     smoothness: options.Smoothness = None,
     rows: Annotated[str | None, typer.Option("--rows", metavar="R[,R...]", help="Rows to compare.")] = None,
-    width: Annotated[int | None, typer.Option("--width", help="Cells of a row.")] = None,
+    width: Annotated[int | None, typer.Option("--width", help="Cells per row.")] = None,
     method: options.PlannedMethod = "auto",
     bounds: options.BoundsText = None,
     density: Annotated[
         float | None,
-        typer.Option("--density", help="Mean kernel value where it matters. [default: a typical one]"),
+        typer.Option(
+            "--density", help="Mean kernel value at the queries of interest. [default: a typical one]"
+        ),
     ] = None,
     public: Annotated[
         str | None,
@@ -55,7 +57,7 @@ def plan(
     set_column: options.SetColumn = None,
     relation: options.RelationName = "add/remove",
     max_per_unit: Annotated[
-        int | None, typer.Option("--max-per-unit", help="Records of a person, at most.")
+        int | None, typer.Option("--max-per-unit", help="Maximum number of records per person.")
     ] = None,
     json: options.Json = False,
 ) -> None:
@@ -118,10 +120,10 @@ def plan(
 
 
 def _write(made: Plan, denser: Plan | None) -> None:
-    shown = list(made)
+    shown = list(made.shown())
     best = shown.index(made.best)
     write_table(
-        ("", "method", "promise", "table", "noise", "own", "error", "rel.", "file", "build"),
+        ("", "method", "promise", "table", "noise", "approx.", "error", "rel.", "file", "build"),
         [("*" if i == best else "", *_cells(option, made.density)) for i, option in enumerate(shown)],
         left=3,
         best=best,
@@ -129,10 +131,12 @@ def _write(made: Plan, denser: Plan | None) -> None:
     )
     rests = "a bound" if made.basis == "bound" else "an estimate from public data"
     write(
-        f"Mean absolute error of f(q)/N for {made.records:,} records; * is best for what was asked.\n"
-        f"The relative error is for places with mean kernel value {made.density:.3g}; the own\n"
-        f"error of hash rows is {rests}."
+        f"Mean absolute error of f(q)/N for {made.records:,} records; * is best for what was requested.\n"
+        f"The relative error is for places with mean kernel value {made.density:.3g}; the\n"
+        f"approximation error of hash rows is {rests}."
     )
+    if len(made) > len(shown):
+        write(f"{len(made) - len(shown)} more options are compared; --json lists them all.")
     if any(option.rounded for option in shown):
         write("The cells of a table with ~ are rounded: release it with --rounded.")
     if denser is not None:
@@ -143,7 +147,7 @@ def _write(made: Plan, denser: Plan | None) -> None:
             mechanism=made.best.mechanism,
         ).error
         write(
-            f"At busier places, with mean kernel value {denser.density:.3g}, * errs by {error:.2g}, which is "
+            f"At mean kernel value {denser.density:.3g} the error of * is {error:.2g}, which is "
             f"{error / denser.density:.1%}."
         )
 
@@ -165,10 +169,10 @@ def _cells(option: Option, density: float) -> tuple[str, ...]:
 
 def _command(option: Option, given: Mapping[str, object]) -> str:
     """The command that makes the tally of an option; what is the default is left out."""
-    asked: dict[str, object] = {"method": option.method, **given, **option.sizes}
+    chosen: dict[str, object] = {"method": option.method, **given, **option.sizes}
     words = [
         f"--{name} {value:.10g}" if isinstance(value, float) else f"--{name} {shlex.quote(str(value))}"
-        for name, value in asked.items()
+        for name, value in chosen.items()
         if value is not None and value != _DEFAULTS.get(name)
     ]
     return " ".join(["hushsum tally FILE", *words, "-o NAME.tally"])

@@ -13,7 +13,7 @@ from hushsum.client.connection import Connection
 from hushsum.errors import DataRefused, ServiceRefused
 from hushsum.records.arrow import pyarrow
 from hushsum.records.arrow_stream import read_stream
-from hushsum.records.numbers import numbers_of
+from hushsum.releases.answers import query_points
 
 Floats = NDArray[np.float64]
 AT_A_TIME: Final = 100_000
@@ -35,11 +35,9 @@ def query_function(
 
 def values_of(Q: object, dim: int, columns: Sequence[str] | None) -> Floats:
     """Points as numbers, shape (n, dim), checked as a local function checks them."""
-    parts = numbers_of(Q, dim=dim, columns=columns)
-    values = np.empty((len(parts[0].values), dim), np.float64)
-    for part in parts:
-        values[:, part.start : part.start + part.values.shape[1]] = part.values
-    return values
+    points = query_points(Q, dim=dim, columns=columns)
+    assert isinstance(points, np.ndarray)
+    return points
 
 
 def table_of(values: Floats, columns: Sequence[str] | None) -> Any:

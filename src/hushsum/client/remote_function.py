@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping
 from typing import IO, Any, NoReturn
 
+from hushsum import _html
 from hushsum.client.connection import Connection
 from hushsum.client.function_file import fetch_file, save_file
 from hushsum.client.query_function import Floats, query_function, table_of, values_of
@@ -14,14 +15,17 @@ from hushsum.errors import SecretRefused
 from hushsum.kernels.base import Kernel, kernel_from_json
 from hushsum.privacy.claim import Claim
 from hushsum.records.arrow import pyarrow
+from hushsum.records.bounds import Bounds
 from hushsum.records.sets import as_sets
-from hushsum.releases.answers import Answers
+from hushsum.releases.answers import Answers, query_points
 from hushsum.releases.base import ReleasedFunction
+from hushsum.releases.description import COMMON, Detail
 from hushsum.releases.load import load_function
 from hushsum.releases.noisy_table import check_question
+from hushsum.releases.presentation import Presented
 
 
-class RemoteFunction:
+class RemoteFunction(Presented):
     """A released function of a service: a :class:`hushsum.ReleasedFunction` that the service
     evaluates.
 
@@ -41,6 +45,17 @@ class RemoteFunction:
         """The similarity whose sums it answers."""
         self.count: float = facts["estimated_count"]["value"]
         """The estimated number of records."""
+        self.count_stderr: float = facts["estimated_count"]["stderr"]
+        """The standard error of :attr:`count`."""
+        self.dim: int | None = self.kernel.dim
+        """The number of columns of a query; None where records are sets."""
+        self.bounds: Bounds | None = None if facts["bounds"] is None else Bounds.from_json(facts["bounds"])
+        """The declared box that records were clipped to; None if not declared."""
+        self.producer: str = facts["producer"]
+        """Which version of Hushsum made it."""
+        self._details = [
+            (name, value) for name, value in facts.items() if name not in (*COMMON, "source", "size")
+        ]
         self.columns: tuple[str, ...] | None = None if facts["columns"] is None else tuple(facts["columns"])
         """What the columns are called, if that was declared."""
 
@@ -62,11 +77,33 @@ class RemoteFunction:
         """Kernel sums f(q) = Σ k(x, q), shape (n_queries,)."""
         return self._query(Q, of="sum", only="value")["value"]
 
-    def query(self, Q: object, *, of: str = "mean", level: float = 0.95) -> Answers:
+    def query(self, Q: object, *, of: str = "mean", level: float = 0.95, threads: int = 1) -> Answers:
         """Values with standard errors and intervals; ``of`` is ``"mean"`` or ``"sum"``."""
         check_question(of, level)
-        parts = self._query(Q, of=of, level=level)
-        return Answers(parts["value"], parts["stderr"], parts["lower"], parts["upper"], parts["bound"], level)
+        points = query_points(Q, dim=self.dim, columns=self.columns)
+        parts = self._query(points, of=of, level=level)
+        return Answers(
+            parts["value"], parts["stderr"], parts["lower"], parts["upper"], parts["bound"], level, points
+        )
+
+    def details(self) -> tuple[Detail, ...]:
+        """Where the function is, and what the service says of its kind."""
+        return (
+            Detail("name", self.name, f"{self.name}, at {self._connection.url}", label="service"),
+            *(
+                Detail(name, value, None if value is None or isinstance(value, dict) else str(value))
+                for name, value in self._details
+            ),
+        )
+
+    def _repr_html_(self) -> str:
+        """The claim in words and the facts; no picture, which would query the service."""
+        about = self.describe()
+        return _html.block(
+            "Remote function",
+            _html.paragraph(about.claim.sentence()),
+            _html.facts(about.facts()),
+        )
 
     def save(self, target: str | os.PathLike[str] | IO[bytes]) -> None:
         """Write the function to a ``.hush`` file, for those whom its owner allows it.

@@ -85,9 +85,10 @@ class RemoteModel:
     def query(self, X: object, *, level: float = 0.95) -> Answers:
         """Values with standard errors and intervals, for a model that knows them."""
         self._check("value")
-        parts = self._query(X, level)
+        points = self._points(X)
+        parts = self._query(points, level)
         bound = np.full(len(parts["value"]), np.nan)
-        return Answers(parts["value"], parts["stderr"], parts["lower"], parts["upper"], bound, level)
+        return Answers(parts["value"], parts["stderr"], parts["lower"], parts["upper"], bound, level, points)
 
     def save(self, target: str | os.PathLike[str] | IO[bytes]) -> None:
         """Write the model to a ``.hush`` file, for those whom its owner allows it.
@@ -116,9 +117,12 @@ class RemoteModel:
                 f"a {self.kind} model gives no {name}; it gives {', '.join(self.facts['answers'])}"
             )
 
+    def _points(self, X: object) -> Floats:
+        return values_of(X, self.n_features_in_, [str(name) for name in self.feature_names_in_])
+
     def _query(self, X: object, level: float) -> dict[str, NDArray[Any]]:
         names = [str(name) for name in self.feature_names_in_]
-        values = values_of(X, self.n_features_in_, names)
+        values = self._points(X)
         if not np.isfinite(values).all():
             raise DataRefused("X must be finite, got NaN or infinity; leave those points out")
         return query_function(

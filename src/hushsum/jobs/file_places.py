@@ -84,10 +84,10 @@ def check_tally_output(output: str, *, inputs: Sequence[str] = ()) -> Path:
     return path
 
 
-def check_function_output(output: str, *, inputs: Sequence[str] = (), asked: bool = False) -> Path:
+def check_function_output(output: str, *, inputs: Sequence[str] = (), interactive: bool = False) -> Path:
     """The path of a released function to be written; it never replaces a tally.
 
-    A released function is replaced, and any other file only if a person is ``asked`` about it.
+    A released function is replaced, and any other file only if a person confirms it (``interactive``).
 
     Raises
     ------
@@ -113,7 +113,7 @@ def check_function_output(output: str, *, inputs: Sequence[str] = (), asked: boo
                 " is confidential, which a release never replaces; give another output",
             )
         )
-    if kind is None and not asked and path.stat().st_size:
+    if kind is None and not interactive and path.stat().st_size:
         raise UsageError(
             (
                 FilePath(output, quoted=True),

@@ -40,17 +40,3 @@ class KernelChoice:
             projection=self.projection,
             smoothness=self.smoothness,
         )
-
-
-def kernel_in_words(kernel: Kernel) -> str:
-    """A kernel and its parameters on one line.
-
-    >>> from hushsum.kernels import HammingKernel
-    >>> kernel_in_words(HammingKernel(dim=4))
-    'hamming (dim 4, power 1)'
-    """
-    shown = ", ".join(
-        f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}"
-        for name, value in kernel.parameters().items()
-    )
-    return f"{kernel.name} ({shown})"

@@ -14,7 +14,7 @@ from hushsum.jobs.ledger_keys import release_key
 from hushsum.privacy.claim import Claim
 from hushsum.privacy.spending import Booking
 from hushsum.releases.base import Released
-from hushsum.releases.load import load
+from hushsum.releases.load import load_released
 from hushsum.releases.spending import deliver_function
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def release_with_ledger(
     Raises
     ------
     BudgetExhausted
-        if the ledger has not enough left; no file is written.
+        if the remaining budget is too small; no file is written.
     AlreadyPublished
         if the release was published, and its file is gone or was changed.
     """
@@ -131,7 +131,7 @@ def release_with_ledger(
     except AlreadyPublished as published:
         if place is None or not _unchanged(Path(place), published.sha256):
             raise
-        found: Any = load(place)
+        found: Any = load_released(place)
         return Delivered(found, Path(place).stat().st_size, record(again=True))
     return Delivered(released.function, len(released.payload), record(again=False))
 

@@ -24,7 +24,7 @@ from hushsum.summarize.vault import Vault
 
 @dataclass(frozen=True, slots=True)
 class OwnerChoice:
-    """What an owner offers, to whom, and its own limits, which hold whatever a curator asks.
+    """What an owner offers, to whom, and its own limits, which hold for every request of a curator.
 
     ``columns`` are all that may leave, None for every column of the file; ``cap`` is the most points that
     leave in all; ``delta`` turns the claim that is debited from ρ into ε and δ. ``secret`` is the file under
@@ -86,7 +86,7 @@ def take_part(
 ) -> TookPart:
     """Listen for a curator and take part in its run until it ends; resumes after a crash with one ``state``.
 
-    ``listening`` is told the port, once connections are taken.
+    ``listening`` is called with the port, once connections are accepted.
 
     Raises
     ------
@@ -98,7 +98,7 @@ def take_part(
             parameter="cap",
             rule="must be at least 1",
             got=f"{choice.cap}",
-            remedy="leave it out to send what the rule asks",
+            remedy="leave it out for no limit",
         )
     identity = Identity.load(choice.key)
     secret = None if choice.secret is None else HashSecret.load(choice.secret)

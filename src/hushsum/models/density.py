@@ -83,7 +83,7 @@ class _Estimate:
             part / self.integral
             for part in (answers.value, answers.stderr, answers.lower, answers.upper, answers.bound)
         )
-        return Answers(value, stderr, lower, upper, bound, level)
+        return Answers(value, stderr, lower, upper, bound, level, answers.points)
 
     def above_noise(self, queries: Floats) -> Floats:
         """Densities, those below three standard errors taken as 0.

@@ -303,17 +303,22 @@ class PrivateGaussianProcessRegressor(RegressionModel):
         and of the noise.
         """
         queries = self._queries(X)
+        values = self._means(queries)
         posterior: _Posterior = self._reading()
-        target = self._targets(self._fitted)
-        values = np.clip(posterior.mean(queries), target.low[0], target.high[0])
         return (values, posterior.deviation(queries)) if return_std else values
 
     def query(self, X: object, *, level: float = 0.95) -> Answers:
         """The target's mean at each point with its standard deviation, as of :meth:`predict`, and an
         interval for it.
         """
-        values, deviation = self.predict(X, return_std=True)
-        return normal_answers(values, deviation, level)
+        queries = self._queries(X)
+        posterior: _Posterior = self._reading()
+        return normal_answers(self._means(queries), posterior.deviation(queries), level, queries)
+
+    def _means(self, queries: Floats) -> Floats:
+        posterior: _Posterior = self._reading()
+        target = self._targets(self._fitted)
+        return np.clip(posterior.mean(queries), target.low[0], target.high[0])
 
 
 def _ridge(moments: Any, width: int) -> tuple[Floats, Floats]:

@@ -193,10 +193,11 @@ class PrivateHistogram(PrivateModel):
         """The density at each point with standard error and interval; not raised to its error as
         :meth:`predict` has it, so noise may make it negative. Outside of ``bounds`` it is 0.
         """
-        part, counts, unit = self._counted(self._queries(X))
+        queries = self._queries(X)
+        part, counts, unit = self._counted(queries)
         # Of a ratio, where the number of records is noisy as well.
         variance = part.noise.variance + (counts * part.count_stderr / max(part.count, 1.0)) ** 2
-        return normal_answers(counts / unit, np.sqrt(variance) / unit, level)
+        return normal_answers(counts / unit, np.sqrt(variance) / unit, level, queries)
 
     def _counted(self, queries: Floats) -> tuple[CoefficientFunction, Floats, float]:
         """The counts of the bins of queries, and what divides a count to make it a density."""

@@ -14,7 +14,7 @@ from hushsum.models.base import MODELS, PrivateModel
 from hushsum.models.model_state import ModelState
 from hushsum.models.parameters import NOT_STORED, from_json
 from hushsum.releases.bundle import Bundle
-from hushsum.releases.load import load
+from hushsum.releases.load import load_released
 
 _MOST_FEATURES = 1 << 20
 
@@ -40,7 +40,7 @@ def load_model(source: str | os.PathLike[str] | IO[bytes]) -> PrivateModel:
     >>> load_model(file).claim_ == model.claim_
     True
     """
-    bundle = load(source)
+    bundle = load_released(source)
     if not isinstance(bundle, Bundle):
         raise FileRefused(
             rule="the file holds one released function, not a model",

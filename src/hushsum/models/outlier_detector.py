@@ -236,7 +236,7 @@ class PrivateOutlierDetector(OutlierMixin, PrivateModel):  # type: ignore[misc]
         reading: _Reading = self._reading()
         if reading.too_few:
             scores = self.score_samples(X)
-            return normal_answers(scores, np.full(len(scores), np.nan), level)
+            return normal_answers(scores, np.full(len(scores), np.nan), level, queries)
         return reading.function.query(queries, level=level)
 
     def decision_function(self, X: object) -> Floats:

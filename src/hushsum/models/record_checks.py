@@ -14,6 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
 
 from hushsum.errors import DataRefused, HushsumError, UsageError, shown
+from hushsum.records.arrow import in_memory
 
 T = TypeVar("T")
 
@@ -68,7 +69,8 @@ def checked_records(model: BaseEstimator, X: object, y: object = "no_validation"
     DataRefused
         if they break a rule; the message shows neither a value nor the number of records.
     """
-    return showing_nothing(lambda: validate_data(model, X, y, reset=reset, dtype=np.float64))
+    rows = in_memory(X)
+    return showing_nothing(lambda: validate_data(model, rows, y, reset=reset, dtype=np.float64))
 
 
 def checked_labels(y: object) -> Any:

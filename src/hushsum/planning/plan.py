@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any
 
+from hushsum import _html
 from hushsum.bases.base import Reading
 from hushsum.bases.hash_rows import HashRows
 from hushsum.errors import UsageError
@@ -149,11 +150,19 @@ def plan(
     return Plan(tuple(options), number, place, "bound" if measured is None else measured.source)
 
 
+MOST_SHOWN = 5
+"""Options of what was requested that a table shows."""
+
+_HEAD = (
+    "method", "mechanism", "promise", "table", "noise", "approximation", "error", "relative", "file", "build",
+)  # fmt: skip
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Options in the order of their predicted error within each promise.
+    """Options in the order of their predicted error within each promise. Printing it shows the best five.
 
-    ``basis`` says what the approximation of hash rows rests on: ``"bound"`` or ``"public data"``.
+    ``basis`` states what the approximation of hash rows is based on: ``"bound"`` or ``"public data"``.
     """
 
     options: tuple[Option, ...]
@@ -195,37 +204,60 @@ class Plan:
         """One dictionary for each option, for machines."""
         return [asdict(option) for option in self.options]
 
-    def __str__(self) -> str:
-        head = (
-            "method",
-            "mechanism",
-            "promise",
-            "table",
-            "noise",
-            "own",
-            "error",
-            "relative",
-            "file",
-            "build",
+    def shown(self, most: int = MOST_SHOWN) -> tuple[Option, ...]:
+        """The best options of what was requested, and the best one of each promise shown for comparison.
+
+        Of several promises each has its part of the ``most``, and one at least.
+        """
+        groups: dict[tuple[float | None, ...], list[Option]] = {}
+        for option in self.options:
+            groups.setdefault((option.epsilon, option.delta, option.rho), []).append(option)
+        requested = sum(options[0].requested for options in groups.values())
+        part = max(1, most // max(1, requested))
+        return tuple(
+            option
+            for options in groups.values()
+            for option in sorted(options, key=lambda each: each.error)[: part if options[0].requested else 1]
         )
-        lines = [head, *(self._cells(option) for option in self.options)]
-        widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
-        text = [
-            "  ".join(
-                cell.ljust(w) if i < 3 else cell.rjust(w)
-                for i, (cell, w) in enumerate(zip(line, widths, strict=True))
-            )
-            for line in lines
-        ]
-        best = self.options.index(self.best) + 1
-        text = [f"{'*' if i == best else ' '} {line}" for i, line in enumerate(text)]
+
+    def table(self, most: int = MOST_SHOWN) -> tuple[list[str], list[list[str]]]:
+        """Head and rows as text, with * before the best."""
+        options, best = self.shown(most), self.best
+        return ["", *_HEAD], [["*" if each is best else "", *self._cells(each)] for each in options]
+
+    def note(self, most: int = MOST_SHOWN) -> str:
+        """What the numbers of the table are, and how many options it leaves out."""
         what = "a bound" if self.basis == "bound" else "an estimate from public data"
-        note = (
+        more = len(self.options) - len(self.shown(most))
+        rest = f" {more} more options are in plan.options." if more else ""
+        return (
             f"Mean absolute error of f(q)/N for {self.records:,} records "
             f"at mean kernel value {self.density:.3g}; "
-            f"the error of hash rows is {what}. * is best for what was requested."
+            f"the error of hash rows is {what}. * is best for what was requested.{rest}"
         )
-        return "\n".join([*text, "", note])
+
+    def __str__(self) -> str:
+        head, rows = self.table()
+        widths = [max(len(line[i]) for line in (head, *rows)) for i in range(len(head))]
+        text = [
+            " ".join(
+                cell.ljust(w) if i < 4 else cell.rjust(w + 1)
+                for i, (cell, w) in enumerate(zip(line, widths, strict=True))
+            ).rstrip()
+            for line in (head, *rows)
+        ]
+        return "\n".join([*text, "", self.note()])
+
+    def __repr__(self) -> str:
+        best = self.best
+        return (
+            f"Plan(best={best.method!r}, mechanism={best.mechanism!r}, table={best.rows}×{best.width}, "
+            f"error={best.error:.3g}, options={len(self.options)})"
+        )
+
+    def _repr_html_(self) -> str:
+        """The best options as a table, for notebooks."""
+        return _html.block("Plan", _html.table(*self.table()), _html.paragraph(self.note()))
 
     def _cells(self, option: Option) -> tuple[str, ...]:
         promise = f"rho={option.rho:g}" if option.rho is not None else f"eps={option.epsilon:g}"

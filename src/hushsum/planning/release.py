@@ -17,6 +17,7 @@ from hushsum.privacy.calibration import GAMMA
 from hushsum.privacy.claim import Promise
 from hushsum.privacy.relation import Relation
 from hushsum.privacy.request import DEFAULT_COUNT_SHARE, check_declared_delta
+from hushsum.records.arrow import in_memory
 from hushsum.records.bounds import DeclaredBounds, declared_bounds
 from hushsum.records.mixed import column_names_of
 from hushsum.records.numbers import refuse_path
@@ -106,6 +107,7 @@ insecure_noise_seed
     >>> f.claim.relation.value
     'add/remove'
     """
+    X = in_memory(X)
     chosen = kernel if isinstance(kernel, Kernel) else _named(kernel, X, bandwidth)
     names = _column_names(X, chosen, bounds, columns)
     if method != AUTO and method_named(method).predict is None:
@@ -253,7 +255,7 @@ def _columns(X: object) -> int:
             shape = np.asarray(X).shape
         except ValueError:
             shape = None
-    # Refused out here: NumPy's own message tells the number of records.
+    # Refused out here: NumPy's own message contains the number of records.
     if shape is None or len(shape) not in (1, 2):
         raise DataRefused("records must be rows of one length; pass an array or a frame of two dimensions")
     if len(shape) == 1:

@@ -1,4 +1,4 @@
-"""What is asked of a release, and what it then claims."""
+"""Promises (the privacy parameters of a release) and claims (what a release guarantees)."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from hushsum import _html
 from hushsum.errors import ClaimError
 from hushsum.files.rationals import stored_rational, typed_rational
 from hushsum.privacy.relation import Relation
@@ -46,7 +47,8 @@ def exact(name: str, value: float | int | str | Fraction) -> Fraction:
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """What is asked for: pure ``epsilon``; ``epsilon`` and ``delta``; or ``rho`` (zero-concentrated privacy).
+    """The requested parameters: pure ``epsilon``; ``epsilon`` and ``delta``; or ``rho`` (zero-concentrated
+    privacy).
 
     Examples
     --------
@@ -104,10 +106,10 @@ class Claim:
     """What a release promises about every unit, whatever an attacker knows or later computes.
 
     ``unit`` is ``'record'`` or ``'person'`` (then up to ``records_per_unit`` records each). ``arithmetic``
-    says in which numbers the proof holds. ``secure`` is false when the noise came from a seed somebody may
-    know: such a release protects nobody. ``assumptions`` are what must be public knowledge for the claim to
-    hold, such as ``'the list of classes is public'``; mostly none. The rational numbers behind ``epsilon``,
-    ``delta`` and ``rho`` are in ``promise``.
+    states in which numbers the proof holds. ``secure`` is false when the noise came from a seed that may be
+    known: such a release gives no protection. ``assumptions`` are what must be public knowledge for the claim
+    to hold, such as ``'the list of classes is public'``; mostly none. The rational numbers behind
+    ``epsilon``, ``delta`` and ``rho`` are in ``promise``.
 
     Examples
     --------
@@ -180,6 +182,28 @@ arithmetic='integers')
         return (
             f"Whatever anyone knows or computes, no answer is more than e^{self.epsilon:.15g} times as "
             f"likely or unlikely because {who} {what}."
+        )
+
+    def _repr_html_(self) -> str:
+        """The claim in words and numbers, for notebooks."""
+        numbers = (
+            {"rho": self.rho} if self.rho is not None else {"epsilon": self.epsilon, "delta": self.delta}
+        )
+        return _html.block(
+            "Privacy claim",
+            _html.paragraph(self.sentence()),
+            _html.facts(
+                [
+                    *((name, f"{value:.15g}") for name, value in numbers.items() if value is not None),
+                    (
+                        "unit",
+                        self.unit if self.unit == "record" else f"person, {self.records_per_unit} records",
+                    ),
+                    ("relation", str(self.relation)),
+                    ("mechanism", self.mechanism),
+                    ("arithmetic", self.arithmetic),
+                ]
+            ),
         )
 
     def as_json(self) -> dict[str, Any]:

@@ -20,6 +20,7 @@ DeclaredBounds = Sequence[tuple[float, float]] | tuple[float, float] | Mapping[s
 """One (low, high) for all columns, a list with one for each, or a dictionary by the names of columns."""
 
 _FLOAT32_MAX: Final = float(np.finfo(np.float32).max)
+_MOST_NAMES: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,3 +267,24 @@ def _another_number(dim: int) -> UsageError:
 
 def _is_number(value: object) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool | np.bool_)
+
+
+def names_in_words(names: Sequence[str]) -> str:
+    """Names on one line, the middle of a long list left out.
+
+    >>> names_in_words([f"x{i}" for i in range(100)])
+    'x0, x1, x2, x3, x4, x5, …, x99 (100 columns)'
+    """
+    if len(names) <= _MOST_NAMES:
+        return ", ".join(names)
+    return f"{', '.join(names[: _MOST_NAMES - 2])}, …, {names[-1]} ({len(names)} columns)"
+
+
+def bounds_in_words(bounds: Bounds | None) -> str:
+    """Declared bounds on one line, the middle of a long list left out, and once if all are the same."""
+    if bounds is None:
+        return "none declared"
+    ranges = [f"{low:g}:{high:g}" for low, high in zip(bounds.low, bounds.high, strict=True)]
+    if len(ranges) > 2 and len(set(ranges)) == 1:
+        return f"{ranges[0]} for each of {len(ranges)} columns"
+    return names_in_words(ranges)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from hushsum.errors import DataRefused, UsageError
 from hushsum.records import arrow
 
-_MOST_COLUMNS_TOLD: Final = 64
+_MOST_COLUMNS_SHOWN: Final = 64
 _KINDS: Final = {
     "U": "text",
     "S": "bytes",
@@ -53,8 +53,9 @@ def numbers_of(data: object, *, dim: int, columns: Sequence[str] | None = None) 
     Parameters
     ----------
     data : array, frame, Arrow data or nested lists, of shape (n, dim)
-        One-dimensional data are n records if ``dim`` is 1, and one record if ``dim`` is greater. A single
-        column of lists of ``dim`` numbers (embeddings) is n records.
+        One-dimensional data are n records if ``dim`` is 1, and one record if ``dim`` is greater. A number is
+        one record if ``dim`` is 1. A single column of lists of ``dim`` numbers (embeddings) is n records.
+        Lazy data are evaluated: see `hushsum.records.arrow.in_memory`.
     dim : int
         The number of columns.
     columns : sequence of str, optional
@@ -65,9 +66,12 @@ def numbers_of(data: object, *, dim: int, columns: Sequence[str] | None = None) 
     DataRefused
         No records, another width, nulls, or a column that is not of numbers.
     UsageError
-        A column asked for is not there.
+        A requested column is missing.
     """
     refuse_path(data)
+    if dim == 1 and isinstance(data, int | float | np.number):
+        data = [data]
+    data = arrow.in_memory(data)
     if isinstance(data, np.ndarray):
         parts = [Numbers(_matrix(data, dim))]
     elif isinstance(data, list | tuple):
@@ -79,8 +83,6 @@ def numbers_of(data: object, *, dim: int, columns: Sequence[str] | None = None) 
         )
     elif arrow.from_package(data, "pandas"):
         parts = _from_pandas(data, dim, columns)
-    elif arrow.from_package(data, "polars") and hasattr(data, "collect"):
-        raise DataRefused("data must be in memory, got a lazy frame; pass data.collect()")
     elif arrow.speaks_arrow(data):
         names, found = arrow.as_columns(data)
         parts = _from_columns(names, found, dim, columns)
@@ -96,7 +98,7 @@ def numbers_of(data: object, *, dim: int, columns: Sequence[str] | None = None) 
 
 
 def refuse_path(data: object) -> None:
-    """Refuse the name of a file where records are wanted.
+    """Refuse the name of a file where records are expected.
 
     Raises
     ------
@@ -155,11 +157,11 @@ def _matrix(array: NDArray[Any], dim: int) -> NDArray[Any]:
 def refuse_width(dim: int, got: int) -> NoReturn:
     """Raise the refusal of another number of columns than the kernel's.
 
-    A table turned on its side has as many columns as there are records, so a large number is not told.
+    A table turned on its side has as many columns as there are records, so a large number is not reported.
     """
-    told = f"got {got}" if got <= _MOST_COLUMNS_TOLD else "got many more"
+    shown = f"got {got}" if got <= _MOST_COLUMNS_SHOWN else "got many more"
     raise DataRefused(
-        f"data must have {dim} columns, {told}; choose the columns, or make a kernel with that dim"
+        f"data must have {dim} columns, {shown}; choose the columns, or make a kernel with that dim"
     )
 
 

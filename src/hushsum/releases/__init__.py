@@ -10,7 +10,8 @@ from hushsum.releases.bundle_file import save_bundle
 from hushsum.releases.coefficients import CoefficientFunction
 from hushsum.releases.curve import CurveFunction
 from hushsum.releases.curve_file import save_curve
-from hushsum.releases.load import load
+from hushsum.releases.description import Description
+from hushsum.releases.load import load_function, load_released
 from hushsum.releases.noisy_table import NoisyTable
 from hushsum.releases.points import PointsFunction
 from hushsum.releases.points_file import save_points
@@ -23,13 +24,15 @@ __all__ = [
     "Bundle",
     "CoefficientFunction",
     "CurveFunction",
+    "Description",
     "NoisyTable",
     "PointsFunction",
     "Released",
     "ReleasedFunction",
     "SharpenedFunction",
     "TableFunction",
-    "load",
+    "load_function",
+    "load_released",
     "save_bundle",
     "save_curve",
     "save_points",

@@ -9,14 +9,14 @@ import numpy as np
 
 from hushsum.bases.base import LinearReading, SampledReading
 from hushsum.kernels.base import Batch, Kernel
-from hushsum.releases.answers import Answers
+from hushsum.releases.answers import Answers, Points
 from hushsum.releases.noisy_table import Floats, NoisyTable, check_question
 
 if TYPE_CHECKING:
     from hushsum.releases.sharpened import SharpenedFunction
 
 _FEWEST_BLOCKS = 8
-"""Below this many independent blocks of rows their spread says too little, and the bound is taken instead."""
+"""Below this many independent blocks of rows their spread is too uncertain; the bound is used instead."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,12 +60,14 @@ class CoefficientFunction(NoisyTable):
         """Values with standard errors and intervals: the noise exactly, the method's own error as its basis
         states it or its rows show it by their spread, and the error of N̂.
         """
-        return self.query_plus(Q, 0.0, of=of, level=level, threads=threads)
+        return self.query_plus(self._points(Q), 0.0, of=of, level=level, threads=threads)
 
-    def query_plus(self, Q: object, known: Floats | float, *, of: str, level: float, threads: int) -> Answers:
+    def query_plus(
+        self, points: Points, known: Floats | float, *, of: str, level: float, threads: int
+    ) -> Answers:
         """The same with ``known`` added to the sums, which is exact."""
         check_question(of, level)
-        batch = self.basis.prepare_queries(Q)
+        batch = self.basis.prepare_queries(points)
         sums = self.reading.evaluate(self.table, batch, threads=threads)
         number, number_variance = self._counts
         variance, largest, blocks = self._variances(batch, sums, number)
@@ -78,7 +80,7 @@ class CoefficientFunction(NoisyTable):
         bound = np.maximum(scale * np.sqrt(largest + of_number), stderr)
         value = scale * sums
         reach = _quantile(level, blocks) * stderr
-        return Answers(value, stderr, value - reach, value + reach, bound, level)
+        return Answers(value, stderr, value - reach, value + reach, bound, level, points)
 
     def _variances(self, batch: Batch, sums: Floats, number: float) -> tuple[Floats, Floats, int | None]:
         """The variance of each sum, a larger one that bounds it, and how many blocks the first comes from."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,16 +18,18 @@ from hushsum.kernels.base import Kernel
 from hushsum.kernels.columns import check_columns
 from hushsum.privacy.claim import Claim
 from hushsum.records.bounds import Bounds
-from hushsum.releases.answers import Answers, normal_answers
+from hushsum.releases.answers import Answers, normal_answers, query_points
 from hushsum.releases.base import ReleasedFunction
-from hushsum.releases.load import load
+from hushsum.releases.description import Detail
+from hushsum.releases.load import load_function
 from hushsum.releases.points import check_kernel
+from hushsum.releases.presentation import Presented
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class CurveFunction:
+class CurveFunction(Presented):
     """Values at even steps from one end of the bounds to the other, straight lines between them.
 
     Made by ``pfda`` or by ``hushsum.load``; not by hand. Outside the bounds the nearest end answers. The
@@ -82,6 +85,11 @@ class CurveFunction:
         """1."""
         return self.bounds.dim
 
+    @property
+    def count_stderr(self) -> float:
+        """The standard error of :attr:`count`."""
+        return math.sqrt(self.count_variance)
+
     def __call__(self, Q: object) -> Floats:
         """Mean kernel values f(q)/N, shape (n_queries,)."""
         return self._read(Q, self.values)
@@ -90,18 +98,27 @@ class CurveFunction:
         """Kernel sums f(q), shape (n_queries,)."""
         return self.count * self(Q)
 
-    def query(self, Q: object, *, of: str = "mean", level: float = 0.95) -> Answers:
+    def query(self, Q: object, *, of: str = "mean", level: float = 0.95, threads: int = 1) -> Answers:
         """Values with the standard error of the noise; the bias of a smoothing penalty is no part of it."""
         if of not in ("mean", "sum"):
             raise UsageError(
                 parameter="of", rule="must be 'mean' or 'sum'", got=shown(of), remedy="choose one"
             )
         scale = 1.0 if of == "mean" else self.count
-        value = self._read(Q, self.values)
-        variance = self._read(Q, self.errors) ** 2
+        points = query_points(Q, dim=self.dim, columns=self.columns)
+        value = self._read(points, self.values)
+        variance = self._read(points, self.errors) ** 2
         if of == "sum":
             variance = variance + (value / self.count) ** 2 * self.count_variance
-        return normal_answers(scale * value, scale * np.sqrt(variance), level)
+        return normal_answers(scale * value, scale * np.sqrt(variance), level, points)
+
+    def details(self) -> tuple[Detail, ...]:
+        """The method and the number of steps."""
+        number = len(self.values)
+        return (
+            Detail("method", self.method, self.method),
+            Detail("steps", number, f"{number} values, straight lines between them", label="curve"),
+        )
 
     def save(self, target: str | os.PathLike[str] | IO[bytes]) -> None:
         """Write a ``.hush`` file; to a path atomically."""
@@ -129,4 +146,4 @@ class CurveFunction:
 
 def _from_bytes(payload: bytes) -> ReleasedFunction:
     """A function from the bytes of its file, which is what travels in a pickle."""
-    return load(io.BytesIO(payload))
+    return load_function(io.BytesIO(payload))

@@ -20,9 +20,11 @@ from hushsum.kernels.base import Kernel
 from hushsum.privacy.calibration import IntegerNoise
 from hushsum.privacy.claim import Claim
 from hushsum.records.bounds import Bounds
-from hushsum.releases.answers import Answers
+from hushsum.releases.answers import Answers, Points, query_points
 from hushsum.releases.base import ReleasedFunction
-from hushsum.releases.load import load
+from hushsum.releases.description import Detail
+from hushsum.releases.load import load_function
+from hushsum.releases.presentation import Presented
 
 Floats = NDArray[np.float64]
 
@@ -31,7 +33,7 @@ ROUNDING_SHARE = 0.02
 
 
 @dataclass(frozen=True, eq=False)
-class NoisyTable(ABC):
+class NoisyTable(Presented, ABC):
     """The noisy sum of a basis's vectors over records, and how it is read; public and frozen.
 
     Privacy
@@ -113,7 +115,7 @@ class NoisyTable(ABC):
         ----------
         step : int, optional
             Odd, so that rounding has no bias; at most the deviation of the noise. Default: the largest that
-            adds at most 2 % to its variance, about half of the deviation; 4 bits a cell suffice then.
+            adds at most 2 % to its variance, about half of the deviation; 4 bits per cell suffice then.
 
         Raises
         ------
@@ -175,6 +177,24 @@ class NoisyTable(ABC):
         """The standard error of :attr:`count`."""
         return math.sqrt(self._counts[1])
 
+    def details(self) -> tuple[Detail, ...]:
+        """The table, its noise, and the fingerprint of what it counts."""
+        rows, width = self.basis.shape
+        deviation = math.sqrt(self.noise.variance)
+        noise = {**self.noise.as_json(), "standard_deviation": deviation}
+        rounded = "" if self.step == 1 else f", cells rounded to multiples of {self.step}"
+        return (
+            Detail("basis", self.basis.name, f"{self.basis.name}, {rows} × {width}{rounded}", label="table"),
+            Detail("rows", rows),
+            Detail("width", width),
+            Detail("noise", noise, f"{self.noise.mechanism}, standard deviation {deviation:.5g} per cell"),
+            Detail("step", self.step),
+            Detail("fingerprint", self.basis.fingerprint, self.basis.fingerprint),
+        )
+
+    def _points(self, Q: object) -> Points:
+        return query_points(Q, dim=self.dim, columns=self.columns)
+
     def save(self, target: str | os.PathLike[str] | IO[bytes]) -> None:
         """Write a ``.hush`` file; to a path atomically."""
         from hushsum.releases.table_file import save_table
@@ -213,4 +233,4 @@ def _roomy(table: Table, step: int) -> Table:
 
 def _from_bytes(payload: bytes) -> ReleasedFunction:
     """A function from the bytes of its file, which is what travels in a pickle."""
-    return load(io.BytesIO(payload))
+    return load_function(io.BytesIO(payload))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -17,9 +18,11 @@ from hushsum.kernels.base import COLUMNS, Batch, Kernel
 from hushsum.kernels.columns import check_columns
 from hushsum.privacy.claim import Claim
 from hushsum.records.bounds import Bounds
-from hushsum.releases.answers import Answers, normal_answers
+from hushsum.releases.answers import Answers, normal_answers, query_points
 from hushsum.releases.base import ReleasedFunction
-from hushsum.releases.load import load
+from hushsum.releases.description import Detail
+from hushsum.releases.load import load_function
+from hushsum.releases.presentation import Presented
 
 Floats = NDArray[np.float64]
 
@@ -28,7 +31,7 @@ _QUERIES_AT_A_TIME = 512
 
 
 @dataclass(frozen=True, eq=False)
-class PointsFunction:
+class PointsFunction(Presented):
     """Weighted public points, answering ``Σ w·k(p, q)`` for any query and any kernel, for ever.
 
     Made by a method such as ``histogram`` or ``mwem``, or by ``hushsum.load``; not by hand. The points are
@@ -93,6 +96,11 @@ class PointsFunction:
         """The number of columns of a query."""
         return self.bounds.dim
 
+    @property
+    def count_stderr(self) -> float:
+        """The standard error of :attr:`count`."""
+        return math.sqrt(self.count_variance)
+
     def __call__(self, Q: object) -> Floats:
         """Mean kernel values f(q)/N̂, shape (n_queries,)."""
         return self.sum(Q) / max(self.count, 1.0)
@@ -101,13 +109,14 @@ class PointsFunction:
         """Kernel sums Σ w·k(p, q), shape (n_queries,); costs points × queries."""
         return self._sums(Q, squares=False)[0]
 
-    def query(self, Q: object, *, of: str = "mean", level: float = 0.95) -> Answers:
+    def query(self, Q: object, *, of: str = "mean", level: float = 0.95, threads: int = 1) -> Answers:
         """Values with the standard error of the noise, or a bound of it; NaN where the method knows neither.
 
         ``of`` is ``"mean"`` for f(q)/N̂ or ``"sum"`` for f(q). How far the points themselves are from the
         records (cells, a network, a span of kernels) is bias and no part of it.
         """
-        sums, squares = self._sums(Q, squares=self.weight_variance is not None)
+        points = query_points(Q, dim=self.dim, columns=self.columns)
+        sums, squares = self._sums(points, squares=self.weight_variance is not None)
         number = max(self.count, 1.0)
         if self.weight_variance is not None:
             variance = self.weight_variance * squares
@@ -117,12 +126,22 @@ class PointsFunction:
         if of == "mean":
             value = sums / number
             variance = (variance + value**2 * self.count_variance) / number**2
-            return normal_answers(value, np.sqrt(variance), level)
+            return normal_answers(value, np.sqrt(variance), level, points)
         if of != "sum":
             raise UsageError(
                 parameter="of", rule="must be 'mean' or 'sum'", got=shown(of), remedy="choose one"
             )
-        return normal_answers(sums, np.sqrt(variance), level)
+        return normal_answers(sums, np.sqrt(variance), level, points)
+
+    def details(self) -> tuple[Detail, ...]:
+        """The method and the number of points."""
+        number = len(self.weights)
+        return (
+            Detail("method", self.method, self.method),
+            Detail("points", number, f"{number} synthetic points with weights"),
+            Detail("weight_variance", self.weight_variance),
+            Detail("answer_stderr", self.answer_stderr),
+        )
 
     def with_kernel(self, kernel: Kernel) -> PointsFunction:
         """The same points under another kernel or bandwidth; spends nothing."""
@@ -152,7 +171,7 @@ class PointsFunction:
         return rows.astype(np.float64)
 
     def _sums(self, Q: object, *, squares: bool) -> tuple[Floats, Floats]:
-        """Σ w·k and, if asked, Σ k² over all points, some points and queries at a time."""
+        """Σ w·k and, if requested, Σ k² over all points, some points and queries at a time."""
         queries = self._queries(Q)
         points, weights = self._live
         if squares:
@@ -185,4 +204,4 @@ def check_kernel(kernel: Kernel, dim: int) -> None:
 
 def _from_bytes(payload: bytes) -> ReleasedFunction:
     """A function from the bytes of its file, which is what travels in a pickle."""
-    return load(io.BytesIO(payload))
+    return load_function(io.BytesIO(payload))

@@ -19,18 +19,21 @@ from hushsum.files.arrays import REAL, decode_array, encode_array, encoded_size
 from hushsum.files.container import FileKind, Header, write_container
 from hushsum.kernels.base import Batch, Kernel
 from hushsum.privacy.claim import Claim
-from hushsum.releases.answers import Answers
+from hushsum.records.bounds import Bounds
+from hushsum.releases.answers import Answers, query_points
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.coefficients import CoefficientFunction
+from hushsum.releases.description import Detail
 from hushsum.releases.load import check_names, load_table, register
 from hushsum.releases.noisy_table import Floats
+from hushsum.releases.presentation import Presented
 
 TYPE = "sharpened"
 MOST_POINTS = 10_000
 
 
 @dataclass(frozen=True, eq=False)
-class SharpenedFunction:
+class SharpenedFunction(Presented):
     """A release of Fourier features with public points that explain most of it: ``f.sharpened(points)``.
 
     Answers are unbiased whatever the points, with smaller errors the better these resemble the records:
@@ -81,6 +84,36 @@ class SharpenedFunction:
         return self.function.count
 
     @property
+    def count_stderr(self) -> float:
+        """The standard error of :attr:`count`."""
+        return self.function.count_stderr
+
+    @property
+    def dim(self) -> int | None:
+        """The number of columns of a query."""
+        return self.function.dim
+
+    @property
+    def columns(self) -> tuple[str, ...] | None:
+        """What the columns are called; None if not declared."""
+        return self.function.columns
+
+    @property
+    def bounds(self) -> Bounds | None:
+        """The declared box that records were clipped to; None if not declared."""
+        return self.function.bounds
+
+    @property
+    def producer(self) -> str:
+        """Which version of Hushsum made the release."""
+        return self.function.producer
+
+    def details(self) -> tuple[Detail, ...]:
+        """The release, and the number of public points it is read with."""
+        number = len(self.points)
+        return (*self.function.details(), Detail("points", number, f"read with {number} public points"))
+
+    @property
     def explained(self) -> float:
         """Which share of the released table's squares, noise included, the points explain in rows that they
         were not fitted to; 0 where they do not help.
@@ -93,12 +126,16 @@ class SharpenedFunction:
 
     def sum(self, Q: object, *, nonnegative: bool = False, threads: int = 1) -> Floats:
         """Kernel sums f(q) = Σ k(x, q), shape (n_queries,)."""
-        sums = self._remainder.sum(Q, threads=threads) + self._of_points(Q)
+        points = query_points(Q, dim=self.dim, columns=self.columns)
+        sums = self._remainder.sum(points, threads=threads) + self._of_points(points)
         return np.maximum(sums, 0.0) if nonnegative else sums
 
     def query(self, Q: object, *, of: str = "mean", level: float = 0.95, threads: int = 1) -> Answers:
         """Values with standard errors and intervals, from the spread over features of what is unexplained."""
-        return self._remainder.query_plus(Q, self._of_points(Q), of=of, level=level, threads=threads)
+        points = query_points(Q, dim=self.dim, columns=self.columns)
+        return self._remainder.query_plus(
+            points, self._of_points(points), of=of, level=level, threads=threads
+        )
 
     def save(self, target: str | os.PathLike[str] | IO[bytes]) -> None:
         """Write a ``.hush`` file that holds the release and the points; to a path atomically."""

@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 from hushsum.privacy.claim import Claim
 from hushsum.privacy.spending import Booking, another_release, spend
 from hushsum.releases.base import Released
-from hushsum.releases.load import load
+from hushsum.releases.load import load_released
 
 R = TypeVar("R", bound=Released)
 
@@ -32,7 +32,7 @@ class PreparedRelease(Generic[R]):
     claim : Claim
         Known before anything is drawn.
     subject : mapping
-        What a ledger says of it: public.
+        The description in the ledger: public.
     booking : Booking or None
         Where it is debited.
     make : callable
@@ -99,7 +99,7 @@ def deliver_function(
 
     def check_and_deliver(payload: bytes) -> None:
         if not functions or payload != drawn:
-            functions[:] = [load(io.BytesIO(payload))]
+            functions[:] = [load_released(io.BytesIO(payload))]
             if functions[0].claim != claim:
                 raise another_release()
         deliver(payload)

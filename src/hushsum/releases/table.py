@@ -22,14 +22,14 @@ _RARE = 0.001
 
 _CELLS_AT_A_TIME = 1 << 22
 _FEWEST_BLOCKS = 8
-"""Below this many independent blocks of rows their spread says too little, and the bound is reported
+"""Below this many independent blocks of rows their spread is too uncertain, and the bound is reported
 instead.
 """
 
 
 @dataclass(frozen=True, eq=False)
 class TableFunction(NoisyTable):
-    """A released sketch: public, frozen, answering mean kernel values for any query, for ever.
+    """A released sketch: public, frozen, answering mean kernel values for any number of queries.
 
     Made by ``Tally.release`` or ``hushsum.load``; not by hand.
 
@@ -113,7 +113,8 @@ class TableFunction(NoisyTable):
         ``of`` is ``"mean"`` for f(q)/N̂ or ``"sum"`` for f(q). The error of N̂ is part of both.
         """
         check_question(of, level)
-        readings = self._read(Q, threads)
+        points = self._points(Q)
+        readings = self._read(points, threads)
         number, number_variance = self._counts
         sums = self.reading.unfold(readings.mean, number)
         rate = self.reading.fold_rate
@@ -130,7 +131,7 @@ class TableFunction(NoisyTable):
         bound = np.maximum(bound, stderr)
         reach = _quantile(level, readings.blocks) * stderr
         value = scale * sums
-        return Answers(value, stderr, value - reach, value + reach, bound, level)
+        return Answers(value, stderr, value - reach, value + reach, bound, level, points)
 
     def error_bound(self, Q: object, *, failure: float = 0.05) -> Floats:
         """Theorem 3.4 for ``f.sum(Q, estimator="median-of-means", failure=failure)``, at each query.

@@ -28,6 +28,7 @@ from hushsum.kernels.parameters import positive_integer
 from hushsum.privacy.budget import Budget
 from hushsum.privacy.relation import Relation
 from hushsum.privacy.request import DEFAULT_COUNT_SHARE, ReleaseRequest
+from hushsum.records.arrow import in_memory
 from hushsum.records.suspicion import suspicions
 from hushsum.records.units import UnitCap
 from hushsum.releases.base import ReleasedFunction
@@ -152,6 +153,7 @@ class Tally:
         SuspiciousParameter
             if a bound or the bandwidth looks as if it had been read off this batch. For the owner's eyes.
         """
+        X = in_memory(X)
         batch = self._basis.prepare(X)
         self._suspect(X)
         if self._cap is None:
@@ -191,7 +193,7 @@ class Tally:
     def merge(self, other: Tally, *, disjoint_units: bool = False) -> Tally:
         """Add another tally's sums to this one, exactly.
 
-        Caps add up (a person may be in both), unless ``disjoint_units`` declares that nobody is.
+        Caps add up (a person may be in both), unless ``disjoint_units`` declares that no person is.
 
         Raises
         ------
@@ -267,12 +269,12 @@ class Tally:
         idempotency_key : str, optional
             Names this attempt in the ledger, so that a retry does not spend again; by default a new one.
         insecure_noise_seed : int, optional
-            Deterministic noise for tests. The release is marked and protects nobody.
+            Deterministic noise for tests. The release is marked and gives no protection.
 
         Raises
         ------
         ClaimError, BudgetExhausted
-            if the numbers cannot be claimed, or the budget has not enough left; nothing is released.
+            if the numbers cannot be claimed, or the budget has too little left; nothing is released.
 
         Privacy
         -------

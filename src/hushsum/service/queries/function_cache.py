@@ -11,7 +11,7 @@ from hushsum.errors import FileRefused, UsageError
 from hushsum.jobs.exact_answers import ExactModel
 from hushsum.jobs.model_answers import AnsweringModel
 from hushsum.releases.bundle import Bundle
-from hushsum.releases.load import load
+from hushsum.releases.load import load_released
 from hushsum.service.queries.rollback_guard import RollbackGuards
 from hushsum.service.settings import Settings
 
@@ -60,7 +60,7 @@ def _load(id: str, settings: Settings, guards: RollbackGuards) -> Any:
             return ExactModel.reopened(
                 place, encryption_key=settings.tally_key(), rollback_guard=partial(guards.of, id)
             )
-        found = load(settings.path("functions", f"{id}.hush"))
+        found = load_released(settings.path("functions", f"{id}.hush"))
     except UsageError:
         raise FileRefused("the function's file is missing from the service; restore it") from None
     return AnsweringModel.of(found) if isinstance(found, Bundle) else found
