@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 SOURCES := pyproject.toml CMakeLists.txt $(shell find src -type f -not -name '*.so' -not -path '*/__pycache__/*')
 
-.PHONY: demo test test-slow check format docs bench portable wheel clean
+.PHONY: demo test test-slow check site format docs bench portable clang arm64 sanitize fuzz coverage lock wheel sdist clean
 
 demo: $(VENV)/.installed
 	$(BIN)/hushsum demo
@@ -21,25 +21,56 @@ check: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/clang-format --dry-run --Werror $(shell find src/native -name '*.?pp')
+	$(MAKE) --no-print-directory site
+
+site: $(VENV)/.dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --site-dir build/site
 
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+	$(BIN)/clang-format -i $(shell find src/native -name '*.?pp')
 
 docs: $(VENV)/.dev
 	$(BIN)/mkdocs serve
 
 # The hot loops once more, compiled without any processor-specific clone, must give the same bits.
 portable: $(VENV)/.tests
-	$(BIN)/python tests/portable_build.py
+	$(BIN)/python -m tests.native_builds portable
+
+# The same with Clang, and for arm64 under QEMU (Debian: g++-aarch64-linux-gnu and qemu-user).
+clang arm64: $(VENV)/.tests
+	$(BIN)/python -m tests.native_builds $@
+
+# The native code's tests under the address and undefined-behaviour sanitizers; planted bugs must be caught first.
+sanitize: $(VENV)/.tests
+	$(BIN)/python -m tests.sanitized_build
+
+# Every reader of bytes from outside, on changed inputs, until each has seen 10⁶; goes on where the last run stopped.
+FUZZ_SECONDS ?= 1200
+fuzz: $(VENV)/.tests
+	$(BIN)/python -m tests.fuzz.run --seconds $(FUZZ_SECONDS)
 
 bench: $(VENV)/.tests
 	for each in build_speed query_speed noise_speed import_time streaming_memory skin_accuracy; do \
 	  $(BIN)/python -m benchmarks.$$each || exit 1; done
 
+# Line and branch coverage of the tests that run in this process; the floor is in pyproject.toml.
+coverage: $(VENV)/.dev
+	$(BIN)/python -m pytest -n auto -m "not slow" --cov --cov-report=term:skip-covered --cov-report=html:build/coverage \
+	  tests/unit tests/property tests/contract
+
+# The versions of the development environment, for a machine that must be like the last one: pip install -r requirements/dev.lock
+lock: $(VENV)/.dev
+	$(BIN)/pip-compile --quiet --extra dev --strip-extras --no-emit-index-url --no-emit-find-links --no-emit-trusted-host \
+	  --no-header --no-annotate --output-file requirements/dev.lock pyproject.toml
+
 wheel: $(VENV)/.dev
 	$(BIN)/pip wheel --no-deps --wheel-dir dist .
+
+sdist: $(VENV)/.dev
+	$(BIN)/python -m build --sdist --outdir dist .
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)

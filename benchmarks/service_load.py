@@ -133,7 +133,7 @@ def report_batch(function: Any, url: str, token: str) -> bool:
 def report_releases(data: Any, tally: str) -> bool:
     def one(i: int) -> bool:
         try:
-            data.release(tally, f"f{i}", epsilon=1.0, rows=50, key=f"k{i}")
+            data.release(tally, f"f{i}", epsilon=1.0, rows=50, idempotency_key=f"k{i}")
         except hs.errors.BudgetExhausted:
             return False
         return True

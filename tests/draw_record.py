@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from hushsum.privacy.draws import Draws, Question
+from hushsum.privacy.release_noise import Question, ReleaseNoise
 
 
 @dataclass
@@ -33,21 +33,23 @@ class DrawRecord:
 def record(monkeypatch: pytest.MonkeyPatch) -> DrawRecord:
     """Watch the draws of the releases that follow."""
     found = DrawRecord()
-    choice, laplace, gaussian = Draws.choice, Draws.laplace, Draws.gaussian
+    choice, laplace, gaussian = ReleaseNoise.choice, ReleaseNoise.laplace, ReleaseNoise.gaussian
 
-    def watched_choice(self: Draws, question: Question, **options: Any) -> int:
+    def watched_choice(self: ReleaseNoise, question: Question, **options: Any) -> int:
         found.choices.append(question)
         return choice(self, question, **options)
 
-    def watched_laplace(self: Draws, counts: NDArray[np.int64], l1: int, epsilon: Fraction) -> Any:
+    def watched_laplace(self: ReleaseNoise, counts: NDArray[np.int64], l1: int, epsilon: Fraction) -> Any:
         found.laplace.append((counts.copy(), l1, epsilon))
         return laplace(self, counts, l1, epsilon)
 
-    def watched_gaussian(self: Draws, values: Any, l2: float, epsilon: Fraction, delta: Fraction) -> Any:
+    def watched_gaussian(
+        self: ReleaseNoise, values: Any, l2: float, epsilon: Fraction, delta: Fraction
+    ) -> Any:
         found.gaussian.append((values.copy(), l2, epsilon, delta))
         return gaussian(self, values, l2, epsilon, delta)
 
-    monkeypatch.setattr(Draws, "choice", watched_choice)
-    monkeypatch.setattr(Draws, "laplace", watched_laplace)
-    monkeypatch.setattr(Draws, "gaussian", watched_gaussian)
+    monkeypatch.setattr(ReleaseNoise, "choice", watched_choice)
+    monkeypatch.setattr(ReleaseNoise, "laplace", watched_laplace)
+    monkeypatch.setattr(ReleaseNoise, "gaussian", watched_gaussian)
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -47,7 +48,7 @@ def sqlite(tmp_path: Path) -> str:
 
 def claim_of(
     *,
-    epsilon: float | None = None,
+    epsilon: float | Fraction | None = None,
     delta: float | None = None,
     rho: float | None = None,
     unit: str = "record",

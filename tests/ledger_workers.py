@@ -53,7 +53,7 @@ def debit_together(place: str, key: str, epsilon: float, gate: Barrier) -> None:
     """Wait for all others, then debit; exits 0 or 3."""
     gate.wait()
     try:
-        Ledger.open(place).debit("d", claim_of(epsilon=epsilon), subject={}, key=key)
+        Ledger(place).dataset("d").debit(claim_of(epsilon=epsilon), subject={}, idempotency_key=key)
     except BudgetExhausted:
         sys.exit(REFUSED)
     sys.exit(GRANTED)
@@ -62,7 +62,7 @@ def debit_together(place: str, key: str, epsilon: float, gate: Barrier) -> None:
 def release_together(place: str, key: str, mine: bytes, results: str, gate: Barrier) -> None:
     """All four steps under a key that others use too; writes down what would be published."""
     gate.wait()
-    debit = Ledger.open(place).debit("d", claim_of(epsilon=0.5), subject={}, key=key)
+    debit = Ledger(place).dataset("d").debit(claim_of(epsilon=0.5), subject={}, idempotency_key=key)
     debit.draw()
     gate.wait()
     heard = debit.stage(mine)

@@ -1,4 +1,4 @@
-"""A budget book in memory: honest about budgets, keys and steps; forgotten at the end of the process."""
+"""A budget in memory that enforces its total, its keys and its steps."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ class MemoryBudget:
             (entry.claim.promise.epsilon or Fraction(0) for entry in self.entries.values()), Fraction(0)
         )
 
-    def debit(self, dataset: str, claim: Claim, *, subject: Mapping[str, object], key: str) -> MemoryDebit:
-        if key in self.entries:
-            return self.entries[key]
+    def debit(self, claim: Claim, *, subject: Mapping[str, object], idempotency_key: str) -> MemoryDebit:
+        if idempotency_key in self.entries:
+            return self.entries[idempotency_key]
         if not claim.secure:
             raise ClaimError("insecure noise cannot be booked")
         assert claim.promise.pure
         assert claim.promise.epsilon is not None
         if self.spent + claim.promise.epsilon > self.total:
             raise BudgetExhausted("the budget is exhausted")
-        self.entries[key] = MemoryDebit(claim, subject)
-        return self.entries[key]
+        self.entries[idempotency_key] = MemoryDebit(claim, subject)
+        return self.entries[idempotency_key]

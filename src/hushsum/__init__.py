@@ -41,6 +41,7 @@ from hushsum.tally.file import load_tally
 from hushsum.version import __version__
 
 if TYPE_CHECKING:
+    from hushsum.ledger import Ledger
     from hushsum.models import (
         PrivateClassifier,
         PrivateDensity,
@@ -65,6 +66,7 @@ __all__ = [
     "HammingKernel",
     "JaccardKernel",
     "LaplacianKernel",
+    "Ledger",
     "ManhattanKernel",
     "MaternKernel",
     "Plan",
@@ -100,7 +102,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """The models, and ``hushsum.models`` itself, once they are asked for: scikit-learn is slow to import."""
+    """The ledger and the models when they are first used: SQLAlchemy and scikit-learn are slow to import."""
+    if name == "Ledger":
+        return import_module("hushsum.ledger").Ledger
     if name == "models" or name in __all__:
         models = import_module("hushsum.models")
         return models if name == "models" else getattr(models, name)

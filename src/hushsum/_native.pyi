@@ -1,260 +1,259 @@
-"""Hushsum's hot loops, compiled from src/native."""
+"""Hushsum's hot loops."""
 
 from collections.abc import Callable
+from typing import overload
 
-import numpy as np
-from numpy.typing import NDArray
+import numpy
+import numpy.typing
+
 
 def clone() -> str:
     """The instruction set the hot loops run with: baseline, v3 or v4."""
 
 class ProjectionHasher:
-    """Floors or signs of dense random projections; cells[r] hashes the p words of row r into the width.
+    """
+    Floors or signs of dense random projections; cells[r] hashes the p words of row r into the width.
 
-    Each projection is the float32 chain acc = fma(weights[r, i, k], x[k], acc) over k = 0, 1, … from
+    Each projection is the float32 chain acc = fma(weights[r, i, k], x[k], acc) over k = 0, 1, ... from
     offsets[r, i], so a record's cells depend on that record alone, bit for bit.
     """
 
-    def __init__(
-        self,
-        weights: NDArray[np.float32],
-        offsets: NDArray[np.float32],
-        multipliers: NDArray[np.uint64],
-        addends: NDArray[np.uint64],
-        width: int,
-        signs: bool,
-        fold: bool,
-        scattered: bool = False,
-    ) -> None: ...
+    def __init__(self, weights: numpy.typing.NDArray[numpy.float32], offsets: numpy.typing.NDArray[numpy.float32], multipliers: numpy.typing.NDArray[numpy.uint64], addends: numpy.typing.NDArray[numpy.uint64], width: int, signs: bool, fold: bool, scattered: bool = False) -> None: ...
+
+    def count(self, records: numpy.typing.NDArray[numpy.float32], table: numpy.typing.NDArray[numpy.int64], step: int, threads: int) -> None:
+        """
+        Add step (+1 or -1) to the cell of every record in every row of the int64 table; threads share the rows.
+        """
+
+    def cells(self, records: numpy.typing.NDArray[numpy.float32], rows: int) -> numpy.typing.NDArray[numpy.int32]:
+        """
+        The cell of every record in the first rows, as int32 of shape (records, rows).
+        """
+
+    def read(self, records: numpy.typing.NDArray[numpy.float32], table: numpy.typing.NDArray[numpy.int32] | numpy.typing.NDArray[numpy.int64], block: int, threads: int) -> tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64]]:
+        """
+        Mean over the rows of an int32 or int64 table of each query's cell, and the estimated variance of that mean
+        from blocks of consecutive rows (NaN with fewer than two blocks).
+        """
+
+    def means(self, records: numpy.typing.NDArray[numpy.float32], table: numpy.typing.NDArray[numpy.int32] | numpy.typing.NDArray[numpy.int64], scale: float, shift: float, threads: int) -> numpy.typing.NDArray[numpy.float64]:
+        """scale times that mean plus shift, for those who need no variance."""
+
     @property
     def rows(self) -> int: ...
-    @property
-    def dim(self) -> int: ...
+
     @property
     def width(self) -> int: ...
-    def count(
-        self, records: NDArray[np.float32], table: NDArray[np.int64], step: int, threads: int
-    ) -> None: ...
-    def cells(self, records: NDArray[np.float32], rows: int) -> NDArray[np.int32]: ...
-    def read(
-        self,
-        records: NDArray[np.float32],
-        table: NDArray[np.int32] | NDArray[np.int64],
-        block: int,
-        threads: int,
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
-    def reader(
-        self, table: NDArray[np.int32] | NDArray[np.int64], scale: float, shift: float
-    ) -> Callable[[object], NDArray[np.float64] | None]: ...
-    def means(
-        self,
-        records: NDArray[np.float32],
-        table: NDArray[np.int32] | NDArray[np.int64],
-        scale: float,
-        shift: float,
-        threads: int,
-    ) -> NDArray[np.float64]: ...
+
+    def reader(self, table: numpy.typing.NDArray[numpy.int32] | numpy.typing.NDArray[numpy.int64], scale: float, shift: float) -> ProjectionReader:
+        """A reader of this table that answers scale times the mean plus shift."""
+
+    @property
+    def dim(self) -> int: ...
+
+class ProjectionReader:
+    """A hasher, a table, a scale and a shift, for single queries."""
+
+    def __call__(self, queries: object) -> numpy.typing.NDArray[numpy.float64] | None:
+        """
+        scale times the mean over rows plus shift, or None where queries need checking or converting first.
+        """
 
 class StructuredHasher:
-    """Floors or signs of projections from three Hadamard–sign rounds; a block of rows has its own signs."""
+    """
+    Floors or signs of projections from three Hadamard-sign rounds; a block of rows has its own signs.
+    """
 
-    def __init__(
-        self,
-        signs: NDArray[np.int8],
-        dim: int,
-        rows: int,
-        power: int,
-        scale: float,
-        offsets: NDArray[np.float32],
-        multipliers: NDArray[np.uint64],
-        addends: NDArray[np.uint64],
-        width: int,
-        sign_mode: bool,
-        fold: bool,
-        block_rows: int,
-        scattered: bool = False,
-    ) -> None: ...
+    def __init__(self, signs: numpy.typing.NDArray[numpy.int8], dim: int, rows: int, power: int, scale: float, offsets: numpy.typing.NDArray[numpy.float32], multipliers: numpy.typing.NDArray[numpy.uint64], addends: numpy.typing.NDArray[numpy.uint64], width: int, sign_mode: bool, fold: bool, block_rows: int, scattered: bool = False) -> None: ...
+
+    def count(self, records: numpy.typing.NDArray[numpy.float32], table: numpy.typing.NDArray[numpy.int64], step: int, threads: int) -> None:
+        """
+        Add step (+1 or -1) to the cell of every record in every row of the int64 table; threads share the rows.
+        """
+
+    def cells(self, records: numpy.typing.NDArray[numpy.float32], rows: int) -> numpy.typing.NDArray[numpy.int32]:
+        """
+        The cell of every record in the first rows, as int32 of shape (records, rows).
+        """
+
+    def read(self, records: numpy.typing.NDArray[numpy.float32], table: numpy.typing.NDArray[numpy.int32] | numpy.typing.NDArray[numpy.int64], block: int, threads: int) -> tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64]]:
+        """
+        Mean over the rows of an int32 or int64 table of each query's cell, and the estimated variance of that mean
+        from blocks of consecutive rows (NaN with fewer than two blocks).
+        """
+
+    def means(self, records: numpy.typing.NDArray[numpy.float32], table: numpy.typing.NDArray[numpy.int32] | numpy.typing.NDArray[numpy.int64], scale: float, shift: float, threads: int) -> numpy.typing.NDArray[numpy.float64]:
+        """scale times that mean plus shift, for those who need no variance."""
+
     @property
     def rows(self) -> int: ...
+
+    @property
+    def width(self) -> int: ...
+
+    def reader(self, table: numpy.typing.NDArray[numpy.int32] | numpy.typing.NDArray[numpy.int64], scale: float, shift: float) -> StructuredReader:
+        """A reader of this table that answers scale times the mean plus shift."""
+
     @property
     def dim(self) -> int: ...
-    @property
-    def width(self) -> int: ...
-    def count(
-        self, records: NDArray[np.float32], table: NDArray[np.int64], step: int, threads: int
-    ) -> None: ...
-    def cells(self, records: NDArray[np.float32], rows: int) -> NDArray[np.int32]: ...
-    def read(
-        self,
-        records: NDArray[np.float32],
-        table: NDArray[np.int32] | NDArray[np.int64],
-        block: int,
-        threads: int,
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
-    def reader(
-        self, table: NDArray[np.int32] | NDArray[np.int64], scale: float, shift: float
-    ) -> Callable[[object], NDArray[np.float64] | None]: ...
-    def means(
-        self,
-        records: NDArray[np.float32],
-        table: NDArray[np.int32] | NDArray[np.int64],
-        scale: float,
-        shift: float,
-        threads: int,
-    ) -> NDArray[np.float64]: ...
 
-class MinHasher:
-    """Min-wise hashes of sets of integers; set j is values[indptr[j]:indptr[j + 1]]."""
+class StructuredReader:
+    """A hasher, a table, a scale and a shift, for single queries."""
 
-    def __init__(
-        self,
-        mixers: NDArray[np.uint32],
-        shifts: NDArray[np.uint32],
-        salt: int,
-        multipliers: NDArray[np.uint64],
-        addends: NDArray[np.uint64],
-        width: int,
-        scattered: bool = False,
-    ) -> None: ...
-    @property
-    def rows(self) -> int: ...
-    @property
-    def width(self) -> int: ...
-    def count(
-        self,
-        values: NDArray[np.int64],
-        indptr: NDArray[np.int64],
-        table: NDArray[np.int64],
-        step: int,
-        threads: int,
-    ) -> None: ...
-    def cells(self, values: NDArray[np.int64], indptr: NDArray[np.int64], rows: int) -> NDArray[np.int32]: ...
-    def read(
-        self,
-        values: NDArray[np.int64],
-        indptr: NDArray[np.int64],
-        table: NDArray[np.int32] | NDArray[np.int64],
-        block: int,
-        threads: int,
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
-    def means(
-        self,
-        values: NDArray[np.int64],
-        indptr: NDArray[np.int64],
-        table: NDArray[np.int32] | NDArray[np.int64],
-        scale: float,
-        shift: float,
-        threads: int,
-    ) -> NDArray[np.float64]: ...
+    def __call__(self, queries: object) -> numpy.typing.NDArray[numpy.float64] | None:
+        """
+        scale times the mean over rows plus shift, or None where queries need checking or converting first.
+        """
 
 class CodeHasher:
     """Sampled coordinates of int32 code vectors."""
 
-    def __init__(
-        self,
-        columns: NDArray[np.int32],
-        multipliers: NDArray[np.uint64],
-        addends: NDArray[np.uint64],
-        width: int,
-        scattered: bool = False,
-    ) -> None: ...
+    def __init__(self, columns: numpy.typing.NDArray[numpy.int32], multipliers: numpy.typing.NDArray[numpy.uint64], addends: numpy.typing.NDArray[numpy.uint64], width: int, scattered: bool = False) -> None: ...
+
+    def count(self, records: numpy.typing.NDArray[numpy.int32], table: numpy.typing.NDArray[numpy.int64], step: int, threads: int) -> None:
+        """
+        Add step (+1 or -1) to the cell of every record in every row of the int64 table; threads share the rows.
+        """
+
+    def cells(self, records: numpy.typing.NDArray[numpy.int32], rows: int) -> numpy.typing.NDArray[numpy.int32]:
+        """
+        The cell of every record in the first rows, as int32 of shape (records, rows).
+        """
+
+    def read(self, records: numpy.typing.NDArray[numpy.int32], table: numpy.typing.NDArray[numpy.int32] | numpy.typing.NDArray[numpy.int64], block: int, threads: int) -> tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64]]:
+        """
+        Mean over the rows of an int32 or int64 table of each query's cell, and the estimated variance of that mean
+        from blocks of consecutive rows (NaN with fewer than two blocks).
+        """
+
+    def means(self, records: numpy.typing.NDArray[numpy.int32], table: numpy.typing.NDArray[numpy.int32] | numpy.typing.NDArray[numpy.int64], scale: float, shift: float, threads: int) -> numpy.typing.NDArray[numpy.float64]:
+        """scale times that mean plus shift, for those who need no variance."""
+
     @property
     def rows(self) -> int: ...
+
     @property
     def width(self) -> int: ...
-    def count(
-        self, records: NDArray[np.int32], table: NDArray[np.int64], step: int, threads: int
-    ) -> None: ...
-    def cells(self, records: NDArray[np.int32], rows: int) -> NDArray[np.int32]: ...
-    def read(
-        self,
-        records: NDArray[np.int32],
-        table: NDArray[np.int32] | NDArray[np.int64],
-        block: int,
-        threads: int,
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
-    def means(
-        self,
-        records: NDArray[np.int32],
-        table: NDArray[np.int32] | NDArray[np.int64],
-        scale: float,
-        shift: float,
-        threads: int,
-    ) -> NDArray[np.float64]: ...
 
-def all_finite(values: NDArray[np.float32]) -> bool:
+class MinHasher:
+    """
+    Min-wise hashes of sets of integers; set j is values[indptr[j]:indptr[j + 1]].
+    """
+
+    def __init__(self, mixers: numpy.typing.NDArray[numpy.uint32], shifts: numpy.typing.NDArray[numpy.uint32], salt: int, multipliers: numpy.typing.NDArray[numpy.uint64], addends: numpy.typing.NDArray[numpy.uint64], width: int, scattered: bool = False) -> None: ...
+
+    def count(self, values: numpy.typing.NDArray[numpy.int64], indptr: numpy.typing.NDArray[numpy.int64], table: numpy.typing.NDArray[numpy.int64], step: int, threads: int) -> None:
+        """
+        Add step (+1 or -1) to the cell of every record in every row of the int64 table; threads share the rows.
+        """
+
+    def cells(self, values: numpy.typing.NDArray[numpy.int64], indptr: numpy.typing.NDArray[numpy.int64], rows: int) -> numpy.typing.NDArray[numpy.int32]:
+        """
+        The cell of every record in the first rows, as int32 of shape (records, rows).
+        """
+
+    def read(self, values: numpy.typing.NDArray[numpy.int64], indptr: numpy.typing.NDArray[numpy.int64], table: numpy.typing.NDArray[numpy.int32] | numpy.typing.NDArray[numpy.int64], block: int, threads: int) -> tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64]]:
+        """
+        Mean over the rows of an int32 or int64 table of each query's cell, and the estimated variance of that mean
+        from blocks of consecutive rows (NaN with fewer than two blocks).
+        """
+
+    def means(self, values: numpy.typing.NDArray[numpy.int64], indptr: numpy.typing.NDArray[numpy.int64], table: numpy.typing.NDArray[numpy.int32] | numpy.typing.NDArray[numpy.int64], scale: float, shift: float, threads: int) -> numpy.typing.NDArray[numpy.float64]:
+        """scale times that mean plus shift, for those who need no variance."""
+
+    @property
+    def rows(self) -> int: ...
+
+    @property
+    def width(self) -> int: ...
+
+def all_finite(values: numpy.typing.NDArray[numpy.float32]) -> bool:
     """Whether a C-contiguous float32 array holds neither NaN nor infinity."""
 
-def bare_increments(cells: NDArray[np.uint32], table: NDArray[np.int64], passes: int) -> None:
-    """A yardstick for benchmarks: add 1 to table[row, cells[j, row]] for every j and row, `passes` times."""
-
-def pack_integers(values: NDArray[np.int32] | NDArray[np.int64], centre: int) -> bytes:
-    """Rice codes of int32 or int64 values around a centre."""
-
-def unpack_integers(source: bytes, values: NDArray[np.int32] | NDArray[np.int64], centre: int) -> bool:
-    """Fill values from Rice codes; false if the bytes are no code of so many values."""
-
-NOISE_CHUNK: int
-
-class StreamKey:
-    def __init__(self, bytes: bytes = ...) -> None: ...
-    def clear(self) -> None: ...
-    @property
-    def usable(self) -> bool: ...
-    def keystream(self, nonce0: int, nonce1: int, nonce2: int, counter: int, blocks: int) -> bytes: ...
-
-def extension_nonce(draw: int, acceptance: bool, index: int) -> tuple[int, int, int]: ...
-def fill_laplace(
-    key: StreamKey,
-    draw: int,
-    out: NDArray[np.int64],
-    scale: float,
-    offset: float,
-    widen: float,
-    threads: int,
-    decide: Callable[[int, int, int], int],
-) -> None: ...
-def fill_gaussian(
-    key: StreamKey,
-    draw: int,
-    out: NDArray[np.int64],
-    scale: float,
-    offset: float,
-    centre: float,
-    rate: float,
-    narrow: bool,
-    widen: float,
-    threads: int,
-    decide: Callable[[int, int, int], int | None],
-) -> None: ...
-
-WAVE_AMPLITUDE: float
-WAVE_LENGTH: int
+def bare_increments(cells: numpy.typing.NDArray[numpy.uint32], table: numpy.typing.NDArray[numpy.int64], passes: int) -> None:
+    """
+    A yardstick for benchmarks: add 1 to table[row, cells[j, row]] for every j and row, `passes` times,
+    from cells that were computed before. A build does at least these increments.
+    """
 
 class FeatureMap:
-    """Cosines and sines of projections, as integers; a record's pair in a row is no longer than WAVE_LENGTH.
+    """
+    Cosines and sines of projections, as integers; a record's pair in a row is no longer than WAVE_LENGTH.
 
-    The phase of row r is the float32 chain acc = fma(frequencies[r, k], x[k], acc) over k = 0, 1, … from 0,
+    The phase of row r is the float32 chain acc = fma(frequencies[r, k], x[k], acc) over k = 0, 1, ... from 0,
     in turns; WAVE_AMPLITUDE times its cosine and sine, rounded, are the record's two integers.
     """
 
-    def __init__(self, frequencies: NDArray[np.float32]) -> None: ...
+    def __init__(self, frequencies: numpy.typing.NDArray[numpy.float32]) -> None: ...
+
+    def add(self, records: numpy.typing.NDArray[numpy.float32], table: numpy.typing.NDArray[numpy.int64], step: int, threads: int) -> None:
+        """
+        Add step (+1 or -1) times every record's integers to the int64 table (rows, 2); threads share the rows.
+        """
+
+    def integers(self, records: numpy.typing.NDArray[numpy.float32]) -> numpy.typing.NDArray[numpy.int32]:
+        """The integers of every record, as int32 of shape (records, rows, 2)."""
+
+    def waves(self, records: numpy.typing.NDArray[numpy.float32]) -> numpy.typing.NDArray[numpy.float32]:
+        """
+        Cosine and sine of every record's phases, unrounded, as float32 of shape (records, rows, 2).
+        """
+
+    def read(self, records: numpy.typing.NDArray[numpy.float32], table: numpy.typing.NDArray[numpy.int32] | numpy.typing.NDArray[numpy.int64], scale: float, threads: int) -> numpy.typing.NDArray[numpy.float64]:
+        """
+        scale times the sum over an int32 or int64 table's rows of cells times waves, for every query.
+        """
+
     @property
     def rows(self) -> int: ...
+
     @property
     def dim(self) -> int: ...
-    def add(
-        self, records: NDArray[np.float32], table: NDArray[np.int64], step: int, threads: int
-    ) -> None: ...
-    def integers(self, records: NDArray[np.float32]) -> NDArray[np.int32]: ...
-    def waves(self, records: NDArray[np.float32]) -> NDArray[np.float32]: ...
-    def read(
-        self,
-        records: NDArray[np.float32],
-        table: NDArray[np.int32] | NDArray[np.int64],
-        scale: float,
-        threads: int,
-    ) -> NDArray[np.float64]: ...
 
-def orthogonalise(rows: NDArray[np.float64]) -> None:
-    """Make every row orthogonal to those before it in its block, in place, keeping its length."""
+WAVE_AMPLITUDE: float = 1023.0
+
+WAVE_LENGTH: int = 1024
+
+def orthogonalise(rows: numpy.typing.NDArray[numpy.float64]) -> None:
+    """
+    Make every float64 row orthogonal to those before it in its block of as many rows as there are columns,
+    in place, keeping its length; the same bits on every machine.
+    """
+
+class StreamKey:
+    """256 secret bits from the operating system, or given ones for tests."""
+
+    @overload
+    def __init__(self) -> None: ...
+
+    @overload
+    def __init__(self, bytes: bytes) -> None: ...
+
+    def clear(self) -> None:
+        """Wipes the key; every later use fails."""
+
+    @property
+    def usable(self) -> bool:
+        """False once wiped, and in a child process."""
+
+    def keystream(self, nonce0: int, nonce1: int, nonce2: int, counter: int, blocks: int) -> bytes:
+        """Blocks of 64 bytes of the ChaCha20 keystream (RFC 8439)."""
+
+NOISE_CHUNK: int = 16384
+
+def extension_nonce(draw: int, acceptance: bool, index: int) -> tuple[int, int, int]:
+    """The nonce whose stream continues the bits of one draw."""
+
+def fill_laplace(key: StreamKey, draw: int, out: numpy.typing.NDArray[numpy.int64], scale: float, offset: float, widen: float, threads: int, decide: Callable[[int, int, int], int]) -> None:
+    """Fills out with discrete Laplace draws."""
+
+def fill_gaussian(key: StreamKey, draw: int, out: numpy.typing.NDArray[numpy.int64], scale: float, offset: float, centre: float, rate: float, narrow: bool, widen: float, threads: int, decide: Callable[[int, int, int], int | None]) -> None:
+    """Fills out with discrete Gaussian draws."""
+
+def pack_integers(values: numpy.typing.NDArray[numpy.int32] | numpy.typing.NDArray[numpy.int64], centre: int) -> bytes:
+    """Rice codes of int32 or int64 values around a centre."""
+
+def unpack_integers(source: bytes, values: numpy.typing.NDArray[numpy.int32] | numpy.typing.NDArray[numpy.int64], centre: int) -> bool:
+    """
+    Fill values from Rice codes; false if the bytes are not the code of that many values.
+    """

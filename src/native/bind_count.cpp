@@ -6,8 +6,9 @@
 #include "arrays.hpp"
 #include "batch.hpp"
 #include "hashers.hpp"
-#include "plans.hpp"
+#include "dispatch.hpp"
 #include "reader.hpp"
+#include "signatures.hpp"
 
 namespace nb = nanobind;
 
@@ -74,9 +75,8 @@ std::pair<nb::object, nb::object> read(const Batch& batch, const Array& table, s
 nb::object means(const Batch& batch, const Array& table, double scale, double shift, std::int64_t threads) {
   const std::size_t rows = table_rows(batch, table), many = thread_count(threads);
   Result<double> mean(batch.count);
-  with_table(batch, table, rows, [&](const auto* counters) {
-    mean_batch(batch, counters, rows, many, scale, shift, mean.data());
-  });
+  with_table(batch, table, rows,
+             [&](const auto* counters) { mean_batch(batch, counters, rows, many, scale, shift, mean.data()); });
   return mean.array();
 }
 
@@ -88,86 +88,65 @@ constexpr const char* read_doc =
     "from blocks of consecutive rows (NaN with fewer than two blocks).";
 constexpr const char* means_doc = "scale times that mean plus shift, for those who need no variance.";
 
-// The methods every hasher of record arrays shares.
-template <class Hasher>
-nb::class_<Hasher> bind_hasher(nb::module_& module, const char* name, const char* doc) {
+// The methods every hasher shares. Records are one array, or two for sets: `Arrays` is Array once or twice, `types`
+// their Python signature and `names` their names.
+template <class Hasher, class... Arrays, class... Names>
+nb::class_<Hasher> bind_hasher(nb::module_& module, const char* name, const char* doc, const std::string& types,
+                               const Names&... names) {
   nb::class_<Hasher> bound(module, name, doc);
   bound
-      .def("count",
-           [](const Hasher& hasher, const Array& records, const WritableArray& table, std::int64_t step,
-              std::int64_t threads) { count(hasher.bind(records), table, step, threads); },
-           nb::arg("records").noconvert(), nb::arg("table").noconvert(), nb::arg("step"), nb::arg("threads"), count_doc)
-      .def("cells",
-           [](const Hasher& hasher, const Array& records, std::int64_t rows) {
-             return cells(hasher.bind(records), rows);
-           },
-           nb::arg("records").noconvert(), nb::arg("rows"), cells_doc)
-      .def("read",
-           [](const Hasher& hasher, const Array& records, const Array& table, std::int64_t block,
-              std::int64_t threads) { return read(hasher.bind(records), table, block, threads); },
-           nb::arg("records").noconvert(), nb::arg("table").noconvert(), nb::arg("block"), nb::arg("threads"), read_doc)
-      .def("means",
-           [](const Hasher& hasher, const Array& records, const Array& table, double scale, double shift,
-              std::int64_t threads) { return means(hasher.bind(records), table, scale, shift, threads); },
-           nb::arg("records").noconvert(), nb::arg("table").noconvert(), nb::arg("scale"), nb::arg("shift"),
-           nb::arg("threads"), means_doc)
+      .def(
+          "count",
+          [](const Hasher& hasher, const Arrays&... records, const WritableArray& table, std::int64_t step,
+             std::int64_t threads) { count(hasher.bind(records...), table, step, threads); },
+          names..., nb::arg("table").noconvert(), nb::arg("step"), nb::arg("threads"), count_doc,
+          nb::sig(signature("def count(self, " + types + ", table: Array[int64], step: int, threads: int) -> None")))
+      .def(
+          "cells",
+          [](const Hasher& hasher, const Arrays&... records, std::int64_t rows) {
+            return cells(hasher.bind(records...), rows);
+          },
+          names..., nb::arg("rows"), cells_doc,
+          nb::sig(signature("def cells(self, " + types + ", rows: int) -> Array[int32]")))
+      .def(
+          "read",
+          [](const Hasher& hasher, const Arrays&... records, const Array& table, std::int64_t block,
+             std::int64_t threads) { return read(hasher.bind(records...), table, block, threads); },
+          names..., nb::arg("table").noconvert(), nb::arg("block"), nb::arg("threads"), read_doc,
+          nb::sig(signature("def read(self, " + types +
+                            ", table: Table, block: int, threads: int) -> tuple[Array[float64], Array[float64]]")))
+      .def(
+          "means",
+          [](const Hasher& hasher, const Arrays&... records, const Array& table, double scale, double shift,
+             std::int64_t threads) { return means(hasher.bind(records...), table, scale, shift, threads); },
+          names..., nb::arg("table").noconvert(), nb::arg("scale"), nb::arg("shift"), nb::arg("threads"), means_doc,
+          nb::sig(signature("def means(self, " + types +
+                            ", table: Table, scale: float, shift: float, threads: int) -> Array[float64]")))
       .def_prop_ro("rows", [](const Hasher& hasher) { return hasher.rows; })
       .def_prop_ro("width", [](const Hasher& hasher) { return hasher.width; });
   return bound;
 }
 
-// Readers, for hashers of rows of numbers. They borrow the hasher, which must live as long.
+// Hashers of rows of numbers also answer single queries without ceremony.
 template <class Hasher>
 void bind_reader(nb::module_& module, nb::class_<Hasher>& hasher, const char* name) {
   nb::class_<Reader<Hasher>>(module, name, "A hasher, a table, a scale and a shift, for single queries.")
       .def("__call__", &Reader<Hasher>::operator(), nb::arg("queries").none(),
-           "scale times the mean over rows plus shift, or None where queries need checking or converting first.");
-  hasher.def("reader",
-             [](const Hasher& self, Array table, double scale, double shift) {
-               return Reader<Hasher>(self, std::move(table), scale, shift);
-             },
-             nb::keep_alive<0, 1>(), nb::arg("table").noconvert(), nb::arg("scale"), nb::arg("shift"),
-             "A reader of this table that answers scale times the mean plus shift.");
-}
-
-void bind_sets(nb::module_& module) {
-  nb::class_<MinHasher>(module, "MinHasher", "Min-wise hashes of sets of integers, given as values and indptr.")
-      .def(nb::init<const Array&, const Array&, std::uint64_t, const Array&, const Array&, std::int64_t, bool>(),
-           nb::arg("mixers").noconvert(), nb::arg("shifts").noconvert(), nb::arg("salt"),
-           nb::arg("multipliers").noconvert(), nb::arg("addends").noconvert(), nb::arg("width"),
-           nb::arg("scattered") = false)
-      .def("count",
-           [](const MinHasher& hasher, const Array& values, const Array& indptr, const WritableArray& table,
-              std::int64_t step, std::int64_t threads) { count(hasher.bind(values, indptr), table, step, threads); },
-           nb::arg("values").noconvert(), nb::arg("indptr").noconvert(), nb::arg("table").noconvert(), nb::arg("step"),
-           nb::arg("threads"), count_doc)
-      .def("cells",
-           [](const MinHasher& hasher, const Array& values, const Array& indptr, std::int64_t rows) {
-             return cells(hasher.bind(values, indptr), rows);
-           },
-           nb::arg("values").noconvert(), nb::arg("indptr").noconvert(), nb::arg("rows"), cells_doc)
-      .def("read",
-           [](const MinHasher& hasher, const Array& values, const Array& indptr, const Array& table,
-              std::int64_t block, std::int64_t threads) {
-             return read(hasher.bind(values, indptr), table, block, threads);
-           },
-           nb::arg("values").noconvert(), nb::arg("indptr").noconvert(), nb::arg("table").noconvert(),
-           nb::arg("block"), nb::arg("threads"), read_doc)
-      .def("means",
-           [](const MinHasher& hasher, const Array& values, const Array& indptr, const Array& table, double scale,
-              double shift, std::int64_t threads) {
-             return means(hasher.bind(values, indptr), table, scale, shift, threads);
-           },
-           nb::arg("values").noconvert(), nb::arg("indptr").noconvert(), nb::arg("table").noconvert(),
-           nb::arg("scale"), nb::arg("shift"), nb::arg("threads"), means_doc)
-      .def_prop_ro("rows", [](const MinHasher& hasher) { return hasher.rows; })
-      .def_prop_ro("width", [](const MinHasher& hasher) { return hasher.width; });
+           "scale times the mean over rows plus shift, or None where queries need checking or converting first.",
+           nb::sig(signature("def __call__(self, queries: object) -> Array[float64] | None")));
+  hasher.def(
+      "reader",
+      [](const Hasher& self, Array table, double scale, double shift) {
+        return Reader<Hasher>(self, std::move(table), scale, shift);
+      },
+      nb::keep_alive<0, 1>(), nb::arg("table").noconvert(), nb::arg("scale"), nb::arg("shift"),
+      "A reader of this table that answers scale times the mean plus shift.",
+      nb::sig(signature(std::string("def reader(self, table: Table, scale: float, shift: float) -> ") + name)));
 }
 
 bool all_finite(const Array& values) {
-  require(values.dtype() == nb::dtype<float>() && contiguous(values),
-          "values must be a C-contiguous float32 array");
-  return chosen_kernels().all_finite(static_cast<const float*>(values.data()), values.size());
+  require(values.dtype() == nb::dtype<float>() && contiguous(values), "values must be a C-contiguous float32 array");
+  return hot_loops().all_finite(static_cast<const float*>(values.data()), values.size());
 }
 
 void bare_increments(const Array& cells, const WritableArray& table, std::int64_t passes) {
@@ -181,44 +160,69 @@ void bare_increments(const Array& cells, const WritableArray& table, std::int64_
   constexpr std::size_t group = 16;
   for (std::size_t row = 0; row < rows; row += group)
     for (std::int64_t pass = 0; pass < passes; ++pass)
-      chosen_kernels().add_wide(given + row, count, rows, rows - row < group ? rows - row : group, width, 1,
-                                counters + row * width);
+      hot_loops().add_wide(given + row, count, rows, rows - row < group ? rows - row : group, width, 1,
+                           counters + row * width);
 }
 
 }  // namespace
 
 void bind_count(nb::module_& module) {
-  auto projections =
-      bind_hasher<ProjectionHasher>(module, "ProjectionHasher", "Floors or signs of dense random projections.");
+  const std::string fold = "multipliers: Array[uint64], addends: Array[uint64], width: int";
+  auto projections = bind_hasher<ProjectionHasher, Array>(
+      module, "ProjectionHasher",
+      "Floors or signs of dense random projections; cells[r] hashes the p words of row r into the width.\n\n"
+      "Each projection is the float32 chain acc = fma(weights[r, i, k], x[k], acc) over k = 0, 1, ... from\n"
+      "offsets[r, i], so a record's cells depend on that record alone, bit for bit.",
+      "records: Array[float32]", nb::arg("records").noconvert());
   bind_reader(module, projections, "ProjectionReader");
   projections
       .def(nb::init<const Array&, const Array&, const Array&, const Array&, std::int64_t, bool, bool, bool>(),
            nb::arg("weights").noconvert(), nb::arg("offsets").noconvert(), nb::arg("multipliers").noconvert(),
            nb::arg("addends").noconvert(), nb::arg("width"), nb::arg("signs"), nb::arg("fold"),
-           nb::arg("scattered") = false)
+           nb::arg("scattered") = false,
+           nb::sig(signature("def __init__(self, weights: Array[float32], offsets: Array[float32], " + fold +
+                             ", signs: bool, fold: bool, scattered: bool = False) -> None")))
       .def_prop_ro("dim", [](const ProjectionHasher& hasher) { return hasher.dim; });
-  auto structured = bind_hasher<StructuredHasher>(module, "StructuredHasher",
-                                                  "Floors or signs of projections from three Hadamard-sign rounds.");
+  auto structured = bind_hasher<StructuredHasher, Array>(
+      module, "StructuredHasher",
+      "Floors or signs of projections from three Hadamard-sign rounds; a block of rows has its own signs.",
+      "records: Array[float32]", nb::arg("records").noconvert());
   bind_reader(module, structured, "StructuredReader");
   structured
-      .def(nb::init<const Array&, std::int64_t, std::int64_t, std::int64_t, float, const Array&, const Array&,
-                    const Array&, std::int64_t, bool, bool, std::int64_t, bool>(),
-           nb::arg("signs").noconvert(), nb::arg("dim"), nb::arg("rows"), nb::arg("power"), nb::arg("scale"),
-           nb::arg("offsets").noconvert(), nb::arg("multipliers").noconvert(), nb::arg("addends").noconvert(),
-           nb::arg("width"), nb::arg("sign_mode"), nb::arg("fold"), nb::arg("block_rows"),
-           nb::arg("scattered") = false)
+      .def(
+          nb::init<const Array&, std::int64_t, std::int64_t, std::int64_t, float, const Array&, const Array&,
+                   const Array&, std::int64_t, bool, bool, std::int64_t, bool>(),
+          nb::arg("signs").noconvert(), nb::arg("dim"), nb::arg("rows"), nb::arg("power"), nb::arg("scale"),
+          nb::arg("offsets").noconvert(), nb::arg("multipliers").noconvert(), nb::arg("addends").noconvert(),
+          nb::arg("width"), nb::arg("sign_mode"), nb::arg("fold"), nb::arg("block_rows"), nb::arg("scattered") = false,
+          nb::sig(signature("def __init__(self, signs: Array[int8], dim: int, rows: int, power: int, scale: float, "
+                            "offsets: Array[float32], " +
+                            fold + ", sign_mode: bool, fold: bool, block_rows: int, scattered: bool = False) -> None")))
       .def_prop_ro("dim", [](const StructuredHasher& hasher) { return hasher.dim; });
-  bind_hasher<CodeHasher>(module, "CodeHasher", "Sampled coordinates of int32 code vectors.")
+  bind_hasher<CodeHasher, Array>(module, "CodeHasher", "Sampled coordinates of int32 code vectors.",
+                                 "records: Array[int32]", nb::arg("records").noconvert())
       .def(nb::init<const Array&, const Array&, const Array&, std::int64_t, bool>(), nb::arg("columns").noconvert(),
            nb::arg("multipliers").noconvert(), nb::arg("addends").noconvert(), nb::arg("width"),
-           nb::arg("scattered") = false);
-  bind_sets(module);
+           nb::arg("scattered") = false,
+           nb::sig(
+               signature("def __init__(self, columns: Array[int32], " + fold + ", scattered: bool = False) -> None")));
+  bind_hasher<MinHasher, Array, Array>(
+      module, "MinHasher", "Min-wise hashes of sets of integers; set j is values[indptr[j]:indptr[j + 1]].",
+      "values: Array[int64], indptr: Array[int64]", nb::arg("values").noconvert(), nb::arg("indptr").noconvert())
+      .def(nb::init<const Array&, const Array&, std::uint64_t, const Array&, const Array&, std::int64_t, bool>(),
+           nb::arg("mixers").noconvert(), nb::arg("shifts").noconvert(), nb::arg("salt"),
+           nb::arg("multipliers").noconvert(), nb::arg("addends").noconvert(), nb::arg("width"),
+           nb::arg("scattered") = false,
+           nb::sig(signature("def __init__(self, mixers: Array[uint32], shifts: Array[uint32], salt: int, " + fold +
+                             ", scattered: bool = False) -> None")));
   module.def("all_finite", &all_finite, nb::arg("values").noconvert(),
-             "Whether a C-contiguous float32 array holds neither NaN nor infinity.");
+             "Whether a C-contiguous float32 array holds neither NaN nor infinity.",
+             nb::sig(signature("def all_finite(values: Array[float32]) -> bool")));
   module.def("bare_increments", &bare_increments, nb::arg("cells").noconvert(), nb::arg("table").noconvert(),
              nb::arg("passes"),
              "A yardstick for benchmarks: add 1 to table[row, cells[j, row]] for every j and row, `passes` times,\n"
-             "from cells that were computed before. A build does at least these increments.");
+             "from cells that were computed before. A build does at least these increments.",
+             nb::sig(signature("def bare_increments(cells: Array[uint32], table: Array[int64], passes: int) -> None")));
 }
 
 }  // namespace hushsum

@@ -2,6 +2,7 @@
 
 #include "arrays.hpp"
 #include "features.hpp"
+#include "signatures.hpp"
 
 namespace nb = nanobind;
 
@@ -80,25 +81,37 @@ void orthogonal(const WritableArray& rows) {
 }  // namespace
 
 void bind_features(nb::module_& module) {
-  nb::class_<FeatureMap>(module, "FeatureMap", "Cosines and sines of projections, as integers no longer than 1024.")
-      .def(nb::init<const Array&>(), nb::arg("frequencies").noconvert())
+  nb::class_<FeatureMap>(
+      module, "FeatureMap",
+      "Cosines and sines of projections, as integers; a record's pair in a row is no longer than WAVE_LENGTH.\n\nThe "
+      "phase of row r is the float32 chain acc = fma(frequencies[r, k], x[k], acc) over k = 0, 1, ... from 0,\nin "
+      "turns; WAVE_AMPLITUDE times its cosine and sine, rounded, are the record's two integers.")
+      .def(nb::init<const Array&>(), nb::arg("frequencies").noconvert(),
+           nb::sig(signature("def __init__(self, frequencies: Array[float32]) -> None")))
       .def("add", &add, nb::arg("records").noconvert(), nb::arg("table").noconvert(), nb::arg("step"),
            nb::arg("threads"),
-           "Add step (+1 or -1) times every record's integers to the int64 table (rows, 2); threads share the rows.")
+           "Add step (+1 or -1) times every record's integers to the int64 table (rows, 2); threads share the rows.",
+           nb::sig(signature(
+               "def add(self, records: Array[float32], table: Array[int64], step: int, threads: int) -> None")))
       .def("integers", &integers, nb::arg("records").noconvert(),
-           "The integers of every record, as int32 of shape (records, rows, 2).")
+           "The integers of every record, as int32 of shape (records, rows, 2).",
+           nb::sig(signature("def integers(self, records: Array[float32]) -> Array[int32]")))
       .def("waves", &waves, nb::arg("records").noconvert(),
-           "Cosine and sine of every record's phases, unrounded, as float32 of shape (records, rows, 2).")
+           "Cosine and sine of every record's phases, unrounded, as float32 of shape (records, rows, 2).",
+           nb::sig(signature("def waves(self, records: Array[float32]) -> Array[float32]")))
       .def("read", &read, nb::arg("records").noconvert(), nb::arg("table").noconvert(), nb::arg("scale"),
            nb::arg("threads"),
-           "scale times the sum over an int32 or int64 table's rows of cells times waves, for every query.")
+           "scale times the sum over an int32 or int64 table's rows of cells times waves, for every query.",
+           nb::sig(signature(
+               "def read(self, records: Array[float32], table: Table, scale: float, threads: int) -> Array[float64]")))
       .def_prop_ro("rows", [](const FeatureMap& map) { return map.rows; })
       .def_prop_ro("dim", [](const FeatureMap& map) { return map.dim; });
   module.attr("WAVE_AMPLITUDE") = wave_amplitude;
   module.attr("WAVE_LENGTH") = wave_length;
   module.def("orthogonalise", &orthogonal, nb::arg("rows").noconvert(),
              "Make every float64 row orthogonal to those before it in its block of as many rows as there are columns,\n"
-             "in place, keeping its length; the same bits on every machine.");
+             "in place, keeping its length; the same bits on every machine.",
+             nb::sig(signature("def orthogonalise(rows: Array[float64]) -> None")));
 }
 
 }  // namespace hushsum

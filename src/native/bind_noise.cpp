@@ -13,33 +13,18 @@
 #include <exception>
 #include <mutex>
 #include <stdexcept>
-#include <system_error>
-#include <thread>
 #include <tuple>
 #include <vector>
 
 #include "dispatch.hpp"
-#include "noise.hpp"
+#include "signatures.hpp"
+#include "threads.hpp"
 
 namespace nb = nanobind;
 
 namespace hushsum {
 
 namespace {
-
-struct NoiseLoops {
-  decltype(&baseline::keystream_group) keystream_group;
-  decltype(&baseline::laplace_chunk) laplace_chunk;
-  decltype(&baseline::gaussian_chunk) gaussian_chunk;
-};
-
-NoiseLoops noise_loops() {
-#if defined(HUSHSUM_X86_CLONES)
-  if (chosen_clone() == Clone::v4) return {v4::keystream_group, v4::laplace_chunk, v4::gaussian_chunk};
-  if (chosen_clone() == Clone::v3) return {v3::keystream_group, v3::laplace_chunk, v3::gaussian_chunk};
-#endif
-  return {baseline::keystream_group, baseline::laplace_chunk, baseline::gaussian_chunk};
-}
 
 // 256 secret bits that Python never sees. Bound to the process that made it: a child would repeat the parent's noise.
 class StreamKey {
@@ -76,7 +61,7 @@ nb::bytes keystream(const StreamKey& key, uint32_t nonce0, uint32_t nonce1, uint
   std::vector<unsigned char> bytes(size_t{blocks} * 64);
   uint32_t group[group_words * 2];
   for (uint32_t first = 0; first < blocks; first += group_blocks) {
-    noise_loops().keystream_group(key.words(), Nonce{{nonce0, nonce1, nonce2}}, counter + first, group);
+    hot_loops().keystream_group(key.words(), Nonce{{nonce0, nonce1, nonce2}}, counter + first, group);
     for (uint32_t block = first; block < std::min(blocks, first + group_blocks); ++block) {
       for (uint32_t word = 0; word < 16; ++word) {
         std::memcpy(&bytes[size_t{block} * 64 + word * 4], &group[word * group_blocks + block - first], 4);
@@ -140,27 +125,17 @@ void fill(const StreamKey& key, uint32_t draw, const Output& out, const Shape& s
   int64_t* const values = out.data();
   PythonResolver python{std::move(decide)};
   const Resolver resolver{&python, PythonResolver::decide};
-  std::atomic<size_t> next{0};
   std::atomic<bool> ok{true};
-  const auto work = [&] {
-    for (size_t chunk; ok.load(std::memory_order_relaxed) && (chunk = next.fetch_add(1)) < chunks;) {
-      const size_t start = chunk * chunk_draws;
-      const auto length = static_cast<uint32_t>(std::min<size_t>(chunk_draws, size - start));
-      if (!chunk_function(id, shape, chunk, values + start, length, resolver)) ok = false;
-    }
-  };
   {
     const nb::gil_scoped_release no_gil;
-    const size_t wanted = std::min(static_cast<size_t>(std::max(threads, 1)), chunks);
-    std::vector<std::thread> helpers;
-    helpers.reserve(wanted);
-    try {
-      while (helpers.size() + 1 < wanted) helpers.emplace_back(work);
-    } catch (const std::system_error&) {
-      // The system gives no more threads: those that run share the chunks, and the result is the same.
-    }
-    work();
-    for (std::thread& helper : helpers) helper.join();
+    const size_t many = useful_threads(chunks, size, static_cast<size_t>(std::max(threads, 1)));
+    run_parallel(chunks, many, [&](Range own, size_t) {
+      for (size_t chunk = own.begin; chunk < own.end && ok.load(std::memory_order_relaxed); ++chunk) {
+        const size_t start = chunk * chunk_draws;
+        const auto length = static_cast<uint32_t>(std::min<size_t>(chunk_draws, size - start));
+        if (!chunk_function(id, shape, chunk, values + start, length, resolver)) ok = false;
+      }
+    });
   }
   if (ok) return;
   std::fill(values, values + size, 0);
@@ -185,21 +160,30 @@ void bind_noise(nb::module_& module) {
       "fill_laplace",
       [](const StreamKey& key, uint32_t draw, Output out, double scale, double offset, double widen, int threads,
          nb::callable decide) {
-        fill(key, draw, out, LaplaceShape{scale, offset, widen}, noise_loops().laplace_chunk, threads,
-             std::move(decide));
+        fill(key, draw, out, LaplaceShape{.scale = scale, .offset = offset, .widen = widen}, hot_loops().laplace_chunk,
+             threads, std::move(decide));
       },
       nb::arg("key"), nb::arg("draw"), nb::arg("out").noconvert(), nb::arg("scale"), nb::arg("offset"),
-      nb::arg("widen"), nb::arg("threads"), nb::arg("decide"), "Fills out with discrete Laplace draws.");
+      nb::arg("widen"), nb::arg("threads"), nb::arg("decide"), "Fills out with discrete Laplace draws.",
+      nb::sig(
+          signature("def fill_laplace(key: StreamKey, draw: int, out: Array[int64], scale: float, offset: float, "
+                    "widen: float, threads: int, decide: collections.abc.Callable[[int, int, int], int]) -> None")));
   module.def(
       "fill_gaussian",
       [](const StreamKey& key, uint32_t draw, Output out, double scale, double offset, double centre, double rate,
          bool narrow, double widen, int threads, nb::callable decide) {
-        const GaussianShape shape{{scale, offset, widen}, centre, rate, narrow};
-        fill(key, draw, out, shape, noise_loops().gaussian_chunk, threads, std::move(decide));
+        const GaussianShape shape{.proposal = {.scale = scale, .offset = offset, .widen = widen},
+                                  .centre = centre,
+                                  .rate = rate,
+                                  .narrow = narrow};
+        fill(key, draw, out, shape, hot_loops().gaussian_chunk, threads, std::move(decide));
       },
       nb::arg("key"), nb::arg("draw"), nb::arg("out").noconvert(), nb::arg("scale"), nb::arg("offset"),
       nb::arg("centre"), nb::arg("rate"), nb::arg("narrow"), nb::arg("widen"), nb::arg("threads"), nb::arg("decide"),
-      "Fills out with discrete Gaussian draws.");
+      "Fills out with discrete Gaussian draws.",
+      nb::sig(signature("def fill_gaussian(key: StreamKey, draw: int, out: Array[int64], scale: float, offset: float, "
+                        "centre: float, rate: float, narrow: bool, widen: float, threads: int, decide: "
+                        "collections.abc.Callable[[int, int, int], int | None]) -> None")));
 }
 
 }  // namespace hushsum

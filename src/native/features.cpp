@@ -4,7 +4,8 @@
 #include <cmath>
 #include <vector>
 
-#include "share.hpp"
+#include "dispatch.hpp"
+#include "threads.hpp"
 
 namespace hushsum {
 
@@ -38,35 +39,37 @@ double dot(const double* a, const double* b, std::size_t size) {
 FeatureMap::FeatureMap(const Array& frequencies)
     : rows(matrix_axis(frequencies, 0)),
       dim(matrix_axis(frequencies, 1)),
-      weights_(panels() * chosen_kernels().panel_rows * dim),
-      offsets_(panels() * chosen_kernels().panel_rows) {
+      weights_(panels() * hot_loops().panel_rows * dim),
+      offsets_(panels() * hot_loops().panel_rows) {
   const float* given = checked<float>(frequencies, "frequencies", {rows, dim});
-  const std::size_t pitch = chosen_kernels().panel_rows;
+  const std::size_t pitch = hot_loops().panel_rows;
   for (std::size_t r = 0; r < rows; ++r)
     for (std::size_t k = 0; k < dim; ++k) weights_[(r / pitch * dim + k) * pitch + r % pitch] = given[r * dim + k];
 }
 
 std::size_t FeatureMap::panels() const {
-  const std::size_t pitch = chosen_kernels().panel_rows;
+  const std::size_t pitch = hot_loops().panel_rows;
   return (rows + pitch - 1) / pitch;
 }
 
-ProjectionPlan FeatureMap::plan() const { return {weights_.data(), offsets_.data(), 1, dim}; }
+ProjectionParameters FeatureMap::plan() const {
+  return {.weights = weights_.data(), .offsets = offsets_.data(), .power = 1, .dim = dim};
+}
 
 void FeatureMap::add(const float* records, std::size_t count, std::int64_t* table, std::int64_t step,
                      std::size_t threads) const {
-  const Kernels& kernels = chosen_kernels();
-  const std::size_t pitch = kernels.panel_rows, many = workers(panels(), count * rows, threads);
+  const HotLoops& loops = hot_loops();
+  const std::size_t pitch = loops.panel_rows, many = useful_threads(panels(), count * rows, threads);
   const std::size_t chunk = std::clamp<std::size_t>(chunk_bytes / (dim * sizeof(float)), 1024, most_records);
   std::vector<Buffer<std::int32_t>> sums;
   sums.reserve(many);
   for (std::size_t t = 0; t < many; ++t) sums.emplace_back(2 * pitch);
-  share(panels(), many, [&](Range own, std::size_t t) {
+  run_parallel(panels(), many, [&](Range own, std::size_t t) {
     for (std::size_t first = 0; first < count; first += chunk) {
       const std::size_t here = std::min(chunk, count - first);
       for (std::size_t panel = own.begin; panel < own.end; ++panel) {
         std::fill(sums[t].data(), sums[t].data() + 2 * pitch, 0);
-        kernels.add_waves(plan(), records + first * dim, here, panel, sums[t].data());
+        loops.add_waves(plan(), records + first * dim, here, panel, sums[t].data());
         for (std::size_t l = 0; l < std::min(pitch, rows - panel * pitch); ++l) {
           table[2 * (panel * pitch + l)] += step * sums[t][l];
           table[2 * (panel * pitch + l) + 1] += step * sums[t][pitch + l];
@@ -77,13 +80,13 @@ void FeatureMap::add(const float* records, std::size_t count, std::int64_t* tabl
 }
 
 void FeatureMap::write_integers(const float* records, std::size_t count, std::int32_t* integers) const {
-  const Kernels& kernels = chosen_kernels();
-  const std::size_t pitch = kernels.panel_rows;
+  const HotLoops& loops = hot_loops();
+  const std::size_t pitch = loops.panel_rows;
   Buffer<std::int32_t> sums(2 * pitch);
   for (std::size_t j = 0; j < count; ++j)
     for (std::size_t panel = 0; panel < panels(); ++panel) {
       std::fill(sums.data(), sums.data() + 2 * pitch, 0);
-      kernels.add_waves(plan(), records + j * dim, 1, panel, sums.data());
+      loops.add_waves(plan(), records + j * dim, 1, panel, sums.data());
       for (std::size_t l = 0; l < std::min(pitch, rows - panel * pitch); ++l) {
         integers[2 * (j * rows + panel * pitch + l)] = sums[l];
         integers[2 * (j * rows + panel * pitch + l) + 1] = sums[pitch + l];
@@ -92,13 +95,13 @@ void FeatureMap::write_integers(const float* records, std::size_t count, std::in
 }
 
 void FeatureMap::write_waves(const float* records, std::size_t count, float* waves) const {
-  const Kernels& kernels = chosen_kernels();
-  const std::size_t pitch = kernels.panel_rows, held = std::min<std::size_t>(count, 48);
+  const HotLoops& loops = hot_loops();
+  const std::size_t pitch = loops.panel_rows, held = std::min<std::size_t>(count, 48);
   Buffer<float> part(held * 2 * pitch);
   for (std::size_t first = 0; first < count; first += held)
     for (std::size_t panel = 0; panel < panels(); ++panel) {
       const std::size_t here = std::min(held, count - first), used = std::min(pitch, rows - panel * pitch);
-      kernels.write_waves(plan(), records + first * dim, here, panel, part.data(), 2 * pitch);
+      loops.write_waves(plan(), records + first * dim, here, panel, part.data(), 2 * pitch);
       for (std::size_t j = 0; j < here; ++j)
         std::copy_n(part.data() + j * 2 * pitch, 2 * used, waves + 2 * ((first + j) * rows + panel * pitch));
     }
@@ -107,20 +110,20 @@ void FeatureMap::write_waves(const float* records, std::size_t count, float* wav
 template <class Value>
 void FeatureMap::read(const float* records, std::size_t count, const Value* table, std::size_t rows_read, double scale,
                       std::size_t threads, double* answers) const {
-  const Kernels& kernels = chosen_kernels();
-  const std::size_t pitch = kernels.panel_rows, used = (rows_read + pitch - 1) / pitch;
+  const HotLoops& loops = hot_loops();
+  const std::size_t pitch = loops.panel_rows, used = (rows_read + pitch - 1) / pitch;
   Buffer<float> coefficients(used * 2 * pitch);
   for (std::size_t r = 0; r < rows_read; ++r)
     for (std::size_t part = 0; part < 2; ++part)
       coefficients[(r / pitch * 2 + part) * pitch + r % pitch] = static_cast<float>(table[2 * r + part]);
-  const std::size_t held = 504, many = workers(count, count * rows_read, threads);
-  share(count, many, [&](Range own, std::size_t) {
+  const std::size_t held = 504, many = useful_threads(count, count * rows_read, threads);
+  run_parallel(count, many, [&](Range own, std::size_t) {
     for (std::size_t first = own.begin; first < own.end; first += held) {
       const std::size_t here = std::min(held, own.end - first);
       std::fill(answers + first, answers + first + here, 0.0);
       for (std::size_t panel = 0; panel < used; panel += panels_at_once)
-        kernels.read_waves(plan(), records + first * dim, here, panel, std::min(panels_at_once, used - panel),
-                           coefficients.data() + panel * 2 * pitch, answers + first);
+        loops.read_waves(plan(), records + first * dim, here, panel, std::min(panels_at_once, used - panel),
+                         coefficients.data() + panel * 2 * pitch, answers + first);
       for (std::size_t j = first; j < first + here; ++j) answers[j] *= scale;
     }
   });

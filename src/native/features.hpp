@@ -6,7 +6,7 @@
 
 #include "arrays.hpp"
 #include "batch.hpp"
-#include "plans.hpp"
+#include "packed_parameters.hpp"
 
 namespace hushsum {
 
@@ -33,14 +33,14 @@ class FeatureMap {
 
  private:
   std::size_t panels() const;
-  ProjectionPlan plan() const;
+  ProjectionParameters plan() const;
 
   Buffer<float> weights_, offsets_;
 };
 
-// Makes every row orthogonal to those before it in its block of `dim` rows (modified Gram-Schmidt) and keeps its length.
-// Sums run in one written order, so the result is the same on every machine. A row that lies in the span of the others
-// is left as rounding leaves it.
+// Makes every row orthogonal to those before it in its block of `dim` rows (modified Gram-Schmidt) and keeps its
+// length. Sums run in one written order, so the result is the same on every machine. A row that lies in the span of the
+// others is left as rounding leaves it.
 void orthogonalise(double* rows, std::size_t count, std::size_t dim);
 
 }  // namespace hushsum

@@ -7,7 +7,7 @@
 
 #include "arrays.hpp"
 #include "batch.hpp"
-#include "plans.hpp"
+#include "packed_parameters.hpp"
 
 namespace hushsum {
 
@@ -18,7 +18,7 @@ class Fold {
  public:
   Fold(const std::uint64_t* multipliers, const std::uint64_t* addends, std::size_t rows, std::size_t words,
        std::size_t width, bool fold, bool scattered, Order order, std::size_t panel_rows);
-  FoldPlan plan() const;
+  FoldParameters plan() const;
 
  private:
   Buffer<std::uint64_t> multipliers_, addends_;
@@ -51,7 +51,7 @@ class ProjectionHasher::Bound : public Batch {
   bool total(std::size_t, std::size_t, std::size_t, const std::int32_t*, std::int64_t*, void*) const override;
   bool total(std::size_t, std::size_t, std::size_t, const std::int64_t*, std::int64_t*, void*) const override;
   bool one_floor() const { return plan.power == 1 && plan.words == Words::floors; }
-  DensePlan plan;
+  DenseParameters plan;
   const float* records;
 };
 
@@ -77,7 +77,7 @@ class StructuredHasher {
 class StructuredHasher::Bound : public Batch {
  public:
   void cells(std::size_t, std::size_t, std::size_t, std::size_t, std::uint32_t*, std::size_t, void*) const override;
-  StructuredPlan plan;
+  StructuredParameters plan;
   const float* records;
 };
 
@@ -101,7 +101,7 @@ class MinHasher::Bound : public Batch {
  public:
   Bound(std::size_t values, std::size_t ends) : mixed(values), starts(ends) {}
   void cells(std::size_t, std::size_t, std::size_t, std::size_t, std::uint32_t*, std::size_t, void*) const override;
-  MinPlan plan;
+  MinParameters plan;
   Buffer<std::uint32_t> mixed;
   Buffer<std::int64_t> starts;  // a copy: checked bounds must hold while other Python threads run
 };
@@ -123,7 +123,7 @@ class CodeHasher {
 class CodeHasher::Bound : public Batch {
  public:
   void cells(std::size_t, std::size_t, std::size_t, std::size_t, std::uint32_t*, std::size_t, void*) const override;
-  CodePlan plan;
+  CodeParameters plan;
   const std::int32_t* records;
 };
 

@@ -8,7 +8,7 @@ namespace {
 
 // The fold of a single floor in the rows of one vector.
 struct FloorFold {
-  HUSHSUM_INLINE_MEMBER FloorFold(const FoldPlan& plan, std::size_t row)
+  HUSHSUM_INLINE_MEMBER FloorFold(const FoldParameters& plan, std::size_t row)
       : even(load<Longs>(plan.multipliers + row)),
         odd(load<Longs>(plan.multipliers + row + lanes / 2)),
         even_addend(load<Longs>(plan.addends + row)),
@@ -31,7 +31,7 @@ struct FloorFold {
 // a vector's at a time: the hash keeps the vector units busy and the visits the load and store units, so that together
 // they take little more than one.
 template <bool Visit, class Visitor>
-HUSHSUM_INLINE void hash_and_visit(const FoldPlan& plan, std::size_t panel, const float* z, std::uint32_t* places,
+HUSHSUM_INLINE void hash_and_visit(const FoldParameters& plan, std::size_t panel, const float* z, std::uint32_t* places,
                                    const std::uint32_t* before, const Visitor& visit) {
   for (std::size_t v = 0; v < panel_rows; v += lanes) {
     const FloorFold fold(plan, panel * panel_rows + v);
@@ -48,7 +48,7 @@ HUSHSUM_INLINE void hash_and_visit(const FoldPlan& plan, std::size_t panel, cons
 // Runs over whole tiles of one panel; `visit(tile, record, places)` sees every record's places, `lanes` at a time, in
 // order of tiles. Returns how many records were seen.
 template <class Visitor>
-HUSHSUM_INLINE std::size_t visit_tiles(const DensePlan& plan, const float* records, std::size_t count,
+HUSHSUM_INLINE std::size_t visit_tiles(const DenseParameters& plan, const float* records, std::size_t count,
                                        std::size_t panel, const Visitor& visit) {
   constexpr std::size_t size = tile_records * panel_rows;
   alignas(64) float z[size];
@@ -64,15 +64,14 @@ HUSHSUM_INLINE std::size_t visit_tiles(const DensePlan& plan, const float* recor
                                __attribute__((always_inline)) { visit(t - 1, r, seen); });
   }
   if (tiles > 0)
-    for (std::size_t at = 0; at < size; at += lanes)
-      visit(tiles - 1, at / panel_rows, places[(tiles + 1) % 2] + at);
+    for (std::size_t at = 0; at < size; at += lanes) visit(tiles - 1, at / panel_rows, places[(tiles + 1) % 2] + at);
   return tiles * tile_records;
 }
 
 // Cells of one tile; words has room for [word][record][panel][lane].
 template <std::size_t Records, std::size_t Panels>
-void tile(const DensePlan& plan, const float* records, std::size_t panel, std::uint32_t* cells, std::size_t stride,
-          std::uint32_t* words) {
+void tile(const DenseParameters& plan, const float* records, std::size_t panel, std::uint32_t* cells,
+          std::size_t stride, std::uint32_t* words) {
   constexpr std::size_t size = Records * Panels * panel_rows;
   alignas(64) float z[size];
   if (plan.power == 1 && plan.words == Words::floors) {
@@ -87,8 +86,7 @@ void tile(const DensePlan& plan, const float* records, std::size_t panel, std::u
   for (std::size_t i = 0; i < plan.power; ++i) {
     project<Records, Panels>(plan, records, panel, i, z);
     if (plan.words == Words::floors) {
-      for (std::size_t at = 0; at < size; at += lanes)
-        store(words + i * size + at, floor_words(load<Floats>(z + at)));
+      for (std::size_t at = 0; at < size; at += lanes) store(words + i * size + at, floor_words(load<Floats>(z + at)));
     } else {
       std::uint32_t* to = words + i / 32 * size;
       for (std::size_t at = 0; at < size; at += lanes) {
@@ -108,12 +106,12 @@ constexpr std::size_t lone_panels = 4, tail_records = 4;
 
 }  // namespace
 
-std::size_t dense_scratch(const DensePlan& plan) {
+std::size_t dense_scratch(const DenseParameters& plan) {
   constexpr std::size_t most = tile_records > lone_panels ? tile_records : lone_panels;
   return plan.fold.words * most * panel_rows * sizeof(std::uint32_t);
 }
 
-void dense_cells(const DensePlan& plan, const float* records, std::size_t count, std::size_t first_panel,
+void dense_cells(const DenseParameters& plan, const float* records, std::size_t count, std::size_t first_panel,
                  std::size_t panels, std::uint32_t* cells, std::size_t stride, void* scratch) {
   auto* words = static_cast<std::uint32_t*>(scratch);
   std::size_t r = 0;
@@ -133,14 +131,14 @@ void dense_cells(const DensePlan& plan, const float* records, std::size_t count,
   }
 }
 
-void dense_count(const DensePlan& plan, const float* records, std::size_t count, std::size_t panel,
+void dense_count(const DenseParameters& plan, const float* records, std::size_t count, std::size_t panel,
                  std::uint16_t* counters, void* scratch) {
   const std::size_t seen =
-      visit_tiles(plan, records, count, panel, [&](std::size_t, std::size_t, const std::uint32_t* places)
-                                                   __attribute__((always_inline)) {
-                                                     HUSHSUM_UNROLL
-                                                     for (std::size_t l = 0; l < lanes; ++l) ++counters[places[l]];
-                                                   });
+      visit_tiles(plan, records, count, panel,
+                  [&](std::size_t, std::size_t, const std::uint32_t* places) __attribute__((always_inline)) {
+                    HUSHSUM_UNROLL
+                    for (std::size_t l = 0; l < lanes; ++l) ++counters[places[l]];
+                  });
   alignas(64) std::uint32_t cells[panel_rows];
   for (std::size_t r = seen; r < count; ++r) {
     dense_cells(plan, records + r * plan.dim, 1, panel, 1, cells, panel_rows, scratch);
@@ -149,20 +147,20 @@ void dense_count(const DensePlan& plan, const float* records, std::size_t count,
 }
 
 template <class Value>
-void dense_total(const DensePlan& plan, const float* records, std::size_t count, std::size_t panel, const Value* table,
-                 std::int64_t* sums, void* scratch) {
-  const std::size_t seen = visit_tiles(
-      plan, records, count, panel,
-      [&](std::size_t tile, std::size_t r, const std::uint32_t* places) __attribute__((always_inline)) {
-        std::int64_t part[2] = {0, 0};
-        HUSHSUM_UNROLL
-        for (std::size_t l = 0; l < lanes; ++l) {
-          std::size_t place = places[l];
-          asm("" : "+r"(place));  // plain loads: gather instructions are slower on many processors
-          part[l % 2] += table[place];
-        }
-        sums[tile * tile_records + r] += part[0] + part[1];
-      });
+void dense_total(const DenseParameters& plan, const float* records, std::size_t count, std::size_t panel,
+                 const Value* table, std::int64_t* sums, void* scratch) {
+  const std::size_t seen =
+      visit_tiles(plan, records, count, panel,
+                  [&](std::size_t tile, std::size_t r, const std::uint32_t* places) __attribute__((always_inline)) {
+                    std::int64_t part[2] = {0, 0};
+                    HUSHSUM_UNROLL
+                    for (std::size_t l = 0; l < lanes; ++l) {
+                      std::size_t place = places[l];
+                      asm("" : "+r"(place));  // plain loads: gather instructions are slower on many processors
+                      part[l % 2] += table[place];
+                    }
+                    sums[tile * tile_records + r] += part[0] + part[1];
+                  });
   alignas(64) std::uint32_t cells[panel_rows];
   for (std::size_t r = seen; r < count; ++r) {
     dense_cells(plan, records + r * plan.dim, 1, panel, 1, cells, panel_rows, scratch);
@@ -170,9 +168,9 @@ void dense_total(const DensePlan& plan, const float* records, std::size_t count,
   }
 }
 
-template void dense_total<std::int32_t>(const DensePlan&, const float*, std::size_t, std::size_t, const std::int32_t*,
-                                        std::int64_t*, void*);
-template void dense_total<std::int64_t>(const DensePlan&, const float*, std::size_t, std::size_t, const std::int64_t*,
-                                        std::int64_t*, void*);
+template void dense_total<std::int32_t>(const DenseParameters&, const float*, std::size_t, std::size_t,
+                                        const std::int32_t*, std::int64_t*, void*);
+template void dense_total<std::int64_t>(const DenseParameters&, const float*, std::size_t, std::size_t,
+                                        const std::int64_t*, std::int64_t*, void*);
 
 }  // namespace hushsum::HUSHSUM_CLONE

@@ -4,8 +4,7 @@
 // completion of those bits gives the same value in spite of every rounding error; otherwise the resolver decides it
 // with more bits and integers (about once in 10^9 draws at a scale of 1000). So the value never depends on how a double
 // was rounded, nor on the clone or the compiler's use of fused operations. Below, u = 2^-53; doubles round to nearest.
-#include "noise_lanes.hpp"
-#include "noise.hpp"
+#include "lanes.hpp"
 
 namespace hushsum::HUSHSUM_CLONE {
 
@@ -13,11 +12,11 @@ namespace {
 
 constexpr uint64_t mantissa_mask = 0x000fffffffffffff;
 constexpr uint64_t one_bits = 0x3ff0000000000000;
-constexpr uint64_t low_mantissa = 0x3fe6a09e00000000;   // just below sqrt(1/2): mantissas lie in [0.7071, 1.4143)
+constexpr uint64_t low_mantissa = 0x3fe6a09e00000000;  // just below sqrt(1/2): mantissas lie in [0.7071, 1.4143)
 constexpr uint64_t two52_bits = 0x4330000000000000;
-constexpr double round_constant = 0x1.8p52;             // x + this rounds |x| < 2^51 to the nearest integer
+constexpr double round_constant = 0x1.8p52;  // x + this rounds |x| < 2^51 to the nearest integer
 constexpr uint64_t round_bits = 0x4338000000000000;
-constexpr uint64_t undecided = uint64_t{1} << 63;       // marks in the value lanes, far outside any value found here
+constexpr uint64_t undecided = uint64_t{1} << 63;  // marks in the value lanes, far outside any value found here
 constexpr uint64_t rejected = undecided + 1;
 
 struct MinusLog {
@@ -32,9 +31,9 @@ struct MinusLog {
 // series' tail below 2u. e ln2 has 1.3u (0.3u of them the constant's) of at most value + 0.35, the sum u of the value:
 // in all below 2.3u value + 2.5u.
 template <bool brief>
-inline __attribute__((always_inline)) MinusLog minus_log(Doubles x) {
-  const Words64 shifted = (Words64)x + (one_bits - low_mantissa);
-  const Words64 exponent = shifted >> 52;
+HUSHSUM_INLINE MinusLog minus_log(Doubles x) {
+  const Longs shifted = (Longs)x + (one_bits - low_mantissa);
+  const Longs exponent = shifted >> 52;
   const Doubles m = (Doubles)((shifted & mantissa_mask) + low_mantissa);
   const Doubles e = (Doubles)(exponent | two52_bits) - (0x1p52 + 1023.0);
   const Doubles f = (m - 1.0) / (m + 1.0);
@@ -54,27 +53,23 @@ inline __attribute__((always_inline)) MinusLog minus_log(Doubles x) {
   return {-(e * 0x1.62e42fefa39efp-1 + log_m), (Doubles)((2046 - exponent) << 52)};
 }
 
-inline __attribute__((always_inline)) Doubles absolute(Doubles x) {
-  return (Doubles)((Words64)x & ~undecided);
-}
+HUSHSUM_INLINE Doubles absolute(Doubles x) { return (Doubles)((Longs)x & ~undecided); }
 
 struct Magnitude {
-  Doubles value;    // the integer
-  Words64 integer;  // the same
-  Words64 decided;  // all ones where every completion of the bits gives this integer
+  Doubles value;  // the integer
+  Longs integer;  // the same
+  Longs decided;  // all ones where every completion of the bits gives this integer
 };
 
 // The multiple of 2^-52 in [0, 1) with these 52 bits, exactly.
-inline __attribute__((always_inline)) Doubles fraction(Words64 bits) {
-  return (Doubles)(bits | one_bits) - 1.0;
-}
+HUSHSUM_INLINE Doubles fraction(Longs bits) { return (Doubles)(bits | one_bits) - 1.0; }
 
 // |Z| = floor(offset - scale ln U), the inverse of P(|Z| >= k) = 2 q^k / (1 + q), where x holds the first bits of U.
 // Errors: 3u scale (L + 1) from L = -ln; 2u scale L from scale and product; 3u offset, with offset <= scale ln 2;
 // u scale L from the sum: below 8u scale (L + 1). The bits not seen lower L by at most 2^-bits/x, which is at most
 // sqrt(2) 2^-bits inverse.
 template <int bits>
-inline __attribute__((always_inline)) Magnitude magnitude(Doubles x, const LaplaceShape& shape) {
+HUSHSUM_INLINE Magnitude magnitude(Doubles x, const LaplaceShape& shape) {
   constexpr double unseen = 1.5 / (uint64_t{1} << bits);
   const MinusLog log = minus_log<false>(x);
   const Doubles position = log.value * shape.scale + shape.offset;
@@ -83,23 +78,20 @@ inline __attribute__((always_inline)) Magnitude magnitude(Doubles x, const Lapla
   const Doubles biased = position + round_constant;
   const Doubles nearest = biased - round_constant;
   const Doubles past = position - nearest;  // exact, in [-1/2, 1/2]
-  const Words64 below = (Words64)(past < 0.0);
-  return {nearest - (Doubles)(below & one_bits), (Words64)biased - round_bits + below,
-          (Words64)(absolute(past) > margin)};
+  const Longs below = (Longs)(past < 0.0);
+  return {nearest - (Doubles)(below & one_bits), (Longs)biased - round_bits + below, (Longs)(absolute(past) > margin)};
 }
 
-inline __attribute__((always_inline)) Words64 with_sign(Words64 integer, Words64 words) {
-  const Words64 sign = -(words >> 63);
+HUSHSUM_INLINE Longs with_sign(Longs integer, Longs words) {
+  const Longs sign = -(words >> 63);
   return (integer ^ sign) - sign;
 }
 
-inline __attribute__((always_inline)) Words64 choose(Words64 mask, Words64 yes, uint64_t no) {
-  return (yes & mask) | (~mask & no);
-}
+HUSHSUM_INLINE Longs choose(Longs mask, Longs yes, uint64_t no) { return (yes & mask) | (~mask & no); }
 
-inline __attribute__((always_inline)) bool any(Words64 mask) {
+HUSHSUM_INLINE bool any(Longs mask) {
   uint64_t all = 0;
-  for (unsigned lane = 0; lane < lanes64; ++lane) all |= mask[lane];
+  for (unsigned lane = 0; lane < long_lanes; ++lane) all |= mask[lane];
   return all != 0;
 }
 
@@ -141,23 +133,23 @@ bool gaussian_chunk_laid_out(const StreamId& id, const GaussianShape& shape, uin
         return i < group_words ? words[proposals + i] << 32 >> 32 : words[group_words + i] >> 32;
       }
     };
-    Words64 open{};
-    for (uint32_t i = 0; i < proposals; i += lanes64) {
-      const Words64 word = load<Words64>(words + i);
-      Words64 v = word << 1;
+    Longs open{};
+    for (uint32_t i = 0; i < proposals; i += long_lanes) {
+      const Longs word = load<Longs>(words + i);
+      Longs v = word << 1;
       if constexpr (!narrow) {
-        v = load<Words64>(words + proposals + i % group_words);
+        v = load<Longs>(words + proposals + i % group_words);
         if (i < group_words) v <<= 32;
       }
-      const Words64 u = (word << (52 - magnitude_bits)) & mantissa_mask;
+      const Longs u = (word << (52 - magnitude_bits)) & mantissa_mask;
       const Magnitude found = magnitude<magnitude_bits>(fraction(u), shape.proposal);
       const MinusLog log = minus_log<true>(fraction((v >> 12) & acceptance_mask));
       const Doubles distance = found.value - shape.centre;
       const Doubles exponent = distance * distance * shape.rate;
       const Doubles excess = log.value - exponent;
       const Doubles margin = (log.value + exponent) * 0x1p-50 + log.inverse * unseen + (shape.proposal.widen + 0x1p-34);
-      const Words64 keep = (Words64)(excess > 0.0);
-      const Words64 decided = found.decided & (Words64)(absolute(excess) > margin);
+      const Longs keep = (Longs)(excess > 0.0);
+      const Longs decided = found.decided & (Longs)(absolute(excess) > margin);
       store(values + i, choose(decided, choose(keep, with_sign(found.integer, word), rejected), undecided));
       open |= ~decided;
     }
@@ -197,9 +189,9 @@ bool laplace_chunk(const StreamId& id, const LaplaceShape& shape, uint64_t chunk
   bool ok = true;
   for (uint32_t done = 0; ok && done < size; done += group_words) {
     keystream_group(id.key, nonce, done / group_words * group_blocks, reinterpret_cast<uint32_t*>(words));
-    Words64 open{};
-    for (uint32_t i = 0; i < group_words; i += lanes64) {
-      const Words64 word = load<Words64>(words + i);
+    Longs open{};
+    for (uint32_t i = 0; i < group_words; i += long_lanes) {
+      const Longs word = load<Longs>(words + i);
       const Magnitude found = magnitude<laplace_bits>(fraction(word & mantissa_mask), shape);
       store(values + i, choose(found.decided, with_sign(found.integer, word), undecided));
       open |= ~found.decided;

@@ -13,9 +13,9 @@ void mix_values(const std::int64_t* values, std::size_t count, std::uint64_t sal
   }
 }
 
-std::size_t min_scratch(const MinPlan& plan) { return plan.fold.words * panel_rows * sizeof(std::uint32_t); }
+std::size_t min_scratch(const MinParameters& plan) { return plan.fold.words * panel_rows * sizeof(std::uint32_t); }
 
-void min_cells(const MinPlan& plan, const std::uint32_t* mixed, const std::int64_t* starts, std::size_t count,
+void min_cells(const MinParameters& plan, const std::uint32_t* mixed, const std::int64_t* starts, std::size_t count,
                std::size_t first_panel, std::size_t panels, std::uint32_t* cells, std::size_t stride, void* scratch) {
   auto* words = static_cast<std::uint32_t*>(scratch);
   for (std::size_t j = 0; j < count; ++j) {
@@ -47,9 +47,9 @@ void min_cells(const MinPlan& plan, const std::uint32_t* mixed, const std::int64
   }
 }
 
-std::size_t code_scratch(const CodePlan& plan) { return plan.power * panel_rows * sizeof(std::uint32_t); }
+std::size_t code_scratch(const CodeParameters& plan) { return plan.power * panel_rows * sizeof(std::uint32_t); }
 
-void code_cells(const CodePlan& plan, const std::int32_t* records, std::size_t count, std::size_t first_panel,
+void code_cells(const CodeParameters& plan, const std::int32_t* records, std::size_t count, std::size_t first_panel,
                 std::size_t panels, std::uint32_t* cells, std::size_t stride, void* scratch) {
   auto* words = static_cast<std::uint32_t*>(scratch);
   for (std::size_t b = 0; b < panels; ++b) {

@@ -13,14 +13,13 @@ namespace {
 template <std::size_t Radix>
 HUSHSUM_INLINE void butterflies(Floats (&a)[Radix]) {
   HUSHSUM_UNROLL
-  for (std::size_t half = Radix / 2; half > 0; half /= 2)
-    HUSHSUM_UNROLL
-    for (std::size_t j = 0; j < Radix; ++j)
-      if ((j & half) == 0) {
-        const Floats sum = a[j] + a[j + half], difference = a[j] - a[j + half];
-        a[j] = sum;
-        a[j + half] = difference;
-      }
+  for (std::size_t half = Radix / 2; half > 0; half /= 2) HUSHSUM_UNROLL
+  for (std::size_t j = 0; j < Radix; ++j)
+    if ((j & half) == 0) {
+      const Floats sum = a[j] + a[j + half], difference = a[j] - a[j + half];
+      a[j] = sum;
+      a[j + half] = difference;
+    }
 }
 
 template <std::size_t Radix>
@@ -60,9 +59,8 @@ void signed_sums(Floats* y, const float* signs, std::size_t size) {
     HUSHSUM_UNROLL
     for (std::size_t t = 0; t < Radix; ++t) a[t] = y[j + t * step] * spread(signs[j + t * step]);
     HUSHSUM_UNROLL
-    for (std::size_t half = Radix / 2; half > 0; half /= 2)
-      HUSHSUM_UNROLL
-      for (std::size_t t = 0; t < half; ++t) a[t] += a[t + half];
+    for (std::size_t half = Radix / 2; half > 0; half /= 2) HUSHSUM_UNROLL
+    for (std::size_t t = 0; t < half; ++t) a[t] += a[t + half];
     y[j] = a[0];
   }
 }
@@ -100,7 +98,8 @@ void transform_leading(Floats* y, const float* signs, std::size_t size, std::siz
 }
 
 // y[k] = the k-th coordinate of `live` records, with its sign; zeros in the other lanes and beyond the dimension.
-void load_records(const StructuredPlan& plan, const float* records, std::size_t live, const float* signs, Floats* y) {
+void load_records(const StructuredParameters& plan, const float* records, std::size_t live, const float* signs,
+                  Floats* y) {
   const std::size_t dim = plan.dim;
   std::size_t k = 0;
   if (live == lanes) {
@@ -122,7 +121,7 @@ void load_records(const StructuredPlan& plan, const float* records, std::size_t 
 }
 
 // Cells of one row for `lanes` records.
-HUSHSUM_INLINE Uints fold_row(const FoldPlan& plan, std::size_t row, const Uints* words) {
+HUSHSUM_INLINE Uints fold_row(const FoldParameters& plan, std::size_t row, const Uints* words) {
   if (!plan.fold) return words[0];
   Longs even = spread(plan.addends[row]), odd = even;
   for (std::size_t i = 0; i < plan.words; ++i) {
@@ -136,11 +135,11 @@ HUSHSUM_INLINE Uints fold_row(const FoldPlan& plan, std::size_t row, const Uints
 
 }  // namespace
 
-std::size_t structured_scratch(const StructuredPlan& plan) {
+std::size_t structured_scratch(const StructuredParameters& plan) {
   return (plan.size + plan.block_rows + plan.fold.words) * sizeof(Floats);
 }
 
-void structured_cells(const StructuredPlan& plan, const float* records, std::size_t count, std::size_t block,
+void structured_cells(const StructuredParameters& plan, const float* records, std::size_t count, std::size_t block,
                       std::uint32_t* cells, std::size_t stride, void* scratch) {
   auto* y = static_cast<Floats*>(scratch);
   auto* found = reinterpret_cast<Uints*>(y + plan.size);  // [row] cells
@@ -159,10 +158,8 @@ void structured_cells(const StructuredPlan& plan, const float* records, std::siz
       for (std::size_t i = 0; i < plan.power; ++i) {
         const std::size_t at = row * plan.power + i;
         const Floats z = fused(y[at], scale, spread(offsets[at]));
-        if (plan.words == Words::floors)
-          words[i] = floor_words(z);
-        else
-          words[i / 32] = (i % 32 == 0 ? Uints{} : words[i / 32]) | sign_bit(z, i % 32);
+        if (plan.words == Words::floors) words[i] = floor_words(z);
+        else words[i / 32] = (i % 32 == 0 ? Uints{} : words[i / 32]) | sign_bit(z, i % 32);
       }
       found[row] = fold_row(plan.fold, block * rows + row, words);
     }

@@ -78,14 +78,12 @@ HUSHSUM_INLINE void gather_blocks(const std::uint32_t* cells, std::size_t first_
 }
 
 template <class Value>
-void gather(const std::uint32_t* cells, std::size_t count, std::size_t stride, std::size_t first_row,
-            std::size_t rows, std::size_t width, const Value* table, std::size_t block, Moments* moments) {
+void gather(const std::uint32_t* cells, std::size_t count, std::size_t stride, std::size_t first_row, std::size_t rows,
+            std::size_t width, const Value* table, std::size_t block, Moments* moments) {
   for (std::size_t j = 0; j < count; ++j, cells += stride) {
     if (first_row == 0) moments[j] = {static_cast<double>(table[cells[0]]), 0, {}, {}};
-    if (block == 1)
-      gather_rows(cells, rows, width, table, moments[j]);
-    else
-      gather_blocks(cells, first_row, rows, width, table, block, moments[j]);
+    if (block == 1) gather_rows(cells, rows, width, table, moments[j]);
+    else gather_blocks(cells, first_row, rows, width, table, block, moments[j]);
   }
 }
 
@@ -110,8 +108,8 @@ void total(const std::uint32_t* cells, std::size_t count, std::size_t stride, st
   }
 }
 
-void add_narrow(const std::uint32_t* cells, std::size_t count, std::size_t stride, std::size_t rows,
-                std::size_t width, std::uint16_t* counters) {
+void add_narrow(const std::uint32_t* cells, std::size_t count, std::size_t stride, std::size_t rows, std::size_t width,
+                std::uint16_t* counters) {
   add_cells<std::uint16_t>(cells, count, stride, rows, width, 1, counters);
 }
 
@@ -157,35 +155,38 @@ bool all_finite(const float* values, std::size_t count) {
 
 }  // namespace
 
-const Kernels kernels = {
-    lanes,
-    panel_rows,
-    dense_cells,
-    dense_scratch,
-    dense_count,
-    dense_total<std::int32_t>,
-    dense_total<std::int64_t>,
-    structured_cells,
-    structured_scratch,
-    min_cells,
-    min_scratch,
-    mix_values,
-    code_cells,
-    code_scratch,
-    add_narrow,
-    add_wide,
-    add_row,
-    flush<std::uint16_t>,
-    flush<std::uint8_t>,
-    transpose_cells,
-    gather<std::int32_t>,
-    gather<std::int64_t>,
-    total<std::int32_t>,
-    total<std::int64_t>,
-    add_waves,
-    write_waves,
-    read_waves,
-    all_finite,
+const HotLoops loops = {
+    .lanes = lanes,
+    .panel_rows = panel_rows,
+    .dense_cells = dense_cells,
+    .dense_scratch = dense_scratch,
+    .dense_count = dense_count,
+    .dense_total32 = dense_total<std::int32_t>,
+    .dense_total64 = dense_total<std::int64_t>,
+    .structured_cells = structured_cells,
+    .structured_scratch = structured_scratch,
+    .min_cells = min_cells,
+    .min_scratch = min_scratch,
+    .mix_values = mix_values,
+    .code_cells = code_cells,
+    .code_scratch = code_scratch,
+    .add_narrow = add_narrow,
+    .add_wide = add_wide,
+    .add_row = add_row,
+    .flush_narrow = flush<std::uint16_t>,
+    .flush_row = flush<std::uint8_t>,
+    .transpose_cells = transpose_cells,
+    .gather32 = gather<std::int32_t>,
+    .gather64 = gather<std::int64_t>,
+    .total32 = total<std::int32_t>,
+    .total64 = total<std::int64_t>,
+    .add_waves = add_waves,
+    .write_waves = write_waves,
+    .read_waves = read_waves,
+    .all_finite = all_finite,
+    .keystream_group = keystream_group,
+    .laplace_chunk = laplace_chunk,
+    .gaussian_chunk = gaussian_chunk,
 };
 
 }  // namespace hushsum::HUSHSUM_CLONE

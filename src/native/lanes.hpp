@@ -1,4 +1,4 @@
-// Vector types of a clone's native width, and the operations the hash families share.
+// Vector types of a clone's native width, the operations that the hash families share, and the functions of a clone.
 //
 // Only the compilers' portable vector extensions are used, but for one conversion. `fused` is one correctly rounded
 // a*b+c per lane in every clone: an instruction where there is one, the C library's fmaf elsewhere.
@@ -13,7 +13,7 @@
 #include <immintrin.h>
 #endif
 
-#include "plans.hpp"
+#include "dispatch.hpp"
 
 namespace hushsum::HUSHSUM_CLONE {
 
@@ -37,6 +37,8 @@ typedef float Floats __attribute__((vector_size(lanes * 4)));
 typedef std::int32_t Ints __attribute__((vector_size(lanes * 4)));
 typedef std::uint32_t Uints __attribute__((vector_size(lanes * 4)));
 typedef std::uint64_t Longs __attribute__((vector_size(lanes * 4)));
+typedef double Doubles __attribute__((vector_size(lanes * 4)));
+constexpr std::size_t long_lanes = lanes / 2;  // of Longs and Doubles
 
 #define HUSHSUM_INLINE static inline __attribute__((always_inline))
 #if defined(__clang__)
@@ -137,7 +139,7 @@ HUSHSUM_INLINE Uints cells_of_sums(Longs even, Longs odd, std::uint32_t width) {
 }
 
 // The cells of one record in one panel, from words[i * word_stride + lane].
-HUSHSUM_INLINE void fold_words(const FoldPlan plan, std::size_t panel, const std::uint32_t* words,
+HUSHSUM_INLINE void fold_words(const FoldParameters plan, std::size_t panel, const std::uint32_t* words,
                                std::size_t word_stride, std::uint32_t* cells) {
   if (!plan.fold) {
     std::memcpy(cells, words, panel_rows * sizeof *cells);
@@ -158,26 +160,32 @@ HUSHSUM_INLINE void fold_words(const FoldPlan plan, std::size_t panel, const std
   }
 }
 
-void dense_cells(const DensePlan&, const float*, std::size_t, std::size_t, std::size_t, std::uint32_t*, std::size_t,
-                 void*);
-std::size_t dense_scratch(const DensePlan&);
-void dense_count(const DensePlan&, const float*, std::size_t, std::size_t, std::uint16_t*, void*);
+void dense_cells(const DenseParameters&, const float*, std::size_t, std::size_t, std::size_t, std::uint32_t*,
+                 std::size_t, void*);
+std::size_t dense_scratch(const DenseParameters&);
+void dense_count(const DenseParameters&, const float*, std::size_t, std::size_t, std::uint16_t*, void*);
 template <class Value>
-void dense_total(const DensePlan&, const float*, std::size_t, std::size_t, const Value*, std::int64_t*, void*);
-void add_waves(const ProjectionPlan&, const float*, std::size_t, std::size_t, std::int32_t*);
-void write_waves(const ProjectionPlan&, const float*, std::size_t, std::size_t, float*, std::size_t);
-void read_waves(const ProjectionPlan&, const float*, std::size_t, std::size_t, std::size_t, const float*, double*);
-void structured_cells(const StructuredPlan&, const float*, std::size_t, std::size_t, std::uint32_t*, std::size_t,
+void dense_total(const DenseParameters&, const float*, std::size_t, std::size_t, const Value*, std::int64_t*, void*);
+void add_waves(const ProjectionParameters&, const float*, std::size_t, std::size_t, std::int32_t*);
+void write_waves(const ProjectionParameters&, const float*, std::size_t, std::size_t, float*, std::size_t);
+void read_waves(const ProjectionParameters&, const float*, std::size_t, std::size_t, std::size_t, const float*,
+                double*);
+void structured_cells(const StructuredParameters&, const float*, std::size_t, std::size_t, std::uint32_t*, std::size_t,
                       void*);
-std::size_t structured_scratch(const StructuredPlan&);
-void min_cells(const MinPlan&, const std::uint32_t*, const std::int64_t*, std::size_t, std::size_t, std::size_t,
+std::size_t structured_scratch(const StructuredParameters&);
+void min_cells(const MinParameters&, const std::uint32_t*, const std::int64_t*, std::size_t, std::size_t, std::size_t,
                std::uint32_t*, std::size_t, void*);
-std::size_t min_scratch(const MinPlan&);
+std::size_t min_scratch(const MinParameters&);
 void mix_values(const std::int64_t*, std::size_t, std::uint64_t, std::uint32_t*);
-void code_cells(const CodePlan&, const std::int32_t*, std::size_t, std::size_t, std::size_t, std::uint32_t*,
+void code_cells(const CodeParameters&, const std::int32_t*, std::size_t, std::size_t, std::size_t, std::uint32_t*,
                 std::size_t, void*);
-std::size_t code_scratch(const CodePlan&);
+std::size_t code_scratch(const CodeParameters&);
 
-extern const Kernels kernels;
+void keystream_group(const std::uint32_t*, const Nonce&, std::uint32_t, std::uint32_t*);
+bool laplace_chunk(const StreamId&, const LaplaceShape&, std::uint64_t, std::int64_t*, std::uint32_t, const Resolver&);
+bool gaussian_chunk(const StreamId&, const GaussianShape&, std::uint64_t, std::int64_t*, std::uint32_t,
+                    const Resolver&);
+
+extern const HotLoops loops;
 
 }  // namespace hushsum::HUSHSUM_CLONE

@@ -1,13 +1,13 @@
-// What the noise loops of every clone offer, and the values they share with the bindings.
+// What the noise loops take and return: streams, laws, and the resolver of undecided draws.
 #pragma once
 
 #include <stdint.h>
 
 namespace hushsum {
 
-constexpr uint32_t group_blocks = 16;                 // ChaCha20 blocks made at once
-constexpr uint32_t group_words = group_blocks * 8;    // the same in 64-bit words
-constexpr uint32_t chunk_draws = 16384;               // outputs that share one nonce; fixes the output for any threads
+constexpr uint32_t group_blocks = 16;               // ChaCha20 blocks made at once
+constexpr uint32_t group_words = group_blocks * 8;  // the same in 64-bit words
+constexpr uint32_t chunk_draws = 16384;             // outputs that share one nonce; fixes the output for any threads
 
 // A position in the key's space of streams. Two different (draw, purpose, index) never share a block.
 struct StreamId {
@@ -21,7 +21,7 @@ struct Nonce {
   uint32_t words[3];
 };
 
-constexpr Nonce nonce_of(uint32_t draw, Purpose purpose, uint64_t index) {
+static constexpr __attribute__((always_inline)) Nonce nonce_of(uint32_t draw, Purpose purpose, uint64_t index) {
   return {{draw | (static_cast<uint32_t>(purpose) << 24), static_cast<uint32_t>(index),
            static_cast<uint32_t>(index >> 32)}};
 }
@@ -39,7 +39,7 @@ struct GaussianShape {
   LaplaceShape proposal;
   double centre;
   double rate;
-  bool narrow;  // one word a proposal instead of one and a half; see the two layouts below
+  bool narrow;  // one word per proposal instead of one and a half; see the two layouts below
 };
 
 // How many first bits of the magnitude's uniform, and of the acceptance's, a proposal's random words hold.
@@ -56,23 +56,9 @@ struct Resolver {
   Answer (*decide)(void* context, uint64_t index, uint64_t magnitude_word, uint32_t acceptance_word, int64_t* value);
 };
 
-// keystream_group writes word w of block counter + b at out[16 w + b].
-// The chunk functions fill out[0..size), size <= chunk_draws, and return false if the resolver failed.
-#define HUSHSUM_NOISE_INTERFACE(clone)                                                                        \
-  namespace clone {                                                                                           \
-  void keystream_group(const uint32_t* key, const Nonce& nonce, uint32_t counter, uint32_t* out);             \
-  bool laplace_chunk(const StreamId& id, const LaplaceShape& shape, uint64_t chunk, int64_t* out,             \
-                     uint32_t size, const Resolver& resolver);                                                \
-  bool gaussian_chunk(const StreamId& id, const GaussianShape& shape, uint64_t chunk, int64_t* out,           \
-                      uint32_t size, const Resolver& resolver);                                               \
-  }
-HUSHSUM_NOISE_INTERFACE(baseline)
-HUSHSUM_NOISE_INTERFACE(v3)
-HUSHSUM_NOISE_INTERFACE(v4)
-#undef HUSHSUM_NOISE_INTERFACE
-
-// Zeroes memory in a way the optimiser keeps.
-inline void wipe(void* memory, unsigned long bytes) {
+// Zeroes memory in a way the optimiser keeps. Inlined always: a copy shared between clones could be one that this
+// processor cannot run.
+static inline __attribute__((always_inline)) void wipe(void* memory, unsigned long bytes) {
   __builtin_memset(memory, 0, bytes);
   __asm__ __volatile__("" : : "r"(memory) : "memory");
 }

@@ -38,8 +38,8 @@ class HistoryContract(BudgetPlace):
 
     @pytest.mark.parametrize("column", ["at", "kind", "dataset", "key", "body", "previous", "hash"])
     def test_verify_names_a_changed_row(self, ledger: Ledger, place: str, column: str) -> None:
-        ledger.debit("d", TENTH, subject={}, key="a")
-        ledger.debit("d", TENTH, subject={}, key="b")
+        ledger.dataset("d").debit(TENTH, subject={}, idempotency_key="a")
+        ledger.dataset("d").debit(TENTH, subject={}, idempotency_key="b")
         new = {"kind": "'drawn'", "body": "replace(body, '1/10', '1/99')"}.get(column, f"{column} || '0'")
         if column in ("previous", "hash"):
             new = "'" + "1" * 64 + "'"
@@ -61,18 +61,18 @@ class HistoryContract(BudgetPlace):
     def test_a_missing_tail_shows_in_the_head_the_mark_and_the_receipt(
         self, ledger: Ledger, place: str, state: Path
     ) -> None:
-        ledger.debit("d", TENTH, subject={}, key="a")
+        ledger.dataset("d").debit(TENTH, subject={}, idempotency_key="a")
         receipt = ledger.receipt()
         self.change(place, "DELETE FROM hushsum_events WHERE sequence = 3")
         with pytest.raises(FileRefused, match="not its last event"):
-            ledger.debit("d", TENTH, subject={}, key="b")
+            ledger.dataset("d").debit(TENTH, subject={}, idempotency_key="b")
         assert "tail" in (ledger.verify().problem or "")
-        last = Ledger.open(place, damaged=True).verify
+        last = Ledger(place, damaged=True).verify
         previous = self.hash_of(place, 2)
         self.change(place, f"UPDATE hushsum_ledger SET sequence = 2, hash = '{previous}'")
         assert "receipt names event 3" in (last(receipt).problem or "")
         with pytest.raises(FileRefused, match="accept-restore"):
-            ledger.debit("d", TENTH, subject={}, key="b")
+            ledger.dataset("d").debit(TENTH, subject={}, idempotency_key="b")
         for mark in state.rglob("*.json"):
             mark.unlink()
         assert ledger.verify().holds, "nothing outside the ledger is left to compare with"
@@ -84,10 +84,10 @@ class HistoryContract(BudgetPlace):
             return str(connection.execute(query, {"n": sequence}).scalar_one())
 
     def test_a_restored_ledger_freezes_until_it_is_written_off(self, ledger: Ledger, place: str) -> None:
-        early = ledger.debit("d", TENTH, subject={}, key="early")
+        early = ledger.dataset("d").debit(TENTH, subject={}, idempotency_key="early")
         early.draw()
         before = ledger.receipt()
-        ledger.debit("d", TENTH, subject={}, key="late")
+        ledger.dataset("d").debit(TENTH, subject={}, idempotency_key="late")
         self.change(
             place,
             f"DELETE FROM hushsum_events WHERE sequence > {before.sequence}",
@@ -98,12 +98,12 @@ class HistoryContract(BudgetPlace):
         assert ledger.behind() is not None
         assert ledger.accept_restore(reason="fire") == ["d"]
         with pytest.raises(BudgetExhausted, match="frozen"):
-            ledger.debit("d", TENTH, subject={}, key="new")
+            ledger.dataset("d").debit(TENTH, subject={}, idempotency_key="new")
         with pytest.raises(UsageError, match="older than a restored backup"):
             early.stage(b"x")
         account = ledger.write_off("d", Charge(Fraction(1, 2)), reason="unknown")
         assert account.remaining == Charge(Fraction(4, 10))
-        ledger.debit("d", TENTH, subject={}, key="new").draw()
+        ledger.dataset("d").debit(TENTH, subject={}, idempotency_key="new").draw()
         with pytest.raises(UsageError, match="nothing to accept"):
             ledger.accept_restore(reason="again")
         assert ledger.verify().holds
@@ -115,7 +115,7 @@ class HistoryContract(BudgetPlace):
         with connect(place).writing() as connection:
             connection.exec_driver_sql("UPDATE hushsum_ledger_version SET version_num = '9999'")
         with pytest.raises(FileRefused, match="later"):
-            Ledger.open(place)
+            Ledger(place)
 
     def test_creating_twice_finds_the_same_ledger(self, ledger: Ledger, place: str) -> None:
         assert Ledger.create(place).id == ledger.id

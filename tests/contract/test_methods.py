@@ -85,7 +85,8 @@ def error(name: str, number: int, epsilon: float, runs: int = 6) -> float:
 class Book(MemoryBudget):
     """One that also books claims with a delta."""
 
-    def debit(self, dataset: str, claim: Claim, *, subject: Any, key: str) -> MemoryDebit:
+    def debit(self, claim: Claim, *, subject: Any, idempotency_key: str) -> MemoryDebit:
+        key = idempotency_key
         if key not in self.entries:
             if self.spent + (claim.promise.epsilon or 0) > self.total:
                 raise BudgetExhausted("the budget is exhausted")
@@ -174,7 +175,7 @@ class TestMethod:
 
     def test_pays_before_it_draws_and_a_retry_gets_the_same_function(self, name: str) -> None:
         book = Book(Fraction(3, 2))
-        options: dict[str, Any] = {"ledger": book, "dataset": "d", "key": "one"}
+        options: dict[str, Any] = {"budget": book, "idempotency_key": "one"}
         first = released(name, records(300), **options)
         again = released(name, records(300), **options)
         np.testing.assert_array_equal(first(QUERIES), again(QUERIES))
@@ -183,9 +184,9 @@ class TestMethod:
         assert entry.subject["method"] == name
         assert entry.steps[:4] == ["debited", "drawn", "staged", "published"]
         with pytest.raises(BudgetExhausted):
-            released(name, records(300), ledger=book, dataset="d", key="two")
-        with pytest.raises(UsageError, match="dataset"):
-            released(name, records(300), ledger=book)
+            released(name, records(300), budget=book, idempotency_key="two")
+        with pytest.raises(UsageError, match="budget of a dataset"):
+            released(name, records(300), budget="ledger.db")
 
     def test_errs_less_with_a_larger_budget(self, name: str) -> None:
         assert error(name, 2000, epsilon=2.0) < 0.5 * error(name, 2000, epsilon=0.1)

@@ -18,8 +18,8 @@ import hushsum as hs
 from hushsum.errors import FileRefused, SecretRefused
 from hushsum.models import load_model
 from hushsum.models.base import PrivateModel
-from tests.budget_book import Book
 from tests.contract.fitted_models import MODELS, ask, fitted, records, target_for
+from tests.recording_budget import RecordingBudget
 
 _OPEN_EACH = """
 import pickle, sys
@@ -61,7 +61,7 @@ def test_a_pickle_of_an_unreleased_model_is_a_handle_to_that_very_model(
     payload = pickle.dumps(model)
     assert len(payload) < 2000, "a handle, no sums"
     again = pickle.loads(payload)
-    model.set_params(ledger=Book(), dataset="people")
+    model.set_params(budget=RecordingBudget())
     Q = records(10)
     assert np.array_equal(ask(model, Q), ask(again, Q)), "one model, released once"
     assert again.claim_ is model.claim_
@@ -126,7 +126,7 @@ def test_the_file_of_another_model_is_refused(model_kind: type[PrivateModel]) ->
         {"features": 0},
         {"features": "2"},
         {"seed": None},
-        {"parameters": {"ledger": 1}},
+        {"parameters": {"budget": 1}},
         {"parameters": {"nonsense": 1}},
         {"parameters": 5},
         {"feature_names": ["one"]},

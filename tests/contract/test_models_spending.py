@@ -15,24 +15,24 @@ from hushsum.errors import BudgetExhausted, DataRefused, RepeatedSpending, Usage
 from hushsum.methods import feature_functions
 from hushsum.models import PrivateKernelSVC
 from hushsum.models.base import PrivateModel
-from tests.budget_book import Book
 from tests.contract.fitted_models import ask, fitted, records, target_for
+from tests.recording_budget import RecordingBudget
 
 NUMBER_IS_PUBLIC = {"PrivateGaussianProcessRegressor", "PrivateKernelSVC"}
 """Models whose proof is about one record replaced by another."""
 
 
 def test_fit_spends_nothing_and_the_first_answer_spends_once(model_kind: type[PrivateModel]) -> None:
-    book = Book()
-    model = fitted(model_kind, epsilon=1.0, ledger=book, dataset="people")
-    assert book.steps == []
+    budget = RecordingBudget()
+    model = fitted(model_kind, epsilon=1.0, budget=budget)
+    assert budget.steps == []
     ask(model, records(10))
-    assert book.steps == ["debited", "drawn", "staged", "published"]
+    assert budget.steps == ["debited", "drawn", "staged", "published"]
     ask(model, records(10))
     model.release()
-    assert len(book.steps) == 4
-    dataset, claim, subject = book.asked[0]
-    assert (dataset, claim) == ("people", model.claim_)
+    assert len(budget.steps) == 4
+    claim, subject = budget.requested[0]
+    assert claim == model.claim_
     assert claim.epsilon == 1.0
     assert claim.unit == "record"
     assert str(claim.relation) == ("replace" if model_kind.__name__ in NUMBER_IS_PUBLIC else "add/remove")
@@ -43,34 +43,34 @@ def test_a_machine_that_cannot_be_solved_is_refused_before_anything_is_spent(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(feature_functions, "certified_gap", lambda *_: np.inf)
-    book = Book()
-    model = fitted(PrivateKernelSVC, classes=[0, 1], ledger=book, dataset="people")
+    budget = RecordingBudget()
+    model = fitted(PrivateKernelSVC, classes=[0, 1], budget=budget)
     with pytest.raises(DataRefused, match="smaller C"):
         model.release()
-    assert book.steps == []
+    assert budget.steps == []
 
 
 def test_queries_are_checked_before_anything_is_spent(model_kind: type[PrivateModel]) -> None:
-    book = Book()
-    model = fitted(model_kind, ledger=book, dataset="people")
+    budget = RecordingBudget()
+    model = fitted(model_kind, budget=budget)
     with pytest.raises(ValueError, match="features"):
         ask(model, np.zeros((3, 5)))
-    assert book.steps == []
+    assert budget.steps == []
 
 
 def test_fit_again_on_the_same_arrays_stays_the_model_that_was_paid_for(
     model_kind: type[PrivateModel],
 ) -> None:
-    book = Book()
-    model: Any = model_kind(random_state=1, ledger=book, dataset="people")
+    budget = RecordingBudget()
+    model: Any = model_kind(random_state=1, budget=budget)
     X = records()
     y = target_for(model, X)
     first = ask(model.fit(X, y), X)
     assert np.array_equal(ask(model.fit(X, y), X), first)
-    assert book.left == 9.0
+    assert budget.left == 9.0
     with pytest.warns(RepeatedSpending):
         ask(model.fit(X.copy(), y), X)
-    assert book.left == 8.0
+    assert budget.left == 8.0
 
 
 def test_an_array_that_was_changed_in_place_is_neither_the_same_nor_another(
@@ -107,67 +107,67 @@ def test_a_search_warns_that_it_spends_at_every_fit(model_kind: type[PrivateMode
 
 
 def test_a_key_is_for_one_model_of_a_lineage(model_kind: type[PrivateModel]) -> None:
-    book = Book()
-    base: Any = model_kind(random_state=1, ledger=book, dataset="people", key="once")
+    budget = RecordingBudget()
+    base: Any = model_kind(random_state=1, budget=budget, idempotency_key="once")
     X = records()
     y = target_for(base, X)
     clone(base).fit(X, y).release()
-    with pytest.raises(UsageError, match="key names one release"):
+    with pytest.raises(UsageError, match="idempotency_key names one release"):
         clone(base).fit(X, y).release()
 
 
 def test_a_clone_keeps_the_book_itself(model_kind: type[PrivateModel]) -> None:
-    book = Book()
-    assert clone(model_kind(ledger=book, dataset="people")).ledger is book
+    budget = RecordingBudget()
+    assert clone(model_kind(budget=budget)).budget is budget
 
 
 @pytest.mark.parametrize("step", ["drawn", "staged", "published"])
 def test_a_retry_after_a_crash_does_not_spend_twice(model_kind: type[PrivateModel], step: str) -> None:
-    book = Book()
-    model = fitted(model_kind, ledger=book, dataset="people")
-    book.fail_at = step
+    budget = RecordingBudget()
+    model = fitted(model_kind, budget=budget)
+    budget.fail_at = step
     with pytest.raises(OSError, match="crash"):
         model.release()
-    book.fail_at = ""
+    budget.fail_at = ""
     model.release()
-    assert book.left == 9.0
-    assert len(book.entries) == 1
+    assert budget.left == 9.0
+    assert len(budget.entries) == 1
 
 
 def test_another_process_with_the_same_key_gets_the_staged_model(model_kind: type[PrivateModel]) -> None:
-    book = Book()
-    book.fail_at = "published"
+    budget = RecordingBudget()
+    budget.fail_at = "published"
     with pytest.raises(OSError, match="crash"):
-        fitted(model_kind, ledger=book, dataset="people", key="k").release()
-    book.fail_at = ""
-    again = fitted(model_kind, ledger=book, dataset="people", key="k").release()
-    assert book.left == 9.0
+        fitted(model_kind, budget=budget, idempotency_key="k").release()
+    budget.fail_at = ""
+    again = fitted(model_kind, budget=budget, idempotency_key="k").release()
+    assert budget.left == 9.0
     buffer = io.BytesIO()
     again.save(buffer)
-    assert buffer.getvalue() == book.entries["k"].staged
+    assert buffer.getvalue() == budget.entries["k"].staged
 
 
 def test_an_empty_book_releases_nothing(model_kind: type[PrivateModel]) -> None:
-    model = fitted(model_kind, ledger=Book(left=0.5), dataset="people")
+    model = fitted(model_kind, budget=RecordingBudget(left=0.5))
     with pytest.raises(BudgetExhausted):
         ask(model, records(5))
     with pytest.raises(NotFittedError):
         _ = model.claim_
 
 
-def test_a_ledger_needs_the_name_of_the_data(model_kind: type[PrivateModel]) -> None:
-    with pytest.raises(UsageError, match="dataset"):
-        fitted(model_kind, ledger=Book()).release()
-    with pytest.raises(UsageError, match="ledger"):
-        fitted(model_kind, dataset="people").release()
+def test_a_budget_is_that_of_a_dataset(model_kind: type[PrivateModel]) -> None:
+    with pytest.raises(UsageError, match="budget of a dataset"):
+        fitted(model_kind, budget="ledger.db").release()
+    with pytest.raises(UsageError, match="got no budget"):
+        fitted(model_kind, idempotency_key="people").release()
 
 
 def test_threads_that_ask_at_once_spend_once(model_kind: type[PrivateModel]) -> None:
-    book = Book()
-    model = fitted(model_kind, ledger=book, dataset="people")
+    budget = RecordingBudget()
+    model = fitted(model_kind, budget=budget)
     threads = [threading.Thread(target=ask, args=(model, records(5))) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert book.left == 9.0
+    assert budget.left == 9.0

@@ -253,15 +253,15 @@ def test_encrypted_tallies(quick: QuickShell) -> None:
     (quick.folder / "hex.key").write_text((quick.folder / "raw.key").read_bytes().hex() + "\n")
     small = ("--columns", "a", "--bandwidth", "1", "--rows", "20")
     for name, key in (("e1", "raw.key"), ("e2", "hex.key")):
-        quick.ok("tally", "ok.csv", *small, "--key-file", key, "-o", f"{name}.tally")
+        quick.ok("tally", "ok.csv", *small, "--encryption-key-file", key, "-o", f"{name}.tally")
     assert quick.ok("show", "e1.tally", "--json").json["encrypted"] is True
     merged = quick.ok(
-        "merge", "e1.tally", "e2.tally", "--key-file", "raw.key", "-o", "e.tally", "--json"
+        "merge", "e1.tally", "e2.tally", "--encryption-key-file", "raw.key", "-o", "e.tally", "--json"
     ).json
     assert merged["encrypted"] is True
-    quick.ok("release", "e.tally", "--epsilon", "1", "--key-file", "hex.key", "-o", "e.hush")
+    quick.ok("release", "e.tally", "--epsilon", "1", "--encryption-key-file", "hex.key", "-o", "e.hush")
     assert "encrypted" in quick.refused(2, "release", "e.tally", "--epsilon", "1", "-o", "f.hush")
-    unasked = ("release", "ok.tally", "--epsilon", "1", "--key-file", "raw.key", "-o", "f.hush")
+    unasked = ("release", "ok.tally", "--epsilon", "1", "--encryption-key-file", "raw.key", "-o", "f.hush")
     assert "is not encrypted, got a key" in quick.refused(2, *unasked)
 
 

@@ -292,8 +292,10 @@ def test_records_from_a_pipe_need_a_key_in_a_ledger(desk: Shell) -> None:
     desk.ok("ledger", "init", "--ledger", "book.db", "--dataset", "visits", "--epsilon", "1")
     paid = ("--ledger", "book.db", "--dataset", "visits")
     records = (desk.folder / "visits.csv").read_bytes()
-    assert "--key" in desk.refused(2, "fit", "modes", "-", *FIT, *paid, "-o", "x.hush", stdin=records)
-    desk.ok("fit", "modes", "-", *FIT, *paid, "--key", "first", "-o", "x.hush", stdin=records)
+    assert "--idempotency-key" in desk.refused(
+        2, "fit", "modes", "-", *FIT, *paid, "-o", "x.hush", stdin=records
+    )
+    desk.ok("fit", "modes", "-", *FIT, *paid, "--idempotency-key", "first", "-o", "x.hush", stdin=records)
 
 
 def test_bad_records_cost_nothing(desk: Shell) -> None:

@@ -114,8 +114,8 @@ def test_names_and_files_that_are_not_replaced(quick: QuickShell) -> None:
         ("tally", "ok.csv", *KERNEL, "-o", "ok.csv"),
         ("tally", "ok.csv", *KERNEL, "-o", "."),
         ("tally", "ok.csv", *KERNEL, "-o", "-"),
-        ("tally", "ok.csv", *KERNEL, "--key-file", "ok.csv", "-o", "x.tally"),
-        ("tally", "ok.csv", *KERNEL, "--key-file", "no.key", "-o", "x.tally"),
+        ("tally", "ok.csv", *KERNEL, "--encryption-key-file", "ok.csv", "-o", "x.tally"),
+        ("tally", "ok.csv", *KERNEL, "--encryption-key-file", "no.key", "-o", "x.tally"),
         ("merge", "ok.tally", "-o", "x.tally"),
         ("merge", "ok.tally", "ok.tally", "-o", "x.tally"),
         ("merge", "ok.tally", "missing.tally", "-o", "x.tally"),
@@ -203,9 +203,9 @@ def test_a_wrong_key(quick: QuickShell) -> None:
     for name in ("right", "wrong"):
         (quick.folder / f"{name}.key").write_text((name[0].encode().hex() * 32) + "\n")
     small = ("--columns", "a", *KERNEL, "--rows", "20")
-    quick.ok("tally", "ok.csv", *small, "--key-file", "right.key", "-o", "e.tally")
+    quick.ok("tally", "ok.csv", *small, "--encryption-key-file", "right.key", "-o", "e.tally")
     sentence = quick.refused(
-        5, "release", "e.tally", "--epsilon", "1", "--key-file", "wrong.key", "-o", "x.hush"
+        5, "release", "e.tally", "--epsilon", "1", "--encryption-key-file", "wrong.key", "-o", "x.hush"
     )
     assert "key does not open" in sentence
 

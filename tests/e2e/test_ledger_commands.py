@@ -1,4 +1,4 @@
-"""The budget book on the command line."""
+"""The ledger on the command line."""
 
 from __future__ import annotations
 
@@ -48,14 +48,16 @@ def test_a_budget_is_spent_told_and_exhausted(booked: Shell) -> None:
 def test_the_same_command_again_spends_nothing(booked: Shell) -> None:
     first = release(booked, "0.3", "a.hush", "--json")
     again = release(booked, "0.3", "a.hush", "--json")
-    assert (first.json["booked"]["again"], again.json["booked"]["again"]) == (False, True)
-    assert again.json["booked"]["remaining"]["epsilon"] == "7/10"
+    assert (first.json["ledger_record"]["again"], again.json["ledger_record"]["again"]) == (False, True)
+    assert again.json["ledger_record"]["remaining"]["epsilon"] == "7/10"
     (booked.folder / "a.hush").unlink()
     gone = release(booked, "0.3", "a.hush")
     assert gone.code == 2
     assert "published already" in gone.err
-    assert release(booked, "0.3", "a.hush", "--key", "second").code == 0
-    assert [each["key"] for each in booked.ok("ledger", "history", *DATASET, "--json").json][1] == "second"
+    assert release(booked, "0.3", "a.hush", "--idempotency-key", "second").code == 0
+    assert [each["idempotency_key"] for each in booked.ok("ledger", "history", *DATASET, "--json").json][
+        1
+    ] == "second"
 
 
 def test_another_tally_to_the_same_place_is_another_release(booked: Shell) -> None:
@@ -78,7 +80,7 @@ def test_seeded_noise_and_half_a_booking_are_refused(booked: Shell) -> None:
     seeded = release(booked, "0.1", "a.hush", "--insecure-noise-seed", "1")
     assert seeded.code == 2
     assert "protects nobody" in seeded.err
-    for half in (BOOK, ("--dataset", "d"), ("--key", "k")):
+    for half in (BOOK, ("--dataset", "d"), ("--idempotency-key", "k")):
         ended = booked.run("release", "ok.tally", "--epsilon", "0.1", *half, "-o", "a.hush")
         assert ended.code == 2
     assert not (booked.folder / "a.hush").exists()
@@ -141,6 +143,16 @@ def test_parts_add_up_only_within_themselves(quick: Shell) -> None:
     assert release(quick, "0.1", "y.hush", "--part", "west").code in (2, 3)
 
 
+def test_parts_under_replace_cost_two_steps(quick: Shell) -> None:
+    init = ("--epsilon", "1", "--relation", "replace", "--partition", "north,south")
+    quick.ok("ledger", "init", *DATASET, *init)
+    asked = [("1", "north"), ("0.5", "north"), ("0.5", "south"), ("0.1", "north")]
+    codes = [
+        release(quick, epsilon, f"{i}.hush", "--part", part).code for i, (epsilon, part) in enumerate(asked)
+    ]
+    assert codes == [3, 0, 0, 3]
+
+
 def test_care_commands(booked: Shell) -> None:
     booked.ok("ledger", "set-budget", *DATASET, "--epsilon", "2", "--reason", "board")
     assert release(booked, "1.5", "a.hush").code == 0
@@ -171,13 +183,13 @@ def test_a_paid_choice_is_booked(booked: Shell) -> None:
         "0.6",
         *DATASET,
     )
-    chosen = booked.ok(*ask, "--key", "bounds", "--json").json
+    chosen = booked.ok(*ask, "--idempotency-key", "bounds", "--json").json
     assert chosen["claim"]["epsilon"] == 0.6
     assert booked.ok("ledger", "status", *DATASET, "--json").json["spent"]["epsilon"] == "3/5"
-    assert booked.run(*ask, "--key", "bounds").code == 2
-    assert booked.run(*ask, "--key", "more").code == 3
+    assert booked.run(*ask, "--idempotency-key", "bounds").code == 2
+    assert booked.run(*ask, "--idempotency-key", "more").code == 3
     entry = booked.ok("ledger", "history", *DATASET, "--json").json[0]
-    assert (entry["key"], entry["step"]) == ("bounds", "published")
+    assert (entry["idempotency_key"], entry["step"]) == ("bounds", "published")
 
 
 def test_on_postgresql(quick: Shell, postgres: str, tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ class Desk:
 
     def check(self) -> None:
         """Every release was paid once, published once, and its file is the one in the book."""
-        ledger = Ledger.open(self.place)
+        ledger = Ledger(self.place)
         entries = ledger.history("d")
         assert len(entries) == self.runs
         assert ledger.account("d").spent == Charge(SPENT * self.runs)

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import httpx
 import numpy as np
@@ -47,7 +48,7 @@ def test_a_whole_life(place: ServiceProcess) -> None:
     data = olga.create_dataset("pay", epsilon=2.0)
     upload = data.upload(io.BytesIO(records()), format="csv")
     tally = data.tally(upload, **SMALL)
-    f = data.release(tally, "pay", epsilon=0.5, key="one")
+    f = data.release(tally, "pay", epsilon=0.5, idempotency_key="one")
     data.grant(f, "anna")
     anna = hs.connect(place.url, analyst)
     remote = anna.function("pay")
@@ -64,7 +65,7 @@ def test_a_whole_life(place: ServiceProcess) -> None:
 
     # Killed while a release is on its way, at three moments; the same key finds it.
     for i, pause in enumerate((0.0, 0.05, 0.2)):
-        terms = {"epsilon": 0.25, "rows": 20}
+        terms: dict[str, Any] = {"epsilon": 0.25, "rows": 20}
         confirm = data.claim(tally, f"k{i}", **terms)["confirm"]
         asked = {"tally": tally, "name": f"k{i}", **terms, "confirm": confirm}
         headers = {"authorization": f"Bearer {token}", "idempotency-key": f"k{i}"}
@@ -72,7 +73,7 @@ def test_a_whole_life(place: ServiceProcess) -> None:
         time.sleep(pause)
         place.kill()
         place.start()
-        again = data.release(tally, f"k{i}", key=f"k{i}", **terms)
+        again = data.release(tally, f"k{i}", idempotency_key=f"k{i}", **terms)
         assert again(points).shape == (2,)
     history = data.ledger()["history"]
     assert [each["step"] for each in history] == ["published"] * 4
@@ -112,7 +113,7 @@ def test_concurrent_releases_never_overspend(
 
     def one(i: int) -> bool:
         try:
-            data.release(tally, f"f{i}", epsilon=0.1, rows=10, key=f"k{i}")
+            data.release(tally, f"f{i}", epsilon=0.1, rows=10, idempotency_key=f"k{i}")
         except BudgetExhausted:
             return False
         return True
@@ -133,7 +134,7 @@ def test_killed_again_and_again(place: ServiceProcess, on: str, request: pytest.
     olga = hs.connect(place.url, token)
     data = olga.create_dataset("pay", epsilon=10.0)
     tally = data.tally(data.upload(io.BytesIO(records()), format="csv"), **SMALL)
-    terms = {"epsilon": 0.1, "rows": 20}
+    terms: dict[str, Any] = {"epsilon": 0.1, "rows": 20}
     confirm = data.claim(tally, "f", **terms)["confirm"]
     chance = random.Random(3)
     for i in range(12):
@@ -147,7 +148,7 @@ def test_killed_again_and_again(place: ServiceProcess, on: str, request: pytest.
         else:
             for worker in place.workers():
                 worker.kill()
-        data.release(tally, "f", key=f"k{i}", **terms)
+        data.release(tally, "f", idempotency_key=f"k{i}", **terms)
     history = data.ledger()["history"]
     assert [each["step"] for each in history] == ["published"] * 12
     assert data.budget()["spent"]["epsilon"] == "6/5"

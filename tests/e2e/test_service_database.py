@@ -78,7 +78,7 @@ def check_books(place: ServiceProcess, data: RemoteDataset, where: str, state: P
     ledger = data.ledger()
     assert [each["step"] for each in ledger["history"]] == ["published"] * number
     assert Fraction(data.budget()["spent"]["epsilon"]) == number * Fraction(1, 10)
-    assert Ledger.open(where, state=state).verify().holds
+    assert Ledger(where, state=state).verify().holds
     text = place.log
     assert "Traceback" not in text
     assert SECRET not in text
@@ -90,7 +90,7 @@ def test_postgresql_stops_and_comes_back(
     place = ServiceProcess(tmp_path, {"HUSHSUM_DATABASE": database.url, "HUSHSUM_CACHE_SECONDS": "0.1"})
     services.append(place)
     data, tally, token = with_a_tally(place)
-    data.release(tally, "f", epsilon=0.1, rows=10, key="before")
+    data.release(tally, "f", epsilon=0.1, rows=10, idempotency_key="before")
     ended: list[str] = []
 
     def release() -> None:
@@ -98,7 +98,7 @@ def test_postgresql_stops_and_comes_back(
         for i in range(8):
             for _ in range(200):
                 try:
-                    data.release(tally, "f", epsilon=0.1, rows=10, key=f"k{i}")
+                    data.release(tally, "f", epsilon=0.1, rows=10, idempotency_key=f"k{i}")
                     ended.append(f"k{i}")
                     break
                 except hs.errors.HushsumError:
@@ -158,7 +158,7 @@ def test_sqlite_out_of_reach(tmp_path: Path, services: list[ServiceProcess], bad
     place = ServiceProcess(tmp_path, {"HUSHSUM_CACHE_SECONDS": "0.1"})
     services.append(place)
     data, tally, token = with_a_tally(place)
-    f = data.release(tally, "f", epsilon=0.1, rows=10, key="one")
+    f = data.release(tally, "f", epsilon=0.1, rows=10, idempotency_key="one")
     file = tmp_path / "hushsum-service" / "service.db"
     away, journal = file.with_suffix(".away"), Path(f"{file}-journal")
     if bad_day == "no journal can be written":
@@ -176,8 +176,8 @@ def test_sqlite_out_of_reach(tmp_path: Path, services: list[ServiceProcess], bad
         file.unlink(missing_ok=True)
         os.rename(away, file)
     becomes(place, 200)
-    assert data.release(tally, "f", epsilon=0.1, rows=10, key="one").sha256 == f.sha256
-    data.release(tally, "g", epsilon=0.1, rows=10, key="two")
+    assert data.release(tally, "f", epsilon=0.1, rows=10, idempotency_key="one").sha256 == f.sha256
+    data.release(tally, "g", epsilon=0.1, rows=10, idempotency_key="two")
     check_books(place, data, str(file), tmp_path / "state", 2)
 
 
@@ -186,7 +186,7 @@ def test_a_full_disk_under_the_database(tmp_path: Path, services: list[ServicePr
     place = ServiceProcess(tmp_path, {"HUSHSUM_CACHE_SECONDS": "0.1"})
     services.append(place)
     data, tally, token = with_a_tally(place)
-    f = data.release(tally, "f", epsilon=0.1, rows=10, key="one")
+    f = data.release(tally, "f", epsilon=0.1, rows=10, idempotency_key="one")
     place.kill()
     place.start(largest=4096)
     headers = {"authorization": f"Bearer {token}"}
@@ -198,6 +198,6 @@ def test_a_full_disk_under_the_database(tmp_path: Path, services: list[ServicePr
     assert f([[0.0, 0.0]]).shape == (1,)
     place.kill()
     place.start()
-    data.release(tally, "g", epsilon=0.1, rows=10, key="two")
+    data.release(tally, "g", epsilon=0.1, rows=10, idempotency_key="two")
     file = tmp_path / "hushsum-service" / "service.db"
     check_books(place, data, str(file), tmp_path / "state", 2)

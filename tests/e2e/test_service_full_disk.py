@@ -89,7 +89,7 @@ def test_uploads_tallies_and_releases_on_a_full_disk(place: ServiceProcess) -> N
 
     # So does a release, at whatever step the room ends; it is paid for once.
     troubled = 0
-    terms = {"epsilon": 0.1, "rows": 1000}
+    terms: dict[str, Any] = {"epsilon": 0.1, "rows": 1000}
     for released, left in enumerate((0, 8192, 40_000, 120_000, 260_000), start=1):
         confirm = data.claim(tally, "f", **terms)["confirm"]
         asked = {"tally": tally, "name": "f", **terms, "confirm": confirm}
@@ -106,7 +106,7 @@ def test_uploads_tallies_and_releases_on_a_full_disk(place: ServiceProcess) -> N
             assert state != "failed" or now.json()["problem"]["status"] in (503, 507)
         troubled += state != "done"
         filler.unlink()
-        assert data.release(tally, "f", key=f"r{left}", **terms)([[0.0, 0.0]]).shape == (1,)
+        assert data.release(tally, "f", idempotency_key=f"r{left}", **terms)([[0.0, 0.0]]).shape == (1,)
         history = data.ledger()["history"]
         assert [each["step"] for each in history] == ["published"] * released
     assert data.budget()["spent"]["epsilon"] == "1/2"

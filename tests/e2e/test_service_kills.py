@@ -95,7 +95,7 @@ class Yard:
 
     def check(self) -> None:
         """Every release was paid once and published once, and its file is the one in the book."""
-        ledger = Ledger.open(self.town.settings.place)
+        ledger = Ledger(self.town.settings.place)
         entries = ledger.history(self.dataset)
         assert len(entries) == self.runs
         assert ledger.account(self.dataset).spent == Charge(SPENT * self.runs)
@@ -187,7 +187,7 @@ def test_a_worker_that_dies_again_and_again_fails_its_job(tmp_path: Path) -> Non
         connection.execute(sa.text("UPDATE hushsum_jobs SET attempts = 5 WHERE id = :id"), {"id": job})
     assert place.run() == 0
     assert place.job(job)["problem"]["type"].endswith("worker-died")
-    assert Ledger.open(place.town.settings.place).history(place.dataset) == []
+    assert Ledger(place.town.settings.place).history(place.dataset) == []
     assert place.ask_for_release("doomed") == job
     place.take_up(job)
     place.check()

@@ -54,9 +54,12 @@ def test_classify_and_regress_from_afar(place: ServiceProcess) -> None:
     told = data.model_claim(upload, "side", model="kernel-svc", **PROMISE, **labels, records=3000)
     assert told["claim"]["relation"] == "replace"
     assert 0.1 < told["predicted"]["error"] < 0.3
-    machine = data.fit(upload, "side", model="kernel-svc", key="one", **PROMISE, **labels)
+    machine = data.fit(upload, "side", model="kernel-svc", idempotency_key="one", **PROMISE, **labels)
     assert machine.predict(POINTS).tolist() == ["in", "out", "out"]
-    assert data.fit(upload, "side", model="kernel-svc", key="one", **PROMISE, **labels).id == machine.id
+    assert (
+        data.fit(upload, "side", model="kernel-svc", idempotency_key="one", **PROMISE, **labels).id
+        == machine.id
+    )
 
     settings = {"bandwidth": 0.8, "noise": 8.0, "target_bounds": [-0.5, 0.5]}
     height: dict[str, Any] = {"model": "gaussian-process", "target": "height", "settings": settings}
@@ -140,7 +143,7 @@ def test_a_fit_killed_at_some_touches_of_files_is_paid_once(
             break
         assert process.exitcode == KILLED
     assert runs >= 3
-    ledger = Ledger.open(town.settings.place)
+    ledger = Ledger(town.settings.place)
     entries = ledger.history(dataset)
     assert len(entries) == runs
     assert {str(entry.step) for entry in entries} == {"published"}

@@ -46,7 +46,7 @@ def test_a_run_with_ledgers_from_keys_to_summary(three: Market) -> None:
     assert shown == {"file": "curator.key", "fingerprint": three.curator_key.fingerprint, "made": False}
     booked = three.owner(0, "--ledger", "book.db", "--dataset", "patients")
     others = [three.owner(1), three.owner(2)]
-    curator = three.curator("--ledger", "book.db", "--dataset", "target", "--book-rho")
+    curator = three.curator("--ledger", "book.db", "--dataset", "target", "--debit-rho")
     made = curator.json()
     assert "waiting up to" in curator.err
     assert made["lost"] == {}
@@ -56,7 +56,7 @@ def test_a_run_with_ledgers_from_keys_to_summary(three: Market) -> None:
     assert sum(each["points_sent"] for each in took_part) == made["seen"]
     (entry,) = ledger.history("patients")
     assert entry.step is Kind.PUBLISHED
-    assert entry.key == took_part[0]["ledger_key"]
+    assert entry.key == took_part[0]["idempotency_key"]
     assert ledger.account("patients").spent == Charge(rho=Fraction(took_part[0]["claim"]["exact"]["rho"]))
     assert ledger.account("target").spent == Charge(
         rho=Fraction(made["claims"]["validation"]["exact"]["rho"])
@@ -151,7 +151,7 @@ def test_a_curator_that_is_sent_hashes_alone(three: Market) -> None:
     shown = three.run("summarize", "secret", "owners.secret", "--json").json()
     same = ("--epsilon", "4", "--delta", "1e-5", "--bandwidth", "1", "--features", "40")
     release = ("validation", "v.csv", "--hashes", "owners.secret", *same, "-o", "v.target", "--json")
-    booked = ("--ledger", "book.db", "--dataset", "target", "--book-rho")
+    booked = ("--ledger", "book.db", "--dataset", "target", "--debit-rho")
     released = three.run("summarize", *release, *booked).json()
     assert released["check"] == shown["check"]
     again = three.run("summarize", *release, *booked)

@@ -91,7 +91,7 @@ def _write_tallies(version: int, folder: Path) -> None:
             empty(kernel, version).add(records).save(folder / f"{name}.tally")
     kernel, records = KERNELS["euclidean"]
     if not (folder / "encrypted.tally").exists():
-        empty(kernel, version).add(records).save(folder / "encrypted.tally", key=KEY)
+        empty(kernel, version).add(records).save(folder / "encrypted.tally", encryption_key=KEY)
     if not (folder / "persons.tally").exists():
         capped = empty(kernel, version, bounds=[(0.0, 10.0), (-5.0, 5.0)], max_per_unit=3)
         capped.add(records, units=[i % 9 for i in range(40)]).save(folder / "persons.tally")

@@ -102,5 +102,5 @@ def test_caps_keep_the_first_records_of_each_person_however_they_are_split(
 def test_a_file_brings_a_tally_back(a: NDArray[np.float32], key: bytes | None) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "a.tally"
-        tally(a).save(path, key=key)
-        assert_same(hs.load_tally(path, key=key), tally(a))
+        tally(a).save(path, encryption_key=key)
+        assert_same(hs.load_tally(path, encryption_key=key), tally(a))

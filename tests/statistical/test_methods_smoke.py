@@ -19,7 +19,7 @@ from scipy.special import betaincinv
 
 import hushsum as hs
 from hushsum.methods import histogram, kme, mwem, pfda, privbayes
-from hushsum.privacy import draws
+from hushsum.privacy import release_noise
 from hushsum.privacy.calibration import IntegerNoise
 from hushsum.privacy.claim import exact
 from hushsum.privacy.noise import NoiseSource
@@ -108,13 +108,13 @@ def found_separation(name: str, number: int) -> float:
 @pytest.fixture
 def quarter_noise(monkeypatch: pytest.MonkeyPatch) -> None:
     """A quarter of the noise everywhere."""
-    draw, sigma = IntegerNoise.draw, draws.gaussian_sigma
+    draw, sigma = IntegerNoise.draw, release_noise.gaussian_sigma
 
     def less(noise: IntegerNoise, size: int, source: NoiseSource, *, threads: int = 1) -> Any:
         return draw(IntegerNoise(noise.mechanism, noise.parameter / 4), size, source, threads=threads)
 
     monkeypatch.setattr(IntegerNoise, "draw", less)
-    monkeypatch.setattr(draws, "gaussian_sigma", lambda *arguments: sigma(*arguments) / 4)
+    monkeypatch.setattr(release_noise, "gaussian_sigma", lambda *arguments: sigma(*arguments) / 4)
 
 
 @pytest.mark.parametrize("name", PURE)
@@ -130,10 +130,10 @@ def test_a_quarter_of_the_noise_is_caught(name: str) -> None:
 
 @pytest.mark.parametrize("name", NORMAL)
 def test_normal_methods_hold(name: str) -> None:
-    assert found_separation(name, 500) <= 1.0 / draws.gaussian_sigma(1.0, *PROMISE)
+    assert found_separation(name, 500) <= 1.0 / release_noise.gaussian_sigma(1.0, *PROMISE)
 
 
 @pytest.mark.parametrize("name", NORMAL)
 @pytest.mark.usefixtures("quarter_noise")
 def test_a_quarter_of_normal_noise_is_caught(name: str) -> None:
-    assert found_separation(name, 500) > 1.0 / (4 * draws.gaussian_sigma(1.0, *PROMISE))
+    assert found_separation(name, 500) > 1.0 / (4 * release_noise.gaussian_sigma(1.0, *PROMISE))

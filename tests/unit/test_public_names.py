@@ -21,6 +21,7 @@ HEAVY = [
     "pyarrow",
     "rich",
     "scipy",
+    "sqlalchemy",
     "sklearn",
     "typer",
 ]
@@ -37,6 +38,7 @@ def test_the_public_names_are_these() -> None:
         "HammingKernel",
         "JaccardKernel",
         "LaplacianKernel",
+        "Ledger",
         "ManhattanKernel",
         "MaternKernel",
         "Plan",

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.errors import FileRefused
+from hushsum.files.container import canonical_json
 from hushsum.kernels.base import Batch, Kernel
 from hushsum.privacy.relation import Relation
 from hushsum.privacy.sensitivity import Sensitivity
@@ -160,4 +161,10 @@ def basis_from_json(data: dict[str, Any]) -> Basis:
         raise FileRefused(
             f"the file uses the basis {name!r}, which this Hushsum does not know; install a later one"
         )
-    return _BASES[name](data["parameters"])
+    basis = _BASES[name](data["parameters"])
+    if canonical_json(basis.parameters()) != canonical_json(data["parameters"]):
+        raise ValueError("a basis has one description")
+    bounds, dim = getattr(basis, "bounds", None), getattr(basis.kernel, "dim", None)
+    if bounds is not None and dim is not None and bounds.dim != dim:
+        raise ValueError("bounds of another number of columns")
+    return basis

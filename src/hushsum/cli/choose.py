@@ -67,7 +67,7 @@ def choose(
     ] = None,
     ledger: options.LedgerPlace = None,
     dataset: options.DatasetName = None,
-    key: options.ReleaseKey = None,
+    idempotency_key: options.IdempotencyKey = None,
     to: options.Recipient = None,
     part: options.PartName = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
@@ -82,22 +82,20 @@ def choose(
 
     hushsum choose bandwidth skin.parquet --columns R,G,B --candidates 1,5,25 --epsilon 0.1
     """
-    from hushsum.cli.ledger_booking import booking_of
+    from hushsum.cli.ledger_options import ledger_options
     from hushsum.jobs.choose_parameters import ChoiceTerms
     from hushsum.jobs.file_places import STANDARD
-    from hushsum.jobs.ledger_release import open_budget
     from hushsum.jobs.tally_records import RecordFiles
 
     if what not in _WHAT:
         raise UsageError(f"what to choose must be bounds or bandwidth, got {what!r}; name one of them")
-    booking = booking_of(ledger, dataset, key, to, part)
+    recorded = ledger_options(ledger, dataset, idempotency_key, to, part)
     terms = ChoiceTerms(
         epsilon,
         relation,
         max_per_unit,
-        ledger=None if booking is None else open_budget(booking),
-        dataset=dataset,
-        key=key,
+        budget=None if recorded is None else recorded.budget(),
+        idempotency_key=idempotency_key,
         insecure_noise_seed=insecure_noise_seed,
     )
     records = RecordFiles(tuple(files), values.names(columns, "--columns"), unit_column)

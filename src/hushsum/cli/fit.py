@@ -92,7 +92,7 @@ def fit(
     ] = None,
     ledger: options.LedgerPlace = None,
     dataset: options.DatasetName = None,
-    key: options.ReleaseKey = None,
+    idempotency_key: options.IdempotencyKey = None,
     to: options.Recipient = None,
     part: options.PartName = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
@@ -107,12 +107,12 @@ def fit(
 
     hushsum fit classifier visits.parquet --target ill --classes no,yes --epsilon 1 -o ill.hush
     """
-    from hushsum.cli.ledger_booking import booking_of
+    from hushsum.cli.ledger_options import ledger_options
     from hushsum.jobs.file_places import STANDARD
     from hushsum.jobs.fit_model import TrainingFiles, count_model, release_model
     from hushsum.jobs.model_choice import ModelChoice
 
-    booking = booking_of(ledger, dataset, key, to, part)
+    recorded = ledger_options(ledger, dataset, idempotency_key, to, part)
     piped = output == STANDARD
     if piped and json:
         raise UsageError(
@@ -132,7 +132,7 @@ def fit(
             records,
             sys.stdout.buffer if piped else output,
             asked=asks,
-            booking=booking,
+            ledger=recorded,
             progress=progress,
         )
     with reader_may_leave():
@@ -148,10 +148,10 @@ def fit(
         write_json(released.as_json())
     elif piped:
         tell(released.claim.sentence())
-        if released.booked is not None:
-            tell(left(released.booked.account))
+        if released.record is not None:
+            tell(left(released.record.account))
     else:
-        _write(released, told=asks and not (released.booked is not None and released.booked.again))
+        _write(released, told=asks and not (released.record is not None and released.record.again))
 
 
 def _parameters(
@@ -205,9 +205,10 @@ def _write(released: ModelReleased, *, told: bool) -> None:
         ("columns", names_in_words(about["feature_names"])),
         ("claim", repr(released.claim)),
     ]
-    booked = released.booked
-    if booked is not None:
-        facts += [("dataset", f"{booked.dataset}: {left(booked.account)}"), ("key", booked.key)]
-        if booked.again:
+    record = released.record
+    if record is not None:
+        facts.append(("dataset", f"{record.dataset}: {left(record.account)}"))
+        facts.append(("idempotency key", record.idempotency_key))
+        if record.again:
             facts.append(("note", "this release was made before; its file is unchanged, nothing was spent"))
     write_facts(facts)

@@ -1,4 +1,4 @@
-"""``hushsum ledger``: the budget book."""
+"""``hushsum ledger``: budgets and the record of releases."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hushsum.errors import FileRefused, UsageError
 ledger = typer.Typer(
     name="ledger",
     cls=Group,
-    help="Keep the budget book of datasets that are released from.",
+    help="Keep the budgets of datasets and the record of their releases.",
     no_args_is_help=True,
 )
 
@@ -33,14 +33,14 @@ def init(
         typer.Option("--accounting", help="pure, basic or zcdp; default: what the numbers given suggest."),
     ] = None,
     unit: Annotated[str, typer.Option("--unit", help="record, or person.")] = "record",
-    records_per_unit: Annotated[
+    max_per_unit: Annotated[
         int | None,
-        typer.Option("--records-per-unit", help="Most records a person has; converts claims for records."),
+        typer.Option("--max-per-unit", help="Most records a person has; converts claims for records."),
     ] = None,
     relation: options.RelationName = "add/remove",
-    units: Annotated[
+    population: Annotated[
         int | None,
-        typer.Option("--units", help="Declared number of records or persons, for the rule on δ."),
+        typer.Option("--population", help="Declared number of records or persons, for the rule on δ."),
     ] = None,
     partition: Annotated[
         str | None,
@@ -59,7 +59,7 @@ def init(
     hushsum ledger init --ledger ledger.db --dataset skin --epsilon 2
     """
     from hushsum.cli import values
-    from hushsum.jobs.ledger_book import init_ledger
+    from hushsum.jobs.ledger_commands import init_ledger
     from hushsum.ledger import DatasetTerms
 
     terms = DatasetTerms.of(
@@ -68,9 +68,9 @@ def init(
         rho=rho,
         accounting=accounting,
         unit=unit,
-        records_per_unit=records_per_unit,
+        max_per_unit=max_per_unit,
         relation=relation,
-        units=units,
+        population=population,
         partition=tuple(values.names(partition, "--partition") or ()),
         allow_large_delta=allow_large_delta,
     )
@@ -83,7 +83,7 @@ def status(ledger: options.Ledger, dataset: options.DatasetName = None, json: op
 
     hushsum ledger status --ledger ledger.db --dataset skin
     """
-    from hushsum.jobs.ledger_book import ledger_status
+    from hushsum.jobs.ledger_commands import ledger_status
 
     found = ledger_status(ledger, dataset)
     if json:
@@ -100,7 +100,7 @@ def history(ledger: options.Ledger, dataset: options.DatasetName = None, json: o
 
     hushsum ledger history --ledger ledger.db --dataset skin
     """
-    from hushsum.jobs.ledger_book import open_ledger
+    from hushsum.jobs.ledger_commands import open_ledger
 
     entries = open_ledger(ledger).history(dataset)
     write_json([each.as_json() for each in entries]) if json else write_entries(entries)
@@ -114,13 +114,13 @@ def verify(
     ] = None,
     json: options.Json = False,
 ) -> None:
-    """Recompute the whole book: every hash, every balance, every step. Ends with 5 at the first wrong row.
+    """Recompute the whole ledger: every hash, every balance, every step. Ends with 5 at the first wrong row.
 
     A removed tail shows against a receipt, or against what this machine remembers of the ledger.
 
     hushsum ledger verify --ledger ledger.db --receipt receipt.json
     """
-    from hushsum.jobs.ledger_book import verify_ledger
+    from hushsum.jobs.ledger_commands import verify_ledger
 
     result = verify_ledger(ledger, receipt or [])
     if json:
@@ -145,7 +145,7 @@ def export(
     hushsum ledger export --ledger ledger.db --dataset skin -o skin-report.md
     """
     from hushsum.jobs.file_places import check_output
-    from hushsum.jobs.ledger_book import as_text, disclosure, write_text
+    from hushsum.jobs.ledger_commands import as_text, disclosure, write_text
 
     report = disclosure(ledger, dataset)
     if output is None:
@@ -165,12 +165,12 @@ def receipt(
     ] = None,
     json: options.Json = False,
 ) -> None:
-    """Write down how far the book has come. Keep it where whoever keeps the ledger cannot change it.
+    """Write down how far the ledger has come. Keep it where whoever keeps the ledger cannot change it.
 
     hushsum ledger receipt --ledger ledger.db -o receipt.json
     """
     from hushsum.jobs.file_places import check_output
-    from hushsum.jobs.ledger_book import as_text, open_ledger, write_text
+    from hushsum.jobs.ledger_commands import as_text, open_ledger, write_text
 
     made = open_ledger(ledger).receipt()
     if output is None:

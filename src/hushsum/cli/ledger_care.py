@@ -9,7 +9,7 @@ import typer
 from hushsum.cli import options
 from hushsum.cli.output import write, write_json
 
-Reason = Annotated[str, typer.Option("--reason", help="For whoever reads the book later.")]
+Reason = Annotated[str, typer.Option("--reason", help="For later readers of the ledger.")]
 
 
 def void(
@@ -21,7 +21,7 @@ def void(
 
     hushsum ledger void KEY --ledger ledger.db
     """
-    from hushsum.jobs.ledger_book import open_ledger
+    from hushsum.jobs.ledger_commands import open_ledger
 
     entry = open_ledger(ledger).void(key)
     write_json(entry.as_json()) if json else write(f"Gave back {entry.charge.in_words()}.")
@@ -36,11 +36,11 @@ def set_budget(
     rho: options.Rho = None,
     json: options.Json = False,
 ) -> None:
-    """Set another total for a dataset. The book keeps both, and the reason.
+    """Set another total for a dataset. The ledger keeps both, and the reason.
 
     hushsum ledger set-budget --ledger ledger.db --dataset skin --epsilon 3 --reason "board decision 12"
     """
-    from hushsum.jobs.ledger_book import amount, open_ledger
+    from hushsum.jobs.ledger_commands import amount, open_ledger
 
     account = open_ledger(ledger).change_budget(
         dataset, amount(epsilon=epsilon, delta=delta, rho=rho), reason=reason
@@ -58,7 +58,7 @@ def retire(
 
     hushsum ledger retire --ledger ledger.db --dataset skin --reason "data deleted"
     """
-    from hushsum.jobs.ledger_book import open_ledger
+    from hushsum.jobs.ledger_commands import open_ledger
 
     account = open_ledger(ledger).retire(dataset, reason=reason)
     write_json(account.as_json()) if json else write(f"{dataset} is retired.")
@@ -69,7 +69,7 @@ def accept_restore(ledger: options.Ledger, reason: Reason, json: options.Json = 
 
     hushsum ledger accept-restore --ledger ledger.db --reason "disk failure on 3 May"
     """
-    from hushsum.jobs.ledger_book import open_ledger
+    from hushsum.jobs.ledger_commands import open_ledger
 
     frozen = open_ledger(ledger).accept_restore(reason=reason)
     if json:
@@ -89,11 +89,11 @@ def write_off(
     rho: Annotated[float | None, typer.Option("--rho", help="ρ to charge.")] = None,
     json: options.Json = False,
 ) -> None:
-    """Charge what was spent outside the book, or lost from it, and open a frozen dataset again.
+    """Charge what was spent outside the ledger, or lost from it, and open a frozen dataset again.
 
     hushsum ledger write-off --ledger ledger.db --dataset skin --epsilon 0.5 --reason "releases of 2 May"
     """
-    from hushsum.jobs.ledger_book import amount, open_ledger
+    from hushsum.jobs.ledger_commands import amount, open_ledger
 
     account = open_ledger(ledger).write_off(
         dataset, amount(epsilon=epsilon, delta=delta, rho=rho), reason=reason
@@ -109,7 +109,7 @@ def upgrade(ledger: options.Ledger, json: options.Json = False) -> None:
 
     hushsum ledger upgrade --ledger ledger.db
     """
-    from hushsum.jobs.ledger_book import upgrade_ledger
+    from hushsum.jobs.ledger_commands import upgrade_ledger
 
     identity = upgrade_ledger(ledger)
     write_json({"ledger": identity}) if json else write(f"Ledger {identity} is up to date.")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from hushsum.cli.output import reader_may_leave, warn, write, write_facts, write_table
 
 if TYPE_CHECKING:
-    from hushsum.jobs.ledger_book import DatasetStatus
+    from hushsum.jobs.ledger_commands import DatasetStatus
     from hushsum.ledger import Account, Entry
 
 _BAR = 40
@@ -68,8 +68,8 @@ def _write_bar(status: DatasetStatus) -> None:
 def _facts(status: DatasetStatus) -> list[tuple[str, str]]:
     account, terms = status.account, status.account.terms
     unit = terms.unit
-    if terms.records_per_unit is not None:
-        unit += f" with up to {terms.records_per_unit} records"
+    if terms.max_per_unit is not None:
+        unit += f" with up to {terms.max_per_unit} records"
     facts = [
         ("spent", f"{account.spent.in_words()} of {terms.budget.in_words()}{_as_epsilon(account)}"),
         ("left", account.remaining.in_words()),

@@ -20,7 +20,7 @@ def merge(
             "--disjoint-units", help="Declare that no person is in two of them; caps then do not add up."
         ),
     ] = False,
-    key_file: options.KeyFile = None,
+    encryption_key_file: options.EncryptionKeyFile = None,
     json: options.Json = False,
 ) -> None:
     """Add tallies of different records exactly; they need one fingerprint.
@@ -35,7 +35,7 @@ def merge(
             tallies,
             output,
             disjoint_units=disjoint_units,
-            key=None if key_file is None else read_key(key_file),
+            encryption_key=None if encryption_key_file is None else read_key(encryption_key_file),
             progress=progress,
         )
     write_json(written.as_json()) if json else write_tally(written)

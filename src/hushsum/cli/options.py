@@ -14,10 +14,12 @@ def completing(*choices: str) -> Callable[[str], list[str]]:
 
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON on standard output, and nothing else there.")]
-KeyFile = Annotated[
+EncryptionKeyFile = Annotated[
     str | None,
     typer.Option(
-        "--key-file", metavar="PATH", help="Key of encrypted tallies: 32 bytes, or 64 hexadecimal digits."
+        "--encryption-key-file",
+        metavar="PATH",
+        help="Key of encrypted tallies: 32 bytes, or 64 hexadecimal digits.",
     ),
 ]
 Threads = Annotated[
@@ -110,16 +112,18 @@ RelationName = Annotated[
 ]
 LedgerPlace = Annotated[
     str | None,
-    typer.Option("--ledger", metavar="PATH|URL", help="Budget book: a file, or a PostgreSQL URL."),
+    typer.Option("--ledger", metavar="PATH|URL", help="Ledger: a file, or a PostgreSQL URL."),
 ]
 DatasetName = Annotated[str | None, typer.Option("--dataset", help="Name of the data in the ledger.")]
 Ledger = Annotated[
-    str, typer.Option("--ledger", metavar="PATH|URL", help="Budget book: a file, or a PostgreSQL URL.")
+    str, typer.Option("--ledger", metavar="PATH|URL", help="Ledger: a file, or a PostgreSQL URL.")
 ]
 Dataset = Annotated[str, typer.Option("--dataset", help="Name of the data in the ledger.")]
-ReleaseKey = Annotated[
+IdempotencyKey = Annotated[
     str | None,
-    typer.Option("--key", help="Name of this release in the ledger, so that a retry does not spend again."),
+    typer.Option(
+        "--idempotency-key", help="Name of this release in the ledger, so that a retry does not spend again."
+    ),
 ]
 Recipient = Annotated[str | None, typer.Option("--to", help="Who receives it, for the ledger.")]
 PartName = Annotated[

@@ -31,6 +31,15 @@ def release(
     delta: options.Delta = None,
     rho: options.Rho = None,
     relation: options.RelationName = "add/remove",
+    mechanism: Annotated[
+        str | None,
+        typer.Option(
+            "--mechanism",
+            metavar="NAME",
+            help="'gamma radius': under pure ε half the variance for fourier_features, real arithmetic.",
+            autocompletion=options.completing("gamma radius"),
+        ),
+    ] = None,
     rows: Annotated[
         str, typer.Option("--rows", metavar="auto|N", help="Rows to publish; auto suits them to the budget.")
     ] = "auto",
@@ -38,8 +47,11 @@ def release(
         float, typer.Option("--count-share", help="Part of the budget that pays for the noisy count.")
     ] = 0.02,
     rounded: Annotated[
-        bool, typer.Option("--rounded", help="Round cells: a smaller file, 2 % more variance of the noise.")
-    ] = False,
+        bool | None,
+        typer.Option(
+            "--rounded/--not-rounded", help="Round cells: a smaller file, 2 % more variance of the noise."
+        ),
+    ] = None,
     population: Annotated[
         int | None,
         typer.Option("--population", help="Declared number of records or persons, for the rule on δ."),
@@ -49,12 +61,12 @@ def release(
     ] = False,
     ledger: options.LedgerPlace = None,
     dataset: options.DatasetName = None,
-    key: options.ReleaseKey = None,
+    idempotency_key: options.IdempotencyKey = None,
     to: options.Recipient = None,
     part: options.PartName = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     threads: options.Threads = None,
-    key_file: options.KeyFile = None,
+    encryption_key_file: options.EncryptionKeyFile = None,
     insecure_noise_seed: Annotated[int | None, typer.Option("--insecure-noise-seed", hidden=True)] = None,
     json: options.Json = False,
 ) -> None:
@@ -67,11 +79,12 @@ def release(
 
     hushsum release all.tally --epsilon 1 -o skin.hush
     """
-    from hushsum.cli.ledger_booking import booking_of
+    from hushsum.cli.ledger_options import ledger_options
     from hushsum.jobs.file_places import STANDARD, read_key
-    from hushsum.jobs.release_tally import ReleaseTerms, release_tally
+    from hushsum.jobs.release_tally import release_tally
+    from hushsum.privacy.request import ReleaseRequest
 
-    booking = booking_of(ledger, dataset, key, to, part)
+    recorded = ledger_options(ledger, dataset, idempotency_key, to, part)
     piped = output == STANDARD
     if piped and json:
         raise UsageError(
@@ -79,28 +92,29 @@ def release(
         )
     if piped and sys.stdout.isatty():
         raise UsageError("the file is binary and standard output is a terminal; give a path, or redirect it")
-    terms = ReleaseTerms(
-        epsilon,
-        delta,
-        rho,
-        relation,
-        _rows(rows),
-        count_share,
-        population,
-        allow_large_delta,
-        insecure_noise_seed,
-        rounded,
+    request = ReleaseRequest(
+        epsilon=epsilon,
+        delta=delta,
+        rho=rho,
+        relation=relation,
+        mechanism=mechanism,
+        rows=_rows(rows),
+        count_share=count_share,
+        rounded=rounded,
+        population=population,
+        allow_large_delta=allow_large_delta,
+        insecure_noise_seed=insecure_noise_seed,
     )
     asks = sys.stdin.isatty() and not yes
     with reader_may_leave():
         released = release_tally(
             tally,
             sys.stdout.buffer if piped else output,
-            terms,
-            key=None if key_file is None else read_key(key_file),
+            request,
+            encryption_key=None if encryption_key_file is None else read_key(encryption_key_file),
             threads=threads,
             approve=asking(output) if asks else None,
-            booking=booking,
+            ledger=recorded,
         )
     if released is None:
         tell("Nothing was released, and nothing was spent.")
@@ -118,10 +132,10 @@ def release(
         write_json(released.as_json())
     elif piped:
         tell(released.claim.sentence())
-        if released.booked is not None:
-            tell(left(released.booked.account))
+        if released.record is not None:
+            tell(left(released.record.account))
     else:
-        _write(released, told=asks and not (released.booked is not None and released.booked.again))
+        _write(released, told=asks and not (released.record is not None and released.record.again))
 
 
 def _rows(text: str) -> int | str:
@@ -173,9 +187,10 @@ def _write(released: FunctionReleased, *, told: bool) -> None:
         ("kernel", kernel_in_words(released.function.kernel)),
         ("rows × width", f"{released.rows} × {released.width}"),
     ]
-    booked = released.booked
-    if booked is not None:
-        facts += [("dataset", f"{booked.dataset}: {left(booked.account)}"), ("key", booked.key)]
-        if booked.again:
+    record = released.record
+    if record is not None:
+        facts.append(("dataset", f"{record.dataset}: {left(record.account)}"))
+        facts.append(("idempotency key", record.idempotency_key))
+        if record.again:
             facts.append(("note", "this release was made before; its file is unchanged, nothing was spent"))
     write_facts(facts)

@@ -77,7 +77,7 @@ def owner(
     dataset: options.DatasetName = None,
     delta: Annotated[
         float | None,
-        typer.Option("--delta", help="Book ε at this δ in the ledger; default: book ρ."),
+        typer.Option("--delta", help="Debit ε at this δ from the ledger; default: debit ρ."),
     ] = None,
     wait: Annotated[
         float, typer.Option("--wait", metavar="SECONDS", help="How long to wait for a message or a curator.")
@@ -93,7 +93,7 @@ def owner(
 
     hushsum summarize owner data.parquet --listen 0.0.0.0:7000 --key owner.key --peer 3f5a…
     """
-    from hushsum.cli.ledger_booking import booking_of
+    from hushsum.cli.ledger_options import ledger_options
     from hushsum.jobs.summarize_owner import OwnerChoice, parse_address, read_peers, take_part
     from hushsum.summarize.owner_process import Patience
 
@@ -106,10 +106,10 @@ def owner(
         cap=cap,
         delta=delta,
         secret=hashes,
-        booking=booking_of(ledger, dataset, None, None, None),
+        ledger=ledger_options(ledger, dataset),
     )
     address = parse_address(listen, "--listen")
-    if choice.booking is None:
+    if choice.ledger is None:
         warn("no ledger is given, so what this run spends is written down nowhere.")
     ended = take_part(
         choice,
@@ -129,8 +129,8 @@ def owner(
         ("points sent", str(ended.points)),
         ("told the others", "nothing is promised" if ended.claim is None else repr(ended.claim)),
     ]
-    if ended.booked is not None:
-        facts.append(("key", ended.booked))
+    if ended.idempotency_key is not None:
+        facts.append(("idempotency key", ended.idempotency_key))
     write_facts(facts)
 
 

@@ -92,8 +92,8 @@ def curator(
     ] = 120.0,
     ledger: options.LedgerPlace = None,
     dataset: options.DatasetName = None,
-    book_rho: Annotated[
-        bool, typer.Option("--book-rho", help="Book the validation set's release in ρ, not in ε and δ.")
+    debit_rho: Annotated[
+        bool, typer.Option("--debit-rho", help="Debit the validation set's release in ρ, not in ε and δ.")
     ] = False,
     json: options.Json = False,
 ) -> None:
@@ -108,7 +108,7 @@ def curator(
     hushsum summarize curator --owners a.example:7000@3f5a… --key curator.key --validation v.parquet
     --size 2000 --epsilon 2 --delta 1e-5 --bandwidth 3 -o summary.parquet
     """
-    from hushsum.cli.ledger_booking import booking_of
+    from hushsum.cli.ledger_options import ledger_options
     from hushsum.jobs.summarize_curator import CuratorChoice, collect_summary
     from hushsum.jobs.summarize_terms import RunChoice
     from hushsum.summarize.owner_process import Patience
@@ -136,8 +136,8 @@ def curator(
         ),
         columns=values.names(columns, "--columns"),
         carried=values.names(carry, "--carry") or (),
-        booking=booking_of(ledger, dataset, None, None, None),
-        book_rho=book_rho,
+        ledger=ledger_options(ledger, dataset),
+        debit_rho=debit_rho,
     )
     if pace <= 0:
         warn("without a clock, the length of a round tells every owner how long the others took.")
@@ -172,6 +172,6 @@ def _write(made: Summarized, size: int) -> None:
             ("points seen", f"{summary.seen}, {summary.parsimony:.2f} times what is needed"),
             ("by owner", ", ".join(f"{name[:12]}… {count}" for name, count in made.by_owner.items())),
             ("lost owners", ", ".join(f"{name[:12]}…" for name in summary.lost) or "none"),
-            *([] if made.ledger_key is None else [("key", made.ledger_key)]),
+            *([] if made.idempotency_key is None else [("idempotency key", made.idempotency_key)]),
         ]
     )

@@ -58,8 +58,8 @@ def validation(
     ] = None,
     ledger: options.LedgerPlace = None,
     dataset: options.DatasetName = None,
-    book_rho: Annotated[
-        bool, typer.Option("--book-rho", help="Book the release in ρ, not in ε and δ.")
+    debit_rho: Annotated[
+        bool, typer.Option("--debit-rho", help="Debit the release in ρ, not in ε and δ.")
     ] = False,
     json: options.Json = False,
 ) -> None:
@@ -71,7 +71,7 @@ def validation(
     hushsum summarize validation v.parquet --hashes owners.secret --epsilon 2 --delta 1e-5 --bandwidth 3
     -o v.target
     """
-    from hushsum.cli.ledger_booking import booking_of
+    from hushsum.cli.ledger_options import ledger_options
     from hushsum.jobs.summarize_target import TargetChoice, release_validation
     from hushsum.jobs.summarize_terms import RunChoice
 
@@ -90,10 +90,10 @@ def validation(
         output=output,
         run=run,
         columns=values.names(columns, "--columns"),
-        booking=booking_of(ledger, dataset, None, None, None),
-        book_rho=book_rho,
+        ledger=ledger_options(ledger, dataset),
+        debit_rho=debit_rho,
     )
-    if choice.booking is None:
+    if choice.ledger is None:
         warn("no ledger is given, so what this release spends is written down nowhere.")
     made = release_validation(choice)
     if json:
@@ -106,6 +106,6 @@ def validation(
             ("columns", ", ".join(made.columns)),
             ("secret's check", made.check),
             ("claim", repr(made.claim)),
-            *([] if made.ledger_key is None else [("key", made.ledger_key)]),
+            *([] if made.idempotency_key is None else [("idempotency key", made.idempotency_key)]),
         ]
     )

@@ -47,7 +47,7 @@ def tally(
     ] = None,
     set_column: options.SetColumn = None,
     threads: options.Threads = None,
-    key_file: options.KeyFile = None,
+    encryption_key_file: options.EncryptionKeyFile = None,
     json: options.Json = False,
 ) -> None:
     """Count private records into a confidential tally, in one pass.
@@ -80,7 +80,7 @@ def tally(
             ),
             max_per_unit=max_per_unit,
             threads=threads,
-            key=None if key_file is None else read_key(key_file),
+            encryption_key=None if encryption_key_file is None else read_key(encryption_key_file),
             progress=progress,
         )
     write_json(written.as_json()) if json else write_tally(written)

@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.client.wire import Wire
+from hushsum.errors import DataRefused, ServiceRefused
 from hushsum.records.arrow import pyarrow
+from hushsum.records.arrow_stream import read_stream
 from hushsum.records.numbers import numbers_of
 
 Floats = NDArray[np.float64]
@@ -61,8 +63,15 @@ def _piece(wire: Wire, function: str, points: Any, asked: Mapping[str, Any]) -> 
         content=sink.getvalue(),
         headers={"content-type": _ARROW, "accept": _ARROW},
     )
-    table = ipc.open_stream(answer.content).read_all()
-    return {name: _array(table.column(name)) for name in table.column_names}
+    try:
+        table = read_stream(answer.content, most_rows=points.num_rows, name="the response")
+        if table.num_rows != points.num_rows:
+            raise DataRefused("the response has another number of rows than the query")
+        return {name: _array(table.column(name)) for name in table.column_names}
+    except DataRefused:
+        raise ServiceRefused(
+            f"the response of {wire.url} is not one of Hushsum; check the address and its version"
+        ) from None
 
 
 def _array(column: Any) -> NDArray[Any]:

@@ -14,6 +14,7 @@ from hushsum.client.remote_function import RemoteFunction
 from hushsum.client.remote_model import RemoteModel
 from hushsum.client.wire import Wire, error_of
 from hushsum.errors import ServiceRefused, UsageError
+from hushsum.privacy.request import DEFAULT_COUNT_SHARE, ReleaseRequest
 
 _FORMATS: Final = {
     ".csv.gz": "csv.gz",
@@ -162,9 +163,9 @@ class RemoteDataset:
             )
         return str(made["id"])
 
-    def tally(self, upload: str, *, key: str | None = None, **asked: Any) -> str:
+    def tally(self, upload: str, *, idempotency_key: str | None = None, **asked: Any) -> str:
         """Count an upload into a confidential tally, which stays there; returns its id."""
-        job = self._submit("tallies", {"upload": upload, **asked}, key)
+        job = self._submit("tallies", {"upload": upload, **asked}, idempotency_key)
         return str(self.wait(job)["tally"])
 
     def plan(self, **asked: Any) -> dict[str, Any]:
@@ -175,24 +176,65 @@ class RemoteDataset:
         told: dict[str, Any] = self._wire.json("POST", f"{self._path}/plans", json=asked)
         return told
 
-    def claim(self, tally: str, name: str, **terms: Any) -> dict[str, Any]:
-        """What a release would claim and cost. Nothing is spent."""
-        asked = {"tally": tally, "name": name, **terms}
-        told: dict[str, Any] = self._wire.json("POST", f"{self._path}/claims", json=asked)
-        return told
+    def claim(self, tally: str, name: str, **request: Any) -> dict[str, Any]:
+        """What a release would claim and cost. Nothing is spent; parameters as for :meth:`release`."""
+        return self._claim({"tally": tally, "name": name, **ReleaseRequest(**request).as_json()})
 
-    def release(self, tally: str, name: str, *, key: str | None = None, **terms: Any) -> RemoteFunction:
-        """Release a tally's function, and wait for it. This spends; the same ``key`` never spends twice.
+    def _claim(self, body: dict[str, Any]) -> dict[str, Any]:
+        response: dict[str, Any] = self._wire.json("POST", f"{self._path}/claims", json=body)
+        return response
+
+    def release(
+        self,
+        tally: str,
+        name: str,
+        *,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        rho: float | None = None,
+        relation: str = "add/remove",
+        mechanism: str | None = None,
+        rows: int | str = "auto",
+        count_share: float = DEFAULT_COUNT_SHARE,
+        rounded: bool | None = None,
+        population: int | None = None,
+        allow_large_delta: bool = False,
+        idempotency_key: str | None = None,
+    ) -> RemoteFunction:
+        """Release a tally's function, and wait for it. This spends; the same key never spends twice.
+
+        Parameters
+        ----------
+        tally : str
+            What :meth:`tally` returned.
+        name : str
+            The name of the function.
+        epsilon, delta, rho, relation, mechanism, rows, count_share, rounded, population, allow_large_delta
+            As for ``Tally.release``. The budget is that of this dataset.
+        idempotency_key : str, optional
+            The name of this attempt, so that a retry does not spend again; by default a new one.
 
         Raises
         ------
         BudgetExhausted
             if the ledger has not enough left.
         """
-        confirm = self.claim(tally, name, **terms)["confirm"]
-        job = self._submit("releases", {"tally": tally, "name": name, **terms, "confirm": confirm}, key)
-        told = self._wire.json("GET", f"/functions/{self.wait(job)['function']}")
-        return RemoteFunction(self._wire, told)
+        request = ReleaseRequest(
+            epsilon=epsilon,
+            delta=delta,
+            rho=rho,
+            relation=relation,
+            mechanism=mechanism,
+            rows=rows,
+            count_share=count_share,
+            rounded=rounded,
+            population=population,
+            allow_large_delta=allow_large_delta,
+        )
+        body = {"tally": tally, "name": name, **request.as_json()}
+        job = self._submit("releases", {**body, "confirm": self._claim(body)["confirm"]}, idempotency_key)
+        found = self._wire.json("GET", f"/functions/{self.wait(job)['function']}")
+        return RemoteFunction(self._wire, found)
 
     def model_claim(self, upload: str, name: str, *, model: str, **terms: Any) -> dict[str, Any]:
         """What a model would claim and cost and, with ``records=``, its predicted error. Spends nothing."""
@@ -200,10 +242,12 @@ class RemoteDataset:
         told: dict[str, Any] = self._wire.json("POST", f"{self._path}/models/claims", json=asked)
         return told
 
-    def fit(self, upload: str, name: str, *, model: str, key: str | None = None, **terms: Any) -> RemoteModel:
+    def fit(
+        self, upload: str, name: str, *, model: str, idempotency_key: str | None = None, **terms: Any
+    ) -> RemoteModel:
         """Fit a model on an upload, release it, and wait for it. The upload is deleted then.
 
-        This spends; the same ``key`` never spends twice.
+        This spends; the same ``idempotency_key`` never spends twice.
 
         Parameters
         ----------
@@ -226,7 +270,7 @@ class RemoteDataset:
         """
         asked = {"upload": upload, "name": name, "model": model, **terms}
         confirm = self.model_claim(**asked)["confirm"]
-        job = self._submit("models", {**asked, "confirm": confirm}, key)
+        job = self._submit("models", {**asked, "confirm": confirm}, idempotency_key)
         told = self._wire.json("GET", f"/functions/{self.wait(job)['function']}")
         return RemoteModel(self._wire, told)
 
@@ -253,8 +297,8 @@ class RemoteDataset:
             time.sleep(_LOOK_EVERY)
         raise ServiceRefused(f"the job {job} has not ended in {timeout:g} seconds; wait for it again")
 
-    def _submit(self, what: str, asked: dict[str, Any], key: str | None) -> str:
-        headers = {"idempotency-key": key or secrets.token_hex(16)}
+    def _submit(self, what: str, asked: dict[str, Any], idempotency_key: str | None) -> str:
+        headers = {"idempotency-key": idempotency_key or secrets.token_hex(16)}
         return str(self._wire.json("POST", f"{self._path}/{what}", json=asked, headers=headers)["id"])
 
 

@@ -46,7 +46,7 @@ def encode_array(values: NDArray[Any], type_name: str) -> memoryview:
 def encoded_size(shape: tuple[int, ...], type_name: str, *, reals: bool = False) -> int:
     """How many bytes an array of this shape takes; refuses unknown types and negative shapes."""
     known = _TYPES if reals else _INTEGERS
-    if type_name not in known or any(not isinstance(n, int) or n < 0 for n in shape):
+    if type_name not in known or any(type(n) is not int or n < 0 for n in shape):
         raise FileRefused("the header names an unknown number type or a negative size; get a fresh copy")
     return prod(shape) * _TYPES[type_name].itemsize
 

@@ -67,5 +67,5 @@ def _cipher(key: bytes, salt: bytes) -> AESGCM:
     from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
     if not isinstance(key, bytes) or len(key) != KEY_BYTES:
-        raise UsageError(f"key must be {KEY_BYTES} bytes; make one with os.urandom({KEY_BYTES})")
+        raise UsageError(f"encryption_key must be {KEY_BYTES} bytes; make one with os.urandom({KEY_BYTES})")
     return AESGCM(HKDF(SHA256(), KEY_BYTES, salt, b"hushsum tally 1").derive(key))

@@ -27,19 +27,18 @@ Approve = Callable[[Claim], bool]
 
 @dataclass(frozen=True, slots=True)
 class ChoiceTerms:
-    """What a choice costs, whom it protects, and where it is booked."""
+    """What a choice costs, whom it protects, and where it is debited."""
 
     epsilon: float
     relation: str = "add/remove"
     max_per_unit: int | None = None
-    ledger: Budget | None = None
-    dataset: str | None = None
-    key: str | None = None
+    budget: Budget | None = None
+    idempotency_key: str | None = None
     insecure_noise_seed: int | None = None
 
     @property
     def claim(self) -> Claim:
-        """What the choice will claim, told before anything is drawn."""
+        """What the choice will claim, known before anything is drawn."""
         return choice_claim(
             choice_promise(self.epsilon),
             PERMUTE_AND_FLIP,
@@ -49,15 +48,14 @@ class ChoiceTerms:
         )
 
     def arguments(self, units: object) -> dict[str, Any]:
-        """The keyword arguments of a paid call."""
+        """The keyword arguments of the call."""
         return {
             "epsilon": self.epsilon,
             "relation": self.relation,
             "units": units,
             "max_per_unit": self.max_per_unit,
-            "ledger": self.ledger,
-            "dataset": self.dataset,
-            "key": self.key,
+            "budget": self.budget,
+            "idempotency_key": self.idempotency_key,
             "insecure_noise_seed": self.insecure_noise_seed,
         }
 

@@ -19,12 +19,13 @@ from hushsum.jobs.open_function import open_function
 from hushsum.jobs.payroll import SALARY_BOUNDS, write_payroll
 from hushsum.jobs.progress import Progress
 from hushsum.jobs.query_function import AnsweredQueries, QueryTerms, query_points
-from hushsum.jobs.release_tally import ReleaseTerms, release_tally
+from hushsum.jobs.release_tally import release_tally
 from hushsum.jobs.tally_records import RecordFiles, tally_records
 from hushsum.kernels.base import Kernel
 from hushsum.kernels.parameters import positive_integer
 from hushsum.plotting.curve import Curve, draw_curve
 from hushsum.privacy.claim import Claim
+from hushsum.privacy.request import ReleaseRequest
 
 BANDWIDTH: Final = 5_000.0
 QUERIES: Final = (20_000.0, 30_000.0, 42_000.0, 70_000.0, 92_000.0, 145_000.0, 220_000.0)
@@ -113,7 +114,7 @@ def run_demo(
         ),
     )
     clock.time(
-        "release", lambda: release_tally(files["tally"], files["function"], ReleaseTerms(epsilon=epsilon))
+        "release", lambda: release_tally(files["tally"], files["function"], ReleaseRequest(epsilon=epsilon))
     )
     answers = clock.time(
         "query", lambda: query_points(files["function"], [[each] for each in QUERIES], QueryTerms(sum=True))

@@ -26,7 +26,7 @@ class ExactModel:
 
     @classmethod
     def reopened(
-        cls, place: Path, *, key: bytes | None, witness: Callable[[int], Witness] | None = None
+        cls, place: Path, *, encryption_key: bytes | None, witness: Callable[[int], Witness] | None = None
     ) -> ExactModel:
         """The model in a folder, opened and paid for before.
 
@@ -40,7 +40,7 @@ class ExactModel:
         FileRefused
             if one of its files is gone, is another's, or is an older copy.
         """
-        kept = SecretModel.load(place, key=key)
+        kept = SecretModel.load(place, encryption_key=encryption_key)
         asked = {"most_questions": kept.about["most_questions"], "calibration": kept.about["calibration"]}
         served = [
             reopen(

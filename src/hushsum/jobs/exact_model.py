@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from hushsum.errors import AlreadyPublished, DataRefused, HushsumError, SecretRefused, UsageError
 from hushsum.jobs.fit_model import TrainingFiles, training_batches
-from hushsum.jobs.ledger_release import Booking, open_budget
+from hushsum.jobs.ledger_release import LedgerOptions
 from hushsum.jobs.model_choice import ModelChoice, promise_of, takes_labels
 from hushsum.jobs.model_claim import check_target, made_up
 from hushsum.jobs.model_records import read_classes
@@ -25,7 +25,7 @@ from hushsum.models.facts import labels_to_json, to_json
 from hushsum.models.feature_space import feature_kernel
 from hushsum.privacy.claim import Claim, Promise
 from hushsum.privacy.functional import ANALYTIC
-from hushsum.privacy.paid import Payment, pay_for
+from hushsum.privacy.spending import Booking, spend_json
 from hushsum.served import (
     SecretFunction,
     ServedFunction,
@@ -75,35 +75,35 @@ class SecretModel:
         told = self.about["promise"]
         return Promise.of(epsilon=told["epsilon"], delta=told["delta"])
 
-    def save(self, place: Path, *, key: bytes | None) -> None:
+    def save(self, place: Path, *, encryption_key: bytes | None) -> None:
         """Write it down, for the owner of the process alone."""
-        save_secret_functions(self.functions, place.with_suffix(".secret"), about=self.about, key=key)
+        save_secret_functions(
+            self.functions, place.with_suffix(".secret"), about=self.about, encryption_key=encryption_key
+        )
 
     @classmethod
-    def load(cls, place: Path, *, key: bytes | None) -> SecretModel:
+    def load(cls, place: Path, *, encryption_key: bytes | None) -> SecretModel:
         """What :meth:`save` wrote."""
-        return cls(*load_secret_functions(place.with_suffix(".secret"), key=key))
+        return cls(*load_secret_functions(place.with_suffix(".secret"), encryption_key=encryption_key))
 
-    def open(self, place: Path, booking: Booking) -> None:
+    def open(self, place: Path, ledger: LedgerOptions) -> None:
         """Pay once, and open the functions for questions. Resumes wherever an earlier attempt ended."""
-        assert booking.key is not None
-        budget = open_budget(booking)
+        booking = Booking.of(ledger.budget(), ledger.idempotency_key)
+        assert booking is not None
         promise: Any = self.about["promise"]
         asked = {"most_questions": self.about["most_questions"], "calibration": self.about["calibration"]}
-        payment: dict[str, Any] = {"ledger": budget, "dataset": booking.dataset, "key": booking.key}
+        recorded: dict[str, Any] = {
+            "budget": booking.budget,
+            "idempotency_key": booking.idempotency_key,
+        }
         first: ServedFunction | None = None
         # The last one pays: what is paid for is there.
         for number, function in reversed(list(enumerate(self.functions))):
             store = SqliteStore(answers_file(place, number))
-            first = serve(function, **promise, store=store, **asked, **({} if number else payment))
+            first = serve(function, **promise, store=store, **asked, **({} if number else recorded))
         assert first is not None
         with suppress(AlreadyPublished):
-            pay_for(
-                Payment(budget, booking.dataset, booking.key),
-                first.claim,
-                subject=subject_of(first),
-                make=lambda: {"opened": True},
-            )
+            spend_json(booking, first.claim, subject_of(first), lambda: {"opened": True})
 
     def __repr__(self) -> str:
         return "<SecretModel CONFIDENTIAL>"

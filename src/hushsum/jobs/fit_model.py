@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from hushsum.errors import ClaimError, DataRefused, HushsumError, UsageError
 from hushsum.jobs.file_places import STANDARD, check_function_output, refuse_repeated
-from hushsum.jobs.ledger_release import Approve, Booked, Booking, release_booked
+from hushsum.jobs.ledger_release import Approve, LedgerOptions, LedgerRecord, release_with_ledger
 from hushsum.jobs.model_choice import ModelChoice, claim_of, kept_numbers, promise_of, takes_labels
 from hushsum.jobs.model_claim import check_target
 from hushsum.jobs.model_records import features_of, labels_of, read_classes
@@ -49,7 +49,7 @@ class ModelReleased:
     output: str
     bundle: Bundle
     size: int
-    booked: Booked | None = None
+    record: LedgerRecord | None = None
 
     @property
     def claim(self) -> Claim:
@@ -67,7 +67,7 @@ class ModelReleased:
             "claim": self.claim.in_numbers(),
             "assumptions": list(about["assumptions"]),
             "size": self.size,
-            "booked": None if self.booked is None else self.booked.as_json(),
+            "ledger_record": None if self.record is None else self.record.as_json(),
         }
 
 
@@ -79,7 +79,7 @@ class CountedModel:
     choice: ModelChoice
     records: TrainingFiles
     output: str | IO[bytes]
-    booking: Booking | None
+    ledger: LedgerOptions | None
 
 
 def count_model(
@@ -88,7 +88,7 @@ def count_model(
     output: str | IO[bytes],
     *,
     asked: bool = False,
-    booking: Booking | None = None,
+    ledger: LedgerOptions | None = None,
     progress: Progress | None = None,
     most_numbers: int | None = None,
 ) -> CountedModel:
@@ -108,11 +108,11 @@ def count_model(
     """
     model = choice.build()
     promise_of(model)
-    _check(records, model, booking)
+    _check(records, model, ledger)
     if isinstance(output, str):
         check_function_output(output, inputs=records.paths, asked=asked)
     counted = _counted(model, records, progress, most_numbers)
-    return CountedModel(counted, choice, records, output, booking)
+    return CountedModel(counted, choice, records, output, ledger)
 
 
 def release_model(counted: CountedModel, *, approve: Approve | None = None) -> ModelReleased | None:
@@ -124,21 +124,21 @@ def release_model(counted: CountedModel, *, approve: Approve | None = None) -> M
     BudgetExhausted
         if the ledger has not enough left; nothing is released.
     """
-    model, records, output, booking = counted.model, counted.records, counted.output, counted.booking
+    model, records, output, ledger = counted.model, counted.records, counted.output, counted.ledger
     claim = claim_of(model)
 
     def make() -> Bundle:
         return model.release().released_
 
     name = output if isinstance(output, str) else STANDARD
-    if booking is None:
+    if ledger is None:
         if approve is not None and not approve(claim, None):
             return None
         bundle = make()
         return ModelReleased(name, bundle, _save(bundle, output))
-    _check_relation(booking, claim)
-    delivered = release_booked(
-        booking,
+    _check_relation(ledger, claim)
+    delivered = release_with_ledger(
+        ledger,
         claim,
         sources=[path for path in records.paths if path != STANDARD],
         output=output,
@@ -146,22 +146,20 @@ def release_model(counted: CountedModel, *, approve: Approve | None = None) -> M
             "model": type(model).__name__,
             "output": Path(output).name if isinstance(output, str) else "standard output",
         },
-        options=[to_json("parameters", counted.choice.parameters), records.columns, records.target],
+        settings=[to_json("parameters", counted.choice.parameters), records.columns, records.target],
         make=make,
         approve=approve,
     )
     if delivered is None:
         return None
-    return ModelReleased(name, delivered.function, delivered.size, delivered.booked)
+    return ModelReleased(name, delivered.function, delivered.size, delivered.record)
 
 
-def _check_relation(booking: Booking, claim: Claim) -> None:
-    """Refuse a model that the dataset can never book: its relation is its own, and cannot be chosen."""
-    from hushsum.ledger import Ledger
-
+def _check_relation(ledger: LedgerOptions, claim: Claim) -> None:
+    """Refuse a model whose claim the dataset can never take: a model's relation cannot be chosen."""
     if claim.relation is not Relation.REPLACE:
         return
-    if Ledger.open(booking.ledger).account(booking.dataset).terms.relation is not Relation.REPLACE:
+    if ledger.budget().account.terms.relation is not Relation.REPLACE:
         raise ClaimError(
             "this model claims 'replace', which leaves the number of records unprotected, and the dataset is "
             "kept under 'add/remove'; keep it in a dataset made with "
@@ -169,14 +167,15 @@ def _check_relation(booking: Booking, claim: Claim) -> None:
         )
 
 
-def _check(records: TrainingFiles, model: PrivateModel, booking: Booking | None) -> None:
+def _check(records: TrainingFiles, model: PrivateModel, ledger: LedgerOptions | None) -> None:
     if not records.paths:
         raise UsageError("at least one file of records must be given, got none; '-' reads CSV")
     refuse_repeated(records.paths)
     check_target(model, records.columns, records.target, records.classes)
-    if booking is not None and booking.key is None and STANDARD in records.paths:
+    if ledger is not None and ledger.idempotency_key is None and STANDARD in records.paths:
         raise UsageError(
-            "a release booked from standard input must have a key, since nothing else names it; give --key"
+            "a release from standard input must have an idempotency key, since nothing else names it in the "
+            "ledger; give --idempotency-key"
         )
     for path in records.paths:
         if path != STANDARD:

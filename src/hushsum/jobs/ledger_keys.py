@@ -48,10 +48,10 @@ def _secret() -> bytes:
     except OSError:
         raise LedgerUnavailable(
             f"the folder {path.parent} cannot be written; make it writable, name another in HUSHSUM_STATE, "
-            "or give the release a --key"
+            "or give an --idempotency-key"
         ) from None
     if len(key) != 32:
-        raise LedgerUnavailable(f"the file {path} is damaged; remove it, or give the release a --key")
+        raise LedgerUnavailable(f"the file {path} is damaged; remove it, or give an --idempotency-key")
     return key
 
 

@@ -1,4 +1,4 @@
-"""A release through the book: debited, drawn, staged, delivered, published."""
+"""A release of files of records through a ledger, delivered to a file or stream."""
 
 from __future__ import annotations
 
@@ -11,61 +11,66 @@ from typing import IO, TYPE_CHECKING, Any, Generic, TypeVar
 from hushsum.errors import AlreadyPublished
 from hushsum.files.atomic import atomic_file
 from hushsum.jobs.ledger_keys import release_key
-from hushsum.privacy.budget import Budget
 from hushsum.privacy.claim import Claim
+from hushsum.privacy.spending import Booking
 from hushsum.releases.base import Released
 from hushsum.releases.load import load
-from hushsum.tally.spend import stage_release
+from hushsum.releases.spending import deliver_function
 
 if TYPE_CHECKING:
-    from hushsum.ledger import Account, Ledger
+    from hushsum.ledger import Account, DatasetBudget
 
 R = TypeVar("R", bound=Released)
 
 
 @dataclass(frozen=True, slots=True)
-class Booking:
-    """Where a release is booked: a ledger's path or URL, a dataset in it, and what else the entry says.
+class LedgerOptions:
+    """Where a command records its release: a ledger's path or URL, a dataset in it, and details of the entry.
 
-    ``key`` is None for one that follows from the command: the tally's bytes, the claim, the options and the
-    output's place. ``who`` is None for the user of the process.
+    ``idempotency_key`` is None for one that follows from the command: the bytes of the tally, the claim, the
+    options and the place of the output. ``who`` is None for the user of the process.
     """
 
     ledger: str
     dataset: str
-    key: str | None = None
+    idempotency_key: str | None = None
     to: str | None = None
     part: str | None = None
     who: str | None = None
 
+    def budget(self) -> DatasetBudget:
+        """The budget of the dataset.
+
+        Raises
+        ------
+        UsageError
+            if there is no such ledger, dataset or part.
+        """
+        from hushsum.ledger import Ledger
+
+        return Ledger(self.ledger).dataset(self.dataset, part=self.part, to=self.to, who=self.who)
+
 
 @dataclass(frozen=True, slots=True)
-class Booked:
-    """How a release stands in the book. ``again`` if it had been published before and was only found."""
+class LedgerRecord:
+    """A release as the ledger has it. ``again`` if it had been published before and was only found."""
 
     ledger: str
     dataset: str
-    key: str
+    idempotency_key: str
     account: Account
     again: bool
 
     def as_json(self) -> dict[str, Any]:
-        """The booking for a machine."""
+        """The record as JSON."""
         return {
             "ledger": self.ledger,
             "dataset": self.dataset,
-            "key": self.key,
+            "idempotency_key": self.idempotency_key,
             "spent": self.account.spent.as_json(),
             "remaining": self.account.remaining.as_json(),
             "again": self.again,
         }
-
-
-def open_budget(booking: Booking) -> Budget:
-    """The ledger of a booking, for calls that take a budget."""
-    from hushsum.ledger import Ledger
-
-    return Ledger.open(booking.ledger).spending(who=booking.who, to=booking.to, part=booking.part)
 
 
 Approve = Callable[[Claim, "Account | None"], bool]
@@ -73,21 +78,21 @@ Approve = Callable[[Claim, "Account | None"], bool]
 
 @dataclass(frozen=True, slots=True)
 class Delivered(Generic[R]):
-    """A release whose bytes have reached their reader, and how it is booked."""
+    """A release whose bytes have reached their reader, and its record in the ledger."""
 
     function: R
     size: int
-    booked: Booked
+    record: LedgerRecord
 
 
-def release_booked(
-    booking: Booking,
+def release_with_ledger(
+    options: LedgerOptions,
     claim: Claim,
     *,
     sources: Sequence[str],
     output: str | IO[bytes],
     subject: dict[str, object],
-    options: list[object],
+    settings: list[object],
     make: Callable[[], R],
     approve: Approve | None,
 ) -> Delivered[R] | None:
@@ -105,45 +110,36 @@ def release_booked(
     AlreadyPublished
         if the release was published, and its file is gone or was changed.
     """
-    from hushsum.ledger import Ledger
-
-    ledger = Ledger.open(booking.ledger)
+    budget = options.budget()
     place = str(Path(output).absolute()) if isinstance(output, str) else None
-    key = booking.key or release_key(
-        sources, ledger.id, booking.dataset, booking.part, claim.as_json(), subject, options, place
+    key = options.idempotency_key or release_key(
+        sources, budget.ledger_id, options.dataset, options.part, claim.as_json(), subject, settings, place
     )
+
+    def record(*, again: bool) -> LedgerRecord:
+        return LedgerRecord(budget.ledger_id, options.dataset, key, budget.account, again)
+
     try:
-        if approve is not None and not approve(claim, _account_after(ledger, booking, claim, key)):
+        if approve is not None and not approve(claim, _account_after(budget, claim, key)):
             return None
-        staged = stage_release(
-            ledger.spending(who=booking.who, to=booking.to, part=booking.part),
-            booking.dataset,
-            claim,
-            subject=subject,
-            key=key,
-            make=make,
+        released = deliver_function(
+            Booking(budget, key), claim, subject, make, deliver=lambda payload: _deliver(payload, output)
         )
     except AlreadyPublished as published:
         if place is None or not _unchanged(Path(place), published.sha256):
             raise
         found: Any = load(place)
-        return Delivered(found, Path(place).stat().st_size, _booked(ledger, booking, key, again=True))
-    _deliver(staged.payload, output)
-    staged.debit.publish()
-    return Delivered(staged.function, len(staged.payload), _booked(ledger, booking, key, again=False))
+        return Delivered(found, Path(place).stat().st_size, record(again=True))
+    return Delivered(released.function, len(released.payload), record(again=False))
 
 
-def _account_after(ledger: Ledger, booking: Booking, claim: Claim, key: str) -> Account:
-    """What a person who is asked should see: the account after this release, which may be debited already."""
-    entry = ledger.find(key)
+def _account_after(budget: DatasetBudget, claim: Claim, key: str) -> Account:
+    """The account after this release, which may be debited already: what is shown before a confirmation."""
+    entry = budget.find(key)
     if entry is not None:
         entry.refuse_again()
-        return ledger.account(booking.dataset)
-    return ledger.price(booking.dataset, claim, part=booking.part)[1]
-
-
-def _booked(ledger: Ledger, booking: Booking, key: str, *, again: bool) -> Booked:
-    return Booked(ledger.id, booking.dataset, key, ledger.account(booking.dataset), again)
+        return budget.account
+    return budget.price(claim)[1]
 
 
 def _unchanged(path: Path, sha256: str) -> bool:

@@ -16,7 +16,7 @@ def merge_tallies(
     output: str,
     *,
     disjoint_units: bool = False,
-    key: bytes | None = None,
+    encryption_key: bytes | None = None,
     progress: Progress | None = None,
 ) -> TallyWritten:
     """Write the exact sum of tallies; one is held in memory besides the sum.
@@ -25,7 +25,7 @@ def merge_tallies(
     ----------
     disjoint_units : bool
         Declares that no person is in two of them, so that the caps on a person's records do not add up.
-    key : bytes, optional
+    encryption_key : bytes, optional
         Opens the encrypted ones, and encrypts the output.
 
     Raises
@@ -39,10 +39,10 @@ def merge_tallies(
         raise UsageError(f"merge takes at least two tallies, got {len(paths)}; name them all")
     refuse_repeated(paths)
     path = check_tally_output(output)
-    total = load_tally(paths[0], key=key)
+    total = load_tally(paths[0], encryption_key=encryption_key)
     for done, each in enumerate(paths[1:], start=1):
         if progress is not None:
             progress(done / len(paths))
-        total.merge(load_tally(each, key=key), disjoint_units=disjoint_units)
-    total.save(path, key=key)
-    return TallyWritten.of(total, path, encrypted=key is not None)
+        total.merge(load_tally(each, encryption_key=encryption_key), disjoint_units=disjoint_units)
+    total.save(path, encryption_key=encryption_key)
+    return TallyWritten.of(total, path, encrypted=encryption_key is not None)

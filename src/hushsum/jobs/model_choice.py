@@ -8,7 +8,7 @@ from typing import Any, Final
 from hushsum.errors import UsageError
 from hushsum.models.base import MODELS, PARAMETERS_OF_THE_OWNER, PrivateModel
 from hushsum.privacy.claim import Claim, Promise
-from hushsum.tally.release import check_declared_delta
+from hushsum.privacy.request import check_declared_delta
 
 NAMES: Final = {
     "density": "PrivateDensity",

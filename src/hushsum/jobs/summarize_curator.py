@@ -10,13 +10,13 @@ import numpy as np
 
 from hushsum.errors import AlreadyPublished, UsageError
 from hushsum.jobs.file_places import check_output
-from hushsum.jobs.ledger_release import Booking, open_budget
+from hushsum.jobs.ledger_release import LedgerOptions
 from hushsum.jobs.summarize_owner import parse_address
 from hushsum.jobs.summarize_records import Floats, write_columns
 from hushsum.jobs.summarize_terms import RunChoice, at_delta
 from hushsum.jobs.summarize_wanted import Wanted, read_wanted
-from hushsum.privacy.budget import Debit
 from hushsum.privacy.claim import Claim
+from hushsum.privacy.spending import Booking, StagedRelease, another_release, stage
 from hushsum.summarize.curator import CuratorState
 from hushsum.summarize.curator_process import Address, CuratorProcess
 from hushsum.summarize.identity import Identity, fingerprint_of
@@ -32,7 +32,7 @@ class CuratorChoice:
     """Who takes part, what they are compared with, and where the summary goes.
 
     ``carried`` columns are collected with the points and not compared, such as a label. The validation set's
-    release is booked in ε and δ, or with ``book_rho`` in ρ.
+    release is debited in ε and δ, or with ``debit_rho`` in ρ.
     """
 
     key: str
@@ -43,8 +43,8 @@ class CuratorChoice:
     run: RunChoice
     columns: tuple[str, ...] | None = None
     carried: tuple[str, ...] = ()
-    booking: Booking | None = None
-    book_rho: bool = False
+    ledger: LedgerOptions | None = None
+    debit_rho: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Summarized:
     summary: Summary
     together: Claim
     by_owner: dict[str, int]
-    ledger_key: str | None
+    idempotency_key: str | None
 
     def as_json(self) -> dict[str, Any]:
         """The result for a machine."""
@@ -73,7 +73,7 @@ class Summarized:
             **self.summary.as_json(),
             "claim": self.together.in_numbers(),
             "by_owner": self.by_owner,
-            "ledger_key": self.ledger_key,
+            "idempotency_key": self.idempotency_key,
         }
 
 
@@ -117,12 +117,12 @@ def collect_summary(
     addresses = parse_owners(choice.owners)
     identity = Identity.load(choice.key)
     output = check_output(choice.output, inputs=[choice.validation, choice.key])
-    if choice.run.hashed and choice.booking is not None:
+    if choice.run.hashed and choice.ledger is not None:
         raise UsageError("the validation release of --hashes was paid where it was made; leave --ledger out")
     wanted = read_wanted(choice.validation, choice.columns, choice.carried, choice.run)
     with Vault(choice.state) as vault:
         opening = _opening(choice, vault, tuple(addresses), wanted)
-        target, debit, key = _target(choice, vault, opening, wanted)
+        target, staged = _target(choice, vault, opening, wanted)
         state = CuratorState(opening.terms, target, store=lambda saved: vault.put("state", saved))
         kept = vault.get("state")
         if kept is not None:
@@ -139,9 +139,10 @@ def collect_summary(
             process.run()
             summary = summary_of(state, wanted.points)
             write_columns(output, _columns(wanted, opening.carried, summary))
-            if debit is not None:
-                debit.publish()
+            if staged is not None:
+                staged.publish()
             process.end()
+    key = None if choice.ledger is None else _idempotency_key(choice.ledger, opening)
     return _told(choice, state, summary, key)
 
 
@@ -163,8 +164,8 @@ def _opening(
 
 def _target(
     choice: CuratorChoice, vault: Vault, opening: Opening, wanted: Wanted
-) -> tuple[NoisyTarget, Debit | None, str | None]:
-    """The validation set's release: booked, drawn once, and kept before anyone can see it."""
+) -> tuple[NoisyTarget, StagedRelease | None]:
+    """The validation set's release: debited, drawn once, and kept before anyone can see it."""
     kept = vault.get("target")
     if wanted.points is None:
         assert wanted.released is not None
@@ -173,26 +174,33 @@ def _target(
             raise UsageError(
                 "--state belongs to a run with another validation release; give that, or another"
             )
-        return wanted.released, None, None
+        return wanted.released, None
     rho = choice.run.validation_rho
-    debit, key = None, None
-    if choice.booking is not None:
-        key = choice.booking.key or f"summarize-{opening.terms.run}"
-        subject = {"kind": "validation set of a summarization", "run": opening.terms.run}
-        claim = at_delta(target_claim(rho), None if choice.book_rho else choice.run.delta)
-        debit = open_budget(choice.booking).debit(choice.booking.dataset, claim, subject=subject, key=key)
-        try:
-            debit.draw()
-        except AlreadyPublished:
-            # The run ended, and is only written down once more.
-            if kept is None:
-                raise
-            return NoisyTarget.from_bytes(kept), None, key
-    if kept is None:
-        kept = vault.keep("target", release_target(opening.terms.features, wanted.points, rho).to_bytes())
-    if debit is not None:
-        debit.stage(kept)
-    return NoisyTarget.from_bytes(kept), debit, key
+    points = wanted.points
+
+    def make() -> bytes:
+        drawn = kept or release_target(opening.terms.features, points, rho).to_bytes()
+        return vault.keep("target", drawn)
+
+    booking = None
+    if choice.ledger is not None:
+        booking = Booking(choice.ledger.budget(), _idempotency_key(choice.ledger, opening))
+    claim = at_delta(target_claim(rho), None if choice.debit_rho else choice.run.delta)
+    subject = {"kind": "validation set of a summarization", "run": opening.terms.run}
+    try:
+        staged = stage(booking, claim, subject, make)
+    except AlreadyPublished:
+        # The run ended, and is only written down once more.
+        if kept is None:
+            raise
+        return NoisyTarget.from_bytes(kept), None
+    if vault.keep("target", staged.payload) != staged.payload:
+        raise another_release()
+    return NoisyTarget.from_bytes(staged.payload), staged
+
+
+def _idempotency_key(ledger: LedgerOptions, opening: Opening) -> str:
+    return ledger.idempotency_key or f"summarize-{opening.terms.run}"
 
 
 def _columns(wanted: Wanted, carried: tuple[str, ...], summary: Summary) -> dict[str, Floats]:
@@ -214,5 +222,5 @@ def _told(choice: CuratorChoice, state: CuratorState, summary: Summary, key: str
         summary=summary,
         together=at_delta(summary.claims.together, choice.run.delta),
         by_owner={name: int(count) for name, count in zip(terms.owners, counts, strict=True)},
-        ledger_key=key,
+        idempotency_key=key,
     )

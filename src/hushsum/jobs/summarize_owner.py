@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from hushsum.errors import AlreadyPublished, UsageError
-from hushsum.jobs.ledger_book import open_ledger
-from hushsum.jobs.ledger_release import Booking, open_budget
+from hushsum.jobs.ledger_release import LedgerOptions
 from hushsum.jobs.summarize_records import read_columns
 from hushsum.jobs.summarize_terms import at_delta
-from hushsum.privacy.budget import Debit
 from hushsum.privacy.claim import Claim
+from hushsum.privacy.spending import Booking, StagedRelease, stage
 from hushsum.summarize.hash_secret import HashSecret
 from hushsum.summarize.identity import Identity, fingerprint_of
 from hushsum.summarize.messages import Terms
@@ -28,7 +27,7 @@ class OwnerChoice:
     """What an owner offers, to whom, and its own limits, which hold whatever a curator asks.
 
     ``columns`` are all that may leave, None for every column of the file; ``cap`` is the most points that
-    leave in all; ``delta`` turns the claim that is booked from ρ into ε and δ. ``secret`` is the file under
+    leave in all; ``delta`` turns the claim that is debited from ρ into ε and δ. ``secret`` is the file under
     which hashes leave instead of points.
     """
 
@@ -40,7 +39,7 @@ class OwnerChoice:
     cap: int | None = None
     delta: float | None = None
     secret: str | None = None
-    booking: Booking | None = None
+    ledger: LedgerOptions | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +50,7 @@ class TookPart:
     rule: str
     points: int
     claim: Claim | None
-    booked: str | None
+    idempotency_key: str | None
 
     def as_json(self) -> dict[str, Any]:
         """The result for a machine."""
@@ -60,7 +59,7 @@ class TookPart:
             "rule": self.rule,
             "points_sent": self.points,
             "claim": None if self.claim is None else self.claim.in_numbers(),
-            "ledger_key": self.booked,
+            "idempotency_key": self.idempotency_key,
         }
 
 
@@ -99,7 +98,7 @@ def take_part(
     identity = Identity.load(choice.key)
     secret = None if choice.secret is None else HashSecret.load(choice.secret)
     peers = [fingerprint_of(each) for each in choice.peers]
-    cashier = _Cashier(choice.booking, choice.delta, identity.fingerprint)
+    spending = _RunSpending(choice.ledger, choice.delta, identity.fingerprint)
     records = read_columns(choice.file, choice.columns)
     with Vault(choice.state) as vault, _listener(*listen) as listener:
         process = OwnerProcess(
@@ -109,57 +108,54 @@ def take_part(
             vault,
             cap=choice.cap,
             secret=secret,
-            afford=cashier.afford,
-            pay=cashier.pay,
-            settle=cashier.settle,
+            afford=spending.afford,
+            pay=spending.pay,
+            settle=spending.settle,
             patience=patience,
             log=log,
         )
         listening(listener.getsockname()[1])
         state = process.serve(listener)
-    return TookPart(state.terms.run, state.terms.rule, state.sent, cashier.claim, cashier.key)
+    return TookPart(state.terms.run, state.terms.rule, state.sent, spending.claim, spending.key)
 
 
-class _Cashier:
+class _RunSpending:
     """Debits the owner's ledger once a run, under a key that a retry repeats."""
 
-    def __init__(self, booking: Booking | None, delta: float | None, fingerprint: str) -> None:
-        self.booking = booking
+    def __init__(self, ledger: LedgerOptions | None, delta: float | None, fingerprint: str) -> None:
+        self.ledger = ledger
         self.claim: Claim | None = None
         self.key: str | None = None
         self._delta = delta
         self._fingerprint = fingerprint
-        self._debit: Debit | None = None
+        self._staged: StagedRelease | None = None
 
     def afford(self, terms: Terms) -> None:
-        """Raise BudgetExhausted if less is left than the claim of these terms costs; books nothing."""
+        """Raise BudgetExhausted if less is left than the claim of these terms costs; debits nothing."""
         self.claim = at_delta(owners_claim(terms), self._delta)
-        if self.booking is None:
+        if self.ledger is None:
             return
         named = f"{terms.run} {self._fingerprint}".encode()
         self.key = f"summarize-{hashlib.sha256(named).hexdigest()[:40]}"
-        ledger = open_ledger(self.booking.ledger)
-        if ledger.find(self.key) is None:
-            ledger.price(self.booking.dataset, self.claim, part=self.booking.part)
+        budget = self.ledger.budget()
+        if budget.find(self.key) is None:
+            budget.price(self.claim)
 
     def pay(self, terms: Terms) -> None:
-        """Book the claim of the terms that were looked at; nothing is refunded from here on."""
-        if self.booking is None or self.claim is None or self.key is None:
+        """Debit the claim of the terms that were looked at; nothing is refunded from here on."""
+        if self.ledger is None or self.claim is None or self.key is None:
             return
         subject = {"kind": "summarization", "run": terms.run, "rule": terms.rule, "rounds": terms.rounds}
-        budget = open_budget(self.booking)
-        debit = budget.debit(self.booking.dataset, self.claim, subject=subject, key=self.key)
+        booking = Booking(self.ledger.budget(), self.key)
         try:
-            debit.draw()
+            self._staged = stage(booking, self.claim, subject, terms.to_bytes)
         except AlreadyPublished:
             raise UsageError("this run is closed in the ledger; its owner does not take part again") from None
-        debit.stage(terms.to_bytes())
-        self._debit = debit
 
     def settle(self) -> None:
-        """Book that the run has ended."""
-        if self._debit is not None:
-            self._debit.publish()
+        """Record that the run has ended."""
+        if self._staged is not None:
+            self._staged.publish()
 
 
 def _listener(host: str, port: int) -> socket.socket:

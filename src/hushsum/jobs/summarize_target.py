@@ -9,10 +9,11 @@ from hushsum.errors import UsageError
 from hushsum.files.atomic import atomic_file
 from hushsum.jobs.file_places import check_output
 from hushsum.jobs.ledger_keys import release_key
-from hushsum.jobs.ledger_release import Booking, open_budget
+from hushsum.jobs.ledger_release import LedgerOptions
 from hushsum.jobs.summarize_records import read_columns
 from hushsum.jobs.summarize_terms import RunChoice, at_delta
 from hushsum.privacy.claim import Claim
+from hushsum.privacy.spending import Booking, spend
 from hushsum.summarize.hash_secret import HashSecret
 from hushsum.summarize.hashed_target import HashedTarget
 from hushsum.summarize.result import target_claim
@@ -28,8 +29,8 @@ class TargetChoice:
     output: str
     run: RunChoice
     columns: tuple[str, ...] | None = None
-    booking: Booking | None = None
-    book_rho: bool = False
+    ledger: LedgerOptions | None = None
+    debit_rho: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ class TargetReleased:
     columns: tuple[str, ...]
     check: str
     claim: Claim
-    ledger_key: str | None
+    idempotency_key: str | None
 
     def as_json(self) -> dict[str, Any]:
         """The result for a machine."""
@@ -49,7 +50,7 @@ class TargetReleased:
             "columns": list(self.columns),
             "check": self.check,
             "claim": self.claim.in_numbers(),
-            "ledger_key": self.ledger_key,
+            "idempotency_key": self.idempotency_key,
         }
 
 
@@ -78,24 +79,23 @@ def release_validation(choice: TargetChoice) -> TargetReleased:
         target = release_target(secret.features(public), records.choose(names), rho)
         return HashedTarget(public, names, secret.check, target).to_bytes()
 
-    claim = at_delta(target_claim(rho), None if choice.book_rho else choice.run.delta)
-    key = None
-    if choice.booking is None:
-        payload, debit = made(), None
-    else:
-        subject = {"kind": "validation set of a summarization", "check": secret.check}
-        sources = [choice.file, choice.secret]
-        key = choice.booking.key or release_key(
-            sources, choice.booking.dataset, claim.as_json(), subject, str(output.absolute())
+    claim = at_delta(target_claim(rho), None if choice.debit_rho else choice.run.delta)
+    subject = {"kind": "validation set of a summarization", "check": secret.check}
+    booking = None
+    if choice.ledger is not None:
+        key = choice.ledger.idempotency_key or release_key(
+            [choice.file, choice.secret],
+            choice.ledger.dataset,
+            claim.as_json(),
+            subject,
+            str(output.absolute()),
         )
-        debit = open_budget(choice.booking).debit(choice.booking.dataset, claim, subject=subject, key=key)
-        staged = debit.staged
-        if staged is None:
-            debit.draw()
-            staged = debit.stage(made())
-        payload = staged
-    with atomic_file(output) as stream:
-        stream.write(payload)
-    if debit is not None:
-        debit.publish()
-    return TargetReleased(choice.output, names, secret.check, claim, key)
+        booking = Booking(choice.ledger.budget(), key)
+
+    def deliver(payload: bytes) -> None:
+        with atomic_file(output) as stream:
+            stream.write(payload)
+
+    spend(booking, claim, subject, made, deliver=deliver)
+    key_of_release = None if booking is None else booking.idempotency_key
+    return TargetReleased(choice.output, names, secret.check, claim, key_of_release)

@@ -1,4 +1,4 @@
-"""The terms of a summarization from what a person chooses, and how its claims are booked."""
+"""The terms of a summarization from what a person chooses, and how its claims are debited."""
 
 from __future__ import annotations
 

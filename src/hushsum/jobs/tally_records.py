@@ -97,7 +97,7 @@ def tally_records(
     size: TableSize | None = None,
     max_per_unit: int | None = None,
     threads: int | None = None,
-    key: bytes | None = None,
+    encryption_key: bytes | None = None,
     progress: Progress | None = None,
 ) -> TallyWritten:
     """Count files into a ``.tally`` file, which is written at the end and only if everything was counted.
@@ -118,8 +118,8 @@ def tally_records(
         if name != STANDARD:
             _open(records, name, records.columns).close()
     tally = _count(records, kernel, size or TableSize(), max_per_unit, threads, progress)
-    tally.save(path, key=key)
-    return TallyWritten.of(tally, path, encrypted=key is not None)
+    tally.save(path, encryption_key=encryption_key)
+    return TallyWritten.of(tally, path, encrypted=encryption_key is not None)
 
 
 def _check_columns(records: RecordFiles, kernel: KernelChoice, max_per_unit: int | None) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.errors import FileRefused, UsageError
+from hushsum.files.container import canonical_json
 from hushsum.records.bounds import Bounds
 
 _BLOCK_CELLS = 1 << 22
@@ -180,7 +181,10 @@ def kernel_from_json(data: dict[str, Any]) -> Kernel:
         raise FileRefused(
             f"the file uses the kernel {name!r}, which this Hushsum does not know; install a later one"
         )
-    return _KERNELS[name](**data["parameters"])
+    kernel = _KERNELS[name](**data["parameters"])
+    if canonical_json(kernel.parameters()) != canonical_json(data["parameters"]):
+        raise ValueError("a kernel has one description")
+    return kernel
 
 
 def kernel_as_json(kernel: Kernel) -> dict[str, Any]:

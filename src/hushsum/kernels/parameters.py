@@ -25,7 +25,7 @@ def positive_number(name: str, value: float) -> float:
     """A finite number above 0."""
     try:
         number = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not (math.isfinite(number) and number > 0):
         raise UsageError(

@@ -1,14 +1,26 @@
-"""The budget book: what was promised about a dataset, to whom, and what may still be promised.
+"""Ledgers: what was promised about a dataset, to whom, and what may still be promised.
 
-``Ledger`` implements :class:`hushsum.privacy.budget.Budget` on SQLite (one file) or PostgreSQL (a URL).
+``Ledger(place).dataset(name)`` is a :class:`hushsum.privacy.budget.Budget`, on SQLite (one file) or
+PostgreSQL (a URL).
 """
 
 from hushsum.ledger.account import Account
 from hushsum.ledger.charge import Charge
+from hushsum.ledger.dataset_budget import DatasetBudget
 from hushsum.ledger.entries import Entry
 from hushsum.ledger.ledger import Ledger
 from hushsum.ledger.receipt import Receipt
 from hushsum.ledger.terms import Accounting, DatasetTerms
 from hushsum.ledger.verify import Verification
 
-__all__ = ["Account", "Accounting", "Charge", "DatasetTerms", "Entry", "Ledger", "Receipt", "Verification"]
+__all__ = [
+    "Account",
+    "Accounting",
+    "Charge",
+    "DatasetBudget",
+    "DatasetTerms",
+    "Entry",
+    "Ledger",
+    "Receipt",
+    "Verification",
+]

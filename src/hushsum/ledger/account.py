@@ -13,7 +13,6 @@ from hushsum.ledger.charge import Charge
 from hushsum.ledger.terms import Accounting, DatasetTerms
 from hushsum.privacy.accounting.zcdp import zcdp_epsilon
 from hushsum.privacy.claim import exact
-from hushsum.privacy.relation import Relation
 
 OPEN = "open"
 FROZEN = "frozen"
@@ -26,13 +25,37 @@ class Account:
 
     Privacy
     -------
-    *Parallel composition.* Take neighbours that differ in one unit. Under add/remove that unit lies in one
-    part, j. Given all earlier results, a release of any other part reads the same data in both worlds, so its
-    distribution is the same; only releases of the whole and of j count, however they were chosen. Hence the
-    whole plus the *largest* part bounds the loss of every unit. Under replace the unit may leave part i
-    for part j; each of the two sees one record less or more, so the claims of parts are for add/remove,
-    and the whole plus the *two largest* parts is the bound. Largest is taken for ε, δ and ρ separately,
-    which is never less.
+    *Parallel composition.* Given all earlier results, a release of a part that is the same in both worlds has
+    the same distribution in both, so only releases of the whole and of the parts that differ count, however
+    they were chosen. Let W be the charges of the whole and P_j those of part j, both in the dataset's unit
+    and relation (`pricing.charge_for`). The bound is ``W + max_j P_j``, the largest taken for ε, δ and ρ
+    separately, which is never less. It covers every way in which one unit can change:
+
+    ====================  ==============  ==================================================================
+    the unit              neighbours in   what differs
+    ====================  ==============  ==================================================================
+    appears, disappears   add/remove      one part j, by one step: W + P_j
+    is replaced inside    replace         one part j, by two add/remove steps, and P_j is priced for two
+    its part
+    moves to another      replace         parts i and j, by one add/remove step each: see below
+    part
+    appears twice         neither         two units, that is two steps: use records_per_unit
+    ====================  ==============  ==================================================================
+
+    *A unit that moves.* Let the releases of part i have the add/remove claims (ε_r, δ_r) or ρ_r. A part is
+    priced for s = 2 steps: 2ε_r, δ_r(1 + e^ε_r), 4ρ_r. One step in i and one in j cost Σ_i ε_r + Σ_j ε_r,
+    which is half of P_i plus half of P_j, so at most the larger. For δ, Σ_i δ_r + Σ_j δ_r ≤ (P_i + P_j)/2,
+    because 1 + e^ε ≥ 2; for ρ it is (P_i + P_j)/4. A release of the whole sees one replaced unit, which W is
+    priced for. All these are sums over the releases, so they hold however releases of parts and of the whole
+    follow each other, and for a ρ that is converted at the dataset's δ afterwards.
+
+    *Persons with up to m records* in all, with claims for records: s = m steps under add/remove, 2m under
+    replace. Let a person change part j in a_j records, Σ a_j ≤ s. Part j then loses a_j·ε, a_j²·ρ and
+    δ(1 + e^ε + … + e^((a_j − 1)ε)), each at most the fraction a_j/s of what s steps cost: the first a_j terms
+    of a growing sequence have a smaller mean than all s of them. The sum over parts is a weighted mean of the
+    P_j, so at most the largest, even if the person has records in several parts. With claims *for persons*
+    each release has its own cap, and a person with records in two parts would lose both P_i and P_j: the
+    partition then must keep all records of a person in one part, as `DatasetTerms` declares.
     """
 
     terms: DatasetTerms
@@ -48,7 +71,7 @@ class Account:
     @property
     def spent(self) -> Charge:
         """The bound on what any unit has lost."""
-        return self.whole + self._worst(self.parts)
+        return self.whole + _largest(self.parts)
 
     @property
     def remaining(self) -> Charge:
@@ -59,10 +82,7 @@ class Account:
         """The largest charge a release of this part may still have."""
         if part is None:
             return self.remaining
-        place = self._place(part)
-        used = self.whole + self.parts[place]
-        if self.terms.relation is Relation.REPLACE:
-            used += _largest(self.parts[:place] + self.parts[place + 1 :], 1)
+        used = self.whole + self.parts[self._place(part)]
         return (self.terms.budget - used).at_least_zero()
 
     def debited(self, charge: Charge, *, part: str | None, dataset: str) -> Account:
@@ -152,9 +172,6 @@ class Account:
             data["state"],
         )
 
-    def _worst(self, parts: tuple[Charge, ...]) -> Charge:
-        return _largest(parts, 2 if self.terms.relation is Relation.REPLACE else 1)
-
     def _place(self, part: str) -> int:
         if part not in self.terms.partition:
             known = ", ".join(map(repr, self.terms.partition)) or "none declared"
@@ -168,14 +185,11 @@ def _largest_float(start: float, fits: Callable[[Fraction], bool]) -> float:
     return start
 
 
-def _largest(parts: tuple[Charge, ...], number: int) -> Charge:
-    def most(values: list[Fraction]) -> Fraction:
-        return sum(sorted(values)[-number:], Fraction(0))
-
+def _largest(parts: tuple[Charge, ...]) -> Charge:
     return Charge(
-        most([each.epsilon for each in parts]),
-        most([each.delta for each in parts]),
-        most([each.rho for each in parts]),
+        max((each.epsilon for each in parts), default=Fraction(0)),
+        max((each.delta for each in parts), default=Fraction(0)),
+        max((each.rho for each in parts), default=Fraction(0)),
     )
 
 

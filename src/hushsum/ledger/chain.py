@@ -47,7 +47,7 @@ STEPS = (Kind.DEBITED, Kind.DRAWN, Kind.STAGED, Kind.PUBLISHED)
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One row of the book. ``dataset`` and ``key`` are empty where an event concerns neither."""
+    """One row of the ledger. ``dataset`` and ``key`` are empty where an event concerns neither."""
 
     sequence: int
     at: str

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from hushsum.files.rationals import stored_rational
+
 ZERO = Fraction(0)
 
 
@@ -51,4 +53,4 @@ class Charge:
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Charge:
         """What ``as_json`` wrote."""
-        return cls(*(Fraction(data[name]) for name in ("epsilon", "delta", "rho")))
+        return cls(*(stored_rational(data[name]) for name in ("epsilon", "delta", "rho")))

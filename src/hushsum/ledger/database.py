@@ -203,7 +203,7 @@ def _in_words(error: exc.DBAPIError, wait_seconds: float) -> Exception:
             f"another process has held the ledger for more than {wait_seconds:g} seconds; {_AGAIN}"
         )
     if "full" in text or "disk" in text or "no space" in text:
-        return LedgerUnavailable(f"the ledger's disk is full or failing, and nothing was booked; {_AGAIN}")
+        return LedgerUnavailable(f"the ledger's disk is full or failing, and nothing was recorded; {_AGAIN}")
     if "readonly" in text or "read-only" in text or "unable to open" in text or "permission denied" in text:
         return LedgerUnavailable("the ledger cannot be opened for writing; check its permissions and folder")
     return LedgerUnavailable(f"the ledger's database cannot be reached, or was lost on the way; {_AGAIN}")

@@ -1,12 +1,10 @@
-"""One booked release on its way through the four steps."""
+"""One debited release on its way through the four steps."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
@@ -15,10 +13,6 @@ from hushsum.ledger.chain import Kind
 from hushsum.ledger.entries import Entry
 from hushsum.ledger.journal import Journal
 from hushsum.ledger.schema import staged
-from hushsum.privacy.claim import Claim
-
-if TYPE_CHECKING:
-    from hushsum.ledger.ledger import Ledger
 
 PIECE = 1 << 24
 """Staged bytes are kept in rows of this size, so that no row meets a database's limit."""
@@ -29,7 +23,7 @@ Transaction = Callable[[], AbstractContextManager[Journal]]
 class LedgerDebit:
     """A debit of a :class:`Ledger`. Each step is one short transaction; no lock is held between them.
 
-    Two processes may hold the debit of one key. Both may draw, but only the first to stage is heard: the
+    Two processes may hold the debit of one key. Both may draw, but only the first to stage counts: the
     other gets those bytes back from ``stage``, and what it drew itself leaves it nowhere.
     """
 
@@ -40,7 +34,7 @@ class LedgerDebit:
 
     @property
     def entry(self) -> Entry:
-        """The release as the book has it now."""
+        """The release as the ledger has it now."""
         with self._reading() as journal:
             return self._entry(journal)
 
@@ -52,7 +46,7 @@ class LedgerDebit:
             return staged_bytes(journal, entry) if entry.step is Kind.STAGED else None
 
     def draw(self) -> None:
-        """Book that noise is about to be drawn; from here on nothing is refunded.
+        """Record that noise is about to be drawn; from here on nothing is refunded.
 
         Raises
         ------
@@ -92,7 +86,7 @@ class LedgerDebit:
         return payload
 
     def publish(self) -> None:
-        """Book that the staged bytes have reached their reader; the book then keeps only their SHA-256."""
+        """Record that the bytes have reached their reader; the ledger then keeps only their SHA-256."""
         with self._writing() as journal:
             entry = self._entry(journal)
             if entry.step is Kind.PUBLISHED:
@@ -115,26 +109,8 @@ class LedgerDebit:
         if journal.last_restore() > entry.sequence:
             raise UsageError(
                 f"the debit {self.key!r} is older than a restored backup that was accepted, and may have "
-                "been released in what was lost; release with another key, which spends again"
+                "been released in what was lost; release with another idempotency key, which spends again"
             )
-
-
-@dataclass(frozen=True, slots=True)
-class Spending:
-    """A ledger together with who releases, to whom and from which part: a ``Budget`` for
-    ``Tally.release``.
-    """
-
-    ledger: Ledger
-    who: str | None = None
-    to: str | None = None
-    part: str | None = None
-
-    def debit(self, dataset: str, claim: Claim, *, subject: Mapping[str, object], key: str) -> LedgerDebit:
-        """See :meth:`Ledger.debit`."""
-        return self.ledger.debit(
-            dataset, claim, subject=subject, key=key, part=self.part, to=self.to, who=self.who
-        )
 
 
 def staged_bytes(journal: Journal, entry: Entry) -> bytes:
@@ -156,7 +132,7 @@ def staged_bytes(journal: Journal, entry: Entry) -> bytes:
 
 
 def _voided(key: str) -> UsageError:
-    return UsageError(f"the debit {key!r} was voided; release with another key")
+    return UsageError(f"the debit {key!r} was voided; release with another idempotency key")
 
 
 def _pieces(payload: bytes) -> Iterator[bytes]:

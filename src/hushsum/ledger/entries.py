@@ -1,4 +1,4 @@
-"""Releases as the book tells them: one entry for every key, folded from its events."""
+"""Releases as the ledger has them: one entry for every key, folded from its events."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class Entry:
     def as_json(self) -> dict[str, Any]:
         """The entry for a machine."""
         return {
-            "key": self.key,
+            "idempotency_key": self.key,
             "dataset": self.dataset,
             "sequence": self.sequence,
             "at": self.at,

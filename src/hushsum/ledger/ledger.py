@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -17,49 +17,78 @@ from hushsum.ledger.chain import Event, Kind
 from hushsum.ledger.charge import Charge
 from hushsum.ledger.database import (
     WAIT_SECONDS,
-    Database,
     check_revision,
     connect,
     has_ledger,
     upgrade,
 )
-from hushsum.ledger.debits import LedgerDebit, Spending
+from hushsum.ledger.dataset_budget import DatasetBudget
 from hushsum.ledger.entries import Entry, entries_of
 from hushsum.ledger.journal import Journal
 from hushsum.ledger.marks import Marks
-from hushsum.ledger.pricing import charge_for
 from hushsum.ledger.receipt import Receipt
-from hushsum.ledger.rules import check_name, check_same, person, reason_of
+from hushsum.ledger.rules import check_name, person, reason_of
 from hushsum.ledger.terms import DatasetTerms
 from hushsum.ledger.verify import Verification, verify_chain
-from hushsum.privacy.claim import Claim
 
 
 class Ledger:
-    """The budget book of one or more datasets, in a file (SQLite) or a database (PostgreSQL).
+    """The budgets of one or more datasets and their releases, in a file (SQLite) or a PostgreSQL database.
 
-    A :class:`hushsum.privacy.budget.Budget`. Several processes and machines may use one ledger at once: for
-    every part of a budget it says yes once. It is append-only and chained by hash.
+    Several processes and machines may use one ledger at once: each part of a budget is granted once. It is
+    append-only and chained by hash.
 
     It protects against mistakes, crashes and races, and shows tampering. It does not stop an owner who
     releases without it, or who rewrites the database *and* every receipt and mark.
 
-    Make one with :meth:`create`, open it with :meth:`open`.
+    ``Ledger(place)`` opens one, :meth:`create` makes one.
 
     Examples
     --------
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     ledger = Ledger.create(folder + "/book.db", state=folder)
+    ...     ledger = Ledger.create(folder + "/ledger.db", state=folder)
     ...     account = ledger.create_dataset("payroll", DatasetTerms.of(epsilon=1.0))
     ...     ledger.account("payroll").remaining.in_words()
     'ε 1'
     """
 
-    def __init__(self, database: Database, identity: str, marks: Marks) -> None:
-        self._database = database
-        self._identity = identity
-        self._marks = marks
+    def __init__(
+        self,
+        place: str | os.PathLike[str],
+        *,
+        state: str | os.PathLike[str] | None = None,
+        wait_seconds: float = WAIT_SECONDS,
+        damaged: bool = False,
+    ) -> None:
+        """Open a ledger by its path or URL.
+
+        Parameters
+        ----------
+        place : path or URL
+            A file, or ``postgresql://user@host/name``.
+        state : path, optional
+            The folder that remembers how far ledgers have come; default: the user's.
+        wait_seconds : float
+            How long a transaction waits for another process's.
+        damaged : bool
+            Also open one whose last events are missing, to verify it.
+
+        Raises
+        ------
+        UsageError
+            if there is none.
+        FileRefused
+            if it is damaged or of another version.
+        """
+        self._database = connect(place, wait_seconds=wait_seconds)
+        with self._database.reading() as connection:
+            check_revision(connection)
+            journal = Journal.opened(connection, damaged=damaged)
+        if journal is None:
+            raise UsageError("there is no ledger in this database; make one with: hushsum ledger init")
+        self._identity = journal.receipt.ledger
+        self._marks = Marks(None if state is None else Path(state))
 
     @classmethod
     def create(
@@ -98,33 +127,7 @@ class Ledger:
                 journal = Journal.created(connection, uuid.uuid4().hex, person(who))
         if journal.appended:
             marks.advance(journal.receipt)
-        return cls(database, journal.receipt.ledger, marks)
-
-    @classmethod
-    def open(
-        cls,
-        place: str | os.PathLike[str],
-        *,
-        state: str | os.PathLike[str] | None = None,
-        damaged: bool = False,
-    ) -> Ledger:
-        """Open a ledger by its path or URL; with ``damaged`` also one whose last events are missing, to
-        verify it.
-
-        Raises
-        ------
-        UsageError
-            if there is none.
-        FileRefused
-            if it is damaged or of another version.
-        """
-        database = connect(place)
-        with database.reading() as connection:
-            check_revision(connection)
-            journal = Journal.opened(connection, damaged=damaged)
-        if journal is None:
-            raise UsageError("there is no ledger in this database; make one with: hushsum ledger init")
-        return cls(database, journal.receipt.ledger, Marks(None if state is None else Path(state)))
+        return cls(place, state=state, wait_seconds=wait_seconds)
 
     @classmethod
     def upgrade(cls, place: str | os.PathLike[str]) -> Ledger:
@@ -134,7 +137,7 @@ class Ledger:
             if not has_ledger(connection):
                 raise UsageError("there is no ledger in this database; make one with: hushsum ledger init")
             upgrade(connection)
-        return cls.open(place)
+        return cls(place)
 
     def __repr__(self) -> str:
         return f"<Ledger {self._identity} on {self._database.dialect}>"
@@ -160,76 +163,42 @@ class Ledger:
             self._book(journal, Kind.DATASET_CREATED, name, account, who)
         return account
 
-    def debit(
-        self,
-        dataset: str,
-        claim: Claim,
-        *,
-        subject: Mapping[str, object],
-        key: str,
-        part: str | None = None,
-        to: str | None = None,
-        who: str | None = None,
-    ) -> LedgerDebit:
-        """Book a claim against a dataset's budget, or find the debit of this key.
+    def dataset(
+        self, name: str, *, part: str | None = None, to: str | None = None, who: str | None = None
+    ) -> DatasetBudget:
+        """The budget of a dataset, which every releasing call takes as ``budget=``.
 
         Parameters
         ----------
-        subject : mapping
-            What is released, publicly: nothing that depends on the records.
-        key : str
-            Names the attempt. The same key never spends twice, and is refused for anything else.
+        name : str
+            The dataset's name in this ledger.
         part : str, optional
-            The declared part of the data that the release reads; default: all of it.
+            The declared part of the data that the releases read; default: all of it.
         to, who : str, optional
-            Who receives it, and who releases it (default: the user of this process).
+            Who receives the releases, and who makes them (default: the user of this process).
 
         Raises
         ------
-        BudgetExhausted
-            if less is left than the claim costs; nothing is booked.
-        ClaimError
-            if the claim cannot be booked.
         UsageError
-            if the key was used for another release.
+            if there is no such dataset or part.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import hushsum as hs
+        >>> tally = hs.race(hs.EuclideanKernel(dim=1, bandwidth=1.0), rows=10).add([[1.0]] * 100)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     ledger = Ledger.create(folder + "/ledger.db", state=folder)
+        ...     _ = ledger.create_dataset("town", DatasetTerms.of(epsilon=1.0))
+        ...     budget = ledger.dataset("town")
+        ...     f = tally.release(epsilon=0.25, budget=budget, idempotency_key="spring")
+        ...     budget.remaining.in_words()
+        'ε 0.75'
         """
-        check_name("key", key)
-        public = dict(subject)
-        with self._writing() as journal:
-            entry = journal.entry(key)
-            if entry is not None:
-                check_same(entry, dataset, claim, public, part)
-            else:
-                account = journal.account(dataset)
-                charge = charge_for(claim, account.terms, part=part)
-                after = account.debited(charge, part=part, dataset=dataset)
-                body = {
-                    "who": person(who),
-                    "to": to,
-                    "part": part,
-                    "subject": public,
-                    "claim": claim.as_json(),
-                    "charge": charge.as_json(),
-                    "account": after.as_json(),
-                }
-                journal.append(Kind.DEBITED, dataset=dataset, key=key, body=body)
-        return LedgerDebit(key, self._reading, self._writing)
-
-    def spending(self, *, who: str | None = None, to: str | None = None, part: str | None = None) -> Spending:
-        """This ledger with who releases, to whom and from which part, for ``Tally.release(ledger=...)``."""
-        return Spending(self, who, to, part)
-
-    def price(self, dataset: str, claim: Claim, *, part: str | None = None) -> tuple[Charge, Account]:
-        """What a claim would cost, and the account after it, booking nothing.
-
-        Raises
-        ------
-        BudgetExhausted, ClaimError
-            as ``debit`` would.
-        """
-        account = self.account(dataset)
-        charge = charge_for(claim, account.terms, part=part)
-        return charge, account.debited(charge, part=part, dataset=dataset)
+        budget = DatasetBudget(self._identity, name, self._reading, self._writing, part=part, to=to, who=who)
+        # Refuses an unknown dataset or part here rather than at the first release.
+        _ = budget.remaining
+        return budget
 
     def void(self, key: str, *, who: str | None = None) -> Entry:
         """Give back the budget of a debit that was never drawn.
@@ -273,7 +242,7 @@ class Ledger:
         return after
 
     def write_off(self, dataset: str, charge: Charge, *, reason: str, who: str | None = None) -> Account:
-        """Charge what was spent outside this book, or lost from it, and open a frozen dataset again."""
+        """Charge what was spent outside this ledger, or lost from it, and open a frozen dataset again."""
         if charge != charge.at_least_zero():
             raise ClaimError("a write-off must be at least 0, got less; what was spent is not given back")
         with self._writing() as journal:
@@ -342,7 +311,7 @@ class Ledger:
             return journal.receipt
 
     def behind(self) -> str | None:
-        """Why nothing can be booked, if this machine has seen more of the ledger than it holds."""
+        """Why nothing can be recorded, if this machine has seen more of the ledger than it holds."""
         mark = self._marks.read(self._identity)
         with self._reading() as journal:
             return None if mark is None or restores.seen(journal, mark) else restores.explain(journal, mark)

@@ -40,23 +40,22 @@ def steps_to(claim: Claim, terms: DatasetTerms, *, part: str | None = None) -> i
     another number of records, which steps under replace never do, so that is refused, as is the way from
     persons to records: one record moved from one person to another changes two persons.
 
-    In a declared part of the data under replace, a unit may leave one part for another: each of the two parts
-    sees one step of add/remove, and ``Account`` adds the two parts; a claim under replace says nothing then.
+    In a declared part the steps are those of the whole data, because a unit may be replaced inside its part:
+    under replace that is two add/remove steps. A claim under replace is refused there: a unit that moves
+    between parts changes the size of both, and such a claim assumes that sizes do not change. ``Account`` has
+    the proof for all ways in which a unit can change.
 
     Raises
     ------
     ClaimError
         if no number of steps does.
     """
-    if part is not None and terms.relation is Relation.REPLACE:
-        if claim.relation is not Relation.ADD_REMOVE:
-            raise ClaimError(
-                "a release of one part must claim 'add/remove', got 'replace', which does not cover a unit "
-                "that changes its part; release under 'add/remove'"
-            )
-        steps = 1
-    else:
-        steps = relation_steps(claim.relation, terms.relation)
+    if part is not None and terms.relation is Relation.REPLACE and claim.relation is not Relation.ADD_REMOVE:
+        raise ClaimError(
+            "a release of one part must claim 'add/remove', got 'replace', which does not cover a unit "
+            "that moves to another part; release under 'add/remove'"
+        )
+    steps = relation_steps(claim.relation, terms.relation)
     if claim.unit == terms.unit:
         return steps
     if claim.unit == "person":
@@ -69,12 +68,12 @@ def steps_to(claim: Claim, terms: DatasetTerms, *, part: str | None = None) -> i
             "a claim for records under 'replace' does not protect persons, whose number of records may "
             "change; release under 'add/remove', or with max_per_unit"
         )
-    if terms.records_per_unit is None:
+    if terms.max_per_unit is None:
         raise ClaimError(
             "a claim for records must be multiplied by the records a person may have, which this dataset "
             "does not declare; release with max_per_unit"
         )
-    return steps * terms.records_per_unit
+    return steps * terms.max_per_unit
 
 
 def _for_group(claim: Claim, steps: int) -> Charge:

@@ -1,4 +1,4 @@
-"""A line to keep elsewhere, which proves later that the book still contains what it contained."""
+"""A line to keep elsewhere, which proves later that the ledger still contains what it contained."""
 
 from __future__ import annotations
 

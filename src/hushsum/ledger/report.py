@@ -95,7 +95,7 @@ class DisclosureReport:
         ]
         lines += [line for each in self.entries for line in _release(each)] or ["None.", ""]
         if self.incidents:
-            lines += ["## Changes of the book", ""]
+            lines += ["## Changes of the ledger", ""]
             for each in self.incidents:
                 reason = each.body.get("reason")
                 lines.append(f"- {each.at}: {each.kind}" + (f" ({_plain(reason)})" if reason else ""))
@@ -105,7 +105,7 @@ class DisclosureReport:
             "## Proof",
             "",
             f"Ledger {receipt.ledger}, event {receipt.sequence}, SHA-256 {receipt.hash}. With this line "
-            "`hushsum ledger verify` shows whether the book was changed later.",
+            "`hushsum ledger verify` shows whether the ledger was changed later.",
             "",
         ]
         return "\n".join(lines)

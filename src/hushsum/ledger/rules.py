@@ -22,11 +22,11 @@ def check_same(
     known = canonical_json([entry.dataset, entry.claim.as_json(), entry.subject, entry.part])
     if asked != known:
         raise UsageError(
-            f"the key {entry.key!r} belongs to another release of dataset {entry.dataset!r}; "
-            "give another key, which spends anew"
+            f"the idempotency key {entry.key!r} belongs to another release of dataset {entry.dataset!r}; "
+            "give another key, which spends again"
         )
     if entry.step is Kind.VOIDED:
-        raise UsageError(f"the debit {entry.key!r} was voided; release with another key")
+        raise UsageError(f"the debit {entry.key!r} was voided; release with another idempotency key")
     entry.refuse_again()
 
 
@@ -39,7 +39,7 @@ def check_name(what: str, name: str) -> None:
 def reason_of(text: str) -> str:
     """The reason, which must be given."""
     if not text.strip():
-        raise UsageError("a reason must be given, for whoever reads the book later; got none")
+        raise UsageError("a reason must be given, for later readers of the ledger; got none")
     return text
 
 

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from hushsum.errors import ClaimError, UsageError
+from hushsum.files.rationals import stored_rational
 from hushsum.ledger.charge import Charge
 from hushsum.privacy.accounting.parameters import at_least_one, check_delta
 from hushsum.privacy.accounting.zcdp import zcdp_rho
@@ -19,11 +20,11 @@ class Accounting(StrEnum):
     """Which sum is bounded. Each is proven for releases chosen one by one, looking at earlier results.
 
     Such a bound is a *filter*: the analyst picks the next mechanism, and its parameters, after seeing all
-    results so far, and the book says yes or no. Sums of ε and δ are filters (Rogers, Roth, Ullman & Vadhan
-    2016, "Privacy odometers and filters"), and so is the sum of ρ (Feldman & Zrnic 2021, "Individual privacy
-    accounting via a Rényi filter", with every individual's loss at its bound). Composing privacy loss
+    results so far, and the ledger grants or refuses. Sums of ε and δ are filters (Rogers, Roth, Ullman &
+    Vadhan 2016, "Privacy odometers and filters"), and so is the sum of ρ (Feldman & Zrnic 2021, "Individual
+    privacy accounting via a Rényi filter", with every individual's loss at its bound). Composing privacy loss
     distributions over releases is tighter, but proven only for a list that was fixed beforehand; for that
-    there is ``privacy.accounting.composition``, and no book.
+    there is ``privacy.accounting.composition``, without a ledger.
     """
 
     PURE = "pure"
@@ -38,18 +39,18 @@ class Accounting(StrEnum):
 class DatasetTerms:
     """A total budget, and whom it protects in which sense. Made by :meth:`of`.
 
-    ``records_per_unit`` is the most records a person has; without it claims for records are refused where the
-    unit is the person. ``units`` is a *declared* number of records or persons. ``partition`` names disjoint
-    parts of the data: all records of a unit lie in one part. ``report_delta`` is the δ at which ρ is told
-    as ε.
+    ``max_per_unit`` is the most records a person has; without it claims for records are refused where the
+    unit is the person. ``population`` is the *declared* number of units: records or persons. ``partition``
+    names disjoint parts of the data: all records of a unit lie in one part. ``report_delta`` is the δ at
+    which ρ is reported as ε.
     """
 
     accounting: Accounting
     budget: Charge
     unit: str
-    records_per_unit: int | None
+    max_per_unit: int | None
     relation: Relation
-    units: int | None
+    population: int | None
     partition: tuple[str, ...]
     report_delta: Fraction | None
     allow_large_delta: bool
@@ -63,9 +64,9 @@ class DatasetTerms:
         rho: float | Fraction | None = None,
         accounting: str | None = None,
         unit: str = "record",
-        records_per_unit: int | None = None,
+        max_per_unit: int | None = None,
         relation: str | Relation = Relation.ADD_REMOVE,
-        units: int | None = None,
+        population: int | None = None,
         partition: tuple[str, ...] = (),
         allow_large_delta: bool = False,
     ) -> DatasetTerms:
@@ -78,31 +79,33 @@ class DatasetTerms:
         Raises
         ------
         ClaimError
-            if the numbers make no budget, or δ is 1/(10 × units) or more without ``allow_large_delta``.
+            if the numbers make no budget, or δ is 1/(10 × population) or more without ``allow_large_delta``.
 
         >>> DatasetTerms.of(epsilon=1.0).budget.in_words()
         'ε 1'
         """
         kind, budget, report = _budget(epsilon, delta, rho, accounting)
         bound = report if kind is Accounting.ZCDP else budget.delta
-        if units is not None:
-            units = at_least_one("units", units, "declare how many records or persons there are")
+        if population is not None:
+            population = at_least_one(
+                "population", population, "declare how many records or persons there are"
+            )
         if bound:
             # The claims' own δ sum to at most this one, so the rule holds for each of them.
-            check_delta(bound, units, allow_large=allow_large_delta)
+            check_delta(bound, population, allow_large=allow_large_delta)
         if unit not in ("record", "person"):
             raise UsageError(f"unit must be 'record' or 'person', got {unit!r}; choose one")
-        if records_per_unit is not None:
+        if max_per_unit is not None:
             if unit == "record":
-                raise UsageError("records_per_unit is for persons, got the unit 'record'; leave it out")
-            records_per_unit = at_least_one("records_per_unit", records_per_unit, "leave it out if unknown")
+                raise UsageError("max_per_unit is for persons, got the unit 'record'; leave it out")
+            max_per_unit = at_least_one("max_per_unit", max_per_unit, "leave it out if unknown")
         return cls(
             kind,
             budget,
             unit,
-            records_per_unit,
+            max_per_unit,
             Relation.of(relation),
-            units,
+            population,
             _checked_parts(partition),
             report or None,
             allow_large_delta,
@@ -115,7 +118,7 @@ class DatasetTerms:
         fresh = DatasetTerms.of(
             epsilon=budget.epsilon,
             delta=budget.delta if self.accounting is Accounting.BASIC else None,
-            units=self.units,
+            population=self.population,
             allow_large_delta=self.allow_large_delta,
         )
         return replace(self, budget=fresh.budget)
@@ -126,9 +129,9 @@ class DatasetTerms:
             "accounting": str(self.accounting),
             "budget": self.budget.as_json(),
             "unit": self.unit,
-            "records_per_unit": self.records_per_unit,
+            "max_per_unit": self.max_per_unit,
             "relation": str(self.relation),
-            "units": self.units,
+            "population": self.population,
             "partition": list(self.partition),
             "report_delta": None if self.report_delta is None else str(self.report_delta),
             "allow_large_delta": self.allow_large_delta,
@@ -141,11 +144,11 @@ class DatasetTerms:
             Accounting(data["accounting"]),
             Charge.from_json(data["budget"]),
             data["unit"],
-            data["records_per_unit"],
+            data["max_per_unit"],
             Relation.of(data["relation"]),
-            data["units"],
+            data["population"],
             tuple(data["partition"]),
-            None if data["report_delta"] is None else Fraction(data["report_delta"]),
+            None if data["report_delta"] is None else stored_rational(data["report_delta"]),
             data["allow_large_delta"],
         )
 

@@ -12,8 +12,8 @@ from hushsum.methods.registry import Method, register
 from hushsum.methods.terms import Pair, Terms, declared_box
 from hushsum.privacy.budget import Budget
 from hushsum.privacy.calibration import GAUSSIAN, LAPLACE
-from hushsum.privacy.draws import EXACT_INTEGERS
 from hushsum.privacy.relation import Relation
+from hushsum.privacy.release_noise import EXACT_INTEGERS
 from hushsum.records.bounds import Bounds
 from hushsum.records.cell_grid import bins_for_bandwidth
 from hushsum.releases.coefficients import CoefficientFunction
@@ -60,9 +60,8 @@ def histogram(
     bins: int | Sequence[int] | None = None,
     relation: str | Relation = Relation.ADD_REMOVE,
     allow_large_delta: bool = False,
-    ledger: Budget | None = None,
-    dataset: str | None = None,
-    key: str | None = None,
+    budget: Budget | None = None,
+    idempotency_key: str | None = None,
     insecure_noise_seed: int | None = None,
 ) -> PointsFunction:
     """The middles of bins, weighted by noisy counts. Spends ``epsilon``, and ``delta`` if given.
@@ -80,7 +79,7 @@ def histogram(
         Bins along each column; default a quarter of the bandwidth wide, at most 2¹⁸ in all.
     allow_large_delta : bool
         Claim a delta above 1e-5 all the same.
-    relation, ledger, dataset, key, insecure_noise_seed
+    relation, budget, idempotency_key, insecure_noise_seed
         As for ``Tally.release``.
 
     Raises
@@ -117,9 +116,8 @@ def histogram(
         arithmetic=EXACT_INTEGERS,
         pure=not delta,
         allow_large_delta=allow_large_delta,
-        ledger=ledger,
-        dataset=dataset,
-        key=key,
+        budget=budget,
+        idempotency_key=idempotency_key,
         insecure_noise_seed=insecure_noise_seed,
     )
     tally = histogram_tally(kernel, bounds=bounds, bins=bins).add(X)

@@ -19,8 +19,8 @@ from hushsum.methods.kme_lattice import Lattice
 from hushsum.methods.registry import Method, register
 from hushsum.methods.terms import Pair, Terms, centred_rows, declared_box
 from hushsum.privacy.budget import Budget
-from hushsum.privacy.draws import REAL_ARITHMETIC, REAL_GAUSSIAN, Draws, drawing
 from hushsum.privacy.relation import Relation
+from hushsum.privacy.release_noise import REAL_ARITHMETIC, REAL_GAUSSIAN, ReleaseNoise, release_noise
 from hushsum.records.bounds import Bounds
 from hushsum.records.cell_grid import CellGrid
 from hushsum.releases.points import PointsFunction
@@ -54,9 +54,8 @@ def kme(
     seed: int = 0,
     relation: str | Relation = Relation.REPLACE,
     allow_large_delta: bool = False,
-    ledger: Budget | None = None,
-    dataset: str | None = None,
-    key: str | None = None,
+    budget: Budget | None = None,
+    idempotency_key: str | None = None,
     insecure_noise_seed: int | None = None,
 ) -> PointsFunction:
     """Public points, weighted so that their kernel mean is the records'. Spends ``epsilon`` and ``delta``.
@@ -92,7 +91,7 @@ def kme(
         The only one, since the mean divides by the number of records.
     allow_large_delta : bool
         Claim a delta above 1e-5 all the same.
-    ledger, dataset, key, insecure_noise_seed
+    budget, idempotency_key, insecure_noise_seed
         As for ``Tally.release``.
 
     Raises
@@ -149,23 +148,22 @@ def kme(
         pure=False,
         relations=(Relation.REPLACE,),
         allow_large_delta=allow_large_delta,
-        ledger=ledger,
-        dataset=dataset,
-        key=key,
+        budget=budget,
+        idempotency_key=idempotency_key,
         insecure_noise_seed=insecure_noise_seed,
     )
     rows = centred_rows(X, kernel, box)
 
     def make() -> PointsFunction:
-        with drawing(terms.insecure_noise_seed) as draws:
+        with release_noise(terms.insecure_noise_seed) as noise:
             chosen, stderr = public, None
             moved = SENSITIVITIES[sensitivity]
             if algorithm == "features":
-                chosen, weights = _features(rows, public, kernel, number, seed, terms, draws)
+                chosen, weights = _features(rows, public, kernel, number, seed, terms, noise)
             elif cells is None:
-                weights, stderr = _subspace(rows, public, kernel, moved, terms, draws)
+                weights, stderr = _subspace(rows, public, kernel, moved, terms, noise)
             else:
-                weights, stderr = _on_lattice(rows, cells, kernel, moved, terms, draws)
+                weights, stderr = _on_lattice(rows, cells, kernel, moved, terms, noise)
         return PointsFunction(
             points=np.clip(chosen + box.centre, box.low, box.high),
             weights=len(rows) * weights,
@@ -199,7 +197,7 @@ def mean_kernel_values(rows: Rows, points: Floats, kernel: Kernel) -> Floats:
 
 
 def _subspace(
-    rows: Rows, points: Floats, kernel: Kernel, moved: float, terms: Terms, draws: Draws
+    rows: Rows, points: Floats, kernel: Kernel, moved: float, terms: Terms, noise: ReleaseNoise
 ) -> tuple[Floats, float]:
     """Weights of the points, summing to about 1, and σ.
 
@@ -212,24 +210,24 @@ def _subspace(
     gram[np.diag_indices_from(gram)] += RIDGE
     root = cholesky(gram, lower=True, overwrite_a=True)
     coordinates = solve_triangular(root, mean_kernel_values(rows, points, kernel), lower=True)
-    noisy, sigma = draws.gaussian(coordinates, moved / len(rows), terms.epsilon, terms.delta)
+    noisy, sigma = noise.gaussian(coordinates, moved / len(rows), terms.epsilon, terms.delta)
     weights: Floats = solve_triangular(root, noisy, lower=True, trans="T")
     return weights, sigma
 
 
 def _on_lattice(
-    rows: Rows, cells: CellGrid, kernel: Kernel, moved: float, terms: Terms, draws: Draws
+    rows: Rows, cells: CellGrid, kernel: Kernel, moved: float, terms: Terms, noise: ReleaseNoise
 ) -> tuple[Floats, float]:
     """The same on a lattice."""
     assert isinstance(kernel, GaussianKernel)
     lattice = Lattice.of(kernel, cells, RIDGE)
     coordinates = lattice.coordinates(lattice.mean_kernel_values(rows))
-    noisy, sigma = draws.gaussian(coordinates, moved / len(rows), terms.epsilon, terms.delta)
+    noisy, sigma = noise.gaussian(coordinates, moved / len(rows), terms.epsilon, terms.delta)
     return lattice.weights(noisy).reshape(-1), sigma
 
 
 def _features(
-    rows: Rows, pool: Floats, kernel: Kernel, features: int, seed: int, terms: Terms, draws: Draws
+    rows: Rows, pool: Floats, kernel: Kernel, features: int, seed: int, terms: Terms, noise: ReleaseNoise
 ) -> tuple[Floats, Floats]:
     """Points of the pool and their weights."""
     assert isinstance(kernel, GaussianKernel)
@@ -238,7 +236,7 @@ def _features(
     step = max(1, _CELLS_AT_A_TIME // len(frequencies))
     for start in range(0, len(rows), step):
         total += fourier_features(rows[start : start + step].astype(np.float64), frequencies).sum(axis=0)
-    noisy, sigma = draws.gaussian(total / len(rows), 2.0 / len(rows), terms.epsilon, terms.delta)
+    noisy, sigma = noise.gaussian(total / len(rows), 2.0 / len(rows), terms.epsilon, terms.delta)
     return reduced_set(pool, fourier_features(pool, frequencies), noisy, sigma)
 
 

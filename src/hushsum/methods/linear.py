@@ -10,8 +10,8 @@ from hushsum.methods.registry import Method, Release, register
 from hushsum.methods.terms import Terms
 from hushsum.privacy.budget import Budget
 from hushsum.privacy.calibration import GAUSSIAN, LAPLACE
-from hushsum.privacy.draws import EXACT_INTEGERS
 from hushsum.privacy.relation import Relation
+from hushsum.privacy.release_noise import EXACT_INTEGERS
 from hushsum.releases.base import ReleasedFunction
 from hushsum.tally.tally import Tally
 
@@ -62,9 +62,8 @@ def one_call(name: str, make: MakeTally, *, sized: bool = False) -> Release:
         records: int | None = None,
         relation: str | Relation = Relation.ADD_REMOVE,
         allow_large_delta: bool = False,
-        ledger: Budget | None = None,
-        dataset: str | None = None,
-        key: str | None = None,
+        budget: Budget | None = None,
+        idempotency_key: str | None = None,
         insecure_noise_seed: int | None = None,
         **own: Any,
     ) -> ReleasedFunction:
@@ -76,9 +75,8 @@ def one_call(name: str, make: MakeTally, *, sized: bool = False) -> Release:
             arithmetic=EXACT_INTEGERS,
             pure=not delta,
             allow_large_delta=allow_large_delta,
-            ledger=ledger,
-            dataset=dataset,
-            key=key,
+            budget=budget,
+            idempotency_key=idempotency_key,
             insecure_noise_seed=insecure_noise_seed,
         )
         if sized and records is not None:

@@ -13,9 +13,17 @@ from hushsum.kernels.base import Batch, Kernel
 from hushsum.kernels.parameters import positive_integer
 from hushsum.methods.registry import Method, register
 from hushsum.methods.terms import Pair, Terms, centred_rows, declared_box
+from hushsum.privacy.accounting.mechanisms import together
 from hushsum.privacy.budget import Budget
-from hushsum.privacy.draws import EXACT_INTEGERS, Draws, Question, drawing
+from hushsum.privacy.calibration import LAPLACE
 from hushsum.privacy.relation import Relation
+from hushsum.privacy.release_noise import (
+    EXACT_INTEGERS,
+    PERMUTE_AND_FLIP,
+    Question,
+    ReleaseNoise,
+    release_noise,
+)
 from hushsum.records.bounds import Bounds
 from hushsum.records.cell_grid import CellGrid, bins_for_bandwidth
 from hushsum.releases.points import PointsFunction
@@ -24,7 +32,7 @@ from hushsum.version import PRODUCER
 Floats = NDArray[np.float64]
 
 NAME = "mwem"
-MECHANISM = "permute and flip, discrete laplace"
+MECHANISM = together(PERMUTE_AND_FLIP, LAPLACE)
 SCALE = 1 << 16
 """Query values from 0 to 1 are rounded to multiples of 1/SCALE: then every answer is an integer."""
 
@@ -49,9 +57,8 @@ def mwem(
     queries: object = None,
     bins: int | Sequence[int] | None = None,
     relation: str | Relation = Relation.ADD_REMOVE,
-    ledger: Budget | None = None,
-    dataset: str | None = None,
-    key: str | None = None,
+    budget: Budget | None = None,
+    idempotency_key: str | None = None,
     insecure_noise_seed: int | None = None,
 ) -> PointsFunction:
     """Multiplicative weights with the exponential mechanism, over kernel queries. Spends ``epsilon``.
@@ -75,7 +82,7 @@ def mwem(
         Public. Default: an even grid of at most 256 points.
     bins : int or list of int, optional
         Cells along each column; default a quarter of the bandwidth wide, at most 2¹⁵ in all.
-    relation, ledger, dataset, key, insecure_noise_seed
+    relation, budget, idempotency_key, insecure_noise_seed
         As for ``Tally.release``.
 
     Raises
@@ -117,9 +124,8 @@ def mwem(
         mechanism=MECHANISM,
         arithmetic=EXACT_INTEGERS,
         pure=True,
-        ledger=ledger,
-        dataset=dataset,
-        key=key,
+        budget=budget,
+        idempotency_key=idempotency_key,
         insecure_noise_seed=insecure_noise_seed,
     )
     grid = _grid(box, kernel, bins)
@@ -134,9 +140,9 @@ def mwem(
     def make() -> PointsFunction:
         table = query_table(kernel, grid, asked)
         exact = answers_of(grid.count(rows), table)
-        with drawing(terms.insecure_noise_seed) as draws:
-            count, count_variance, left = terms.count(draws, len(rows))
-            weights = _fitted(exact, table, count, number, left / (2 * number), draws)
+        with release_noise(terms.insecure_noise_seed) as noise:
+            count, count_variance, left = terms.count(noise, len(rows))
+            weights = _fitted(exact, table, count, number, left / (2 * number), noise)
         return PointsFunction(
             points=grid.centres(),
             weights=weights,
@@ -177,7 +183,7 @@ def answers_of(counts: NDArray[np.int64], table: Floats) -> NDArray[np.int64]:
 
 
 def _fitted(
-    exact: NDArray[np.int64], table: Floats, count: float, rounds: int, share: Fraction, draws: Draws
+    exact: NDArray[np.int64], table: Floats, count: float, rounds: int, share: Fraction, noise: ReleaseNoise
 ) -> Floats:
     """The weights after all rounds; ``share`` of ε for each choice and each measurement."""
     weights = np.full(table.shape[1], count / table.shape[1])
@@ -186,8 +192,8 @@ def _fitted(
     for _ in range(rounds):
         known = np.rint(table @ weights).astype(np.int64)
         scores = np.abs(exact - known)[open_].tolist()
-        chosen = int(open_[draws.choice(Question(scores, share, SCALE))])
-        noisy, _ = draws.laplace(exact[chosen : chosen + 1], SCALE, share)
+        chosen = int(open_[noise.choice(Question(scores, share, SCALE))])
+        noisy, _ = noise.laplace(exact[chosen : chosen + 1], SCALE, share)
         # No true answer lies outside.
         measured.append((chosen, min(max(float(noisy[0]), 0.0), count * SCALE)))
         open_ = open_[open_ != chosen]

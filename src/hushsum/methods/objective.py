@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.errors import UsageError
-from hushsum.privacy.draws import rounded
 from hushsum.privacy.real_noise import real_noise
+from hushsum.privacy.release_noise import rounded
 
 Floats = NDArray[np.float64]
 
@@ -35,11 +35,12 @@ def perturbation(epsilon: float, *, gradient: float, curvature: float) -> tuple[
     Smith and Thakurta (2012), Theorem 2, whose Δ = 2·curvature/ε is a little larger.
 
     >>> ridge, scale = perturbation(1.0, gradient=1.0, curvature=0.25)
-    >>> round(ridge, 3), scale
+    >>> round(ridge, 3), round(scale, 3)
     (0.385, 2.0)
     """
-    half = epsilon / 2.0
-    return curvature / math.expm1(half), gradient / half
+    half = epsilon / 2.0 * (1.0 - 1e-14)
+    # Beyond 700 e^(ε/2) overflows; a larger ridge keeps the claim as well.
+    return curvature / math.expm1(min(half, 700.0)), gradient / half
 
 
 def fit_squares(

@@ -16,8 +16,8 @@ from hushsum.kernels.parameters import positive_integer
 from hushsum.methods.registry import Method, register
 from hushsum.methods.terms import Pair, Terms, centred_rows, declared_box
 from hushsum.privacy.budget import Budget
-from hushsum.privacy.draws import REAL_ARITHMETIC, REAL_GAUSSIAN, drawing
 from hushsum.privacy.relation import Relation
+from hushsum.privacy.release_noise import REAL_ARITHMETIC, REAL_GAUSSIAN, release_noise
 from hushsum.releases.curve import CurveFunction
 from hushsum.version import PRODUCER
 
@@ -75,9 +75,8 @@ def pfda(
     steps: int = 1024,
     relation: str | Relation = Relation.REPLACE,
     allow_large_delta: bool = False,
-    ledger: Budget | None = None,
-    dataset: str | None = None,
-    key: str | None = None,
+    budget: Budget | None = None,
+    idempotency_key: str | None = None,
     insecure_noise_seed: int | None = None,
 ) -> CurveFunction:
     """The mean of kernel curves as functional data, in one dimension. Spends ``epsilon`` and ``delta``.
@@ -104,7 +103,7 @@ def pfda(
         The only one, since the mean divides by the number of records.
     allow_large_delta : bool
         Claim a delta above 1e-5 all the same, such as the 0.01 of the published experiments.
-    ledger, dataset, key, insecure_noise_seed
+    budget, idempotency_key, insecure_noise_seed
         As for ``Tally.release``.
 
     Raises
@@ -140,8 +139,8 @@ def pfda(
     box = declared_box(kernel, bounds)
     if box.dim != 1:
         raise UsageError(f"pfda takes one column, got {box.dim}; use kme, or a grid")
-    noise = kernel if covariance is None else covariance
-    declared_box(noise, box)
+    process = kernel if covariance is None else covariance
+    declared_box(process, box)
     if not (math.isfinite(penalty) and penalty > 0.0):
         raise UsageError(f"penalty must be a finite number above 0, got {penalty!r}; try 0.01")
     number = positive_integer("steps", steps, at_most=MOST_STEPS)
@@ -156,20 +155,19 @@ def pfda(
         pure=False,
         relations=(Relation.REPLACE,),
         allow_large_delta=allow_large_delta,
-        ledger=ledger,
-        dataset=dataset,
-        key=key,
+        budget=budget,
+        idempotency_key=idempotency_key,
         insecure_noise_seed=insecure_noise_seed,
     )
     rows = centred_rows(X, kernel, box)
     low, high = (float(end - box.centre[0]) for end in (box.low[0], box.high[0]))
 
     def make() -> CurveFunction:
-        space, vectors, furthest = _public_part(kernel, noise, low, high, number, penalty)
+        space, vectors, furthest = _public_part(kernel, process, low, high, number, penalty)
         place = np.rint((rows[:, 0].astype(np.float64) - low) * ((number - 1) / (high - low)))
         shares = np.bincount(np.clip(place, 0, number - 1).astype(np.int64), minlength=number) / len(rows)
-        with drawing(terms.insecure_noise_seed) as draws:
-            noisy, sigma = draws.gaussian(shares @ vectors, furthest / len(rows), terms.epsilon, terms.delta)
+        with release_noise(terms.insecure_noise_seed) as noise:
+            noisy, sigma = noise.gaussian(shares @ vectors, furthest / len(rows), terms.epsilon, terms.delta)
         paths = space.basis * np.sqrt(space.eigenvalues)
         return CurveFunction(
             values=paths @ noisy,

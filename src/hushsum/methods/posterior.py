@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from hushsum.errors import UsageError
 from hushsum.privacy.accounting import analytic_gaussian_sigma
-from hushsum.privacy.draws import rounded
 from hushsum.privacy.posterior_sample import largest_leverage, largest_precision
 from hushsum.privacy.real_noise import RealNoise, real_noise
+from hushsum.privacy.release_noise import rounded, rounded_reach
 
 Floats = NDArray[np.float64]
 
@@ -53,7 +53,7 @@ def fit_ops(
     """
     if not (math.isfinite(theta_bound) and theta_bound > 0):
         raise UsageError(f"theta_bound must be finite and above 0, got {theta_bound}; try 2")
-    precision = 2.0 * epsilon / (1.0 + theta_bound) ** 2
+    precision = 2.0 * epsilon / (1.0 + theta_bound) ** 2 * (1.0 - 1e-14)
     ridge = 2.0 * features.shape[1] / (precision * theta_bound**2)
     posterior = Posterior.of(features, target, ridge, precision)
     with real_noise(insecure_noise_seed) as noise:
@@ -102,7 +102,7 @@ def sample_in_ball(posterior: Posterior, bound: float, noise: RealNoise) -> Floa
     for _ in range(_PROPOSALS):
         theta = posterior.draw(noise, tilt)
         room = bound**2 - float(theta @ theta)
-        if room >= 0.0 and noise.uniform() < math.exp(-posterior.precision * tilt * room / 2.0):
+        if room >= 0.0 and noise.coin(posterior.precision * tilt * room / 2.0):
             drawn: Floats = posterior.vectors @ theta
             return drawn
     raise UsageError("theta_bound is too small for a posterior sample; declare a larger one")
@@ -142,29 +142,28 @@ def fit_adaops(
     (ε, δ), in three steps with ε/4, ε/4 and ε/2, in the order of Wang (2018), Algorithm 3, each calibrated
     anew:
 
-    1. The least eigenvalue moves by at most 1 (Weyl). A Gaussian release with δ/6, lowered by 1 and by the
-       quantile that its noise exceeds with probability δ/6, so that it is below the least eigenvalue of both
-       neighbours but for that. With the ridge it gives λ₀: both have H ⪰ λ₀.
+    1. The least eigenvalue moves by at most 1 (Weyl). A Gaussian release with δ/6, lowered by 1 and by what
+       its noise, drawn and rounded, exceeds with probability at most δ/6 (`rounded_reach`), so that it is
+       below the least eigenvalue of both neighbours but for that. With the ridge it gives λ₀: both have
+       H ⪰ λ₀.
     2. ln(1 + ‖θ̂‖) moves by at most ln(1 + 1/λ₀), because ‖θ̂' − θ̂‖ = ‖H'⁻¹φ‖·|v − φ·θ̂| ≤ (1 + ‖θ̂‖)/λ₀. A
-       Gaussian release with δ/6, raised by its step and by the quantile of δ/6, bounds every record's
-       residual |v − φ·θ̂| ≤ 1 + ‖θ̂‖ in both.
+       Gaussian release with δ/6, raised by its step and by the same reach, bounds every record's residual
+       |v − φ·θ̂| ≤ 1 + ‖θ̂‖ in both.
     3. A draw of N(θ̂, (γH)⁻¹) with γ the largest for which no leverage φᵀH⁻¹φ ≤ 1/λ₀ and no residual up to
        the bound spends more than (ε/2, δ/3): computed in `hushsum.privacy.posterior_sample`.
 
     The δ add up: δ/6 each for two releases and two quantiles, δ/3 for the sample. Real arithmetic.
     """
-    from scipy.special import ndtri
-
     quarter, part = epsilon / 4.0, delta / 6.0
     sigma = analytic_gaussian_sigma(quarter, part)
-    reach = float(-ndtri(part))
+    reach = rounded_reach(part)
+    least = 2.0 / largest_leverage(epsilon / 2.0, delta / 3.0)
     number = features.shape[1]
     with real_noise(insecure_noise_seed) as noise:
         lowest = float(np.linalg.eigvalsh(features.T @ features)[0])
         noisy = rounded(lowest + sigma * noise.normal(1), sigma)
         lowest = max(float(noisy[0]) - sigma * reach - 1.0, 0.0)
         half = analytic_gaussian_sigma(epsilon / 2.0, delta / 3.0)
-        least = 2.0 / largest_leverage(epsilon / 2.0, delta / 3.0)
         floor = _best_floor(max(lowest, 0.0), number * half**2, sigma * reach + 1.0, least)
         ridge = floor - lowest
         posterior = Posterior.of(features, target, ridge, 1.0)

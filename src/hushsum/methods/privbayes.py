@@ -20,10 +20,18 @@ from hushsum.methods.bayes_network import (
 )
 from hushsum.methods.registry import Method, register
 from hushsum.methods.terms import Pair, Terms, centred_rows, declared_box
+from hushsum.privacy.accounting.mechanisms import together
 from hushsum.privacy.budget import Budget
+from hushsum.privacy.calibration import LAPLACE
 from hushsum.privacy.claim import exact
-from hushsum.privacy.draws import EXACT_INTEGERS, Draws, Question, drawing
 from hushsum.privacy.relation import Relation
+from hushsum.privacy.release_noise import (
+    EXACT_INTEGERS,
+    PERMUTE_AND_FLIP,
+    Question,
+    ReleaseNoise,
+    release_noise,
+)
 from hushsum.records.cell_grid import CellGrid, Codes
 from hushsum.releases.points import PointsFunction
 from hushsum.version import PRODUCER
@@ -31,7 +39,7 @@ from hushsum.version import PRODUCER
 Floats = NDArray[np.float64]
 
 NAME = "privbayes"
-MECHANISM = "permute and flip, discrete laplace"
+MECHANISM = together(PERMUTE_AND_FLIP, LAPLACE)
 USEFULNESS = 4.0
 MOST_CELLS = 1 << 24
 MOST_POINTS = 1 << 24
@@ -50,9 +58,8 @@ def privbayes(
     network_share: float = 0.3,
     seed: int = 0,
     relation: str | Relation = Relation.ADD_REMOVE,
-    ledger: Budget | None = None,
-    dataset: str | None = None,
-    key: str | None = None,
+    budget: Budget | None = None,
+    idempotency_key: str | None = None,
     insecure_noise_seed: int | None = None,
 ) -> PointsFunction:
     """Synthetic points that keep the strongest dependences between columns. Spends ``epsilon``.
@@ -78,7 +85,7 @@ def privbayes(
     seed : int
         Public: which points are drawn from the network, which column comes first, and which candidates are
         looked at where there are more than a few thousand.
-    relation, ledger, dataset, key, insecure_noise_seed
+    relation, budget, idempotency_key, insecure_noise_seed
         As for ``Tally.release``.
 
     Raises
@@ -119,9 +126,8 @@ def privbayes(
         mechanism=MECHANISM,
         arithmetic=EXACT_INTEGERS,
         pure=True,
-        ledger=ledger,
-        dataset=dataset,
-        key=key,
+        budget=budget,
+        idempotency_key=idempotency_key,
         insecure_noise_seed=insecure_noise_seed,
     )
     grid = CellGrid.of(box, bins)
@@ -135,12 +141,12 @@ def privbayes(
     def make() -> PointsFunction:
         rng = np.random.default_rng(seed)
         codes = grid.codes(rows)
-        with drawing(terms.insecure_noise_seed) as draws:
-            count, count_variance, left = terms.count(draws, len(rows))
+        with release_noise(terms.insecure_noise_seed) as noise:
+            count, count_variance, left = terms.count(noise, len(rows))
             moved = 1 if terms.private_count else 2
             parents = wanted if wanted is not None else useful_degree(grid, count, float(left), moved)
-            network, left = _network(codes, grid, parents, left, share, moved, draws, rng)
-            tables = _tables(codes, grid, network, left, moved, draws)
+            network, left = _network(codes, grid, parents, left, share, moved, noise, rng)
+            tables = _tables(codes, grid, network, left, moved, noise)
         drawn = sample(network, tables, points, rng)
         return PointsFunction(
             points=grid.places(drawn, rng.random(drawn.shape)),
@@ -188,7 +194,7 @@ def _network(
     epsilon: Fraction,
     share: Fraction,
     moved: int,
-    draws: Draws,
+    noise: ReleaseNoise,
     rng: np.random.Generator,
 ) -> tuple[Network, Fraction]:
     """A network of the given degree, and the ε that is left; free where there is nothing to choose."""
@@ -207,19 +213,19 @@ def _network(
             if family not in scores:
                 scores[family] = dependence_score(codes, family, grid.bins)
         question = Question([scores[each] for each in candidates], each_choice, moved * SCORE_SENSITIVITY)
-        families.append(candidates[draws.choice(question)])
+        families.append(candidates[noise.choice(question)])
     return Network(tuple(families), grid.bins, parents), epsilon * (1 - share)
 
 
 def _tables(
-    codes: Codes, grid: CellGrid, network: Network, epsilon: Fraction, moved: int, draws: Draws
+    codes: Codes, grid: CellGrid, network: Network, epsilon: Fraction, moved: int, noise: ReleaseNoise
 ) -> list[Floats]:
     """The noisy table of each released family, negative cells raised to 0."""
     families = network.released
     tables = []
     for family in families:
         counts = family.counts(codes, grid.bins)
-        noisy, _ = draws.laplace(counts, moved * len(families), epsilon)
+        noisy, _ = noise.laplace(counts, moved * len(families), epsilon)
         tables.append(np.maximum(noisy, 0).astype(np.float64))
     return tables
 

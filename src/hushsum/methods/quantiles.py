@@ -14,9 +14,9 @@ from hushsum.errors import DataRefused, UsageError
 from hushsum.methods.ranks import Ranks, rank_sensitivity
 from hushsum.privacy.budget import Budget
 from hushsum.privacy.claim import Claim, exact
-from hushsum.privacy.paid import Payment, pay_for
 from hushsum.privacy.relation import Relation
 from hushsum.privacy.selection import PERMUTE_AND_FLIP, Question, choice_claim, choice_promise, select
+from hushsum.privacy.spending import Booking, spend_json
 from hushsum.records.bounds import Bounds
 from hushsum.records.numbers import numbers_of
 from hushsum.records.units import UnitCap
@@ -68,9 +68,8 @@ def private_quantiles(
     relation: str | Relation = Relation.ADD_REMOVE,
     units: object = None,
     max_per_unit: int | None = None,
-    ledger: Budget | None = None,
-    dataset: str | None = None,
-    key: str | None = None,
+    budget: Budget | None = None,
+    idempotency_key: str | None = None,
     insecure_noise_seed: int | None = None,
 ) -> PrivateQuantiles:
     """Quantiles of every column, each a point of a declared grid. Spends ``epsilon``.
@@ -91,7 +90,7 @@ def private_quantiles(
     grid : int or list of float
         Even steps between the bounds, or the points themselves, the same for all columns (for instance
         ``np.geomspace(1, 1e9, 200)`` for incomes).
-    relation, units, max_per_unit, ledger, dataset, key, insecure_noise_seed
+    relation, units, max_per_unit, budget, idempotency_key, insecure_noise_seed
         As for ``Tally.add`` and ``Tally.release``.
 
     Raises
@@ -101,7 +100,7 @@ def private_quantiles(
     DataRefused
         if the records are not finite numbers.
     BudgetExhausted
-        if the book has not enough left; nothing is released.
+        if the budget has not enough left; nothing is released.
 
     Privacy
     -------
@@ -147,7 +146,7 @@ def private_quantiles(
         "q": [str(each) for each in wanted],
         "grid": [[float(points[0]), float(points[-1]), len(points)] for points in grids],
     }
-    result = pay_for(Payment.of(ledger, dataset, key), claim, subject=subject, make=make)
+    result = spend_json(Booking.of(budget, idempotency_key), claim, subject, make)
     return PrivateQuantiles(
         q=tuple(float(each) for each in wanted),
         values=tuple(tuple(row) for row in result["values"]),
@@ -165,9 +164,8 @@ def private_bounds(
     relation: str | Relation = Relation.ADD_REMOVE,
     units: object = None,
     max_per_unit: int | None = None,
-    ledger: Budget | None = None,
-    dataset: str | None = None,
-    key: str | None = None,
+    budget: Budget | None = None,
+    idempotency_key: str | None = None,
     insecure_noise_seed: int | None = None,
 ) -> PrivateBounds:
     """Bounds for every column that leave about ``tail`` of the records out on each side. Spends ``epsilon``.
@@ -199,9 +197,8 @@ def private_bounds(
         relation=relation,
         units=units,
         max_per_unit=max_per_unit,
-        ledger=ledger,
-        dataset=dataset,
-        key=key,
+        budget=budget,
+        idempotency_key=idempotency_key,
         insecure_noise_seed=insecure_noise_seed,
     )
     grids = _grids(within, len(found.values), grid)

@@ -13,7 +13,6 @@ from typing import Any, Generic, TypeVar
 from hushsum.errors import ClaimError, UsageError
 from hushsum.privacy.budget import Budget
 from hushsum.privacy.claim import Claim
-from hushsum.privacy.paid import Payment, pay_for
 from hushsum.privacy.relation import Relation
 from hushsum.privacy.selection import (
     RANDOM_STOPPING,
@@ -22,6 +21,7 @@ from hushsum.privacy.selection import (
     choice_promise,
     draw_candidates,
 )
+from hushsum.privacy.spending import Booking, spend_json
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.load import load
 
@@ -52,9 +52,8 @@ def choose(
     stopping: str = "geometric",
     relation: str | Relation = Relation.ADD_REMOVE,
     max_per_unit: int | None = None,
-    ledger: Budget | None = None,
-    dataset: str | None = None,
-    key: str | None = None,
+    budget: Budget | None = None,
+    idempotency_key: str | None = None,
     insecure_noise_seed: int | None = None,
 ) -> ChosenRelease[C]:
     """Release candidates taken at random, a random number of times, and keep the best. Spends ``epsilon``.
@@ -82,8 +81,9 @@ def choose(
         geometric.
     relation, max_per_unit
         Whom the runs protect; every run's claim must say the same.
-    ledger, dataset, key
-        The book, debited before the first run. A retry with the same key returns the staged winner.
+    budget, idempotency_key
+        As for ``Tally.release``; debited before the first run. A retry with the same key returns the staged
+        winner.
     insecure_noise_seed : int, optional
         Repeats the order of the runs, for tests; the claim is marked.
 
@@ -93,7 +93,7 @@ def choose(
         if a run claims more than its share, or another unit or relation; what was drawn stays secret, and is
         not refunded.
     BudgetExhausted
-        if the book has not enough left; nothing is run.
+        if the budget has not enough left; nothing is run.
 
     Privacy
     -------
@@ -146,7 +146,7 @@ def choose(
         "stopping": rule.name,
         "gamma": str(rule.gamma),
     }
-    result = pay_for(Payment.of(ledger, dataset, key), claim, subject=subject, make=make)
+    result = spend_json(Booking.of(budget, idempotency_key), claim, subject, make)
     index = int(result["candidate"])
     return ChosenRelease(candidates[index], index, load(io.BytesIO(base64.b64decode(result["function"]))))
 

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.bases.moments import Moments
-from hushsum.errors import UsageError
-from hushsum.privacy.accounting import gaussian_delta
-from hushsum.privacy.draws import rounded
+from hushsum.errors import ClaimError, UsageError
+from hushsum.privacy.accounting import gaussian_delta_above
 from hushsum.privacy.real_noise import real_noise
+from hushsum.privacy.release_noise import rounded
 from hushsum.records.bounds import Bounds
 from hushsum.records.unit_ball import UnitBall
 from hushsum.releases.base import ReleasedFunction
@@ -25,6 +25,7 @@ from hushsum.tally.tally import Tally
 
 Floats = NDArray[np.float64]
 
+PUBLISHED_GAUSSIAN = "gaussian, as-published"
 PUBLISHED_FAILURE = 0.05
 """ϱ of the paper: the probability with which the noise may exceed the ridge that is meant to cover it."""
 
@@ -157,12 +158,30 @@ class PublishedNoise:
         return max(0.0, math.sqrt(inner) / (self.epsilon / 3.0) - lowest)
 
     def spent_delta(self, releases: int) -> float:
-        """The δ that the noise really spends at ε: releases of sensitivity 1 are one of √releases.
+        """The δ that the noise really spends at ε, rounded up; releases of sensitivity 1 are one of
+        √releases.
 
         >>> PublishedNoise(1.0, 1e-6).spent_delta(3) < 1e-6
         True
         """
-        return gaussian_delta(self.epsilon, math.sqrt(releases) / self.sigma)
+        return gaussian_delta_above(self.epsilon, math.sqrt(releases) / self.sigma * (1.0 + 1e-14))
+
+
+def check_published(epsilon: float, delta: float, *, adaptive: bool) -> None:
+    """Refuse an ε and δ that the published constants do not keep; from public numbers, before a debit.
+
+    Raises
+    ------
+    ClaimError
+        if the releases together spend more than δ at ε.
+
+    >>> check_published(1.0, 1e-6, adaptive=True)
+    """
+    if PublishedNoise(epsilon, delta).spent_delta(3 if adaptive else 2) > delta:
+        raise ClaimError(
+            f"the published constants do not keep epsilon={epsilon:g} with delta={delta:g}; "
+            "use calibration='tight'"
+        )
 
 
 def fit_as_published(
@@ -188,13 +207,10 @@ def fit_as_published(
     One record present or absent moves Σφφᵀ, Σvφ and the least eigenvalue by at most 1 each, in the Frobenius
     norm, the L2 norm and absolutely (Weyl). From ε = 1 on the published σ is not enough for three separate
     claims of (ε/3, δ/3), as the paper argues, but the three together spend less than (ε, δ):
-    `PublishedNoise.spent_delta` says how much, and it is checked. Real arithmetic.
+    `PublishedNoise.spent_delta` says how much, and `check_published` compares it. Real arithmetic.
     """
+    check_published(epsilon, delta, adaptive=adaptive)
     published = PublishedNoise(epsilon, delta)
-    if published.spent_delta(3 if adaptive else 2) > delta:
-        raise UsageError(
-            "the published constants do not keep this epsilon and delta; use the default calibration"
-        )
     gram, cross = features.T @ features, features.T @ target
     with real_noise(insecure_noise_seed) as noise:
         ridge = 0.0

@@ -1,6 +1,4 @@
-"""What every one-call method is asked for: a promise, neighbours, a book; checked before anything is looked
-at.
-"""
+"""The release parameters that all one-call methods share, checked before a record is read."""
 
 from __future__ import annotations
 
@@ -16,24 +14,24 @@ from hushsum.kernels.base import Kernel
 from hushsum.privacy.budget import Budget
 from hushsum.privacy.calibration import COUNT_SHARE
 from hushsum.privacy.claim import Claim, Promise
-from hushsum.privacy.draws import Draws
-from hushsum.privacy.paid import Payment
 from hushsum.privacy.relation import Relation
+from hushsum.privacy.release_noise import ReleaseNoise
+from hushsum.privacy.request import check_declared_delta
+from hushsum.privacy.spending import Booking
 from hushsum.records.bounds import Bounds
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.points import check_kernel
-from hushsum.tally.release import check_declared_delta
-from hushsum.tally.spend import stage_release
+from hushsum.releases.spending import spend_function
 
 Pair = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """A claim that is known before anything is drawn, and where it is booked."""
+    """A claim that is known before anything is drawn, and where it is debited."""
 
     claim: Claim
-    payment: Payment | None
+    booking: Booking | None
     insecure_noise_seed: int | None
 
     @classmethod
@@ -48,12 +46,11 @@ class Terms:
         pure: bool,
         relations: tuple[Relation, ...] = tuple(Relation),
         allow_large_delta: bool = False,
-        ledger: Budget | None = None,
-        dataset: str | None = None,
-        key: str | None = None,
+        budget: Budget | None = None,
+        idempotency_key: str | None = None,
         insecure_noise_seed: int | None = None,
     ) -> Terms:
-        """Check what is asked for; ``pure`` says whether the mechanism promises pure ε or (ε, δ)."""
+        """Check the parameters; ``pure`` says whether the mechanism promises pure ε or (ε, δ)."""
         promise = Promise.of(epsilon=epsilon, delta=delta)
         if promise.pure is not pure:
             rule, got = ("no delta", "one") if pure else ("a delta above 0", "none")
@@ -75,7 +72,7 @@ class Terms:
             arithmetic=arithmetic,
             secure=insecure_noise_seed is None,
         )
-        return cls(claim, Payment.of(ledger, dataset, key), insecure_noise_seed)
+        return cls(claim, Booking.of(budget, idempotency_key), insecure_noise_seed)
 
     @property
     def epsilon(self) -> Fraction:
@@ -93,7 +90,7 @@ class Terms:
         """Whether the number of records is private, and must be paid for."""
         return self.claim.relation is Relation.ADD_REMOVE
 
-    def count(self, draws: Draws, records: int) -> tuple[float, float, Fraction]:
+    def count(self, noise: ReleaseNoise, records: int) -> tuple[float, float, Fraction]:
         """The number of records as the release may know it, its variance, and the ε that is left.
 
         Under replace it is public. Under add/remove a fiftieth of ε pays for a noisy one.
@@ -101,25 +98,14 @@ class Terms:
         if not self.private_count:
             return float(max(records, 1)), 0.0, self.epsilon
         share = self.epsilon * COUNT_SHARE
-        noisy, noise = draws.laplace(np.array([records], np.int64), 1, share)
-        return float(max(int(noisy[0]), 1)), noise.variance, self.epsilon - share
+        noisy, drawn = noise.laplace(np.array([records], np.int64), 1, share)
+        return float(max(int(noisy[0]), 1)), drawn.variance, self.epsilon - share
 
     def released(
         self, method: str, make: Callable[[], ReleasedFunction], subject: dict[str, object]
     ) -> ReleasedFunction:
-        """Make the function, debited first where there is a book; a retry returns the staged one."""
-        if self.payment is None:
-            return make()
-        staged = stage_release(
-            self.payment.ledger,
-            self.payment.dataset,
-            self.claim,
-            subject={"method": method, **subject},
-            key=self.payment.key,
-            make=make,
-        )
-        staged.debit.publish()
-        return staged.function
+        """Make the function, debited first where there is a budget; a retry returns the staged one."""
+        return spend_function(self.booking, self.claim, {"method": method, **subject}, make)
 
 
 def declared_box(kernel: Kernel, bounds: object) -> Bounds:

@@ -16,7 +16,6 @@ from hushsum.kernels.base import Batch, Kernel, kernel_as_json
 from hushsum.kernels.parameters import positive_integer
 from hushsum.privacy.budget import Budget
 from hushsum.privacy.claim import Claim
-from hushsum.privacy.paid import Payment, pay_for
 from hushsum.privacy.relation import Relation
 from hushsum.privacy.selection import (
     PERMUTE_AND_FLIP,
@@ -26,6 +25,7 @@ from hushsum.privacy.selection import (
     random_places,
     select,
 )
+from hushsum.privacy.spending import Booking, spend_json
 from hushsum.records.unit_ids import identify
 
 C = TypeVar("C")
@@ -56,9 +56,8 @@ def choose_kernel(
     relation: str | Relation = Relation.ADD_REMOVE,
     units: object = None,
     max_per_unit: int | None = None,
-    ledger: Budget | None = None,
-    dataset: str | None = None,
-    key: str | None = None,
+    budget: Budget | None = None,
+    idempotency_key: str | None = None,
     insecure_noise_seed: int | None = None,
 ) -> Choice[Kernel]:
     """The kernel under which two records are alike by ``density`` on average. Spends ``epsilon``.
@@ -83,7 +82,7 @@ def choose_kernel(
         win with high probability.
     units, max_per_unit
         Give both to protect persons: all of a person's records are in one block, however many they are.
-    relation, ledger, dataset, key, insecure_noise_seed
+    relation, budget, idempotency_key, insecure_noise_seed
         As for ``Tally.release``.
 
     Raises
@@ -91,7 +90,7 @@ def choose_kernel(
     UsageError, ClaimError
         if a parameter breaks its rule.
     BudgetExhausted
-        if the book has not enough left; nothing is released.
+        if the budget has not enough left; nothing is released.
 
     Privacy
     -------
@@ -145,7 +144,7 @@ def choose_kernel(
         "density": density,
         "blocks": number,
     }
-    index = int(pay_for(Payment.of(ledger, dataset, key), claim, subject=subject, make=make)["candidate"])
+    index = int(spend_json(Booking.of(budget, idempotency_key), claim, subject, make)["candidate"])
     return Choice(candidates[index], index, claim)
 
 

@@ -75,7 +75,7 @@ class PrivateOutlierDetector(OutlierMixin, PrivateModel):  # type: ignore[misc]
         is like no record.
     random_state : int, RandomState or None
         Seeds the hash functions, never the noise.
-    ledger, dataset, key
+    budget, idempotency_key
         As for ``Tally.release``.
 
     Attributes
@@ -117,9 +117,8 @@ class PrivateOutlierDetector(OutlierMixin, PrivateModel):  # type: ignore[misc]
         width: int = 1000,
         bounds: Any = (-1, 1),
         random_state: Any = None,
-        ledger: Any = None,
-        dataset: str | None = None,
-        key: str | None = None,
+        budget: Any = None,
+        idempotency_key: str | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -131,9 +130,8 @@ class PrivateOutlierDetector(OutlierMixin, PrivateModel):  # type: ignore[misc]
         self.width = width
         self.bounds = bounds
         self.random_state = random_state
-        self.ledger = ledger
-        self.dataset = dataset
-        self.key = key
+        self.budget = budget
+        self.idempotency_key = idempotency_key
 
     def _start(self, seed: int) -> _Secret:
         self._check_threshold()

@@ -14,9 +14,9 @@ from hushsum.kernels.gaussian import GaussianKernel
 from hushsum.models.density_functional import FunctionalSums
 from hushsum.models.density_plan import FUNCTIONAL, Wanted
 from hushsum.privacy.claim import Claim, Promise
-from hushsum.privacy.draws import EXACT_INTEGERS
 from hushsum.privacy.functional import LATTICE_GAUSSIAN
 from hushsum.privacy.relation import Relation
+from hushsum.privacy.release_noise import EXACT_INTEGERS
 from hushsum.releases.coefficients import CoefficientFunction
 
 PROMISE = Promise.of(epsilon=8.0, delta=1e-6)

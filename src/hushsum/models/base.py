@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from dataclasses import replace
 from typing import IO, Any, Self
 
 import numpy as np
@@ -22,18 +23,18 @@ from hushsum.models.state import ModelState
 from hushsum.models.until_released import until_released
 from hushsum.privacy.calibration import GAUSSIAN, LAPLACE
 from hushsum.privacy.claim import Claim, Promise
-from hushsum.privacy.paid import Payment
 from hushsum.privacy.relation import Relation
+from hushsum.privacy.request import check_declared_delta
+from hushsum.privacy.spending import Booking
 from hushsum.records.bounds import Bounds
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.bundle import Bundle
-from hushsum.tally.release import check_declared_delta
-from hushsum.tally.spend import stage_release
+from hushsum.releases.spending import spend_function
 
 Floats = NDArray[np.float64]
 
-PARAMETERS_OF_THE_OWNER = frozenset({"ledger", "dataset", "key", "random_state"})
-"""What is not written into the bundle: the owner's book, and a generator (its seed is written instead)."""
+PARAMETERS_OF_THE_OWNER = frozenset({"budget", "idempotency_key", "random_state"})
+"""What is not written into the bundle: the owner's budget, and a generator (its seed is written instead)."""
 
 MODELS: dict[str, type[PrivateModel]] = {}
 """Every model by its name, for files."""
@@ -61,9 +62,8 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
     delta: float | None
     bounds: Any
     random_state: Any
-    ledger: Any
-    dataset: str | None
-    key: str | None
+    budget: Any
+    idempotency_key: str | None
     n_features_in_: int
     _state: ModelState
     _lineage: str
@@ -84,7 +84,7 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         raise NotImplementedError
 
     def _ready(self, secret: Any) -> Any:
-        """What `_draw` takes: the work on the secret that may be refused, done before a book is debited."""
+        """What `_draw` takes: work on the secret that may be refused, done before the debit."""
         return secret
 
     def _draw(self, secret: Any, promise: Promise) -> Bundle:
@@ -174,7 +174,9 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         if not hasattr(self, "_lineage"):
             self._lineage = new_lineage()
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        return ModelState(secret=self._start(seed), facts=self._described(), seed=seed, key=self.key)
+        return ModelState(
+            secret=self._start(seed), facts=self._described(), seed=seed, key=self.idempotency_key
+        )
 
     def _is_repeated(
         self, given: tuple[object, object], records: Floats, target: NDArray[Any] | None
@@ -247,22 +249,16 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
             )
         promise = Promise.of(epsilon=self.epsilon, delta=self.delta)
         check_declared_delta(promise, None)
-        payment = Payment.of(self.ledger, self.dataset, self.key)
+        booking = Booking.of(self.budget, self.idempotency_key)
         check_first(self._lineage, state.key)
         ready = self._ready(state.secret)
-        if payment is None:
-            bundle = self._draw(ready, promise)
-        else:
-            staged = stage_release(
-                payment.ledger,
-                payment.dataset,
-                self._claim(promise),
-                subject={"model": type(self).__name__, "fingerprint": _digest(state.facts)},
-                key=state.key,
-                make=lambda: self._draw(ready, promise),
-            )
-            staged.debit.publish()
-            bundle = staged.function
+        bundle = spend_function(
+            # The state's key, which a retry of this release repeats where the owner gave none.
+            None if booking is None else replace(booking, idempotency_key=state.key),
+            self._claim(promise),
+            {"model": type(self).__name__, "fingerprint": _digest(state.facts)},
+            lambda: self._draw(ready, promise),
+        )
         note_release(self._lineage, state.key)
         return bundle
 
@@ -360,12 +356,12 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         return tags
 
     def __sklearn_clone__(self) -> Self:
-        """An unfitted model with the same parameters and the same book, and of the same lineage."""
+        """An unfitted model with the same parameters and the same budget, and of the same lineage."""
         if not hasattr(self, "_lineage"):
             self._lineage = new_lineage()
         given = self.get_params(deep=False)
-        copied = {name: clone(value, safe=False) for name, value in given.items() if name != "ledger"}
-        twin = type(self)(**copied, ledger=self.ledger)
+        copied = {name: clone(value, safe=False) for name, value in given.items() if name != "budget"}
+        twin = type(self)(**copied, budget=self.budget)
         twin._lineage = self._lineage
         if hasattr(self, "_metadata_request"):
             twin._metadata_request = clone(self._metadata_request)
@@ -374,7 +370,7 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
     def __getstate__(self) -> dict[str, Any]:
         attributes: dict[str, Any] = dict(super().__getstate__())
         if self.__sklearn_is_fitted__():
-            attributes["ledger"] = None
+            attributes["budget"] = None
         return attributes
 
     def __copy__(self) -> Self:

@@ -116,7 +116,7 @@ class PrivateClassifier(ClassModel):
         Declared, never read off the data; records and queries are clipped to it.
     random_state : int, RandomState or None
         Seeds the hash functions, never the noise.
-    ledger, dataset, key
+    budget, idempotency_key
         As for ``Tally.release``.
 
     Attributes
@@ -163,9 +163,8 @@ class PrivateClassifier(ClassModel):
         width: int = 1000,
         bounds: Any = (-1, 1),
         random_state: Any = None,
-        ledger: Any = None,
-        dataset: str | None = None,
-        key: str | None = None,
+        budget: Any = None,
+        idempotency_key: str | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -177,9 +176,8 @@ class PrivateClassifier(ClassModel):
         self.width = width
         self.bounds = bounds
         self.random_state = random_state
-        self.ledger = ledger
-        self.dataset = dataset
-        self.key = key
+        self.budget = budget
+        self.idempotency_key = idempotency_key
 
     def _check_parameters(self) -> None:
         if self.rule not in RULES:

@@ -119,6 +119,7 @@ class ClassModel(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         return [_PUBLIC_CLASSES] if self._classes_from_labels else []
 
     def _restore(self, facts: dict[str, Any]) -> None:
+        self._check_parameters()
         self.classes_ = labels_from_json(facts["classes"])
         if not self._fewest <= len(self.classes_) <= (self._most or len(self.classes_)):
             raise ValueError("classes")

@@ -106,7 +106,7 @@ class PrivateDensity(PrivateModel):
         Declared, never read off the data; records are clipped to it.
     random_state : int, RandomState or None
         Seeds hash functions and frequencies, never the noise.
-    ledger, dataset, key
+    budget, idempotency_key
         As for ``Tally.release``.
 
     Attributes
@@ -149,9 +149,8 @@ class PrivateDensity(PrivateModel):
         method: str = "auto",
         bounds: Any = (-1, 1),
         random_state: Any = None,
-        ledger: Any = None,
-        dataset: str | None = None,
-        key: str | None = None,
+        budget: Any = None,
+        idempotency_key: str | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -160,9 +159,8 @@ class PrivateDensity(PrivateModel):
         self.method = method
         self.bounds = bounds
         self.random_state = random_state
-        self.ledger = ledger
-        self.dataset = dataset
-        self.key = key
+        self.budget = budget
+        self.idempotency_key = idempotency_key
 
     def _planned(self) -> list[Wanted]:
         return planned(self.kernel, self.bandwidth, self.method, self.n_features_in_)

@@ -16,9 +16,9 @@ from hushsum.methods.fourier_features import DEFAULT_FEATURES
 from hushsum.models.density_plan import Box, Wanted
 from hushsum.privacy.calibration import COUNT_SHARE, GAUSSIAN, IntegerNoise
 from hushsum.privacy.claim import Claim, Promise
-from hushsum.privacy.draws import drawing
 from hushsum.privacy.functional import lattice_variance, perturb_lattice
 from hushsum.privacy.relation import Relation
+from hushsum.privacy.release_noise import release_noise
 from hushsum.records.bounds import Bounds
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.coefficients import CoefficientFunction
@@ -63,8 +63,8 @@ class FunctionalSums:
         promise = self._promise
         assert promise.epsilon is not None
         share = promise.epsilon * COUNT_SHARE
-        with drawing(None) as draws:
-            noisy, count_noise = draws.laplace(np.array([self._count], np.int64), 1, share)
+        with release_noise(None) as noise:
+            noisy, count_noise = noise.laplace(np.array([self._count], np.int64), 1, share)
         rest = Promise(promise.epsilon - share, promise.delta, None)
         return {
             name: CoefficientFunction(

@@ -19,7 +19,7 @@ from hushsum.models.base import Floats, PrivateModel
 from hushsum.models.declared_target import declared_target
 from hushsum.models.feature_space import KeptPairs, feature_kernel, feature_space, vectors_within
 from hushsum.privacy.claim import Claim, Promise
-from hushsum.privacy.functional import ANALYTIC, CALIBRATIONS, LATTICE_GAUSSIAN
+from hushsum.privacy.functional import ANALYTIC, CALIBRATIONS, LATTICE_GAUSSIAN, path_scale
 from hushsum.privacy.relation import Relation
 from hushsum.records.bounds import Bounds
 from hushsum.records.unit_ball import UnitBall
@@ -91,7 +91,7 @@ class PrivateGaussianProcessRegressor(RegressorMixin, PrivateModel):  # type: ig
         Where inputs are public: the published scale, to reproduce it; for ε up to 1.
     random_state : int, RandomState or None
         Seeds the frequencies, never the noise.
-    ledger, dataset, key
+    budget, idempotency_key
         As for ``Tally.release``.
 
     Attributes
@@ -137,9 +137,8 @@ class PrivateGaussianProcessRegressor(RegressorMixin, PrivateModel):  # type: ig
         target_bounds: tuple[float, float] = (-1, 1),
         calibration: str = ANALYTIC,
         random_state: Any = None,
-        ledger: Any = None,
-        dataset: str | None = None,
-        key: str | None = None,
+        budget: Any = None,
+        idempotency_key: str | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -153,9 +152,8 @@ class PrivateGaussianProcessRegressor(RegressorMixin, PrivateModel):  # type: ig
         self.target_bounds = target_bounds
         self.calibration = calibration
         self.random_state = random_state
-        self.ledger = ledger
-        self.dataset = dataset
-        self.key = key
+        self.budget = budget
+        self.idempotency_key = idempotency_key
 
     def _records(self, X: object, y: object, *, reset: bool) -> tuple[Floats, NDArray[Any] | None]:
         records, target = self._checked(X, y, reset=reset)
@@ -241,6 +239,8 @@ class PrivateGaussianProcessRegressor(RegressorMixin, PrivateModel):  # type: ig
         claim = super()._claim(promise)
         if self.inputs != PUBLIC:
             return claim
+        # Refused here rather than after the debit: a published scale that is not proven for this promise.
+        path_scale(1.0, promise, calibration=self.calibration)
         return replace(claim, relation=Relation.REPLACE, mechanism=LATTICE_GAUSSIAN)
 
     def _open(self, bundle: Bundle) -> _Posterior:

@@ -47,7 +47,7 @@ class PrivateHistogram(PrivateModel):
         those beyond.
     relation : {"add/remove", "replace"}
         Which neighbours are protected. Under replace the number of records is public.
-    random_state, ledger, dataset, key
+    random_state, budget, idempotency_key
         As for every model; nothing here is random but the noise.
 
     Attributes
@@ -86,9 +86,8 @@ class PrivateHistogram(PrivateModel):
         bounds: Any = (-1, 1),
         relation: str = "add/remove",
         random_state: Any = None,
-        ledger: Any = None,
-        dataset: str | None = None,
-        key: str | None = None,
+        budget: Any = None,
+        idempotency_key: str | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -96,9 +95,8 @@ class PrivateHistogram(PrivateModel):
         self.bounds = bounds
         self.relation = relation
         self.random_state = random_state
-        self.ledger = ledger
-        self.dataset = dataset
-        self.key = key
+        self.budget = budget
+        self.idempotency_key = idempotency_key
 
     def _basis(self) -> Bins:
         dim = self.n_features_in_

@@ -17,7 +17,7 @@ from hushsum.models.base import Floats
 from hushsum.models.declared_classes import ClassModel
 from hushsum.models.feature_space import KeptPairs, feature_kernel, feature_space, vectors_within
 from hushsum.privacy.claim import Claim, Promise
-from hushsum.privacy.functional import ANALYTIC, CALIBRATIONS, LATTICE_GAUSSIAN
+from hushsum.privacy.functional import ANALYTIC, CALIBRATIONS, LATTICE_GAUSSIAN, path_scale
 from hushsum.privacy.relation import Relation
 from hushsum.releases.bundle import Bundle
 
@@ -68,7 +68,7 @@ class PrivateKernelSVC(ClassModel):
         The published scale, to reproduce it; for ε up to 1.
     random_state : int, RandomState or None
         Seeds the frequencies, never the noise.
-    ledger, dataset, key
+    budget, idempotency_key
         As for ``Tally.release``.
 
     Attributes
@@ -120,9 +120,8 @@ class PrivateKernelSVC(ClassModel):
         bounds: Any = (-1, 1),
         calibration: str = ANALYTIC,
         random_state: Any = None,
-        ledger: Any = None,
-        dataset: str | None = None,
-        key: str | None = None,
+        budget: Any = None,
+        idempotency_key: str | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -135,9 +134,8 @@ class PrivateKernelSVC(ClassModel):
         self.bounds = bounds
         self.calibration = calibration
         self.random_state = random_state
-        self.ledger = ledger
-        self.dataset = dataset
-        self.key = key
+        self.budget = budget
+        self.idempotency_key = idempotency_key
 
     def _space(self, seed: int, read: Any) -> FourierFeatures:
         kernel = feature_kernel(
@@ -180,6 +178,8 @@ class PrivateKernelSVC(ClassModel):
 
     def _claim(self, promise: Promise) -> Claim:
         claim = super()._claim(promise)
+        # Refused here rather than after the debit: a published scale that is not proven for this promise.
+        path_scale(1.0, promise, calibration=self.calibration)
         return replace(claim, relation=Relation.REPLACE, mechanism=LATTICE_GAUSSIAN)
 
     def _open(self, bundle: Bundle) -> _Machines:

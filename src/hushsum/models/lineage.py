@@ -24,14 +24,14 @@ def check_first(lineage: str, key: str) -> None:
     Raises
     ------
     UsageError
-        if the key has been used: a book would hand out the first model's answers for the second.
+        if the key has been used: a ledger would return the first model's answers for the second.
     """
     with _LOCK:
         earlier = frozenset(_SPENT.get(lineage, ()))
     if key in earlier:
         raise UsageError(
-            "key names one release, got it for a second model of the same lineage, which would be given the "
-            "first one's answers; leave key out, or give each model its own"
+            "idempotency_key names one release, got it for a second model of the same lineage, which would "
+            "be given the first one's answers; leave it out, or give each model its own"
         )
     if earlier:
         warnings.warn(

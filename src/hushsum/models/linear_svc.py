@@ -48,7 +48,7 @@ class PrivateLinearSVC(ClassModel):
         Of ``"objective"``: regularisation beyond what privacy needs.
     random_state : int, RandomState or None
         Seeds hash functions and the search, never the noise.
-    ledger, dataset, key
+    budget, idempotency_key
         As for ``Tally.release``.
 
     Attributes
@@ -94,9 +94,8 @@ class PrivateLinearSVC(ClassModel):
         rows: int = 4000,
         ridge: float = 0.0,
         random_state: Any = None,
-        ledger: Any = None,
-        dataset: str | None = None,
-        key: str | None = None,
+        budget: Any = None,
+        idempotency_key: str | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -107,9 +106,8 @@ class PrivateLinearSVC(ClassModel):
         self.rows = rows
         self.ridge = ridge
         self.random_state = random_state
-        self.ledger = ledger
-        self.dataset = dataset
-        self.key = key
+        self.budget = budget
+        self.idempotency_key = idempotency_key
 
     def _way(self) -> Way:
         return classification_way(self.method, rows=self.rows, ridge=self.ridge)

@@ -1,4 +1,4 @@
-"""The ways to a linear model: what each keeps in secret, what it draws, and how that is read."""
+"""The ways to a linear model: what each keeps in secret, what it noise, and how that is read."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from hushsum.bases.moments import Moments
 from hushsum.errors import SecretRefused
 from hushsum.methods import objective, posterior
 from hushsum.methods.sufficient_statistics import (
+    PUBLISHED_GAUSSIAN,
     NoisyMoments,
+    check_published,
     fit_as_published,
     solve_adaptive,
     solve_plain,
@@ -29,9 +31,10 @@ from hushsum.methods.surrogate import (
 )
 from hushsum.models.evidence import COUNT_SHARE, says_something
 from hushsum.privacy.accounting import zcdp_rho
+from hushsum.privacy.accounting.parameters import float_below
 from hushsum.privacy.calibration import GAUSSIAN, LAPLACE
 from hushsum.privacy.claim import Promise
-from hushsum.privacy.draws import REAL_ARITHMETIC
+from hushsum.privacy.release_noise import REAL_ARITHMETIC
 from hushsum.records.bounds import Bounds
 from hushsum.records.unit_ball import UnitBall
 from hushsum.releases.base import ReleasedFunction
@@ -206,6 +209,8 @@ class FromRecords:
     fit: Callable[[Floats, Floats, Promise], Floats]
     pure: bool
     needs_delta: bool
+    check: Callable[[Promise], None] = lambda _: None
+    """Refuses a promise that the fit cannot keep, before a budget is debited."""
 
     def start(self, ball: UnitBall, seed: int) -> KeptRecords:
         """Nothing kept yet."""
@@ -224,16 +229,19 @@ def regression_way(method: str, *, rows: int, theta_bound: float, published: boo
     """The way of a named method."""
     if published and method in ("ssp", "adassp"):
         return FromRecords(
-            "gaussian, as published",
+            PUBLISHED_GAUSSIAN,
             lambda features, target, promise: fit_as_published(
                 features,
                 target,
                 epsilon=_epsilon(promise),
-                delta=float(promise.delta),
+                delta=float_below(promise.delta),
                 adaptive=method == "adassp",
             ),
             pure=False,
             needs_delta=True,
+            check=lambda promise: check_published(
+                _epsilon(promise), float(promise.delta), adaptive=method == "adassp"
+            ),
         )
     ways: dict[str, Way] = {
         "ssp": FromMoments(),
@@ -258,7 +266,7 @@ def regression_way(method: str, *, rows: int, theta_bound: float, published: boo
         "adaops": FromRecords(
             posterior.MECHANISM,
             lambda features, target, promise: posterior.fit_adaops(
-                features, target, epsilon=_epsilon(promise), delta=float(promise.delta)
+                features, target, epsilon=_epsilon(promise), delta=float_below(promise.delta)
             ),
             pure=False,
             needs_delta=True,
@@ -321,8 +329,10 @@ def _theta(bundle: Bundle, ball: UnitBall) -> Floats:
 
 
 def claimed(way: Way, promise: Promise) -> tuple[Promise, str, str]:
-    """The promise that a way keeps, its mechanism and its arithmetic."""
+    """The promise that a way keeps, its mechanism and its arithmetic; ClaimError if it cannot keep it."""
     kept = Promise(promise.epsilon, Fraction(0), None) if way.pure else promise
+    if isinstance(way, FromRecords):
+        way.check(kept)
     if way.mechanism is not None:
         return kept, way.mechanism, REAL_ARITHMETIC
     return kept, LAPLACE if kept.pure else GAUSSIAN, EXACT_INTEGERS
@@ -330,7 +340,7 @@ def claimed(way: Way, promise: Promise) -> tuple[Promise, str, str]:
 
 def _epsilon(promise: Promise) -> float:
     assert promise.epsilon is not None
-    return float(promise.epsilon)
+    return float_below(promise.epsilon)
 
 
 def _asked(promise: Promise) -> dict[str, Any]:

@@ -8,11 +8,15 @@ from typing import IO, Any
 import numpy as np
 
 from hushsum.errors import FileRefused, HushsumError
+from hushsum.files.container import canonical_json
+from hushsum.kernels.quadratic import QuadraticKernel
 from hushsum.models.base import MODELS, PARAMETERS_OF_THE_OWNER, PrivateModel
 from hushsum.models.facts import from_json
 from hushsum.models.state import ModelState
 from hushsum.releases.bundle import Bundle
 from hushsum.releases.load import load
+
+_MOST_FEATURES = 1 << 20
 
 
 def load_model(source: str | os.PathLike[str] | IO[bytes]) -> PrivateModel:
@@ -45,7 +49,7 @@ def load_model(source: str | os.PathLike[str] | IO[bytes]) -> PrivateModel:
 def model_of(bundle: Bundle) -> PrivateModel:
     """The estimator that a bundle describes."""
     name = bundle.about.get("model")
-    if name not in MODELS:
+    if not isinstance(name, str) or name not in MODELS:
         raise FileRefused(f"the file holds a model {name!r}, which this Hushsum does not know; upgrade it")
     try:
         return _restored(MODELS[name], bundle)
@@ -63,16 +67,38 @@ def _restored(kind: type[PrivateModel], bundle: Bundle) -> PrivateModel:
     if PARAMETERS_OF_THE_OWNER & set(given):
         raise ValueError("parameters")
     features, seed, names = about["features"], about["seed"], about["feature_names"]
-    if type(features) is not int or features < 1 or type(seed) is not int:
+    if type(features) is not int or not 1 <= features <= _MOST_FEATURES or type(seed) is not int:
         raise ValueError("features")
     model = kind(**given)
     model.n_features_in_ = features
+    facts = {name: value for name, value in about.items() if name != "seed"}
+    model._restore(facts)
+    model._state = ModelState.opened(bundle, facts, seed)
+    for part in bundle.parts.values():
+        # The squared error compares coefficients: of the columns, of a constant and of the target.
+        more = 2 if part.kernel.name == QuadraticKernel.name else 0
+        if getattr(part.kernel, "dim", features) != features + more:
+            raise ValueError("columns of a part")
+    model._reading()
+    _probe(model)
     if names is not None:
         if len(names) != features or not all(isinstance(name, str) for name in names):
             raise ValueError("feature names")
         model.feature_names_in_ = np.array(names, dtype=object)
-    facts = {name: value for name, value in about.items() if name != "seed"}
-    model._restore(facts)
-    model._state = ModelState.opened(bundle, facts, seed)
-    model._reading()
+    if canonical_json(model._described()) != canonical_json(facts):
+        raise ValueError("a model has one description")
     return model
+
+
+def _probe(model: Any) -> None:
+    """Query the model once, inside its bounds: parts that do not fit together fail here, not later."""
+    point = np.zeros((1, model.n_features_in_))
+    if model.bounds is not None:
+        point[0] = [low for low, _ in model._box()]
+    answer = next(
+        getattr(model, name)
+        for name in ("decision_function", "score_samples", "predict", "kneighbors", "sample")
+        if hasattr(model, name)
+    )
+    with np.errstate(all="ignore"):
+        answer(*([] if answer.__name__ == "sample" else [point]))

@@ -13,6 +13,7 @@ from hushsum.models.held_out import HeldOut
 from hushsum.models.mode_search import climb, distinct_modes, separated, spread_points
 from hushsum.models.one_sketch import OneSketch
 from hushsum.models.partitions import Partitions, intersect, solve
+from hushsum.releases.bundle import Bundle
 from hushsum.releases.noisy_table import NoisyTable
 
 METHODS: Final = ("search", "intersection", "linear-program")
@@ -58,8 +59,8 @@ class PrivateModes(OneSketch):
         Declared; records are clipped to it, and modes are looked for inside.
     random_state : int, RandomState or None
         Seeds the hash functions and the starts, never the noise.
-    ledger, dataset, key : optional
-        The budget book that is debited, the name of the data there, and of this release.
+    budget, idempotency_key : optional
+        As for ``Tally.release``.
 
     Attributes
     ----------
@@ -108,9 +109,8 @@ class PrivateModes(OneSketch):
         width: int = 1000,
         bounds: Any = (-1, 1),
         random_state: Any = None,
-        ledger: Any = None,
-        dataset: str | None = None,
-        key: str | None = None,
+        budget: Any = None,
+        idempotency_key: str | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -125,9 +125,8 @@ class PrivateModes(OneSketch):
         self.width = width
         self.bounds = bounds
         self.random_state = random_state
-        self.ledger = ledger
-        self.dataset = dataset
-        self.key = key
+        self.budget = budget
+        self.idempotency_key = idempotency_key
 
     def predict(self, X: object) -> NDArray[np.int64]:
         """The number of the nearest mode, 0 for the highest.
@@ -211,6 +210,14 @@ class PrivateModes(OneSketch):
         heights, errors = split.heights(modes)
         order = np.argsort(-heights, kind="stable")
         return {"modes": modes[order], "heights": heights[order], "height_errors": errors[order]}
+
+    def _open(self, bundle: Bundle) -> Any:
+        modes, heights = bundle.arrays["modes"], bundle.arrays["heights"]
+        errors = bundle.arrays.get("height_errors", heights)
+        alike = heights.shape == errors.shape == modes.shape[:1]
+        if modes.ndim != 2 or modes.shape[1] != self.n_features_in_ or not alike:
+            raise ValueError("modes")
+        return super()._open(bundle)
 
     @property
     def _reach(self) -> float:

@@ -41,8 +41,8 @@ class PrivateNeighbors(OneSketch):
         Declared; records are clipped to it.
     random_state : int, RandomState or None
         Seeds the hash functions, never the noise.
-    ledger, dataset, key : optional
-        The budget book that is debited, the name of the data there, and of this release.
+    budget, idempotency_key : optional
+        As for ``Tally.release``.
 
     Privacy
     -------
@@ -80,9 +80,8 @@ class PrivateNeighbors(OneSketch):
         width: int = 1000,
         bounds: Any = (-1, 1),
         random_state: Any = None,
-        ledger: Any = None,
-        dataset: str | None = None,
-        key: str | None = None,
+        budget: Any = None,
+        idempotency_key: str | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -95,9 +94,8 @@ class PrivateNeighbors(OneSketch):
         self.width = width
         self.bounds = bounds
         self.random_state = random_state
-        self.ledger = ledger
-        self.dataset = dataset
-        self.key = key
+        self.budget = budget
+        self.idempotency_key = idempotency_key
 
     def decision_function(self, X: object) -> Floats:
         """The estimated number of near records less ``min_records``, shape (n_samples,).

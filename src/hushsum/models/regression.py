@@ -54,7 +54,7 @@ class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
         Of ``"ssp"`` and ``"adassp"``: the constants of the paper, to reproduce it; they need ``delta``.
     random_state : int, RandomState or None
         Seeds hash functions, never the noise.
-    ledger, dataset, key
+    budget, idempotency_key
         As for ``Tally.release``.
 
     Attributes
@@ -104,9 +104,8 @@ class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
         rows: int = 4000,
         calibration: str = "tight",
         random_state: Any = None,
-        ledger: Any = None,
-        dataset: str | None = None,
-        key: str | None = None,
+        budget: Any = None,
+        idempotency_key: str | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -119,9 +118,8 @@ class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
         self.rows = rows
         self.calibration = calibration
         self.random_state = random_state
-        self.ledger = ledger
-        self.dataset = dataset
-        self.key = key
+        self.budget = budget
+        self.idempotency_key = idempotency_key
 
     def _records(self, X: object, y: object, *, reset: bool) -> tuple[Floats, NDArray[Any] | None]:
         records, target = self._checked(X, y, reset=reset)

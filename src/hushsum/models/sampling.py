@@ -50,8 +50,8 @@ class PrivateSampler(OneSketch):
         Declared; records are clipped to it, and synthetic ones drawn inside.
     random_state : int, RandomState or None
         Seeds the hash functions, never the noise; draws have a ``random_state`` of their own.
-    ledger, dataset, key : optional
-        The budget book that is debited, the name of the data there, and of this release.
+    budget, idempotency_key : optional
+        As for ``Tally.release``.
 
     Privacy
     -------
@@ -89,9 +89,8 @@ class PrivateSampler(OneSketch):
         width: int = 1000,
         bounds: Any = (-1, 1),
         random_state: Any = None,
-        ledger: Any = None,
-        dataset: str | None = None,
-        key: str | None = None,
+        budget: Any = None,
+        idempotency_key: str | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -105,9 +104,8 @@ class PrivateSampler(OneSketch):
         self.width = width
         self.bounds = bounds
         self.random_state = random_state
-        self.ledger = ledger
-        self.dataset = dataset
-        self.key = key
+        self.budget = budget
+        self.idempotency_key = idempotency_key
 
     def decision_function(self, X: object) -> Floats:
         """The weight of each candidate: its mean kernel value, 0 where that is within the noise.

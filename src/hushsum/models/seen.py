@@ -39,7 +39,7 @@ class Seen:
         self._digest = _digest(records, target)
 
     def same_call(self, given: tuple[object, object], owner: Mapping[str, object]) -> bool:
-        """Whether the same objects are passed again, with the same generator and the same book."""
+        """Whether the same objects are passed again, with the same generator and the same budget."""
         return all(
             reference is not None and reference() is each
             for reference, each in zip(self._objects, given, strict=True)

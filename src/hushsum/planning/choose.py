@@ -16,7 +16,9 @@ from hushsum.planning.plan import Option
 from hushsum.planning.predict import MAX_BYTES, MAX_SECONDS, METHODS, plan
 from hushsum.privacy.budget import Budget
 from hushsum.privacy.calibration import GAMMA
+from hushsum.privacy.claim import Promise
 from hushsum.privacy.relation import Relation
+from hushsum.privacy.request import DEFAULT_COUNT_SHARE, check_declared_delta
 from hushsum.records.numbers import refuse_path
 from hushsum.releases.base import ReleasedFunction
 from hushsum.tally.tally import Tally
@@ -41,17 +43,22 @@ def release(
     bounds: Sequence[tuple[float, float]] | tuple[float, float] | None = None,
     method: str = "auto",
     records: int | None = None,
-    rows: int | str = "auto",
     width: int | None = None,
     seed: int = 0,
     relation: str | Relation = Relation.ADD_REMOVE,
+    mechanism: str | None = None,
+    rows: int | str = "auto",
+    count_share: float = DEFAULT_COUNT_SHARE,
+    rounded: bool | None = None,
+    population: int | None = None,
+    allow_large_delta: bool = False,
+    budget: Budget | None = None,
+    idempotency_key: str | None = None,
+    insecure_noise_seed: int | None = None,
     threads: int | None = None,
     max_bytes: int = MAX_BYTES,
     max_seconds: float = MAX_SECONDS,
     allow_real: bool = False,
-    ledger: Budget | None = None,
-    dataset: str | None = None,
-    key: str | None = None,
 ) -> ReleasedFunction:
     """Count records and release them, by the method and with the sizes that are predicted to err least.
     Spends the claim.
@@ -64,8 +71,11 @@ def release(
     X : records
         Private. For several batches, sites or persons make a tally with :func:`hushsum.race` or
         :func:`hushsum.grid`.
-    epsilon, delta, rho, relation, ledger, dataset, key
+    epsilon, delta, rho, relation, count_share, population, allow_large_delta, budget, idempotency_key, \
+insecure_noise_seed
         As for ``Tally.release``. With ``delta`` a method may be chosen that keeps pure ε, which is stronger.
+    mechanism, rounded
+        As for ``Tally.release``; by default what is predicted to err least.
     bandwidth : float
         The scale of the kernel, in the units of the data, chosen without looking at them.
     kernel : str or Kernel
@@ -103,6 +113,12 @@ def release(
             raise ClaimError(
                 f"{method} promises epsilon, or epsilon and delta, got rho or nothing; give epsilon"
             )
+        _refuse_table_options(method, mechanism, rows, count_share, rounded)
+        # The δ of the others is checked here; a method that takes δ has the option itself.
+        check_declared_delta(
+            Promise.of(epsilon=epsilon, delta=delta), population, allow_large=allow_large_delta
+        )
+        large = {"allow_large_delta": True} if known.approximate else {}
         sized = {"records": records} if known.sized else {}
         return known.release(
             X,
@@ -111,10 +127,11 @@ def release(
             epsilon=epsilon,
             delta=delta,
             relation=relation,
-            ledger=ledger,
-            dataset=dataset,
-            key=key,
+            budget=budget,
+            idempotency_key=idempotency_key,
+            insecure_noise_seed=insecure_noise_seed,
             **sized,
+            **large,
         )
     best = plan(
         records=_UNDECLARED if records is None else records,
@@ -144,13 +161,31 @@ def release(
         rho=rho,
         relation=relation,
         rows=_published(best, rows, declared=records is not None),
-        rounded=bool(best.settings.get("rounded", False)),
-        mechanism=GAMMA if best.mechanism == GAMMA else None,
+        count_share=count_share,
+        rounded=bool(best.settings.get("rounded", False)) if rounded is None else rounded,
+        mechanism=GAMMA if mechanism is None and best.mechanism == GAMMA else mechanism,
+        population=population,
+        allow_large_delta=allow_large_delta,
+        budget=budget,
+        idempotency_key=idempotency_key,
+        insecure_noise_seed=insecure_noise_seed,
         threads=threads,
-        ledger=ledger,
-        dataset=dataset,
-        key=key,
     )
+
+
+def _refuse_table_options(
+    method: str, mechanism: str | None, rows: int | str, count_share: float, rounded: bool | None
+) -> None:
+    """Refuse what only releases of a planned tally have, rather than ignore it."""
+    given = {
+        "mechanism": mechanism is not None,
+        "rows": rows != "auto",
+        "count_share": count_share != DEFAULT_COUNT_SHARE,
+        "rounded": rounded is not None,
+    }
+    for name, is_given in given.items():
+        if is_given:
+            raise UsageError(f"{name} is not an option of method {method!r}; leave it out")
 
 
 def _published(best: Option, rows: int | str, *, declared: bool) -> int | str:

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.errors import ClaimError
+from hushsum.files.rationals import stored_rational
 from hushsum.privacy.accounting.gaussian import GaussianVariances, gaussian_variances
 from hushsum.privacy.accounting.vectors import vector_variances
 from hushsum.privacy.claim import Promise
@@ -86,12 +87,12 @@ class IntegerNoise:
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> IntegerNoise:
         """The noise of a file's header; ValueError if it is none that could have been drawn."""
-        if data["mechanism"] not in _MECHANISMS or not isinstance(data["parameter"], str):
+        if data["mechanism"] not in _MECHANISMS:
             raise ValueError("unknown noise")
         cells = data["cells"] if data["mechanism"] == GAMMA else 1
         if type(cells) is not int or cells < 1:
             raise ValueError("cells")
-        noise = cls(data["mechanism"], Fraction(data["parameter"]), cells)
+        noise = cls(data["mechanism"], stored_rational(data["parameter"]), cells)
         if not math.isfinite(noise.variance):
             raise ValueError("parameter")
         return noise

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from hushsum.errors import ClaimError, shown
+from hushsum.files.rationals import stored_rational, typed_rational
 from hushsum.privacy.relation import Relation
 
 
@@ -31,8 +32,8 @@ def exact(name: str, value: float | int | str | Fraction) -> Fraction:
             raise ClaimError(f"{name} must be finite, got {value}; give a number such as 1.0")
         value = repr(float(value))
     try:
-        return Fraction(value)
-    except (ValueError, ZeroDivisionError):
+        return typed_rational(value) if isinstance(value, str) else Fraction(value)
+    except ValueError:
         raise ClaimError(f"{name} must be a number, got {shown(value)}; give a number such as 1.0") from None
 
 
@@ -228,9 +229,7 @@ def _assumptions(value: object) -> tuple[str, ...]:
 
 def _stored(text: object) -> Fraction:
     """A rational as a file spells it: a string, of a size that a float can show."""
-    if not isinstance(text, str):
-        raise TypeError("a rational is stored as a string")
-    number = Fraction(text)
+    number = stored_rational(text)
     if number and not float(number):
         raise ValueError("too small")
     return number

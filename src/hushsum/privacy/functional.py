@@ -89,7 +89,7 @@ def lattice_variance(l2: int, cells: int, promise: Promise, *, calibration: str 
         sigma = path_scale(float(l2) * (1.0 + 1e-12), kept, calibration=calibration)
         variance = Fraction(math.ceil(sigma * sigma * (1.0 + 1e-12)))
         spent = (1.0 + math.exp(min(float(promise.epsilon), 700.0))) * rounding_gap(cells, variance)
-        if spent <= float(promise.delta * share):
+        if spent * (1.0 + 1e-12) <= float(promise.delta * share):
             return variance
     return Fraction(l2**2) / (2 * Fraction(zcdp_rho(promise.epsilon, promise.delta)))
 

@@ -7,8 +7,15 @@ v − φ·θ̂, and in units of its standard deviation √(h/γ), φ·θ has the
 
     N(0, 1)      and      N(μ, 1/(1 + h)),      μ = r·√(γh)/(1 + h).
 
-The privacy loss is a quadratic function of one normal variable, so δ(ε) is a difference of normal
-probabilities in both directions.
+The privacy loss is a quadratic function of one normal variable: it exceeds ε outside an interval, and is
+below −ε inside one. So δ(ε) is a difference of normal probabilities in both directions, each a tail beyond an
+end of such an interval. Tails are computed as logarithms, with e^ε inside, so that they neither overflow nor
+lose their digits where δ is 1e−200.
+
+*Rounding.* At an end both densities, one of them times e^ε, are equal, so an end that is off by a few units
+in its last place changes δ by the square of that only. What counts is the error of the tails themselves: a
+few units in the last place of their logarithms and, through the arguments, of the products in `_Tail`. It is
+added, so `sample_delta` is never below δ, and a claim that needs more digits than there are is refused.
 
 *All leverages at once.* A pair of leverage h and residual r is nowhere easier to tell apart than the pair
 of leverage k ≥ h and residual r·√(1 + k). Multiply the variable of the latter by a, a² = h(1 + k)/(k(1 +
@@ -23,40 +30,100 @@ from __future__ import annotations
 
 import math
 
-from hushsum.errors import UsageError
+from hushsum.errors import ClaimError
+
+_UNIT = 2.0**-53
+_TINY = 1e-300
+_LEAST_LEVERAGE = 1e-12
+_LEAST_LOG_PRECISION = -600.0
 
 
 def sample_delta(epsilon: float, *, precision: float, leverage: float, residual: float) -> float:
-    """The δ at ε that a record of this leverage and residual spends, in the worse of both directions.
+    """An upper bound on the δ at ε that a record of this leverage and residual spends, in both directions.
+
+    It exceeds δ by about 1e−14 of the tails whose difference δ is.
 
     >>> sample_delta(1.0, precision=1e-3, leverage=0.01, residual=1.0) < 1e-12
     True
     >>> sample_delta(1.0, precision=1e3, leverage=0.1, residual=1.0) > 0.9
     True
     """
-    from scipy.special import ndtr
-
     h = leverage
-    root = math.sqrt(1.0 + h)
-    mean = residual * math.sqrt(precision * h) / (1.0 + h)
-    # ln of the ratio of N(0, 1) to N(μ, 1/(1 + h)) at x: h·x²/2 − (1 + h)·μ·x + (1 + h)·μ²/2 − ln(1 + h)/2.
+    # δ grows with μ, which may therefore be rounded up.
+    mean = residual * math.sqrt(precision * h) / (1.0 + h) * (1.0 + 16.0 * _UNIT)
+    pair = _Pair(mean, math.sqrt(1.0 + h))
+    # ln of the ratio of N(0, 1) to N(μ, 1/(1 + h)) at x is h·x²/2 − (1 + h)·μ·x + level.
     slope, level = (1.0 + h) * mean, (1.0 + h) * mean**2 / 2.0 - math.log1p(h) / 2.0
 
-    def between(threshold: float) -> tuple[float, float]:
-        """Probabilities of a log ratio below the threshold, under both laws."""
-        square = slope**2 - 2.0 * h * (level - threshold)
+    def ends(threshold: float) -> tuple[float, float] | None:
+        """Where the log ratio is the threshold; None if it is larger everywhere."""
+        square = (1.0 + h) * mean**2 + h * (math.log1p(h) + 2.0 * threshold)
         if square <= 0.0:
-            return 0.0, 0.0
-        ends = ((slope - math.sqrt(square)) / h, (slope + math.sqrt(square)) / h)
-        first = float(ndtr(ends[1]) - ndtr(ends[0]))
-        second = float(ndtr((ends[1] - mean) * root) - ndtr((ends[0] - mean) * root))
-        return first, second
+            return None
+        far = slope + math.sqrt(square)
+        return 2.0 * (level - threshold) / far, far / h
 
-    first, second = between(epsilon)
-    forwards = (1.0 - first) - math.exp(epsilon) * (1.0 - second)
-    first, second = between(-epsilon)
-    backwards = second - math.exp(epsilon) * first
-    return max(forwards, backwards, 0.0)
+    outer, inner = ends(epsilon), ends(-epsilon)
+    assert outer is not None
+    forwards = pair.beyond(outer[1], epsilon) + pair.beyond(outer[0], epsilon, below=True)
+    backwards = 0.0 if inner is None else pair.within(*inner, epsilon)
+    return min(max(forwards, backwards, 0.0) + _TINY, 1.0)
+
+
+class _Pair:
+    """N(0, 1) and N(mean, 1/root²): upper bounds on how their probabilities differ."""
+
+    def __init__(self, mean: float, root: float) -> None:
+        self._mean, self._root = mean, root
+
+    def beyond(self, end: float, epsilon: float, *, below: bool = False) -> float:
+        """The first law's tail minus e^ε times the second's, above an end or below it."""
+        sign = -1.0 if below else 1.0
+        first = _Tail(sign * end, 0.0, 0.0)
+        second = _Tail(sign * (end - self._mean) * self._root, epsilon, self._reach(end))
+        return first.above - second.below
+
+    def within(self, low: float, high: float, epsilon: float) -> float:
+        """The second law's probability of an interval minus e^ε times the first's."""
+        reach = self._reach(low), self._reach(high)
+        second = [(end - self._mean) * self._root for end in (low, high)]
+        return _mass(second[0], second[1], 0.0, reach)[1] - _mass(low, high, epsilon, (0.0, 0.0))[0]
+
+    def _reach(self, end: float) -> float:
+        """What a rounding error of the second law's argument is a part of."""
+        return (abs(end) + self._mean) * self._root
+
+
+class _Tail:
+    """Bounds of e^shift·Φ(−u). The argument u may be off by four units in the last place of ``reach``."""
+
+    def __init__(self, u: float, shift: float, reach: float) -> None:
+        from scipy.special import log_ndtr
+
+        logarithm = float(log_ndtr(-u))
+        if shift + logarithm < -740.0:
+            # Below _TINY, which is added in the end.
+            self.below = self.above = 0.0
+            return
+        # The derivative of ln Φ(−u) is at most |u| + 1 in size; its value is right to a few units.
+        error = _UNIT * (64.0 + 8.0 * (abs(shift) + abs(logarithm)) + 8.0 * (abs(u) + 1.0) * reach)
+        value = math.exp(shift + logarithm)
+        self.below, self.above = value * max(1.0 - error, 0.0), value * (1.0 + error)
+
+
+def _mass(low: float, high: float, shift: float, reach: tuple[float, float]) -> tuple[float, float]:
+    """Bounds of e^shift·(Φ(high) − Φ(low)), from the tails on the side where they are small."""
+    if low < 0.0 < high:
+        whole = 0.5 * (math.erf(high / math.sqrt(2.0)) + math.erf(-low / math.sqrt(2.0)))
+        # An end that moves by d moves the whole by d times the density there, which is 0.4·e^(−u²/2).
+        moved = sum(part * math.exp(-end * end / 2.0) for end, part in zip((low, high), reach, strict=True))
+        error = _UNIT * ((64.0 + 8.0 * abs(shift)) * whole + 4.0 * moved)
+        scale = math.exp(min(shift, 700.0))
+        return max(scale * (whole - error), 0.0), scale * (whole + error)
+    if high <= 0.0:
+        low, high, reach = -high, -low, reach[::-1]
+    near, far = _Tail(low, shift, reach[0]), _Tail(high, shift, reach[1])
+    return max(near.below - far.above, 0.0), near.above - far.below
 
 
 def largest_precision(epsilon: float, delta: float, *, leverage: float, residual: float) -> float:
@@ -66,20 +133,24 @@ def largest_precision(epsilon: float, delta: float, *, leverage: float, residual
 
     Raises
     ------
-    UsageError
+    ClaimError
         if even no weight on the data keeps the claim: the leverage is too large, a larger ridge is needed.
     """
-    worst = residual * math.sqrt(1.0 + leverage)
+    worst = residual * math.sqrt(1.0 + leverage) * (1.0 + 16.0 * _UNIT)
 
     def private(log_precision: float) -> bool:
         gamma = math.exp(log_precision)
         return sample_delta(epsilon, precision=gamma, leverage=leverage, residual=worst) <= delta
 
-    low = high = 2.0 * math.log(epsilon) - math.log(leverage) - 2.0 * math.log(residual)
+    start = 2.0 * math.log(epsilon) - math.log(leverage) - 2.0 * math.log(residual)
+    low = high = min(max(start, _LEAST_LOG_PRECISION), -_LEAST_LOG_PRECISION)
     while not private(low):
         low -= 1.0
-        if low < -200.0:
-            raise UsageError("a posterior sample cannot keep this epsilon and delta; use a larger ridge")
+        if low < _LEAST_LOG_PRECISION:
+            raise ClaimError(
+                "one posterior sample cannot keep this epsilon and delta at this leverage; "
+                "use a larger ridge, or a larger delta"
+            )
     while private(high):
         high += 1.0
     for _ in range(40):
@@ -91,12 +162,24 @@ def largest_precision(epsilon: float, delta: float, *, leverage: float, residual
 def largest_leverage(epsilon: float, delta: float) -> float:
     """The largest leverage at which a sample can keep (ε, δ) at all: with no weight on the data, γ → 0, the
     neighbours' laws still differ in their spread by 1 + h.
+
+    Raises
+    ------
+    ClaimError
+        if there is none: rounding errors alone exceed δ.
     """
-    low, high = 0.0, 1.0
-    while sample_delta(epsilon, precision=1e-300, leverage=high, residual=1.0) <= delta:
+
+    def private(leverage: float) -> bool:
+        return sample_delta(epsilon, precision=_TINY, leverage=leverage, residual=1.0) <= delta
+
+    low, high = _LEAST_LEVERAGE, 1.0
+    if not private(low):
+        raise ClaimError(
+            f"one posterior sample cannot keep delta = {delta:.3g} at this epsilon; use a larger delta"
+        )
+    while private(high):
         low, high = high, 2.0 * high
     for _ in range(50):
         middle = (low + high) / 2.0
-        fits = sample_delta(epsilon, precision=1e-300, leverage=middle, residual=1.0) <= delta
-        low, high = (middle, high) if fits else (low, middle)
+        low, high = (middle, high) if private(middle) else (low, middle)
     return low

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.privacy.draws import standard_normal
 from hushsum.privacy.noise import NoiseSource
+from hushsum.privacy.noise.coins import flip
+from hushsum.privacy.release_noise import standard_normal
 
 Floats = NDArray[np.float64]
 
@@ -37,11 +39,9 @@ class RealNoise:
         whole: Floats = upper + np.triu(upper, 1).T
         return whole
 
-    def uniform(self) -> float:
-        """A number between 0 and 1, from the law of a normal one."""
-        from scipy.special import ndtr
-
-        return float(ndtr(self.normal(1)[0]))
+    def coin(self, exponent: float) -> bool:
+        """True with probability e^(−exponent), exactly, for a float that is not negative."""
+        return flip(Fraction(exponent), self._source.stream().more_bits(0))
 
     def gamma_vector(self, size: int, scale: float) -> Floats:
         """A vector b of density ∝ exp(−‖b‖/scale): a uniform direction, and a Gamma(size, scale) length.

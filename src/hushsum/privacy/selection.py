@@ -13,6 +13,7 @@ from hushsum.errors import ClaimError
 from hushsum.privacy.claim import Claim, Promise
 from hushsum.privacy.noise import NoiseSource
 from hushsum.privacy.noise.choice import EXPONENTIAL, PERMUTE_AND_FLIP, exponential_choice, permute_and_flip
+from hushsum.privacy.noise.coins import log_odds_coins
 from hushsum.privacy.noise.integers import independent_places
 from hushsum.privacy.noise.stopping import Stopping, draw_runs
 from hushsum.privacy.relation import Relation
@@ -26,6 +27,7 @@ __all__ = [
     "choice_claim",
     "choice_promise",
     "draw_candidates",
+    "flip_coins",
     "random_places",
     "select",
 ]
@@ -81,6 +83,14 @@ def random_places(size: int, places: int, *, insecure_noise_seed: int | None) ->
     """A secret random place for each of ``size`` units, independent of the data and of each other."""
     with NoiseSource.for_release(insecure_noise_seed) as source:
         return independent_places(size, places, source)
+
+
+def flip_coins(against: Sequence[Fraction], *, insecure_noise_seed: int | None) -> list[bool]:
+    """Independent coins, each true with probability 1/(1 + e^against), exactly: log-odds that move by r cost
+    r²/8 of ρ, or r of pure ε.
+    """
+    with NoiseSource.for_release(insecure_noise_seed) as source:
+        return log_odds_coins(against, source)
 
 
 def choice_promise(epsilon: float | Fraction) -> Promise:

@@ -187,8 +187,6 @@ def _open(path: str | os.PathLike[str], name: str, batch_bytes: int) -> Source:
     try:
         if kind == "CSV":
             return csv_files.CsvSource.of_file(file, name, batch_bytes)
-        if kind == "Parquet":
-            return columnar_files.ParquetSource(file, name, batch_bytes)
-        return columnar_files.ArrowSource(file, name, batch_bytes)
+        return columnar_files.ColumnarSource(file, name, kind, batch_bytes)
     except PermissionError:
         raise UsageError(f"{name} must be readable by this user; check its permissions") from None

@@ -6,8 +6,8 @@ time; silence proves nothing. Round numbers, at most four significant digits or 
 not suspected, so that colours from 0 to 255 that touch both ends stay quiet, and the usual batch is not even
 looked at.
 
-What it finds depends on the data: it is for the owner's eyes, goes into no file, claim or book, and shows no
-value.
+What it finds depends on the data: it is for the owner's eyes, goes into no file, claim or ledger, and shows
+no value.
 """
 
 from __future__ import annotations

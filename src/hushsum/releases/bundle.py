@@ -23,7 +23,7 @@ from hushsum.version import PRODUCER
 class Bundle:
     """Named released functions and small public arrays that were paid for together; public, frozen.
 
-    A model releases one, so that a book is debited once for all of it. Made by the models of
+    A model releases one, so that a budget is debited once for all of it. Made by the models of
     ``hushsum.models`` or by ``hushsum.load``; not by hand.
 
     Attributes

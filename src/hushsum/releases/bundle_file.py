@@ -15,7 +15,7 @@ from hushsum.files.container import FileKind, Header, write_container
 from hushsum.privacy.claim import Claim
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.bundle import Bundle
-from hushsum.releases.load import load_function, register
+from hushsum.releases.load import check_names, load_function, register
 
 _MOST_ENTRIES = 4096
 _LONGEST_NAME = 200
@@ -85,6 +85,7 @@ def _shape(entry: dict[str, Any]) -> tuple[int, ...]:
 
 
 def _build(header: Header, payload: memoryview) -> Bundle:
+    check_names(header, "type", "claim", "about", "producer", "parts", "arrays")
     if not isinstance(header["about"], dict) or not isinstance(header["producer"], str):
         raise TypeError("about")
     pieces = _cut(payload, [entry["size"] for entry in header["parts"]])

@@ -8,6 +8,7 @@ from typing import IO
 from hushsum.files.container import FileKind, Header, write_container
 from hushsum.releases.curve import CurveFunction
 from hushsum.releases.float_file import (
+    COMMON,
     MOST_NUMBERS,
     common_fields,
     common_header,
@@ -16,7 +17,7 @@ from hushsum.releases.float_file import (
     encoded_reals,
     whole,
 )
-from hushsum.releases.load import register
+from hushsum.releases.load import check_names, register
 
 TYPE = "curve"
 
@@ -33,6 +34,7 @@ def _payload_size(header: Header) -> int:
 
 
 def _build(header: Header, payload: memoryview) -> CurveFunction:
+    check_names(header, *COMMON, "values")
     number = whole(header["values"], at_most=MOST_NUMBERS)
     values, errors = decode_reals(payload, [(number,), (number,)])
     if (errors < 0.0).any():

@@ -17,6 +17,10 @@ from hushsum.records.bounds import Bounds
 Floats = NDArray[np.float64]
 
 MOST_NUMBERS = 1 << 28
+COMMON = ("type", "kernel", "bounds", "claim", "count", "method", "producer")
+LARGEST = 1e60
+"""Of a stored number. Answers multiply a few of them, and must stay finite."""
+
 _BYTES = 8
 
 
@@ -54,8 +58,8 @@ def common_fields(header: Header) -> dict[str, Any]:
 
 
 def real(value: object, *, at_least: float) -> float:
-    """A finite float that is not below the least one may be."""
-    if type(value) is not float or not math.isfinite(value) or value < at_least:
+    """A float from the least it may be to `LARGEST`."""
+    if type(value) is not float or not at_least <= value <= LARGEST:
         raise ValueError("number")
     return value
 
@@ -80,9 +84,9 @@ def encoded_reals(*sizes: int) -> int:
 
 
 def decode_reals(payload: memoryview, shapes: Sequence[tuple[int, ...]]) -> list[Floats]:
-    """The arrays back; ValueError unless every number is finite."""
+    """The arrays back; ValueError unless every number is within ±`LARGEST`."""
     numbers = np.frombuffer(payload, dtype="<f8").astype(np.float64)
-    if not np.isfinite(numbers).all():
+    if not (np.abs(numbers) <= LARGEST).all():
         raise ValueError("numbers")
     ends = np.cumsum([math.prod(shape) for shape in shapes])
     return [

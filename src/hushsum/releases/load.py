@@ -20,6 +20,12 @@ def register(name: str, payload_size: Sizer, build: Builder) -> None:
     _CODECS[name] = (payload_size, build)
 
 
+def check_names(values: Header, *names: str) -> None:
+    """ValueError unless a header has these values and no others, whose meaning would be unknown."""
+    if set(values) != set(names):
+        raise ValueError("names")
+
+
 def load(source: str | os.PathLike[str] | IO[bytes]) -> ReleasedFunction | Any:
     """The released function in a ``.hush`` file, or the :class:`hushsum.releases.Bundle` of a model.
 
@@ -43,6 +49,18 @@ def load_function(source: str | os.PathLike[str] | IO[bytes]) -> ReleasedFunctio
             raise FileRefused(
                 "the file holds a model, not one released function; read it with hushsum.models.load_model"
             )
+        return _codec(header)
+
+    function: ReleasedFunction = _read(source, codec)
+    return function
+
+
+def load_table(source: IO[bytes]) -> ReleasedFunction:
+    """The released table in the bytes of a file; nothing that holds a further file, so that none nests."""
+
+    def codec(header: Header) -> tuple[Sizer, Builder]:
+        if header.get("type") != "table":
+            raise FileRefused("the file inside this file must be a released table; get a fresh copy")
         return _codec(header)
 
     function: ReleasedFunction = _read(source, codec)

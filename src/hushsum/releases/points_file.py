@@ -9,6 +9,7 @@ import numpy as np
 
 from hushsum.files.container import FileKind, Header, write_container
 from hushsum.releases.float_file import (
+    COMMON,
     MOST_NUMBERS,
     common_fields,
     common_header,
@@ -18,7 +19,7 @@ from hushsum.releases.float_file import (
     real,
     whole,
 )
-from hushsum.releases.load import register
+from hushsum.releases.load import check_names, register
 from hushsum.releases.points import PointsFunction
 
 TYPE = "points"
@@ -50,6 +51,7 @@ def _payload_size(header: Header) -> int:
 
 
 def _build(header: Header, payload: memoryview) -> PointsFunction:
+    check_names(header, *COMMON, "weight_variance", "answer_stderr", "points")
     number, dim = _shape(header)
     points, weights = decode_reals(payload, [(number, dim), (number,)])
     function = PointsFunction(

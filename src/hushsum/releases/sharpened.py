@@ -22,7 +22,7 @@ from hushsum.privacy.claim import Claim
 from hushsum.releases.answers import Answers
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.coefficients import CoefficientFunction
-from hushsum.releases.load import load, register
+from hushsum.releases.load import check_names, load_table, register
 from hushsum.releases.noisy_table import Floats
 
 TYPE = "sharpened"
@@ -152,7 +152,8 @@ def _payload_size(header: Header) -> int:
 def _build(header: Header, payload: memoryview) -> ReleasedFunction:
     number, dim = header["points"]
     size = encoded_size((number, dim), REAL, reals=True)
-    function = load(io.BytesIO(bytes(payload[size:])))
+    check_names(header, "type", "points", "release")
+    function = load_table(io.BytesIO(bytes(payload[size:])))
     points = decode_array(payload[:size], (number, dim), REAL).copy()
     if not isinstance(function, CoefficientFunction) or not np.isfinite(points).all():
         raise ValueError("points")

@@ -21,16 +21,16 @@ from hushsum.files.arrays import (
 from hushsum.files.container import Buffer, FileKind, Header, write_container
 from hushsum.privacy.calibration import GAMMA, GAUSSIAN, LAPLACE, NONE, IntegerNoise, root_above
 from hushsum.privacy.claim import Claim
-from hushsum.privacy.draws import REAL_ARITHMETIC
+from hushsum.privacy.release_noise import REAL_ARITHMETIC
 from hushsum.releases.function_of import function_of
-from hushsum.releases.load import register
+from hushsum.releases.load import check_names, register
 from hushsum.releases.noisy_table import NoisyTable
 
 _LARGEST_COUNT = 2**63
 _WORTH_PACKING = 4096
 """Cells. Small files stay as they were, readable by eye and by older programs."""
 
-_LARGEST_STEP = 2**31
+_LARGEST_STEP = 2**31 - 1
 
 
 def save_table(function: NoisyTable, target: str | os.PathLike[str] | IO[bytes]) -> None:
@@ -131,6 +131,8 @@ def _text(value: object) -> str:
 
 
 def _build(header: Header, payload: memoryview) -> NoisyTable:
+    check_names(header, "type", "basis", "claim", "noise", "count", "producer", "table")
+    check_names(header["count"], "value", "noise")
     basis = basis_from_json(header["basis"])
     count: dict[str, Any] = header["count"]
     if type(count["value"]) is not int or abs(count["value"]) > _LARGEST_COUNT:
@@ -145,6 +147,8 @@ def _build(header: Header, payload: memoryview) -> NoisyTable:
         producer=_text(header["producer"]),
         step=_whole(header["table"].get("step", 1), 1, _LARGEST_STEP),
     )
+    if function.count_noise.mechanism == NONE and function.noisy_count < 0:
+        raise ValueError("a public number of records")
     _check_noise(function)
     return function
 

@@ -13,15 +13,15 @@ from numpy.typing import NDArray
 from hushsum.errors import FileRefused, QuestionsSpent, SecretRefused, UsageError
 from hushsum.privacy.budget import Budget
 from hushsum.privacy.claim import Claim, Promise
-from hushsum.privacy.draws import REAL_ARITHMETIC
 from hushsum.privacy.functional import ANALYTIC, PATH, path_scale
-from hushsum.privacy.paid import Payment, pay_for
 from hushsum.privacy.real_noise import real_noise
+from hushsum.privacy.release_noise import REAL_ARITHMETIC
+from hushsum.privacy.request import check_declared_delta
+from hushsum.privacy.spending import Booking, spend_json
 from hushsum.served.path import SMALLEST_JITTER, GaussianPath
 from hushsum.served.secret_functions import Rows, SecretFunction
 from hushsum.served.store import AnswerStore, MemoryStore, StoredAnswer, StoreSession
 from hushsum.served.witness import Witness
-from hushsum.tally.release import check_declared_delta
 
 Floats = NDArray[np.float64]
 
@@ -178,9 +178,8 @@ def serve(
     jitter: float | None = None,
     calibration: str = ANALYTIC,
     allow_large_delta: bool = False,
-    ledger: Budget | None = None,
-    dataset: str | None = None,
-    key: str | None = None,
+    budget: Budget | None = None,
+    idempotency_key: str | None = None,
     insecure_noise_seed: int | None = None,
 ) -> ServedFunction:
     """Open a function for questions. Spends ``epsilon`` and ``delta`` once, when its store is first opened.
@@ -198,7 +197,7 @@ def serve(
         λ: at least, and by default, 1e-8 times the largest variance.
     calibration : {"analytic", "as-published"}
         The least noise, or the paper's √(2 ln(2/δ))·Δ/ε for ε ≤ 1.
-    ledger, dataset, key
+    budget, idempotency_key
         As for ``Tally.release``.
 
     Privacy
@@ -228,7 +227,7 @@ def serve(
         most_questions=most_questions,
         insecure_noise_seed=insecure_noise_seed,
     )
-    _open(served, facts, Payment.of(ledger, dataset, key))
+    _open(served, facts, Booking.of(budget, idempotency_key))
     return served
 
 
@@ -331,10 +330,10 @@ def _bound(served: ServedFunction, facts: dict[str, Any]) -> dict[str, Any]:
     return {**facts, "fingerprint": served._function.fingerprint(bytes.fromhex(salt))}
 
 
-def _open(served: ServedFunction, facts: dict[str, Any], payment: Payment | None) -> None:
-    """Pay, unless the store was paid for, and bind it to this function.
+def _open(served: ServedFunction, facts: dict[str, Any], booking: Booking | None) -> None:
+    """Spend, unless the store was paid for, and bind it to this function.
 
-    It is bound between *drawn* and *staged*: once the book says that something was published, there is a
+    It is bound between *drawn* and *staged*: once the ledger says that something was published, there is a
     store to publish from. Who died in between finds a bound store, and closes the entry with `subject_of`.
     """
     store, bound = served._store, _bound(served, facts)
@@ -345,9 +344,9 @@ def _open(served: ServedFunction, facts: dict[str, Any], payment: Payment | None
         store.open(bound)
         return {"opened": True}
 
-    pay_for(payment, served.claim, subject=subject_of(served), make=make)
+    spend_json(booking, served.claim, subject_of(served), make)
 
 
 def subject_of(served: ServedFunction) -> dict[str, object]:
-    """What the book says that was paid for."""
+    """What the ledger says of the release."""
     return {"served": served._function.kernel.name, "most_questions": served._most}

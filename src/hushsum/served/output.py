@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
+import secrets
 from dataclasses import dataclass
 from fractions import Fraction
 from threading import Lock
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.errors import SecretRefused, UsageError
 from hushsum.privacy.accounting.composition import LaplaceTable, compose
+from hushsum.privacy.budget import Budget
 from hushsum.privacy.claim import Claim, Promise
-from hushsum.privacy.draws import REAL_ARITHMETIC, drawing, rounded
-from hushsum.privacy.functional import ANALYTIC, PATH, path_scale
+from hushsum.privacy.functional import ANALYTIC, path_scale
 from hushsum.privacy.real_noise import real_noise
+from hushsum.privacy.release_noise import REAL_ARITHMETIC, release_noise, rounded
+from hushsum.privacy.request import check_declared_delta
+from hushsum.privacy.spending import Booking, spend_json
+from hushsum.served.function import path_claim
 from hushsum.served.path import SMALLEST_JITTER, GaussianPath
 from hushsum.served.secret_functions import SecretFunction
-from hushsum.tally.release import check_declared_delta
 
 Floats = NDArray[np.float64]
 
@@ -43,6 +48,8 @@ class FreshAnswers:
     epsilon, delta : float
         Of all answers together. ``mechanism="laplace"`` takes pure ε as well.
     mechanism : {"gaussian", "laplace"}
+    budget, idempotency_key
+        As for ``Tally.release``; the budget is debited here, for all answers.
 
     Privacy
     -------
@@ -61,6 +68,8 @@ class FreshAnswers:
         delta: float | None = None,
         mechanism: str = "gaussian",
         allow_large_delta: bool = False,
+        budget: Budget | None = None,
+        idempotency_key: str | None = None,
         insecure_noise_seed: int | None = None,
     ) -> None:
         if mechanism not in MECHANISMS:
@@ -83,11 +92,24 @@ class FreshAnswers:
             unit="record",
             records_per_unit=1,
             relation=function.relation,
-            mechanism=f"{mechanism}, fresh for each of {answers} answers",
+            mechanism=f"{mechanism}, fresh for each answer",
             arithmetic=REAL_ARITHMETIC,
             secure=insecure_noise_seed is None,
             assumptions=function.assumptions,
         )
+        self._open(Booking.of(budget, idempotency_key), answers)
+
+    def _open(self, booking: Booking | None, answers: int) -> None:
+        """Spend for all answers. The answers of one debit are given by one object alone: another one that
+        uses its key, in this process or elsewhere, would give as many again.
+        """
+        mine = secrets.token_hex(16)
+        subject = {"fresh answers": answers, "kernel": self._function.kernel.name}
+        if spend_json(booking, self.claim, subject, lambda: {"opened": mine})["opened"] != mine:
+            raise UsageError(
+                "the idempotency key belongs to answers that were opened before, and what was not given of "
+                "them is lost; give another key, which spends again"
+            )
 
     @property
     def noise_stderr(self) -> float:
@@ -121,8 +143,8 @@ class FreshAnswers:
             assert self._rate is not None
             # Rounding moves either of two neighbours by half a step: Δ is one step less than _STEPS.
             step = self._function.pointwise / (_STEPS - 1)
-            with drawing(seed) as draws:
-                counts, _ = draws.laplace(np.rint(exact / step).astype(np.int64), _STEPS, self._rate)
+            with release_noise(seed) as noise:
+                counts, _ = noise.laplace(np.rint(exact / step).astype(np.int64), _STEPS, self._rate)
             noisy = step * counts.astype(np.float64)
         values: Floats = self._function.scale * noisy
         return values
@@ -181,12 +203,15 @@ def answer_once(
     delta: float,
     calibration: str = ANALYTIC,
     allow_large_delta: bool = False,
+    budget: Budget | None = None,
+    idempotency_key: str | None = None,
     insecure_noise_seed: int | None = None,
 ) -> TestSetAnswers:
     """Semi-interactive use: one release of the answers at points that are known beforehand.
 
     The noise is that of a path, drawn at these points only, and then the path is forgotten: nothing has to be
-    kept, and nothing else can be asked. Costs n³ for n distinct points.
+    kept, and nothing else can be queried. Costs n³ for n distinct points. ``budget`` and ``idempotency_key``
+    are as for ``Tally.release``.
 
     Privacy
     -------
@@ -206,24 +231,24 @@ def answer_once(
     check_declared_delta(promise, None, allow_large=allow_large_delta)
     scale = path_scale(function.sensitivity, promise, calibration=calibration)
     distinct, places = np.unique(function.prepared(Q), axis=0, return_inverse=True)
-    path = GaussianPath(
-        function.covariance,
-        function.bounds.dim,
-        largest=function.largest,
-        jitter=SMALLEST_JITTER * function.largest,
-    )
-    with real_noise(insecure_noise_seed) as noise:
-        drawn = path.extend(distinct, noise.normal(len(distinct)))
-    noisy = rounded(function.at(distinct) + scale * drawn, scale)
-    values = function.scale * noisy[places.reshape(-1)]
-    claim = Claim(
-        promise=promise,
-        unit="record",
-        records_per_unit=1,
-        relation=function.relation,
-        mechanism=f"{PATH} at a test set",
-        arithmetic=REAL_ARITHMETIC,
-        secure=insecure_noise_seed is None,
-        assumptions=function.assumptions,
-    )
+    claim = path_claim(promise, function, calibration=calibration, secure=insecure_noise_seed is None)
+
+    def make() -> dict[str, Any]:
+        path = GaussianPath(
+            function.covariance,
+            function.bounds.dim,
+            largest=function.largest,
+            jitter=SMALLEST_JITTER * function.largest,
+        )
+        with real_noise(insecure_noise_seed) as noise:
+            drawn = path.extend(distinct, noise.normal(len(distinct)))
+        return {"values": rounded(function.at(distinct) + scale * drawn, scale).tolist()}
+
+    subject = {
+        "test set": hashlib.sha256(distinct.tobytes()).hexdigest(),
+        "kernel": function.kernel.name,
+        "calibration": calibration,
+    }
+    noisy = spend_json(Booking.of(budget, idempotency_key), claim, subject, make)["values"]
+    values = function.scale * np.array(noisy, np.float64)[places.reshape(-1)]
     return TestSetAnswers(values, function.scale * scale * function.largest**0.5, claim)

@@ -27,13 +27,16 @@ from hushsum.version import PRODUCER
 
 WARNING = "CONFIDENTIAL: private records. Never for release; they answer questions where they are."
 
+_LARGEST = 1e30
+"""Of a stored number: what single precision holds, and answers stay finite with."""
+
 
 def save_secret_functions(
     functions: Sequence[SecretFunction],
     path: str | os.PathLike[str],
     *,
     about: Mapping[str, Any] | None = None,
-    key: bytes | None = None,
+    encryption_key: bytes | None = None,
 ) -> None:
     """Write functions to a file, readable by its owner only. It is as secret as the records in it.
 
@@ -50,15 +53,15 @@ def save_secret_functions(
         "functions": [_described(each) for each in functions],
         "encryption": None,
     }
-    if key is not None:
+    if encryption_key is not None:
         salt = os.urandom(SALT_BYTES)
         header["encryption"] = {"cipher": "HKDF-SHA256, AES-256-GCM", "chunk": CHUNK, "salt": salt.hex()}
-        sections = encrypt(sections, key, salt, canonical_json(header))
+        sections = encrypt(sections, encryption_key, salt, canonical_json(header))
     write_container(path, FileKind.SERVED, header, sections, mode=0o600)
 
 
 def load_secret_functions(
-    path: str | os.PathLike[str], *, key: bytes | None = None
+    path: str | os.PathLike[str], *, encryption_key: bytes | None = None
 ) -> tuple[list[SecretFunction], dict[str, Any]]:
     """The functions of a file, bit for bit, and what it says about them.
 
@@ -71,16 +74,20 @@ def load_secret_functions(
     """
     header, payload = read_container(path, FileKind.SERVED, _payload_size)
     if header["encryption"] is not None:
-        if key is None:
+        if encryption_key is None:
             raise UsageError("this file of secret functions is encrypted; give its key")
         salt = bytes.fromhex(header["encryption"]["salt"])
-        payload = decrypt(payload, key, salt, canonical_json(header), header["encryption"]["chunk"])
+        payload = decrypt(
+            payload, encryption_key, salt, canonical_json(header), header["encryption"]["chunk"]
+        )
     functions, start = [], 0
     try:
         for each in header["functions"]:
             middle, end = (start + size for size in _sizes(each))
             functions.append(_built(each, payload[start:middle], payload[middle:end]))
             start = end
+        if not isinstance(header["about"], dict):
+            raise TypeError("about")
     except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError):
         raise FileRefused(
             "the file's header makes no sense, though its checksum holds; ask who wrote it"
@@ -104,7 +111,7 @@ def _described(function: SecretFunction) -> dict[str, Any]:
 
 def _built(told: dict[str, Any], points: memoryview, weights: memoryview) -> SecretFunction:
     bounds, number = Bounds.from_json(told["bounds"]), told["records"]
-    return SecretFunction(
+    function = SecretFunction(
         kernel=kernel_from_json(told["kernel"]),
         bounds=bounds,
         points=np.ascontiguousarray(decode_array(points, (number, bounds.dim), REAL), np.float32),
@@ -116,6 +123,16 @@ def _built(told: dict[str, Any], points: memoryview, weights: memoryview) -> Sec
         scale=float(told["scale"]),
         assumptions=tuple(told["assumptions"]),
     )
+    if canonical_json(_described(function)) != canonical_json(told):
+        raise ValueError("a function has one description")
+    numbers = (function.sensitivity, function.pointwise, function.constant, function.scale)
+    if getattr(function.kernel, "dim", None) != bounds.dim or not all(
+        0.0 <= each <= _LARGEST for each in numbers
+    ):
+        raise ValueError("numbers")
+    if not (np.abs(function.points) <= _LARGEST).all() or not (np.abs(function.weights) <= _LARGEST).all():
+        raise ValueError("records")
+    return function
 
 
 def _sizes(told: dict[str, Any]) -> tuple[int, int]:

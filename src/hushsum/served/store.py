@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import sqlite3
 from collections.abc import Iterator
@@ -10,13 +11,15 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import RLock
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn, Protocol, TypeVar
 
 from hushsum.errors import FileRefused, SecretRefused, UsageError
 
 _APPLICATION = 0x48555348
 _FORMAT = 1
 _WAIT_SECONDS = 60.0
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +98,7 @@ class SqliteStore:
                 )
                 connection.execute("PRAGMA synchronous=FULL")
                 self._prepare(connection)
-            except (sqlite3.DatabaseError, OSError) as error:
+            except (sqlite3.DatabaseError, UnicodeDecodeError, OSError) as error:
                 raise FileRefused(
                     f"the store of answers cannot be opened ({type(error).__name__}); give another path"
                 ) from None
@@ -181,7 +184,8 @@ class SqliteStore:
         """Say what SQLite said in one sentence, and trust the connection no more."""
         try:
             yield
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:
+            # SQLite quotes a damaged schema in its messages, which Python then cannot decode.
             self.close()
             raise FileRefused(
                 f"the store of answers cannot be read or written now ({type(error).__name__}); "
@@ -218,24 +222,38 @@ class _SqliteSession:
 
     def find(self, point: bytes) -> float | None:
         found = self._connection.execute("SELECT told FROM answers WHERE point = ?", (point,)).fetchone()
-        return None if found is None else float(found[0])
+        return None if found is None else _number(found[0])
 
     def count(self) -> int:
         # Numbers are given one after the other, and none is ever deleted.
         (newest,) = self._connection.execute("SELECT coalesce(max(number), 0) FROM answers").fetchone()
-        return int(newest)
+        return _kept(newest, int)
 
     def since(self, number: int) -> list[StoredAnswer]:
         rows = self._connection.execute(
             "SELECT point, told, path FROM answers WHERE number > ? ORDER BY number", (number,)
         )
-        return [StoredAnswer(*row) for row in rows]
+        return [StoredAnswer(_kept(point, bytes), _number(told), _number(path)) for point, told, path in rows]
 
     def append(self, answers: list[StoredAnswer]) -> None:
         self._connection.executemany(
             "INSERT INTO answers (point, told, path) VALUES (?, ?, ?)",
             [(each.point, each.told, each.path) for each in answers],
         )
+
+
+def _number(value: object) -> float:
+    number = _kept(value, float)
+    if not math.isfinite(number):
+        raise sqlite3.DatabaseError("not a number")
+    return number
+
+
+def _kept(value: object, kind: type[T]) -> T:
+    """A value of the type that was stored; SQLite keeps whatever the bytes of a damaged file say."""
+    if not isinstance(value, kind):
+        raise sqlite3.DatabaseError("a value of another type")
+    return value
 
 
 class MemoryStore(SqliteStore):

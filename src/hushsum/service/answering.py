@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import struct
 import threading
 from collections import OrderedDict
 from functools import partial
@@ -17,6 +16,7 @@ from hushsum.errors import DataRefused, FileRefused, UsageError
 from hushsum.jobs.asked_model import AskedModel
 from hushsum.jobs.exact_answers import ExactModel
 from hushsum.records.arrow import pyarrow
+from hushsum.records.arrow_stream import read_stream
 from hushsum.releases.bundle import Bundle
 from hushsum.releases.load import load
 from hushsum.service.settings import Settings
@@ -71,7 +71,9 @@ def _opened(id: str, settings: Settings, witnesses: Witnesses) -> Any:
     place = settings.path("served", id)
     try:
         if place.with_suffix(".secret").exists():
-            return ExactModel.reopened(place, key=settings.tally_key(), witness=partial(witnesses.of, id))
+            return ExactModel.reopened(
+                place, encryption_key=settings.tally_key(), witness=partial(witnesses.of, id)
+            )
         found = load(settings.path("functions", f"{id}.hush"))
     except UsageError:
         raise FileRefused("the function's file is gone from the service; restore it") from None
@@ -105,7 +107,7 @@ def answer(
             "of=predict alone, since it is a model" if model else "of=mean or of=sum, since it is no model"
         )
         raise UsageError(f"this function takes {takes}; ask so")
-    points = _points_of_arrow(body) if sent == ARROW else _points_of_json(body, function)
+    points = read_stream(body, most_rows=most) if sent == ARROW else _points_of_json(body, function)
     number = points.num_rows if sent == ARROW else len(points)
     if not 0 < number <= most:
         raise DataRefused(f"a query must have 1 to {most} points, got {number}; send several queries")
@@ -144,49 +146,6 @@ def _sets(points: list[Any]) -> list[list[int]]:
         if not isinstance(each, list) or not all(type(member) is int for member in each):
             raise DataRefused("points must be lists of integers for this function; correct them")
     return points
-
-
-def _points_of_arrow(body: bytes) -> Any:
-    pa, ipc = pyarrow(), pyarrow("ipc")
-    try:
-        messages = ipc.MessageReader.open_stream(pa.BufferReader(body))
-        for message in messages:
-            if message.type != "schema" and _is_compressed(message.metadata.to_pybytes()):
-                raise DataRefused("an Arrow stream must not be compressed here; send it plain")
-        with ipc.open_stream(pa.BufferReader(body)) as stream:
-            return stream.read_all()
-    except (pa.ArrowException, OSError, EOFError, struct.error, ValueError) as error:
-        if isinstance(error, DataRefused):
-            raise
-        raise DataRefused("the body cannot be read as an Arrow stream; write one with pyarrow.ipc") from None
-
-
-def _is_compressed(metadata: bytes) -> bool:
-    """Whether a message's flatbuffer says that its body is compressed: a small one could fill the memory.
-
-    A Message has its header table in field 2; a RecordBatch has its compression in field 3, a
-    DictionaryBatch its RecordBatch in field 1.
-    """
-    header = _field(metadata, struct.unpack_from("<I", metadata)[0], 2)
-    kind_at = _field(metadata, struct.unpack_from("<I", metadata)[0], 1)
-    if header is None or kind_at is None:
-        return True
-    table = header + struct.unpack_from("<I", metadata, header)[0]
-    if metadata[kind_at] == 2:
-        inner = _field(metadata, table, 1)
-        if inner is None:
-            return True
-        table = inner + struct.unpack_from("<I", metadata, inner)[0]
-    return _field(metadata, table, 3) is not None
-
-
-def _field(data: bytes, table: int, number: int) -> int | None:
-    """Where a field of a flatbuffer's table stands; None if it has none."""
-    vtable = table - struct.unpack_from("<i", data, table)[0]
-    if vtable < 0 or 4 + 2 * number >= struct.unpack_from("<H", data, vtable)[0]:
-        return None
-    offset = struct.unpack_from("<H", data, vtable + 4 + 2 * number)[0]
-    return table + offset if offset else None
 
 
 def _as_json(parts: dict[str, NDArray[Any]], of: str, level: float) -> bytes:

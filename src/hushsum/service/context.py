@@ -57,7 +57,7 @@ class Context:
             as a debit would.
         """
         try:
-            return self.ledger.price(dataset.id, claim)
+            return self.ledger.dataset(dataset.id).price(claim)
         except BudgetExhausted as error:
             raise BudgetExhausted(str(error).replace(dataset.id, dataset.name)) from None
 

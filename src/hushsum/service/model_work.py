@@ -13,9 +13,8 @@ from hushsum.jobs.describe_model import describe_model
 from hushsum.jobs.exact_answers import describe_exact
 from hushsum.jobs.exact_model import SecretModel, secret_model
 from hushsum.jobs.fit_model import count_model, release_model
-from hushsum.jobs.ledger_release import Booking
+from hushsum.jobs.ledger_release import LedgerOptions
 from hushsum.jobs.progress import Progress
-from hushsum.ledger import Ledger
 from hushsum.privacy.claim import Claim
 from hushsum.service.leftovers import delete_served
 from hushsum.service.model_terms import choice_of, confirmation, files_of, most_numbers
@@ -34,7 +33,7 @@ class _Fit:
     asked: NewModel
     source: Path
     id: str
-    booking: Booking
+    ledger: LedgerOptions
     notes: list[str]
     tell: Progress
 
@@ -47,7 +46,7 @@ class ModelWork:
         self._datasets = datasets
         self._functions = functions
 
-    def fit(self, job: Job, booking: Booking, tell: Progress) -> dict[str, Any]:
+    def fit(self, job: Job, ledger: LedgerOptions, tell: Progress) -> dict[str, Any]:
         """Do the job; what it made.
 
         Raises
@@ -64,7 +63,7 @@ class ModelWork:
         notes: list[str] = []
         if not self._functions.known(id):
             make = self._open if asked.mode == "exact" else self._release
-            sha256, facts = make(_Fit(job, asked, source, id, booking, notes, tell))
+            sha256, facts = make(_Fit(job, asked, source, id, ledger, notes, tell))
             self._functions.add(id, job.dataset, asked.name, sha256=sha256, facts=facts, actor=actor)
         self._datasets.end_upload(upload.id, USED, actor)
         source.unlink(missing_ok=True)
@@ -78,7 +77,7 @@ class ModelWork:
                 choice_of(fit.asked, self._settings),
                 files_of(fit.asked, str(fit.source)),
                 str(output),
-                booking=fit.booking,
+                ledger=fit.ledger,
                 progress=fit.tell,
                 most_numbers=most_numbers(self._settings),
             )
@@ -98,14 +97,14 @@ class ModelWork:
             return self._opened(fit)
         except Exception:
             with suppress(HushsumError):
-                self._forget_unpaid(fit.id, fit.booking)
+                self._forget_unpaid(fit.id, fit.ledger)
             raise
 
     def _opened(self, fit: _Fit) -> tuple[str, dict[str, Any]]:
         place, key = self._settings.path("served", fit.id), self._settings.tally_key()
         if place.with_suffix(".secret").exists():
             # Of an earlier attempt. Fitted anew it might differ in a last bit, and its store would refuse it.
-            kept = SecretModel.load(place, key=key)
+            kept = SecretModel.load(place, encryption_key=key)
         else:
             with suspicions_noted(fit.notes):
                 kept = secret_model(
@@ -116,14 +115,14 @@ class ModelWork:
                 )
             if confirmation(fit.job.dataset, fit.asked, kept.claim) != fit.asked.confirm:
                 raise _not_confirmed()
-            kept.save(place, key=key)
-        kept.open(place, fit.booking)
+            kept.save(place, encryption_key=key)
+        kept.open(place, fit.ledger)
         return "", describe_exact(kept)
 
-    def _forget_unpaid(self, id: str, booking: Booking) -> None:
+    def _forget_unpaid(self, id: str, ledger: LedgerOptions) -> None:
         """Delete what was kept for answers that nobody has paid for."""
-        assert booking.key is not None
-        if Ledger.open(booking.ledger).find(booking.key) is None:
+        assert ledger.idempotency_key is not None
+        if ledger.budget().find(ledger.idempotency_key) is None:
             delete_served(self._settings, id)
 
 

@@ -15,7 +15,7 @@ from hushsum.bases.base import basis_as_json, basis_from_json
 from hushsum.errors import FileRefused, HushsumError, LedgerUnavailable
 from hushsum.jobs.describe_function import describe_file
 from hushsum.jobs.kernel_choice import KernelChoice
-from hushsum.jobs.ledger_release import Booking
+from hushsum.jobs.ledger_release import LedgerOptions
 from hushsum.jobs.method_choice import TableSize
 from hushsum.jobs.release_tally import release_tally
 from hushsum.jobs.tally_records import RecordFiles, tally_records
@@ -25,7 +25,7 @@ from hushsum.service.logs import described, say
 from hushsum.service.model_work import ModelWork
 from hushsum.service.problems import problem, problem_of
 from hushsum.service.routes.datasets import bounds_of
-from hushsum.service.routes.releases import terms_of
+from hushsum.service.routes.releases import request_of
 from hushsum.service.settings import Settings
 from hushsum.service.shapes import NewRelease, NewTally
 from hushsum.service.store import Accounts, Actor, Datasets, Functions, Job, JobQueue, Store
@@ -80,7 +80,7 @@ class Work:
         if job.kind == "tally":
             return self._count(job, tell)
         if job.kind == "model":
-            return self._models.fit(job, self._booking(job, _model_key(job)), tell)
+            return self._models.fit(job, self._ledger(job, _model_key(job)), tell)
         return self._release(job)
 
     def tidy(self) -> None:
@@ -99,7 +99,7 @@ class Work:
         job = self._jobs.find("job_" + id.removeprefix("fn_"))
         if self._functions.known(id) or (job is not None and job.state in (QUEUED, RUNNING)):
             return True
-        ledger = Ledger.open(self._settings.place)
+        ledger = Ledger(self._settings.place)
         # A restored database may not know yet what a newer one does.
         if ledger.behind() is not None:
             return True
@@ -143,7 +143,7 @@ class Work:
                     asked.features,
                 ),
                 max_per_unit=asked.max_per_unit,
-                key=self._settings.tally_key(),
+                encryption_key=self._settings.tally_key(),
                 progress=tell,
             )
         return _facts(output)
@@ -160,7 +160,7 @@ class Work:
             beside.chmod(0o600)
             beside.replace(output)
         else:
-            tally.save(output, key=key)
+            tally.save(output, encryption_key=key)
         return _facts(output)
 
     def _release(self, job: Job) -> dict[str, Any]:
@@ -170,9 +170,9 @@ class Work:
         released = release_tally(
             str(self._settings.path("tallies", f"{asked.tally}.tally")),
             str(output),
-            terms_of(asked),
-            key=self._settings.tally_key(),
-            booking=self._booking(job, f"{job.dataset}:{job.key}"),
+            request_of(asked),
+            encryption_key=self._settings.tally_key(),
+            ledger=self._ledger(job, f"{job.dataset}:{job.key}"),
         )
         assert released is not None
         facts = describe_file(str(output)).as_json()
@@ -181,10 +181,10 @@ class Work:
         self._functions.add(id, job.dataset, asked.name, sha256=digest, facts=facts, actor=Actor(job.account))
         return {"function": id}
 
-    def _booking(self, job: Job, key: str) -> Booking:
+    def _ledger(self, job: Job, key: str) -> LedgerOptions:
         owner = self._accounts.find(id=job.account)
         who = owner.name if owner is not None else job.account
-        return Booking(self._settings.place, job.dataset, key=key, who=who)
+        return LedgerOptions(self._settings.place, job.dataset, idempotency_key=key, who=who)
 
     def _told(self, job: Job, error: Exception) -> dict[str, Any]:
         """What the owner is told; the service's own paths are not part of it."""

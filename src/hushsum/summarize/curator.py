@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
+from fractions import Fraction
 
 import numpy as np
 
 from hushsum.errors import FileRefused, UsageError
-from hushsum.privacy.selection import random_places
+from hushsum.privacy.selection import flip_coins
 from hushsum.summarize.calibration import count_step, releases_of, sum_variance
 from hushsum.summarize.features import MAX_GAIN, Floats, Hashes, Integers, best_first, scores
 from hushsum.summarize.messages import (
@@ -35,7 +35,6 @@ from hushsum.summarize.steering import (
 from hushsum.summarize.target import NoisyTarget
 
 Store = Callable[[bytes], None]
-_COIN = 1 << 31
 BAR = 0.0
 
 
@@ -282,20 +281,17 @@ class CuratorState:
         return as_chance(chance), round(mean + (BAR - steering.lowered) * spread)
 
     def _ask(self) -> None:
-        """Flip a coin for every bidder whose log-odds fall by ``rate`` a rank."""
+        """Flip an exact coin for every bidder, whose log-odds fall by ``rate`` with each rank."""
         ranked = sorted(self._bids, key=lambda name: (-self._bids[name], name))
-        coins = random_places(max(len(ranked), 1), _COIN, insecure_noise_seed=self._round_seed())
-        asked = []
-        for rank, name in enumerate(ranked, start=1):
-            chance = 1.0 / (1.0 + math.exp(float(self.terms.rate or 0) * (rank - self._middle)))
-            if coins[rank - 1] < chance * _COIN:
-                asked.append(name)
-        self._asked = tuple(asked)
+        rate = Fraction(self.terms.rate or 0)
+        against = [rate * (rank - self._middle) for rank in range(1, len(ranked) + 1)]
+        coins = flip_coins(against, insecure_noise_seed=self._round_seed())
+        self._asked = tuple(name for name, coin in zip(ranked, coins, strict=True) if coin)
 
     @property
-    def _middle(self) -> float:
-        """The rank that is asked half of the time: a batch of points a round is expected."""
-        return self.terms.batch + 0.5
+    def _middle(self) -> Fraction:
+        """The rank that is asked half of the time: a batch of points is expected in each round."""
+        return self.terms.batch + Fraction(1, 2)
 
     def _for(self, owner: str) -> Broadcast:
         current = self._current

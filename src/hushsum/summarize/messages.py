@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.errors import FileRefused, UsageError
+from hushsum.files.rationals import stored_rational
 from hushsum.summarize.features import MAX_DIRECTION, Floats, Integers, SummaryFeatures
-from hushsum.summarize.packing import pack, unpack
+from hushsum.summarize.packing import check_spelling, pack, unpack
 
 FRESH = "fresh"
 THRESHOLD = "threshold"
@@ -30,6 +31,7 @@ CERTAIN = 1 << 16
 
 MAX_ROUNDS = 1 << 16
 MAX_OWNERS = 1 << 12
+MAX_POINTS = 1 << 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +65,10 @@ class Terms:
             raise UsageError(f"rule must be one of {', '.join(RULES)}, got {self.rule!r:.40}; take threshold")
         whole = {"size": self.size, "rounds": self.rounds, "batch": self.batch, "reach": self.reach}
         for name, value in whole.items():
-            if type(value) is not int or value < 1:
-                raise UsageError(f"{name} must be an integer of at least 1, got {value!r:.40}; give one")
+            if type(value) is not int or not 1 <= value <= MAX_POINTS:
+                raise UsageError(
+                    f"{name} must be an integer from 1 to {MAX_POINTS}, got {value!r:.40}; give one"
+                )
         if self.rounds > MAX_ROUNDS or not 1 <= len(self.owners) <= MAX_OWNERS:
             raise UsageError(
                 f"a run has at most {MAX_ROUNDS} rounds and from 1 to {MAX_OWNERS} owners, "
@@ -72,7 +76,7 @@ class Terms:
             )
         if len(set(self.owners)) != len(self.owners):
             raise UsageError("owners must have different names, got one twice; rename it")
-        if self.cap is not None and (type(self.cap) is not int or self.cap < 1):
+        if self.cap is not None and (type(self.cap) is not int or not 1 <= self.cap <= MAX_POINTS):
             raise UsageError(f"cap must be an integer of at least 1, got {self.cap!r:.40}; or give none")
 
     def to_bytes(self) -> bytes:
@@ -105,7 +109,7 @@ class Terms:
         """The terms back; FileRefused if they are none."""
         _, values, _ = unpack(data, "terms")
         try:
-            return cls(
+            terms = cls(
                 run=_text(values["run"]),
                 rule=values["rule"],
                 features=SummaryFeatures.from_json(values["features"]),
@@ -115,12 +119,16 @@ class Terms:
                 batch=values["batch"],
                 reach=values["reach"],
                 cap=values["cap"],
-                rho=None if values["rho"] is None else Fraction(values["rho"]),
-                rate=None if values["rate"] is None else Fraction(values["rate"]),
+                rho=None if values["rho"] is None else stored_rational(values["rho"]),
+                rate=None if values["rate"] is None else stored_rational(values["rate"]),
                 extra=_count(values["extra"]),
                 hashed=bool(values["hashed"]),
             )
-        except (KeyError, TypeError, ValueError, ZeroDivisionError):
+            check_spelling(terms, data)
+            if any(each is not None and each <= 0 for each in (terms.rho, terms.rate)):
+                raise ValueError("rho")
+            return terms
+        except (KeyError, TypeError, ValueError, ArithmeticError):
             raise FileRefused("these terms are damaged or of a later version; get a fresh copy") from None
 
 
@@ -175,7 +183,8 @@ class Broadcast:
                 quota=_count(values["quota"]),
                 asked=bool(values["asked"]),
             )
-        except (KeyError, TypeError, ValueError):
+            check_spelling(broadcast, data)
+        except (KeyError, TypeError, ValueError, ArithmeticError):
             raise _refused("broadcast") from None
         broadcast.check()
         return broadcast
@@ -188,7 +197,7 @@ class Broadcast:
             or not 0 <= self.chance <= CERTAIN
             or direction.ndim != 1
             or direction.dtype != np.int64
-            or (direction.size and int(np.abs(direction).max()) > MAX_DIRECTION)
+            or (direction.size and max(int(direction.max()), -int(direction.min())) > MAX_DIRECTION)
         ):
             raise _refused("broadcast")
 
@@ -229,7 +238,8 @@ class Answer:
                 extra=_matrix(arrays["extra"]),
                 bid=None if values["bid"] is None else _integer(values["bid"]),
             )
-        except (KeyError, TypeError, ValueError):
+            check_spelling(answer, data)
+        except (KeyError, TypeError, ValueError, ArithmeticError):
             raise _refused("answer") from None
         if len(answer.points) != len(answer.extra):
             raise _refused("answer")

@@ -10,7 +10,7 @@ import hashlib
 import json
 import struct
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
@@ -25,6 +25,13 @@ _MAX_HEADER = 1 << 22
 _TYPES = {"int8", "int16", "int32", "int64", "float64"}
 
 Arrays = Mapping[str, NDArray[Any]]
+
+
+class Spelled(Protocol):
+    """Something with one spelling in bytes."""
+
+    def to_bytes(self) -> bytes:
+        """The one spelling."""
 
 
 def pack(kind: str, values: Mapping[str, Any], arrays: Arrays) -> bytes:
@@ -71,6 +78,16 @@ def unpack(
         raise FileRefused(
             f"these bytes are no {' or '.join(kinds)}: damaged, or of another kind; get a fresh copy"
         ) from None
+
+
+def check_spelling(message: Spelled, data: bytes) -> None:
+    """ValueError unless a message, written again, has the bytes that it was read from.
+
+    What a reader ignores or converts, such as a further value or a truth value for a number, would otherwise
+    give two spellings, and two digests, to one message.
+    """
+    if message.to_bytes() != data:
+        raise ValueError("another spelling")
 
 
 def _arrays(layout: list[Any], body: memoryview) -> dict[str, NDArray[Any]]:

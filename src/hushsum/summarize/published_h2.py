@@ -14,7 +14,7 @@ from fractions import Fraction
 import numpy as np
 
 from hushsum.errors import ClaimError
-from hushsum.privacy.draws import EXPONENTIAL, Draws, Question, drawing
+from hushsum.privacy.release_noise import EXPONENTIAL, Question, ReleaseNoise, release_noise
 from hushsum.summarize.features import Floats, Integers
 
 AS_PUBLISHED = "as-published"
@@ -47,11 +47,12 @@ class Iteration:
 
     @classmethod
     def for_rho(cls, rho: Fraction) -> Iteration:
-        """Half of ρ on either."""
+        """Half of ρ on either, rounded down."""
         if rho <= 0:
             raise ClaimError(f"rho must be above 0, got {float(rho):g}; give one such as 0.01")
         half = float(rho) / 2
-        return cls(Fraction(math.sqrt(8 * half)), Fraction(math.sqrt(2 * half)))
+        down = 1 - 2.0**-50
+        return cls(Fraction(math.sqrt(8 * half) * down), Fraction(math.sqrt(2 * half) * down))
 
 
 class MarginalSums:
@@ -102,27 +103,29 @@ class MarginalSums:
         ``exp(score)`` and adds Laplace noise of scale 1/ε₂ on sums that move by 2: its figure is no claim.
         """
         total: Floats = np.zeros(self.width)
-        with drawing(insecure_noise_seed) as draws:
+        with release_noise(insecure_noise_seed) as noise:
             for _ in range(iterations):
-                self._one(draws, places, count, spending, calibration)
+                self._one(noise, places, count, spending, calibration)
                 total += self.means()
         return total / iterations
 
-    def _one(self, draws: Draws, places: Integers, count: int, spending: Iteration, calibration: str) -> None:
+    def _one(
+        self, noise: ReleaseNoise, places: Integers, count: int, spending: Iteration, calibration: str
+    ) -> None:
         half = self.steps / 2.0
         guessed = np.rint((self.means() + 1.0) * half * count).astype(np.int64)
         errors = np.abs(guessed - places)
         if calibration == AS_PUBLISHED:
             # exp(score), score in units of 1: which moves by η a grid step; and noise of 1/ε.
             question = Question(errors.tolist(), Fraction(4), self.steps)
-            chosen = draws.choice(question, mechanism=EXPONENTIAL)
+            chosen = noise.choice(question, mechanism=EXPONENTIAL)
             l1, epsilon = max(1, round(half)), spending.epsilon
         else:
             # One swap moves a coordinate by 2, which is all of the grid's steps.
             question = Question(errors.tolist(), spending.choice, self.steps)
-            chosen = draws.choice(question, mechanism=EXPONENTIAL)
+            chosen = noise.choice(question, mechanism=EXPONENTIAL)
             l1, epsilon = self.steps, spending.measurement
-        measured, _ = draws.laplace(places[chosen : chosen + 1], l1, epsilon)
+        measured, _ = noise.laplace(places[chosen : chosen + 1], l1, epsilon)
         sum_measured = float(measured[0]) / half - count
         sum_guessed = float(self._weights[chosen] @ self.grid) * count
         exponent = self.grid * (sum_measured - sum_guessed) / (2.0 * count)

@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from hushsum.privacy.draws import drawing
+from hushsum.privacy.release_noise import release_noise
 from hushsum.summarize.features import Floats, Integers
 
 FRACTION_BITS = 12
@@ -45,8 +45,8 @@ class FreshSums:
     def release(self, increment: Integers, *, insecure_noise_seed: int | None = None) -> Integers:
         """Add an increment and release the sum so far."""
         self._sum = self._sum + increment
-        with drawing(insecure_noise_seed) as draws:
-            return draws.integer_gaussian(self._sum, self.variance)
+        with release_noise(insecure_noise_seed) as noise:
+            return noise.integer_gaussian(self._sum, self.variance)
 
     def deviation(self, releases: int) -> float:
         """The standard deviation of one coordinate of the estimate after that many releases."""
@@ -116,8 +116,8 @@ class FactoredSums:
         """Add an increment and release the next output."""
         self._increments = np.concatenate([self._increments, increment[None]])
         c = self.coefficients(self._releases)[: len(self._increments)]
-        with drawing(insecure_noise_seed) as draws:
-            return draws.integer_gaussian(c[::-1] @ self._increments, self.variance)
+        with release_noise(insecure_noise_seed) as noise:
+            return noise.integer_gaussian(c[::-1] @ self._increments, self.variance)
 
     def deviation(self, releases: int) -> float:
         """The standard deviation of one coordinate of the estimate after that many releases."""

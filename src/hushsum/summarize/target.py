@@ -9,10 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hushsum.errors import ClaimError, FileRefused
-from hushsum.privacy.draws import drawing
+from hushsum.files.rationals import stored_rational
+from hushsum.privacy.release_noise import release_noise
 from hushsum.summarize.calibration import count_step, target_variance
 from hushsum.summarize.features import Floats, Integers, SummaryFeatures
-from hushsum.summarize.packing import pack, unpack
+from hushsum.summarize.packing import check_spelling, pack, unpack
+
+_LARGEST_STEP = 1 << 53
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,6 +51,13 @@ class NoisyTarget:
         """The variance of the noise in one coordinate of the mean."""
         return float(self.variance) / self.count**2
 
+    def _check(self) -> None:
+        """ValueError unless a mean can be computed from it."""
+        if self.cells.ndim != 1 or self.cells.size < 2 or self.cells.dtype != np.int64:
+            raise ValueError("cells")
+        if not 1 <= self.step <= _LARGEST_STEP or self.rho <= 0 or not 0 < float(self.variance) < 1e100:
+            raise ValueError("numbers")
+
     def to_bytes(self) -> bytes:
         """The one spelling."""
         values = {
@@ -63,9 +73,12 @@ class NoisyTarget:
         """Read it back; FileRefused if it is damaged."""
         _, values, arrays = unpack(data, "target")
         try:
-            variance, rho = Fraction(values["variance"]), Fraction(values["rho"])
-            return cls(arrays["cells"], int(values["step"]), variance, rho, bool(values["secure"]))
-        except (KeyError, TypeError, ValueError, ZeroDivisionError):
+            variance, rho = stored_rational(values["variance"]), stored_rational(values["rho"])
+            target = cls(arrays["cells"], int(values["step"]), variance, rho, bool(values["secure"]))
+            check_spelling(target, data)
+            target._check()
+            return target
+        except (KeyError, TypeError, ValueError, ArithmeticError):
             raise FileRefused("this validation release is damaged; get a fresh copy") from None
 
 
@@ -90,6 +103,6 @@ def release_target(
     step = count_step(features)
     cells = np.append(hashes.sum(axis=0, dtype=np.int64), len(hashes) * step)
     variance = target_variance(features, spent)
-    with drawing(insecure_noise_seed) as draws:
-        noisy = draws.integer_gaussian(cells, variance)
+    with release_noise(insecure_noise_seed) as noise:
+        noisy = noise.integer_gaussian(cells, variance)
     return NoisyTarget(noisy, step, variance, spent, secure=insecure_noise_seed is None)

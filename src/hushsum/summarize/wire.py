@@ -13,7 +13,7 @@ import numpy as np
 
 from hushsum.errors import FileRefused
 from hushsum.summarize.messages import Terms
-from hushsum.summarize.packing import pack, unpack
+from hushsum.summarize.packing import check_spelling, pack, unpack
 
 MOST_OPENING: Final = 1 << 22
 MOST_BROADCAST: Final = 1 << 20
@@ -54,8 +54,10 @@ class Opening:
             check = values["check"]
             if not isinstance(check, str) or bool(check) != terms.hashed or len(check) > 200:
                 raise ValueError("check")
-            return cls(terms, compared, carried, check)
-        except (KeyError, TypeError, ValueError, AttributeError):
+            opening = cls(terms, compared, carried, check)
+            check_spelling(opening, data)
+            return opening
+        except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError):
             raise FileRefused("the opening of this run is damaged or of a later version") from None
 
 

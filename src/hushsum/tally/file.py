@@ -25,9 +25,10 @@ from hushsum.version import PRODUCER
 
 WARNING = "CONFIDENTIAL: exact sums of private records. Not for release; see hushsum release."
 _DIGEST_BYTES = 16
+_LARGEST_CAP = 2**53
 
 
-def save_tally(tally: Tally, path: str | os.PathLike[str], *, key: bytes | None = None) -> None:
+def save_tally(tally: Tally, path: str | os.PathLike[str], *, encryption_key: bytes | None = None) -> None:
     """Write a tally, readable by its owner only. Counts stand in the payload, so encryption hides them all.
 
     The header is public even then: kernel, rows, width, seed, bounds, and how many persons' counters the
@@ -36,7 +37,7 @@ def save_tally(tally: Tally, path: str | os.PathLike[str], *, key: bytes | None 
     state = tally._state()
     cap: UnitCap | None = state["cap"]
     numbers = np.array([state["count"], state["moves"]], np.int64)
-    type_name = "int64" if key is not None else narrowest_type(state["table"])
+    type_name = "int64" if encryption_key is not None else narrowest_type(state["table"])
     sections: list[Buffer] = [encode_array(numbers, "int64"), encode_array(state["table"], type_name)]
     persons = 0
     if cap is not None:
@@ -59,14 +60,14 @@ def save_tally(tally: Tally, path: str | os.PathLike[str], *, key: bytes | None 
         "units": None if cap is None else {"limit": cap.limit, "slots": _padded(persons)},
         "encryption": None,
     }
-    if key is not None:
+    if encryption_key is not None:
         salt = os.urandom(SALT_BYTES)
         header["encryption"] = {"cipher": "HKDF-SHA256, AES-256-GCM", "chunk": CHUNK, "salt": salt.hex()}
-        sections = encrypt(sections, key, salt, canonical_json(header))
+        sections = encrypt(sections, encryption_key, salt, canonical_json(header))
     write_container(path, FileKind.TALLY, header, sections, mode=0o600, version=format_version(tally.basis))
 
 
-def load_tally(path: str | os.PathLike[str], *, key: bytes | None = None) -> Tally:
+def load_tally(path: str | os.PathLike[str], *, encryption_key: bytes | None = None) -> Tally:
     """Read a ``.tally`` file.
 
     Raises
@@ -78,10 +79,12 @@ def load_tally(path: str | os.PathLike[str], *, key: bytes | None = None) -> Tal
     """
     header, payload = read_container(path, FileKind.TALLY, _payload_size)
     if header["encryption"] is not None:
-        if key is None:
+        if encryption_key is None:
             raise UsageError("this tally is encrypted; give its key")
         salt = bytes.fromhex(header["encryption"]["salt"])
-        payload = decrypt(payload, key, salt, canonical_json(header), header["encryption"]["chunk"])
+        payload = decrypt(
+            payload, encryption_key, salt, canonical_json(header), header["encryption"]["chunk"]
+        )
     try:
         return _build(header, payload)
     except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError):
@@ -110,12 +113,16 @@ def _build(header: Header, payload: memoryview) -> Tally:
     cap = None
     if header["units"] is not None:
         slots = header["units"]["slots"]
+        if not 1 <= header["units"]["limit"] <= _LARGEST_CAP:
+            raise ValueError("limit")
         middle = end + _DIGEST_BYTES * slots
         digests = np.frombuffer(payload[end:middle], np.uint8).reshape(slots, _DIGEST_BYTES)
         end = middle + encoded_size((slots,), "int64")
         counts = decode_array(payload[middle:end], (slots,), "int64")
         used = counts > 0
         cap = UnitCap.from_state(header["units"]["limit"], digests[used], counts[used])
+    if numbers.min() < 0:
+        raise ValueError("counts")
     tail = bytes(payload[end:])
     origins = frozenset(tail[i : i + ORIGIN_BYTES] for i in range(0, len(tail), ORIGIN_BYTES))
     return Tally._restore(basis, table, int(numbers[0]), int(numbers[1]), cap, origins)

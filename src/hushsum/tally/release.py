@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.bases.base import Basis, Table
-from hushsum.errors import ClaimError, UsageError
+from hushsum.errors import UsageError
 from hushsum.kernels.parameters import positive_integer
-from hushsum.privacy.accounting.parameters import check_delta
 from hushsum.privacy.calibration import (
     GAMMA,
     GAUSSIAN,
@@ -25,15 +24,15 @@ from hushsum.privacy.calibration import (
     split_epsilon,
 )
 from hushsum.privacy.claim import Claim, Promise, exact
-from hushsum.privacy.draws import REAL_ARITHMETIC
 from hushsum.privacy.noise import NoiseSource
 from hushsum.privacy.relation import Relation
+from hushsum.privacy.release_noise import REAL_ARITHMETIC
+from hushsum.privacy.request import AUTO, MOST_ROWS, ReleaseRequest
 from hushsum.privacy.sensitivity import Sensitivity
 from hushsum.releases.function_of import function_of
 from hushsum.releases.noisy_table import NoisyTable
 from hushsum.version import PRODUCER
 
-LARGEST_UNDECLARED_DELTA = Fraction(1, 100_000)
 _CELLS_AT_A_TIME = 1 << 20
 
 
@@ -47,44 +46,28 @@ class ReleaseOptions:
     per_unit: int | None
     threads: int
     insecure_noise_seed: int | None
-    rounded: bool = False
-    gamma: bool = False
+    rounded: bool
+    gamma: bool
 
     @classmethod
-    def of(
-        cls,
-        *,
-        relation: str | Relation,
-        rows: int | str,
-        count_share: float,
-        per_unit: int | None,
-        threads: int,
-        insecure_noise_seed: int | None,
-        rounded: bool = False,
-        mechanism: str | None = None,
-    ) -> ReleaseOptions:
-        """Check the options; ``rows`` becomes None for ``"auto"``."""
-        if isinstance(rows, str) and rows != "auto":
-            raise UsageError(f"rows must be a number or 'auto', got {rows!r}; choose one")
-        if mechanism not in (None, GAMMA):
-            raise UsageError(f"mechanism must be {GAMMA!r} or left out, got {mechanism!r}; choose one")
-        number = None if isinstance(rows, str) else positive_integer("rows", rows, at_most=1 << 24)
-        share = exact("count_share", count_share)
+    def of(cls, request: ReleaseRequest, *, per_unit: int | None, threads: int) -> ReleaseOptions:
+        """Check the options of a request; ``rows`` becomes None for ``"auto"``."""
+        rows = request.rows
+        if isinstance(rows, str) and rows != AUTO:
+            raise UsageError(f"rows must be a number or {AUTO!r}, got {rows!r}; choose one")
         return cls(
-            Relation.of(relation),
-            number,
-            share,
-            per_unit,
-            threads,
-            insecure_noise_seed,
-            rounded,
-            gamma=mechanism is not None,
+            relation=Relation.of(request.relation),
+            rows=None if isinstance(rows, str) else positive_integer("rows", rows, at_most=MOST_ROWS),
+            count_share=exact("count_share", request.count_share),
+            per_unit=per_unit,
+            threads=threads,
+            insecure_noise_seed=request.insecure_noise_seed,
+            rounded=bool(request.rounded),
+            gamma=request.gamma,
         )
 
     def claim(self, promise: Promise) -> Claim:
         """What a release with these options claims; known before anything is drawn."""
-        if self.gamma and not promise.pure:
-            raise ClaimError(f"{GAMMA} noise keeps pure epsilon, got delta or rho; leave mechanism out")
         return Claim(
             promise=promise,
             unit="record" if self.per_unit is None else "person",
@@ -141,23 +124,8 @@ def release_table(
     return function.rounded() if options.rounded else function
 
 
-def check_declared_delta(promise: Promise, population: int | None, *, allow_large: bool = False) -> None:
-    """Refuse a δ that would allow to publish somebody: below a tenth of one over the units, or below 1e-5.
-
-    A mechanism that publishes one random record has δ = 1/units. The true number is private, so the rule
-    takes the declared one, and a ceiling where none is declared.
-    """
-    if population is not None:
-        check_delta(promise.delta, population, allow_large=allow_large)
-    elif promise.delta > LARGEST_UNDECLARED_DELTA and not allow_large:
-        raise ClaimError(
-            f"delta must be at most {float(LARGEST_UNDECLARED_DELTA):g} where no population is declared, "
-            f"got {float(promise.delta):g}; declare population=..., or allow_large_delta=True"
-        )
-
-
 def check_release(basis: Basis, promise: Promise, options: ReleaseOptions) -> None:
-    """Refuse what cannot be released, from public parameters alone: a book is debited only after this.
+    """Refuse what cannot be released, from public parameters alone: the budget is debited only after this.
 
     The noise of the largest release that may follow is calibrated, and its variance computed, which refuses
     what the samplers would.

@@ -8,6 +8,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from fractions import Fraction
 from typing import Any, NoReturn
 
 import numpy as np
@@ -25,13 +26,13 @@ from hushsum.errors import (
 from hushsum.kernels.base import Batch
 from hushsum.kernels.parameters import positive_integer
 from hushsum.privacy.budget import Budget
-from hushsum.privacy.claim import Promise
 from hushsum.privacy.relation import Relation
+from hushsum.privacy.request import DEFAULT_COUNT_SHARE, ReleaseRequest
 from hushsum.records.suspicion import suspicions
 from hushsum.records.units import UnitCap
 from hushsum.releases.base import ReleasedFunction
-from hushsum.tally.release import ReleaseOptions, check_declared_delta, check_release, release_table
-from hushsum.tally.spend import stage_release
+from hushsum.releases.spending import PreparedRelease
+from hushsum.tally.release import ReleaseOptions, check_release, release_table
 from hushsum.tally.threads import thread_count
 
 _LARGEST = int(np.iinfo(np.int64).max)
@@ -103,7 +104,7 @@ class Tally:
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise SecretRefused(
             "a tally must not be pickled or copied, because pickles travel; "
-            "save it with .save(path, key=...), or release it and share that"
+            "save it with .save(path, encryption_key=...), or release it and share that"
         )
 
     def __getstate__(self) -> NoReturn:
@@ -212,21 +213,20 @@ class Tally:
     def release(
         self,
         *,
-        epsilon: float | None = None,
-        delta: float | None = None,
-        rho: float | None = None,
+        epsilon: float | Fraction | None = None,
+        delta: float | Fraction | None = None,
+        rho: float | Fraction | None = None,
         relation: str | Relation = Relation.ADD_REMOVE,
-        rows: int | str = "auto",
-        count_share: float = 0.02,
-        rounded: bool = False,
         mechanism: str | None = None,
-        threads: int | None = None,
+        rows: int | str = "auto",
+        count_share: float | Fraction = DEFAULT_COUNT_SHARE,
+        rounded: bool | None = None,
         population: int | None = None,
         allow_large_delta: bool = False,
+        budget: Budget | None = None,
+        idempotency_key: str | None = None,
         insecure_noise_seed: int | None = None,
-        ledger: Budget | None = None,
-        dataset: str | None = None,
-        key: str | None = None,
+        threads: int | None = None,
     ) -> ReleasedFunction:
         """Draw noise once and make the public function. This spends the claim; a second release spends again.
 
@@ -236,81 +236,99 @@ class Tally:
             Pure ``epsilon``; ``epsilon`` and ``delta``; or ``rho``.
         relation : {"add/remove", "replace"}
             Which datasets are neighbours. Under replace the number of records is public.
+        mechanism : "gamma radius", optional
+            Under pure ε, half the variance for Fourier features; its proof is about real arithmetic.
         rows : int or "auto"
             How many of the tally's rows to publish. ``"auto"``: under pure ε, where rows share the budget, as
             many as suit ε and the paid noisy count; with δ or ρ all of them.
         count_share : float
             The part of the budget that pays for the noisy count; with δ or ρ, k/(1 + k) is best at density k.
-        rounded : bool
+        rounded : bool, optional
             Publish ``f.rounded()``: a smaller file, 2 % more variance of the noise.
-        mechanism : "gamma radius", optional
-            Under pure ε, half the variance for Fourier features; its proof is about real arithmetic.
         population : int, optional
             The declared number of units: ``delta`` must lie below a tenth of one over it; else at 1e-5.
         allow_large_delta : bool
             Claim a larger one all the same.
+        budget : Budget, optional
+            The dataset's budget, which is debited before any noise is drawn:
+            ``hs.Ledger("ledger.db").dataset("town")``.
+        idempotency_key : str, optional
+            The name of this attempt in the ledger, so that a retry after a crash does not spend again; by
+            default a new one.
         insecure_noise_seed : int, optional
             Deterministic noise for tests. The release is marked and protects nobody.
-        ledger, dataset, key : Budget and str, optional
-            The book that is debited before any noise is drawn, the name of the data in it, and one for this
-            attempt, so that a retry after a crash does not spend again; by default a new one.
+        threads : int, optional
+            Default: all cores. The result does not depend on it.
 
         Raises
         ------
         ClaimError
             if the numbers cannot be claimed.
         BudgetExhausted
-            if the book has not enough left; nothing is released.
+            if the budget has not enough left; nothing is released.
 
         Privacy
         -------
-        Exactly the claim asked for, for the unit of this tally: discrete Laplace or discrete Gaussian
+        Exactly the claim that is requested, for the unit of this tally: discrete Laplace or discrete Gaussian
         noise on integers, from a fresh key of the operating system for every release.
         """
-        promise = Promise.of(epsilon=epsilon, delta=delta, rho=rho)
-        options = ReleaseOptions.of(
+        request = ReleaseRequest(
+            epsilon=epsilon,
+            delta=delta,
+            rho=rho,
             relation=relation,
+            mechanism=mechanism,
             rows=rows,
             count_share=count_share,
-            per_unit=self.max_per_unit,
-            threads=thread_count(threads),
-            insecure_noise_seed=insecure_noise_seed,
             rounded=rounded,
-            mechanism=mechanism,
+            population=population,
+            allow_large_delta=allow_large_delta,
+            budget=budget,
+            idempotency_key=idempotency_key,
+            insecure_noise_seed=insecure_noise_seed,
         )
+        return self.prepare(request, threads=threads).draw()
 
-        check_declared_delta(promise, population, allow_large=allow_large_delta)
+    def prepare(
+        self, request: ReleaseRequest, *, threads: int | None = None
+    ) -> PreparedRelease[ReleasedFunction]:
+        """Check everything about a release that can be refused. Its claim is then known; nothing is spent.
+
+        Raises
+        ------
+        ClaimError, UsageError
+            if the request cannot be claimed, or does not fit this tally.
+
+        Examples
+        --------
+        >>> import hushsum as hs
+        >>> from hushsum.privacy.request import ReleaseRequest
+        >>> tally = hs.race(hs.EuclideanKernel(dim=1, bandwidth=1.0), rows=10).add([[1.0]] * 100)
+        >>> prepared = tally.prepare(ReleaseRequest(epsilon=1.0))
+        >>> prepared.claim.mechanism
+        'discrete laplace'
+        >>> f = prepared.draw()
+        """
+        promise = request.promise
+        options = ReleaseOptions.of(request, per_unit=self.max_per_unit, threads=thread_count(threads))
+        request.check_delta()
+        check_release(self._basis, promise, options)
 
         def make() -> ReleasedFunction:
             with self._held():
                 return release_table(self._basis, self._table, self._count, promise, options)
 
-        if ledger is None:
-            if dataset is not None or key is not None:
-                raise UsageError("dataset and key name an entry of a ledger, got no ledger; give ledger=...")
-            return make()
-        if dataset is None:
-            raise UsageError("dataset must name the data in the ledger, got none; give dataset=...")
-        check_release(self._basis, promise, options)
-        staged = stage_release(
-            ledger,
-            dataset,
-            options.claim(promise),
-            subject={"fingerprint": self.fingerprint},
-            key=secrets.token_hex(16) if key is None else key,
-            make=make,
-        )
-        staged.debit.publish()
-        return staged.function
+        subject = {"fingerprint": self.fingerprint, **request.public_options}
+        return PreparedRelease(options.claim(promise), subject, request.booking, make)
 
-    def save(self, path: str | os.PathLike[str], *, key: bytes | None = None) -> None:
+    def save(self, path: str | os.PathLike[str], *, encryption_key: bytes | None = None) -> None:
         """Write a ``.tally`` file, marked CONFIDENTIAL and readable by its owner only; with a 32-byte key
         encrypted.
         """
         from hushsum.tally.file import save_tally
 
         with self._held():
-            save_tally(self, path, key=key)
+            save_tally(self, path, encryption_key=encryption_key)
 
     def _suspect(self, X: object) -> None:
         kernel = self._basis.kernel

@@ -11,9 +11,10 @@ from hushsum.jobs.file_places import check_output, read_key, refuse_repeated
 from hushsum.jobs.kernel_choice import KernelChoice, kernel_in_words
 from hushsum.jobs.merge_tallies import merge_tallies
 from hushsum.jobs.method_choice import TableSize
-from hushsum.jobs.release_tally import ReleaseTerms, release_tally
+from hushsum.jobs.release_tally import release_tally
 from hushsum.jobs.tally_records import RecordFiles, TallyWritten, tally_records
 from hushsum.privacy.claim import Claim
+from hushsum.privacy.request import ReleaseRequest
 
 CHOICE = KernelChoice("euclidean", bandwidth=1.0)
 SMALL = TableSize(rows=16, width=64)
@@ -78,7 +79,7 @@ def test_a_declined_release_draws_nothing(folder: Path) -> None:
         shown.append(claim)
         return False
 
-    terms = ReleaseTerms(epsilon=0.1, delta=1e-7, relation="replace")
+    terms = ReleaseRequest(epsilon=0.1, delta=1e-7, relation="replace")
     tally, output = str(folder / "out.tally"), str(folder / "f.hush")
     assert release_tally(tally, output, terms, approve=decline) is None
     assert not (folder / "f.hush").exists()

@@ -75,7 +75,7 @@ def test_no_step_of_a_release_reads_the_whole_history(sqlite: str) -> None:
         if statement.startswith("SELECT"):
             asked.append((statement, parameters))
 
-    debit = ledger.debit("d", claim_of(epsilon=0.1), subject={}, key="k")
+    debit = ledger.dataset("d").debit(claim_of(epsilon=0.1), subject={}, idempotency_key="k")
     debit.draw()
     debit.stage(b"x")
     debit.publish()
@@ -107,7 +107,7 @@ def test_nothing_is_booked_where_no_mark_can_be_kept(
     ledger = Ledger.create(sqlite)
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("HUSHSUM_STATE", str(tmp_path / "file"))
-    again = Ledger.open(sqlite)
+    again = Ledger(sqlite)
     with pytest.raises(LedgerUnavailable, match="HUSHSUM_STATE"):
         again.create_dataset("d", DatasetTerms.of(epsilon=1))
     assert ledger.datasets() == []

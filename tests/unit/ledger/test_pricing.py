@@ -37,9 +37,9 @@ def test_replace_from_add_remove_takes_two_steps() -> None:
 
 
 def test_records_to_persons_takes_as_many_steps_as_records() -> None:
-    person = DatasetTerms.of(epsilon=9, unit="person", records_per_unit=3)
+    person = DatasetTerms.of(epsilon=9, unit="person", max_per_unit=3)
     assert charge_for(claim_of(epsilon=0.5), person).epsilon == Fraction(3, 2)
-    replaced = DatasetTerms.of(rho=99, unit="person", records_per_unit=3, relation=REPLACE)
+    replaced = DatasetTerms.of(rho=99, unit="person", max_per_unit=3, relation=REPLACE)
     assert charge_for(claim_of(rho=0.5), replaced).rho == 18
     assert charge_for(claim_of(epsilon=0.5, unit="person", per_unit=7), person).epsilon == Fraction(1, 2)
 
@@ -52,7 +52,7 @@ def test_records_to_persons_takes_as_many_steps_as_records() -> None:
         (claim_of(epsilon=1), DatasetTerms.of(epsilon=9, unit="person")),
         (
             claim_of(epsilon=1, relation=REPLACE),
-            DatasetTerms.of(epsilon=9, unit="person", records_per_unit=2, relation=REPLACE),
+            DatasetTerms.of(epsilon=9, unit="person", max_per_unit=2, relation=REPLACE),
         ),
         (claim_of(rho=1), DatasetTerms.of(epsilon=9)),
         (claim_of(rho=1), DatasetTerms.of(epsilon=9, delta=1e-6)),
@@ -77,10 +77,10 @@ def test_terms_choose_their_accounting_and_check_delta() -> None:
     assert concentrated.budget.rho == pytest.approx(0.02436, abs=1e-5)
     assert concentrated.report_delta == Fraction(1, 10**6)
     with pytest.raises(ClaimError, match="10 × units"):
-        DatasetTerms.of(epsilon=1, delta=1e-3, units=1000)
+        DatasetTerms.of(epsilon=1, delta=1e-3, population=1000)
     with pytest.raises(ClaimError, match="10 × units"):
-        DatasetTerms.of(rho=1, delta=1e-3, units=1000)
-    assert DatasetTerms.of(epsilon=1, delta=1e-3, units=1000, allow_large_delta=True).units == 1000
+        DatasetTerms.of(rho=1, delta=1e-3, population=1000)
+    assert DatasetTerms.of(epsilon=1, delta=1e-3, population=1000, allow_large_delta=True).population == 1000
 
 
 @pytest.mark.parametrize(
@@ -95,8 +95,8 @@ def test_terms_choose_their_accounting_and_check_delta() -> None:
         {"epsilon": 1, "accounting": "zcdp"},
         {"epsilon": 1, "accounting": "moments"},
         {"epsilon": 1, "unit": "household"},
-        {"epsilon": 1, "records_per_unit": 2},
-        {"epsilon": 1, "unit": "person", "records_per_unit": 0},
+        {"epsilon": 1, "max_per_unit": 2},
+        {"epsilon": 1, "unit": "person", "max_per_unit": 0},
         {"epsilon": 1, "partition": ("a",)},
         {"epsilon": 1, "partition": ("a", "a")},
     ],
@@ -107,5 +107,5 @@ def test_terms_that_make_no_budget_are_refused(wrong: dict[str, object]) -> None
 
 
 def test_terms_survive_their_json() -> None:
-    terms = DatasetTerms.of(rho=0.3, delta=1e-9, unit="person", records_per_unit=4, partition=("a", "b"))
+    terms = DatasetTerms.of(rho=0.3, delta=1e-9, unit="person", max_per_unit=4, partition=("a", "b"))
     assert DatasetTerms.from_json(terms.as_json()) == terms

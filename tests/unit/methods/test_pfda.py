@@ -12,7 +12,7 @@ import hushsum as hs
 from hushsum.errors import UsageError
 from hushsum.methods import pfda
 from hushsum.methods.pfda import CurveSpace, largest_distance
-from hushsum.privacy.draws import gaussian_sigma
+from hushsum.privacy.release_noise import gaussian_sigma
 from tests.draw_record import DrawRecord
 
 KERNEL = hs.GaussianKernel(dim=1, bandwidth=0.1)

@@ -146,9 +146,8 @@ def test_a_choice_is_debited_drawn_staged_and_published() -> None:
     options: dict[str, Any] = {
         "bounds": (0, 10),
         "epsilon": 0.6,
-        "ledger": book,
-        "dataset": "ages",
-        "key": "k",
+        "budget": book,
+        "idempotency_key": "k",
     }
     first = hs.private_quantiles([[1.0], [2.0], [9.0]], [0.1, 0.9], **options)
     entry = book.entries["k"]
@@ -159,7 +158,7 @@ def test_a_choice_is_debited_drawn_staged_and_published() -> None:
     assert hs.private_quantiles([[5.0]] * 900, [0.1, 0.9], **options) == first
     assert book.spent == Fraction(3, 5)
     with pytest.raises(BudgetExhausted):
-        hs.private_quantiles([[1.0]], 0.5, **{**options, "key": "other"})
+        hs.private_quantiles([[1.0]], 0.5, **{**options, "idempotency_key": "other"})
     assert list(book.entries) == ["k"]
 
 
@@ -184,8 +183,8 @@ def test_a_choice_is_debited_drawn_staged_and_published() -> None:
         ({"units": ["a"], "max_per_unit": 2}, DataRefused),
         ({"units": ["a", "b"], "max_per_unit": 0}, ClaimError),
         ({"relation": "swap"}, ClaimError),
-        ({"dataset": "ages"}, UsageError),
-        ({"ledger": MemoryBudget(Fraction(1))}, UsageError),
+        ({"idempotency_key": "k"}, UsageError),
+        ({"budget": "ledger.db"}, UsageError),
     ],
     ids=str,
 )

@@ -80,7 +80,7 @@ def test_the_function_carries_the_claim_of_the_whole_choice_into_its_file() -> N
 
 def test_only_the_winner_is_staged_and_a_retry_gets_it_back() -> None:
     book = MemoryBudget(Fraction(1))
-    options: dict[str, Any] = {"epsilon": 0.75, "runs": 10, "ledger": book, "dataset": "d", "key": "k"}
+    options: dict[str, Any] = {"epsilon": 0.75, "runs": 10, "budget": book, "idempotency_key": "k"}
     first = hs.choose(WIDTHS, run, widest, **options)
     entry = book.entries["k"]
     assert entry.steps == ["debited", "drawn", "staged", "published"]
@@ -98,7 +98,7 @@ def test_only_the_winner_is_staged_and_a_retry_gets_it_back() -> None:
     assert (again.index, again.claim) == (first.index, first.claim)
     assert np.array_equal(again.function([[0.0]]), first.function([[0.0]]))
     with pytest.raises(BudgetExhausted):
-        hs.choose(WIDTHS, never, widest, **{**options, "key": "other"})
+        hs.choose(WIDTHS, never, widest, **{**options, "idempotency_key": "other"})
 
 
 def test_the_book_is_debited_before_the_first_run() -> None:
@@ -109,7 +109,7 @@ def test_the_book_is_debited_before_the_first_run() -> None:
         raise OSError
 
     with pytest.raises(OSError):  # noqa: PT011
-        hs.choose(WIDTHS, failing, widest, epsilon=1.0, ledger=book, dataset="d", key="k")
+        hs.choose(WIDTHS, failing, widest, epsilon=1.0, budget=book, idempotency_key="k")
     assert book.spent == 1
     assert book.entries["k"].staged is None
 
@@ -157,7 +157,7 @@ def test_a_run_must_release_something() -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [{"epsilon": -1.0}, {"stopping": "poisson"}, {"runs": 0}, {"key": "k"}], ids=str
+    "options", [{"epsilon": -1.0}, {"stopping": "poisson"}, {"runs": 0}, {"idempotency_key": "k"}], ids=str
 )
 def test_parameters_are_checked_before_anything_runs(options: dict[str, Any]) -> None:
     def never(width: float, share: float) -> ReleasedFunction:

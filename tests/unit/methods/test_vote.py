@@ -129,16 +129,16 @@ def test_persons_are_protected_whatever_they_bring() -> None:
 
 def test_a_choice_is_booked_once() -> None:
     book = MemoryBudget(Fraction(1))
-    options: dict[str, Any] = {"epsilon": 1.0, "ledger": book, "dataset": "d", "key": "k"}
+    options: dict[str, Any] = {"epsilon": 1.0, "budget": book, "idempotency_key": "k"}
     first = hs.choose_kernel(points(7, 500), KERNELS, **options)
     staged = json.loads(book.entries["k"].staged or b"")
     assert staged["result"] == {"candidate": first.index}
     assert staged["subject"]["candidates"][0]["parameters"]["bandwidth"] == 0.01
     assert hs.choose_kernel(points(8, 9), KERNELS, **options) == first
     assert book.spent == 1
-    with pytest.raises(UsageError, match="another choice"):
+    with pytest.raises(UsageError, match="belongs to another release"):
         hs.choose_kernel(points(8, 9), KERNELS, density=0.9, **options)
-    with pytest.raises(UsageError, match="another choice"):
+    with pytest.raises(UsageError, match="belongs to another release"):
         hs.choose_kernel(points(8, 9), KERNELS, **{**options, "epsilon": 0.5})
 
 

@@ -82,7 +82,7 @@ def test_a_book_takes_the_claim_of_both_steps(tmp_path: Any, monkeypatch: pytest
     ledger = Ledger.create(tmp_path / "book.db")
     ledger.create_dataset("people", DatasetTerms.of(epsilon=1.0))
     model = hs.PrivateOutlierDetector(
-        epsilon=0.75, outlier_share=0.1, ledger=ledger, dataset="people", key="first"
+        epsilon=0.75, outlier_share=0.1, budget=ledger.dataset("people"), idempotency_key="first"
     )
     model.fit(cluster(2000)).release()
     assert ledger.account("people").remaining.in_words() == "ε 0.25"

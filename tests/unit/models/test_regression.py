@@ -71,7 +71,7 @@ def test_the_claim_is_what_the_method_keeps(
 
 def test_as_published_keeps_reals_and_needs_delta() -> None:
     model = fitted("adassp", calibration="as-published")
-    assert model.claim_.mechanism == "gaussian, as published"
+    assert model.claim_.mechanism == "gaussian, as-published"
     assert model.claim_.arithmetic == "real arithmetic"
     np.testing.assert_allclose(model.coef_, [3.0, -1.5], atol=0.3)
     with pytest.raises(UsageError, match="needs delta"):

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from hushsum.errors import UsageError
+from hushsum.errors import ClaimError
 from hushsum.privacy.posterior_sample import largest_leverage, largest_precision, sample_delta
 
 
@@ -82,5 +82,5 @@ def test_beyond_the_largest_leverage_nothing_is_private(epsilon: float) -> None:
     most = largest_leverage(epsilon, 1e-6)
     assert largest_precision(epsilon, 1e-6, leverage=most / 2.0, residual=1.0) > 0.0
     assert sample_delta(epsilon, precision=1e-300, leverage=1.1 * most, residual=1.0) > 1e-6
-    with pytest.raises(UsageError, match="ridge"):
+    with pytest.raises(ClaimError, match="ridge"):
         largest_precision(epsilon, 1e-6, leverage=1.1 * most, residual=1.0)

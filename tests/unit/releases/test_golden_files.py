@@ -68,7 +68,7 @@ def test_tallies_of_different_hash_functions_do_not_merge() -> None:
 @pytest.mark.parametrize("version", VERSIONS)
 def test_an_encrypted_tally_is_read(version: int) -> None:
     kernel, records = make.KERNELS["euclidean"]
-    old = hs.load_tally(make.FOLDERS[version] / "encrypted.tally", key=make.KEY)
+    old = hs.load_tally(make.FOLDERS[version] / "encrypted.tally", encryption_key=make.KEY)
     fresh = make.empty(kernel, version).add(records)
     np.testing.assert_array_equal(old._state()["table"], fresh._state()["table"])
 

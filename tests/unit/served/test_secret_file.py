@@ -47,10 +47,10 @@ def functions() -> list[SecretFunction]:
 def test_functions_come_back_bit_for_bit(tmp_path: Path, key: bytes | None) -> None:
     made = functions()
     path = tmp_path / "f.secret"
-    save_secret_functions(made, path, about={"kind": "all"}, key=key)
+    save_secret_functions(made, path, about={"kind": "all"}, encryption_key=key)
     assert path.stat().st_mode & 0o077 == 0
     assert b"CONFIDENTIAL" in path.read_bytes()[:2000]
-    back, about = load_secret_functions(path, key=key)
+    back, about = load_secret_functions(path, encryption_key=key)
     assert about == {"kind": "all"}
     assert [each.facts() for each in back] == [each.facts() for each in made]
     assert [each.fingerprint(b"s") for each in back] == [each.fingerprint(b"s") for each in made]
@@ -62,12 +62,12 @@ def test_functions_come_back_bit_for_bit(tmp_path: Path, key: bytes | None) -> N
 def test_an_encrypted_file_needs_its_key_and_shows_no_record(tmp_path: Path) -> None:
     path = tmp_path / "f.secret"
     made = functions()[:1]
-    save_secret_functions(made, path, key=b"k" * 32)
+    save_secret_functions(made, path, encryption_key=b"k" * 32)
     assert made[0].points.astype("<f8").tobytes()[:64] not in path.read_bytes()
     with pytest.raises(UsageError, match="encrypted"):
         load_secret_functions(path)
     with pytest.raises(FileRefused):
-        load_secret_functions(path, key=b"x" * 32)
+        load_secret_functions(path, encryption_key=b"x" * 32)
 
 
 def test_a_damaged_file_and_one_of_another_kind_are_refused(tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ from hushsum.served import (
     serve,
 )
 from hushsum.served.path import GaussianPath
-from tests.budget_book import Book
+from tests.recording_budget import RecordingBudget
 
 KERNEL = hs.GaussianKernel(dim=1, bandwidth=0.2)
 X = np.random.default_rng(3).uniform(0.0, 1.0, size=(400, 1))
@@ -95,11 +95,11 @@ def test_the_store_is_the_owners_alone(tmp_path: Path) -> None:
 
 
 def test_a_ledger_is_debited_once_for_a_store(tmp_path: Path) -> None:
-    book = Book()
+    budget = RecordingBudget()
     for _ in range(3):
-        served(tmp_path / "answers.db", ledger=book, dataset="people")(np.linspace(0, 1, 9)[:, None])
-    assert book.left == 9.0
-    assert len(book.entries) == 1
+        served(tmp_path / "answers.db", budget=budget)(np.linspace(0, 1, 9)[:, None])
+    assert budget.left == 9.0
+    assert len(budget.entries) == 1
 
 
 def test_the_limit_is_clear_and_harms_nothing(tmp_path: Path) -> None:

@@ -208,7 +208,7 @@ def test_the_key_of_tallies_encrypts_the_records_too(found_town: Callable[..., T
     town.app = create_app(town.settings)
     assert ask(town, id, POINTS) == told
     with pytest.raises(hs.errors.UsageError, match="encrypted"):
-        SecretModel.load(town.settings.path("served", id), key=None)
+        SecretModel.load(town.settings.path("served", id), encryption_key=None)
 
 
 def test_many_at_once_get_one_path(town: Town) -> None:

@@ -99,7 +99,9 @@ def test_the_kinds_are_those_of_the_command_line_and_can_be_made_into_a_form(tow
     assert settings["target_bounds"]["type"] == "pair"
     for each in told.values():
         names = {setting["name"] for setting in each["settings"]}
-        assert names.isdisjoint({"epsilon", "delta", "bounds", "classes", "ledger", "key", "random_state"})
+        assert names.isdisjoint(
+            {"epsilon", "delta", "bounds", "classes", "budget", "idempotency_key", "random_state"}
+        )
 
 
 @pytest.mark.parametrize("model", NAMES)

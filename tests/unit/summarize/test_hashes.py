@@ -91,7 +91,7 @@ def test_a_validation_release_is_read_back_without_the_seed() -> None:
         ({"features": SummaryFeatures(2, 1.0, 21, 0)}, "other features"),
         ({"target": replace(hashed_target().target, variance=Fraction(7))}, "other noise"),
         ({"target": replace(hashed_target().target, rho=Fraction(2))}, "other noise"),
-        ({"target": replace(hashed_target().target, rho=Fraction(-1))}, "other features"),
+        ({"target": replace(hashed_target().target, rho=Fraction(-1))}, "damaged"),
     ],
 )
 def test_a_validation_release_that_does_not_fit_its_promise_is_refused(

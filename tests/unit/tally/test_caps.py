@@ -113,8 +113,8 @@ def test_a_false_declaration_of_disjoint_persons_changes_nothing() -> None:
 @pytest.mark.parametrize("key", [None, bytes(range(32))], ids=["plain", "encrypted"])
 def test_caps_survive_a_file(tmp_path: Path, key: bytes | None) -> None:
     tally = capped(2).add([[1.0], [2.0], [3.0]], units=["a", "a", "b"])
-    tally.save(tmp_path / "persons.tally", key=key)
-    back = hs.load_tally(tmp_path / "persons.tally", key=key)
+    tally.save(tmp_path / "persons.tally", encryption_key=key)
+    back = hs.load_tally(tmp_path / "persons.tally", encryption_key=key)
     assert back.max_per_unit == 2
     back.add([[9.0], [4.0], [5.0]], units=["a", "b", "b"])
     np.testing.assert_array_equal(table(back), plain([[1.0], [2.0], [3.0], [4.0]]))

@@ -17,7 +17,7 @@ from hushsum.files.container import FileKind, read_container, write_container
 from hushsum.privacy.calibration import GAMMA, IntegerNoise, gamma_noise, laplace_noise, root_above
 from hushsum.privacy.noise import NoiseSource
 from hushsum.privacy.real_noise import RealNoise
-from tests.budget_book import Book
+from tests.recording_budget import RecordingBudget
 
 KERNEL = hs.GaussianKernel(dim=2, bandwidth=1.0)
 RECORDS = np.random.default_rng(1).normal(size=(500, 2))
@@ -103,11 +103,11 @@ def test_more_noise_than_doubles_hold_is_refused_before_anything_is_spent() -> N
     assert gamma_noise((1 << 78) - 1, 3, Fraction(1)).variance <= 2.0**80
     with pytest.raises(ClaimError, match=r"below 2\*\*40 in a cell, got 2\*\*40.0"):
         gamma_noise(1 << 78, 3, Fraction(1))
-    book = Book()
+    budget = RecordingBudget()
     tally = hs.fourier_features(KERNEL, features=300).add(RECORDS)
     with pytest.raises(ClaimError, match="leave mechanism out"):
-        tally.release(epsilon=1e-7, rows=200, mechanism="gamma radius", ledger=book, dataset="people")
-    assert book.steps == []
+        tally.release(epsilon=1e-7, rows=200, mechanism="gamma radius", budget=budget)
+    assert budget.steps == []
 
 
 def test_the_noise_is_on_no_lattice() -> None:

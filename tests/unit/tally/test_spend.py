@@ -1,4 +1,4 @@
-"""Releases through a budget book: booked before noise exists, staged before a byte is seen, never twice."""
+"""Releases through a budget budget: booked before noise exists, staged before a byte is seen, never twice."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hushsum.privacy.calibration import IntegerNoise
 from hushsum.privacy.noise import NoiseSource
 from hushsum.releases import TableFunction
 from hushsum.tally import Tally
-from tests.budget_book import Book
+from tests.recording_budget import RecordingBudget
 
 
 @pytest.fixture
@@ -44,75 +44,75 @@ def file_bytes(f: hs.ReleasedFunction) -> bytes:
 
 
 def test_the_four_steps_in_their_order(tally: Tally, drawn: list[int]) -> None:
-    book = Book()
-    f = tally.release(epsilon=1.0, ledger=book, dataset="skin", key="k")
-    assert book.steps == ["debited", "drawn", "staged", "published"]
-    assert book.entries["k"].staged == file_bytes(f)
-    assert book.left == 9.0
+    budget = RecordingBudget()
+    f = tally.release(epsilon=1.0, budget=budget, idempotency_key="k")
+    assert budget.steps == ["debited", "drawn", "staged", "published"]
+    assert budget.entries["k"].staged == file_bytes(f)
+    assert budget.left == 9.0
     assert drawn
 
 
 def test_the_book_is_asked_for_exactly_the_claim_that_is_released(tally: Tally) -> None:
-    book = Book()
-    f = tally.release(epsilon=0.5, delta=1e-6, relation="replace", ledger=book, dataset="skin")
-    assert book.asked == [("skin", f.claim, {"fingerprint": tally.fingerprint})]
+    budget = RecordingBudget()
+    f = tally.release(epsilon=0.5, delta=1e-6, relation="replace", budget=budget)
+    assert budget.requested == [(f.claim, {"fingerprint": tally.fingerprint})]
 
 
 def test_nothing_is_drawn_without_a_debit(tally: Tally, drawn: list[int]) -> None:
-    book = Book(left=0.5)
+    budget = RecordingBudget(left=0.5)
     with pytest.raises(BudgetExhausted):
-        tally.release(epsilon=1.0, ledger=book, dataset="skin")
+        tally.release(epsilon=1.0, budget=budget)
     assert not drawn
-    assert book.left == 0.5
-    assert not book.steps
+    assert budget.left == 0.5
+    assert not budget.steps
 
 
 def test_a_crash_before_drawing_draws_nothing(tally: Tally, drawn: list[int]) -> None:
     with pytest.raises(OSError, match="crash at drawn"):
-        tally.release(epsilon=1.0, ledger=Book(fail_at="drawn"), dataset="skin")
+        tally.release(epsilon=1.0, budget=RecordingBudget(fail_at="drawn"))
     assert not drawn
 
 
 def test_a_retry_after_staging_gives_the_staged_bytes_and_draws_no_noise(
     tally: Tally, drawn: list[int]
 ) -> None:
-    book = Book(fail_at="published")
+    budget = RecordingBudget(fail_at="published")
     with pytest.raises(OSError, match="crash at published"):
-        tally.release(epsilon=1.0, ledger=book, dataset="skin", key="k")
-    staged, before = book.entries["k"].staged, len(drawn)
-    book.fail_at = ""
-    f = tally.release(epsilon=1.0, ledger=book, dataset="skin", key="k")
+        tally.release(epsilon=1.0, budget=budget, idempotency_key="k")
+    staged, before = budget.entries["k"].staged, len(drawn)
+    budget.fail_at = ""
+    f = tally.release(epsilon=1.0, budget=budget, idempotency_key="k")
     assert file_bytes(f) == staged
     assert len(drawn) == before
-    assert book.left == 9.0
-    assert book.steps == ["debited", "drawn", "staged", "published"]
+    assert budget.left == 9.0
+    assert budget.steps == ["debited", "drawn", "staged", "published"]
 
 
 def test_staged_bytes_of_another_claim_are_refused(tally: Tally) -> None:
-    """A book that mixes up its keys must not deliver another release."""
-    book = Book(fail_at="published")
+    """A budget that mixes up its keys must not deliver another release."""
+    budget = RecordingBudget(fail_at="published")
     with pytest.raises(OSError, match="crash at published"):
-        tally.release(epsilon=1.0, ledger=book, dataset="skin", key="k")
-    book.fail_at = ""
-    with pytest.raises(UsageError, match="another claim"):
-        tally.release(epsilon=0.5, ledger=book, dataset="skin", key="k")
+        tally.release(epsilon=1.0, budget=budget, idempotency_key="k")
+    budget.fail_at = ""
+    with pytest.raises(UsageError, match="belongs to another release"):
+        tally.release(epsilon=0.5, budget=budget, idempotency_key="k")
 
 
 def test_a_retry_before_staging_spends_once(tally: Tally) -> None:
-    book = Book(fail_at="staged")
+    budget = RecordingBudget(fail_at="staged")
     with pytest.raises(OSError, match="crash at staged"):
-        tally.release(epsilon=1.0, ledger=book, dataset="skin", key="k")
-    book.fail_at = ""
-    assert isinstance(tally.release(epsilon=1.0, ledger=book, dataset="skin", key="k"), TableFunction)
-    assert book.left == 9.0
+        tally.release(epsilon=1.0, budget=budget, idempotency_key="k")
+    budget.fail_at = ""
+    assert isinstance(tally.release(epsilon=1.0, budget=budget, idempotency_key="k"), TableFunction)
+    assert budget.left == 9.0
 
 
 def test_without_a_key_every_release_spends(tally: Tally) -> None:
-    book = Book()
+    budget = RecordingBudget()
     for _ in range(3):
-        tally.release(epsilon=1.0, ledger=book, dataset="skin")
-    assert book.left == 7.0
-    assert len(book.entries) == 3
+        tally.release(epsilon=1.0, budget=budget)
+    assert budget.left == 7.0
+    assert len(budget.entries) == 3
 
 
 @pytest.mark.parametrize(
@@ -127,21 +127,20 @@ def test_without_a_key_every_release_spends(tally: Tally) -> None:
         ({"epsilon": 1e-13, "relation": "replace"}, HushsumError),
         ({"epsilon": None, "rho": 1e-40}, HushsumError),
         ({"threads": 0}, UsageError),
-        ({"dataset": None}, UsageError),
+        ({"budget": "ledger.db"}, UsageError),
     ],
     ids=str,
 )
 def test_what_cannot_be_released_costs_nothing(
     tally: Tally, drawn: list[int], options: dict[str, Any], error: type[Exception]
 ) -> None:
-    book = Book()
+    budget = RecordingBudget()
     with pytest.raises(error):
-        tally.release(**{"epsilon": 1.0, "ledger": book, "dataset": "skin", **options})
-    assert not book.asked
+        tally.release(**{"epsilon": 1.0, "budget": budget, **options})
+    assert not budget.requested
     assert not drawn
 
 
-def test_a_dataset_or_a_key_without_a_book_is_a_mistake(tally: Tally) -> None:
-    for given in ({"dataset": "skin"}, {"key": "k"}):
-        with pytest.raises(UsageError, match="got no ledger"):
-            tally.release(epsilon=1.0, **given)  # type: ignore[arg-type]
+def test_a_key_without_a_budget_is_a_mistake(tally: Tally) -> None:
+    with pytest.raises(UsageError, match="got no budget"):
+        tally.release(epsilon=1.0, idempotency_key="k")

@@ -36,8 +36,8 @@ def header_of(path: Path) -> tuple[bytes, dict[str, Any]]:
 @pytest.mark.parametrize("key", [None, KEY], ids=["plain", "encrypted"])
 def test_round_trip(tmp_path: Path, key: bytes | None) -> None:
     tally, path = filled(), tmp_path / "a.tally"
-    tally.save(path, key=key)
-    back = hs.load_tally(path, key=key)
+    tally.save(path, encryption_key=key)
+    back = hs.load_tally(path, encryption_key=key)
     for name, value in tally._state().items():
         np.testing.assert_array_equal(back._state()[name], value)
     assert back.fingerprint == tally.fingerprint
@@ -54,7 +54,7 @@ def test_an_empty_tally_survives(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("key", [None, KEY], ids=["plain", "encrypted"])
 def test_the_first_bytes_say_confidential(tmp_path: Path, key: bytes | None) -> None:
-    filled().save(tmp_path / "a.tally", key=key)
+    filled().save(tmp_path / "a.tally", encryption_key=key)
     assert b"CONFIDENTIAL" in (tmp_path / "a.tally").read_bytes()[:4096]
 
 
@@ -78,8 +78,8 @@ def test_saving_over_a_readable_file_makes_it_private(tmp_path: Path) -> None:
 
 def test_the_header_holds_no_count(tmp_path: Path) -> None:
     small, large = tmp_path / "s.tally", tmp_path / "l.tally"
-    filled(1234).save(small, key=KEY)
-    filled(4321).save(large, key=KEY)
+    filled(1234).save(small, encryption_key=KEY)
+    filled(4321).save(large, encryption_key=KEY)
     (small_data, small_header), (large_data, large_header) = header_of(small), header_of(large)
     assert len(small_data) == len(large_data), "an encrypted file's size tells how many records it holds"
     assert small_header["encryption"].pop("salt") != large_header["encryption"].pop("salt")
@@ -90,7 +90,7 @@ def test_the_header_holds_no_count(tmp_path: Path) -> None:
 def test_encryption_hides_the_counts(tmp_path: Path) -> None:
     tally = filled()
     tally.save(tmp_path / "plain.tally")
-    tally.save(tmp_path / "sealed.tally", key=KEY)
+    tally.save(tmp_path / "sealed.tally", encryption_key=KEY)
     counts = np.array([1234, 1234], "<i8").tobytes()
     assert counts in (tmp_path / "plain.tally").read_bytes()
     assert counts not in (tmp_path / "sealed.tally").read_bytes()
@@ -99,44 +99,44 @@ def test_encryption_hides_the_counts(tmp_path: Path) -> None:
 def test_two_encryptions_of_one_tally_differ(tmp_path: Path) -> None:
     tally = filled()
     for name in ("a", "b"):
-        tally.save(tmp_path / name, key=KEY)
+        tally.save(tmp_path / name, encryption_key=KEY)
     assert (tmp_path / "a").read_bytes() != (tmp_path / "b").read_bytes()
 
 
 def test_keys_are_asked_for_and_checked(tmp_path: Path) -> None:
     path = tmp_path / "a.tally"
-    filled().save(path, key=KEY)
+    filled().save(path, encryption_key=KEY)
     with pytest.raises(UsageError, match="encrypted; give its key"):
         hs.load_tally(path)
     with pytest.raises(FileRefused, match="key does not open"):
-        hs.load_tally(path, key=bytes(32))
+        hs.load_tally(path, encryption_key=bytes(32))
     with pytest.raises(UsageError, match="32 bytes"):
-        hs.load_tally(path, key=b"short")
+        hs.load_tally(path, encryption_key=b"short")
     with pytest.raises(UsageError, match="32 bytes"):
-        filled().save(tmp_path / "b.tally", key=b"short")
+        filled().save(tmp_path / "b.tally", encryption_key=b"short")
     assert not (tmp_path / "b.tally").exists()
 
 
 def test_a_rewritten_header_of_an_encrypted_tally_is_refused(tmp_path: Path) -> None:
     """The checksum alone would accept it: anyone can compute that. The cipher does not."""
     path = tmp_path / "a.tally"
-    filled().save(path, key=KEY)
+    filled().save(path, encryption_key=KEY)
     header, payload = read_container(path, FileKind.TALLY, lambda h: 6 * 10 * 8 + 16 + 16 + 16)
     header["basis"]["parameters"]["seed"] = 2
     write_container(path, FileKind.TALLY, header, [payload])
     with pytest.raises(FileRefused, match="key does not open"):
-        hs.load_tally(path, key=KEY)
+        hs.load_tally(path, encryption_key=KEY)
 
 
 @pytest.mark.parametrize("salt", ["zz" * 16, "00", "", "00" * 17, 5, None])
 def test_a_senseless_salt_is_refused(tmp_path: Path, salt: object) -> None:
     path = tmp_path / "a.tally"
-    filled().save(path, key=KEY)
+    filled().save(path, encryption_key=KEY)
     header, payload = read_container(path, FileKind.TALLY, lambda h: 6 * 10 * 8 + 16 + 16 + 16)
     header["encryption"]["salt"] = salt
     write_container(path, FileKind.TALLY, header, [payload])
     with pytest.raises(FileRefused):
-        hs.load_tally(path, key=KEY)
+        hs.load_tally(path, encryption_key=KEY)
 
 
 def test_a_tally_is_no_release_and_a_release_no_tally(tmp_path: Path) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +22,7 @@ from hushsum.privacy.noise.choice import (
     permute_and_flip,
     permute_and_flip_law,
 )
+from hushsum.privacy.noise.coins import log_odds_coins
 
 
 def _laplace(epsilon: float, shift: int, *, thorough: bool = False) -> NoiseCase:
@@ -90,6 +93,30 @@ def _choice(choose: Choose, law: Law, epsilon: float, pair: tuple[list[int], lis
     return NoiseCase(choose.__name__, f"scores {pair[0]} and {pair[1]}", run)
 
 
+def _coins(epsilon: float, ranks: tuple[int, int]) -> NoiseCase:
+    """One coin whose log-odds fall by ε with each rank, at two neighbouring ranks."""
+
+    def run(source: NoiseSource, factor: float) -> NoiseAudit:
+        rate = exact("epsilon", epsilon) / exact("factor", factor)
+
+        def side(rank: int) -> Callable[[int], NDArray[np.int64]]:
+            return lambda size: np.array(log_odds_coins([Fraction(rate * rank)] * size, source), np.int64)
+
+        def law(rank: int, at: float) -> list[float]:
+            falls = 1.0 / (1.0 + math.exp(at * rank))
+            return [1.0 - falls, falls]
+
+        def laws(at: float) -> tuple[list[float], list[float]]:
+            return law(ranks[0], at), law(ranks[1], at)
+
+        seed = source.stream().more_bits(0)(0)
+        return audit_choice(
+            side(ranks[0]), side(ranks[1]), epsilon, laws, mechanism="log-odds coin", seed=seed
+        )
+
+    return NoiseCase("log_odds_coins", f"ranks {ranks[0]} and {ranks[1]}", run)
+
+
 cases: Sequence[NoiseCase] = (
     _laplace(1.0, 1),
     _laplace(1.0, 5),
@@ -107,6 +134,7 @@ cases: Sequence[NoiseCase] = (
     _gaussian(9.0, 9, count=9.0, shift=3, thorough=True),
     _choice(permute_and_flip, permute_and_flip_law, 1.0, ([-2, 0], [-1, -1])),
     _choice(exponential_choice, exponential_law, 1.0, ([1, 0, 0, 0], [0, 1, 1, 1])),
+    _coins(1.0, (1, 2)),
 )
 for case in cases:
     register_noise(case)

@@ -5,7 +5,11 @@
 claims between relations and groups.
 """
 
-from hushsum.privacy.accounting.analytic import analytic_gaussian_sigma, gaussian_delta
+from hushsum.privacy.accounting.analytic import (
+    analytic_gaussian_sigma,
+    gaussian_delta,
+    gaussian_delta_above,
+)
 from hushsum.privacy.accounting.conversions import (
     convert_delta,
     convert_epsilon,
@@ -29,6 +33,7 @@ __all__ = [
     "convert_rho",
     "discrete_gaussian_delta",
     "gaussian_delta",
+    "gaussian_delta_above",
     "gaussian_variances",
     "group_delta",
     "group_epsilon",

@@ -33,6 +33,19 @@ def gaussian_delta(epsilon: float, separation: float) -> float:
     return peak * float(erfcx(u / root) - erfcx((u + separation) / root))
 
 
+def gaussian_delta_above(epsilon: float, separation: float) -> float:
+    """`gaussian_delta` with its rounding errors added, so that it is never below δ(ε).
+
+    Both terms are right to 1e−13 of the larger, Φ(−u), and to what a rounding of u = ε/μ − μ/2 does to
+    e^(−u²/2): |u| times a few units in the last place of ε/μ + μ/2.
+    """
+    from scipy.special import ndtr
+
+    u, size = epsilon / separation - separation / 2, epsilon / separation + separation / 2
+    rounding = 4e-13 + 2.0**-51 * abs(u) * size
+    return gaussian_delta(epsilon, separation) + rounding * float(ndtr(-u)) + 1e-300
+
+
 def analytic_gaussian_sigma(epsilon: Real, delta: Real, sensitivity: Real = 1.0) -> float:
     """Return the smallest σ for which N(0, σ²I) noise on a query of this L2 sensitivity is (ε, δ)-private.
 
@@ -55,16 +68,11 @@ def analytic_gaussian_sigma(epsilon: Real, delta: Real, sensitivity: Real = 1.0)
     >>> [round(analytic_gaussian_sigma(epsilon, 1e-6), 2) for epsilon in (0.1, 1.0, 2.0)]
     [36.3, 4.22, 2.23]
     """
-    from scipy.special import ndtr
-
     target, bound = float_below(positive_epsilon(epsilon)), float_below(proper_delta(delta))
     scale = float_above(positive("sensitivity", sensitivity, "it is the norm of what one unit adds"))
 
     def private(log_separation: float) -> bool:
-        separation = math.exp(log_separation)
-        # gaussian_delta is a difference of two terms; both are right to 1e−13 of the larger, Φ(−u)
-        rounding = 4e-13 * float(ndtr(separation / 2 - target / separation))
-        return gaussian_delta(target, separation) + rounding <= bound
+        return gaussian_delta_above(target, math.exp(log_separation)) <= bound
 
     low = high = math.log(target) / 2 if target > 1 else math.log(target)
     while not private(low):

@@ -74,9 +74,7 @@ def group_delta(epsilon: Real, delta: Real, size: int) -> float:
     if size == 1:
         return start
     # (e^(mε) − 1)/(e^ε − 1) in logarithms, which do not overflow
-    growth = (size - 1) * step + math.log1p(-math.exp(-size * step)) - math.log1p(-math.exp(-step))
-    if step < 0.5:
-        growth = (size - 1) * step + math.log(math.expm1(-size * step) / math.expm1(-step))
+    growth = (size - 1) * step + math.log(math.expm1(-size * step) / math.expm1(-step))
     exponent = math.log(start) + growth
     rounding = 16 * 2.0**-53 * (1 + abs(math.log(start)) + size * step + abs(growth))
     if exponent + rounding >= 0:

@@ -42,7 +42,9 @@ valid):
   5e−13;
 - t and κ, four roundings of quantities whose effect on the exponent is ε + R²/V ≤ 7·10³ (t/√V ≥ −30 bounds
   R/√V by 80, and below −30 the terms at stake weigh less than e^−450): 7e3·4·2⁻⁵³ < 4e−12. A threshold m
-  rounded to the wrong side of t drops or keeps one term whose factor 1 − e^(ε−L) is of this same size;
+  that is too low keeps terms whose factor 1 − e^(ε−L) is of this same size, beside F(m) ≥ f(m), which the
+  slack covers. One that is too high would drop such a term, which no slack of the much smaller F(m) covers
+  (f(m)/f(m + 1) may be e^ε); so t is lowered by THRESHOLD_SLACK, more than its rounding, before m is taken;
 - V itself, given as a float or rounded to one: part of the roundings counted above.
 
 Underflow is covered by adding TINY = 1e−300 to what is enlarged and taking 1e−310 from what is reduced.
@@ -61,6 +63,7 @@ SLACK = 2.0**-35
 TINY = 1e-300
 LARGEST_EPSILON = 600.0
 LOWEST_START = -30.0
+THRESHOLD_SLACK = 2.0**-48
 DIRECT_BELOW = 2.0**18
 """Up to this V the 39·√V ≤ 20,000 terms above the smallest float are summed one by one."""
 
@@ -89,7 +92,8 @@ class DiscreteGaussian:
         """Return an upper bound on (1) with R = ``shift``, for every ε ≥ 0 of ``epsilon``."""
         epsilon = np.minimum(epsilon, LARGEST_EPSILON)
         threshold = epsilon * (self.variance / shift) - shift / 2
-        first = np.floor(threshold) + 1
+        margin = THRESHOLD_SLACK * (epsilon * (self.variance / shift) + shift / 2)
+        first = np.floor(threshold - margin) + 1
         start = (first - 0.5) / self.deviation
         if self._sums is not None:
             kept = self._direct(first) * (1 + SLACK)

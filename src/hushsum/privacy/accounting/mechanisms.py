@@ -1,6 +1,6 @@
-"""The mechanisms whose claims may be booked, and which kind of claim is proven for each.
+"""The mechanisms whose claims may be debited, and which kind of claim is proven for each.
 
-A book that accepted any name would add numbers nobody has proven. So names are registered with the kinds of
+A ledger that accepted any name would add numbers nobody has proven. So names are registered with the kinds of
 claim their proof gives, and everything else is refused.
 """
 
@@ -64,7 +64,7 @@ def check_mechanism(claim: Claim) -> None:
     if kinds is None:
         raise ClaimError(
             f"the claim's mechanism must be one of {', '.join(known_mechanisms())}, got {claim.mechanism!r}; "
-            "what it spends is not known, so it cannot be booked"
+            "what it spends is not known, so it cannot be debited"
         )
     if ClaimKind.of(claim) not in kinds:
         proven = " or ".join(sorted(kinds))
@@ -112,3 +112,11 @@ register_mechanism("gaussian process path", ClaimKind.APPROXIMATE, ClaimKind.CON
 register_mechanism("gaussian process path, as-published", ClaimKind.APPROXIMATE)
 register_mechanism("objective perturbation", ClaimKind.PURE)
 register_mechanism("one posterior sample", ClaimKind.PURE, ClaimKind.APPROXIMATE)
+# Gaussian noise on real numbers by the analytic formula: `ReleaseNoise.gaussian`.
+register_mechanism("gaussian", ClaimKind.APPROXIMATE)
+# Constants of Wang (2018), which spend less than they claim: `PublishedNoise.spent_delta`, checked before a
+# debit in `hushsum.methods.sufficient_statistics`.
+register_mechanism("gaussian, as-published", ClaimKind.APPROXIMATE)
+# Answers that are each drawn afresh, composed over a number fixed beforehand: `hushsum.served.output`.
+register_mechanism("gaussian, fresh for each answer", ClaimKind.APPROXIMATE)
+register_mechanism("laplace, fresh for each answer", ClaimKind.PURE, ClaimKind.APPROXIMATE)

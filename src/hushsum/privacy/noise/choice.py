@@ -30,16 +30,15 @@ expected loss than the exponential mechanism at the same ε); Dong, Durfee & Rog
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
 
 from hushsum.errors import UsageError
-from hushsum.privacy.noise.exponential import exponential_bounds
+from hushsum.privacy.noise.coins import flip
 from hushsum.privacy.noise.integers import below, words_of
 from hushsum.privacy.noise.source import NoiseSource
-from hushsum.privacy.noise.uniform import LazyUniform
 
 PERMUTE_AND_FLIP = "permute and flip"
 EXPONENTIAL = "exponential"
@@ -103,21 +102,6 @@ def exponential_choice(scores: Sequence[int], rate: Fraction, source: NoiseSourc
         if flip(rate * (best - scores[candidate]), stream.more_bits(coins)):
             return candidate
         coins += 1
-
-
-def flip(x: Fraction, more: Callable[[int], int]) -> bool:
-    """A coin that falls with probability e^(−x), exactly; ``more(i)`` gives the i-th 64 random bits."""
-    if x == 0:
-        return True
-    uniform = LazyUniform(0, 0, more)
-    while True:
-        uniform.refine()
-        bits = uniform.bits + 64
-        low, high = exponential_bounds(x, bits)
-        if uniform.surely_below(low, bits):
-            return True
-        if uniform.surely_above(high, bits):
-            return False
 
 
 def _check(scores: Sequence[int], rate: Fraction) -> int:

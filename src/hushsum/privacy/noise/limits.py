@@ -14,9 +14,9 @@ def check_parameter(name: str, value: Fraction, smallest: Fraction, largest: Fra
             f"{name} must be a Fraction or an integer, got {type(value).__name__}; use Fraction(...)"
         )
     if not smallest <= value <= largest:
-        raise UsageError(
-            f"{name} must be from {float(smallest):.3g} to {float(largest):.3g}, got {float(value):.3g}"
-        )
+        # Not as a float: a number so large has none.
+        got = "less" if value < smallest else "more"
+        raise UsageError(f"{name} must be from {float(smallest):.3g} to {float(largest):.3g}, got {got}")
     return Fraction(value)
 
 

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Header, Query, Request, Response
 
 from hushsum.bases.base import Basis, basis_from_json
 from hushsum.jobs.kernel_choice import KernelChoice
-from hushsum.jobs.ledger_book import status_of
+from hushsum.jobs.ledger_commands import status_of
 from hushsum.jobs.plan_release import plan_release
 from hushsum.ledger import DatasetTerms
 from hushsum.service.access import Caller, actor_of, needs, nothing_here
@@ -55,9 +55,9 @@ def create_dataset(asked: NewDataset, caller: Releaser, context: Here, actor: Do
         rho=asked.rho,
         accounting=asked.accounting,
         unit=asked.unit,
-        records_per_unit=asked.records_per_unit,
+        max_per_unit=asked.max_per_unit,
         relation=asked.relation,
-        units=asked.units,
+        population=asked.population,
         allow_large_delta=asked.allow_large_delta,
     )
     context.datasets.check_free(caller.account, asked.name)

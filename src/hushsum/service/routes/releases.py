@@ -16,14 +16,14 @@ from starlette.concurrency import run_in_threadpool
 from hushsum.bases.base import basis_from_json
 from hushsum.errors import HushsumError
 from hushsum.files.container import canonical_json
-from hushsum.jobs.release_tally import ReleaseTerms
 from hushsum.privacy.claim import Claim
+from hushsum.privacy.request import ReleaseRequest
 from hushsum.service.access import Caller, actor_of, needs, nothing_here
 from hushsum.service.context import Context, context_of
 from hushsum.service.limits import too_often
 from hushsum.service.problems import Refusal
 from hushsum.service.routes.datasets import Key
-from hushsum.service.shapes import ClaimTold, JobTold, NewRelease, TermsAsked
+from hushsum.service.shapes import ClaimResponse, JobTold, NewRelease, ReleaseRequestBody
 from hushsum.service.store import Actor, Job
 from hushsum.service.store.job_queue import DONE, FAILED
 from hushsum.tally.tally import Tally
@@ -39,12 +39,12 @@ _MOST_STREAMS = 100
 
 
 @router.post("/datasets/{dataset}/claims")
-def show_claim(dataset: str, asked: TermsAsked, caller: Releaser, context: Here) -> ClaimTold:
+def show_claim(dataset: str, asked: ReleaseRequestBody, caller: Releaser, context: Here) -> ClaimResponse:
     """What a release on these terms would claim and cost. Nothing is drawn or spent."""
     found = context.dataset(dataset, caller)
     claim = _claim(context, found.id, asked)
     charge, after = context.price(found, claim)
-    return ClaimTold(
+    return ClaimResponse(
         claim=claim.in_numbers(),
         cost=charge.as_json(),
         remaining=after.remaining.as_json(),
@@ -133,30 +133,21 @@ def _job(context: Context, id: str, caller: Caller) -> Job:
     return found
 
 
-def terms_of(asked: TermsAsked) -> ReleaseTerms:
-    """The terms as the release job takes them."""
-    return ReleaseTerms(
-        epsilon=asked.epsilon,
-        delta=asked.delta,
-        rho=asked.rho,
-        relation=asked.relation,
-        rows=asked.rows,
-        count_share=asked.count_share,
-        population=asked.population,
-        allow_large_delta=asked.allow_large_delta,
-    )
+def request_of(body: ReleaseRequestBody) -> ReleaseRequest:
+    """The request as a tally takes it. The service keeps the budget and the idempotency key itself."""
+    return ReleaseRequest(**{name: getattr(body, name) for name in ReleaseRequest().as_json()})
 
 
-def _claim(context: Context, dataset: str, asked: TermsAsked) -> Claim:
+def _claim(context: Context, dataset: str, asked: ReleaseRequestBody) -> Claim:
     """The claim, from the tally's public definition: its counts are not read here."""
     stored = context.datasets.tally(asked.tally, dataset=dataset)
     if stored is None:
         raise Refusal(422, "parameter-refused", "tally must be one of this dataset; make it first")
     basis = basis_from_json(stored.facts["definition"])
-    return terms_of(asked).claim_for(Tally(basis, max_per_unit=stored.facts["max_per_unit"]))
+    return Tally(basis, max_per_unit=stored.facts["max_per_unit"]).prepare(request_of(asked)).claim
 
 
-def _confirmation(dataset: str, asked: TermsAsked, claim: Claim) -> str:
-    terms = {name: getattr(asked, name) for name in TermsAsked.model_fields}
+def _confirmation(dataset: str, asked: ReleaseRequestBody, claim: Claim) -> str:
+    terms = {name: getattr(asked, name) for name in ReleaseRequestBody.model_fields}
     text = canonical_json([dataset, json.loads(json.dumps(terms)), claim.as_json()])
     return hashlib.sha256(text).hexdigest()

@@ -55,10 +55,10 @@ from hushsum.service.shapes.models import (
     SettingTold,
 )
 from hushsum.service.shapes.releases import (
-    ClaimTold,
+    ClaimResponse,
     JobTold,
     NewRelease,
-    TermsAsked,
+    ReleaseRequestBody,
 )
 from hushsum.service.shapes.system import (
     Health,
@@ -71,7 +71,7 @@ __all__ = [
     "Asked",
     "Bound",
     "Bounds",
-    "ClaimTold",
+    "ClaimResponse",
     "Column",
     "Count",
     "DatasetTold",
@@ -106,12 +106,12 @@ __all__ = [
     "Promise",
     "ProviderTold",
     "Relation",
+    "ReleaseRequestBody",
     "Scalar",
     "Scope",
     "SettingTold",
     "SignInTold",
     "TallyTold",
-    "TermsAsked",
     "TokenIssued",
     "TokenTold",
     "Told",

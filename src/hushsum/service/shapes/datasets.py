@@ -26,9 +26,9 @@ class NewDataset(Promise):
     name: Name
     accounting: Literal["pure", "basic", "zcdp"] | None = None
     unit: Literal["record", "person"] = "record"
-    records_per_unit: Annotated[int, Field(ge=1, le=1 << 20)] | None = None
+    max_per_unit: Annotated[int, Field(ge=1, le=1 << 20)] | None = None
     relation: Relation = "add/remove"
-    units: Annotated[int, Field(ge=1, le=10**12)] | None = None
+    population: Annotated[int, Field(ge=1, le=10**12)] | None = None
     allow_large_delta: bool = False
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, StringConstraints
 
 from hushsum.service.shapes.basic import Asked, Bounds, Column, Id, Name, Positive, Told
-from hushsum.service.shapes.releases import ClaimTold
+from hushsum.service.shapes.releases import ClaimResponse
 
 Scalar = bool | int | float | Annotated[str, StringConstraints(max_length=80)] | None
 
@@ -57,7 +57,7 @@ class ErrorPredicted(Told):
     note: str
 
 
-class ModelClaimTold(ClaimTold):
+class ModelClaimTold(ClaimResponse):
     """The claim of a model; ``predicted`` is null where its error cannot be told from declared numbers."""
 
     predicted: ErrorPredicted | None

@@ -15,10 +15,10 @@ from hushsum.privacy.noise import NoiseSource
 from hushsum.privacy.noise.choice import (
     exponential_choice,
     exponential_law,
-    flip,
     permute_and_flip,
     permute_and_flip_law,
 )
+from hushsum.privacy.noise.coins import flip
 from hushsum.privacy.noise.exponential import exponential_bounds
 from hushsum.privacy.noise.integers import below
 

@@ -24,7 +24,7 @@ export function sumForm(dataset, { columns, terms, names, tell }, changed) {
     required: person,
     min: 1,
     step: 1,
-    value: dataset.budget.terms.records_per_unit ?? "",
+    value: dataset.budget.terms.max_per_unit ?? "",
   });
   const width = field("Bandwidth", bandwidth, { hint: BANDWIDTH });
   const plan = planPanel(dataset, tell);

@@ -67,7 +67,7 @@ function budget({ budget: told }, ledger) {
       [
         "Protects",
         terms.unit === "person"
-          ? `each person${terms.records_per_unit ? `, up to ${terms.records_per_unit} records` : ""}`
+          ? `each person${terms.max_per_unit ? `, up to ${terms.max_per_unit} records` : ""}`
           : "each record",
       ],
       [

@@ -97,7 +97,7 @@ function newDataset() {
         if (kind.value === "zcdp") asked.rho = numberIn(rho);
         else asked.epsilon = numberIn(epsilon);
         if (kind.value === "basic") asked.delta = numberIn(delta);
-        if (unit.value === "person" && numberIn(most) !== null) asked.records_per_unit = numberIn(most);
+        if (unit.value === "person" && numberIn(most) !== null) asked.max_per_unit = numberIn(most);
         try {
           const made = await post("/datasets", asked);
           location.hash = `#/datasets/${made.id}`;

@@ -1,0 +1,162 @@
+"""Spend a budget: debit, draw, stage, publish. Everything that releases goes through here.
+
+No other module calls a budget's ``debit``; a test searches the source for it. The order of the steps is what
+makes a release safe to repeat: the claim is durable before noise exists, the bytes are durable before anyone
+sees one of them, and a retry with the same idempotency key is given the bytes of the first attempt.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hushsum.errors import UsageError
+from hushsum.files.container import canonical_json
+from hushsum.privacy.budget import Budget, Debit
+from hushsum.privacy.claim import Claim
+
+Make = Callable[[], bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Booking:
+    """Where a release is recorded: the budget of a dataset, and the key that names this attempt."""
+
+    budget: Budget
+    idempotency_key: str
+
+    @classmethod
+    def of(cls, budget: Budget | None, idempotency_key: str | None) -> Booking | None:
+        """Read the two arguments of a releasing call; None where nothing is recorded.
+
+        Without an ``idempotency_key`` the attempt gets a random one, and every call spends.
+
+        Raises
+        ------
+        UsageError
+            an idempotency key without a budget, or a budget that is not that of a dataset.
+        """
+        if budget is None:
+            if idempotency_key is not None:
+                raise UsageError(
+                    "idempotency_key names a release in a ledger, got no budget; "
+                    "give budget=hs.Ledger(...).dataset(...)"
+                )
+            return None
+        if not isinstance(budget, Budget):
+            raise UsageError(
+                f"budget must be the budget of a dataset, got {type(budget).__name__}; "
+                "give budget=hs.Ledger(...).dataset(...)"
+            )
+        return cls(budget, secrets.token_hex(16) if idempotency_key is None else idempotency_key)
+
+
+@dataclass(frozen=True, slots=True)
+class StagedRelease:
+    """Bytes that the ledger stores. Deliver ``payload``, then call :meth:`publish`.
+
+    Without a booking there is no ledger, and ``publish`` does nothing.
+    """
+
+    payload: bytes
+    debit: Debit | None
+
+    def publish(self) -> None:
+        """Record that the bytes have reached their reader."""
+        if self.debit is not None:
+            self.debit.publish()
+
+
+def stage(booking: Booking | None, claim: Claim, subject: Mapping[str, object], make: Make) -> StagedRelease:
+    """Debit the claim, make the bytes unless an earlier attempt with this key staged some, and stage them.
+
+    A crash before *staged* leaves no byte outside this process, so a retry may draw again under the same
+    debit. After it, the retry gets the staged bytes back. For a delivery that takes long or may fail; others
+    call `spend`.
+
+    Raises
+    ------
+    BudgetExhausted
+        if the budget has not enough left; ``make`` is not called then.
+    ClaimError
+        if the claim cannot be debited.
+    AlreadyPublished
+        if a release with this key has reached its reader.
+    """
+    if booking is None:
+        return StagedRelease(make(), None)
+    debit = booking.budget.debit(claim, subject=subject, idempotency_key=booking.idempotency_key)
+    payload = debit.staged
+    if payload is None:
+        debit.draw()
+        # Another process with this key may have staged first: only what the ledger stored may be published.
+        payload = debit.stage(make())
+    return StagedRelease(payload, debit)
+
+
+def spend(
+    booking: Booking | None,
+    claim: Claim,
+    subject: Mapping[str, object],
+    make: Make,
+    *,
+    deliver: Callable[[bytes], object] | None = None,
+) -> bytes:
+    """Debit, draw, stage, deliver, publish: the bytes of the release. Raises as `stage` does.
+
+    Parameters
+    ----------
+    booking : Booking, optional
+        Where the claim is debited; without one the bytes are only made and delivered.
+    claim : Claim
+        What the release promises, known before anything is drawn.
+    subject : mapping
+        What is released, publicly: nothing that depends on the records.
+    make : callable
+        Draws the noise and returns the bytes. Not called if an earlier attempt has staged some.
+    deliver : callable, optional
+        Brings the bytes to their reader, between *staged* and *published*. By default they count as
+        delivered when this call returns.
+    """
+    staged = stage(booking, claim, subject, make)
+    if deliver is not None:
+        deliver(staged.payload)
+    staged.publish()
+    return staged.payload
+
+
+def spend_json(
+    booking: Booking | None,
+    claim: Claim,
+    subject: Mapping[str, object],
+    make: Callable[[], dict[str, Any]],
+) -> dict[str, Any]:
+    """`spend` for a small result: a dictionary, staged as canonical JSON together with claim and subject.
+
+    The result always passes through JSON, so that a retry returns exactly what the first call would have.
+
+    Raises
+    ------
+    UsageError
+        if the staged bytes are those of another release.
+    """
+    about: dict[str, Any] = json.loads(canonical_json({"claim": claim.as_json(), "subject": dict(subject)}))
+
+    def check(payload: bytes) -> None:
+        stored = json.loads(payload)
+        if {name: stored.get(name) for name in about} != about or "result" not in stored:
+            raise another_release()
+
+    payload = spend(
+        booking, claim, subject, lambda: canonical_json({**about, "result": make()}), deliver=check
+    )
+    result: dict[str, Any] = json.loads(payload)["result"]
+    return result
+
+
+def another_release() -> UsageError:
+    """The refusal of staged bytes that were made for something else."""
+    return UsageError("the idempotency key belongs to another release; leave it out, or give a new one")

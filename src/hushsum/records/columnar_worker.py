@@ -1,0 +1,249 @@
+"""Decode Parquet and Arrow files for another process: a program of its own, which may die.
+
+A damaged or hostile file can make the libraries below abort, read beyond their buffers or allocate gigabytes.
+They run here instead: :mod:`hushsum.records.columnar_process` starts this program, which imports PyArrow once
+and forks a process for every file, under a memory limit and without the environment of its parent. Each batch
+is validated in full and sent back as a plain Arrow stream, which `hushsum.records.arrow_stream` checks again.
+
+It imports nothing of Hushsum, which would take longer than PyArrow.
+
+A message has the header ``<cQd``: kind, length, progress. This program sends ``r`` (ready), ``j`` (JSON),
+``b`` (a batch) and ``e`` (the end), and receives ``j``.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import resource
+import select
+import signal
+import socket
+import struct
+import sys
+import threading
+from collections.abc import Iterator
+from importlib import import_module
+from typing import Any, Final
+
+HEADER: Final = struct.Struct("<cQd")
+IDLE_SECONDS: Final = 60.0
+MEMORY_BYTES: Final = 512 << 20
+COLUMN_BYTES: Final = 4 << 20
+"""What each chosen column may need in addition: a page as it is stored, and as it is unpacked."""
+
+MOST_MEMORY_BYTES: Final = 4 << 30
+_NUMBER_BYTES: Final = 8
+
+
+def serve(control: socket.socket) -> None:
+    """Fork a process for every connection that arrives; end when none came for a while."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    while select.select([control], [], [], IDLE_SECONDS)[0]:
+        data, connections, _, _ = socket.recv_fds(control, 1, 1)
+        if not data or not connections:
+            return
+        if os.fork() == 0:
+            control.close()
+            try:
+                _Decoder(socket.socket(fileno=connections[0])).run()
+            finally:
+                os._exit(0)
+        os.close(connections[0])
+
+
+class _Decoder:
+    """Sends the columns of one file, the types of the chosen ones, then batch after batch."""
+
+    def __init__(self, peer: socket.socket) -> None:
+        self._peer = peer
+
+    def run(self) -> None:
+        self._send(b"r")
+        request = self._receive()
+        _limit_memory(MEMORY_BYTES)
+        try:
+            self._answer(request)
+        except (MemoryError, OSError) as error:
+            short = isinstance(error, MemoryError) or error.errno == errno.ENOMEM
+            self._send_json({"refused": "memory" if short else "damaged"})
+        except Exception:
+            # The libraries' own messages may quote data, so none of them leaves this process.
+            self._send_json({"refused": "damaged"})
+
+    def _answer(self, request: dict[str, Any]) -> None:
+        reader = _Parquet if request["kind"] == "Parquet" else _Arrow
+        source = reader(request["path"], request["batch_bytes"])
+        self._send_json({"columns": source.schema.names})
+        chosen = self._receive()["columns"]
+        # From here on the peer sends nothing, so the end of its connection is the end of the work.
+        threading.Thread(target=self._end_with_peer, daemon=True).start()
+        _limit_memory(min(MOST_MEMORY_BYTES, MEMORY_BYTES + COLUMN_BYTES * len(chosen)))
+        kinds = {name: source.schema.field(name).type for name in chosen}
+        plain = {name: _plain_type(kind) for name, kind in kinds.items()}
+        self._send_json({"other": {name: str(kinds[name]) for name in chosen if plain[name] is None}})
+        empty = _pyarrow().schema({name: kind or _pyarrow().null() for name, kind in plain.items()})
+        self._send(b"b", _stream(empty, []))
+        for batch, progress in source.batches(chosen):
+            batch.validate(full=True)
+            columns = [_plain(batch.column(name)) for name in chosen]
+            sent = _pyarrow().RecordBatch.from_arrays(columns, schema=empty)
+            self._send(b"b", _stream(empty, [sent]), min(max(progress, 0.0), 1.0))
+        self._send(b"e", progress=1.0)
+
+    def _end_with_peer(self) -> None:
+        self._peer.recv(1)
+        os._exit(0)
+
+    def _send_json(self, content: dict[str, Any]) -> None:
+        self._send(b"j", json.dumps(content).encode())
+
+    def _send(self, kind: bytes, content: Any = b"", progress: float = 0.0) -> None:
+        view = memoryview(content)
+        self._peer.sendall(HEADER.pack(kind, view.nbytes, progress))
+        self._peer.sendall(view)
+
+    def _receive(self) -> dict[str, Any]:
+        _, size, _ = HEADER.unpack(_exactly(self._peer, HEADER.size))
+        content: dict[str, Any] = json.loads(_exactly(self._peer, size))
+        return content
+
+
+def _exactly(peer: socket.socket, size: int) -> bytes:
+    data = b""
+    while len(data) < size:
+        piece = peer.recv(size - len(data))
+        if not piece:
+            os._exit(0)
+        data += piece
+    return data
+
+
+class _Parquet:
+    """A Parquet file, read so many rows at a time that they fill a batch."""
+
+    def __init__(self, path: str, batch_bytes: int) -> None:
+        # A buffer of its own makes the reader take pages as they come, instead of whole row groups.
+        self._file = _pyarrow("parquet").ParquetFile(path, pre_buffer=False, buffer_size=1 << 18)
+        self._batch_bytes = batch_bytes
+        self.schema = self._file.schema_arrow
+
+    def batches(self, columns: list[str]) -> Iterator[tuple[Any, float]]:
+        stated, read = self._file.metadata.num_rows, 0
+        for batch in self._file.iter_batches(
+            self._rows_at_a_time(columns), columns=columns, use_threads=False
+        ):
+            read += batch.num_rows
+            yield batch, read / stated if stated else 1.0
+
+    def _rows_at_a_time(self, columns: list[str]) -> int:
+        """How many rows fill a batch: a value counts in full, however well it is compressed."""
+        metadata = self._file.metadata
+        widest = float(_NUMBER_BYTES)
+        for i in range(metadata.num_row_groups):
+            group = metadata.row_group(i)
+            leaves = [group.column(j) for j in range(group.num_columns)]
+            size = sum(
+                max(leaf.num_values * _NUMBER_BYTES, leaf.total_uncompressed_size)
+                for leaf in leaves
+                if any(leaf.path_in_schema.startswith(column) for column in columns)
+            )
+            widest = max(widest, size / max(1, group.num_rows))
+        return max(1, int(self._batch_bytes / widest))
+
+
+class _Arrow:
+    """An Arrow IPC file, which is Feather version 2; its batches, the large ones in slices."""
+
+    def __init__(self, path: str, batch_bytes: int) -> None:
+        self._map = _pyarrow().memory_map(path)
+        self._batch_bytes = batch_bytes
+        self.schema = _pyarrow("ipc").open_file(self._map).schema
+
+    def batches(self, columns: list[str]) -> Iterator[tuple[Any, float]]:
+        ipc = _pyarrow("ipc")
+        places = sorted(self.schema.get_field_index(name) for name in columns)
+        file = ipc.open_file(self._map, options=ipc.IpcReadOptions(included_fields=places, use_threads=False))
+        for i in range(file.num_record_batches):
+            stored = file.get_batch(i)
+            stored.validate(full=True)
+            width = max(_NUMBER_BYTES, stored.nbytes / max(1, stored.num_rows))
+            rows = max(1, int(self._batch_bytes / width))
+            for start in range(0, stored.num_rows, rows):
+                yield stored.slice(start, rows), (i + 1) / file.num_record_batches
+
+
+def _plain_type(kind: Any) -> Any | None:
+    """What a type is sent as: one that `hushsum.records.arrow_stream` reads; None if there is none."""
+    pa = _pyarrow()
+    types = pa.types
+    if isinstance(kind, pa.BaseExtensionType):
+        return _plain_type(kind.storage_type)
+    if types.is_dictionary(kind):
+        values = _plain_type(kind.value_type)
+        simple = values is not None and not types.is_nested(values) and not types.is_dictionary(values)
+        return pa.dictionary(pa.int32(), values) if simple else None
+    if types.is_fixed_size_list(kind):
+        values = _plain_type(kind.value_type)
+        return None if values is None or types.is_dictionary(values) else pa.list_(values, kind.list_size)
+    if types.is_list(kind) or types.is_large_list(kind):
+        values = _plain_type(kind.value_type)
+        if values is None or types.is_dictionary(values):
+            return None
+        return pa.list_(values) if types.is_list(kind) else pa.large_list(values)
+    if types.is_string_view(kind):
+        return pa.large_string()
+    number = types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)
+    return (
+        kind
+        if number or types.is_string(kind) or types.is_large_string(kind) or types.is_null(kind)
+        else None
+    )
+
+
+def _plain(array: Any) -> Any:
+    """An array in its plain type; a dictionary has the values of this batch alone."""
+    pa = _pyarrow()
+    while isinstance(array.type, pa.BaseExtensionType):
+        array = array.storage
+    kind: Any = _plain_type(array.type)
+    if pa.types.is_dictionary(array.type):
+        return array.dictionary.cast(kind.value_type).take(array.indices).dictionary_encode()
+    return array if array.type == kind else array.cast(kind)
+
+
+def _stream(schema: Any, batches: list[Any]) -> Any:
+    sink = _pyarrow().BufferOutputStream()
+    with _pyarrow("ipc").new_stream(sink, schema) as stream:
+        for batch in batches:
+            stream.write_batch(batch)
+    return sink.getvalue()
+
+
+def _limit_memory(most: int) -> None:
+    """Limit what this process allocates; files that are mapped do not count, so they may be of any size."""
+    hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
+    limits = [each for each in (most, hard, _INHERITED) if each != resource.RLIM_INFINITY]
+    resource.setrlimit(resource.RLIMIT_DATA, (min(limits), hard))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+_INHERITED: Final = resource.getrlimit(resource.RLIMIT_DATA)[0]
+
+
+def _pyarrow(part: str = "") -> Any:
+    return import_module(f"pyarrow.{part}" if part else "pyarrow")
+
+
+def main() -> None:
+    """Serve the connections that arrive on standard input, which is a socket."""
+    sys.path[:] = json.loads(sys.argv[1])
+    for part in ("", "ipc", "parquet"):
+        _pyarrow(part)
+    serve(socket.socket(fileno=0))
+
+
+if __name__ == "__main__":
+    main()

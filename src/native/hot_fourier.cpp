@@ -1,0 +1,151 @@
+// Cosines and sines of random projections, rounded to integers and summed: the build of Fourier features.
+//
+// A projection t is a phase in turns. Its fraction u = t - round(t) is exact, and is clamped to [-1/2, 1/2] where t is
+// too large for one, or no number. Minimax polynomials in u^2 follow, by Horner's rule in fused multiply-adds. The last
+// of them adds 3 * 2^22 as well, which leaves the nearest integer (ties to even) in the low bits of the float: so one
+// chain of correctly rounded operations decides a record's integers, the same in every clone.
+#include "lanes.hpp"
+#include "project.hpp"
+
+namespace hushsum::HUSHSUM_CLONE {
+
+namespace {
+
+constexpr float rounder = 12582912.0f;  // 3 * 2^22: floats near it are the integers
+constexpr std::uint32_t rounder_bits = 0x4b400000u;
+
+// sin(2 pi u) = u * S(u^2) and cos(2 pi u) = 1 + u^2 * C(u^2) on [-1/2, 1/2], within 1e-7 and 9e-7.
+constexpr double sine_terms[] = {6.28318281855543,   -41.34142139902815, 81.59618388037231,
+                                 -76.58010059069983, 41.20539511562007,  -12.27126270500227};
+constexpr double cosine_terms[] = {-19.739049627337103, 64.93027910833467, -85.28685244792894, 58.85254905884002,
+                                   -21.162601230825686};
+
+HUSHSUM_INLINE Floats fraction(Floats t) {
+  const Floats low = spread(-0.5f), high = spread(0.5f), big = spread(rounder);
+  Floats u = t - ((t + big) - big);
+  u = u > low ? u : low;
+  return u < high ? u : high;
+}
+
+template <std::size_t Terms>
+HUSHSUM_INLINE Floats polynomial(const double (&terms)[Terms], double amplitude, Floats x) {
+  Floats value = spread(static_cast<float>(amplitude * terms[Terms - 1]));
+  HUSHSUM_UNROLL
+  for (std::size_t i = 2; i <= Terms; ++i)
+    value = fused(value, x, spread(static_cast<float>(amplitude * terms[Terms - i])));
+  return value;
+}
+
+struct Wave {
+  HUSHSUM_INLINE_MEMBER Wave(Floats t, double amplitude) : u(fraction(t)), square(u * u), amplitude(amplitude) {}
+  HUSHSUM_INLINE_MEMBER Floats cosine(float plus) const {
+    return fused(square, polynomial(cosine_terms, amplitude, square), spread(static_cast<float>(amplitude) + plus));
+  }
+  HUSHSUM_INLINE_MEMBER Floats sine(float plus) const {
+    return fused(u, polynomial(sine_terms, amplitude, square), spread(plus));
+  }
+
+  Floats u, square;
+  double amplitude;
+};
+
+template <std::size_t Records>
+HUSHSUM_INLINE void add_tile(const float* z, Uints (&cosines)[tile_vectors], Uints (&sines)[tile_vectors]) {
+  HUSHSUM_UNROLL
+  for (std::size_t v = 0; v < tile_vectors; ++v) {
+    Uints cosine = cosines[v], sine = sines[v];
+    for (std::size_t r = 0; r < Records; ++r) {
+      const Wave wave(load<Floats>(z + r * panel_rows + v * lanes), wave_amplitude);
+      cosine += (Uints)wave.cosine(rounder);
+      sine += (Uints)wave.sine(rounder);
+    }
+    cosines[v] = cosine;
+    sines[v] = sine;
+  }
+}
+
+template <std::size_t Records>
+HUSHSUM_INLINE void write_tile(const float* z, float* waves, std::size_t stride) {
+  for (std::size_t r = 0; r < Records; ++r)
+    for (std::size_t v = 0; v < panel_rows; v += lanes) {
+      const Wave wave(load<Floats>(z + r * panel_rows + v), 1.0);
+      const Floats cosine = wave.cosine(0.0f), sine = wave.sine(0.0f);
+      for (std::size_t l = 0; l < lanes; ++l) {
+        waves[r * stride + 2 * (v + l)] = cosine[l];
+        waves[r * stride + 2 * (v + l) + 1] = sine[l];
+      }
+    }
+}
+
+template <std::size_t Records>
+HUSHSUM_INLINE void read_tile(const float* z, const float* coefficients, Floats (&sums)[Records]) {
+  HUSHSUM_UNROLL
+  for (std::size_t v = 0; v < panel_rows; v += lanes) {
+    const Floats of_cosine = load<Floats>(coefficients + v), of_sine = load<Floats>(coefficients + panel_rows + v);
+    for (std::size_t r = 0; r < Records; ++r) {
+      const Wave wave(load<Floats>(z + r * panel_rows + v), 1.0);
+      sums[r] = fused(of_cosine, wave.cosine(0.0f), fused(of_sine, wave.sine(0.0f), sums[r]));
+    }
+  }
+}
+
+template <std::size_t Records>
+void read_records(const ProjectionParameters& plan, const float* records, std::size_t panel, std::size_t panels,
+                  const float* coefficients, double* answers) {
+  alignas(64) float z[Records * panel_rows];
+  Floats sums[Records] = {};
+  for (std::size_t b = 0; b < panels; ++b) {
+    project<Records, 1>(plan, records, panel + b, 0, z);
+    read_tile<Records>(z, coefficients + b * 2 * panel_rows, sums);
+  }
+  for (std::size_t r = 0; r < Records; ++r)
+    for (std::size_t l = 0; l < lanes; ++l) answers[r] += static_cast<double>(sums[r][l]);
+}
+
+}  // namespace
+
+void add_waves(const ProjectionParameters& plan, const float* records, std::size_t count, std::size_t panel,
+               std::int32_t* sums) {
+  alignas(64) float z[tile_records * panel_rows];
+  Uints cosines[tile_vectors] = {}, sines[tile_vectors] = {};
+  std::size_t r = 0;
+  for (; r + tile_records <= count; r += tile_records) {
+    project<tile_records, 1>(plan, records + r * plan.dim, panel, 0, z);
+    add_tile<tile_records>(z, cosines, sines);
+  }
+  for (; r < count; ++r) {
+    project<1, 1>(plan, records + r * plan.dim, panel, 0, z);
+    add_tile<1>(z, cosines, sines);
+  }
+  // Modulo 2^32 the sum of the bits less those of the rounder is the sum of the integers, which fits.
+  const Uints excess = Uints{} + static_cast<std::uint32_t>(count) * rounder_bits;
+  HUSHSUM_UNROLL
+  for (std::size_t v = 0; v < tile_vectors; ++v) {
+    store(sums + v * lanes, load<Uints>(sums + v * lanes) + (cosines[v] - excess));
+    store(sums + panel_rows + v * lanes, load<Uints>(sums + panel_rows + v * lanes) + (sines[v] - excess));
+  }
+}
+
+void write_waves(const ProjectionParameters& plan, const float* records, std::size_t count, std::size_t panel,
+                 float* waves, std::size_t stride) {
+  alignas(64) float z[tile_records * panel_rows];
+  std::size_t r = 0;
+  for (; r + tile_records <= count; r += tile_records) {
+    project<tile_records, 1>(plan, records + r * plan.dim, panel, 0, z);
+    write_tile<tile_records>(z, waves + r * stride, stride);
+  }
+  for (; r < count; ++r) {
+    project<1, 1>(plan, records + r * plan.dim, panel, 0, z);
+    write_tile<1>(z, waves + r * stride, stride);
+  }
+}
+
+void read_waves(const ProjectionParameters& plan, const float* records, std::size_t count, std::size_t panel,
+                std::size_t panels, const float* coefficients, double* answers) {
+  std::size_t r = 0;
+  for (; r + tile_records <= count; r += tile_records)
+    read_records<tile_records>(plan, records + r * plan.dim, panel, panels, coefficients, answers + r);
+  for (; r < count; ++r) read_records<1>(plan, records + r * plan.dim, panel, panels, coefficients, answers + r);
+}
+
+}  // namespace hushsum::HUSHSUM_CLONE

@@ -1,0 +1,58 @@
+"""What a forge runs is what a person can run: every step of a workflow is a target of the Makefile."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+MATRIX_VALUE = re.compile(r"\$\{\{ matrix\.(\w+) \}\}")
+
+
+def make_targets() -> set[str]:
+    declared = re.search(r"^\.PHONY:(.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert declared
+    return set(declared[1].split())
+
+
+def commands(workflow: Path) -> Iterator[str]:
+    """Every ``run:`` of a workflow, once for each value of the matrix variable it names."""
+    jobs: dict[str, Any] = yaml.safe_load(workflow.read_text())["jobs"]
+    for job in jobs.values():
+        matrix = job.get("strategy", {}).get("matrix", {})
+        for step in job["steps"]:
+            command = step.get("run")
+            if command is None:
+                continue
+            named = MATRIX_VALUE.search(command)
+            for value in matrix[named[1]] if named else [""]:
+                yield MATRIX_VALUE.sub(str(value), command)
+
+
+def test_there_are_workflows() -> None:
+    assert {each.stem for each in WORKFLOWS} >= {"checks", "nightly", "release", "docs", "codeql"}
+
+
+@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.stem)
+def test_every_step_is_a_make_target(workflow: Path) -> None:
+    for command in commands(workflow):
+        words = command.split()
+        assert words[0] == "make"
+        assert set(words[1:]) <= make_targets(), command
+
+
+def test_the_targets_exist() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    for target in make_targets():
+        assert re.search(rf"^([\w-]+ )*{re.escape(target)}( [\w-]+)*:", makefile, re.MULTILINE), target
+
+
+def test_every_target_is_documented() -> None:
+    contributing = (ROOT / "CONTRIBUTING.md").read_text()
+    assert [target for target in make_targets() if f"`make {target}`" not in contributing] == []

@@ -1,0 +1,69 @@
+"""What must hold for the bytes of a ``.hush`` file, whoever wrote them."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from typing import Any
+
+import numpy as np
+
+from hushsum.errors import FileRefused, UsageError
+from hushsum.models.base import PrivateModel
+from hushsum.models.load import model_of
+from hushsum.releases.bundle import Bundle
+from hushsum.releases.load import load
+
+
+def check_hush(data: bytes) -> bool:
+    """Refused as a file, or usable in every way; whether it was read."""
+    try:
+        found = load(io.BytesIO(data))
+        if isinstance(found, Bundle):
+            found = model_of(found)
+    except FileRefused:
+        return False
+    use(found)
+    return True
+
+
+def use(found: Any) -> None:
+    """Every way of reading a function or a model; with queries that it must take."""
+    repr(found)
+    if isinstance(found, PrivateModel):
+        use_model(found)
+        return
+    found.claim.sentence()
+    assert np.isfinite(found.count)
+    queries = queries_for(found.kernel)
+    for values in (found(queries), found.sum(queries), found.query(queries).value):
+        assert len(values) == 2
+    kept = io.BytesIO()
+    found.save(kept)
+    load(io.BytesIO(kept.getvalue()))
+
+
+def use_model(model: Any) -> None:
+    """Predict, sample, or score at two points."""
+    claim = model.claim_
+    claim.sentence()
+    points = np.zeros((2, model.n_features_in_))
+    for name in ("predict", "decision_function", "score_samples", "predict_proba", "transform"):
+        if hasattr(model, name):
+            assert len(getattr(model, name)(points)) == 2
+    if hasattr(model, "sample"):
+        # Nothing to draw from where nothing stands out of the noise: a statement about the data.
+        with contextlib.suppress(UsageError):
+            model.sample(3)
+    if hasattr(model, "kneighbors"):
+        model.kneighbors(points, n_neighbors=1)
+
+
+def queries_for(kernel: Any) -> Any:
+    """Two queries that the kernel takes."""
+    dim = getattr(kernel, "dim", None)
+    if dim is None:
+        return [[1, 2], [3]]
+    if kernel.name == "hamming":
+        return np.ones((2, dim), np.int64)
+    return np.full((2, dim), 0.5)

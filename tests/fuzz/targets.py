@@ -1,0 +1,450 @@
+"""Everything that reads bytes from outside, and what must hold for any bytes.
+
+A target's ``check`` takes bytes of which only the checksum is right, and either sees them refused with the
+error that the documentation names, or uses what was read in every way. Anything else raised is a finding.
+``mutate`` changes an input by a seed; ``repair`` corrects the checksums of bytes that a fuzzer changed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import json
+import os
+import random
+import struct
+import tempfile
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import hushsum as hs
+from hushsum.errors import DataRefused, FileRefused, HushsumError, PublicAssumption, UsageError
+from hushsum.files.container import canonical_json
+from hushsum.files.encryption import CHUNK, encrypt
+from hushsum.privacy.relation import Relation
+from hushsum.records import Bounds, as_dense, as_sets, open_batches
+from hushsum.records.arrow_stream import read_stream
+from hushsum.served.secret_file import load_secret_functions, save_secret_functions
+from hushsum.served.secret_functions import SecretFunction
+from hushsum.served.store import SqliteStore, StoredAnswer
+from hushsum.summarize.features import SummaryFeatures
+from hushsum.summarize.messages import Answer, Broadcast, Terms
+from hushsum.summarize.target import NoisyTarget, release_target
+from hushsum.summarize.wire import Opening
+from hushsum.tally.file import load_tally
+from tests.fuzz.mutate import joined, mutated_bytes, mutated_container, mutated_hush, mutated_json, split
+from tests.fuzz.released import check_hush
+from tests.released_cases import RELEASES
+
+Mutate = Callable[[bytes, random.Random], bytes]
+KEY = bytes(range(32))
+SALT = bytes(16)
+GOLDEN = Path(__file__).parents[1] / "golden"
+CORPUS = Path(__file__).parent / "corpus"
+
+
+@dataclass(frozen=True)
+class Target:
+    """One reader. ``check`` returns whether the bytes were read, and raises for what must not happen."""
+
+    name: str
+    seeds: Callable[[], list[bytes]]
+    mutate: Mutate
+    repair: Callable[[bytes], bytes]
+    check: Callable[[bytes], bool]
+
+    def kept(self) -> list[bytes]:
+        """Inputs that were findings once, or reach code that the seeds do not; committed."""
+        folder = CORPUS / self.name
+        return [path.read_bytes() for path in sorted(folder.iterdir())] if folder.is_dir() else []
+
+    def inputs(self) -> list[bytes]:
+        """Seeds and corpus."""
+        return [*self.seeds(), *self.kept()]
+
+
+def run(target: Target, start: int, number: int) -> int:
+    """Check so many changed inputs, from a first seed on; how many of them were read."""
+    inputs = inputs_of(target.name)
+    read = 0
+    for seed in range(start, start + number):
+        chance = random.Random(seed)
+        data = target.mutate(chance.choice(inputs), chance)
+        try:
+            read += target.check(data)
+        except Exception as error:
+            raise AssertionError(
+                f"{target.name} with seed {seed}: {type(error).__name__}: {error}"
+            ) from error
+    return read
+
+
+@cache
+def inputs_of(name: str) -> list[bytes]:
+    """Seeds and corpus of a target, made once."""
+    return TARGETS[name].inputs()
+
+
+def same(data: bytes) -> bytes:
+    """For formats without a checksum."""
+    return data
+
+
+# -- files of Hushsum -----------------------------------------------------------------------------------
+
+
+def repair_container(data: bytes) -> bytes:
+    """Lengths and checksum as they should be."""
+    return joined(*split(data))
+
+
+def _hush_seeds() -> list[bytes]:
+    made = []
+    for make in RELEASES.values():
+        buffer = io.BytesIO()
+        make().save(buffer)
+        made.append(buffer.getvalue())
+    return [*made, *(path.read_bytes() for path in sorted(GOLDEN.rglob("*.hush")))]
+
+
+def _model_seeds() -> list[bytes]:
+    from tests.contract.fitted_models import MODELS, fitted
+
+    made = []
+    for kind in MODELS:
+        buffer = io.BytesIO()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PublicAssumption)
+            fitted(kind).release().save(buffer)
+        if len(buffer.getvalue()) < 1 << 16:
+            made.append(buffer.getvalue())
+    return made
+
+
+def _tally_seeds() -> list[bytes]:
+    return [path.read_bytes() for path in sorted(GOLDEN.rglob("*.tally")) if path.stem != "encrypted"]
+
+
+@contextlib.contextmanager
+def _file(data: bytes, suffix: str) -> Any:
+    """A file for readers that take a path; in memory where the system has a place for that."""
+    place = "/dev/shm" if os.path.isdir("/dev/shm") else None
+    with tempfile.TemporaryDirectory(dir=place) as folder:
+        path = Path(folder) / f"x{suffix}"
+        path.write_bytes(data)
+        yield path
+
+
+def check_tally(data: bytes, key: bytes | None = None) -> bool:
+    """Refused, or a tally that can be shown, merged, released and saved."""
+    with _file(data, ".tally") as path:
+        try:
+            tally = load_tally(path, encryption_key=key)
+        except FileRefused:
+            return False
+        except UsageError:
+            # Encrypted, says the header, and no key was given.
+            return False
+        repr(tally)
+        # Counts at the end of their range may refuse to be added to or released; they are read all the same.
+        with contextlib.suppress(HushsumError):
+            tally.release(epsilon=1.0, insecure_noise_seed=1)
+        tally.save(path)
+    return True
+
+
+def encrypted(data: bytes) -> bytes:
+    """A plain tally or secret file with its payload encrypted, as its owner's key would."""
+    prefix, header, payload = split(data)
+    try:
+        about = json.loads(header)
+        about["encryption"] = {"cipher": "HKDF-SHA256, AES-256-GCM", "chunk": CHUNK, "salt": SALT.hex()}
+        header = canonical_json(about)
+        payload = b"".join(bytes(piece) for piece in encrypt([payload], KEY, SALT, header))
+    except (ValueError, TypeError, RecursionError):
+        pass
+    return joined(prefix, header, payload)
+
+
+def _secret_seeds() -> list[bytes]:
+    bounds = Bounds((0.0, 0.0), (1.0, 1.0))
+    function = SecretFunction(
+        kernel=hs.GaussianKernel(dim=2, bandwidth=0.3),
+        bounds=bounds,
+        points=np.linspace(0.1, 0.9, 10, dtype=np.float32).reshape(5, 2),
+        weights=np.ones(5),
+        sensitivity=1.0,
+        pointwise=1.0,
+        relation=Relation.ADD_REMOVE,
+        constant=0.0,
+        scale=1.0,
+        assumptions=(),
+    )
+    with _file(b"", ".secret") as path:
+        save_secret_functions([function, function], path, about={"model": "x"})
+        return [path.read_bytes()]
+
+
+def check_secret(data: bytes, key: bytes | None = None) -> bool:
+    """Refused, or functions that answer."""
+    with _file(data, ".secret") as path:
+        try:
+            functions, _ = load_secret_functions(path, encryption_key=key)
+        except (FileRefused, UsageError):
+            return False
+    for each in functions:
+        rows = each.prepared(np.full((2, each.bounds.dim), 0.5))
+        assert np.isfinite(each.at(rows)).all()
+        assert each.covariance(rows, rows).shape == (2, 2)
+        assert each.facts()
+    return True
+
+
+# -- stores of answers ----------------------------------------------------------------------------------
+
+FACTS = {"function": "f", "claim": {"epsilon": "1"}}
+
+
+def _answer_seeds() -> list[bytes]:
+    with _file(b"", ".answers") as path:
+        path.unlink()
+        store = SqliteStore(path)
+        store.salt("salt")
+        store.open(FACTS)
+        with store.session() as session:
+            session.append([StoredAnswer(bytes([i]) * 16, 0.5 * i, 0.25 * i) for i in range(20)])
+        store.close()
+        return [path.read_bytes()]
+
+
+def check_answers(data: bytes) -> bool:
+    """Refused, or a store whose answers are numbers."""
+    with _file(data, ".answers") as path:
+        store = SqliteStore(path)
+        try:
+            store.salt("other")
+            store.belongs_to(FACTS)
+            found = store.answers([bytes([i]) * 16 for i in range(20)])
+            assert store.count() >= 0
+            with store.session() as session:
+                kept = session.since(0)
+        except (FileRefused, UsageError):
+            return False
+        finally:
+            store.close()
+    assert all(each is None or np.isfinite(each) for each in found)
+    assert all(
+        np.isfinite(each.told) and np.isfinite(each.path) and type(each.point) is bytes for each in kept
+    )
+    return True
+
+
+# -- messages of summarization --------------------------------------------------------------------------
+
+_MESSAGES: dict[str, Callable[[bytes], Any]] = {
+    "terms": Terms.from_bytes,
+    "broadcast": Broadcast.from_bytes,
+    "answer": Answer.from_bytes,
+    "target": NoisyTarget.from_bytes,
+    "opening": Opening.from_bytes,
+}
+
+
+def _features() -> SummaryFeatures:
+    return SummaryFeatures(dim=2, bandwidth=0.5, features=8, seed=3)
+
+
+def _message_seeds() -> list[bytes]:
+    features = _features()
+    terms = Terms(
+        run="r",
+        rule="threshold",
+        features=features,
+        owners=("a", "b"),
+        size=10,
+        rounds=3,
+        batch=2,
+        reach=5,
+        cap=7,
+        rho=Fraction(1, 10),
+        rate=None,
+        extra=0,
+        hashed=False,
+    )
+    target = release_target(features, np.full((30, 2), 0.5), 0.1, insecure_noise_seed=1)
+    direction = np.arange(features.width, dtype=np.int64)
+    broadcast = Broadcast("r", 1, 1, "send", direction, threshold=4)
+    return [terms.to_bytes(), Opening(terms, ("x", "y")).to_bytes(), target.to_bytes(), broadcast.to_bytes()]
+
+
+def repair_message(data: bytes) -> bytes:
+    """The checksum, and canonical JSON, of a message."""
+    if len(data) < 44:
+        return data
+    length = struct.unpack_from("<I", data, 8)[0]
+    header, body = data[12 : 12 + length], data[12 + length : -32]
+    with contextlib.suppress(ValueError, RecursionError):
+        header = canonical_json(json.loads(header))
+    whole = data[:8] + struct.pack("<I", len(header)) + header + body
+    return whole + hashlib.sha256(whole).digest()
+
+
+def mutated_message(data: bytes, chance: random.Random) -> bytes:
+    """A message with a changed value, or changed bytes, and a checksum that holds."""
+    length = struct.unpack_from("<I", data, 8)[0]
+    if chance.random() < 0.7:
+        header = json.dumps(mutated_json(json.loads(data[12 : 12 + length]), chance)).encode()
+        data = data[:8] + struct.pack("<I", len(header)) + header + data[12 + length :]
+    else:
+        data = data[:12] + mutated_bytes(data[12:-32], chance) + data[-32:]
+    return repair_message(data)
+
+
+def check_message(data: bytes) -> bool:
+    """Refused by every reader, or read and written again as the same bytes."""
+    read = False
+    for reader in _MESSAGES.values():
+        try:
+            message = reader(data)
+        except FileRefused:
+            continue
+        assert message.to_bytes() == data
+        if isinstance(message, NoisyTarget):
+            assert np.isfinite(message.mean()).all()
+            assert np.isfinite(message.mean_variance)
+        read = True
+    return read
+
+
+# -- records --------------------------------------------------------------------------------------------
+
+
+def check_records(data: bytes, suffix: str) -> bool:
+    """Refused, or batches of which every value is there."""
+    with _file(data, suffix) as path:
+        try:
+            for batch, _ in open_batches(path):
+                batch.validate(full=True)
+                with contextlib.suppress(DataRefused):
+                    as_dense(batch, dim=batch.num_columns)
+        except (DataRefused, UsageError):
+            return False
+    return True
+
+
+def _table() -> Any:
+    import pyarrow as pa
+
+    return pa.table({"a": np.arange(37.0), "b": np.arange(37), "s": [[1, 2], [], [3]] * 12 + [[4]]})
+
+
+def _parquet_seeds() -> list[bytes]:
+    import pyarrow.parquet as parquet
+
+    made = []
+    for options in (
+        {},
+        {"compression": "none"},
+        {"compression": "none", "use_dictionary": False},
+        {"compression": "none", "data_page_version": "2.0"},
+    ):
+        buffer = io.BytesIO()
+        parquet.write_table(_table(), buffer, **options)
+        made.append(buffer.getvalue())
+    return made
+
+
+def _arrow_file_seeds() -> list[bytes]:
+    import pyarrow as pa
+
+    made = []
+    for compression in (None, "lz4"):
+        buffer = io.BytesIO()
+        options = pa.ipc.IpcWriteOptions(compression=compression)
+        with pa.ipc.new_file(buffer, _table().schema, options=options) as out:
+            out.write_table(_table())
+        made.append(buffer.getvalue())
+    return made
+
+
+def stream_of(table: Any, compression: str | None = None) -> bytes:
+    """A table as an Arrow stream."""
+    import pyarrow as pa
+
+    sink = io.BytesIO()
+    options = pa.ipc.IpcWriteOptions(compression=compression)
+    with pa.ipc.new_stream(sink, table.schema, options=options) as out:
+        out.write_table(table)
+    return sink.getvalue()
+
+
+def _arrow_seeds() -> list[bytes]:
+    import pyarrow as pa
+
+    words = pa.table({"s": ["x", "é", None], "d": pa.array(["u", "v", "u"]).dictionary_encode()})
+    vectors = pa.table({"f": pa.array([[1.0, 2.0], [3.0, 4.0]], pa.list_(pa.float32(), 2))})
+    flags = pa.table({"c": [True, None, False], "n": pa.nulls(3)})
+    return [stream_of(each) for each in (_table(), words, vectors, flags)]
+
+
+def check_arrow(data: bytes) -> bool:
+    """Refused, or a table every buffer of which lies within the bytes."""
+    import pyarrow as pa
+
+    try:
+        table = read_stream(data, most_rows=100_000)
+    except DataRefused:
+        return False
+    table.validate(full=True)
+    low = pa.py_buffer(data).address
+    high = low + len(data)
+    for column in table.columns:
+        for chunk in column.chunks:
+            for buffer in chunk.buffers():
+                copied = buffer is None or not low <= buffer.address < high
+                assert copied or buffer.address + buffer.size <= high
+    table.to_pylist()
+    with contextlib.suppress(DataRefused):
+        as_dense(table, dim=max(1, table.num_columns))
+    with contextlib.suppress(DataRefused):
+        as_sets(table)
+    return True
+
+
+_CSV = [b"a,b\n1,2\n3,4.5\n", b'"a","b c"\r\n1e3,-2\r\n,5\n', b"a\n" + b"1\n" * 300]
+
+_ALL = [
+    Target("hush", _hush_seeds, mutated_hush, repair_container, check_hush),
+    Target("models", _model_seeds, mutated_hush, repair_container, check_hush),
+    Target("tally", _tally_seeds, mutated_container, repair_container, check_tally),
+    Target(
+        "encrypted-tally",
+        _tally_seeds,
+        lambda data, chance: encrypted(mutated_container(data, chance)),
+        lambda data: encrypted(repair_container(data)),
+        lambda data: check_tally(data, KEY),
+    ),
+    Target("secret", _secret_seeds, mutated_container, repair_container, check_secret),
+    Target(
+        "encrypted-secret",
+        _secret_seeds,
+        lambda data, chance: encrypted(mutated_container(data, chance)),
+        lambda data: encrypted(repair_container(data)),
+        lambda data: check_secret(data, KEY),
+    ),
+    Target("answers", _answer_seeds, mutated_bytes, same, check_answers),
+    Target("messages", _message_seeds, mutated_message, repair_message, check_message),
+    Target("csv", lambda: _CSV, mutated_bytes, same, lambda data: check_records(data, ".csv")),
+    Target("parquet", _parquet_seeds, mutated_bytes, same, lambda data: check_records(data, ".parquet")),
+    Target("arrow-file", _arrow_file_seeds, mutated_bytes, same, lambda data: check_records(data, ".arrow")),
+    Target("arrow", _arrow_seeds, mutated_bytes, same, check_arrow),
+]
+TARGETS = {target.name: target for target in _ALL}
