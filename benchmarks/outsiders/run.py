@@ -30,14 +30,14 @@ from hushsum.privacy.noise import NoiseSource
 from hushsum.version import __version__
 
 EPSILONS = (0.5, 1.0, 3.0)
-PURE_SECONDS = {0.5: 0.8, 1.0: 0.5, 3.0: 0.25}
+PURE_SECONDS = {0.5: 0.6, 1.0: 0.4, 3.0: 0.2}
 """Of processor time for the releases of one side: a small ε needs more of them."""
 
-GAUSSIAN_SECONDS = {0.5: 0.2, 1.0: 0.2, 3.0: 0.8}
+GAUSSIAN_SECONDS = {0.5: 0.1, 1.0: 0.1, 3.0: 0.5}
 """The same with δ = 10⁻⁵, where the copy takes 50,000 releases at ε = 0.5 and 15,000 at 1: too many here."""
 
 SEED = 2026
-_FEWEST, _MOST = 300, 60_000
+_FEWEST, _MOST = 100, 60_000
 
 
 def every_world() -> Iterator[World]:
