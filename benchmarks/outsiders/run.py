@@ -103,6 +103,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--fresh", action="store_true", help="run everything again")
     parser.add_argument("--only", default="", help="run worlds whose name contains this")
+    parser.add_argument("--again", action="store_true", help="run those of --only again")
     parser.add_argument("--releases", type=int, help="of each side; default: what fits in the time")
     arguments = parser.parse_args()
     # The same calibration would be searched for at every release; it depends on public parameters alone.
@@ -118,7 +119,9 @@ def main() -> None:
         if epsilon <= world.largest_epsilon
     ]
     keys = [(world.name, world.pair, epsilon, None if world.pure else DELTA) for world, epsilon in wanted]
-    rows = [row for row in rows if key_of(row) in keys]
+    rows = [
+        row for row in rows if key_of(row) in keys and not (arguments.again and arguments.only in row["name"])
+    ]
     for (world, epsilon), key in zip(wanted, keys, strict=True):
         if arguments.only not in world.name or key in {key_of(row) for row in rows}:
             continue
