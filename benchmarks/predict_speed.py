@@ -44,7 +44,7 @@ def released(model: Any, records: int, columns: int) -> Any:
         y = X[:, 0] / 2.0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PublicAssumption)
-        return model.set_params(random_state=0).fit(X, y).release()
+        return model.set_params(random_state=0).fit(X, y)
 
 
 def best_seconds(work: Callable[[], object], repeats: int) -> float:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import hushsum as hs
-from hushsum.bases.base import RowBasis
+from hushsum.bases.base import RowReading
 from hushsum.releases import TableFunction
 
 Floats = NDArray[np.float64]
@@ -101,10 +101,10 @@ def measure(rows: int, seeds: int) -> list[dict[str, Any]]:
 
 def _without_noise(tally: hs.Tally, queries: NDArray[np.float32], number: int) -> Floats:
     """The answers of the exact table, which only a benchmark on public data may look at."""
-    basis = tally.basis
-    assert isinstance(basis, RowBasis)
-    mean = basis.read(tally._table, basis.prepare_queries(queries), threads=1).mean
-    return basis.unfold(mean, number) / number
+    reading = tally.reading
+    assert isinstance(reading, RowReading)
+    mean = reading.read(tally._table, reading.basis.prepare_queries(queries), threads=1).mean
+    return reading.unfold(mean, number) / number
 
 
 def main() -> int:

@@ -44,7 +44,7 @@ class PostgresServer:
 
 @contextmanager
 def postgres_server() -> Iterator[str]:
-    """The URL of a running server, as SQLAlchemy and ``Ledger.open`` take it."""
+    """The URL of a running server, as SQLAlchemy and ``Ledger`` take it."""
     given = os.environ.get("HUSHSUM_TEST_POSTGRES")
     if given:
         yield given

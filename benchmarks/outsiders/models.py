@@ -22,8 +22,8 @@ from benchmarks.outsiders.worlds import (
 )
 
 import hushsum as hs
-from hushsum.methods.ranks import Ranks, rank_sensitivity
-from hushsum.models import anomaly
+from hushsum.methods.quantile_scores import Ranks, rank_sensitivity
+from hushsum.models import outlier_detector
 from hushsum.privacy.calibration import GAUSSIAN, LAPLACE
 from hushsum.privacy.relation import Relation
 from hushsum.privacy.selection import PERMUTE_AND_FLIP
@@ -80,11 +80,11 @@ def model_worlds() -> Iterator[World]:
             MANY if pure else TABLES,
         )
     yield World(
-        "PrivateOutlierDetector, outlier_share",
+        "PrivateOutlierDetector, contamination",
         "one record in a cell of its own; sketch, count and threshold",
         True,
         frozenset({"PrivateOutlierDetector", PERMUTE_AND_FLIP}),
-        _outlier_share,
+        _contamination,
         releases={0.5: 800, 1.0: 1_500, 3.0: 4_000},
     )
 
@@ -105,7 +105,7 @@ def _modes(side: int, budget: Budget) -> list[Any]:
 _HALF = Fraction(1, 2)
 
 
-def _outlier_share(budget: Budget) -> Sampler:
+def _contamination(budget: Budget) -> Sampler:
     """The loss of sketch and count, and of the threshold given both.
 
     The threshold is a median of scores: with as many records as one more, all thresholds between the score of
@@ -114,17 +114,17 @@ def _outlier_share(budget: Budget) -> Sampler:
     data = [[-0.9]], [[-0.9], [0.9]]
 
     def make(share: float | None, **arguments: Any) -> Any:
-        return hs.PrivateOutlierDetector(**_SKETCH, outlier_share=share, **arguments)
+        return hs.PrivateOutlierDetector(**_SKETCH, contamination=share, **arguments)
 
     exact = [draws_of(make(None, epsilon=1e8), (each,), Budget(1e8))().parts["similarity"] for each in data]
     draws = [draws_of(make(0.5, epsilon=budget.epsilon), (each,), budget) for each in data]
     rate = (
-        float(anomaly.QUANTILE_SHARE)
+        float(outlier_detector.QUANTILE_SHARE)
         * budget.epsilon
         / (2.0 * rank_sensitivity(_HALF, Relation.ADD_REMOVE, 1))
     )
     records = np.array(data[1])
-    grid = anomaly._THRESHOLDS
+    grid = outlier_detector._THRESHOLDS
 
     def score(side: int) -> float:
         bundle = draws[side]()

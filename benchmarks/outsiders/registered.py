@@ -11,7 +11,9 @@ from benchmarks.outsiders.worlds import MANY, TABLES, Budget, Sampler, World, fr
 from hushsum.auditing import audit  # noqa: F401  (registers the cases)
 from hushsum.auditing.registry import MechanismCase, audited_bases, basis_cases, mechanism_cases, pool_for
 from hushsum.auditing.sensitivity import counted
-from hushsum.bases.base import Basis, RowBasis
+from hushsum.bases.base import Basis
+from hushsum.bases.hash_rows import HashRows
+from hushsum.kernels.gaussian import GaussianKernel
 from hushsum.privacy.calibration import GAMMA, GAUSSIAN, LAPLACE
 from hushsum.privacy.functional import LATTICE_GAUSSIAN
 from hushsum.privacy.relation import Relation
@@ -72,7 +74,7 @@ def _sharpest(name: str, *, pure: bool) -> tuple[Basis, object]:
     """
     best, chosen = -np.inf, None
     for example in basis_cases(name).examples:
-        basis = example.prefix(1) if isinstance(example, RowBasis) else example
+        basis = example.prefix(1) if isinstance(example, HashRows) else example
         declared = basis.sensitivity(Relation.ADD_REMOVE)
         for record in pool_for(basis, np.random.default_rng(1)):
             move = counted(basis, [record])
@@ -87,12 +89,19 @@ def _sharpest(name: str, *, pure: bool) -> tuple[Basis, object]:
 
 
 def _releases(basis: Basis, record: object, mechanism: str | None = None) -> Any:
-    tallies = [Tally(basis), Tally(basis).add([record])]
+    tallies = [Tally(basis, _kernel(basis)), Tally(basis, _kernel(basis)).add([record])]
 
     def release(side: int, budget: Budget) -> Iterable[NoisyTable]:
-        rows: dict[str, Any] = {"rows": 1} if isinstance(basis, RowBasis) else {}
+        rows: dict[str, Any] = {"rows": 1} if isinstance(basis, HashRows) else {}
         function = tallies[side].release(**budget.arguments, **rows, mechanism=mechanism, threads=1)
         assert isinstance(function, NoisyTable)
         return (function,)
 
     return release
+
+
+def _kernel(basis: Basis) -> GaussianKernel | None:
+    """What a table that serves several kernels is read with; wide, since only its cells are looked at."""
+    if basis.counted_kernel() is not None or basis.bounds is None:
+        return None
+    return GaussianKernel(dim=basis.bounds.dim, bandwidth=10.0)

@@ -20,7 +20,7 @@ def main() -> None:
     axes = figure.subplots()
     for delta, label, colour in ((None, "pure ε = 0.1", "#b04a2f"), (1e-6, "ε = 0.1, δ = 10⁻⁶", "#2f6db0")):
         options = hs.plan(records=100_000, dim=3, bandwidth=5.0, epsilon=0.1, delta=delta, rows=ROWS)
-        curve = sorted((option.rows, option.error, option.noise) for option in options if option.asked)
+        curve = sorted((option.rows, option.error, option.noise) for option in options if option.requested)
         rows, error, noise = zip(*curve, strict=True)
         axes.loglog(rows, error, color=colour, marker="o", markersize=3, label=f"{label}: error")
         axes.loglog(rows, noise, color=colour, linestyle=":", label=f"{label}: its noise part")

@@ -134,7 +134,7 @@ def _repeat(dataset: Dataset, split: Split, repetition: int, settings: Settings,
             bounds=RANGES[choice.scaling],
             random_state=repetition,
         )
-        model.fit(X).release()
+        model.fit(X)
         curves.add(SKETCH, repetition, area_under_roc(truth, model.released_.parts["similarity"](Q)))
         curves.add(ESTIMATOR, repetition, area_under_roc(truth, model.score_samples(Q)))
         if choice not in exact:

@@ -164,7 +164,7 @@ def _sketches(dataset: Dataset, split: Split, repetition: int, settings: Setting
                 bounds=RANGES[choice.scaling],
                 random_state=repetition,
             )
-            model.fit(X, y).release()
+            model.fit(X, y)
             curves.add(method, repetition, balanced_accuracy(truth, most_likely(model, Q)))
             if estimator is not None:
                 curves.add(estimator, repetition, balanced_accuracy(truth, model.predict(Q)))

@@ -24,6 +24,7 @@ from hushsum.kernels import (
     ManhattanKernel,
     MaternKernel,
 )
+from hushsum.loading import load
 from hushsum.methods import (
     choose,
     choose_kernel,
@@ -35,7 +36,7 @@ from hushsum.methods import (
 )
 from hushsum.planning import Plan, plan, release
 from hushsum.privacy.claim import Claim
-from hushsum.releases import Answers, ReleasedFunction, load
+from hushsum.releases import Answers, ReleasedFunction
 from hushsum.tally import Tally
 from hushsum.tally.file import load_tally
 from hushsum.version import __version__
@@ -112,4 +113,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted([*__all__, "models"])

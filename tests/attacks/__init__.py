@@ -1,1 +1,1 @@
-"""Attacks on claims: one file for each, kept so that none of them works again."""
+"""Attacks, one file for each, kept so that none of them works again."""

@@ -14,7 +14,7 @@ import pytest
 import hushsum as hs
 from hushsum.errors import DataRefused
 from hushsum.records.arrow_stream import read_stream
-from hushsum.service.answering import ARROW, answer
+from hushsum.service.queries.answer import ARROW, answer
 from tests.fuzz.mutate import mutated_bytes
 from tests.fuzz.targets import check_arrow, stream_of
 
@@ -25,7 +25,8 @@ def claiming(body: bytes, rows: int, claimed: int) -> bytes:
     """The body with every 64-bit ``rows`` replaced: the batch's length and those of its columns."""
     changed = body.replace(struct.pack("<q", rows), struct.pack("<q", claimed))
     assert changed != body
-    return changed
+    # The buffers stay as they are: none for missing values, and one that may be as many bytes long as rows.
+    return changed.replace(struct.pack("<4q", 0, 0, 0, claimed), struct.pack("<4q", 0, 0, 0, rows))
 
 
 LISTS = pa.table({"set": pa.array([[1, 2], [3], [4, 5, 6]], pa.list_(pa.int64()))})

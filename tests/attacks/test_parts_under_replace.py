@@ -70,7 +70,7 @@ def spent(terms: DatasetTerms, releases: list[Release], kind: str) -> Charge:
 
 def terms_of(kind: str, relation: Relation, records: int) -> DatasetTerms:
     budget = {"rho": {"rho": 100}, "epsilon": {"epsilon": 100}}.get(kind, {"epsilon": 100, "delta": 0.9})
-    person = {"unit": "person", "records_per_unit": records} if records > 1 else {}
+    person = {"unit": "person", "max_per_unit": records} if records > 1 else {}
     return DatasetTerms.of(**budget, **person, relation=relation, partition=PARTS)  # type: ignore[arg-type]
 
 

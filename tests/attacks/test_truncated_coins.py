@@ -105,21 +105,21 @@ def test_the_auction_asks_with_the_claimed_log_odds() -> None:
 )
 def test_a_coin_is_decided_where_its_probability_ends(against: Fraction) -> None:
     """The last uniform number below the probability gives true, the next one false, at 256 bits."""
-    mpmath.mp.prec = 400
-    x = mpmath.mpf(against.numerator) / against.denominator
-    coins: list[tuple[mpmath.mpf, Callable[[Callable[[int], int]], bool]]] = [
-        (1 / (1 + mpmath.exp(x)), lambda more: flip_log_odds(against, more)),
-        (1 / (1 + mpmath.exp(-x)), lambda more: flip_log_odds(-against, more)),
-        (mpmath.exp(-x), lambda more: flip(against, more)),
-    ]
-    for chance, coin in coins:
-        last = int(mpmath.floor(chance * mpmath.mpf(2) ** 256))
-        if last == chance * mpmath.mpf(2) ** 256:
-            continue  # one half, or one: nothing lies on the boundary
-        for shift, expected in ((-1, True), (1, False)):
-            digits = last + shift
-            words = [(digits >> (192 - 64 * i)) % WORD for i in range(4)]
-            assert coin(words.__getitem__) is expected
+    with mpmath.workprec(400):
+        x = mpmath.mpf(against.numerator) / against.denominator
+        coins: list[tuple[mpmath.mpf, Callable[[Callable[[int], int]], bool]]] = [
+            (1 / (1 + mpmath.exp(x)), lambda more: flip_log_odds(against, more)),
+            (1 / (1 + mpmath.exp(-x)), lambda more: flip_log_odds(-against, more)),
+            (mpmath.exp(-x), lambda more: flip(against, more)),
+        ]
+        for chance, coin in coins:
+            last = int(mpmath.floor(chance * mpmath.mpf(2) ** 256))
+            if last == chance * mpmath.mpf(2) ** 256:
+                continue  # one half, or one: nothing lies on the boundary
+            for shift, expected in ((-1, True), (1, False)):
+                digits = last + shift
+                words = [(digits >> (192 - 64 * i)) % WORD for i in range(4)]
+                assert coin(words.__getitem__) is expected
 
 
 def test_coins_are_independent_of_their_neighbours() -> None:
@@ -166,6 +166,7 @@ OTHER_RANDOMNESS = {
     "models": "post-processing of released functions",
     "tasks": "post-processing of released functions",
     "methods/surrogate.py": "post-processing",
+    "methods/grid.py": "predictions: simulated queries",
     "methods/bayes_network.py": "a public seed: which candidates are listed",
     "methods/kme.py": "a public seed: where the points lie",
     "methods/privbayes.py": "a public seed: sampling from the released network",

@@ -16,12 +16,13 @@ from numpy.typing import NDArray
 
 from hushsum.auditing.registry import audited_bases, basis_cases, pool_for
 from hushsum.auditing.sensitivity import counted
+from hushsum.auditing.steps import basis_in_words
 from hushsum.bases.base import Basis
 from hushsum.kernels.base import Batch
 from hushsum.methods.bayes_network import SCORE_SENSITIVITY, Family, dependence_score
+from hushsum.methods.choose_kernel import VOTE_SENSITIVITY, count_votes
 from hushsum.methods.mwem import SCALE, answers_of
-from hushsum.methods.ranks import Ranks, rank_sensitivity
-from hushsum.methods.vote import VOTE_SENSITIVITY, count_votes
+from hushsum.methods.quantile_scores import Ranks, rank_sensitivity
 from hushsum.privacy.relation import Relation
 from hushsum.privacy.request import ReleaseRequest
 from hushsum.privacy.sensitivity import Sensitivity
@@ -32,7 +33,7 @@ MOST = 3
 
 
 def basis_id(basis: Basis) -> str:
-    return f"{basis.name}-{basis.kernel!r}"
+    return basis_in_words(basis)
 
 
 def options(relation: Relation, per_unit: int | None) -> ReleaseOptions:

@@ -112,3 +112,60 @@ def test_the_ramp_grows_lighter_all_the_way(call: Call) -> None:
     steps = [after - before for before, after in pairwise(lightness)]
     assert min(steps) > 0
     assert max(steps) < 2 * (lightness[-1] - lightness[0]) / 20
+
+
+def test_pauses_between_attempts_grow_and_heed_the_service(call: Call) -> None:
+    problem = {"retryAfter": 0}
+    assert [call("api", "pauseAfter", n, problem, 1) for n in (1, 2, 3, 4, 50)] == [
+        1000,
+        2000,
+        4000,
+        8000,
+        30000,
+    ]
+    assert call("api", "pauseAfter", 1, problem, 0) == 500
+    assert call("api", "pauseAfter", 1, {"retryAfter": 7}, 1) == 7000
+
+
+def test_a_release_is_followed_through_refusals(visit: Visiting) -> None:
+    """Too many streams, then a restarting service, then a broken connection: the release is paid for."""
+    here = visit(None, refusals=(429, 503))
+    page: Page = here.page
+    page.goto(here.url)
+    answers = [
+        {"status": 429, "headers": {"retry-after": "0"}, "body": '{"type":"urn:x:too-often","status":429}'},
+        {"status": 429, "body": "busy"},
+        {"status": 503, "body": "restarting"},
+        None,
+        {"status": 200, "body": 'event: job\ndata: {"state":"running"}\n\n'},
+        {"status": 200, "body": 'event: job\ndata: {"state":"done","result":{"function":"fn_1"}}\n\n'},
+    ]
+
+    def answer(route: Any) -> None:
+        told = answers.pop(0)
+        if told is None:
+            route.abort()
+        else:
+            route.fulfill(**told)
+
+    page.route("**/jobs/job_1/events", answer)
+    page.clock.install()
+    page.evaluate(
+        """async () => {
+          const { follow } = await import("/assets/app/api.js");
+          const states = [];
+          follow({ id: "job_1", state: "queued" }, (job) => states.push(job.state)).then(
+            (result) => { window.found = { states, result }; },
+            (problem) => { window.found = { problem: String(problem) }; },
+          );
+        }"""
+    )
+    for _ in range(200):
+        page.clock.run_for(1000)
+        if page.evaluate("window.found !== undefined"):
+            break
+    assert page.evaluate("window.found") == {
+        "states": ["queued", "running", "done"],
+        "result": {"function": "fn_1"},
+    }
+    here.faults[:] = [each for each in here.faults if "ERR_FAILED" not in each]

@@ -29,9 +29,16 @@ def target_for(model: Any, X: NDArray[np.float64]) -> NDArray[Any] | None:
 
 
 def ask(model: Any, Q: Any) -> Any:
-    """What the model says, by the method it has for that."""
+    """Predictions, by the method that the model has for them."""
     name = next(name for name in ("predict", "decision_function") if hasattr(model, name))
     return getattr(model, name)(Q)
+
+
+def counted(kind: type[PrivateModel], **parameters: Any) -> Any:
+    """A model that has counted the records and released nothing."""
+    model: Any = kind(random_state=1, **parameters)
+    X = records()
+    return model.partial_fit(X, target_for(model, X))
 
 
 def fitted(kind: type[PrivateModel], **parameters: Any) -> Any:

@@ -32,11 +32,11 @@ from hushsum.auditing.registry import (
 from hushsum.auditing.report import STATED_POWER, Half
 from hushsum.auditing.sensitivity import audit_sensitivity
 from hushsum.auditing.smoke import CASES, SmokeCase, audit_smoke
+from hushsum.auditing.steps import basis_in_words
 from hushsum.bases import HashRows
 from hushsum.bases import base as bases
 from hushsum.bases.base import Basis
-from hushsum.kernels import kernel_class, kernel_names
-from hushsum.kernels.base import Batch
+from hushsum.kernels.base import HASHABLE, Batch
 from hushsum.privacy import noise as samplers
 from hushsum.privacy.calibration import IntegerNoise
 from hushsum.privacy.noise import NoiseSource
@@ -56,7 +56,7 @@ EVERY = [pytest.param(case, marks=[pytest.mark.slow] if case.thorough else []) f
 def case_id(value: object) -> str:
     if isinstance(value, NoiseCase):
         return f"{value.sampler}-{noise_cases().index(value)}"
-    return f"{value.name}-{value.kernel!r}" if isinstance(value, Basis) else str(value)
+    return basis_in_words(value) if isinstance(value, Basis) else str(value)
 
 
 def search(basis: Basis, relation: Relation, *, seed: int = 1, thorough: bool = False) -> Any:
@@ -71,7 +71,7 @@ class TestNothingGoesUnaudited:
         assert audited_bases() == sorted(bases._BASES)
 
     def test_every_kernel_that_a_basis_counts(self) -> None:
-        assert audited_kernels() == [name for name in kernel_names() if kernel_class(name).hashable]
+        assert audited_kernels() == HASHABLE.kernels()
 
     def test_every_sampler(self) -> None:
         """Every public function below `hushsum.privacy.noise` that draws from a source."""
@@ -90,7 +90,8 @@ class TestNothingGoesUnaudited:
         assert {case.sampler for case in noise_cases(thorough=False)} == drawing
 
     def test_both_projections(self) -> None:
-        found = {(basis.kernel.name, getattr(basis.kernel, "projection", None)) for basis in EXAMPLES}
+        kernels = [basis.counted_kernel() for basis in EXAMPLES]
+        found = {(each.name, each.parameters().get("projection")) for each in kernels if each is not None}
         assert {("euclidean", "structured"), ("angular", "structured"), ("euclidean", "dense")} <= found
 
 

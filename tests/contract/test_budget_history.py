@@ -58,7 +58,7 @@ class HistoryContract(BudgetPlace):
         found = ledger.verify()
         assert found.sequence == 3
 
-    def test_a_missing_tail_shows_in_the_head_the_mark_and_the_receipt(
+    def test_a_missing_tail_shows_in_the_head_the_guard_and_the_receipt(
         self, ledger: Ledger, place: str, state: Path
     ) -> None:
         ledger.dataset("d").debit(TENTH, subject={}, idempotency_key="a")
@@ -73,8 +73,8 @@ class HistoryContract(BudgetPlace):
         assert "receipt names event 3" in (last(receipt).problem or "")
         with pytest.raises(FileRefused, match="accept-restore"):
             ledger.dataset("d").debit(TENTH, subject={}, idempotency_key="b")
-        for mark in state.rglob("*.json"):
-            mark.unlink()
+        for guard in (*state.rglob("*.json"), *state.parent.glob("*.rollback_guard")):
+            guard.unlink()
         assert ledger.verify().holds, "nothing outside the ledger is left to compare with"
         assert not ledger.verify(receipt).holds
 
@@ -95,7 +95,7 @@ class HistoryContract(BudgetPlace):
         )
         with pytest.raises(FileRefused, match="restored"):
             early.stage(b"x")
-        assert ledger.behind() is not None
+        assert ledger.rollback_problem() is not None
         assert ledger.accept_restore(reason="fire") == ["d"]
         with pytest.raises(BudgetExhausted, match="frozen"):
             ledger.dataset("d").debit(TENTH, subject={}, idempotency_key="new")

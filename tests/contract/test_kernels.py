@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from scipy.special import bdtr, bdtrc
 
 import hushsum as hs
-from hushsum.bases import HashRows
-from hushsum.kernels import kernel_class, kernel_names
+from hushsum.bases.hash_rows import HashReading, HashRows
+from hushsum.kernels.base import HASHABLE
 from hushsum.privacy.relation import Relation
 from hushsum.releases import TableFunction
 from hushsum.tally import Tally
@@ -52,9 +52,7 @@ def structured(case: Case) -> bool:
 
 
 def test_every_hashable_kernel_and_both_projections_are_held_to_the_contract() -> None:
-    assert {case.kernel.name for case in CASES} == {
-        name for name in kernel_names() if kernel_class(name).hashable
-    }
+    assert {case.kernel.name for case in CASES} == set(HASHABLE.kernels())
     projected = {(case.kernel.name, structured(case)) for case in CASES}
     assert {("euclidean", False), ("euclidean", True), ("angular", False), ("angular", True)} <= projected
 
@@ -152,7 +150,7 @@ class TestHashableKernel:
         Rows of one structured block are dependent: there the means of the blocks are compared, at 7 of
         their standard errors (45 pairs, 400 blocks: 3e-10), beside the bias allowed for.
         """
-        block = case.kernel.independent_rows()
+        block = HashRows(case.kernel, 1, 2, 0).independent_rows
         rows = 400 * block if structured(case) else 40_000
         basis = HashRows(case.kernel, rows, 29, seed=7)
         records = case.records(10, seed=3)
@@ -176,7 +174,9 @@ class TestHashableKernel:
             basis = HashRows(case.kernel, 10, width, seed=8)
             similarity = case.kernel.similarity(records, queries)
             mean_cell = folded(basis, similarity).sum(axis=0)
-            np.testing.assert_allclose(basis.unfold(mean_cell, 30.0), similarity.sum(axis=0), atol=1e-9)
+            np.testing.assert_allclose(
+                HashReading(basis, case.kernel).unfold(mean_cell, 30.0), similarity.sum(axis=0), atol=1e-9
+            )
 
     def test_sums_are_unbiased_and_their_errors_are_as_reported(self, case: Case) -> None:
         """Over 300 hash seeds and noise seeds, at 5 queries.
@@ -188,7 +188,7 @@ class TestHashableKernel:
         Theorem 2.5 with the noise that was drawn.
         """
         seeds, width = 300, 16
-        rows = 8 * case.kernel.independent_rows() if structured(case) else 40
+        rows = 8 * HashRows(case.kernel, 1, 2, 0).independent_rows if structured(case) else 40
         records, queries = case.records(60, seed=1), case.records(5, seed=2)
         similarity = case.kernel.similarity(records, queries)
         exact = similarity.sum(axis=0)
@@ -210,9 +210,9 @@ class TestHashableKernel:
         square = (errors**2).mean(axis=0)
         assert np.all(square <= 1.6 * reported.mean(axis=0))
         assert np.all(reported.mean(axis=0) <= 1.6 * square)
-        blocks = rows / case.kernel.independent_rows()
+        blocks = rows / HashRows(case.kernel, 1, 2, 0).independent_rows
         assert isinstance(f, TableFunction)
-        rate = f.basis.fold_rate
+        rate = f.reading.fold_rate
         roots = np.sqrt(folded(HashRows(case.kernel, 1, width, 0), similarity)).sum(axis=0)
         largest = roots**2 / blocks + f.noise.variance / rows + (rate * f.count_stderr) ** 2
         assert np.all(square <= 1.6 * largest / (1.0 - rate) ** 2)

@@ -47,10 +47,6 @@ GOOD: dict[str, dict[str, Any]] = {
 """Parameters with which the error of the noise is the larger part, so that a budget makes a difference."""
 
 
-UNBOUNDED = ("race", "fourier_features", "lsq_rff")
-"""Methods whose features are bounded without a box."""
-
-
 def records(number: int, seed: int = 1) -> Floats:
     rng = np.random.default_rng(seed)
     low, high = rng.normal(0.3, 0.06, (number // 2, 1)), rng.normal(0.7, 0.1, (number - number // 2, 1))
@@ -150,7 +146,7 @@ class TestMethod:
         release: Callable[..., object] = method_named(name).release
         options = {"epsilon": 1.0, "delta": delta_of(method_named(name))}
         kernel = kernel_of(name)
-        if name not in UNBOUNDED:
+        if method_named(name).needs_bounds:
             with pytest.raises(UsageError, match="bounds"):
                 release([[1.0]], kernel, bounds=None, **options)
         with pytest.raises(UsageError, match="low < high"):

@@ -14,7 +14,7 @@ from sklearn.preprocessing import FunctionTransformer
 from hushsum.errors import AlreadyReleased, DataRefused, UsageError
 from hushsum.models import load_model
 from hushsum.models.base import PrivateModel
-from tests.contract.fitted_models import ask, fitted, records, target_for
+from tests.contract.fitted_models import ask, counted, records, target_for
 
 
 def test_partial_fit_counts_until_the_release_and_is_gone_from_then_on(
@@ -23,8 +23,6 @@ def test_partial_fit_counts_until_the_release_and_is_gone_from_then_on(
     X = records()
     model: Any = model_kind(random_state=1)
     y = target_for(model, X)
-    if not hasattr(model, "partial_fit"):
-        pytest.skip("has no partial_fit")
     for part in (slice(0, 100), slice(100, 400)):
         model.partial_fit(X[part], None if y is None else y[part])
     model.release()
@@ -35,8 +33,27 @@ def test_partial_fit_counts_until_the_release_and_is_gone_from_then_on(
         model.partial_fit(X, y)
 
 
+def test_bounds_are_a_pair_a_list_of_pairs_or_a_dict_by_column_name(model_kind: type[PrivateModel]) -> None:
+    pd = pytest.importorskip("pandas")
+    X = pd.DataFrame(records(), columns=["left", "right"])
+    boxes = []
+    for bounds in ((-1, 1), [(-1, 1), (-1, 1)], {"right": (-1, 1), "left": (-1, 1)}):
+        model: Any = model_kind(random_state=1, bounds=bounds)
+        model.partial_fit(X, target_for(model, X.to_numpy()))
+        boxes.append(model.column_bounds())
+        model.release()
+        buffer = io.BytesIO()
+        model.save(buffer)
+        buffer.seek(0)
+        assert len(ask(load_model(buffer), X[:3])) == 3
+    assert boxes == [[(-1.0, 1.0), (-1.0, 1.0)]] * 3
+    nameless: Any = model_kind(bounds={"left": (-1, 1), "right": (-1, 1)})
+    with pytest.raises(UsageError, match="names"):
+        nameless.partial_fit(records(), target_for(nameless, records()))
+
+
 def test_parameters_may_not_change_between_counting_and_release(model_kind: type[PrivateModel]) -> None:
-    model = fitted(model_kind).set_params(bounds=(-2, 2))
+    model = counted(model_kind).set_params(bounds=(-2, 2))
     with pytest.raises(UsageError, match="fit again"):
         model.release()
 
@@ -79,8 +96,6 @@ def test_a_batch_that_was_interrupted_is_not_counted_again(
     model: Any = model_kind(random_state=1)
     X = records()
     y = target_for(model, X)
-    if not hasattr(model, "partial_fit"):
-        pytest.skip("takes all records at once")
 
     def interrupted(*arguments: object) -> None:
         raise KeyboardInterrupt

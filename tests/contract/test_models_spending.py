@@ -15,18 +15,16 @@ from hushsum.errors import BudgetExhausted, DataRefused, RepeatedSpending, Usage
 from hushsum.methods import feature_functions
 from hushsum.models import PrivateKernelSVC
 from hushsum.models.base import PrivateModel
-from tests.contract.fitted_models import ask, fitted, records, target_for
+from tests.contract.fitted_models import ask, counted, fitted, records, target_for
 from tests.recording_budget import RecordingBudget
 
 NUMBER_IS_PUBLIC = {"PrivateGaussianProcessRegressor", "PrivateKernelSVC"}
 """Models whose proof is about one record replaced by another."""
 
 
-def test_fit_spends_nothing_and_the_first_answer_spends_once(model_kind: type[PrivateModel]) -> None:
+def test_fit_spends_once_and_predictions_never(model_kind: type[PrivateModel]) -> None:
     budget = RecordingBudget()
     model = fitted(model_kind, epsilon=1.0, budget=budget)
-    assert budget.steps == []
-    ask(model, records(10))
     assert budget.steps == ["debited", "drawn", "staged", "published"]
     ask(model, records(10))
     model.release()
@@ -39,22 +37,38 @@ def test_fit_spends_nothing_and_the_first_answer_spends_once(model_kind: type[Pr
     assert subject["model"] == model_kind.__name__
 
 
+def test_partial_fit_spends_nothing_and_predictions_wait_for_the_release(
+    model_kind: type[PrivateModel],
+) -> None:
+    budget = RecordingBudget()
+    model = counted(model_kind, epsilon=1.0, budget=budget)
+    with pytest.raises(NotFittedError):
+        ask(model, records(10))
+    assert budget.steps == []
+    model.release()
+    assert budget.steps == ["debited", "drawn", "staged", "published"]
+    ask(model, records(10))
+
+
+def test_the_claim_is_known_before_any_record(model_kind: type[PrivateModel]) -> None:
+    beforehand: Any = model_kind(random_state=1)
+    if "classes" in beforehand.get_params():
+        beforehand.set_params(classes=[0, 1])
+    X = records()
+    claim = beforehand.claim(X.shape[1])
+    predicted = beforehand.predicted_error(1000, X.shape[1])
+    assert not hasattr(beforehand, "_state")
+    assert beforehand.fit(X, target_for(beforehand, X)).claim_ == claim
+    assert predicted is None or 0.0 < predicted.error < np.inf
+
+
 def test_a_machine_that_cannot_be_solved_is_refused_before_anything_is_spent(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(feature_functions, "certified_gap", lambda *_: np.inf)
     budget = RecordingBudget()
-    model = fitted(PrivateKernelSVC, classes=[0, 1], budget=budget)
     with pytest.raises(DataRefused, match="smaller C"):
-        model.release()
-    assert budget.steps == []
-
-
-def test_queries_are_checked_before_anything_is_spent(model_kind: type[PrivateModel]) -> None:
-    budget = RecordingBudget()
-    model = fitted(model_kind, budget=budget)
-    with pytest.raises(ValueError, match="features"):
-        ask(model, np.zeros((3, 5)))
+        fitted(PrivateKernelSVC, classes=[0, 1], budget=budget)
     assert budget.steps == []
 
 
@@ -79,7 +93,7 @@ def test_an_array_that_was_changed_in_place_is_neither_the_same_nor_another(
     model: Any = model_kind(random_state=1)
     X = records()
     y = target_for(model, X)
-    model.fit(X, y).release()
+    model.fit(X, y)
     X[7] = 0.5
     with pytest.raises(UsageError, match="in place"):
         model.fit(X, y)
@@ -89,10 +103,9 @@ def test_the_same_arrays_with_other_parameters_are_another_model(model_kind: typ
     model: Any = model_kind(random_state=1)
     X = records()
     y = target_for(model, X)
-    bundle = model.fit(X, y).release().released_
-    model.set_params(epsilon=2.0).fit(X, y)
+    bundle = model.fit(X, y).released_
     with pytest.warns(RepeatedSpending):
-        model.release()
+        model.set_params(epsilon=2.0).fit(X, y)
     assert model.released_ is not bundle
     assert model.claim_.epsilon == 2.0
 
@@ -101,9 +114,9 @@ def test_a_search_warns_that_it_spends_at_every_fit(model_kind: type[PrivateMode
     base: Any = model_kind(random_state=1)
     X = records()
     y = target_for(base, X)
-    clone(base).fit(X, y).release()
+    clone(base).fit(X, y)
     with pytest.warns(RepeatedSpending, match="adds up"):
-        clone(base).fit(X, y).release()
+        clone(base).fit(X, y)
 
 
 def test_a_key_is_for_one_model_of_a_lineage(model_kind: type[PrivateModel]) -> None:
@@ -111,9 +124,9 @@ def test_a_key_is_for_one_model_of_a_lineage(model_kind: type[PrivateModel]) -> 
     base: Any = model_kind(random_state=1, budget=budget, idempotency_key="once")
     X = records()
     y = target_for(base, X)
-    clone(base).fit(X, y).release()
+    clone(base).fit(X, y)
     with pytest.raises(UsageError, match="idempotency_key names one release"):
-        clone(base).fit(X, y).release()
+        clone(base).fit(X, y)
 
 
 def test_a_clone_keeps_the_book_itself(model_kind: type[PrivateModel]) -> None:
@@ -121,15 +134,22 @@ def test_a_clone_keeps_the_book_itself(model_kind: type[PrivateModel]) -> None:
     assert clone(model_kind(budget=budget)).budget is budget
 
 
+@pytest.mark.parametrize("again", ["release", "fit"])
 @pytest.mark.parametrize("step", ["drawn", "staged", "published"])
-def test_a_retry_after_a_crash_does_not_spend_twice(model_kind: type[PrivateModel], step: str) -> None:
+def test_a_retry_after_a_crash_does_not_spend_twice(
+    model_kind: type[PrivateModel], step: str, again: str
+) -> None:
     budget = RecordingBudget()
-    model = fitted(model_kind, budget=budget)
+    model: Any = model_kind(random_state=1, budget=budget)
+    X = records()
+    y = target_for(model, X)
     budget.fail_at = step
     with pytest.raises(OSError, match="crash"):
-        model.release()
+        model.fit(X, y)
+    with pytest.raises(NotFittedError):
+        ask(model, X)
     budget.fail_at = ""
-    model.release()
+    model.release() if again == "release" else model.fit(X, y)
     assert budget.left == 9.0
     assert len(budget.entries) == 1
 
@@ -138,9 +158,9 @@ def test_another_process_with_the_same_key_gets_the_staged_model(model_kind: typ
     budget = RecordingBudget()
     budget.fail_at = "published"
     with pytest.raises(OSError, match="crash"):
-        fitted(model_kind, budget=budget, idempotency_key="k").release()
+        fitted(model_kind, budget=budget, idempotency_key="k")
     budget.fail_at = ""
-    again = fitted(model_kind, budget=budget, idempotency_key="k").release()
+    again = fitted(model_kind, budget=budget, idempotency_key="k")
     assert budget.left == 9.0
     buffer = io.BytesIO()
     again.save(buffer)
@@ -148,24 +168,24 @@ def test_another_process_with_the_same_key_gets_the_staged_model(model_kind: typ
 
 
 def test_an_empty_book_releases_nothing(model_kind: type[PrivateModel]) -> None:
-    model = fitted(model_kind, budget=RecordingBudget(left=0.5))
+    model = counted(model_kind, budget=RecordingBudget(left=0.5))
     with pytest.raises(BudgetExhausted):
-        ask(model, records(5))
+        model.release()
     with pytest.raises(NotFittedError):
         _ = model.claim_
 
 
 def test_a_budget_is_that_of_a_dataset(model_kind: type[PrivateModel]) -> None:
     with pytest.raises(UsageError, match="budget of a dataset"):
-        fitted(model_kind, budget="ledger.db").release()
+        fitted(model_kind, budget="ledger.db")
     with pytest.raises(UsageError, match="got no budget"):
-        fitted(model_kind, idempotency_key="people").release()
+        fitted(model_kind, idempotency_key="people")
 
 
-def test_threads_that_ask_at_once_spend_once(model_kind: type[PrivateModel]) -> None:
+def test_threads_that_release_at_once_spend_once(model_kind: type[PrivateModel]) -> None:
     budget = RecordingBudget()
-    model = fitted(model_kind, budget=budget)
-    threads = [threading.Thread(target=ask, args=(model, records(5))) for _ in range(8)]
+    model = counted(model_kind, budget=budget)
+    threads = [threading.Thread(target=model.release) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -34,7 +34,7 @@ def made(kind: type[PrivateModel]) -> PrivateModel:
         target = FRAME["a"].to_numpy() / 2.0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PublicAssumption)
-        released: PrivateModel = model.fit(FRAME, target).release()
+        released: PrivateModel = model.fit(FRAME, target)
     return released
 
 

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
+import typer
 from typer.models import ArgumentInfo, CommandInfo, OptionInfo
 
 from .pages import DOCS
@@ -71,14 +72,18 @@ def parameters_of(command: Callable[..., None]) -> list[Parameter]:
     """Its arguments and options, in order."""
     hints = typing.get_type_hints(command, include_extras=True)
     signature = inspect.signature(command).parameters
-    return [_parameter(name, hints[name], each.default) for name, each in signature.items()]
+    return [
+        _parameter(name, hints[name], each.default)
+        for name, each in signature.items()
+        if hints[name] is not typer.Context
+    ]
 
 
 def _parameter(name: str, hint: Any, default: object) -> Parameter:
     kind, declared = typing.get_args(hint)[:2]
     assert isinstance(declared, OptionInfo | ArgumentInfo), name
     option = isinstance(declared, OptionInfo)
-    flag = kind is bool
+    flag = bool in (kind, *typing.get_args(kind))
     word = next((word for type_name, word in _KINDS.items() if type_name in str(kind)), "TEXT")
     return Parameter(
         # Inside Annotated, Typer takes the first name for the default, until it builds the command.

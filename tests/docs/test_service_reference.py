@@ -7,8 +7,8 @@ from dataclasses import fields
 
 import pytest
 
-from hushsum.service.access import SCOPES
-from hushsum.service.openapi import as_text
+from hushsum.service.http.authentication import SCOPES
+from hushsum.service.http.openapi import as_text
 from hushsum.service.settings import PREFIX, Settings
 
 from .pages import DOCS
@@ -55,3 +55,10 @@ def test_every_route_has_its_row(method: str, path: str) -> None:
 def test_every_scope_is_explained() -> None:
     for scope in {scope for scopes in SCOPES.values() for scope in scopes}:
         assert f"`{scope}`" in PAGE
+
+
+def test_every_secret_setting_has_its_file_variant() -> None:
+    secret = [each.name.upper() for each in fields(Settings) if each.metadata["secret"]]
+    assert len(secret) >= 3
+    for name in secret:
+        assert f"`{PREFIX}{name}_FILE`" in PAGE

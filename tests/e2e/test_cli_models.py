@@ -130,8 +130,8 @@ def test_models_without_a_target(swift: QuickShell, model: str, columns: list[st
     assert list(told[0]) == ["a", "b", *columns]
 
 
-def test_other_parameters_are_set(swift: QuickShell) -> None:
-    arguments = ("--set", "n_modes=1", "--set", "method=intersection", "--bounds", "-2:2")
+def test_the_parameters_of_a_model_are_options(swift: QuickShell) -> None:
+    arguments = ("--n-modes", "1", "--method", "intersection", "--bounds", "-2:2")
     made = swift.ok("fit", "modes", "visits.csv", *FIT, *arguments, "--json", "-o", "m.hush").json
     assert made["parameters"]["n_modes"] == 1
     assert made["parameters"]["method"] == "intersection"
@@ -165,10 +165,10 @@ def test_pipes(desk: Shell) -> None:
 NEW = ("-o", "x.hush")
 REFUSED: list[tuple[int, str, str]] = [
     (2, "model must be one of", "fit clairvoyant visits.csv FIT NEW"),
-    (2, "has no parameter 'colour'", "fit modes visits.csv FIT --set colour=1 NEW"),
-    (2, "NAME=VALUE", "fit modes visits.csv FIT --set power NEW"),
-    (2, "option of its own", "fit modes visits.csv FIT --set epsilon=9 NEW"),
-    (2, "given twice", "fit modes visits.csv FIT --set power=1 --set power=2 NEW"),
+    (2, "no such option", "fit modes visits.csv FIT --colour 1 NEW"),
+    (2, "no such option", "fit modes visits.csv FIT --contamination 0.1 NEW"),
+    (2, "--power must be an integer of at least 1", "fit modes visits.csv FIT --power 0 NEW"),
+    (2, "--n-modes must be an integer of at least 1", "fit modes visits.csv FIT --n-modes many NEW"),
     (2, "needs the column to learn", "fit classifier visits.csv FIT NEW"),
     (2, "learns no column", "fit modes visits.csv FIT --target state NEW"),
     (2, "has no classes", "fit modes visits.csv FIT --classes a,b NEW"),
@@ -186,14 +186,13 @@ REFUSED: list[tuple[int, str, str]] = [
     (6, "declared classes only", "fit classifier visits.csv FIT --target state --classes well,sick NEW"),
     (2, "whole numbers", "fit classifier visits.parquet FIT --target flag --classes no,yes NEW"),
     (6, "numbers with a fraction", "fit kernel-svc visits.csv --columns a --epsilon 1 --target b NEW"),
-    (2, "kernel must be one of", "fit kernel-svc visits.csv FIT --target state --kernel cosine NEW"),
-    (2, "given twice", "fit modes visits.csv FIT --kernel gaussian --set kernel=euclidean NEW"),
+    (2, "--kernel must be one of", "fit kernel-svc visits.csv FIT --target state --kernel cosine NEW"),
     (
         2,
-        "target_bounds must be",
-        "fit gaussian-process visits.csv --epsilon 1 --columns a --target b --set target_bounds=wide NEW",
+        "--target-bounds must be",
+        "fit gaussian-process visits.csv --epsilon 1 --columns a --target b --target-bounds wide NEW",
     ),
-    (2, "got 3; declare", "fit histogram visits.csv FIT --bounds 0:1,0:1,0:1 NEW"),
+    (2, "got another number; declare", "fit histogram visits.csv FIT --bounds 0:1,0:1,0:1 NEW"),
     (5, "is not a released", "predict asked.csv asked.csv"),
     (2, "is not in the data", "predict state.hush visits.csv --columns a,colour"),
     (2, "must have 2 columns", "predict state.hush visits.csv --columns a"),

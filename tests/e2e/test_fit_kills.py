@@ -19,7 +19,7 @@ class FittingDesk(Desk):
 
     def arguments(self, name: str) -> list[str]:
         where = ["--ledger", self.place, "--dataset", "d", "-o", name]
-        small = ["--set", "rows=20", "--set", "width=20"]
+        small = ["--rows", "20", "--width", "20"]
         return ["fit", "neighbors", "records.csv", "--epsilon", "0.01", *small, *where, "--yes"]
 
 

@@ -110,6 +110,8 @@ def test_verify_and_receipts(booked: Shell, monkeypatch: pytest.MonkeyPatch) -> 
     booked.ok("ledger", "verify", *BOOK, "--receipt", "receipt.json", "--receipt", "newer.json")
     shutil.copy(booked.folder / "backup.db", booked.folder / "book.db")
     monkeypatch.setenv("HUSHSUM_STATE", str(booked.folder / "elsewhere"))
+    assert booked.run("ledger", "verify", *BOOK, "--receipt", "receipt.json").code == 5, "the guard beside it"
+    (booked.folder / "book.db.rollback_guard").unlink()
     booked.ok("ledger", "verify", *BOOK, "--receipt", "receipt.json")
     found = booked.run("ledger", "verify", *BOOK, "--receipt", "newer.json", "--json")
     assert found.code == 5

@@ -64,7 +64,7 @@ def mutated_bytes(data: bytes, random: random.Random) -> bytes:
 
 def mutated_json(value: Any, random: random.Random) -> Any:
     """One value somewhere inside replaced by one that may be wrong, missing, or added."""
-    path: list[Any] = []
+    path: list[tuple[Any, Any]] = []
     holder = value
     while isinstance(holder, dict | list) and holder and (not path or random.random() < 0.8):
         keys = list(holder) if isinstance(holder, dict) else list(range(len(holder)))

@@ -12,7 +12,7 @@ from hushsum.errors import FileRefused, UsageError
 from hushsum.models.base import PrivateModel
 from hushsum.models.load import model_of
 from hushsum.releases.bundle import Bundle
-from hushsum.releases.load import load
+from hushsum.releases.load import load_released as load
 
 
 def check_hush(data: bytes) -> bool:
@@ -55,8 +55,8 @@ def use_model(model: Any) -> None:
         # Nothing to draw from where nothing stands out of the noise: a statement about the data.
         with contextlib.suppress(UsageError):
             model.sample(3)
-    if hasattr(model, "kneighbors"):
-        model.kneighbors(points, n_neighbors=1)
+    if hasattr(model, "top_candidates"):
+        model.top_candidates(points, n_candidates=1)
 
 
 def queries_for(kernel: Any) -> Any:

@@ -21,6 +21,14 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+if "--atheris" in sys.argv:
+    import atheris
+
+    # Before anything else imports the package: its functions are instrumented as they are loaded.
+    with atheris.instrument_imports(include=["hushsum"], enable_loader_override=False):
+        import hushsum.records.streams
+        import hushsum.releases.load  # noqa: F401
+
 from tests.fuzz.targets import TARGETS, Target
 
 PLACE = Path(__file__).parents[2] / "build" / "fuzz"
@@ -83,8 +91,6 @@ def _too_slow(number: int, frame: FrameType | None) -> None:
 
 def by_coverage(target: Target, inputs: int) -> None:
     """Let Atheris choose the changes; ends the process."""
-    import atheris
-
     kept = PLACE / f"{target.name}.corpus"
     kept.mkdir(parents=True, exist_ok=True)
     for number, data in enumerate(target.inputs()):
@@ -93,7 +99,6 @@ def by_coverage(target: Target, inputs: int) -> None:
     def once(data: bytes) -> None:
         _check(target, target.repair(data))
 
-    atheris.instrument_all()
     with _limits():
         atheris.Setup(
             [sys.argv[0], str(kept), f"-runs={inputs}", "-max_len=65536", "-print_final_stats=1"], once

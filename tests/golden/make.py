@@ -1,7 +1,7 @@
-"""Write the golden files of each format version: small files that every later Hushsum must still read.
+"""Write the golden files: small files that every later Hushsum must still read.
 
-Run once for each format version, ``python -m tests.golden.make``. Files that exist are left alone: they are
-promises. The noise comes from an insecure seed and the records from arithmetic, so nothing here is private.
+``python -m tests.golden.make``. Files that exist are left alone: they are promises. The noise comes from an
+insecure seed and the records from arithmetic, so nothing here is private.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from typing import Any
 
 import hushsum as hs
 from hushsum.kernels import Kernel
-from hushsum.releases import TableFunction
+from hushsum.methods import bernstein, fourier_series, hermite, histogram_tally, lsq_rff, trigonometric
+from hushsum.releases.noisy_table import NoisyTable
 
-FOLDERS = {version: Path(__file__).parent / f"v{version}" for version in (1, 2)}
+FOLDER = Path(__file__).parent / "files"
 KEY = bytes(range(32))
 
 POINTS = [[0.25 * i, (7 * i % 11) - 5.0] for i in range(40)]
@@ -31,6 +32,18 @@ KERNELS: dict[str, tuple[Kernel, Any]] = {
     "jaccard": (hs.JaccardKernel(), SETS),
     "hamming": (hs.HammingKernel(dim=3), CODES),
 }
+BOX = [(0.0, 10.0), (-5.0, 5.0)]
+WIDE = hs.GaussianKernel(dim=2, bandwidth=3.0)
+COEFFICIENTS: dict[str, Callable[[], hs.Tally]] = {
+    "grid": lambda: hs.grid(WIDE, bounds=BOX, columns=["a", "b"]),
+    "features": lambda: hs.fourier_features(WIDE, features=6, seed=11),
+    "bins": lambda: histogram_tally(WIDE, bounds=BOX, bins=4),
+    "series": lambda: fourier_series(WIDE, bounds=BOX, frequencies=1),
+    "trigonometric": lambda: trigonometric(WIDE, bounds=BOX, terms=3),
+    "bernstein": lambda: bernstein(WIDE, bounds=BOX, degree=3),
+    "hermite": lambda: hermite(WIDE, bounds=BOX, order=1),
+    "cosines": lambda: lsq_rff(WIDE, features=5, seed=11),
+}
 PROMISES: dict[str, dict[str, Any]] = {
     "epsilon": {"epsilon": 1.0},
     "delta": {"epsilon": 1.0, "delta": 1e-6},
@@ -38,12 +51,12 @@ PROMISES: dict[str, dict[str, Any]] = {
 }
 
 
-def empty(kernel: Kernel, version: int, **options: Any) -> hs.Tally:
+def empty(kernel: Kernel, **options: Any) -> hs.Tally:
     """The tally that a golden file holds, before any record."""
-    return hs.race(kernel, rows=4, width=8, seed=11, scattered=version > 1, **options)
+    return hs.race(kernel, rows=4, width=8, seed=11, **options)
 
 
-def answers(function: TableFunction, queries: Any) -> dict[str, Any]:
+def answers(function: NoisyTable, queries: Any) -> dict[str, Any]:
     """What a released function says, as JSON values."""
     return {
         "count": function.count,
@@ -56,45 +69,50 @@ def answers(function: TableFunction, queries: Any) -> dict[str, Any]:
 
 def main() -> None:
     """Write what is missing."""
-    for version, folder in FOLDERS.items():
-        folder.mkdir(exist_ok=True)
-        expected_path = folder / "expected.json"
-        expected = json.loads(expected_path.read_text()) if expected_path.exists() else {}
-        for path, function, queries in _released(version, folder):
-            if not path.exists():
-                f = function()
-                assert isinstance(f, TableFunction)
-                f.save(path)
-                expected[path.name] = answers(f, queries)
-        _write_tallies(version, folder)
-        expected_path.write_text(json.dumps(expected, indent=1, sort_keys=True) + "\n")
+    FOLDER.mkdir(exist_ok=True)
+    expected_path = FOLDER / "expected.json"
+    expected = json.loads(expected_path.read_text()) if expected_path.exists() else {}
+    for path, function, queries in _released():
+        if not path.exists():
+            f = function()
+            assert isinstance(f, NoisyTable)
+            f.save(path)
+            expected[path.name] = answers(f, queries)
+    _write_tallies()
+    expected_path.write_text(json.dumps(expected, indent=1, sort_keys=True) + "\n")
 
 
-def _released(version: int, folder: Path) -> Iterator[tuple[Path, Callable[[], Any], Any]]:
+def _released() -> Iterator[tuple[Path, Callable[[], Any], Any]]:
     for name, (kernel, records) in KERNELS.items():
         promises = PROMISES if name == "euclidean" else {"epsilon": PROMISES["epsilon"]}
         for promise, options in promises.items():
-            tally = empty(kernel, version).add(records)
+            tally = empty(kernel).add(records)
             release = partial(tally.release, rows=4, insecure_noise_seed=5, **options)
-            yield folder / f"{name}-{promise}.hush", release, records[:3]
-    if version > 1:
-        kernel, records = KERNELS["euclidean"]
-        large = hs.race(kernel, rows=70, width=60, seed=11).add(records)
-        release = partial(large.release, insecure_noise_seed=5, **PROMISES["delta"])
-        yield folder / "euclidean-packed.hush", release, records[:3]
-        yield folder / "euclidean-rounded.hush", partial(release, rounded=True), records[:3]
-
-
-def _write_tallies(version: int, folder: Path) -> None:
-    for name, (kernel, records) in KERNELS.items():
-        if not (folder / f"{name}.tally").exists():
-            empty(kernel, version).add(records).save(folder / f"{name}.tally")
+            yield FOLDER / f"{name}-{promise}.hush", release, records[:3]
+    for name, empty_of in COEFFICIENTS.items():
+        counted = empty_of().add(POINTS)
+        release = partial(counted.release, insecure_noise_seed=5, **PROMISES["epsilon"])
+        yield FOLDER / f"{name}-epsilon.hush", release, POINTS[:3]
     kernel, records = KERNELS["euclidean"]
-    if not (folder / "encrypted.tally").exists():
-        empty(kernel, version).add(records).save(folder / "encrypted.tally", encryption_key=KEY)
-    if not (folder / "persons.tally").exists():
-        capped = empty(kernel, version, bounds=[(0.0, 10.0), (-5.0, 5.0)], max_per_unit=3)
-        capped.add(records, units=[i % 9 for i in range(40)]).save(folder / "persons.tally")
+    large = hs.race(kernel, rows=70, width=60, seed=11).add(records)
+    release = partial(large.release, insecure_noise_seed=5, **PROMISES["delta"])
+    yield FOLDER / "euclidean-packed.hush", release, records[:3]
+    yield FOLDER / "euclidean-rounded.hush", partial(release, rounded=True), records[:3]
+
+
+def _write_tallies() -> None:
+    for name, (kernel, records) in KERNELS.items():
+        if not (FOLDER / f"{name}.tally").exists():
+            empty(kernel).add(records).save(FOLDER / f"{name}.tally")
+    kernel, records = KERNELS["euclidean"]
+    if not (FOLDER / "encrypted.tally").exists():
+        empty(kernel).add(records).save(FOLDER / "encrypted.tally", encryption_key=KEY)
+    for name, tally in COEFFICIENTS.items():
+        if not (FOLDER / f"{name}.tally").exists():
+            tally().add(POINTS).save(FOLDER / f"{name}.tally")
+    if not (FOLDER / "persons.tally").exists():
+        capped = empty(kernel, bounds=[(0.0, 10.0), (-5.0, 5.0)], max_per_unit=3)
+        capped.add(records, units=[i % 9 for i in range(40)]).save(FOLDER / "persons.tally")
 
 
 if __name__ == "__main__":

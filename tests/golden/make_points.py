@@ -1,7 +1,7 @@
 """Write the golden files of released points and curves, beside those of tables.
 
-Run once for each format version, ``python -m tests.golden.make_points``. Files that exist are left alone:
-they are promises. The noise comes from an insecure seed and the records from arithmetic: nothing is private.
+``python -m tests.golden.make_points``. Files that exist are left alone: they are promises. The noise comes
+from an insecure seed and the records from arithmetic: nothing is private.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from typing import Any
 import hushsum as hs
 from hushsum.methods import histogram, kme, pfda
 from hushsum.releases.base import ReleasedFunction
-from tests.golden.make import FOLDERS, POINTS
+from tests.golden import make as tables
 
-FOLDER = FOLDERS[1] / "points"
+POINTS = tables.POINTS
+FOLDER = tables.FOLDER / "points"
 QUERIES = POINTS[:3]
 LINE = [[row[0]] for row in POINTS]
 PLANE: Any = hs.ManhattanKernel(dim=2, bandwidth=2.0)

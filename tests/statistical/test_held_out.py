@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 import hushsum as hs
-from hushsum.models.held_out import HeldOut
-from hushsum.models.mode_search import climb, spread_points
+from hushsum.models.mode_search import HeldOut, climb, spread_points
 
 RELEASES = 40
 LOW, HIGH = -np.ones(2), np.ones(2)

@@ -14,7 +14,7 @@ import pytest
 from numpy.typing import NDArray
 
 import hushsum as hs
-from hushsum.bases.base import RowBasis
+from hushsum.bases.base import RowReading
 
 BANDWIDTH, ROWS, SEEDS, QUERIES = 5.0, 500, 12, 500
 
@@ -51,11 +51,11 @@ def without_noise(tallies: list[hs.Tally], pixels: NDArray[np.float32]) -> list[
     """Answers of the exact tables, which only a test on public data may look at."""
     answers = []
     for tally in tallies:
-        basis = tally.basis
-        assert isinstance(basis, RowBasis)
+        reading = tally.reading
+        assert isinstance(reading, RowReading)
         table = tally._state()["table"]
-        mean = basis.read(table, basis.prepare_queries(pixels[:QUERIES]), threads=1).mean
-        answers.append(basis.unfold(mean, len(pixels)) / len(pixels))
+        mean = reading.read(table, reading.basis.prepare_queries(pixels[:QUERIES]), threads=1).mean
+        answers.append(reading.unfold(mean, len(pixels)) / len(pixels))
     return answers
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from hushsum.kernels.base import Kernel
+from hushsum.kernels.base import ColumnKernel, Kernel
 
 Pool = Sequence[object]
 """Records, one by one; any number of them in a list form a batch."""
@@ -19,8 +19,13 @@ TINY = (1e-45, 1.2e-38, 1e-20)
 
 def dense_records(kernel: Kernel, rng: np.random.Generator) -> Pool:
     """Rows of float32: huge, tiny, zero of both signs, at hash boundaries, opposite pairs, duplicates."""
-    dim: int = getattr(kernel, "dim")  # noqa: B009  (dense kernels have it, the protocol does not)
-    scale = float(getattr(kernel, "bandwidth", 1.0))
+    return dense_rows(kernel.dim or 1, kernel.bandwidth if isinstance(kernel, ColumnKernel) else 1.0, rng)
+
+
+def dense_rows(dim: int, scale: float, rng: np.random.Generator) -> Pool:
+    """The same for a basis that counts ``dim`` columns without a kernel; boundaries are multiples of
+    ``scale``.
+    """
     rows = [np.zeros(dim), np.full(dim, -0.0)]
     for size in (*HUGE, *TINY):
         rows += [np.full(dim, size), np.full(dim, -size), np.eye(dim)[0] * size]
@@ -37,7 +42,7 @@ def dense_records(kernel: Kernel, rng: np.random.Generator) -> Pool:
 
 def code_records(kernel: Kernel, rng: np.random.Generator) -> Pool:
     """Rows of codes: the extremes of int32, constant rows, rows that differ in one place, duplicates."""
-    dim: int = getattr(kernel, "dim")  # noqa: B009
+    dim = kernel.dim or 1
     ends = np.iinfo(np.int32)
     rows = [np.full(dim, code) for code in (0, 1, -1, 2, ends.min, ends.max)]
     ordinary = rng.integers(0, 3, (40, dim))

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
+from hushsum import _html
 from hushsum.errors import UsageError
 
 STATED_POWER = 0.99
@@ -131,6 +132,13 @@ class AuditReport:
             for row in self.rows
         ]
         return head, rows
+
+    def __repr__(self) -> str:
+        return f"AuditReport({len(self.rows)} rows: {self.sentence()})"
+
+    def _repr_html_(self) -> str:
+        """The result in a sentence and the rows as a table, for notebooks."""
+        return _html.block("Audit", _html.paragraph(self.sentence()), _html.table(*self.table()))
 
     def __str__(self) -> str:
         head, rows = self.table()

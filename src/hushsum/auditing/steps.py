@@ -17,12 +17,16 @@ from hushsum.auditing.report import AuditRow, Half
 from hushsum.auditing.sensitivity import SensitivityAudit, audit_sensitivity
 from hushsum.auditing.separation import THOROUGH_RELEASES, audit_separation
 from hushsum.auditing.smoke import CASES, RELEASES, SmokeCase, audit_smoke
-from hushsum.bases.base import Basis, RowBasis
+from hushsum.bases.base import Basis
+from hushsum.bases.hash_rows import HashRows
 from hushsum.privacy.noise import NoiseSource
 from hushsum.privacy.relation import Relation
 
 CAP = 4
 _MOST_CELLS = 1 << 17
+
+_COMMON = ("bounds", "columns", "scale")
+_DEFAULTS = (("power", 1), ("projection", "dense"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +64,7 @@ def sensitivity_steps(
     """
     rows, width = basis.shape
     searched: Basis = basis
-    if isinstance(basis, RowBasis):
+    if isinstance(basis, HashRows):
         searched = basis.prefix(min(rows, max(1, _MOST_CELLS // width)))
     first = "" if searched.shape == basis.shape else f", first {searched.shape[0]} rows"
     for relation in relations:
@@ -153,10 +157,11 @@ def noise_row(audit: NoiseAudit, pair: str) -> AuditRow:
 
 def basis_in_words(basis: Basis) -> str:
     """Such as ``hash-rows euclidean(dim=3, bandwidth=1.0)``; defaults are left out."""
-    given = {
-        name: value
-        for name, value in basis.kernel.parameters().items()
-        if (name, value) not in (("power", 1), ("projection", "dense"))
-    }
+    kernel = basis.counted_kernel()
+    if kernel is None:
+        given = {name: value for name, value in basis.parameters().items() if name not in _COMMON}
+    else:
+        given = {name: value for name, value in kernel.parameters().items() if (name, value) not in _DEFAULTS}
     arguments = ", ".join(f"{name}={value}" for name, value in given.items())
-    return f"{basis.name} {basis.kernel.name}" + (f"({arguments})" if arguments else "")
+    counted = "" if kernel is None else f" {kernel.name}"
+    return f"{basis.name}{counted}" + (f"({arguments})" if arguments else "")

@@ -1,6 +1,19 @@
-"""What one record adds to a tally, and how the table is read. Importing it registers every basis."""
+"""Bases (the vector that one record adds to a tally) and their readings (how a noisy table is queried).
 
-from hushsum.bases.base import Basis, LinearBasis, Readings, RowBasis, basis_as_json, basis_from_json
+Importing this package registers every basis.
+"""
+
+from hushsum.bases.base import (
+    Basis,
+    LinearReading,
+    Reading,
+    RowAverages,
+    RowReading,
+    SampledReading,
+    basis_as_json,
+    basis_from_json,
+    register,
+)
 from hushsum.bases.bernstein import BernsteinLattice
 from hushsum.bases.bins import Bins
 from hushsum.bases.box_polynomials import BoxPolynomials
@@ -22,11 +35,14 @@ __all__ = [
     "FourierSeries",
     "GridWeights",
     "HashRows",
-    "LinearBasis",
+    "LinearReading",
     "Moments",
-    "Readings",
-    "RowBasis",
+    "Reading",
+    "RowAverages",
+    "RowReading",
+    "SampledReading",
     "TrigonometricPolynomials",
     "basis_as_json",
     "basis_from_json",
+    "register",
 ]

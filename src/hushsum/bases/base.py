@@ -1,33 +1,42 @@
-"""The protocol of a basis: a public, integer-valued vector of each record.
+"""Counting and reading.
 
-Everything linear in Hushsum is one of these: a tally is the sum of the vectors, so it is added to, merged,
-made private and read by code that knows only this page.
+A `Basis` is a public, integer-valued vector of each record. Everything linear in Hushsum is one: a tally is
+the sum of the vectors, so it is added to, merged and made private by code that knows only this page. A
+`Reading` says how a noisy sum of vectors is read at a query, for one kernel. Some bases are counted for one
+kernel; others, such as a grid, are read with any kernel that has the role their reading needs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import dataclasses
+import hashlib
+import types
+import typing
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, Self, runtime_checkable
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.errors import FileRefused
+from hushsum.errors import FileRefused, UsageError
 from hushsum.files.container import canonical_json
-from hushsum.kernels.base import Batch, Kernel
+from hushsum.kernels.base import Batch, Kernel, dense_batch, kernel_as_json, kernel_from_json
 from hushsum.privacy.relation import Relation
 from hushsum.privacy.sensitivity import Sensitivity
+from hushsum.records.bounds import Bounds
 
 Floats = NDArray[np.float64]
 Table = NDArray[np.int64] | NDArray[np.int32]
 
 
 @dataclass(slots=True, eq=False)
-class Readings:
-    """What a table says at each query, before the number of records is known.
+class RowAverages:
+    """What the rows of a table say at each query, before the number of records is known.
 
-    ``mean`` averages the rows' cells, and ``variance`` estimates the variance of that average from their
+    ``mean`` averages the rows' answers, and ``variance`` estimates the variance of that average from their
     spread (NaN where fewer than two independent blocks of rows exist). ``blocks`` is the number of
     independent blocks.
     """
@@ -39,119 +48,219 @@ class Readings:
 
 @runtime_checkable
 class Basis(Protocol):
-    """A public map from a record to a vector of integers, and back from a noisy sum of vectors to answers."""
+    """A public map from a record to a vector of integers.
+
+    A basis is a frozen dataclass. Its fields are exactly what must agree for two tallies to merge: they make
+    the fingerprint and the header of a file. What only reads a table is no field of its basis.
+    """
 
     name: ClassVar[str]
+    constants: ClassVar[Mapping[str, int]] = types.MappingProxyType({})
+    """Numbers of this version that a record's vector depends on; a file with others is refused."""
+
+    # Declared for type checkers only: at run time properties would be the defaults of dataclass fields.
+    if TYPE_CHECKING:
+
+        @property
+        def bounds(self) -> Bounds | None:
+            """The declared box that records are clipped to."""
+
+        @property
+        def columns(self) -> tuple[str, ...] | None:
+            """What the columns are called, in their order."""
 
     @property
-    def kernel(self) -> Kernel:
-        """The similarity whose sums the table answers."""
-
-    @property
+    @abstractmethod
     def shape(self) -> tuple[int, int]:
-        """Rows and cells a row of the table."""
+        """The rows of the table, and the cells of a row."""
 
-    @property
-    def fingerprint(self) -> str:
-        """A digest of everything that must agree for two tallies to merge."""
-
+    @abstractmethod
     def sensitivity(self, relation: Relation) -> Sensitivity:
         """How far one record moves the sum, for the given neighbours."""
 
-    def parameters(self) -> dict[str, Any]:
-        """The basis as JSON values."""
-
-    def prepare(self, data: object) -> Batch:
-        """Check records and bring them into native form; raises ``DataRefused``."""
-
-    def prepare_queries(self, data: object) -> Batch:
-        """Check queries; bounds that clip records do not clip queries."""
-
+    @abstractmethod
     def accumulate(self, table: NDArray[np.int64], batch: Batch, *, step: int, threads: int) -> None:
         """Add ``step`` times each record's vector to the table, in place."""
 
+    @abstractmethod
+    def _reading(self, kernel: Kernel) -> Reading:
+        """How the table is read for a kernel; raises ``UsageError`` for one without the role it needs."""
+
+    def counted_kernel(self) -> Kernel | None:
+        """The kernel that records are counted for; None where the table is read with several."""
+        return None
+
+    def reading(self, kernel: Kernel | None = None) -> Reading:
+        """How the table is read for a kernel; by default the one that it is counted for.
+
+        Raises
+        ------
+        UsageError
+            where the table is counted for another kernel, or the kernel does not have the role.
+        """
+        own = self.counted_kernel()
+        chosen = own if kernel is None else kernel
+        if chosen is None:
+            raise UsageError(f"a {self.name} table serves several kernels, got none; give the one to read")
+        if own is not None and chosen != own:
+            raise UsageError(
+                f"a {self.name} table is counted for one kernel and bandwidth, got another; "
+                "release that too, or a grid, which is read with any kernel of its columns"
+            )
+        return self._reading(chosen)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 over the name and the fields: everything that must agree for two tallies to merge."""
+        return hashlib.sha256(canonical_json(basis_as_json(self))).hexdigest()
+
+    def parameters(self) -> dict[str, Any]:
+        """The fields and constants, as JSON values."""
+        fields = dataclasses.fields(cast("Any", self))
+        return {**self.constants, **{each.name: _encoded(getattr(self, each.name)) for each in fields}}
+
+    @classmethod
+    def from_parameters(cls, data: Mapping[str, Any]) -> Self:
+        """The basis that a file's header describes.
+
+        Raises
+        ------
+        ValueError
+            if a field is missing, unknown or of another type.
+        """
+        names = {each.name for each in dataclasses.fields(cast("Any", cls))}
+        if set(data) != names | set(cls.constants):
+            raise ValueError("fields")
+        for constant, value in cls.constants.items():
+            if data[constant] != value or type(data[constant]) is not int:
+                raise ValueError(constant)
+        hints = typing.get_type_hints(cls)
+        return cls(**{name: _decoded(hints[name], data[name]) for name in names})
+
+    def prepare(self, data: object) -> Batch:
+        """Records, checked, clipped to the bounds and in native form; raises ``DataRefused``."""
+        return self._prepare(data, clip=True)
+
+    def prepare_queries(self, data: object) -> Batch:
+        """Queries, checked; a query may lie outside the bounds."""
+        return self._prepare(data, clip=False)
+
+    def _prepare(self, data: object, *, clip: bool) -> Batch:
+        kernel = self.counted_kernel()
+        if kernel is not None:
+            return kernel.prepare(data, self.bounds, clip=clip, columns=self.columns)
+        assert self.bounds is not None
+        return dense_batch(data, self.bounds.dim, self.bounds, clip=clip, columns=self.columns)
+
     def prefix(self, rows: int) -> Self:
-        """The basis of the first rows alone; refused where rows are not interchangeable."""
+        """The basis of the first rows alone; refused where rows do not stand for each other."""
+        if rows != self.shape[0]:
+            raise UsageError(f"a {self.name} table is released whole, got a number of rows; leave rows out")
+        return self
 
     def rows_for(self, count: int, epsilon: float, moves: int) -> int:
-        """How many rows a pure-ε release should publish, from the paid noisy count.
+        """How many rows a pure-ε release should publish, from the paid noisy count; by default all.
 
         ``moves`` is how many records' vectors one unit may move: 2 for a replaced record, times the cap.
         """
+        return self.shape[0]
 
 
 @runtime_checkable
-class RowBasis(Basis, Protocol):
+class Reading(Protocol):
+    """How a noisy table is read for one kernel."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def basis(self) -> Basis:
+            """What the table counts."""
+
+        @property
+        def kernel(self) -> Kernel:
+            """The similarity whose sums are answered."""
+
+
+@runtime_checkable
+class RowReading(Reading, Protocol):
     """Rows that each estimate the same kernel sum by the one cell in which a query falls."""
 
-    def cells(self, batch: Batch) -> NDArray[np.int32]:
-        """The cell of each record in each row, shape (len(batch), rows)."""
-
-    def read(self, table: Table, batch: Batch, *, threads: int) -> Readings:
-        """The table's answers at prepared queries."""
-
-    def sums(self, table: Table, batch: Batch, *, count: float, scale: float, threads: int) -> Floats:
-        """``scale`` times the kernel sums at prepared queries: read and unfold in one step."""
-
-    def reader(self, table: Table, *, count: float, scale: float) -> Callable[[object], Floats | None]:
-        """The same for plain arrays without ceremony; None for anything that needs checking or converting."""
-
-    def unfold(self, mean: Floats, count: float) -> Floats:
-        """Kernel sums from mean cells: removes what other records add by sharing a cell."""
-
     @property
+    @abstractmethod
     def fold_rate(self) -> float:
         """The chance that two different hash values share a cell; 0 where every value has its own."""
 
+    @property
+    @abstractmethod
+    def independent_rows(self) -> int:
+        """How many consecutive rows share random numbers; blocks of that many are independent."""
+
+    @abstractmethod
+    def cells(self, batch: Batch) -> NDArray[np.int32]:
+        """The cell of each record in each row, shape (len(batch), rows)."""
+
+    @abstractmethod
+    def read(self, table: Table, batch: Batch, *, threads: int) -> RowAverages:
+        """The table's answers at prepared queries."""
+
+    @abstractmethod
+    def sums(self, table: Table, batch: Batch, *, count: float, scale: float, threads: int) -> Floats:
+        """``scale`` times the kernel sums at prepared queries: read and unfold in one step."""
+
+    @abstractmethod
+    def reader(self, table: Table, *, count: float, scale: float) -> Callable[[object], Floats | None]:
+        """The same for plain arrays, quickly; None for anything that needs checking or converting."""
+
+    @abstractmethod
+    def unfold(self, mean: Floats, count: float) -> Floats:
+        """Kernel sums from mean cells: removes what other records add by sharing a cell."""
+
 
 @runtime_checkable
-class LinearBasis(Basis, Protocol):
-    """Answers are linear in the whole table: f̂(q) = Σ_j r_j(q)·table_j, with public r."""
+class LinearReading(Reading, Protocol):
+    """Answers that are linear in the whole table: f̂(q) = Σ_j r_j(q)·table_j, with public r."""
 
+    @abstractmethod
     def evaluate(self, table: Table, batch: Batch, *, threads: int) -> Floats:
         """Kernel sums at prepared queries, shape (len(batch),)."""
 
+    @abstractmethod
     def noise_gain(self, batch: Batch) -> Floats:
         """Σ_j r_j(q)²: the variance of an answer when every cell has noise of variance 1."""
 
+    @abstractmethod
+    def total(self, table: Table) -> tuple[float, float] | None:
+        """The number of records as the table holds it, and its noise gain; None where it does not."""
+
     def method_variance(self, table: Table, batch: Batch, sums: Floats, count: float) -> Floats:
         """The expected squared error of the method itself, were there no noise; zeros where it is exact."""
-
-    def total(self, table: Table) -> tuple[float, float] | None:
-        """The number of records as the table tells it, and its noise gain; None where it tells nothing."""
-
-    def with_kernel(self, kernel: Kernel) -> Self:
-        """The same table, read for another kernel; ``UsageError`` where the table is made for one."""
+        return np.zeros(len(batch))
 
 
 @runtime_checkable
-class SampledBasis(LinearBasis, Protocol):
-    """Rows that are random draws: each estimates the kernel sum, so that their spread tells the error."""
+class SampledReading(LinearReading, Protocol):
+    """Rows that are random draws: each estimates the kernel sum, so that their spread shows the error."""
 
-    def spread(self, table: Table, batch: Batch) -> Readings:
+    @abstractmethod
+    def spread(self, table: Table, batch: Batch) -> RowAverages:
         """Kernel sums, the variance of each estimated from independent blocks of rows with the noise that is
         in them, and the number of blocks.
         """
 
 
-Reader = Callable[[dict[str, Any]], Basis]
-_BASES: dict[str, Reader] = {}
+B = TypeVar("B", bound=type[Basis])
+_BASES: dict[str, type[Basis]] = {}
 
 
-def register(name: str, reader: Reader) -> None:
+def register(basis: B) -> B:
     """Make a basis known by its name, for files."""
-    _BASES[name] = reader
+    _BASES[basis.name] = basis
+    return basis
 
 
 def basis_as_json(basis: Basis) -> dict[str, Any]:
     """A basis for a file's header."""
     return {"name": basis.name, "parameters": basis.parameters()}
-
-
-def format_version(basis: Basis) -> int:
-    """The first format version of files whose readers know this basis."""
-    version: int = getattr(basis, "format_version", 1)
-    return version
 
 
 def basis_from_json(data: dict[str, Any]) -> Basis:
@@ -161,10 +270,61 @@ def basis_from_json(data: dict[str, Any]) -> Basis:
         raise FileRefused(
             f"the file uses the basis {name!r}, which this Hushsum does not know; install a later one"
         )
-    basis = _BASES[name](data["parameters"])
+    basis = _BASES[name].from_parameters(data["parameters"])
     if canonical_json(basis.parameters()) != canonical_json(data["parameters"]):
         raise ValueError("a basis has one description")
-    bounds, dim = getattr(basis, "bounds", None), getattr(basis.kernel, "dim", None)
-    if bounds is not None and dim is not None and bounds.dim != dim:
+    kernel = basis.counted_kernel()
+    if kernel is not None and basis.bounds is not None and basis.bounds.dim != kernel.dim:
         raise ValueError("bounds of another number of columns")
     return basis
+
+
+def reading_as_json(reading: Reading) -> dict[str, Any]:
+    """``basis`` and ``kernel`` of a file's header; no kernel where the basis is counted for one."""
+    counted = reading.basis.counted_kernel() is not None
+    return {
+        "basis": basis_as_json(reading.basis),
+        "kernel": None if counted else kernel_as_json(reading.kernel),
+    }
+
+
+def reading_from_json(header: Mapping[str, Any]) -> Reading:
+    """The reading that a file's header describes."""
+    kernel = header["kernel"]
+    return basis_from_json(header["basis"]).reading(None if kernel is None else kernel_from_json(kernel))
+
+
+def _encoded(value: object) -> Any:
+    if isinstance(value, tuple):
+        return [_encoded(each) for each in value]
+    if isinstance(value, Kernel):
+        return kernel_as_json(value)
+    if isinstance(value, _AsJson):
+        return value.as_json()
+    return value
+
+
+def _decoded(hint: Any, value: Any) -> Any:
+    """A JSON value as the type of a field; raises for another one."""
+    choices = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
+    if value is None and types.NoneType in choices:
+        return None
+    (kind,) = (each for each in choices if each is not types.NoneType)
+    if typing.get_origin(kind) is tuple:
+        if not isinstance(value, list):
+            raise ValueError("list")
+        return tuple(_decoded(typing.get_args(kind)[0], each) for each in value)
+    if Kernel in kind.__mro__:
+        return kernel_from_json(value)
+    if hasattr(kind, "from_json"):
+        return kind.from_json(value)
+    if kind is float and type(value) is int:
+        return float(value)
+    if type(value) is not kind:
+        raise ValueError(kind.__name__)
+    return value
+
+
+@runtime_checkable
+class _AsJson(Protocol):
+    def as_json(self) -> Any: ...

@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.bases.base import Floats, Table, register
-from hushsum.bases.declared_box import BoxBasis, blocks, check_power, gaussian_width, queries_of
-from hushsum.bases.rounded_functions import exponential_of_minus
+from hushsum.bases.declared_box import BoxBasis, BoxReading, blocks, check_power, gaussian_width, queries_of
+from hushsum.bases.portable_math import exponential_of_minus
 from hushsum.bases.tensors import contracted, outer_products
-from hushsum.kernels.base import Batch
+from hushsum.kernels.base import Batch, Kernel
 from hushsum.kernels.parameters import positive_integer
 from hushsum.privacy.relation import Relation
 from hushsum.privacy.sensitivity import Sensitivity
@@ -26,6 +26,7 @@ _ROUNDING = 1.0 + 2.0**-30
 _PLACES = 128
 
 
+@register
 @dataclass(frozen=True, kw_only=True)
 class BernsteinLattice(BoxBasis):
     """Kernel sums at (k + 1)^d lattice points of the box, interpolated by iterated Bernstein polynomials.
@@ -60,20 +61,22 @@ class BernsteinLattice(BoxBasis):
 
     name: ClassVar[str] = "bernstein"
 
+    kernel: Kernel
     degree: int
     iterations: int = 2
     as_published: bool = False
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         gaussian_width(self.kernel, "bernstein")
+        super().__post_init__()
         object.__setattr__(self, "degree", positive_integer("degree", self.degree, at_most=MAX_DEGREE))
         iterations = positive_integer("iterations", self.iterations, at_most=MAX_ITERATIONS)
         object.__setattr__(self, "iterations", iterations)
         check_power("degree + 1", self.degree + 1, self.dim)
 
-    def _choices(self) -> dict[str, Any]:
-        return {"degree": self.degree, "iterations": self.iterations, "as_published": self.as_published}
+    def counted_kernel(self) -> Kernel:
+        """The kernel that the coefficients are made for."""
+        return self.kernel
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -81,7 +84,7 @@ class BernsteinLattice(BoxBasis):
         return 1, int((self.degree + 1) ** self.dim)
 
     @cached_property
-    def _lattice(self) -> Floats:
+    def lattice(self) -> Floats:
         """The points of each column, relative to the centre, shape (dim, degree + 1)."""
         steps = np.arange(self.degree + 1, dtype=np.float64) * 2.0 / self.degree - 1.0
         return np.multiply.outer(self.half, steps)
@@ -105,56 +108,69 @@ class BernsteinLattice(BoxBasis):
         slack = _ROUNDING**self.dim
         return math.floor(self.scale * most * slack), math.floor(self.scale**2 * squares * slack)
 
-    def _numbers_a_record(self) -> int:
+    def numbers_per_record(self) -> int:
+        """How many numbers a block holds for one record."""
         return 2 * self.shape[1]
 
     def _add(self, table: NDArray[np.int64], records: Floats, step: int) -> None:
         width = gaussian_width(self.kernel, self.name)
         factors = []
         for column in range(self.dim):
-            offset = (records[:, column, np.newaxis] - self._lattice[column]) / width
+            offset = (records[:, column, np.newaxis] - self.lattice[column]) / width
             factors.append(exponential_of_minus(0.5 * offset * offset))
         table[0] += step * np.floor(outer_products(factors) * self.scale).astype(np.int64).sum(axis=0)
+
+    def _reading(self, kernel: Kernel) -> BernsteinReading:
+        return BernsteinReading(self, kernel)
+
+
+@dataclass(frozen=True)
+class BernsteinReading(BoxReading):
+    """Iterated Bernstein polynomials of the lattice values."""
+
+    basis: BernsteinLattice
+    kernel: Kernel
 
     @cached_property
     def _sharpening(self) -> Floats:
         """Σ_{i<h} (I − B)^i, with B the polynomials at the lattice points."""
-        basis = bernstein_values(np.arange(self.degree + 1) / self.degree, self.degree)
-        step = np.eye(self.degree + 1) - basis
-        total = np.eye(self.degree + 1)
-        for _ in range(self.iterations - 1):
-            total = np.eye(self.degree + 1) + step @ total
+        basis = bernstein_values(np.arange(self.basis.degree + 1) / self.basis.degree, self.basis.degree)
+        step = np.eye(self.basis.degree + 1) - basis
+        total = np.eye(self.basis.degree + 1)
+        for _ in range(self.basis.iterations - 1):
+            total = np.eye(self.basis.degree + 1) + step @ total
         return total
 
     def _factors(self, queries: Floats) -> list[Floats]:
-        place = np.clip((queries / self.half + 1.0) * 0.5, 0.0, 1.0)
+        place = np.clip((queries / self.basis.half + 1.0) * 0.5, 0.0, 1.0)
         return [
-            bernstein_values(place[:, column], self.degree) @ self._sharpening for column in range(self.dim)
+            bernstein_values(place[:, column], self.basis.degree) @ self._sharpening
+            for column in range(self.basis.dim)
         ]
 
     def evaluate(self, table: Table, batch: Batch, *, threads: int) -> Floats:
         """The iterated polynomial of the noisy lattice values."""
-        values = table.reshape(-1) / self.scale
+        values = table.reshape(-1) / self.basis.scale
         answers = np.empty(len(batch))
-        for start, stop in blocks(len(batch), self.shape[1]):
+        for start, stop in blocks(len(batch), self.basis.shape[1]):
             answers[start:stop] = contracted(values, self._factors(queries_of(batch)[start:stop]))
         return answers
 
     def noise_gain(self, batch: Batch) -> Floats:
         """Π over columns of Σ squares."""
-        gain = np.full(len(batch), 1.0 / self.scale**2)
+        gain = np.full(len(batch), 1.0 / self.basis.scale**2)
         for factor in self._factors(queries_of(batch)):
             gain *= (factor * factor).sum(axis=1)
         return gain
 
     def _mean_square_error(self, queries: Floats) -> Floats:
-        width = gaussian_width(self.kernel, self.name)
+        width = gaussian_width(self.kernel, self.basis.name)
         square, cross, fitted = (np.ones(len(queries)) for _ in range(3))
         for column, factor in enumerate(self._factors(queries)):
-            half = self.half[column]
+            half = self.basis.half[column]
             number = max(_PLACES, int(8 * half / width))
             places = half * ((np.arange(number) + 0.5) * (2.0 / number) - 1.0)
-            at_lattice = np.exp(-0.5 * (np.subtract.outer(self._lattice[column], places) / width) ** 2)
+            at_lattice = np.exp(-0.5 * (np.subtract.outer(self.basis.lattice[column], places) / width) ** 2)
             for start, stop in blocks(len(queries), number):
                 true = np.exp(-0.5 * (np.subtract.outer(queries[start:stop, column], places) / width) ** 2)
                 near = factor[start:stop] @ at_lattice
@@ -190,6 +206,3 @@ def _endless_sum(spacing: float) -> float:
         return math.inf
     j = np.arange(1, reach + 1) * spacing
     return 1.0 + 2.0 * math.fsum(np.exp(-0.5 * j * j).tolist())
-
-
-register(BernsteinLattice.name, BernsteinLattice.from_parameters)

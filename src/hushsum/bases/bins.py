@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.bases.base import Floats, Table, register
+from hushsum.bases.base import Basis, Floats, LinearReading, Table, register
 from hushsum.errors import UsageError
-from hushsum.files.container import canonical_json
-from hushsum.kernels.base import Batch, Kernel, kernel_as_json, kernel_from_json
+from hushsum.kernels.base import COLUMNS, Batch, ColumnKernel, GaussianProfileKernel, Kernel
 from hushsum.kernels.columns import check_columns
 from hushsum.privacy.relation import Relation
 from hushsum.privacy.sensitivity import Sensitivity
@@ -23,18 +21,22 @@ from hushsum.records.bounds import Bounds
 from hushsum.records.cell_grid import MOST_CELLS, CellGrid
 
 _PAIRS_AT_A_TIME = 1 << 21
-_STEEPEST = 2.0 / math.e
+_GAUSSIAN_SLOPE = 2.0 / math.e
 """The most that ``k·r²/h²`` is for the Gaussian kernel; it bounds the squared slope by ``0.74·k/h²``."""
 
+_LARGEST_SLOPE = 1.0
+"""Of the other kernels, with their width for h: 1 for the Laplacian, 0.85 for the Euclidean. The slope of the
+Manhattan kernel is larger, but so near to its peak that it does not matter.
+"""
 
+
+@register
 @dataclass(frozen=True)
-class Bins:
+class Bins(Basis):
     """A box cut into equal cells; a record adds 1 to its cell, and is read as the middle of it.
 
     Parameters
     ----------
-    kernel : Kernel
-        One that compares columns of numbers; it only reads.
     bins : tuple of int
         How many cells along each column.
     bounds : Bounds
@@ -50,22 +52,15 @@ class Bins:
 
     name: ClassVar[str] = "bins"
 
-    kernel: Kernel
     bins: tuple[int, ...]
     bounds: Bounds
     columns: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
-        dim = self.bounds.dim
-        if not self.kernel.bounded_columns or getattr(self.kernel, "dim", None) != dim:
-            raise UsageError(
-                f"bins need a kernel that compares {dim} columns of numbers, one for each bound, "
-                f"got {self.kernel.name}; use the gaussian, euclidean or manhattan kernel with that dim"
-            )
         if not isinstance(self.bins, tuple):
             raise UsageError("bins must be one integer for each column; give them all")
         object.__setattr__(self, "bins", CellGrid.of(self.bounds, self.bins, most_cells=MOST_CELLS).bins)
-        check_columns(self.columns, dim)
+        check_columns(self.columns, self.bounds.dim)
 
     @cached_property
     def grid(self) -> CellGrid:
@@ -77,57 +72,33 @@ class Bins:
         """One row of all cells."""
         return 1, self.grid.cells
 
-    @cached_property
-    def fingerprint(self) -> str:
-        """SHA-256 over bins, bounds and columns; the kernel only reads."""
-        facts = {name: value for name, value in self.parameters().items() if name != "kernel"}
-        return hashlib.sha256(canonical_json({"name": self.name, "parameters": facts})).hexdigest()
-
     def sensitivity(self, relation: Relation) -> Sensitivity:
         """One cell moves by 1 (add/remove), or two (replace)."""
         moved = 1 if relation is Relation.ADD_REMOVE else 2
         return Sensitivity(l1=moved, l2_squared=moved, largest=1)
 
-    def parameters(self) -> dict[str, Any]:
-        """The basis as JSON values."""
-        return {
-            "kernel": kernel_as_json(self.kernel),
-            "bins": list(self.bins),
-            "bounds": self.bounds.as_json(),
-            "columns": None if self.columns is None else list(self.columns),
-        }
-
-    @classmethod
-    def from_parameters(cls, data: dict[str, Any]) -> Bins:
-        """The basis that a file's header describes."""
-        return cls(
-            kernel=kernel_from_json(data["kernel"]),
-            bins=tuple(data["bins"]),
-            bounds=Bounds.from_json(data["bounds"]),
-            columns=None if data["columns"] is None else tuple(data["columns"]),
-        )
-
-    def prepare(self, data: object) -> Batch:
-        """Records, checked and clipped to the bounds."""
-        return self.kernel.prepare(data, self.bounds, columns=self.columns)
-
-    def prepare_queries(self, data: object) -> Batch:
-        """Queries, checked; a query may lie outside the bounds."""
-        return self.kernel.prepare(data, self.bounds, clip=False, columns=self.columns)
-
     def accumulate(self, table: NDArray[np.int64], batch: Batch, *, step: int, threads: int) -> None:
         """Add ``step`` to each record's cell."""
         table[0] += step * self.grid.count(batch.arrays[0])
 
-    def prefix(self, rows: int) -> Bins:
-        """The bins themselves: there is one row."""
-        if rows != 1:
-            raise UsageError("a histogram is released whole, got a number of rows; leave rows out")
-        return self
+    def _reading(self, kernel: Kernel) -> BinsReading:
+        return BinsReading(self, kernel)
 
-    def rows_for(self, count: int, epsilon: float, moves: int) -> int:
-        """The one there is."""
-        return 1
+
+@dataclass(frozen=True)
+class BinsReading(LinearReading):
+    """Every record at the middle of its cell."""
+
+    basis: Bins
+    kernel: Kernel
+
+    def __post_init__(self) -> None:
+        COLUMNS.check(self.kernel, "a histogram")
+        if self.kernel.dim != self.basis.bounds.dim:
+            raise UsageError(
+                f"the kernel must have {self.basis.bounds.dim} columns, one for each bound, "
+                f"got {self.kernel.dim}; make one with that dim"
+            )
 
     def evaluate(self, table: Table, batch: Batch, *, threads: int) -> Floats:
         """Kernel sums of the cells' middles, weighted by the table."""
@@ -144,26 +115,21 @@ class Bins:
         """The squared error of reading records at the middles, as if those of a cell shared one random place.
 
         A place is uniform in its cell, so the kernel at it is off by its slope times a twelfth of the squared
-        width, in the mean square; the slope is bounded as the Gaussian kernel's.
+        width of the cell, in the mean square.
         """
-        bandwidth = float(getattr(self.kernel, "bandwidth", 1.0)) / math.sqrt(
-            getattr(self.kernel, "power", 1)
-        )
-        spread = float(((self.grid.width / bandwidth) ** 2).max()) / 12.0
+        assert isinstance(self.kernel, ColumnKernel)
+        spread = float(((self.basis.grid.width / self.kernel.width) ** 2).max()) / 12.0
         held = np.maximum(table.reshape(-1).astype(np.float64), 0.0)
-        return _STEEPEST * spread * self._weighted(held * held, batch)
+        steepest = _GAUSSIAN_SLOPE if isinstance(self.kernel, GaussianProfileKernel) else _LARGEST_SLOPE
+        return steepest * spread * self._weighted(held * held, batch)
 
-    def total(self, table: Table) -> tuple[float, float] | None:
+    def total(self, table: Table) -> tuple[float, float]:
         """All cells together hold the number of records."""
         return float(table.sum(dtype=np.int64)), float(table.size)
 
-    def with_kernel(self, kernel: Kernel) -> Bins:
-        """The same bins, read with another kernel or bandwidth."""
-        return replace(self, kernel=kernel)
-
     @cached_property
     def _centres(self) -> Floats:
-        return self.grid.centres() - self.bounds.centre
+        return self.basis.grid.centres() - self.basis.bounds.centre
 
     def _weighted(self, weights: Floats, batch: Batch) -> Floats:
         total = np.zeros(len(batch))
@@ -174,10 +140,7 @@ class Bins:
     def _blocks(self, batch: Batch) -> Iterator[tuple[slice, Floats]]:
         """Kernel values of some cells at all queries, block by block."""
         step = max(1, _PAIRS_AT_A_TIME // max(len(batch), 1))
-        for start in range(0, self.grid.cells, step):
+        for start in range(0, self.basis.grid.cells, step):
             cells = slice(start, start + step)
             some = self._centres[cells]
             yield cells, self.kernel._pairwise(Batch((some,), len(some)), batch)
-
-
-register(Bins.name, Bins.from_parameters)

@@ -7,17 +7,17 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.bases.base import Floats, Table, register
-from hushsum.bases.column_profiles import chebyshev_values, column_profile, reach_of
-from hushsum.bases.declared_box import BoxBasis, blocks, gaussian_width, queries_of
-from hushsum.bases.hermite_reading import box_readings, check_family, relative_square_error
+from hushsum.bases.base import Floats, LinearReading, Table, register
+from hushsum.bases.chebyshev import chebyshev_values, column_profile, reach_of
+from hushsum.bases.declared_box import BoxBasis, blocks, check_columns_of, gaussian_width, queries_of
+from hushsum.bases.hermite_reading import MONOMIALS, box_readings, check_family, relative_square_error
 from hushsum.errors import UsageError
-from hushsum.kernels.base import Batch, Kernel
+from hushsum.kernels.base import Batch, ColumnKernel, Kernel
 from hushsum.kernels.parameters import positive_integer, positive_number
 from hushsum.privacy.relation import Relation
 from hushsum.privacy.sensitivity import Sensitivity
@@ -26,6 +26,7 @@ MAX_ORDER = 32
 MAX_CELLS = 1 << 28
 
 
+@register
 @dataclass(frozen=True, kw_only=True)
 class BoxPolynomials(BoxBasis):
     """Boxes of equal side; a record adds polynomials of its offset from the centre to its own box.
@@ -44,9 +45,6 @@ class BoxPolynomials(BoxBasis):
         Steps of fixed point for each coefficient, the constant's first: more steps, less noise for it.
     every_column : bool
         All degrees up to ``order`` in each column, as published.
-    reach : float, optional
-        Read only boxes whose centre is within this distance of the query. Default: all where the kernel is
-        above 2e-8.
 
     Privacy
     -------
@@ -67,19 +65,13 @@ class BoxPolynomials(BoxBasis):
     weights: tuple[int, ...]
     polynomials: str = "chebyshev"
     every_column: bool = False
-    reach: float | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_family(self.polynomials)
-        if self.polynomials == "monomials":
-            gaussian_width(self.kernel, "the expansion in monomials")
-        column_profile(self.kernel, "hermite")
         object.__setattr__(self, "side", positive_number("side", self.side))
         if self.order:
             object.__setattr__(self, "order", positive_integer("order", self.order, at_most=MAX_ORDER))
-        if self.reach is not None:
-            object.__setattr__(self, "reach", positive_number("reach", self.reach))
         degrees = number_of_degrees(self.dim, self.order, every_column=self.every_column)
         if len(self.weights) != degrees or any(
             type(w) is not int or not 1 <= w <= self.scale for w in self.weights
@@ -93,16 +85,6 @@ class BoxPolynomials(BoxBasis):
                 f"boxes × coefficients must be at most {MAX_CELLS}, got about {cells:.2g}; "
                 "use wider boxes, narrower bounds, or hushsum.race, which works in any dimension"
             )
-
-    def _choices(self) -> dict[str, Any]:
-        return {
-            "side": self.side,
-            "order": self.order,
-            "weights": list(self.weights),
-            "polynomials": self.polynomials,
-            "every_column": self.every_column,
-            "reach": self.reach,
-        }
 
     @cached_property
     def boxes(self) -> tuple[int, ...]:
@@ -131,7 +113,8 @@ class BoxPolynomials(BoxBasis):
             largest=max(first, 2 * max(others, default=0)),
         )
 
-    def _numbers_a_record(self) -> int:
+    def numbers_per_record(self) -> int:
+        """How many numbers a block holds for one record."""
         return 4 * (self.order + 1) * self.dim
 
     def _add(self, table: NDArray[np.int64], records: Floats, step: int) -> None:
@@ -150,50 +133,80 @@ class BoxPolynomials(BoxBasis):
                 product *= values[column][power]
             np.add.at(flat, box * len(self.degrees) + index, step * np.rint(product).astype(np.int64))
 
+    def _reading(self, kernel: Kernel) -> BoxPolynomialsReading:
+        return BoxPolynomialsReading(self, kernel)
+
+
+@dataclass(frozen=True)
+class BoxPolynomialsReading(LinearReading):
+    """The kernel's expansion in the boxes near a query, times the records' polynomials.
+
+    Boxes are read where the kernel is above 2e-8. Of polynomials up to ``order`` in every column, as
+    published, those are read whose centre is within √(order + 1) sides of the query, as published too.
+    """
+
+    basis: BoxPolynomials
+    kernel: Kernel
+
+    def __post_init__(self) -> None:
+        if self.basis.polynomials == MONOMIALS:
+            gaussian_width(self.kernel, "the expansion in monomials")
+        column_profile(self.kernel, "hermite")
+        check_columns_of(self.kernel, self.basis)
+
+    @property
+    def _published_reach(self) -> float | None:
+        basis = self.basis
+        return basis.side * math.sqrt(basis.order + 1) if basis.every_column else None
+
     @cached_property
     def _kernel_reach(self) -> float:
         """How far a box may be from a query and still matter."""
-        bandwidth = float(getattr(self.kernel, "bandwidth", 1.0)) / math.sqrt(
-            getattr(self.kernel, "power", 1)
-        )
-        farthest = 4.0 * float(self.half.max())
-        return reach_of(column_profile(self.kernel, "hermite"), bandwidth, farthest) + self.side
+        assert isinstance(self.kernel, ColumnKernel)
+        farthest = 4.0 * float(self.basis.half.max())
+        return reach_of(column_profile(self.kernel, "hermite"), self.kernel.width, farthest) + self.basis.side
 
     def _windows(self, batch: Batch) -> Iterator[tuple[slice, NDArray[np.int64], list[Floats]]]:
         """For some queries at a time: the boxes in reach, shape (n, w, …, w), and each column's readings,
         shape (n, w, order + 1), zero where there is no box.
         """
-        reach = self._kernel_reach if self.reach is None else self.reach
-        spans = [min(number, 2 * math.ceil(reach / self.side) + 1) for number in self.boxes]
+        reach = self._kernel_reach if self._published_reach is None else self._published_reach
+        spans = [min(number, 2 * math.ceil(reach / self.basis.side) + 1) for number in self.basis.boxes]
         queries = queries_of(batch)
         for start, stop in blocks(len(batch), 4 * math.prod(spans)):
             part = queries[start:stop]
-            index = np.zeros((stop - start,) + (1,) * self.dim, np.int64)
+            index = np.zeros((stop - start,) + (1,) * self.basis.dim, np.int64)
             distance = np.zeros(index.shape)
             readings = []
-            for column, (number, span) in enumerate(zip(self.boxes, spans, strict=True)):
-                above = part[:, column] + self.half[column]
-                first = np.clip(np.rint(above / self.side - 0.5 * span), 0, number - span).astype(np.int64)
+            for column, (number, span) in enumerate(zip(self.basis.boxes, spans, strict=True)):
+                above = part[:, column] + self.basis.half[column]
+                first = np.clip(np.rint(above / self.basis.side - 0.5 * span), 0, number - span).astype(
+                    np.int64
+                )
                 place = first[:, np.newaxis] + np.arange(span)
-                away = above[:, np.newaxis] - (place + 0.5) * self.side
-                reading = box_readings(self.kernel, self.polynomials, self.side, self.order, away)
-                if self.reach is None:
+                away = above[:, np.newaxis] - (place + 0.5) * self.basis.side
+                reading = box_readings(
+                    self.kernel, self.basis.polynomials, self.basis.side, self.basis.order, away
+                )
+                if self._published_reach is None:
                     reading[np.abs(away) > reach] = 0.0
                 readings.append(reading)
-                shape = [stop - start] + [1] * self.dim
+                shape = [stop - start] + [1] * self.basis.dim
                 shape[column + 1] = span
                 index = index * number + place.reshape(shape)
                 distance = distance + (away * away).reshape(shape)
-            if self.reach is not None:
+            if self._published_reach is not None:
                 # No box beyond the published distance: its place is taken by a cell that is always zero.
-                index = np.where(distance <= self.reach**2, index, -1)
+                index = np.where(distance <= self._published_reach**2, index, -1)
             yield slice(start, stop), index, readings
 
     def evaluate(self, table: Table, batch: Batch, *, threads: int) -> Floats:
         """Σ over boxes in reach and degrees."""
         answers = np.zeros(len(batch))
         for rows, index, readings in self._windows(batch):
-            for number, (degree, weight) in enumerate(zip(self.degrees, self.weights, strict=True)):
+            for number, (degree, weight) in enumerate(
+                zip(self.basis.degrees, self.basis.weights, strict=True)
+            ):
                 cells = np.where(index >= 0, table[index, number], 0) / weight
                 answers[rows] += _folded(cells, readings, degree)
         return answers
@@ -204,7 +217,7 @@ class BoxPolynomials(BoxBasis):
         for rows, index, readings in self._windows(batch):
             cells = (index >= 0).astype(np.float64)
             squares = [reading * reading for reading in readings]
-            for degree, weight in zip(self.degrees, self.weights, strict=True):
+            for degree, weight in zip(self.basis.degrees, self.basis.weights, strict=True):
                 gain[rows] += _folded(cells / float(weight) ** 2, squares, degree)
         return gain
 
@@ -214,16 +227,14 @@ class BoxPolynomials(BoxBasis):
 
     @cached_property
     def _relative_square_error(self) -> float:
-        return relative_square_error(self.kernel, self.polynomials, self.side, self.order, self.degrees)
+        return relative_square_error(
+            self.kernel, self.basis.polynomials, self.basis.side, self.basis.order, self.basis.degrees
+        )
 
     def total(self, table: Table) -> tuple[float, float]:
         """The constants of all boxes count the records."""
-        first = float(self.weights[0])
-        return float(table[:, 0].sum(dtype=np.int64)) / first, self.shape[0] / first**2
-
-    def with_kernel(self, kernel: Kernel) -> Self:
-        """Chebyshev's polynomials of the records serve any kernel that is a product over the columns."""
-        return self._read_with(kernel)
+        first = float(self.basis.weights[0])
+        return float(table[:, 0].sum(dtype=np.int64)) / first, self.basis.shape[0] / first**2
 
 
 def degrees_of(dim: int, order: int, *, every_column: bool) -> list[tuple[int, ...]]:
@@ -251,6 +262,3 @@ def _folded(cells: Floats, readings: list[Floats], degree: tuple[int, ...]) -> F
     for reading, power in zip(reversed(readings), reversed(degree), strict=True):
         cells = np.einsum("n...w,nw->n...", cells, reading[:, :, power])
     return cells
-
-
-register(BoxPolynomials.name, BoxPolynomials.from_parameters)

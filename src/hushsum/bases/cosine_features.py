@@ -5,17 +5,17 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.bases.base import Floats, Table, register
+from hushsum.bases.base import Floats, LinearReading, Table, register
 from hushsum.bases.declared_box import BoxBasis, blocks, gaussian_width, queries_of
-from hushsum.bases.rounded_functions import cosine_and_sine
+from hushsum.bases.portable_math import cosine_and_sine
 from hushsum.errors import UsageError
-from hushsum.kernels.base import Batch
-from hushsum.kernels.parameters import positive_integer
+from hushsum.kernels.base import Batch, Kernel
+from hushsum.kernels.parameters import integer_seed, positive_integer
 from hushsum.kernels.randomness import normals, row_words, uniforms
 from hushsum.privacy.relation import Relation
 from hushsum.privacy.sensitivity import Sensitivity
@@ -24,6 +24,7 @@ MAX_FEATURES = 1 << 22
 MAX_NUMBERS = 1 << 28
 
 
+@register
 @dataclass(frozen=True, kw_only=True)
 class CosineFeatures(BoxBasis):
     """√2·cos(ω·x + β) of each record for I random frequencies; a kernel sum is the mean of products.
@@ -51,24 +52,24 @@ class CosineFeatures(BoxBasis):
 
     name: ClassVar[str] = "cosine-features"
 
+    kernel: Kernel
     features: int
     seed: int = 0
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         gaussian_width(self.kernel, "lsq_rff")
+        super().__post_init__()
         features = positive_integer("features", self.features, at_most=MAX_FEATURES)
         object.__setattr__(self, "features", features)
         if features * (self.dim + 1) > MAX_NUMBERS:
             raise UsageError(
                 f"features × columns must be at most {MAX_NUMBERS}, got more; use fewer features"
             )
-        if isinstance(self.seed, bool) or not hasattr(self.seed, "__index__"):
-            raise UsageError(f"seed must be an integer, got {type(self.seed).__name__}; give one such as 7")
-        object.__setattr__(self, "seed", self.seed.__index__())
+        object.__setattr__(self, "seed", integer_seed(self.seed))
 
-    def _choices(self) -> dict[str, Any]:
-        return {"features": self.features, "seed": self.seed}
+    def counted_kernel(self) -> Kernel:
+        """The kernel that the coefficients are made for."""
+        return self.kernel
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -87,10 +88,12 @@ class CosineFeatures(BoxBasis):
         width = gaussian_width(self.kernel, self.name) * (2.0 * math.pi)
         return np.ascontiguousarray((normals(words[:, :-1]) / width).T), uniforms(words[:, -1])
 
-    def _numbers_a_record(self) -> int:
+    def numbers_per_record(self) -> int:
+        """How many numbers a block holds for one record."""
         return 8 * self.features
 
-    def _cosines(self, points: Floats) -> Floats:
+    def cosines(self, points: Floats) -> Floats:
+        """cos(ω·x + β) of each point for each frequency, shape (n, features)."""
         frequency, phase = self._waves
         turns = np.repeat(phase[np.newaxis], len(points), axis=0)
         for column in range(self.dim):
@@ -98,39 +101,47 @@ class CosineFeatures(BoxBasis):
         return cosine_and_sine(turns)[0]
 
     def _add(self, table: NDArray[np.int64], records: Floats, step: int) -> None:
-        cosine = np.clip(self._cosines(records), -1.0, 1.0)
+        cosine = np.clip(self.cosines(records), -1.0, 1.0)
         table[0] += step * np.rint(cosine * self.scale).astype(np.int64).sum(axis=0)
+
+    def _reading(self, kernel: Kernel) -> CosineReading:
+        return CosineReading(self, kernel)
+
+
+@dataclass(frozen=True)
+class CosineReading(LinearReading):
+    """The mean over features of products."""
+
+    basis: CosineFeatures
+    kernel: Kernel
 
     def evaluate(self, table: Table, batch: Batch, *, threads: int) -> Floats:
         """The mean over features of √2·cos at the query times the records' sum of √2·cos."""
-        sums = table[0] * (2.0 / self.scale / self.features)
+        sums = table[0] * (2.0 / self.basis.scale / self.basis.features)
         answers = np.empty(len(batch))
-        for start, stop in blocks(len(batch), self._numbers_a_record()):
-            answers[start:stop] = self._cosines(queries_of(batch)[start:stop]) @ sums
+        for start, stop in blocks(len(batch), self.basis.numbers_per_record()):
+            answers[start:stop] = self.basis.cosines(queries_of(batch)[start:stop]) @ sums
         return answers
 
     def noise_gain(self, batch: Batch) -> Floats:
         """Σ (2·cos/(F·I))²."""
         gain = np.empty(len(batch))
-        for start, stop in blocks(len(batch), self._numbers_a_record()):
-            cosine = self._cosines(queries_of(batch)[start:stop])
+        for start, stop in blocks(len(batch), self.basis.numbers_per_record()):
+            cosine = self.basis.cosines(queries_of(batch)[start:stop])
             gain[start:stop] = (cosine * cosine).sum(axis=1)
-        return gain * (2.0 / self.scale / self.features) ** 2
+        return gain * (2.0 / self.basis.scale / self.basis.features) ** 2
 
     def method_variance(self, table: Table, batch: Batch, sums: Floats, count: float) -> Floats:
         """From the spread of the products over features, which contains the noise as well: from above."""
-        if self.features < 2:
+        if self.basis.features < 2:
             return np.full(len(batch), 2.0 * count**2)
-        values = table[0] * (2.0 / self.scale)
+        values = table[0] * (2.0 / self.basis.scale)
         spread = np.empty(len(batch))
-        for start, stop in blocks(len(batch), self._numbers_a_record()):
-            products = self._cosines(queries_of(batch)[start:stop]) * values
+        for start, stop in blocks(len(batch), self.basis.numbers_per_record()):
+            products = self.basis.cosines(queries_of(batch)[start:stop]) * values
             spread[start:stop] = products.var(axis=1, ddof=1)
-        return spread / self.features
+        return spread / self.basis.features
 
     def total(self, table: Table) -> None:
         """Features do not count records."""
         return
-
-
-register(CosineFeatures.name, CosineFeatures.from_parameters)

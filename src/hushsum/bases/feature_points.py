@@ -50,8 +50,7 @@ class Explained:
 
 def explain(basis: FourierFeatures, table: Table, points: Batch) -> Explained:
     """Weights of public points that resemble the released table, fitted across folds."""
-    block = getattr(basis.kernel, "dim", 1) if basis.orthogonal else 1
-    folds = _folds(basis.features, block)
+    folds = _folds(basis.features, basis.block)
     nothing = Explained(np.zeros(len(points)), table.astype(np.int64), 0.0)
     if not folds:
         return nothing

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushsum import _native
-from hushsum.bases.base import Floats, Readings, Table, register
+from hushsum.bases.base import Basis, Floats, RowAverages, SampledReading, Table, register
 from hushsum.bases.features_theory import AMPLITUDE, LENGTH, feature_sensitivity, pairs_for_laplace
 from hushsum.errors import UsageError
-from hushsum.files.container import canonical_json
-from hushsum.kernels.base import Batch, Kernel, kernel_as_json, kernel_from_json
+from hushsum.kernels.base import SPECTRAL, Batch, Kernel, SpectralKernel
 from hushsum.kernels.columns import check_columns
-from hushsum.kernels.parameters import positive_integer
+from hushsum.kernels.parameters import integer_seed, positive_integer
 from hushsum.privacy.relation import Relation
 from hushsum.privacy.sensitivity import Sensitivity
 from hushsum.records.bounds import Bounds
@@ -34,8 +33,9 @@ _WAVES_AT_A_TIME = 1 << 22
 _WAVES_IN_CACHE = 1 << 16
 
 
+@register
 @dataclass(frozen=True)
-class FourierFeatures:
+class FourierFeatures(Basis):
     """m random frequencies; a record adds the cosine and the sine of its phase on each, as integers.
 
     Row j holds Σ round(A·cos ω_j·x) and Σ round(A·sin ω_j·x), with A = 1023 and ω_j drawn from the kernel's
@@ -47,8 +47,8 @@ class FourierFeatures:
 
     Parameters
     ----------
-    kernel : Kernel
-        With a known spectral measure: Gaussian, Laplacian or Matérn.
+    kernel : SpectralKernel
+        With a known spectral measure.
     features : int
         m, the pairs of a cosine and a sine. More answer more precisely, and take more noise under pure ε.
     seed : int
@@ -78,6 +78,7 @@ class FourierFeatures:
     """
 
     name: ClassVar[str] = "fourier-features"
+    constants: ClassVar[Mapping[str, int]] = {"length": LENGTH}
 
     kernel: Kernel
     features: int
@@ -88,73 +89,39 @@ class FourierFeatures:
 
     def __post_init__(self) -> None:
         features = positive_integer("features", self.features, at_most=MAX_FEATURES)
-        if isinstance(self.seed, bool) or not hasattr(self.seed, "__index__"):
-            raise UsageError(f"seed must be an integer, got {type(self.seed).__name__}; give one such as 7")
-        self.kernel.frequencies(rows=1, seed=0, orthogonal=False)
-        dim: int = getattr(self.kernel, "dim", 1)
+        SPECTRAL.check(self.kernel, "fourier_features")
+        dim = self._spectral.dim
         if features * dim > MAX_NUMBERS:
             raise UsageError(
                 f"features × columns must be at most {MAX_NUMBERS}, got {features * dim}; use fewer features"
             )
         check_columns(self.columns, dim)
-        orthogonal = bool(self.orthogonal) and self.kernel.rotation_invariant and dim > 1
-        fields = (("features", features), ("seed", self.seed.__index__()), ("orthogonal", orthogonal))
+        orthogonal = bool(self.orthogonal) and self._spectral.rotation_invariant and dim > 1
+        fields = (("features", features), ("seed", integer_seed(self.seed)), ("orthogonal", orthogonal))
         for field, value in fields:
             object.__setattr__(self, field, value)
+
+    @property
+    def _spectral(self) -> SpectralKernel:
+        assert isinstance(self.kernel, SpectralKernel)
+        return self.kernel
+
+    def counted_kernel(self) -> Kernel:
+        """The kernel of the frequencies."""
+        return self.kernel
 
     @property
     def shape(self) -> tuple[int, int]:
         """(features, 2)."""
         return self.features, 2
 
-    @cached_property
-    def fingerprint(self) -> str:
-        """SHA-256 over kernel, features, seed, orthogonality, bounds and columns."""
-        return hashlib.sha256(
-            canonical_json({"name": self.name, "parameters": self.parameters()})
-        ).hexdigest()
-
     def sensitivity(self, relation: Relation) -> Sensitivity:
         """Every row moves by a vector of length L (add/remove) or 2L (replace)."""
         return feature_sensitivity(self.features, relation)
 
-    def parameters(self) -> dict[str, Any]:
-        """The basis as JSON values."""
-        return {
-            "kernel": kernel_as_json(self.kernel),
-            "features": self.features,
-            "seed": self.seed,
-            "orthogonal": self.orthogonal,
-            "length": LENGTH,
-            "bounds": None if self.bounds is None else self.bounds.as_json(),
-            "columns": None if self.columns is None else list(self.columns),
-        }
-
-    @classmethod
-    def from_parameters(cls, data: dict[str, Any]) -> FourierFeatures:
-        """The basis that a file's header describes."""
-        if data["length"] != LENGTH or type(data["orthogonal"]) is not bool:
-            raise ValueError("length")
-        return cls(
-            kernel=kernel_from_json(data["kernel"]),
-            features=data["features"],
-            seed=data["seed"],
-            orthogonal=data["orthogonal"],
-            bounds=None if data["bounds"] is None else Bounds.from_json(data["bounds"]),
-            columns=None if data["columns"] is None else tuple(data["columns"]),
-        )
-
-    def prepare(self, data: object) -> Batch:
-        """Records, checked and clipped to the bounds."""
-        return self.kernel.prepare(data, self.bounds, columns=self.columns)
-
-    def prepare_queries(self, data: object) -> Batch:
-        """Queries, checked; a query may lie outside the bounds."""
-        return self.kernel.prepare(data, self.bounds, clip=False, columns=self.columns)
-
     def accumulate(self, table: NDArray[np.int64], batch: Batch, *, step: int, threads: int) -> None:
         """Add ``step`` times each record's integers to every row."""
-        self._map.add(batch.arrays[0], table, step, threads)
+        self.map.add(batch.arrays[0], table, step, threads)
 
     def prefix(self, rows: int) -> FourierFeatures:
         """The first pairs; frequency j is the same whatever their number."""
@@ -164,28 +131,64 @@ class FourierFeatures:
         """Pairs that balance Laplace noise, which grows with them, against chance, which falls."""
         return pairs_for_laplace(max(count, 1), epsilon / moves, self.features)
 
+    def vectors(self, batch: Batch) -> Floats:
+        """φ of each prepared record or query, shape (len(batch), 2·features): φ(x)·φ(q) is the kernel that
+        the features stand for.
+
+        A record's numbers are within 2·10⁻⁵/√features of cosines and sines over √features, and depend on
+        that record alone, bit for bit. The order is that of the table, row by row.
+        """
+        waves: NDArray[np.float32] = self.map.waves(batch.arrays[0])
+        return waves.reshape(len(batch), -1).astype(np.float64) / math.sqrt(self.features)
+
+    @property
+    def block(self) -> int:
+        """How many consecutive rows depend on each other."""
+        return self._spectral.dim if self.orthogonal else 1
+
+    @cached_property
+    def frequencies(self) -> NDArray[np.float32]:
+        """ω_j/(2π), shape (features, dim)."""
+        return self._spectral.frequencies(rows=self.features, seed=self.seed, orthogonal=self.orthogonal)
+
+    @cached_property
+    def map(self) -> _native.FeatureMap:
+        """The native features."""
+        return _native.FeatureMap(self.frequencies)
+
+    def _reading(self, kernel: Kernel) -> FeatureReading:
+        return FeatureReading(self, kernel)
+
+
+@dataclass(frozen=True)
+class FeatureReading(SampledReading):
+    """The mean over rows of what each of them says."""
+
+    basis: FourierFeatures
+    kernel: Kernel
+
     def evaluate(self, table: Table, batch: Batch, *, threads: int) -> Floats:
         """Kernel sums: the mean over rows of what each says."""
-        return self._map.read(batch.arrays[0], table, 1.0 / (AMPLITUDE * self.features), threads)
+        return self.basis.map.read(batch.arrays[0], table, 1.0 / (AMPLITUDE * self.basis.features), threads)
 
     def noise_gain(self, batch: Batch) -> Floats:
         """1/(m·A²) everywhere, since cos² + sin² = 1."""
-        return np.full(len(batch), 1.0 / (self.features * AMPLITUDE**2))
+        return np.full(len(batch), 1.0 / (self.basis.features * AMPLITUDE**2))
 
-    def spread(self, table: Table, batch: Batch) -> Readings:
+    def spread(self, table: Table, batch: Batch) -> RowAverages:
         """The spread over blocks of orthogonal rows; over single rows where blocks are few."""
-        block = getattr(self.kernel, "dim", 1) if self.orthogonal else 1
-        block = block if block * FEWEST_BLOCKS <= self.features else 1
-        starts = np.arange(0, self.features, block)
-        sizes = np.diff(np.append(starts, self.features)).astype(np.float32)
+        block = self.basis.block
+        block = block if block * FEWEST_BLOCKS <= self.basis.features else 1
+        starts = np.arange(0, self.basis.features, block)
+        sizes = np.diff(np.append(starts, self.basis.features)).astype(np.float32)
         cosines, sines = np.ascontiguousarray((table / AMPLITUDE).astype(np.float32).T)
         records = batch.arrays[0]
         mean, variance = np.empty(len(records)), np.full(len(records), np.nan)
         # Few enough that the passes over them stay in the cache.
-        step = max(1, _WAVES_IN_CACHE // (2 * self.features))
+        step = max(1, _WAVES_IN_CACHE // (2 * self.basis.features))
         for first in range(0, len(records), step):
             part = slice(first, first + step)
-            waves = self._map.waves(records[part])
+            waves = self.basis.map.waves(records[part])
             rows = waves[..., 0] * cosines
             rows += waves[..., 1] * sines
             mean[part] = rows.mean(axis=1, dtype=np.float64)
@@ -194,8 +197,8 @@ class FourierFeatures:
                 away = means - mean[part, None].astype(np.float32)
                 # Weighting with the sizes is the usual estimate, and unbiased for a shorter last block.
                 squares = np.einsum("nb,nb,b->n", away, away, sizes, optimize=False)
-                variance[part] = squares / ((len(starts) - 1) * self.features)
-        return Readings(mean, variance, len(starts))
+                variance[part] = squares / ((len(starts) - 1) * self.basis.features)
+        return RowAverages(mean, variance, len(starts))
 
     def method_variance(self, table: Table, batch: Batch, sums: Floats, count: float) -> Floats:
         """An upper estimate that holds at every query, and includes the noise in the table.
@@ -204,17 +207,7 @@ class FourierFeatures:
         squared length over m. :meth:`spread` is sharper.
         """
         lengths = np.square(table.astype(np.float64)).sum(axis=1) / AMPLITUDE**2
-        return np.full(len(batch), float(lengths.mean()) / self.features)
-
-    def vectors(self, batch: Batch) -> Floats:
-        """φ of each prepared record or query, shape (len(batch), 2·features): φ(x)·φ(q) is the kernel that
-        the features stand for.
-
-        A record's numbers are within 2·10⁻⁵/√features of cosines and sines over √features, and depend on
-        that record alone, bit for bit. The order is that of the table, row by row.
-        """
-        waves: NDArray[np.float32] = self._map.waves(batch.arrays[0])
-        return waves.reshape(len(batch), -1).astype(np.float64) / math.sqrt(self.features)
+        return np.full(len(batch), float(lengths.mean()) / self.basis.features)
 
     def weighted_sums(self, points: Batch, weights: Floats, batch: Batch) -> Floats:
         """Σ weight·k(point, q) at prepared queries, without features."""
@@ -225,26 +218,6 @@ class FourierFeatures:
             sums[first : first + step] = weights @ self.kernel.prepared_similarity(points, part)
         return sums
 
-    def total(self, table: Table) -> tuple[float, float] | None:
+    def total(self, table: Table) -> None:
         """None: no phase is zero for every record."""
-        return None
-
-    def with_kernel(self, kernel: Kernel) -> FourierFeatures:
-        """Itself; frequencies are those of one kernel."""
-        if kernel != self.kernel:
-            raise UsageError(
-                "Fourier features are drawn for one kernel and bandwidth; release others too, or use a grid"
-            )
-        return self
-
-    @cached_property
-    def frequencies(self) -> NDArray[np.float32]:
-        """ω_j/(2π), shape (features, dim)."""
-        return self.kernel.frequencies(rows=self.features, seed=self.seed, orthogonal=self.orthogonal)
-
-    @cached_property
-    def _map(self) -> _native.FeatureMap:
-        return _native.FeatureMap(self.frequencies)
-
-
-register(FourierFeatures.name, FourierFeatures.from_parameters)
+        return

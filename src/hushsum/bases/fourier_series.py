@@ -6,16 +6,24 @@ import itertools
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.bases.base import Floats, Table, register
-from hushsum.bases.declared_box import BoxBasis, blocks, check_power, gaussian_width, larger, queries_of
-from hushsum.bases.rounded_functions import cosine_and_sine, exponential_of_minus
+from hushsum.bases.declared_box import (
+    BoxBasis,
+    BoxReading,
+    blocks,
+    check_power,
+    gaussian_width,
+    larger,
+    queries_of,
+)
+from hushsum.bases.portable_math import cosine_and_sine, exponential_of_minus
 from hushsum.errors import UsageError
-from hushsum.kernels.base import Batch
+from hushsum.kernels.base import Batch, Kernel
 from hushsum.kernels.parameters import positive_integer
 from hushsum.privacy.relation import Relation
 from hushsum.privacy.sensitivity import Sensitivity
@@ -25,6 +33,7 @@ _LEAST_WEIGHT = 64
 """Below this many steps a coefficient is mostly rounding, and its kernel coefficient below 1e-4."""
 
 
+@register
 @dataclass(frozen=True, kw_only=True)
 class FourierSeries(BoxBasis):
     """Cosines and sines of each record up to a frequency, on the box widened by some bandwidths.
@@ -58,28 +67,31 @@ class FourierSeries(BoxBasis):
 
     name: ClassVar[str] = "fourier-series"
 
+    kernel: Kernel
     frequencies: int
     padding: float = 4.0
     tapered: bool = False
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         gaussian_width(self.kernel, "fourier_series")
+        super().__post_init__()
         highest = positive_integer("frequencies", self.frequencies, at_most=MAX_FREQUENCY)
         object.__setattr__(self, "frequencies", highest)
         if not (math.isfinite(self.padding) and self.padding >= 0.0):
             raise UsageError(f"padding must be finite and at least 0, got {self.padding}; try 4")
         check_power("2·frequencies + 1", 2 * highest + 1, self.dim)
 
-    def _choices(self) -> dict[str, Any]:
-        return {"frequencies": self.frequencies, "padding": self.padding, "tapered": self.tapered}
+    def counted_kernel(self) -> Kernel:
+        """The kernel that the coefficients are made for."""
+        return self.kernel
 
     @cached_property
-    def _period(self) -> Floats:
+    def period(self) -> Floats:
+        """The width of the padded box in each column."""
         return 2.0 * self.half + self.padding * gaussian_width(self.kernel, self.name)
 
     @cached_property
-    def _series(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
+    def series(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
         """Frequencies of the pairs (P, dim), their integer weights, and k̂; the constant comes first."""
         highest = self.frequencies
         pairs = [
@@ -92,7 +104,7 @@ class FourierSeries(BoxBasis):
         decay = np.zeros(len(frequency))
         constant = 1.0
         for column in range(self.dim):
-            width = gaussian_width(self.kernel, self.name) / self._period[column]
+            width = gaussian_width(self.kernel, self.name) / self.period[column]
             decay += 2.0 * math.pi * math.pi * (frequency[:, column] * width) * (frequency[:, column] * width)
             constant *= width * math.sqrt(2.0 * math.pi)
         if self.tapered:
@@ -106,11 +118,11 @@ class FourierSeries(BoxBasis):
     @property
     def shape(self) -> tuple[int, int]:
         """(1, coefficients): the constant, then a cosine and a sine for each pair."""
-        return 1, 2 * len(self._series[1]) - 1
+        return 1, 2 * len(self.series[1]) - 1
 
     def sensitivity(self, relation: Relation) -> Sensitivity:
         """From the pairs' weights; see the class."""
-        first, *weights = (int(w) for w in self._series[1])
+        first, *weights = (int(w) for w in self.series[1])
         added = Sensitivity(
             l1=first + sum(math.isqrt(2 * w * w) for w in weights),
             l2_squared=first * first + sum(w * w for w in weights),
@@ -125,45 +137,57 @@ class FourierSeries(BoxBasis):
         )
         return larger(added, exchanged)
 
-    def _numbers_a_record(self) -> int:
-        return 4 * len(self._series[1])
+    def numbers_per_record(self) -> int:
+        """How many numbers a block holds for one record."""
+        return 4 * len(self.series[1])
 
     def _add(self, table: NDArray[np.int64], records: Floats, step: int) -> None:
-        frequency, weight, _ = self._series
-        real, imaginary = self._waves(records)
+        frequency, weight, _ = self.series
+        real, imaginary = self.waves(records)
         table[0, 0] += step * len(records) * int(weight[0])
         table[0, 1 : len(frequency)] += step * np.trunc(weight[1:] * real[:, 1:]).astype(np.int64).sum(axis=0)
         table[0, len(frequency) :] += step * np.trunc(weight[1:] * imaginary[:, 1:]).astype(np.int64).sum(
             axis=0
         )
 
-    def _waves(self, points: Floats) -> tuple[Floats, Floats]:
+    def waves(self, points: Floats) -> tuple[Floats, Floats]:
         """cos and sin of 2π·m·x for each pair, shape (n, P): products of the columns' own waves."""
-        frequency = self._series[0]
+        frequency = self.series[0]
         real, imaginary = np.ones((1, 1)), np.zeros((1, 1))
         for column in range(self.dim):
             order = np.arange(self.frequencies + 1, dtype=np.float64)
-            turns = points[:, column, np.newaxis] / self._period[column]
+            turns = points[:, column, np.newaxis] / self.period[column]
             cosine, sine = cosine_and_sine(order * turns)
             chosen = frequency[:, column]
             cosine, sine = cosine[:, np.abs(chosen)], sine[:, np.abs(chosen)] * np.sign(chosen)
             real, imaginary = real * cosine - imaginary * sine, real * sine + imaginary * cosine
         return real, imaginary
 
+    def _reading(self, kernel: Kernel) -> SeriesReading:
+        return SeriesReading(self, kernel)
+
+
+@dataclass(frozen=True)
+class SeriesReading(BoxReading):
+    """The records' coefficients times the kernel's own."""
+
+    basis: FourierSeries
+    kernel: Kernel
+
     def _inside(self, queries: Floats) -> NDArray[np.bool_]:
         """Where the series means the kernel sum; further out the sum is taken to be 0."""
-        return np.asarray((np.abs(queries) <= 0.5 * self._period).all(axis=1))
+        return np.asarray((np.abs(queries) <= 0.5 * self.basis.period).all(axis=1))
 
     def evaluate(self, table: Table, batch: Batch, *, threads: int) -> Floats:
         """Σ k̂·(coefficient/W)·wave, each pair twice for its mirror image."""
-        frequency, weight, kernel = self._series
+        frequency, weight, kernel = self.basis.series
         pairs = len(frequency)
         gain = 2.0 * kernel[1:] / weight[1:]
         flat = table.reshape(-1).astype(np.float64)
         answers = np.empty(len(batch))
-        for start, stop in blocks(len(batch), self._numbers_a_record()):
+        for start, stop in blocks(len(batch), self.basis.numbers_per_record()):
             queries = queries_of(batch)[start:stop]
-            real, imaginary = self._waves(queries)
+            real, imaginary = self.basis.waves(queries)
             part = real[:, 1:] @ (gain * flat[1:pairs]) + imaginary[:, 1:] @ (gain * flat[pairs:])
             part += kernel[0] / weight[0] * flat[0]
             answers[start:stop] = np.where(self._inside(queries), part, 0.0)
@@ -171,24 +195,21 @@ class FourierSeries(BoxBasis):
 
     def noise_gain(self, batch: Batch) -> Floats:
         """The same at every query in the box: cos² + sin² = 1."""
-        _, weight, kernel = self._series
+        _, weight, kernel = self.basis.series
         gain = (kernel[0] / weight[0]) ** 2 + ((2.0 * kernel[1:] / weight[1:]) ** 2).sum()
         return np.where(self._inside(queries_of(batch)), float(gain), 0.0)
 
     def _mean_square_error(self, queries: Floats) -> Floats:
         """Parseval: the kernel's energy beyond the coefficients kept."""
-        kernel = self._series[2]
+        kernel = self.basis.series[2]
         all_energy = 1.0
-        for column in range(self.dim):
-            width = gaussian_width(self.kernel, self.name) / self._period[column]
+        for column in range(self.basis.dim):
+            width = gaussian_width(self.kernel, self.basis.name) / self.basis.period[column]
             all_energy *= width * math.sqrt(math.pi)
         kept = kernel[0] ** 2 + 2.0 * (kernel[1:] ** 2).sum()
         return np.full(len(queries), max(all_energy - float(kept), 0.0))
 
     def total(self, table: Table) -> tuple[float, float]:
         """The constant coefficient counts the records."""
-        first = float(self._series[1][0])
+        first = float(self.basis.series[1][0])
         return float(table[0, 0]) / first, 1.0 / first**2
-
-
-register(FourierSeries.name, FourierSeries.from_parameters)

@@ -1,4 +1,4 @@
-"""Kernel sums from weights on a grid."""
+"""Kernel sums from weights on a grid, for any kernel that is a sum of products over columns."""
 
 from __future__ import annotations
 
@@ -8,12 +8,18 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.bases.grid_profiles import Profile, profiles_of
-from hushsum.kernels.base import Batch, Floats, Kernel
+from hushsum.kernels.base import Batch, Floats, ProfileKernel
+from hushsum.kernels.profiles import Profile
 
 _NUMBERS_AT_A_TIME = 1 << 22
 _NODES_A_QUERY = 20_000
 """Windows with more nodes are summed with the whole grid by matrix products."""
+
+_GAUSSIAN_REACH = 6.5
+"""Deviations beyond which a Gaussian is taken as 0: it is below 1e-9 there."""
+
+_NARROWEST = 0.09
+"""The least variance of a narrowed Gaussian, in squared spacings."""
 
 
 class GridReader:
@@ -24,7 +30,7 @@ class GridReader:
 
     Parameters
     ----------
-    kernel : Kernel
+    kernel : ProfileKernel
         What the answers are for.
     places : list of arrays
         The nodes along each column, relative to the centre of the box.
@@ -32,13 +38,10 @@ class GridReader:
         Their distances.
     """
 
-    def __init__(self, kernel: Kernel, places: Sequence[Floats], spacing: Sequence[float]) -> None:
+    def __init__(self, kernel: ProfileKernel, places: Sequence[Floats], spacing: Sequence[float]) -> None:
         self.kernel, self.places, self.spacing = kernel, places, spacing
-        bandwidth: float = getattr(kernel, "bandwidth")  # noqa: B009  (kernels that a grid reads have one)
-        self.bandwidth = bandwidth / math.sqrt(getattr(kernel, "power", 1))
         sides = [float(column[-1] - column[0]) for column in places]
-        diameter = math.hypot(*sides) if kernel.name != "manhattan" else sum(sides)
-        self.profiles = profiles_of(kernel, spacing=max(spacing), diameter=diameter)
+        self.profiles = kernel.profiles(spacing=max(spacing), sides=sides)
 
     def sums(self, table: NDArray[np.integer], batch: Batch) -> Floats:
         """Σ over nodes of the table times the narrowed kernel at each query."""
@@ -75,10 +78,10 @@ class GridReader:
 
     def _factors(self, profile: Profile, queries: Floats, column: int) -> Floats:
         """Along one column, of all its nodes, shape (queries, nodes)."""
-        return profile.factor(self.places[column] - queries[:, column, None], self.spacing[column])
+        return _factor(profile, self.places[column] - queries[:, column, None], self.spacing[column])
 
     def _window(self, profile: Profile, column: int) -> int:
-        reach = profile.reach(self.spacing[column])
+        reach = _reach(profile, self.spacing[column])
         number = len(self.places[column])
         return number if 2 * reach + 1 >= number else 2 * math.ceil(reach) + 1
 
@@ -98,7 +101,7 @@ class GridReader:
                 first = np.clip(nearest - window // 2, 0, len(places) - window).astype(np.int64)
                 near = first[:, None] + np.arange(window)
                 away = places[near] - part[:, column, None]
-                factors.append(profile.factor(away, self.spacing[column]))
+                factors.append(_factor(profile, away, self.spacing[column]))
                 nodes = (nodes[:, :, None] * len(places) + near[:, None, :]).reshape(len(part), -1)
             sums[start : start + step] = _contracted(flat[nodes].astype(np.float64), factors[::-1])
         return sums
@@ -126,3 +129,31 @@ def _contracted(values: Floats, factors: Sequence[Floats]) -> Floats:
     for factor in factors:
         values = np.matmul(values.reshape(len(factor), -1, factor.shape[1]), factor[:, :, None])[..., 0]
     return values.reshape(len(values), -1)[:, 0]
+
+
+def _factor(profile: Profile, away: Floats, spacing: float) -> Floats:
+    """What a node ``away`` from the query counts along one column, so that a record, spread over its nodes
+    as a quadratic B-spline, counts as the profile says.
+
+    A spread record has a variance of a quarter of the squared spacing. A Gaussian is narrowed by that, as far
+    as the spacing allows, and keeps its integral. Other profiles are sharpened by second differences.
+    """
+    if profile.gaussian:
+        variance = _narrowed_variance(profile, spacing)
+        result: Floats = np.exp(-0.5 * away**2 / variance) * (profile.scale / math.sqrt(variance))
+        return result
+    distance, scale = np.abs(away), profile.scale
+    beside = np.exp(-np.abs(away - spacing) / scale) + np.exp(-np.abs(away + spacing) / scale)
+    sharp: Floats = 1.25 * np.exp(-distance / scale) - beside / 8.0
+    return sharp
+
+
+def _reach(profile: Profile, spacing: float) -> float:
+    """How far from a query nodes count, in spacings; infinite for a profile with a long tail."""
+    if not profile.gaussian:
+        return math.inf
+    return _GAUSSIAN_REACH * math.sqrt(_narrowed_variance(profile, spacing)) / spacing
+
+
+def _narrowed_variance(profile: Profile, spacing: float) -> float:
+    return max(profile.scale**2 - spacing**2 / 4.0, _NARROWEST * spacing**2)

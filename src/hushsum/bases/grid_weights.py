@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.bases.base import Floats, Table, register
+from hushsum.bases.base import Basis, Floats, LinearReading, Table, register
 from hushsum.bases.grid_reading import GridReader
 from hushsum.errors import UsageError
-from hushsum.files.container import canonical_json
-from hushsum.kernels.base import Batch, Kernel, kernel_as_json, kernel_from_json
+from hushsum.kernels.base import PROFILES, Batch, Kernel, ProfileKernel
 from hushsum.kernels.columns import check_columns
 from hushsum.kernels.parameters import positive_integer
 from hushsum.privacy.relation import Relation
@@ -24,9 +22,6 @@ from hushsum.records.bounds import Bounds
 
 MAX_DIM = 4
 MAX_CELLS = 1 << 26
-READ = ("gaussian", "euclidean", "manhattan")
-"""The kernels that a grid reads."""
-
 POSITIONS = 256
 """Places inside a cell that are told apart: a record is moved by at most a 512th of the spacing."""
 
@@ -36,8 +31,9 @@ PARTS = {1: 4096, 2: 512, 3: 64, 4: 32}
 _RECORDS_AT_A_TIME = 1 << 16
 
 
+@register
 @dataclass(frozen=True)
-class GridWeights:
+class GridWeights(Basis):
     """Each record gives the 3^d nodes around it non-negative weights, of a quadratic B-spline, that sum to 1.
 
     The weights of a record have its place as their mean, and a variance of a quarter of the squared spacing,
@@ -47,9 +43,6 @@ class GridWeights:
 
     Parameters
     ----------
-    kernel : Kernel
-        What the answers are for. It does not enter the table: another kernel or bandwidth can be read from
-        the same release. Gaussian, Euclidean or Manhattan.
     cells : tuple of int
         How many cells the box has along each of its 1 to 4 columns.
     bounds : Bounds
@@ -68,7 +61,6 @@ class GridWeights:
 
     name: ClassVar[str] = "grid-weights"
 
-    kernel: Kernel
     cells: tuple[int, ...]
     bounds: Bounds
     columns: tuple[str, ...] | None = None
@@ -79,17 +71,17 @@ class GridWeights:
             raise UsageError(
                 f"a grid takes 1 to {MAX_DIM} columns, got {dim}; use fourier_features or race for more"
             )
-        _check_kernel(self.kernel, dim)
         cells = tuple(positive_integer("cells", n, at_most=MAX_CELLS) for n in self.cells)
         if len(cells) != dim:
-            raise UsageError(f"cells must be {dim} numbers, one a column, got {len(cells)}; give one each")
+            raise UsageError(
+                f"cells must be {dim} numbers, one for each column, got {len(cells)}; give one each"
+            )
         if math.prod(n + 2 for n in cells) > MAX_CELLS:
             raise UsageError(
                 f"a grid may have {MAX_CELLS} nodes, got more; use fewer cells, a larger bandwidth or spacing"
             )
         check_columns(self.columns, dim)
         object.__setattr__(self, "cells", cells)
-        self._check_bandwidth(self.kernel)
 
     @property
     def nodes(self) -> tuple[int, ...]:
@@ -109,12 +101,6 @@ class GridWeights:
             for low, high, n in zip(self.bounds.low, self.bounds.high, self.cells, strict=True)
         )
 
-    @cached_property
-    def fingerprint(self) -> str:
-        """SHA-256 over cells, bounds and columns; the kernel only reads."""
-        facts = {name: value for name, value in self.parameters().items() if name != "kernel"}
-        return hashlib.sha256(canonical_json({"name": self.name, "parameters": facts})).hexdigest()
-
     @property
     def whole(self) -> int:
         """F: what the weights of a record sum to."""
@@ -127,33 +113,6 @@ class GridWeights:
         squares = int((parts * parts).sum(axis=1).max()) ** dim
         records = 1 if relation is Relation.ADD_REMOVE else 2
         return Sensitivity(records * self.whole, records * squares, int(parts.max()) ** dim)
-
-    def parameters(self) -> dict[str, Any]:
-        """The basis as JSON values."""
-        return {
-            "kernel": kernel_as_json(self.kernel),
-            "cells": list(self.cells),
-            "bounds": self.bounds.as_json(),
-            "columns": None if self.columns is None else list(self.columns),
-        }
-
-    @classmethod
-    def from_parameters(cls, data: dict[str, Any]) -> GridWeights:
-        """The basis that a file's header describes."""
-        return cls(
-            kernel=kernel_from_json(data["kernel"]),
-            cells=tuple(data["cells"]),
-            bounds=Bounds.from_json(data["bounds"]),
-            columns=None if data["columns"] is None else tuple(data["columns"]),
-        )
-
-    def prepare(self, data: object) -> Batch:
-        """Records, checked and clipped to the bounds."""
-        return self.kernel.prepare(data, self.bounds, columns=self.columns)
-
-    def prepare_queries(self, data: object) -> Batch:
-        """Queries, checked; a query may lie outside the bounds."""
-        return self.kernel.prepare(data, self.bounds, clip=False, columns=self.columns)
 
     def accumulate(self, table: NDArray[np.int64], batch: Batch, *, step: int, threads: int) -> None:
         """Add ``step`` times each record's weights to the nodes around it."""
@@ -176,80 +135,82 @@ class GridWeights:
             weights = (weights[:, :, None] * parts[inside][:, None, :]).reshape(len(rows), -1)
         return nodes, weights
 
-    def prefix(self, rows: int) -> GridWeights:
-        """The grid itself: its rows are places, not repetitions."""
-        if rows != self.shape[0]:
-            raise UsageError("a grid is released whole, got a number of rows; leave rows out")
-        return self
+    def _reading(self, kernel: Kernel) -> GridReading:
+        return GridReading(self, kernel)
 
-    def rows_for(self, count: int, epsilon: float, moves: int) -> int:
-        """All of them."""
-        return self.shape[0]
+
+@dataclass(frozen=True)
+class GridReading(LinearReading):
+    """The kernel, narrowed by the spread of a record's weights, summed over the nodes."""
+
+    basis: GridWeights
+    kernel: Kernel
+
+    def __post_init__(self) -> None:
+        PROFILES.check(self.kernel, "a grid")
+        dim = self.basis.bounds.dim
+        if self.kernel.dim != dim:
+            raise UsageError(
+                f"bounds must have one (low, high) for each of {self.kernel.dim} columns, got {dim}; give all"
+            )
+        coarsest = max(self.basis.spacing)
+        if not self._profiles.cusp and coarsest > 1.25 * self._profiles.width:
+            raise UsageError(
+                "bandwidth must be at least 0.8 of the grid's spacing, "
+                f"got {self._profiles.width / coarsest:.3g}; make a finer grid, or read a wider kernel"
+            )
+
+    @property
+    def _profiles(self) -> ProfileKernel:
+        assert isinstance(self.kernel, ProfileKernel)
+        return self.kernel
 
     def evaluate(self, table: Table, batch: Batch, *, threads: int) -> Floats:
         """Kernel sums: the narrowed kernel, summed over the nodes."""
-        return self._reader.sums(table.reshape(self.nodes), batch) / self.whole
+        return self._reader.sums(table.reshape(self.basis.nodes), batch) / self.basis.whole
 
     def noise_gain(self, batch: Batch) -> Floats:
         """The sum of the squared narrowed kernel over the nodes, in units of whole records."""
-        return self._reader.gains(batch) / float(self.whole) ** 2
+        return self._reader.gains(batch) / float(self.basis.whole) ** 2
 
     def method_variance(self, table: Table, batch: Batch, sums: Floats, count: float) -> Floats:
         """The squared error that a grid of this spacing typically has, relative to the answer."""
-        coarsest = max(self.spacing) / self._reader.bandwidth
-        return (typical_error(coarsest, len(self.cells), self.kernel) * np.maximum(sums, 0.0)) ** 2
+        coarsest = max(self.basis.spacing) / self._profiles.width
+        own = typical_error(coarsest, len(self.basis.cells), cusp=self._profiles.cusp)
+        return (own * np.maximum(sums, 0.0)) ** 2
 
-    def total(self, table: Table) -> tuple[float, float] | None:
+    def total(self, table: Table) -> tuple[float, float]:
         """Every record's weights sum to F."""
-        return float(table.sum(dtype=np.int64)) / self.whole, table.size / float(self.whole) ** 2
-
-    def with_kernel(self, kernel: Kernel) -> GridWeights:
-        """The same grid, read with another kernel or bandwidth."""
-        return replace(self, kernel=kernel)
+        whole = self.basis.whole
+        return float(table.sum(dtype=np.int64)) / whole, table.size / float(whole) ** 2
 
     @cached_property
     def _reader(self) -> GridReader:
         places: list[Floats] = [
             (np.arange(number + 2, dtype=np.float64) - 0.5 * (number + 1)) * spacing
-            for number, spacing in zip(self.cells, self.spacing, strict=True)
+            for number, spacing in zip(self.basis.cells, self.basis.spacing, strict=True)
         ]
-        return GridReader(self.kernel, places, self.spacing)
-
-    def _check_bandwidth(self, kernel: Kernel) -> None:
-        bandwidth = float(getattr(kernel, "bandwidth")) / math.sqrt(getattr(kernel, "power", 1))  # noqa: B009
-        coarsest = max(self.spacing)
-        if kernel.name == "gaussian" and coarsest > 1.25 * bandwidth:
-            raise UsageError(
-                f"bandwidth must be at least 0.8 of the grid's spacing, got {bandwidth / coarsest:.3g}; "
-                "make a finer grid, or read a wider kernel"
-            )
+        return GridReader(self._profiles, places, self.basis.spacing)
 
 
-_CUSP = {"euclidean": 0.028, "manhattan": 0.06}
-
-
-def typical_error(spacing: float, dim: int, kernel: Kernel | None = None) -> float:
-    """The root mean square error of a grid itself, relative to the answer, for a spacing in bandwidths: with
-    the Gaussian kernel, or the one that is given.
+def typical_error(spacing: float, dim: int, *, cusp: float = 0.0) -> float:
+    """The root mean square error of a grid itself, relative to the answer, for a spacing in widths of the
+    kernel.
 
     Measured without noise at queries from the data: mean absolute errors of 0.0001, 0.0004 and 0.0017 for
-    real salaries at spacings of 0.5, 0.75 and 1, and of 0.001, 0.0024 and 0.0032 for skin tones. Smooth data
-    err ten times less. Errors of neighbouring records cancel, so it is far below that of one record; what is
-    left in many columns is the rounding of the weights.
+    real salaries at spacings of 0.5, 0.75 and 1 with the Gaussian kernel, and of 0.001, 0.0024 and 0.0032 for
+    skin tones. Smooth data err ten times less. Errors of neighbouring records cancel, so it is far below that
+    of one record; what is left in many columns is the rounding of the weights.
 
-    The Euclidean and Manhattan kernels have a cusp where query and record meet, which no grid follows: mean
-    absolute errors of 0.0007 to 0.003, 0.003 to 0.005 and 0.015 at spacings of 0.2, 0.4 and 0.75 for the
-    first, two or three times that for the second; the larger ones where records pile up on round numbers.
+    No grid follows the ``cusp`` of a kernel where query and record meet: mean absolute errors of 0.0007 to
+    0.003, 0.003 to 0.005 and 0.015 at spacings of 0.2, 0.4 and 0.75 for the Euclidean kernel, two or three
+    times that for the Manhattan kernel; the larger ones where records pile up on round numbers.
 
     >>> round(typical_error(1.0, 1), 4), round(typical_error(1.0, 3), 4)
     (0.0022, 0.0074)
     """
     rounding = 0.03 * math.sqrt(dim) / PARTS[dim]
-    if kernel is None or kernel.name not in _CUSP:
-        return 0.0022 * dim * spacing**4 + rounding
-    # Bandwidths are those of a Gaussian power; a cusp is as many times as sharp as the power says.
-    sharper = math.sqrt(int(getattr(kernel, "power", 1)))
-    return _CUSP[kernel.name] * math.pow(sharper * spacing, 1.5) + rounding
+    return (cusp * math.pow(spacing, 1.5) if cusp else 0.0022 * dim * spacing**4) + rounding
 
 
 def part_table(parts: int) -> NDArray[np.int64]:
@@ -268,16 +229,3 @@ def part_table(parts: int) -> NDArray[np.int64]:
     outer = [(POSITIONS - sign * from_middle) ** 2 * parts for sign in (1, -1)]
     low, high = ((2 * value + unit) // (2 * unit) for value in outer)
     return np.stack([low, parts - low - high, high], axis=1).astype(np.int64)
-
-
-def _check_kernel(kernel: Kernel, dim: int) -> None:
-    if kernel.name not in READ:
-        raise UsageError(
-            f"a grid reads the gaussian, euclidean or manhattan kernel, got {kernel.name}; use race for it"
-        )
-    got = getattr(kernel, "dim", None)
-    if got != dim:
-        raise UsageError(f"bounds must have one (low, high) for each of {got} columns, got {dim}; give all")
-
-
-register(GridWeights.name, GridWeights.from_parameters)

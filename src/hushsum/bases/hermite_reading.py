@@ -7,12 +7,13 @@ import math
 import numpy as np
 
 from hushsum.bases.base import Floats
-from hushsum.bases.column_profiles import chebyshev_coefficients, chebyshev_values, column_profile
+from hushsum.bases.chebyshev import chebyshev_coefficients, chebyshev_values, column_profile
 from hushsum.bases.declared_box import gaussian_width
-from hushsum.errors import UsageError
-from hushsum.kernels.base import Kernel
+from hushsum.errors import UsageError, shown
+from hushsum.kernels.base import ColumnKernel, Kernel
 
-FAMILIES = ("chebyshev", "monomials")
+MONOMIALS = "monomials"
+FAMILIES = ("chebyshev", MONOMIALS)
 _NODES = 48
 _SPAN = 6.0
 _STEPS = 24
@@ -22,7 +23,9 @@ _STEPS = 24
 def check_family(polynomials: str) -> None:
     """Refuse an unknown family."""
     if polynomials not in FAMILIES:
-        raise UsageError(f"polynomials must be one of {', '.join(FAMILIES)}, got {polynomials!r}; choose one")
+        raise UsageError(
+            f"polynomials must be one of {', '.join(FAMILIES)}, got {shown(polynomials)}; choose one"
+        )
 
 
 def box_readings(kernel: Kernel, polynomials: str, side: float, order: int, away: Floats) -> Floats:
@@ -53,7 +56,8 @@ def relative_square_error(
 
     Every term is a product over columns, so moments of one column suffice.
     """
-    width = float(getattr(kernel, "bandwidth", 1.0)) / math.sqrt(getattr(kernel, "power", 1))
+    assert isinstance(kernel, ColumnKernel)
+    width = kernel.width
     offsets: Floats = (np.arange(_STEPS, dtype=np.float64) + 0.5) * (2.0 / _STEPS) - 1.0
     steps = int(2 * (_SPAN * width + 0.5 * side) / width * _STEPS)
     away = (np.arange(steps) / (steps - 1) * 2.0 - 1.0) * (_SPAN * width + 0.5 * side)
@@ -75,7 +79,8 @@ def relative_square_error(
 
 def read_energy(kernel: Kernel, polynomials: str, side: float, order: int) -> Floats:
     """Σ over boxes of a reading's square, averaged over queries, for each degree in one column."""
-    width = float(getattr(kernel, "bandwidth", 1.0)) / math.sqrt(getattr(kernel, "power", 1))
+    assert isinstance(kernel, ColumnKernel)
+    width = kernel.width
     step = min(width, side) / _STEPS
     reach = _SPAN * width + 0.5 * side
     away = np.arange(-reach, reach, step)

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.bases.base import Floats, Table, register
-from hushsum.errors import UsageError
-from hushsum.files.container import canonical_json
+from hushsum.bases.base import Basis, Floats, LinearReading, Table, register
+from hushsum.errors import UsageError, shown
 from hushsum.kernels.base import Batch, Kernel
 from hushsum.kernels.quadratic import QuadraticKernel
 from hushsum.privacy.relation import Relation
@@ -28,8 +25,9 @@ _TARGET_SHIFT = 2
 _ROWS_AT_A_TIME = 1 << 16
 
 
+@register
 @dataclass(frozen=True)
-class Moments:
+class Moments(Basis):
     """Sums of products of a record's features and target, each product a whole number.
 
     A record (x, y) is mapped into the unit ball (`UnitBall`) and rounded to whole numbers z = (φ, v) of at
@@ -77,7 +75,7 @@ class Moments:
 
     def __post_init__(self) -> None:
         if type(self.bits) is not int or not 4 <= self.bits <= MOST_BITS:
-            raise UsageError(f"bits must be an integer from 4 to {MOST_BITS}, got {self.bits!r}; try 12")
+            raise UsageError(f"bits must be an integer from 4 to {MOST_BITS}, got {shown(self.bits)}; try 12")
         if self.ball.features > MOST_FEATURES:
             raise UsageError(
                 f"moments take at most {MOST_FEATURES - 1} columns and a target, got "
@@ -90,7 +88,11 @@ class Moments:
             )
 
     @property
-    def kernel(self) -> Kernel:
+    def bounds(self) -> None:
+        """None: queries are models, and those of the records are in the ball."""
+        return
+
+    def counted_kernel(self) -> QuadraticKernel:
         """The squared error, as a kernel of features and target."""
         return QuadraticKernel(dim=self.ball.features + 1)
 
@@ -100,31 +102,13 @@ class Moments:
         features = self.ball.features
         return 1, features * (features + 1) // 2 + features + 1
 
-    @cached_property
-    def fingerprint(self) -> str:
-        """SHA-256 over bounds, radius, bits and columns."""
-        return hashlib.sha256(
-            canonical_json({"name": self.name, "parameters": self.parameters()})
-        ).hexdigest()
-
-    def parameters(self) -> dict[str, Any]:
-        """The basis as JSON values."""
-        names = None if self.columns is None else list(self.columns)
-        return {"ball": self.ball.as_json(), "bits": self.bits, "columns": names}
-
-    @classmethod
-    def from_parameters(cls, data: dict[str, Any]) -> Moments:
-        """The basis that a file's header describes."""
-        names = None if data["columns"] is None else tuple(data["columns"])
-        return cls(UnitBall.from_json(data["ball"]), data["bits"], names)
-
     @property
     def unit(self) -> int:
         """S: the whole number that stands for 1."""
         return 1 << self.bits
 
     @property
-    def _level(self) -> int:
+    def level(self) -> int:
         """The feature that is the same for all records."""
         return math.floor(self.unit / self.ball.length)
 
@@ -156,14 +140,14 @@ class Moments:
         """Records with the target in the last column, as whole numbers (φ, v)."""
         features, target = self.ball.of_records(data, columns=self.columns)
         rows = np.empty((len(features), self.ball.features + 1), np.int64)
-        rows[:, 0] = self._level
+        rows[:, 0] = self.level
         rows[:, 1:-1] = self._bounded(features[:, 1:] * self.unit)
         rows[:, -1] = np.rint(np.clip(target, -1.0, 1.0) * self.unit)
         return Batch((rows,), len(rows))
 
     def _bounded(self, features: Floats) -> NDArray[np.int64]:
         """Rounded to whole numbers whose squares sum to at most S² less the constant feature's; checked."""
-        entry, room = self._largest_feature, self.unit**2 - self._level**2
+        entry, room = self._largest_feature, self.unit**2 - self.level**2
         rows = np.clip(np.rint(features), -entry, entry).astype(np.int64)
         squares = (rows * rows).sum(axis=1)
         over = squares > room
@@ -175,7 +159,7 @@ class Moments:
 
     def prepare_queries(self, data: object) -> Batch:
         """Rows (θ, −1) of a model in the unit ball's units, one number more than features."""
-        return self.kernel.prepare(data)
+        return self.counted_kernel().prepare(data)
 
     def accumulate(self, table: NDArray[np.int64], batch: Batch, *, step: int, threads: int) -> None:
         """Add ``step`` times each record's products.
@@ -195,16 +179,6 @@ class Moments:
             table[0, : len(sums)] += step * sums
             table[0, -1] += step * int(((part[:, -1] ** 2) >> _TARGET_SHIFT).sum())
 
-    def prefix(self, rows: int) -> Moments:
-        """Itself; the table is one row."""
-        if rows != 1:
-            raise UsageError(f"rows must be 1 for moments, got {rows}; leave it out")
-        return self
-
-    def rows_for(self, count: int, epsilon: float, moves: int) -> int:
-        """1."""
-        return 1
-
     def matrix(self, table: Table) -> Floats:
         """Σ z zᵀ of z = (φ, v) in the unit ball's units, symmetric, shape (features + 1, features + 1)."""
         features = self.ball.features
@@ -217,10 +191,21 @@ class Moments:
         whole: Floats = sums + np.triu(sums, 1).T
         return whole
 
+    def _reading(self, kernel: Kernel) -> MomentsReading:
+        return MomentsReading(self, kernel)
+
+
+@dataclass(frozen=True)
+class MomentsReading(LinearReading):
+    """The squared error of linear models: exact up to noise, since rounding to 12 bits is far below it."""
+
+    basis: Moments
+    kernel: Kernel
+
     def evaluate(self, table: Table, batch: Batch, *, threads: int) -> Floats:
         """qᵀ (Σ z zᵀ) q."""
         queries = batch.arrays[0].astype(np.float64)
-        values: Floats = ((queries @ self.matrix(table)) * queries).sum(axis=1)
+        values: Floats = ((queries @ self.basis.matrix(table)) * queries).sum(axis=1)
         return values
 
     def noise_gain(self, batch: Batch) -> Floats:
@@ -229,27 +214,16 @@ class Moments:
         inner, last = squares[:, :-1], squares[:, -1]
         total = inner.sum(axis=1)
         triangle = 2.0 * total**2 - (inner**2).sum(axis=1)
-        gain: Floats = (triangle + 4.0 * total * last + (1 << 2 * _TARGET_SHIFT) * last**2) / self.unit**4
+        gain: Floats = (
+            triangle + 4.0 * total * last + (1 << 2 * _TARGET_SHIFT) * last**2
+        ) / self.basis.unit**4
         return gain
 
-    def method_variance(self, table: Table, batch: Batch, sums: Floats, count: float) -> Floats:
-        """Zeros: rounding to 12 bits is far below any noise."""
-        return np.zeros(len(batch))
-
-    def total(self, table: Table) -> tuple[float, float] | None:
+    def total(self, table: Table) -> tuple[float, float]:
         """The first cell: the square of the constant feature, for every record."""
-        square = self._level**2
+        square = self.basis.level**2
         return float(table[0, 0]) / square, 1.0 / square**2
-
-    def with_kernel(self, kernel: Kernel) -> Moments:
-        """Itself, for its own kernel."""
-        if kernel != self.kernel:
-            raise UsageError("moments answer the quadratic kernel alone; use another method for this one")
-        return self
 
 
 def _half_up(number: int) -> int:
     return -(-number // 2)
-
-
-register(Moments.name, Moments.from_parameters)

@@ -2,29 +2,37 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.bases.base import Floats, Table, register
-from hushsum.bases.column_profiles import chebyshev_coefficients, chebyshev_values, column_profile
-from hushsum.bases.declared_box import BoxBasis, blocks, check_power, larger, queries_of
+from hushsum.bases.chebyshev import chebyshev_coefficients, chebyshev_values, column_profile
+from hushsum.bases.declared_box import (
+    BoxBasis,
+    BoxReading,
+    blocks,
+    check_columns_of,
+    check_power,
+    larger,
+    queries_of,
+)
 from hushsum.bases.tensors import contracted, outer_products
-from hushsum.kernels.base import Batch, Kernel
+from hushsum.kernels.base import Batch, ColumnKernel, ColumnProfile, Kernel
 from hushsum.kernels.parameters import positive_integer
 from hushsum.privacy.relation import Relation
 from hushsum.privacy.sensitivity import Sensitivity
 
 MAX_TERMS = 1 << 12
-_NODES_A_BANDWIDTH = 8
+_NODES_PER_WIDTH = 8
 _MAX_NODES = 1 << 14
 _PLACES = 64
 
 
+@register
 @dataclass(frozen=True, kw_only=True)
 class TrigonometricPolynomials(BoxBasis):
     """Products of cos(r·θ) with x = cos θ in each column: Chebyshev's polynomials of the record.
@@ -56,12 +64,8 @@ class TrigonometricPolynomials(BoxBasis):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        column_profile(self.kernel, "trigonometric")
         object.__setattr__(self, "terms", positive_integer("terms", self.terms, at_most=MAX_TERMS))
         check_power("terms", self.terms, self.dim)
-
-    def _choices(self) -> dict[str, Any]:
-        return {"terms": self.terms}
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -76,7 +80,8 @@ class TrigonometricPolynomials(BoxBasis):
             return added
         return larger(added, Sensitivity(2 * self.scale * moved, 4 * self.scale**2 * moved, 2 * self.scale))
 
-    def _numbers_a_record(self) -> int:
+    def numbers_per_record(self) -> int:
+        """How many numbers a block holds for one record."""
         return 2 * self.shape[1]
 
     def _add(self, table: NDArray[np.int64], records: Floats, step: int) -> None:
@@ -87,54 +92,76 @@ class TrigonometricPolynomials(BoxBasis):
         whole = np.rint(outer_products(factors) * self.scale).astype(np.int64)
         table[0] += step * whole.sum(axis=0)
 
+    def _reading(self, kernel: Kernel) -> TrigonometricReading:
+        return TrigonometricReading(self, kernel)
+
+
+@dataclass(frozen=True)
+class TrigonometricReading(BoxReading):
+    """The kernel's own coefficients times the records'."""
+
+    basis: TrigonometricPolynomials
+    kernel: Kernel
+
+    def __post_init__(self) -> None:
+        column_profile(self.kernel, "trigonometric")
+        check_columns_of(self.kernel, self.basis)
+
+    @cached_property
+    def _profile(self) -> ColumnProfile:
+        return column_profile(self.kernel, "trigonometric")
+
     def _factors(self, queries: Floats) -> list[Floats]:
-        profile = column_profile(self.kernel, "trigonometric")
+        profile = self._profile
         return [
             chebyshev_coefficients(
-                profile, float(self.half[column]), queries[:, column], self.terms - 1, self._nodes[column]
+                profile,
+                float(self.basis.half[column]),
+                queries[:, column],
+                self.basis.terms - 1,
+                self._nodes[column],
             )
-            for column in range(self.dim)
+            for column in range(self.basis.dim)
         ]
 
     @cached_property
     def _nodes(self) -> list[int]:
         """Enough to see the kernel and the highest term."""
-        bandwidth = float(getattr(self.kernel, "bandwidth", 1.0)) / math.sqrt(
-            getattr(self.kernel, "power", 1)
-        )
+        assert isinstance(self.kernel, ColumnKernel)
+        width = self.kernel.width
         return [
-            min(_MAX_NODES, max(4 * self.terms, int(_NODES_A_BANDWIDTH * half / bandwidth), 64))
-            for half in self.half
+            min(_MAX_NODES, max(4 * self.basis.terms, int(_NODES_PER_WIDTH * half / width), 64))
+            for half in self.basis.half
         ]
 
     def evaluate(self, table: Table, batch: Batch, *, threads: int) -> Floats:
         """Σ over the kernel's coefficients times the records'."""
-        coefficients = table.reshape(-1) / self.scale
+        coefficients = table.reshape(-1) / self.basis.scale
         answers = np.empty(len(batch))
-        for start, stop in blocks(len(batch), self._numbers_a_query()):
+        for start, stop in blocks(len(batch), self._numbers_per_query()):
             answers[start:stop] = contracted(coefficients, self._factors(queries_of(batch)[start:stop]))
         return answers
 
     def noise_gain(self, batch: Batch) -> Floats:
         """Π over columns of Σ squares."""
-        gain = np.full(len(batch), 1.0 / self.scale**2)
-        for start, stop in blocks(len(batch), self._numbers_a_query()):
+        gain = np.full(len(batch), 1.0 / self.basis.scale**2)
+        for start, stop in blocks(len(batch), self._numbers_per_query()):
             for factor in self._factors(queries_of(batch)[start:stop]):
                 gain[start:stop] *= (factor * factor).sum(axis=1)
         return gain
 
-    def _numbers_a_query(self) -> int:
-        return max(*self._nodes, self.shape[1])
+    def _numbers_per_query(self) -> int:
+        return max(*self._nodes, self.basis.shape[1])
 
     def _mean_square_error(self, queries: Floats) -> Floats:
-        profile = column_profile(self.kernel, "trigonometric")
+        profile = self._profile
         square, cross, fitted = (np.ones(len(queries)) for _ in range(3))
         for start, stop in blocks(len(queries), max(self._nodes)):
             for column, factor in enumerate(self._factors(queries[start:stop])):
                 nodes = max(_PLACES, self._nodes[column])
                 places: Floats = (np.arange(nodes, dtype=np.float64) + 0.5) * (2.0 / nodes) - 1.0
-                true = profile(self.half[column] * places - queries[start:stop, column, np.newaxis])
-                near = factor @ chebyshev_values(places, self.terms - 1)
+                true = profile(self.basis.half[column] * places - queries[start:stop, column, np.newaxis])
+                near = factor @ chebyshev_values(places, self.basis.terms - 1)
                 square[start:stop] *= (true * true).mean(axis=1)
                 cross[start:stop] *= (true * near).mean(axis=1)
                 fitted[start:stop] *= (near * near).mean(axis=1)
@@ -142,11 +169,4 @@ class TrigonometricPolynomials(BoxBasis):
 
     def total(self, table: Table) -> tuple[float, float]:
         """The constant term counts the records."""
-        return float(table[0, 0]) / self.scale, 1.0 / self.scale**2
-
-    def with_kernel(self, kernel: Kernel) -> Self:
-        """Any kernel that is a product over the columns."""
-        return self._read_with(kernel)
-
-
-register(TrigonometricPolynomials.name, TrigonometricPolynomials.from_parameters)
+        return float(table[0, 0]) / self.basis.scale, 1.0 / self.basis.scale**2

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as json_format
 import sys
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,6 +10,7 @@ import typer
 
 from hushsum.cli import options, values
 from hushsum.cli.interrupts import interruptible_input
+from hushsum.cli.model_options import given_parameters
 from hushsum.cli.output import progress_bar, reader_may_leave, tell, warn, write, write_facts, write_json
 from hushsum.cli.release import DECLINED, asking, left, warn_of
 from hushsum.cli.suspicions import suspicions_told
@@ -19,25 +19,22 @@ from hushsum.errors import UsageError
 if TYPE_CHECKING:
     from hushsum.jobs.fit_model import ModelReleased
 
-_MODELS = (
-    "density",
-    "classifier",
-    "outliers",
-    "modes",
-    "regressor",
-    "linear-svc",
-    "neighbors",
-    "sampler",
-    "histogram",
-    "gaussian-process",
-    "kernel-svc",
-)
+
+def _completed(incomplete: str) -> list[str]:
+    """The models whose names start so, for the shell."""
+    from hushsum.jobs.model_catalogue import model_names
+
+    return [each for each in model_names() if each.startswith(incomplete)]
 
 
 def fit(
+    context: typer.Context,
     model: Annotated[
         str,
-        typer.Argument(help=f"{', '.join(_MODELS)}.", autocompletion=options.completing(*_MODELS)),
+        typer.Argument(
+            help="Such as classifier, density or outliers; hushsum fit MODEL --help lists its options.",
+            autocompletion=_completed,
+        ),
     ],
     files: Annotated[
         list[str],
@@ -46,20 +43,18 @@ def fit(
     output: Annotated[
         str, typer.Option("--output", "-o", help="The .hush file to write; - is standard output.")
     ],
-    epsilon: Annotated[float, typer.Option("--epsilon", help="ε of the one release.")],
+    epsilon: Annotated[float, typer.Option("--epsilon", help="ε of the release.")],
     delta: Annotated[
         float | None,
-        typer.Option("--delta", help="δ; default: the model's own, which the claim shows."),
+        typer.Option("--delta", help="δ; default: that of the model, shown in the claim."),
     ] = None,
     target: Annotated[
-        str | None, typer.Option("--target", metavar="NAME", help="Column to learn from the others.")
+        str | None, typer.Option("--target", metavar="NAME", help="Column to predict from the others.")
     ] = None,
     columns: options.Columns = None,
     classes: Annotated[
         str | None,
-        typer.Option(
-            "--classes", metavar="LABELS", help="Every label there is, separated by commas; declared."
-        ),
+        typer.Option("--classes", metavar="LABELS", help="All labels, declared, separated by commas."),
     ] = None,
     bounds: Annotated[
         str | None,
@@ -69,48 +64,32 @@ def fit(
             help="Declared range of all columns, or of each; default: -1:1. Records are clipped to it.",
         ),
     ] = None,
-    kernel: Annotated[
-        str | None,
-        typer.Option(
-            "--kernel",
-            help="density: gaussian, laplacian or matern; gaussian-process, kernel-svc: rbf, laplacian or "
-            "matern; modes, neighbors, sampler: euclidean, manhattan, gaussian, ...; default: the first.",
-            autocompletion=options.completing(
-                "euclidean", "manhattan", "gaussian", "rbf", "laplacian", "matern"
-            ),
-        ),
-    ] = None,
-    bandwidth: options.Bandwidth = None,
     seed: Annotated[
-        int | None, typer.Option("--seed", help="Public seed of the hash functions; default: a fresh one.")
-    ] = None,
-    given: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set", metavar="NAME=VALUE", help="Another parameter of the model, as JSON; may be repeated."
-        ),
+        int | None, typer.Option("--seed", help="Public seed of the hash functions; default: random.")
     ] = None,
     ledger: options.LedgerPlace = None,
     dataset: options.DatasetName = None,
     idempotency_key: options.IdempotencyKey = None,
     to: options.Recipient = None,
     part: options.PartName = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not request confirmation.")] = False,
     json: options.Json = False,
 ) -> None:
-    """Fit a model on private records and make it public. This spends privacy, and cannot be taken back.
+    """Fit a model to private records and write a public file. This spends budget and cannot be undone.
 
-    The records are counted in one pass; then the claim is shown, and on a terminal you are asked. A
-    classifier without --classes takes the labels it finds as public knowledge, which the claim says. With
-    --ledger the dataset's budget is debited first, and the very same command resumes after a crash instead of
-    spending again.
+    The records are counted in one pass; then the claim is shown, and on a terminal the command requests
+    confirmation. A classifier without --classes assumes that the labels in the data are public; the claim
+    lists this assumption. With --ledger the dataset's budget is debited first, and repeating the same command
+    after a crash resumes the release instead of spending again.
+
+    Each model has its own options; hushsum fit classifier --help lists them.
 
     hushsum fit classifier visits.parquet --target ill --classes no,yes --epsilon 1 -o ill.hush
     """
     from hushsum.cli.ledger_options import ledger_options
     from hushsum.jobs.file_places import STANDARD
     from hushsum.jobs.fit_model import TrainingFiles, count_model, release_model
-    from hushsum.jobs.model_choice import ModelChoice
+    from hushsum.jobs.model_catalogue import ModelChoice
 
     recorded = ledger_options(ledger, dataset, idempotency_key, to, part)
     piped = output == STANDARD
@@ -120,29 +99,29 @@ def fit(
         )
     if piped and sys.stdout.isatty():
         raise UsageError("the file is binary and standard output is a terminal; give a path, or redirect it")
-    choice = ModelChoice(model, _parameters(epsilon, delta, bounds, kernel, bandwidth, seed, given))
+    choice = ModelChoice(model, {**_parameters(epsilon, delta, bounds, seed), **given_parameters(context)})
     records = TrainingFiles(
         tuple(files), values.names(columns, "--columns"), target, values.names(classes, "--classes")
     )
-    asks = sys.stdin.isatty() and not yes
+    interactive = sys.stdin.isatty() and not yes
     waiting = interruptible_input() if STANDARD in files else nullcontext()
     with suspicions_told(), waiting, progress_bar("counting") as progress:
         counted = count_model(
             choice,
             records,
             sys.stdout.buffer if piped else output,
-            asked=asks,
+            interactive=interactive,
             ledger=recorded,
             progress=progress,
         )
     with reader_may_leave():
-        released = release_model(counted, approve=asking(output) if asks else None)
+        released = release_model(counted, approve=asking(output) if interactive else None)
     if released is None:
         tell("Nothing was released, and nothing was spent.")
         raise typer.Exit(DECLINED)
     if not released.claim.secure:
         warn("this release protects nobody: its noise can be computed from its seed.")
-    if not asks:
+    if not interactive:
         warn_of(released.claim)
     if json:
         write_json(released.as_json())
@@ -151,52 +130,29 @@ def fit(
         if released.record is not None:
             tell(left(released.record.account))
     else:
-        _write(released, told=asks and not (released.record is not None and released.record.again))
+        _write(
+            released, claim_shown=interactive and not (released.record is not None and released.record.again)
+        )
 
 
-def _parameters(
-    epsilon: float,
-    delta: float | None,
-    bounds: str | None,
-    kernel: str | None,
-    bandwidth: float | None,
-    seed: int | None,
-    given: list[str] | None,
-) -> dict[str, Any]:
-    """The parameters that were given; those of --set as JSON, or as text where they are none."""
+def _parameters(epsilon: float, delta: float | None, bounds: str | None, seed: int | None) -> dict[str, Any]:
+    """The parameters of every model that were given."""
     box = values.ranges(bounds, "--bounds")
     named = {
         "epsilon": epsilon,
         "delta": delta,
         "bounds": box[0] if box is not None and len(box) == 1 else box,
-        "bandwidth": bandwidth,
         "random_state": seed,
     }
-    parameters: dict[str, Any] = {name: value for name, value in named.items() if value is not None}
-    if kernel is not None:
-        # Not among the named: --set kernel='["gaussian", "matern"]' gives a density several.
-        parameters["kernel"] = kernel
-    for each in given or []:
-        name, equals, text = each.partition("=")
-        if not equals or not name:
-            raise UsageError("--set must be NAME=VALUE, got something else; such as --set power=4")
-        if name in named:
-            raise UsageError(f"{name} has an option of its own, got it by --set; use that option")
-        if name in parameters:
-            raise UsageError(f"{name} is given twice; give it once")
-        try:
-            parameters[name] = json_format.loads(text)
-        except ValueError:
-            parameters[name] = text
-    return parameters
+    return {name: value for name, value in named.items() if value is not None}
 
 
-def _write(released: ModelReleased, *, told: bool) -> None:
+def _write(released: ModelReleased, *, claim_shown: bool) -> None:
     """Print the release; the claim's sentence unless it stands above the question already."""
     from hushsum.cli.sizes import bytes_in_words
-    from hushsum.cli.tally_facts import names_in_words
+    from hushsum.records.bounds import names_in_words
 
-    if not told:
+    if not claim_shown:
         write(released.claim.sentence() + "\n")
     about = released.bundle.about
     facts = [

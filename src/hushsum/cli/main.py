@@ -22,6 +22,7 @@ from hushsum.cli.fit import fit
 from hushsum.cli.interrupts import INTERRUPTED, end_on_signals, was_interrupted
 from hushsum.cli.ledger import ledger
 from hushsum.cli.merge import merge
+from hushsum.cli.model_options import FitCommand
 from hushsum.cli.output import BROKEN_PIPE, silence_output, tell
 from hushsum.cli.plan import plan
 from hushsum.cli.plot import plot
@@ -54,7 +55,7 @@ _NOT_A_WRONG_PATH: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 app = typer.Typer(
     name="hushsum",
     cls=Group,
-    help="Release a function of your private data once; ask it questions for ever.",
+    help="Release a function of private data once under differential privacy; query it any number of times.",
     epilog="Start with: hushsum demo",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -77,7 +78,7 @@ COMMANDS = (
     serve,
 )
 for command in COMMANDS:
-    app.command(cls=Command, help=help_of(command))(command)
+    app.command(cls=FitCommand if command is fit else Command, help=help_of(command))(command)
 app.add_typer(ledger)
 app.add_typer(summarize)
 
@@ -94,7 +95,7 @@ def options(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Release a function of your private data once; ask it questions for ever."""
+    """Release a function of private data once under differential privacy; query it any number of times."""
 
 
 def run() -> NoReturn:
@@ -137,7 +138,7 @@ def _run() -> int:
         tell(f"hushsum: {_refused_by_the_system(error)}")
         return USAGE if error.filename and error.errno not in _NOT_A_WRONG_PATH else UNEXPECTED
     except MemoryError:
-        tell("hushsum: the memory of this machine does not suffice; use fewer rows or a smaller width")
+        tell("hushsum: this machine has not enough memory; use fewer rows or a smaller width")
         return UNEXPECTED
     except Exception as error:
         if is_usage_error(error):

@@ -8,12 +8,33 @@ from typing import Annotated
 import typer
 
 
+def kernel_completions(incomplete: str) -> list[str]:
+    """The registered kernels, for a shell; imported only when it completes a command."""
+    from hushsum.kernels import kernel_names
+
+    return completing(*kernel_names())(incomplete)
+
+
+def tally_completions(incomplete: str) -> list[str]:
+    """The methods that count in a tally, for a shell."""
+    from hushsum.methods import tally_methods
+
+    return completing(*tally_methods())(incomplete)
+
+
+def plan_completions(incomplete: str) -> list[str]:
+    """The methods whose error is predicted, for a shell."""
+    from hushsum.methods import planned_methods
+
+    return completing("auto", *planned_methods())(incomplete)
+
+
 def completing(*choices: str) -> Callable[[str], list[str]]:
     """What a shell completes a value to."""
     return lambda incomplete: [each for each in choices if each.startswith(incomplete)]
 
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON on standard output, and nothing else there.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON on standard output.")]
 EncryptionKeyFile = Annotated[
     str | None,
     typer.Option(
@@ -29,8 +50,9 @@ MethodName = Annotated[
     str,
     typer.Option(
         "--method",
-        help="race: kernels that hash; grid: 1 to 4 columns, needs --bounds; fourier_features: gaussian.",
-        autocompletion=completing("race", "grid", "fourier_features"),
+        help="race: kernels with hash functions; grid: 1 to 4 columns, needs --bounds; fourier_features: "
+        "gaussian, laplacian, matern; or another that counts in a tally.",
+        autocompletion=tally_completions,
     ),
 ]
 PlannedMethod = Annotated[
@@ -38,7 +60,7 @@ PlannedMethod = Annotated[
     typer.Option(
         "--method",
         help="auto compares all methods that can release the kernel; or one of them.",
-        autocompletion=completing("auto", "race", "grid", "fourier_features"),
+        autocompletion=plan_completions,
     ),
 ]
 BoundsText = Annotated[
@@ -51,20 +73,18 @@ BoundsText = Annotated[
 ]
 Spacing = Annotated[
     float | None,
-    typer.Option("--spacing", help="Distance of a grid's nodes in bandwidths. [default: 0.75]"),
+    typer.Option("--spacing", help="Distance between grid nodes, in bandwidths. [default: 0.75]"),
 ]
 Features = Annotated[
     int | None,
-    typer.Option("--features", help="Pairs of a cosine and a sine of fourier_features. [default: 4000]"),
+    typer.Option("--features", help="Number of random frequencies of fourier_features. [default: 4000]"),
 ]
 KernelName = Annotated[
     str,
     typer.Option(
         "--kernel",
         help="euclidean, manhattan, angular, jaccard, hamming, gaussian, laplacian or matern.",
-        autocompletion=completing(
-            "euclidean", "manhattan", "angular", "jaccard", "hamming", "gaussian", "laplacian", "matern"
-        ),
+        autocompletion=kernel_completions,
     ),
 ]
 Bandwidth = Annotated[
@@ -73,8 +93,12 @@ Bandwidth = Annotated[
         "--bandwidth", help="Scale of the kernel in the units of the data; chosen without looking at them."
     ),
 ]
+Smoothness = Annotated[
+    float | None,
+    typer.Option("--smoothness", help="Smoothness of the matern kernel: 0.5, 1.5 or 2.5. [default: 1.5]"),
+]
 Power = Annotated[
-    int | None, typer.Option("--power", help="Take the similarity to this power; it falls off faster.")
+    int | None, typer.Option("--power", help="Power of the similarity; a larger power decreases faster.")
 ]
 Bits = Annotated[int | None, typer.Option("--bits", help="Sign bits of the angular kernel.")]
 Projection = Annotated[
@@ -100,7 +124,8 @@ Sum = Annotated[bool, typer.Option("--sum", help="Kernel sums f(q), instead of m
 Epsilon = Annotated[float | None, typer.Option("--epsilon", help="ε; pure unless --delta is given.")]
 Delta = Annotated[float | None, typer.Option("--delta", help="δ, below one over ten times the units.")]
 Rho = Annotated[
-    float | None, typer.Option("--rho", help="ρ of zero-concentrated privacy, in place of ε and δ.")
+    float | None,
+    typer.Option("--rho", help="ρ of zero-concentrated differential privacy, instead of ε and δ."),
 ]
 RelationName = Annotated[
     str,
@@ -114,18 +139,19 @@ LedgerPlace = Annotated[
     str | None,
     typer.Option("--ledger", metavar="PATH|URL", help="Ledger: a file, or a PostgreSQL URL."),
 ]
-DatasetName = Annotated[str | None, typer.Option("--dataset", help="Name of the data in the ledger.")]
+DatasetName = Annotated[str | None, typer.Option("--dataset", help="Name of the dataset in the ledger.")]
 Ledger = Annotated[
     str, typer.Option("--ledger", metavar="PATH|URL", help="Ledger: a file, or a PostgreSQL URL.")
 ]
-Dataset = Annotated[str, typer.Option("--dataset", help="Name of the data in the ledger.")]
+Dataset = Annotated[str, typer.Option("--dataset", help="Name of the dataset in the ledger.")]
 IdempotencyKey = Annotated[
     str | None,
     typer.Option(
         "--idempotency-key", help="Name of this release in the ledger, so that a retry does not spend again."
     ),
 ]
-Recipient = Annotated[str | None, typer.Option("--to", help="Who receives it, for the ledger.")]
+Recipient = Annotated[str | None, typer.Option("--to", help="Recipient, recorded in the ledger.")]
 PartName = Annotated[
-    str | None, typer.Option("--part", help="Declared part of the dataset that is read, for the ledger.")
+    str | None,
+    typer.Option("--part", help="Declared part of the dataset to which the records belong, for the ledger."),
 ]

@@ -14,16 +14,13 @@ from hushsum.cli.sizes import bytes_in_words
 
 if TYPE_CHECKING:
     from hushsum.jobs.plan_release import ReleasePlanned
-    from hushsum.planning.plan import Option, Plan
+    from hushsum.planning import Option, Plan
 
 BUSY = 0.1
-"""The mean kernel value of a place with many records, told beside that of a quiet one."""
+"""The mean kernel value of a place with many records, reported next to that of a place with few records."""
 
-_GRID_COLUMNS = 4
-_GRIDDED = ("euclidean", "manhattan", "gaussian")
-"""Kernels that a grid can release, in as many columns at most."""
 _DEFAULTS: Mapping[str, object] = {"method": "race", "rows": 1000, "width": 1000}
-"""What ``hushsum tally`` takes without being told."""
+"""The defaults of ``hushsum tally``."""
 
 
 def plan(
@@ -41,13 +38,16 @@ def plan(
     power: options.Power = None,
     bits: options.Bits = None,
     projection: options.Projection = None,
+    smoothness: options.Smoothness = None,
     rows: Annotated[str | None, typer.Option("--rows", metavar="R[,R...]", help="Rows to compare.")] = None,
-    width: Annotated[int | None, typer.Option("--width", help="Cells of a row.")] = None,
+    width: Annotated[int | None, typer.Option("--width", help="Cells per row.")] = None,
     method: options.PlannedMethod = "auto",
     bounds: options.BoundsText = None,
     density: Annotated[
         float | None,
-        typer.Option("--density", help="Mean kernel value where it matters. [default: a typical one]"),
+        typer.Option(
+            "--density", help="Mean kernel value at the queries of interest. [default: a typical one]"
+        ),
     ] = None,
     public: Annotated[
         str | None,
@@ -57,7 +57,7 @@ def plan(
     set_column: options.SetColumn = None,
     relation: options.RelationName = "add/remove",
     max_per_unit: Annotated[
-        int | None, typer.Option("--max-per-unit", help="Records of a person, at most.")
+        int | None, typer.Option("--max-per-unit", help="Maximum number of records per person.")
     ] = None,
     json: options.Json = False,
 ) -> None:
@@ -71,7 +71,7 @@ def plan(
     source = None
     if public is not None:
         source = PublicFile(public, values.names(columns, "--columns"), set_column)
-    choice = KernelChoice(kernel, bandwidth, power, bits, projection)
+    choice = KernelChoice(kernel, bandwidth, power, bits, projection, smoothness)
     epsilons = None if epsilon is None else values.numbers(epsilon, "--epsilon")
     counts = values.integers(rows, "--rows")
     box = values.ranges(bounds, "--bounds")
@@ -106,28 +106,24 @@ def plan(
         "power": power,
         "bits": bits,
         "projection": projection,
+        "smoothness": smoothness,
         "bounds": bounds,
         "set-column": (set_column or "NAME") if choice.takes_sets else None,
         "unit-column": None if max_per_unit is None else "NAME",
         "max-per-unit": max_per_unit,
     }
     write(f"Count it with: {_command(planned.plan.best, given)}")
-    if (
-        bounds is None
-        and method == "auto"
-        and dim is not None
-        and dim <= _GRID_COLUMNS
-        and kernel in _GRIDDED
-    ):
-        better = "" if kernel == "gaussian" else "; --kernel gaussian suits it best"
-        write(f"With --bounds a grid can do it, often better{better}.")
+    if bounds is None and method == "auto":
+        others = planned.needing_bounds
+        if others:
+            write(f"With --bounds {' or '.join(others)} can do it too, often better.")
 
 
 def _write(made: Plan, denser: Plan | None) -> None:
-    shown = list(made)
+    shown = list(made.shown())
     best = shown.index(made.best)
     write_table(
-        ("", "method", "promise", "table", "noise", "own", "error", "rel.", "file", "build"),
+        ("", "method", "promise", "table", "noise", "approx.", "error", "rel.", "file", "build"),
         [("*" if i == best else "", *_cells(option, made.density)) for i, option in enumerate(shown)],
         left=3,
         best=best,
@@ -135,11 +131,13 @@ def _write(made: Plan, denser: Plan | None) -> None:
     )
     rests = "a bound" if made.basis == "bound" else "an estimate from public data"
     write(
-        f"Mean absolute error of f(q)/N for {made.records:,} records; * is best for what was asked.\n"
-        f"The relative error is for places with mean kernel value {made.density:.3g}; the own\n"
-        f"error of hash rows is {rests}."
+        f"Mean absolute error of f(q)/N for {made.records:,} records; * is best for what was requested.\n"
+        f"The relative error is for places with mean kernel value {made.density:.3g}; the\n"
+        f"approximation error of hash rows is {rests}."
     )
-    if any(option.settings.get("rounded") for option in shown):
+    if len(made) > len(shown):
+        write(f"{len(made) - len(shown)} more options are compared; --json lists them all.")
+    if any(option.rounded for option in shown):
         write("The cells of a table with ~ are rounded: release it with --rounded.")
     if denser is not None:
         error = denser.option(
@@ -149,7 +147,7 @@ def _write(made: Plan, denser: Plan | None) -> None:
             mechanism=made.best.mechanism,
         ).error
         write(
-            f"At busier places, with mean kernel value {denser.density:.3g}, * errs by {error:.2g}, which is "
+            f"At mean kernel value {denser.density:.3g} the error of * is {error:.2g}, which is "
             f"{error / denser.density:.1%}."
         )
 
@@ -157,7 +155,7 @@ def _write(made: Plan, denser: Plan | None) -> None:
 def _cells(option: Option, density: float) -> tuple[str, ...]:
     promise = f"ρ {option.rho:g}" if option.rho is not None else f"ε {option.epsilon:g}"
     return (
-        option.method.removeprefix("fourier_") + (" ~" if option.settings.get("rounded") else ""),
+        option.method.removeprefix("fourier_") + (" ~" if option.rounded else ""),
         promise + (f" δ {_brief(f'{option.delta:g}')}" if option.delta else ""),
         f"{option.rows}×{option.width}",
         _brief(f"{option.noise:.1e}"),
@@ -171,11 +169,10 @@ def _cells(option: Option, density: float) -> tuple[str, ...]:
 
 def _command(option: Option, given: Mapping[str, object]) -> str:
     """The command that makes the tally of an option; what is the default is left out."""
-    sizes = {name: value for name, value in option.settings.items() if name != "rounded"}
-    asked: dict[str, object] = {"method": option.method, **given, **sizes}
+    chosen: dict[str, object] = {"method": option.method, **given, **option.sizes}
     words = [
         f"--{name} {value:.10g}" if isinstance(value, float) else f"--{name} {shlex.quote(str(value))}"
-        for name, value in asked.items()
+        for name, value in chosen.items()
         if value is not None and value != _DEFAULTS.get(name)
     ]
     return " ".join(["hushsum tally FILE", *words, "-o NAME.tally"])

@@ -12,14 +12,20 @@ from hushsum.cli.output import write, write_json
 
 def plot(
     function: Annotated[str, typer.Argument(metavar="HUSH", help="The .hush file; - is standard input.")],
-    output: Annotated[str, typer.Option("--output", "-o", help="The picture: .png, .svg or .pdf.")],
+    output: Annotated[str, typer.Option("--output", "-o", help="The image to write: .png, .svg or .pdf.")],
     range: Annotated[
         str | None,
-        typer.Option("--range", metavar="LOW:HIGH[,...]", help="What to draw; default: the declared bounds."),
+        typer.Option(
+            "--range", metavar="LOW:HIGH[,...]", help="Range to plot; default: the declared bounds."
+        ),
     ] = None,
     axes: Annotated[
         str | None,
-        typer.Option("--axes", metavar="I[,J]", help="Columns to draw, from 0; default: the first two."),
+        typer.Option(
+            "--axes",
+            metavar="I[,J]",
+            help="Columns to draw, numbers from 0 or names; default: the first two.",
+        ),
     ] = None,
     at: Annotated[
         str | None,
@@ -40,18 +46,22 @@ def plot(
 
     hushsum plot skin.hush -o skin.png
     """
-    from hushsum.jobs.draw_function import View, draw_function
+    from hushsum.jobs.draw_function import draw_function
 
     drawn = draw_function(
         function,
         output,
-        View(
-            axes=values.integers(axes, "--axes"),
-            ranges=values.ranges(range, "--range"),
-            at=None if at is None else values.numbers(at, "--at"),
-            labels=values.names(labels, "--labels"),
-            sum=sum,
-            level=level,
-        ),
+        axes=_columns(axes),
+        range=values.ranges(range, "--range"),
+        at=None if at is None else values.numbers(at, "--at"),
+        labels=values.names(labels, "--labels"),
+        of="sum" if sum else "mean",
+        level=level,
     )
     write_json(drawn.as_json()) if json else write(drawn.output)
+
+
+def _columns(text: str | None) -> tuple[int | str, ...] | None:
+    """Columns by their numbers or names."""
+    names = values.names(text, "--axes")
+    return None if names is None else tuple(int(name) if name.isdecimal() else name for name in names)

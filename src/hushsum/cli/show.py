@@ -9,8 +9,8 @@ import typer
 from hushsum.cli import options
 from hushsum.cli.output import warn, write, write_facts, write_json
 from hushsum.cli.sizes import bytes_in_words, short
-from hushsum.cli.tally_facts import bounds_in_words, names_in_words
-from hushsum.jobs.kernel_choice import kernel_in_words
+from hushsum.kernels.parameters import kernel_in_words
+from hushsum.records.bounds import bounds_in_words, names_in_words
 
 if TYPE_CHECKING:
     from hushsum.jobs.describe_function import FunctionDescription, ModelDescription, TallyDescription
@@ -24,7 +24,7 @@ def show(
     ],
     json: options.Json = False,
 ) -> None:
-    """Say what a file is and what it claims. Of a tally only the public header is shown.
+    """Describe a file and its claim. For a tally only the public header is shown.
 
     hushsum show skin.hush
     """
@@ -44,49 +44,31 @@ def show(
 
 
 def _write_function(description: FunctionDescription) -> None:
-    function = description.function
-    claim, noise = function.claim, function.noise
-    rows, width = function.basis.shape
-    write(claim.sentence() + "\n")
-    error = function.count_stderr
-    facts = [
-        ("claim", repr(claim)),
-        ("kernel", kernel_in_words(function.kernel)),
-        ("columns", "not named" if function.columns is None else names_in_words(function.columns)),
-        ("bounds", bounds_in_words(description.bounds)),
-        ("table", f"{function.basis.name}, {rows} × {width}"),
-        ("noise", f"{noise.mechanism}, standard deviation {short(noise.variance**0.5)} a cell"),
-        (
-            "records",
-            f"{function.count:.0f} ± {short(error)} (estimated)"
-            if error
-            else f"{function.count:.0f} (public)",
-        ),
-        ("producer", function.producer),
-        ("fingerprint", function.basis.fingerprint),
-    ]
+    about = description.function.describe()
+    write(about.claim.sentence() + "\n")
+    facts = about.facts()
     if description.size is not None:
         facts.append(("size", bytes_in_words(description.size)))
     write_facts(facts)
 
 
 def _write_model(description: ModelDescription) -> None:
-    told = description.as_json()
+    described = description.as_json()
     write(description.bundle.claim.sentence() + "\n")
-    changed = [f"{name} {_in_short(value)}" for name, value in (told["parameters"] or {}).items()]
+    changed = [f"{name} {_in_short(value)}" for name, value in (described["parameters"] or {}).items()]
     facts = [
-        ("model", str(told["model"])),
+        ("model", str(described["model"])),
         ("claim", repr(description.bundle.claim)),
         ("parameters", ", ".join(changed)),
-        ("columns", "not named" if told["columns"] is None else names_in_words(told["columns"])),
+        ("columns", "not named" if described["columns"] is None else names_in_words(described["columns"])),
     ]
-    if told["classes"] is not None:
-        facts.append(("classes", names_in_words([str(each) for each in told["classes"]])))
-    facts.append(("released", names_in_words([*told["parts"], *told["arrays"]])))
+    if described["classes"] is not None:
+        facts.append(("classes", names_in_words([str(each) for each in described["classes"]])))
+    facts.append(("released", names_in_words([*described["parts"], *described["arrays"]])))
     for name, values in description.bundle.arrays.items():
         if values.size <= _MOST_NUMBERS:
             facts.append((name.replace("_", " "), "; ".join(_row(row) for row in values)))
-    facts.append(("producer", told["producer"]))
+    facts.append(("producer", described["producer"]))
     if description.size is not None:
         facts.append(("size", bytes_in_words(description.size)))
     write_facts(facts)

@@ -29,12 +29,9 @@ from typing import IO, Any
 from hushsum.errors import FileRefused, UsageError
 from hushsum.files.atomic import atomic_file
 
-VERSION = 2
-"""The latest. A file has the first version whose readers understand it, so that older programs refuse the
-others.
-"""
+VERSION = 1
+"""Of the format. Readers refuse files of any other."""
 
-_FIRST_VERSION = 1
 _PREFIX = struct.Struct("<8sIIQ")
 _DIGEST = hashlib.sha256().digest_size
 _MAX_HEADER = 1 << 20
@@ -78,19 +75,17 @@ def write_container(
     sections: Iterable[Buffer],
     *,
     mode: int = 0o644,
-    version: int = _FIRST_VERSION,
 ) -> None:
     """Write a container; to a path atomically, so that a reader sees the old file, none, or the whole new
     one.
 
-    ``mode`` is the permission of a new file, before the process's umask; ``version`` is the first whose
-    readers understand the header.
+    ``mode`` is the permission of a new file, before the process's umask.
     """
     encoded = canonical_json(header)
     if len(encoded) > _MAX_HEADER:
         raise UsageError(f"header must be at most {_MAX_HEADER} bytes, got {len(encoded)}; use fewer columns")
     views = [memoryview(section).cast("B") for section in sections]
-    prefix = _PREFIX.pack(kind.value, version, len(encoded), sum(len(view) for view in views))
+    prefix = _PREFIX.pack(kind.value, VERSION, len(encoded), sum(len(view) for view in views))
     if not isinstance(target, str | os.PathLike):
         _write_parts(target, [memoryview(prefix), memoryview(encoded), *views])
         return
@@ -141,10 +136,9 @@ def _read_stream(
     prefix = _take(stream, _PREFIX.size, name)
     magic, version, header_length, payload_length = _PREFIX.unpack(prefix)
     _check_magic(magic, kind, name)
-    if not _FIRST_VERSION <= version <= VERSION:
+    if version != VERSION:
         raise FileRefused(
-            f"{name} has format version {version}, this Hushsum reads {_FIRST_VERSION} to {VERSION}; "
-            "install a later one"
+            f"{name} has format version {version}, this Hushsum reads version {VERSION}; install another one"
         )
     if header_length > _MAX_HEADER:
         raise _damaged(name)

@@ -1,4 +1,4 @@
-"""Let the records choose bounds or a bandwidth, and pay for it."""
+"""Choose bounds or a bandwidth from the records, privately."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from hushsum.jobs.file_places import refuse_repeated
 from hushsum.jobs.kernel_choice import KernelChoice
 from hushsum.jobs.tally_records import RecordFiles
 from hushsum.kernels.base import Kernel, kernel_as_json
+from hushsum.methods.choose_kernel import Choice, choose_kernel
 from hushsum.methods.quantiles import PrivateBounds, private_bounds
-from hushsum.methods.vote import Choice, choose_kernel
 from hushsum.privacy.budget import Budget
 from hushsum.privacy.claim import Claim
 from hushsum.privacy.selection import PERMUTE_AND_FLIP, choice_claim, choice_promise
@@ -62,7 +62,7 @@ class ChoiceTerms:
 
 @dataclass(frozen=True, slots=True)
 class BoundsChosen:
-    """Bounds by column. Everything about them may be told."""
+    """Bounds by column. All of it is public."""
 
     columns: tuple[str, ...]
     bounds: PrivateBounds
@@ -80,7 +80,7 @@ class BoundsChosen:
 
 @dataclass(frozen=True, slots=True)
 class KernelChosen:
-    """The kernel that was chosen. Everything about it may be told."""
+    """The kernel that was chosen. All of it is public."""
 
     choice: Choice[Kernel]
 
@@ -149,7 +149,7 @@ def _read(
         raise UsageError(
             "a unit column and a cap on records per unit need each other, got one; give both, or neither"
         )
-    # A claim that cannot be made is told before a large file is read.
+    # An invalid claim is reported before a large file is read.
     _ = terms.claim
     refuse_repeated(records.paths)
     columns: Sequence[str] | None = records.columns

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.errors import UsageError
-from hushsum.jobs.draw_function import caption_of
 from hushsum.jobs.kernel_choice import KernelChoice
 from hushsum.jobs.method_choice import TableSize
 from hushsum.jobs.open_function import open_function
@@ -24,8 +23,10 @@ from hushsum.jobs.tally_records import RecordFiles, tally_records
 from hushsum.kernels.base import Kernel
 from hushsum.kernels.parameters import positive_integer
 from hushsum.plotting.curve import Curve, draw_curve
+from hushsum.plotting.figure import new_figure, save_figure
 from hushsum.privacy.claim import Claim
 from hushsum.privacy.request import ReleaseRequest
+from hushsum.releases.picture import caption_of
 
 BANDWIDTH: Final = 5_000.0
 QUERIES: Final = (20_000.0, 30_000.0, 42_000.0, 70_000.0, 92_000.0, 145_000.0, 220_000.0)
@@ -134,14 +135,13 @@ def _draw(files: dict[str, str], salaries: Floats) -> None:
     answers = function.query(x.reshape(-1, 1), of="sum")
     exact_at = np.linspace(*SALARY_BOUNDS, _TRUTH_POINTS)
     exact = function.kernel.exact_sum(salaries, exact_at.reshape(-1, 1))
-    draw_curve(
-        Curve(x, answers.value, answers.lower, answers.upper, answers.level, truth=(exact_at, exact)),
-        files["picture"],
+    figure, axes = new_figure(
         title="A made-up payroll: people paid about as much, true and released",
         caption=caption_of(function.claim, ""),
-        x_label="yearly salary",
-        y_label="kernel sum f(q)",
     )
+    curve = Curve(x, answers.value, answers.lower, answers.upper, answers.level, truth=(exact_at, exact))
+    draw_curve(axes, curve, x_label="yearly salary", y_label="kernel sum f(q)")
+    save_figure(figure, files["picture"])
 
 
 class _Clock:

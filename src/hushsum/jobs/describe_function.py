@@ -7,15 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from hushsum.bases.base import basis_from_json
+from hushsum.bases.base import reading_from_json
 from hushsum.files.container import FileKind
 from hushsum.jobs.file_places import STANDARD, kind_of
-from hushsum.jobs.open_function import as_table
 from hushsum.kernels.base import Kernel, kernel_as_json
 from hushsum.records.bounds import Bounds
+from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.bundle import Bundle
-from hushsum.releases.load import load
-from hushsum.releases.noisy_table import NoisyTable
+from hushsum.releases.load import load_released
 from hushsum.tally.file import public_header
 
 MOST_TOLD: Final = 1000
@@ -27,34 +26,12 @@ class FunctionDescription:
     """A released function, for whoever received its file. ``size`` is None when it was read from a pipe."""
 
     source: str
-    function: NoisyTable
+    function: ReleasedFunction
     size: int | None
-
-    @property
-    def bounds(self) -> Bounds | None:
-        """The declared box, if the basis has one."""
-        return getattr(self.function.basis, "bounds", None)
 
     def as_json(self) -> dict[str, Any]:
         """The description for a machine."""
-        function = self.function
-        rows, width = function.basis.shape
-        return {
-            "kind": "released function",
-            "source": self.source,
-            "claim": function.claim.in_numbers(),
-            "basis": function.basis.name,
-            "kernel": kernel_as_json(function.kernel),
-            "rows": rows,
-            "width": width,
-            "columns": None if function.columns is None else list(function.columns),
-            "bounds": None if self.bounds is None else self.bounds.as_json(),
-            "noise": {**function.noise.as_json(), "standard_deviation": function.noise.variance**0.5},
-            "estimated_count": {"value": function.count, "stderr": function.count_stderr},
-            "fingerprint": function.basis.fingerprint,
-            "producer": function.producer,
-            "size": self.size,
-        }
+        return {**self.function.describe().as_json(), "source": self.source, "size": self.size}
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,28 +114,30 @@ def describe_file(source: str) -> FunctionDescription | ModelDescription | Tally
     """
     if source != STANDARD and kind_of(Path(source)) is FileKind.TALLY:
         return _describe_tally(source)
-    released: Any = load(sys.stdin.buffer if source == STANDARD else source)
+    released = load_released(sys.stdin.buffer if source == STANDARD else source)
     size = None if source == STANDARD else Path(source).stat().st_size
     if isinstance(released, Bundle):
         return ModelDescription(source, released, size)
-    return FunctionDescription(source, as_table(released), size)
+    assert isinstance(released, ReleasedFunction)
+    return FunctionDescription(source, released, size)
 
 
 def _describe_tally(source: str) -> TallyDescription:
     header = public_header(source)
-    basis = basis_from_json(header["basis"])
+    reading = reading_from_json(header)
+    basis = reading.basis
     rows, width = basis.shape
     units = header["units"]
     return TallyDescription(
         source=source,
         warning=str(header["warning"]),
         basis=basis.name,
-        kernel=basis.kernel,
+        kernel=reading.kernel,
         rows=rows,
         width=width,
         seed=basis.parameters().get("seed"),
-        columns=getattr(basis, "columns", None),
-        bounds=getattr(basis, "bounds", None),
+        columns=basis.columns,
+        bounds=basis.bounds,
         max_per_unit=None if units is None else int(units["limit"]),
         fingerprint=basis.fingerprint,
         encrypted=header["encryption"] is not None,

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from hushsum.jobs.asked_model import AskedModel
-from hushsum.jobs.model_choice import name_of
+from hushsum.jobs.model_answers import AnsweringModel
+from hushsum.records.bounds import Bounds
 from hushsum.releases.bundle import Bundle
 
 MOST_TOLD: Final = 100
@@ -16,27 +16,28 @@ MOST_TOLD: Final = 100
 
 def describe_model(bundle: Bundle, *, target: str | None, size: int) -> dict[str, Any]:
     """What a released model is: its kind, columns, bounds, classes and parameters; which answers it gives;
-    and what it claims. Everything may be told to anybody.
+    and what it claims. All of it is public.
 
     ``target`` is what the learned column is called, which the model itself does not know.
     """
-    asked = AskedModel.of(bundle)
-    about, model = bundle.about, asked.model
-    box = model._box(model._fitted("bounds"))
-    middle = np.array([[(low + high) / 2.0 for low, high in box]])
+    answering = AnsweringModel.of(bundle)
+    about, features = bundle.about, bundle.about["features"]
+    box = Bounds.declared(about["parameters"]["bounds"], features, "a model", columns=answering.columns)
+    pairs = box.as_json()
+    middle = np.array([[(low + high) / 2.0 for low, high in pairs]])
     return {
         "kind": "released model",
         "model": {
-            "kind": name_of(model),
+            "kind": answering.model.COMMAND,
             "estimator": about["model"],
             "mode": "file",
             "features": about["feature_names"],
-            "bounds": [list(pair) for pair in box],
+            "bounds": pairs,
             "target": target,
             "target_bounds": about["parameters"].get("target_bounds"),
             "classes": (about.get("classes") or {}).get("values"),
             "parameters": about["parameters"],
-            "answers": list(asked.answers(middle)),
+            "answers": list(answering.answers(middle)),
             "arrays": {
                 name: values.tolist() for name, values in bundle.arrays.items() if values.size <= MOST_TOLD
             },

@@ -14,15 +14,14 @@ from numpy.typing import NDArray
 from hushsum.errors import AlreadyPublished, DataRefused, HushsumError, SecretRefused, UsageError
 from hushsum.jobs.fit_model import TrainingFiles, training_batches
 from hushsum.jobs.ledger_release import LedgerOptions
-from hushsum.jobs.model_choice import ModelChoice, promise_of, takes_labels
+from hushsum.jobs.model_catalogue import EXACT, ModelChoice, takes_labels
 from hushsum.jobs.model_claim import check_target, made_up
 from hushsum.jobs.model_records import read_classes
 from hushsum.jobs.progress import Progress
 from hushsum.kernels.base import Kernel
 from hushsum.models.base import PrivateModel
-from hushsum.models.density_plan import planned
-from hushsum.models.facts import labels_to_json, to_json
 from hushsum.models.feature_space import feature_kernel
+from hushsum.models.parameters import labels_to_json, to_json
 from hushsum.privacy.claim import Claim, Promise
 from hushsum.privacy.functional import ANALYTIC
 from hushsum.privacy.spending import Booking, spend_json
@@ -40,9 +39,6 @@ from hushsum.served import (
 )
 from hushsum.served.function import subject_of
 
-EXACT: Final = {"density": 1 << 17, "gaussian-process": 4000, "kernel-svc": 4000}
-"""The models that have this mode, and the most records of each: the last two solve with a full matrix."""
-
 _NO_FEATURES: Final = "which answers from the kernel itself"
 _OF_FILES: Final = {
     "density": {"method": _NO_FEATURES},
@@ -56,10 +52,10 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SecretModel:
-    """Functions of private records, what may be told about them, and where they are kept; secret.
+    """Functions of private records, their public description, and where they are kept; secret.
 
     Everything is under one folder and name: ``NAME.secret`` holds the functions, ``NAME.0.answers`` and so on
-    what each was asked. They belong together, and are as secret as the records.
+    the queries that each has answered. They belong together, and are as secret as the records.
     """
 
     functions: list[SecretFunction]
@@ -72,8 +68,8 @@ class SecretModel:
 
     @property
     def _promise(self) -> Promise:
-        told = self.about["promise"]
-        return Promise.of(epsilon=told["epsilon"], delta=told["delta"])
+        stated = self.about["promise"]
+        return Promise.of(epsilon=stated["epsilon"], delta=stated["delta"])
 
     def save(self, place: Path, *, encryption_key: bytes | None) -> None:
         """Write it down, for the owner of the process alone."""
@@ -91,7 +87,7 @@ class SecretModel:
         booking = Booking.of(ledger.budget(), ledger.idempotency_key)
         assert booking is not None
         promise: Any = self.about["promise"]
-        asked = {"most_questions": self.about["most_questions"], "calibration": self.about["calibration"]}
+        serving = {"most_questions": self.about["most_questions"], "calibration": self.about["calibration"]}
         recorded: dict[str, Any] = {
             "budget": booking.budget,
             "idempotency_key": booking.idempotency_key,
@@ -100,7 +96,7 @@ class SecretModel:
         # The last one pays: what is paid for is there.
         for number, function in reversed(list(enumerate(self.functions))):
             store = SqliteStore(answers_file(place, number))
-            first = serve(function, **promise, store=store, **asked, **({} if number else recorded))
+            first = serve(function, **promise, store=store, **serving, **({} if number else recorded))
         assert first is not None
         with suppress(AlreadyPublished):
             spend_json(booking, first.claim, subject_of(first), lambda: {"opened": True})
@@ -169,7 +165,7 @@ def _built(
     model = choice.build()
     _check_settings(choice.name, model)
     check_target(model, columns, target, classes)
-    if promise_of(model).pure:
+    if model.check_parameters().pure:
         raise UsageError("delta must be above 0 in exact mode, got none; give delta=1e-6")
     return model
 
@@ -195,7 +191,7 @@ def _secret_model(
     most_questions: int,
 ) -> SecretModel:
     try:
-        checked = [model._records(X, y, reset=i == 0) for i, (X, y) in enumerate(batches)]
+        checked = [model.check_records(X, y, reset=i == 0) for i, (X, y) in enumerate(batches)]
         X = np.concatenate([part for part, _ in checked])
         y = None if target is None else np.concatenate([part for _, part in checked])
         functions = _functions(choice.name, model, X, y)
@@ -204,14 +200,16 @@ def _secret_model(
     except (ValueError, TypeError, ArithmeticError):
         functions = []
     if not functions:
-        raise DataRefused("the records must suit this model, got others; check the target and the columns")
+        raise DataRefused(
+            "the records must be numbers, and the target what the model learns, got others; check the columns"
+        )
     parameters = {name: value for name, value in choice.parameters.items() if name != "random_state"}
     about = {
         "kind": choice.name,
         "estimator": type(model).__name__,
         "mode": "exact",
         "features": list(columns),
-        "bounds": [list(pair) for pair in model._box()],
+        "bounds": [list(pair) for pair in model.column_bounds()],
         "target": target,
         "target_bounds": to_json("target_bounds", getattr(model, "target_bounds", None)),
         "classes": labels_to_json(model.classes_) if takes_labels(model) else None,
@@ -224,12 +222,12 @@ def _secret_model(
 
 
 def _functions(name: str, model: Any, X: Floats, y: NDArray[Any] | None) -> list[SecretFunction]:
-    box = model._box()
+    box = model.column_bounds()
     if name == "density":
-        wanted = planned(model.kernel, model.bandwidth, "auto", model.n_features_in_)
-        if len(wanted) != 1:
+        kernels = model.kernels()
+        if len(kernels) != 1:
             raise UsageError("exact mode takes one kernel with one bandwidth; give one of each")
-        return [density_function(X, wanted[0].kernel, bounds=box, relation="replace")]
+        return [density_function(X, kernels[0], bounds=box, relation="replace")]
     kernel: Kernel = feature_kernel(
         model.kernel, dim=model.n_features_in_, bandwidth=model.bandwidth, smoothness=model.smoothness
     )

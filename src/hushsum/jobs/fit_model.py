@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from hushsum.errors import ClaimError, DataRefused, HushsumError, UsageError
 from hushsum.jobs.file_places import STANDARD, check_function_output, refuse_repeated
 from hushsum.jobs.ledger_release import Approve, LedgerOptions, LedgerRecord, release_with_ledger
-from hushsum.jobs.model_choice import ModelChoice, claim_of, kept_numbers, promise_of, takes_labels
+from hushsum.jobs.model_catalogue import ModelChoice, takes_labels
 from hushsum.jobs.model_claim import check_target
 from hushsum.jobs.model_records import features_of, labels_of, read_classes
 from hushsum.jobs.progress import Progress
 from hushsum.models.base import PrivateModel
-from hushsum.models.facts import to_json
+from hushsum.models.parameters import to_json
 from hushsum.privacy.claim import Claim
 from hushsum.privacy.relation import Relation
 from hushsum.records.streams import RecordStream, open_batches
@@ -33,18 +33,19 @@ class TrainingFiles:
     """Which columns of which files are learned from, and which one is learned.
 
     ``columns`` default to all but ``target``, of the first file. ``classes`` are the declared labels, as
-    text.
+    text. ``name`` is what error messages call the file; by default its path.
     """
 
     paths: tuple[str, ...]
     columns: tuple[str, ...] | None = None
     target: str | None = None
     classes: tuple[str, ...] | None = None
+    name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ModelReleased:
-    """A public model and where it was written. Everything about it may be told."""
+    """A public model and where it was written. All of it is public."""
 
     output: str
     bundle: Bundle
@@ -87,7 +88,7 @@ def count_model(
     records: TrainingFiles,
     output: str | IO[bytes],
     *,
-    asked: bool = False,
+    interactive: bool = False,
     ledger: LedgerOptions | None = None,
     progress: Progress | None = None,
     most_numbers: int | None = None,
@@ -107,10 +108,9 @@ def count_model(
         records that break a rule.
     """
     model = choice.build()
-    promise_of(model)
     _check(records, model, ledger)
     if isinstance(output, str):
-        check_function_output(output, inputs=records.paths, asked=asked)
+        check_function_output(output, inputs=records.paths, interactive=interactive)
     counted = _counted(model, records, progress, most_numbers)
     return CountedModel(counted, choice, records, output, ledger)
 
@@ -122,10 +122,10 @@ def release_model(counted: CountedModel, *, approve: Approve | None = None) -> M
     Raises
     ------
     BudgetExhausted
-        if the ledger has not enough left; nothing is released.
+        if the remaining budget is too small; nothing is released.
     """
     model, records, output, ledger = counted.model, counted.records, counted.output, counted.ledger
-    claim = claim_of(model)
+    claim = model.claim()
 
     def make() -> Bundle:
         return model.release().released_
@@ -185,12 +185,12 @@ def _check(records: TrainingFiles, model: PrivateModel, ledger: LedgerOptions | 
 def _open(records: TrainingFiles, path: str, columns: Sequence[str] | None, *, labels: bool) -> RecordStream:
     """The batches of one file; a target of labels is read as it is, one of numbers beside the columns."""
     if records.target is None or labels:
-        return open_batches(path, columns=columns, unit_column=records.target)
+        return open_batches(path, columns=columns, unit_column=records.target, name=records.name)
     if columns is None:
-        with open_batches(path, columns=[records.target]):
+        with open_batches(path, columns=[records.target], name=records.name):
             pass
-        return open_batches(path)
-    return open_batches(path, columns=[*columns, records.target])
+        return open_batches(path, name=records.name)
+    return open_batches(path, columns=[*columns, records.target], name=records.name)
 
 
 def training_batches(
@@ -202,7 +202,9 @@ def training_batches(
         with _open(records, path, columns, labels=labels) as stream:
             columns = [name for name in stream.column_names if name != records.target]
             if not columns:
-                raise UsageError(f"{path} must have a column besides the target; choose the columns")
+                raise UsageError(
+                    f"{records.name or path} must have a column besides the target; choose the columns"
+                )
             for batch, marked in stream:
                 if records.target is None:
                     yield features_of(batch, columns), None
@@ -224,15 +226,17 @@ def _counted(
     if labels and records.classes is None:
         return _counted_at_once(model, list(batches))
     number = 0
+    classes = records.classes
     for table, target in batches:
         number += table.num_rows
-        if most_numbers is not None and number * kept_numbers(model, table.num_columns) > most_numbers:
+        if most_numbers is not None and number * model.kept_per_record(table.num_columns) > most_numbers:
             raise DataRefused(
                 "this model keeps its records until the release, and got more than there is room for; "
                 "take fewer features or records, or another model"
             )
-        if records.classes is not None and target is not None and not hasattr(model, "_state"):
-            model.set_params(classes=read_classes(records.classes, target))
+        if classes is not None and target is not None:
+            model.set_params(classes=read_classes(classes, target))
+            classes = None
         _add(model.partial_fit, table, target)
     return model
 
@@ -242,20 +246,22 @@ def _counted_at_once(model: PrivateModel, batches: list[tuple[Any, Target]]) -> 
 
     table = pyarrow().concat_tables([table for table, _ in batches])
     target = np.concatenate([part for _, part in batches if part is not None])
-    _add(model.fit, table, target)
+    _add(model.partial_fit, table, target)
     return model
 
 
 def _add(method: Callable[..., PrivateModel], table: Any, target: Target) -> None:
-    """Give a batch to a model; scikit-learn's own refusals may quote a value, so ours replaces them."""
+    """Give a batch to a model; whatever else is raised may quote a value, so this replaces it."""
     try:
         method(table, target)
         return
     except HushsumError:
         raise
-    except ValueError:
+    except (ValueError, TypeError):
         pass
-    raise DataRefused("the records must suit this model, got others; check the target and the columns")
+    raise DataRefused(
+        "the records must be numbers, and the target what the model learns, got others; check the columns"
+    )
 
 
 def _save(bundle: Bundle, output: str | IO[bytes]) -> int:

@@ -78,17 +78,16 @@ def ledger_status(place: str, dataset: str | None) -> list[DatasetStatus]:
     return status_of(open_ledger(place), dataset)
 
 
-def status_of(ledger: Ledger, dataset: str | None) -> list[DatasetStatus]:
-    """The same of a ledger that is open."""
+def status_of(ledger: Ledger, dataset: str | Sequence[str] | None) -> list[DatasetStatus]:
+    """The same of a ledger that is open; of one dataset, of several, or of all."""
     from hushsum.ledger.chain import Kind
 
-    warning = ledger.behind()
-    names = ledger.datasets() if dataset is None else [dataset]
+    warning = ledger.rollback_problem()
+    names = ledger.datasets() if dataset is None else [dataset] if isinstance(dataset, str) else dataset
     found = []
-    for name in names:
-        entries = [each for each in ledger.history(name) if each.step is not Kind.VOIDED]
+    for name, (account, history) in zip(names, ledger.standing(names), strict=True):
+        entries = [each for each in history if each.step is not Kind.VOIDED]
         unfinished = sum(each.step is not Kind.PUBLISHED for each in entries)
-        account = ledger.account(name)
         found.append(DatasetStatus(ledger.id, name, account, len(entries), unfinished, warning))
     return found
 

@@ -14,7 +14,7 @@ from hushsum.jobs.ledger_keys import release_key
 from hushsum.privacy.claim import Claim
 from hushsum.privacy.spending import Booking
 from hushsum.releases.base import Released
-from hushsum.releases.load import load
+from hushsum.releases.load import load_released
 from hushsum.releases.spending import deliver_function
 
 if TYPE_CHECKING:
@@ -28,7 +28,8 @@ class LedgerOptions:
     """Where a command records its release: a ledger's path or URL, a dataset in it, and details of the entry.
 
     ``idempotency_key`` is None for one that follows from the command: the bytes of the tally, the claim, the
-    options and the place of the output. ``who`` is None for the user of the process.
+    options and the place of the output. ``who`` is None for the user of the process. ``guard`` is the file of
+    the rollback guard beside the data, where the ledger has none of its own; see ``Ledger``.
     """
 
     ledger: str
@@ -37,6 +38,7 @@ class LedgerOptions:
     to: str | None = None
     part: str | None = None
     who: str | None = None
+    guard: str | None = None
 
     def budget(self) -> DatasetBudget:
         """The budget of the dataset.
@@ -48,7 +50,8 @@ class LedgerOptions:
         """
         from hushsum.ledger import Ledger
 
-        return Ledger(self.ledger).dataset(self.dataset, part=self.part, to=self.to, who=self.who)
+        ledger = Ledger(self.ledger, guard=self.guard)
+        return ledger.dataset(self.dataset, part=self.part, to=self.to, who=self.who)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +109,7 @@ def release_with_ledger(
     Raises
     ------
     BudgetExhausted
-        if the ledger has not enough left; no file is written.
+        if the remaining budget is too small; no file is written.
     AlreadyPublished
         if the release was published, and its file is gone or was changed.
     """
@@ -128,7 +131,7 @@ def release_with_ledger(
     except AlreadyPublished as published:
         if place is None or not _unchanged(Path(place), published.sha256):
             raise
-        found: Any = load(place)
+        found: Any = load_released(place)
         return Delivered(found, Path(place).stat().st_size, record(again=True))
     return Delivered(released.function, len(released.payload), record(again=False))
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hushsum.bases.base import Basis
+from hushsum.bases.base import Reading
 from hushsum.errors import UsageError
 from hushsum.jobs.kernel_choice import KernelChoice
-from hushsum.planning.plan import Plan
-from hushsum.planning.predict import plan
+from hushsum.methods.registry import all_methods
+from hushsum.planning.plan import Plan, plan
 from hushsum.records.arrow import pyarrow
 from hushsum.records.streams import open_batches
 
@@ -29,9 +29,10 @@ class PublicFile:
 
 @dataclass(frozen=True, slots=True)
 class ReleasePlanned:
-    """A plan, and for which kernel it is."""
+    """A plan, and which methods could be compared too if bounds were declared."""
 
     plan: Plan
+    needing_bounds: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """The plan for a machine; the best option is marked."""
@@ -63,11 +64,11 @@ def plan_release(
     public: PublicFile | None = None,
     relation: str = "add/remove",
     max_per_unit: int | None = None,
-    basis: Basis | None = None,
+    reading: Reading | None = None,
 ) -> ReleasePlanned:
     """The predicted error of each way to release; see :func:`hushsum.plan`. No private data is read.
 
-    The number of columns is taken from the public file where ``dim`` is not given. With the ``basis`` of a
+    The number of columns is taken from the public file where ``dim`` is not given. With the ``reading`` of a
     tally that exists the plan is for that one, and its kernel replaces ``kernel``.
     """
     if density is not None and public is not None:
@@ -75,10 +76,13 @@ def plan_release(
     sample = None if public is None else _read(public)
     if dim is None and sample is not None and not kernel.takes_sets:
         dim = int(sample.num_columns)
+    chosen = kernel.build(dim) if reading is None else reading.kernel
+    bounded = (each for each in all_methods() if each.predict is not None and each.needs_bounds)
     return ReleasePlanned(
-        plan(
+        needing_bounds=tuple(each.name for each in bounded if bounds is None and each.suits(chosen)),
+        plan=plan(
             records=records,
-            kernel=kernel.build(dim) if basis is None else basis.kernel,
+            kernel=chosen,
             epsilon=None if epsilon is None else list(epsilon),
             delta=delta,
             rho=rho,
@@ -90,8 +94,8 @@ def plan_release(
             public=sample,
             relation=relation,
             max_per_unit=max_per_unit,
-            basis=basis,
-        )
+            reading=reading,
+        ),
     )
 
 

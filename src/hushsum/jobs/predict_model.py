@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from hushsum.errors import UsageError
 from hushsum.jobs.file_places import STANDARD
+from hushsum.jobs.model_answers import answers_of
 from hushsum.jobs.model_records import features_of
 from hushsum.jobs.progress import Progress
 from hushsum.models.base import PrivateModel
@@ -29,16 +30,16 @@ class PredictedRecords:
     def as_json(self) -> list[dict[str, Any]]:
         """One dictionary a point."""
         at = zip(*(column.to_pylist() for column in self.points.columns), strict=True)
-        told = zip(*(values.tolist() for values in self.answers.values()), strict=True)
+        rows = zip(*(values.tolist() for values in self.answers.values()), strict=True)
         return [
             {"at": list(point), **dict(zip(self.answers, row, strict=True))}
-            for point, row in zip(at, told, strict=True)
+            for point, row in zip(at, rows, strict=True)
         ]
 
 
 def open_model(source: str) -> PrivateModel:
     """The released model in a ``.hush`` file; ``"-"`` reads it from standard input."""
-    import hushsum.models  # noqa: F401  # the models make themselves known
+    import hushsum.models  # noqa: F401  # importing them registers them
 
     return load_model(sys.stdin.buffer if source == STANDARD else source)
 
@@ -53,7 +54,7 @@ def predict_file(
     """Predictions at the points of a CSV, Parquet or Arrow file, batch by batch, in bounded memory.
 
     Columns are found by the names the model was fitted with; ``columns`` gives other names, in the model's
-    order. The first batch is answered before this returns, so that what is wrong is told before anything is
+    order. The first batch is answered before this returns, so that an error is reported before anything is
     written.
     """
     if source == path == STANDARD:
@@ -86,48 +87,3 @@ def _answer(
             yield PredictedRecords(batch, answers_of(model, known))
             if progress is not None:
                 progress(stream.progress)
-
-
-def answers_of(model: Any, points: object) -> dict[str, NDArray[Any]]:
-    """Everything a model says of points, a column for each answer.
-
-    What it says of every class has the class in its name; of two classes the one decision value is that for
-    the second.
-    """
-    answers: dict[str, NDArray[Any]] = {}
-    for name, values in all_answers(model, points).items():
-        if values.ndim == 1:
-            answers[name] = values
-        elif name == "decision" and values.shape[1] == 2:
-            answers[name] = values[:, 1]
-        else:
-            answers |= {f"{name}_{label}": values[:, i] for i, label in enumerate(model.classes_)}
-    return answers
-
-
-def all_answers(model: Any, points: object, *, level: float | None = None) -> dict[str, NDArray[Any]]:
-    """Everything a model says of points: of shape (n,), or (n, classes) where it speaks of every class.
-
-    ``prediction``; ``value`` with ``stderr``, ``lower`` and ``upper`` at ``level``; ``probability`` or
-    ``decision`` of every class, the largest being the prediction; the ``score`` of a density. ``stderr``
-    without ``value`` is that of a decision value. Each is there only if the model has it.
-    """
-    answers: dict[str, NDArray[Any]] = {}
-    if hasattr(model, "predict"):
-        answers["prediction"] = np.asarray(model.predict(points))
-    if hasattr(model, "query"):
-        told = model.query(points) if level is None else model.query(points, level=level)
-        answers |= {"value": told.value, "stderr": told.stderr, "lower": told.lower, "upper": told.upper}
-    if hasattr(model, "predict_proba"):
-        answers["probability"] = np.asarray(model.predict_proba(points), np.float64)
-    elif hasattr(model, "score_samples"):
-        # Both kinds say so of themselves; computing it anew would take as long as all the rest.
-        is_density = model.__sklearn_tags__().estimator_type != "outlier_detector"
-        answers["score"] = np.log(answers["prediction"]) if is_density else answers["value"]
-    elif hasattr(model, "decision_function") and not hasattr(model, "query"):
-        values = np.asarray(model.decision_function(points), np.float64)
-        two = values.ndim == 1 and hasattr(model, "classes_")
-        answers["decision"] = np.column_stack((-values, values)) if two else values
-        if hasattr(model, "noise_stderr_"):
-            answers["stderr"] = np.full(len(values), model.noise_stderr_)
-    return answers

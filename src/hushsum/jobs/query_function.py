@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.errors import UsageError
-from hushsum.jobs.open_function import dimension, open_function
+from hushsum.jobs.open_function import open_function
 from hushsum.jobs.progress import Progress
 from hushsum.records.streams import open_batches
-from hushsum.releases.noisy_table import NoisyTable
+from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.table import ESTIMATORS, TableFunction
 
 Floats = NDArray[np.float64]
@@ -25,7 +25,7 @@ BOUND_LEVEL = 0.95
 
 @dataclass(frozen=True, slots=True)
 class QueryTerms:
-    """What is asked: the mean kernel value f(q)/N or the ``sum`` f(q), at which level, by which estimator."""
+    """The quantity to compute, f(q)/N or the ``sum`` f(q), the level and the estimator."""
 
     sum: bool = False
     level: float = 0.95
@@ -51,7 +51,8 @@ class AnsweredQueries:
     """Some queries and their answers; arrays of shape (n_queries,).
 
     ``queries`` is a list of rows of numbers or of sets, or an Arrow batch of the columns of a file.
-    ``stderr`` is NaN for the median of means, which has a bound instead, that ``lower`` and ``upper`` give.
+    ``stderr`` is NaN for the median of means, which has a bound instead, that ``lower`` and ``upper`` give;
+    all three are NaN where a method does not know its error.
     """
 
     queries: Any
@@ -61,20 +62,18 @@ class AnsweredQueries:
     upper: Floats
 
     def as_json(self) -> list[dict[str, Any]]:
-        """One dictionary a query."""
-        asked = self.queries if isinstance(self.queries, list) else _rows_of(self.queries)
+        """One dictionary per query; None for what is not known."""
+        points = self.queries if isinstance(self.queries, list) else _rows_of(self.queries)
         columns = (self.value, self.stderr, self.lower, self.upper)
         return [
             {
                 "at": point,
-                "value": value,
-                "stderr": None if math.isnan(stderr) else stderr,
-                "lower": lower,
-                "upper": upper,
+                **{
+                    name: None if math.isnan(number) else number
+                    for name, number in zip(("value", "stderr", "lower", "upper"), numbers, strict=True)
+                },
             }
-            for point, value, stderr, lower, upper in zip(
-                asked, *(column.tolist() for column in columns), strict=True
-            )
+            for point, *numbers in zip(points, *(column.tolist() for column in columns), strict=True)
         ]
 
 
@@ -89,7 +88,7 @@ def query_points(source: str, points: Sequence[Sequence[float]], terms: QueryTer
     function = open_function(source)
     if not points:
         raise UsageError("at least one point must be given, got none; name a point or a file of points")
-    dim = dimension(function)
+    dim = function.dim
     listed = [list(point) for point in points]
     for point in listed:
         if dim is not None and len(point) != dim:
@@ -120,16 +119,16 @@ def query_file(
     Columns are found by the names the function knows; ``columns`` gives other names, in the function's order,
     and a function without names takes all columns in the file's order. For a function of sets,
     ``set_column`` names the column of them, unless the file has one column only. The first batch is answered
-    before this returns, so that what is wrong is told before anything is written.
+    before this returns, so that an error is reported before anything is written.
     """
     if source == path == "-":
         raise UsageError("function and points cannot both come from standard input; give one as a file")
     function = open_function(source)
-    if dimension(function) is None and set_column is None:
+    if function.dim is None and set_column is None:
         with open_batches(path, columns=columns) as peek:
             names = peek.column_names
         if path == "-" or len(names) != 1:
-            raise UsageError("a function of sets must be told the column of sets; name it as the set column")
+            raise UsageError("a function of sets needs the column of sets; name the set column")
         set_column, columns = names[0], None
     answered = _answer_file(function, path, terms, columns, set_column, progress)
     first = next(answered)
@@ -142,14 +141,14 @@ def _chain(first: AnsweredQueries, rest: Iterator[AnsweredQueries]) -> Iterator[
 
 
 def _answer_file(
-    function: NoisyTable,
+    function: ReleasedFunction,
     path: str,
     terms: QueryTerms,
     columns: Sequence[str] | None,
     set_column: str | None,
     progress: Progress | None,
 ) -> Iterator[AnsweredQueries]:
-    dim = dimension(function)
+    dim = function.dim
     own = function.columns
     with open_batches(path, columns=own if columns is None else columns, set_column=set_column) as stream:
         for batch, _ in stream:
@@ -164,7 +163,7 @@ def _answer_file(
                 progress(stream.progress)
 
 
-def _ask(function: NoisyTable, shown: Any, queries: object, terms: QueryTerms) -> AnsweredQueries:
+def _ask(function: ReleasedFunction, shown: Any, queries: object, terms: QueryTerms) -> AnsweredQueries:
     if terms.estimator == "mean":
         answers = function.query(
             queries, of="sum" if terms.sum else "mean", level=terms.level, threads=terms.threads

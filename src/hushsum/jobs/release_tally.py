@@ -10,10 +10,10 @@ from typing import IO, Any, Final
 from hushsum.errors import UsageError
 from hushsum.jobs.file_places import STANDARD, check_function_output
 from hushsum.jobs.ledger_release import Approve, LedgerOptions, LedgerRecord, release_with_ledger
-from hushsum.jobs.open_function import as_table
 from hushsum.privacy.claim import Claim
 from hushsum.privacy.request import ReleaseRequest
 from hushsum.releases.base import ReleasedFunction
+from hushsum.releases.noisy_table import NoisyTable
 from hushsum.tally.file import load_tally, public_header
 from hushsum.tally.tally import Tally
 
@@ -23,7 +23,7 @@ FEW_ROWS: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class FunctionReleased:
-    """A public function and where it was written. Everything about it may be told."""
+    """A public function and where it was written. All of it is public."""
 
     output: str
     function: ReleasedFunction
@@ -86,14 +86,14 @@ def release_tally(
         if the output would replace a tally or, with nobody to ask, something else than a released function;
         and for a key to a tally that is not encrypted.
     BudgetExhausted
-        if the ledger has not enough left; nothing is released.
+        if the remaining budget is too small; nothing is released.
     FileRefused
         if the tally is damaged.
     """
     # A wrong ε is refused before a large file is read.
     _ = request.promise
     if isinstance(output, str):
-        check_function_output(output, inputs=[tally], asked=approve is not None)
+        check_function_output(output, inputs=[tally], interactive=approve is not None)
     if encryption_key is not None and public_header(tally)["encryption"] is None:
         raise UsageError(f"{tally} is not encrypted, got a key for it; leave the key out")
     secret = load_tally(tally, encryption_key=encryption_key)
@@ -122,7 +122,7 @@ def release_tally(
 def _described(tally: Tally, output: str | IO[bytes]) -> dict[str, object]:
     """What the ledger says of a release beside its request: public, and known before anything is drawn."""
     return {
-        "kernel": tally.basis.kernel.name,
+        "kernel": tally.reading.kernel.name,
         "output": Path(output).name if isinstance(output, str) else "standard output",
     }
 
@@ -130,7 +130,8 @@ def _described(tally: Tally, output: str | IO[bytes]) -> dict[str, object]:
 def _released(
     output: str | IO[bytes], tally: Tally, function: ReleasedFunction, size: int, record: LedgerRecord | None
 ) -> FunctionReleased:
-    rows, width = as_table(function).basis.shape
+    assert isinstance(function, NoisyTable)
+    rows, width = function.basis.shape
     name = output if isinstance(output, str) else STANDARD
     return FunctionReleased(name, function, rows, width, size, tally.basis.shape[0], record)
 

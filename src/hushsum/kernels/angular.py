@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.errors import UsageError
-from hushsum.kernels.base import Batch, Floats, Hasher, Kernel, register
-from hushsum.kernels.columns import MAX_DIM, MAX_POWER, dense_batch
+from hushsum.kernels.base import Batch, Floats, Hasher, ProjectionKernel, dense_batch, register
+from hushsum.kernels.columns import MAX_DIM, MAX_POWER
 from hushsum.kernels.parameters import positive_integer
 from hushsum.kernels.projections import Projections, check_projection, structured_block
 from hushsum.records.bounds import Bounds
@@ -21,7 +21,7 @@ _LARGEST_UNFOLDED = 30
 
 @register
 @dataclass(frozen=True, slots=True)
-class AngularKernel(Kernel):
+class AngularKernel(ProjectionKernel):
     """Similarity of directions: (1 − angle/π) to the power of the number of bits; lengths do not matter.
 
     The zero vector has no direction: every bit agrees with it half of the time, and with itself always.
@@ -50,7 +50,6 @@ class AngularKernel(Kernel):
     """
 
     name: ClassVar[str] = "angular"
-    bounded_columns: ClassVar[bool] = False
 
     dim: int
     bits: int = 1
@@ -62,10 +61,6 @@ class AngularKernel(Kernel):
         object.__setattr__(self, "bits", positive_integer("bits", self.bits, at_most=1024))
         object.__setattr__(self, "power", positive_integer("power", self.power, at_most=MAX_POWER))
         check_projection(self.projection, self.dim, self.bits * self.power)
-
-    def parameters(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {"dim": self.dim, "bits": self.bits, "power": self.power, "projection": self.projection}
 
     def prepare(
         self,
@@ -87,11 +82,11 @@ class AngularKernel(Kernel):
         """1, or the rows of a structured block."""
         return structured_block(self.dim, self.bits * self.power) if self.projection == "structured" else 1
 
-    def hasher(self, *, rows: int, width: int, seed: int, scattered: bool = True) -> Hasher:
+    def hasher(self, *, rows: int, width: int, seed: int) -> Hasher:
         """The sign hash functions."""
         distinct = self.distinct_hashes()
         fold = distinct is None or distinct > width
-        return self._projections.hasher(rows=rows, width=width, seed=seed, fold=fold, scattered=scattered)
+        return self.projections().hasher(rows=rows, width=width, seed=seed, fold=fold)
 
     def directions(self, *, rows: int, seed: int) -> NDArray[np.float32]:
         """The normals of the hash functions' planes, shape (rows, bits·power, dim); public.
@@ -106,10 +101,14 @@ class AngularKernel(Kernel):
         """
         if self.projection != "dense":
             raise UsageError("a structured projection has no list of normals; use projection='dense'")
-        return self._projections.numbers(seed=seed, rows=rows)[0]
+        return self.projections().numbers(seed=seed, rows=rows)[0]
 
-    @property
-    def _projections(self) -> Projections:
+    def numbers_per_row(self) -> int:
+        """dim·bits·power."""
+        return self.dim * self.bits * self.power
+
+    def projections(self) -> Projections:
+        """Normal projections, of which the signs are kept."""
         return Projections(
             family=self.name,
             dim=self.dim,

@@ -1,83 +1,67 @@
-"""What a kernel is: a public similarity, and for most of them the hash functions that collide as often."""
+"""What a kernel is, and the roles that it can play.
+
+A kernel is a public similarity. What can be done with it depends on its roles: hash rows count a
+`HashableKernel`, random features a `SpectralKernel`, a grid reads a `ProfileKernel`. A method takes every
+kernel that has the role it needs, so a new kernel works wherever its roles allow, without a list anywhere.
+"""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
+import dataclasses
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.errors import FileRefused, UsageError
+from hushsum.errors import FileRefused, UsageError, shown
 from hushsum.files.container import canonical_json
+from hushsum.kernels.batch import Batch as Batch
+from hushsum.kernels.batch import Floats as Floats
+from hushsum.kernels.batch import Hasher as Hasher
+from hushsum.kernels.batch import dense_batch as dense_batch
+from hushsum.kernels.batch import part_of
 from hushsum.records.bounds import Bounds
+
+if TYPE_CHECKING:
+    from hushsum.kernels.profiles import Profile
+    from hushsum.kernels.projections import Projections
 
 _BLOCK_CELLS = 1 << 22
 
-Floats = NDArray[np.float64]
+ColumnProfile = Callable[[Floats], Floats]
+"""A kernel as a function of the difference in one column."""
 
 
-# Not frozen: one is made for every query, and a frozen one takes three times as long.
-@dataclass(slots=True, eq=False)
-class Batch:
-    """Checked records in the form the native loops take: one array of rows, or the two arrays of a list of
-    sets.
-    """
-
-    arrays: tuple[NDArray[Any], ...]
-    length: int
-
-    def __len__(self) -> int:
-        return self.length
-
-    def select(self, keep: NDArray[np.bool_]) -> Batch:
-        """Only the records where ``keep`` is true."""
-        kept = int(np.count_nonzero(keep))
-        if len(self.arrays) == 1:
-            return Batch((np.ascontiguousarray(self.arrays[0][keep]),), kept)
-        values, starts = self.arrays
-        sizes = np.diff(starts)
-        ends = np.concatenate(([0], np.cumsum(sizes[keep], dtype=np.int64)))
-        return Batch((values[np.repeat(keep, sizes)], ends), kept)
-
-
-class Hasher(Protocol):
-    """The native side of a hash family: R hash functions of a record into W cells."""
-
-    def count(self, *arguments: Any) -> None:
-        """``(*arrays, table, step, threads)``: add ``step`` to each record's cell in every row."""
-
-    def cells(self, *arguments: Any) -> NDArray[np.int32]:
-        """``(*arrays, rows)``: the cell of each record in each of the first rows."""
-
-    def read(self, *arguments: Any) -> tuple[Floats, Floats]:
-        """``(*arrays, table, block, threads)``: mean over rows of each query's cell, and its variance."""
-
-    def means(self, *arguments: Any) -> Floats:
-        """``(*arrays, table, scale, shift, threads)``: ``scale`` times that mean plus ``shift``."""
-
-
-class Kernel(ABC):
+@runtime_checkable
+class Kernel(Protocol):
     """A similarity between a record and a query, at most 1, equal to 1 where they coincide.
 
-    A *hashable* kernel is the collision probability of a family of hash functions, so that counting hash
-    values estimates sums of it. Kernels are public values: compare, hash, print and store them freely.
+    Kernels are public values, frozen dataclasses: compare, hash, print and store them freely. A kernel of
+    one's own derives from the roles that it plays, and is made known by `register`.
     """
 
     __slots__ = ()
 
     name: ClassVar[str]
-    hashable: ClassVar[bool] = True
-    bounded_columns: ClassVar[bool] = True
-    """Whether records are columns of numbers that declared bounds can clip."""
-    rotation_invariant: ClassVar[bool] = False
-    """Whether only the Euclidean distance counts, so that random frequencies may be made orthogonal."""
 
-    @abstractmethod
+    # Declared for type checkers only: at run time a property here would be the default of the field of that
+    # name in a kernel's dataclass.
+    if TYPE_CHECKING:
+
+        @property
+        def dim(self) -> int | None:
+            """The number of columns of a record; None where records are sets."""
+
+        def __hash__(self) -> int:
+            return 0
+
     def parameters(self) -> dict[str, Any]:
         """The constructor's arguments, as JSON values."""
+        fields = dataclasses.fields(cast("Any", self))
+        return {field.name: getattr(self, field.name) for field in fields}
 
     @abstractmethod
     def prepare(
@@ -115,10 +99,27 @@ class Kernel(ABC):
         columns = max(1, min(len(queries), 1024))
         rows = max(1, _BLOCK_CELLS // columns)
         for j in range(0, len(queries), columns):
-            part = _slice(queries, j, j + columns)
+            part = part_of(queries, j, j + columns)
             for i in range(0, len(records), rows):
-                total[j : j + columns] += self._pairwise(_slice(records, i, i + rows), part).sum(axis=0)
+                total[j : j + columns] += self._pairwise(part_of(records, i, i + rows), part).sum(axis=0)
         return total
+
+
+@runtime_checkable
+class HashableKernel(Kernel, Protocol):
+    """The collision probability of a family of hash functions, so that counting hash values estimates sums
+    of it.
+    """
+
+    __slots__ = ()
+
+    @abstractmethod
+    def hasher(self, *, rows: int, width: int, seed: int) -> Hasher:
+        """The first ``rows`` hash functions of the seed, into ``width`` cells."""
+
+    @abstractmethod
+    def numbers_per_row(self) -> int:
+        """How many random numbers one hash function is made of."""
 
     def distinct_hashes(self) -> int | None:
         """How many values one hash function takes, if that is a small number known in advance."""
@@ -128,32 +129,153 @@ class Kernel(ABC):
         """How many consecutive rows share random numbers; blocks of that many are independent."""
         return 1
 
-    def hasher(self, *, rows: int, width: int, seed: int, scattered: bool = True) -> Hasher:
-        """The first ``rows`` hash functions of the seed, into ``width`` cells; ``scattered`` as in
-        :mod:`hushsum.kernels.rehash`.
-        """
-        raise UsageError(
-            f"the {self.name} kernel is not a collision probability, so hash rows cannot release it; "
-            "use another method, or the euclidean kernel"
-        )
 
+@runtime_checkable
+class ProjectionKernel(HashableKernel, Protocol):
+    """A kernel whose hash functions are made of random projections, and so have cells with flat faces."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def projections(self) -> Projections:
+        """The projections behind the hash functions."""
+
+
+@runtime_checkable
+class ColumnKernel(Kernel, Protocol):
+    """A kernel of the differences between columns of numbers, which declared bounds can clip."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+
+        @property
+        def dim(self) -> int:
+            """The number of columns."""
+
+        @property
+        def bandwidth(self) -> float:
+            """The scale of the kernel, in the units of the data."""
+
+    @property
+    @abstractmethod
+    def width(self) -> float:
+        """The bandwidth at which this kernel with power 1 falls off from its peak as this one does."""
+
+    @abstractmethod
+    def integral(self) -> float:
+        """The integral over all space; infinity where the kernel has none."""
+
+    def prepare(
+        self,
+        data: object,
+        bounds: Bounds | None = None,
+        *,
+        clip: bool = True,
+        columns: Sequence[str] | None = None,
+    ) -> Batch:
+        """Rows of ``dim`` finite numbers."""
+        return dense_batch(data, self.dim, bounds, clip=clip, columns=columns)
+
+
+@runtime_checkable
+class SpectralKernel(ColumnKernel, Protocol):
+    """A shift-invariant kernel with a known spectral measure: k(x, q) = E cos(2π·frequency·(x − q))."""
+
+    __slots__ = ()
+
+    rotation_invariant: ClassVar[bool]
+    """Whether only the Euclidean distance matters, so that random frequencies may be made orthogonal."""
+
+    @abstractmethod
     def frequencies(self, *, rows: int, seed: int, orthogonal: bool) -> NDArray[np.float32]:
-        """Draws from the spectral measure in turns, shape (rows, dim): k(x, q) = E cos(2π·frequency·(x − q)).
+        """Draws from the spectral measure in turns, shape (rows, dim).
 
         Row r is the same whatever the number of rows. ``orthogonal`` rows, within blocks of ``dim``, have the
         same law each, for a kernel that is rotation invariant.
         """
-        raise UsageError(
-            f"the {self.name} kernel has no known spectral measure, so Fourier features cannot release it; "
-            "use another method, or the gaussian kernel"
-        )
 
 
+@runtime_checkable
+class ProfileKernel(ColumnKernel, Protocol):
+    """A kernel that is a sum of products of one-dimensional profiles, which is how a grid reads it."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def cusp(self) -> float:
+        """How sharp the peak is: the root mean square error, relative to the answer, of a grid whose nodes
+        are one ``width`` apart; 0 for a kernel as smooth as the Gaussian.
+        """
+
+    @abstractmethod
+    def profiles(self, *, spacing: float, sides: Sequence[float]) -> tuple[Profile, ...]:
+        """The kernel as a sum of profiles, for nodes ``spacing`` apart in a box of these sides."""
+
+    @abstractmethod
+    def column_profile(self) -> ColumnProfile | None:
+        """k as a function of the difference in one column where k is the product over the columns; else None.
+
+        Not for records: the values may depend on the platform in the last bit.
+        """
+
+
+@runtime_checkable
+class GaussianProfileKernel(ProfileKernel, Protocol):
+    """``exp(−‖x − q‖²/(2·width²))``: the kernel that series and lattices of records are made for."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def gaussian_width(self) -> float:
+        """The standard deviation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """What a method needs of a kernel: ``test`` says whether a kernel has it, ``what`` says it in words."""
+
+    what: str
+    test: Callable[[Kernel], bool]
+
+    def check(self, kernel: Kernel, asker: str) -> None:
+        """Refuse a kernel that does not have the role.
+
+        Raises
+        ------
+        UsageError
+            with the kernels that have it.
+        """
+        if not self.test(kernel):
+            raise UsageError(
+                f"{asker} needs a kernel that {self.what}, got the {kernel.name} kernel; "
+                f"use {_one_of(self.kernels(kernel.dim or 1))}, or another method"
+            )
+
+    def kernels(self, dim: int = 1) -> list[str]:
+        """The names of the registered kernels that have the role, for so many columns."""
+        return [name for name in kernel_names() if self.test(_example(name, dim))]
+
+
+HASHABLE = Role(
+    "is the collision probability of hash functions", lambda kernel: isinstance(kernel, HashableKernel)
+)
+SPECTRAL = Role("has a known spectral measure", lambda kernel: isinstance(kernel, SpectralKernel))
+COLUMNS = Role("compares columns of numbers", lambda kernel: isinstance(kernel, ColumnKernel))
+PROFILES = Role("is a sum of products over columns", lambda kernel: isinstance(kernel, ProfileKernel))
+PRODUCT = Role(
+    "is a product over its columns",
+    lambda kernel: isinstance(kernel, ProfileKernel) and kernel.column_profile() is not None,
+)
+GAUSSIAN = Role("has the Gaussian shape", lambda kernel: isinstance(kernel, GaussianProfileKernel))
+
+K = TypeVar("K", bound=type[Kernel])
 _KERNELS: dict[str, type[Kernel]] = {}
 
 
-def register(kernel: type[Kernel]) -> type[Kernel]:
-    """Make a kernel known by its name, for files and the command line."""
+def register(kernel: K) -> K:
+    """Make a kernel known by its name, for files, the command line and the service."""
     _KERNELS[kernel.name] = kernel
     return kernel
 
@@ -163,15 +285,60 @@ def kernel_names() -> list[str]:
     return sorted(_KERNELS)
 
 
-def kernel_class(name: str) -> type[Kernel]:
-    """The kernel of that name.
+def parameter_names(name: str) -> tuple[str, ...]:
+    """What the kernel of that name is made from.
 
-    >>> kernel_class("euclidean").__name__
-    'EuclideanKernel'
+    >>> parameter_names("hamming")
+    ('dim', 'power')
     """
-    if name not in _KERNELS:
-        raise UsageError(f"kernel must be one of {', '.join(kernel_names())}, got {name!r}; choose one")
-    return _KERNELS[name]
+    kernel: Any = _kernel_class(name)
+    return tuple(field.name for field in dataclasses.fields(kernel))
+
+
+def named(
+    name: str, *, dim: int | None = None, bandwidth: float | None = None, **parameters: object
+) -> Kernel:
+    """The kernel of that name. A parameter that is None is left at the kernel's default.
+
+    Parameters
+    ----------
+    name : str
+        One of :func:`kernel_names`.
+    dim : int, optional
+        The number of columns; for kernels of sets it is not used.
+    bandwidth : float, optional
+        The scale, in the units of the data. Needed by the kernels that have one.
+    **parameters
+        Whatever else the kernel has, such as ``power``.
+
+    Raises
+    ------
+    UsageError
+        if the name is unknown, a parameter is missing that the kernel needs, or one is given that it does
+        not have.
+
+    Examples
+    --------
+    >>> named("gaussian", dim=2, bandwidth=0.5)
+    GaussianKernel(dim=2, bandwidth=0.5, power=1)
+    """
+    kind: Any = _kernel_class(name)
+    taken = parameter_names(name)
+    given = {"bandwidth": bandwidth, **parameters}
+    arguments = {parameter: value for parameter, value in given.items() if value is not None}
+    for parameter in arguments:
+        if parameter not in taken:
+            raise UsageError(f"the {name} kernel has no {parameter}; leave it out")
+    if "dim" in taken:
+        if dim is None:
+            raise UsageError(f"dim must be given for the {name} kernel; give the number of columns")
+        arguments["dim"] = dim
+    if "bandwidth" in taken and bandwidth is None:
+        raise UsageError(
+            f"bandwidth must be given for the {name} kernel; choose it without looking at the data"
+        )
+    kernel: Kernel = kind(**arguments)
+    return kernel
 
 
 def kernel_from_json(data: dict[str, Any]) -> Kernel:
@@ -181,7 +348,8 @@ def kernel_from_json(data: dict[str, Any]) -> Kernel:
         raise FileRefused(
             f"the file uses the kernel {name!r}, which this Hushsum does not know; install a later one"
         )
-    kernel = _KERNELS[name](**data["parameters"])
+    kind: Any = _KERNELS[name]
+    kernel: Kernel = kind(**data["parameters"])
     if canonical_json(kernel.parameters()) != canonical_json(data["parameters"]):
         raise ValueError("a kernel has one description")
     return kernel
@@ -192,10 +360,18 @@ def kernel_as_json(kernel: Kernel) -> dict[str, Any]:
     return {"name": kernel.name, "parameters": kernel.parameters()}
 
 
-def _slice(batch: Batch, start: int, stop: int) -> Batch:
-    stop = min(stop, len(batch))
-    if len(batch.arrays) == 1:
-        return Batch((batch.arrays[0][start:stop],), stop - start)
-    values, starts = batch.arrays
-    first, last = int(starts[start]), int(starts[stop])
-    return Batch((values[first:last], starts[start : stop + 1] - first), stop - start)
+def _kernel_class(name: str) -> type[Kernel]:
+    if name not in _KERNELS:
+        raise UsageError(f"kernel must be one of {', '.join(kernel_names())}, got {shown(name)}; choose one")
+    return _KERNELS[name]
+
+
+def _example(name: str, dim: int) -> Kernel:
+    needed = {"dim": dim, "bandwidth": 1.0}
+    kind: Any = _KERNELS[name]
+    kernel: Kernel = kind(**{each: needed[each] for each in parameter_names(name) if each in needed})
+    return kernel
+
+
+def _one_of(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"one of {', '.join(names)}" if names else "none of those here"

@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from hushsum.kernels.base import Batch, Floats, Hasher, Kernel, register
-from hushsum.kernels.columns import MAX_DIM, MAX_POWER, dense_batch
+from hushsum.kernels.base import (
+    Batch,
+    ColumnProfile,
+    Floats,
+    Hasher,
+    ProfileKernel,
+    ProjectionKernel,
+    register,
+)
+from hushsum.kernels.columns import MAX_DIM, MAX_POWER
 from hushsum.kernels.parameters import bandwidth_number, positive_integer
+from hushsum.kernels.profiles import Profile, fitted_profiles, single_column_profile
 from hushsum.kernels.projections import Projections, check_projection, structured_block
-from hushsum.records.bounds import Bounds
 
 
 @register
 @dataclass(frozen=True, slots=True)
-class EuclideanKernel(Kernel):
+class EuclideanKernel(ProjectionKernel, ProfileKernel):
     """Similarity of points by Euclidean distance; falls to 0.37 at one bandwidth, to 0.04 at ten.
 
     It falls off as 1/r, so it has no finite integral: it gives kernel sums, not a probability density.
@@ -58,33 +67,13 @@ class EuclideanKernel(Kernel):
         object.__setattr__(self, "power", positive_integer("power", self.power, at_most=MAX_POWER))
         check_projection(self.projection, self.dim, self.power)
 
-    def parameters(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {
-            "dim": self.dim,
-            "bandwidth": self.bandwidth,
-            "power": self.power,
-            "projection": self.projection,
-        }
-
-    def prepare(
-        self,
-        data: object,
-        bounds: Bounds | None = None,
-        *,
-        clip: bool = True,
-        columns: Sequence[str] | None = None,
-    ) -> Batch:
-        """Rows of ``dim`` finite numbers."""
-        return dense_batch(data, self.dim, bounds, clip=clip, columns=columns)
-
     def independent_rows(self) -> int:
         """1, or the rows of a structured block."""
         return structured_block(self.dim, self.power) if self.projection == "structured" else 1
 
-    def hasher(self, *, rows: int, width: int, seed: int, scattered: bool = True) -> Hasher:
-        """The p-stable hash functions, scaled by the bandwidth."""
-        projections = Projections(
+    def projections(self) -> Projections:
+        """Normal projections, scaled by the bandwidth."""
+        return Projections(
             family=self.name,
             dim=self.dim,
             count=self.power,
@@ -92,7 +81,36 @@ class EuclideanKernel(Kernel):
             signs=False,
             structured=self.projection == "structured",
         )
-        return projections.hasher(rows=rows, width=width, seed=seed, fold=True, scattered=scattered)
+
+    def numbers_per_row(self) -> int:
+        """dim·power."""
+        return self.dim * self.power
+
+    @property
+    def width(self) -> float:
+        """bandwidth/power: the slope at the peak is as many times steeper."""
+        return self.bandwidth / self.power
+
+    @property
+    def cusp(self) -> float:
+        """Of the corner at the peak, which no grid follows."""
+        return 0.028
+
+    def integral(self) -> float:
+        """Infinity for a power of at most ``dim``, and not known in closed form beyond."""
+        return math.inf
+
+    def profiles(self, *, spacing: float, sides: Sequence[float]) -> tuple[Profile, ...]:
+        """Gaussians: the kernel is a mixture of them."""
+        return fitted_profiles(self, spacing=spacing, diameter=math.hypot(*sides), gaussian=True)
+
+    def column_profile(self) -> ColumnProfile | None:
+        """In one column the kernel itself."""
+        return single_column_profile(self)
+
+    def hasher(self, *, rows: int, width: int, seed: int) -> Hasher:
+        """The p-stable hash functions, scaled by the bandwidth."""
+        return self.projections().hasher(rows=rows, width=width, seed=seed, fold=True)
 
     def _pairwise(self, records: Batch, queries: Batch) -> Floats:
         from scipy.spatial.distance import cdist

@@ -5,21 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.kernels.base import Batch, Floats, Kernel, register
-from hushsum.kernels.columns import MAX_DIM, MAX_POWER, dense_batch
+from hushsum.kernels.base import Batch, ColumnProfile, Floats, GaussianProfileKernel, SpectralKernel, register
+from hushsum.kernels.columns import MAX_DIM, MAX_POWER
 from hushsum.kernels.parameters import bandwidth_number, positive_integer
+from hushsum.kernels.profiles import Profile
 from hushsum.kernels.spectra import in_turns, normal_directions
-from hushsum.records.bounds import Bounds
 
 
 @register
 @dataclass(frozen=True, slots=True)
-class GaussianKernel(Kernel):
+class GaussianKernel(SpectralKernel, GaussianProfileKernel):
     """``exp(−‖x − q‖²/(2·bandwidth²))``, which has a finite integral and so gives probability densities.
 
     It is not the collision probability of the hash families here: hash rows refuse it.
@@ -40,7 +40,6 @@ class GaussianKernel(Kernel):
     """
 
     name: ClassVar[str] = "gaussian"
-    hashable: ClassVar[bool] = False
     rotation_invariant: ClassVar[bool] = True
 
     dim: int
@@ -52,20 +51,32 @@ class GaussianKernel(Kernel):
         object.__setattr__(self, "bandwidth", bandwidth_number(self.bandwidth))
         object.__setattr__(self, "power", positive_integer("power", self.power, at_most=MAX_POWER))
 
-    def parameters(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {"dim": self.dim, "bandwidth": self.bandwidth, "power": self.power}
+    @property
+    def width(self) -> float:
+        """The standard deviation: bandwidth/√power."""
+        return self.bandwidth / math.sqrt(self.power)
 
-    def prepare(
-        self,
-        data: object,
-        bounds: Bounds | None = None,
-        *,
-        clip: bool = True,
-        columns: Sequence[str] | None = None,
-    ) -> Batch:
-        """Rows of ``dim`` finite numbers."""
-        return dense_batch(data, self.dim, bounds, clip=clip, columns=columns)
+    def gaussian_width(self) -> float:
+        """The standard deviation."""
+        return self.width
+
+    @property
+    def cusp(self) -> float:
+        """0: it is smooth."""
+        return 0.0
+
+    def integral(self) -> float:
+        """(2π·width²)^(dim/2)."""
+        return float((2.0 * math.pi * self.bandwidth**2 / self.power) ** (self.dim / 2.0))
+
+    def profiles(self, *, spacing: float, sides: Sequence[float]) -> tuple[Profile, ...]:
+        """One: it is a product over columns."""
+        return (Profile(1.0, self.width, True),)
+
+    def column_profile(self) -> ColumnProfile:
+        """A Gaussian in each column."""
+        rate = 0.5 * self.power / self.bandwidth**2
+        return lambda difference: np.exp(-rate * difference * difference)
 
     def frequencies(self, *, rows: int, seed: int, orthogonal: bool) -> NDArray[np.float32]:
         """Normal numbers of standard deviation √power/bandwidth, in turns."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from hushsum import _native
-from hushsum.kernels.base import Batch, Floats, Hasher, Kernel, register
+from hushsum.kernels.base import Batch, Floats, HashableKernel, Hasher, register
 from hushsum.kernels.columns import MAX_DIM, MAX_POWER
 from hushsum.kernels.parameters import positive_integer
 from hushsum.kernels.randomness import row_words
@@ -20,7 +20,7 @@ from hushsum.records.codes import as_codes
 
 @register
 @dataclass(frozen=True, slots=True)
-class HammingKernel(Kernel):
+class HammingKernel(HashableKernel):
     """The share of columns in which two records agree; for bits and integer codes of categories.
 
     Every column weighs the same and codes have no order. Declared bounds are not taken.
@@ -43,7 +43,6 @@ class HammingKernel(Kernel):
     """
 
     name: ClassVar[str] = "hamming"
-    bounded_columns: ClassVar[bool] = False
 
     dim: int
     power: int = 1
@@ -51,10 +50,6 @@ class HammingKernel(Kernel):
     def __post_init__(self) -> None:
         object.__setattr__(self, "dim", positive_integer("dim", self.dim, at_most=MAX_DIM))
         object.__setattr__(self, "power", positive_integer("power", self.power, at_most=MAX_POWER))
-
-    def parameters(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {"dim": self.dim, "power": self.power}
 
     def prepare(
         self,
@@ -68,13 +63,17 @@ class HammingKernel(Kernel):
         codes = as_codes(data, dim=self.dim, columns=columns)
         return Batch((codes,), len(codes))
 
-    def hasher(self, *, rows: int, width: int, seed: int, scattered: bool = True) -> Hasher:
+    def numbers_per_row(self) -> int:
+        """One column for each of ``power`` samples."""
+        return self.power
+
+    def hasher(self, *, rows: int, width: int, seed: int) -> Hasher:
         """The column-sampling hash functions."""
         words = row_words("hamming/columns", seed, rows, self.power)
         # The high half of word × dim: uniform up to 2⁻³² · dim, without the bias of a remainder.
         columns = ((words >> np.uint64(32)) * np.uint64(self.dim)) >> np.uint64(32)
         multipliers, addends = multiply_shift(self.name, seed, rows, self.power)
-        return _native.CodeHasher(columns.astype(np.int32), multipliers, addends, width, scattered)
+        return _native.CodeHasher(columns.astype(np.int32), multipliers, addends, width, True)
 
     def _pairwise(self, records: Batch, queries: Batch) -> Floats:
         x, q = records.arrays[0], queries.arrays[0]

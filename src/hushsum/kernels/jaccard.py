@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from hushsum import _native
-from hushsum.kernels.base import Batch, Floats, Hasher, Kernel, register
+from hushsum.kernels.base import Batch, Floats, HashableKernel, Hasher, register
 from hushsum.kernels.columns import MAX_POWER
 from hushsum.kernels.parameters import positive_integer
 from hushsum.kernels.randomness import row_words
@@ -20,7 +20,7 @@ from hushsum.records.sets import as_sets
 
 @register
 @dataclass(frozen=True, slots=True)
-class JaccardKernel(Kernel):
+class JaccardKernel(HashableKernel):
     """The size of the intersection of two sets over the size of their union; the empty set is similar to
     itself only.
 
@@ -47,16 +47,12 @@ class JaccardKernel(Kernel):
     """
 
     name: ClassVar[str] = "jaccard"
-    bounded_columns: ClassVar[bool] = False
+    dim: ClassVar[None] = None
 
     power: int = 1
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "power", positive_integer("power", self.power, at_most=MAX_POWER))
-
-    def parameters(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {"power": self.power}
 
     def prepare(
         self,
@@ -70,14 +66,18 @@ class JaccardKernel(Kernel):
         sets = as_sets(data)
         return Batch((sets.values, sets.indptr), len(sets))
 
-    def hasher(self, *, rows: int, width: int, seed: int, scattered: bool = True) -> Hasher:
+    def numbers_per_row(self) -> int:
+        """One mixer for each of ``power`` MinHashes."""
+        return self.power
+
+    def hasher(self, *, rows: int, width: int, seed: int) -> Hasher:
         """The MinHash functions."""
         words = row_words("jaccard/mixers", seed, rows, self.power)
         mixers = (words >> np.uint64(32)).astype(np.uint32) | np.uint32(1)
         shifts = (words & np.uint64(0xFFFFFFFF)).astype(np.uint32)
         salt = int(row_words("jaccard/salt", seed, 1, 1)[0, 0])
         multipliers, addends = multiply_shift(self.name, seed, rows, self.power + 1)
-        return _native.MinHasher(mixers, shifts, salt, multipliers, addends, width, scattered)
+        return _native.MinHasher(mixers, shifts, salt, multipliers, addends, width, True)
 
     def _pairwise(self, records: Batch, queries: Batch) -> Floats:
         x, q = _membership(records, queries)

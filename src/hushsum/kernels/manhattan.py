@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from hushsum.kernels.base import Batch, Floats, Hasher, Kernel, register
-from hushsum.kernels.columns import MAX_DIM, MAX_POWER, dense_batch
+from hushsum.kernels.base import (
+    Batch,
+    ColumnProfile,
+    Floats,
+    Hasher,
+    ProfileKernel,
+    ProjectionKernel,
+    register,
+)
+from hushsum.kernels.columns import MAX_DIM, MAX_POWER
 from hushsum.kernels.parameters import bandwidth_number, positive_integer
+from hushsum.kernels.profiles import Profile, fitted_profiles, single_column_profile
 from hushsum.kernels.projections import Projections
-from hushsum.records.bounds import Bounds
 
 
 @register
 @dataclass(frozen=True, slots=True)
-class ManhattanKernel(Kernel):
+class ManhattanKernel(ProjectionKernel, ProfileKernel):
     """Similarity of points by the sum of absolute differences; for columns that differ independently.
 
     Like the Euclidean kernel it falls off as 1/r and is no probability density.
@@ -54,24 +63,9 @@ class ManhattanKernel(Kernel):
         object.__setattr__(self, "bandwidth", bandwidth_number(self.bandwidth))
         object.__setattr__(self, "power", positive_integer("power", self.power, at_most=MAX_POWER))
 
-    def parameters(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {"dim": self.dim, "bandwidth": self.bandwidth, "power": self.power}
-
-    def prepare(
-        self,
-        data: object,
-        bounds: Bounds | None = None,
-        *,
-        clip: bool = True,
-        columns: Sequence[str] | None = None,
-    ) -> Batch:
-        """Rows of ``dim`` finite numbers."""
-        return dense_batch(data, self.dim, bounds, clip=clip, columns=columns)
-
-    def hasher(self, *, rows: int, width: int, seed: int, scattered: bool = True) -> Hasher:
-        """The p-stable hash functions, scaled by the bandwidth."""
-        projections = Projections(
+    def projections(self) -> Projections:
+        """Cauchy projections, scaled by the bandwidth."""
+        return Projections(
             family=self.name,
             dim=self.dim,
             count=self.power,
@@ -79,7 +73,36 @@ class ManhattanKernel(Kernel):
             signs=False,
             structured=False,
         )
-        return projections.hasher(rows=rows, width=width, seed=seed, fold=True, scattered=scattered)
+
+    def numbers_per_row(self) -> int:
+        """dim·power."""
+        return self.dim * self.power
+
+    @property
+    def width(self) -> float:
+        """bandwidth/power: the slope at the peak is as many times steeper."""
+        return self.bandwidth / self.power
+
+    @property
+    def cusp(self) -> float:
+        """Of the corner at the peak, which no grid follows."""
+        return 0.06
+
+    def integral(self) -> float:
+        """Infinity for a power of at most ``dim``, and not known in closed form beyond."""
+        return math.inf
+
+    def profiles(self, *, spacing: float, sides: Sequence[float]) -> tuple[Profile, ...]:
+        """Exponentials: the kernel is a mixture of them."""
+        return fitted_profiles(self, spacing=spacing, diameter=sum(sides), gaussian=False)
+
+    def column_profile(self) -> ColumnProfile | None:
+        """In one column the kernel itself."""
+        return single_column_profile(self)
+
+    def hasher(self, *, rows: int, width: int, seed: int) -> Hasher:
+        """The p-stable hash functions, scaled by the bandwidth."""
+        return self.projections().hasher(rows=rows, width=width, seed=seed, fold=True)
 
     def _pairwise(self, records: Batch, queries: Batch) -> Floats:
         from scipy.spatial.distance import cdist

@@ -5,24 +5,24 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.errors import UsageError, shown
-from hushsum.kernels.base import Batch, Floats, Kernel, register
-from hushsum.kernels.columns import MAX_DIM, dense_batch
+from hushsum.kernels.base import Batch, ColumnProfile, Floats, ProfileKernel, SpectralKernel, register
+from hushsum.kernels.columns import MAX_DIM
 from hushsum.kernels.parameters import bandwidth_number, positive_integer
+from hushsum.kernels.profiles import Profile, fitted_profiles, single_column_profile
 from hushsum.kernels.spectra import in_turns, normal_directions
-from hushsum.records.bounds import Bounds
 
 SMOOTHNESS = (0.5, 1.5, 2.5)
 
 
 @register
 @dataclass(frozen=True, slots=True)
-class MaternKernel(Kernel):
+class MaternKernel(SpectralKernel, ProfileKernel):
     """The Matérn kernel of smoothness ν, in r = ‖x − q‖/bandwidth:
 
     ``exp(−r)`` for ν = 1/2, ``(1 + √3·r)·exp(−√3·r)`` for 3/2 and ``(1 + √5·r + 5r²/3)·exp(−√5·r)`` for 5/2.
@@ -51,7 +51,6 @@ class MaternKernel(Kernel):
     """
 
     name: ClassVar[str] = "matern"
-    hashable: ClassVar[bool] = False
     rotation_invariant: ClassVar[bool] = True
 
     dim: int
@@ -68,20 +67,25 @@ class MaternKernel(Kernel):
             )
         object.__setattr__(self, "smoothness", float(self.smoothness))
 
-    def parameters(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {"dim": self.dim, "bandwidth": self.bandwidth, "smoothness": self.smoothness}
+    @property
+    def width(self) -> float:
+        """The bandwidth: there is no power."""
+        return self.bandwidth
 
-    def prepare(
-        self,
-        data: object,
-        bounds: Bounds | None = None,
-        *,
-        clip: bool = True,
-        columns: Sequence[str] | None = None,
-    ) -> Batch:
-        """Rows of ``dim`` finite numbers."""
-        return dense_batch(data, self.dim, bounds, clip=clip, columns=columns)
+    @property
+    def cusp(self) -> float:
+        """Only the roughest has a corner at its peak; the others are flat there, and less smooth than the
+        Gaussian all the same.
+        """
+        return {0.5: 0.045, 1.5: 0.02, 2.5: 0.015}[self.smoothness]
+
+    def profiles(self, *, spacing: float, sides: Sequence[float]) -> tuple[Profile, ...]:
+        """Gaussians: the kernel is one with a random variance."""
+        return fitted_profiles(self, spacing=spacing, diameter=math.hypot(*sides), gaussian=True)
+
+    def column_profile(self) -> ColumnProfile | None:
+        """In one column the kernel itself."""
+        return single_column_profile(self)
 
     def integral(self) -> float:
         """The integral over all space: (2π)^d times the spectral density at zero."""

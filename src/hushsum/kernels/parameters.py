@@ -1,11 +1,15 @@
-"""Checks of kernel parameters, each one sentence when it fails."""
+"""Checks of kernel parameters, each one sentence when it fails, and the parameters in words."""
 
 from __future__ import annotations
 
 import math
 import operator
+from typing import TYPE_CHECKING
 
 from hushsum.errors import UsageError, shown
+
+if TYPE_CHECKING:
+    from hushsum.kernels.base import Kernel
 
 
 def positive_integer(name: str, value: int, *, at_most: int) -> int:
@@ -41,3 +45,24 @@ def bandwidth_number(value: float) -> float:
     if not 1e-30 <= number <= 1e30:
         raise UsageError(f"bandwidth must be from 1e-30 to 1e30, got {number:g}; rescale the columns")
     return number
+
+
+def integer_seed(value: object) -> int:
+    """A public seed: any integer."""
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise UsageError(f"seed must be an integer, got {type(value).__name__}; give one such as 7")
+    return operator.index(value)
+
+
+def kernel_in_words(kernel: Kernel) -> str:
+    """A kernel and its parameters on one line.
+
+    >>> from hushsum.kernels import HammingKernel
+    >>> kernel_in_words(HammingKernel(dim=4))
+    'hamming (dim 4, power 1)'
+    """
+    shown = ", ".join(
+        f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}"
+        for name, value in kernel.parameters().items()
+    )
+    return f"{kernel.name} ({shown})"

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum import _native
-from hushsum.errors import UsageError
+from hushsum.errors import UsageError, shown
 from hushsum.kernels.base import Hasher
 from hushsum.kernels.randomness import normals, row_words, uniforms
 from hushsum.kernels.rehash import multiply_shift
@@ -40,15 +40,15 @@ class Projections:
     signs: bool
     structured: bool
 
-    def hasher(self, *, rows: int, width: int, seed: int, fold: bool, scattered: bool) -> Hasher:
-        """The native hash functions."""
+    def hasher(self, *, rows: int, width: int, seed: int, fold: bool) -> Hasher:
+        """The native hash functions; values that are folded are scattered first."""
         words = -(-self.count // 32) if self.signs else self.count
         multipliers, addends = multiply_shift(self.family, seed, rows, words)
         offsets = self._offsets(seed, rows)
         if not self.structured:
             weights = self._weights(seed, rows)
             return _native.ProjectionHasher(
-                weights, offsets, multipliers, addends, width, self.signs, fold, scattered
+                weights, offsets, multipliers, addends, width, self.signs, fold, fold
             )
         size = padded(self.dim)
         block = structured_block(self.dim, self.count)
@@ -57,7 +57,7 @@ class Projections:
         # have the variance of a normal projection, ‖x‖², which leaves 1/D.
         return _native.StructuredHasher(
             flips, self.dim, rows, self.count, self.scale / size, offsets, multipliers, addends,
-            width, self.signs, fold, block, scattered,
+            width, self.signs, fold, block, fold,
         )  # fmt: skip
 
     def numbers(self, *, seed: int, rows: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
@@ -107,7 +107,7 @@ def structured_block(dim: int, count: int) -> int:
 def check_projection(projection: str, dim: int, count: int) -> str:
     """A projection's name, refused where it cannot give enough coordinates a row."""
     if projection not in PROJECTIONS:
-        raise UsageError(f"projection must be 'dense' or 'structured', got {projection!r}; choose one")
+        raise UsageError(f"projection must be 'dense' or 'structured', got {shown(projection)}; choose one")
     if projection == "structured" and count > padded(dim):
         raise UsageError(
             f"a structured projection of {dim} columns gives at most {padded(dim)} numbers a row, "

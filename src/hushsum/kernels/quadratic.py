@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from hushsum.kernels.base import Batch, Floats, Kernel
-from hushsum.kernels.columns import MAX_DIM, dense_batch
+from hushsum.kernels.base import Batch, Floats, Kernel, dense_batch
+from hushsum.kernels.columns import MAX_DIM
 from hushsum.kernels.parameters import positive_integer
 from hushsum.records.bounds import Bounds
 
@@ -26,17 +26,11 @@ class QuadraticKernel(Kernel):
     """
 
     name: ClassVar[str] = "quadratic"
-    hashable: ClassVar[bool] = False
-    bounded_columns: ClassVar[bool] = False
 
     dim: int
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "dim", positive_integer("dim", self.dim, at_most=MAX_DIM))
-
-    def parameters(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {"dim": self.dim}
 
     def prepare(
         self,

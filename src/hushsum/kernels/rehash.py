@@ -4,8 +4,7 @@ Multiply-shift hashing is pairwise independent and no more: values in arithmetic
 floors of projections, stay in progression. Of W·m rows in a few all m occupied values fall into one cell, and
 the variance of what strangers add is two to five times that of independent cells, common to all queries. So
 words are *scattered* first, by the bijection w ← w·0x9E3779B1, w ← w XOR (w >> 16) of 32-bit words. A
-bijection of the keys keeps pairwise independence, and with it unbiased answers; progressions are gone. Rows
-of format version 1 are not scattered.
+bijection of the keys keeps pairwise independence, and with it unbiased answers; progressions are gone.
 """
 
 from __future__ import annotations

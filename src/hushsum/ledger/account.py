@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from hushsum.errors import BudgetExhausted, UsageError
+from hushsum.errors import BudgetExhausted, UsageError, shown
 from hushsum.ledger.charge import Charge
 from hushsum.ledger.terms import Accounting, DatasetTerms
 from hushsum.privacy.accounting.zcdp import zcdp_epsilon
@@ -39,7 +39,7 @@ class Account:
     its part
     moves to another      replace         parts i and j, by one add/remove step each: see below
     part
-    appears twice         neither         two units, that is two steps: use records_per_unit
+    appears twice         neither         two units, that is two steps: use max_per_unit
     ====================  ==============  ==================================================================
 
     *A unit that moves.* Let the releases of part i have the add/remove claims (ε_r, δ_r) or ρ_r. A part is
@@ -175,7 +175,9 @@ class Account:
     def _place(self, part: str) -> int:
         if part not in self.terms.partition:
             known = ", ".join(map(repr, self.terms.partition)) or "none declared"
-            raise UsageError(f"part must be one of the dataset's parts ({known}), got {part!r}; choose one")
+            raise UsageError(
+                f"part must be one of the dataset's parts ({known}), got {shown(part)}; choose one"
+            )
         return self.terms.partition.index(part)
 
 

@@ -26,6 +26,7 @@ class Kind(StrEnum):
     BUDGET_CHANGED = "budget changed"
     RETIRED = "retired"
     RESTORE_ACCEPTED = "restore accepted"
+    GUARD_ADDED = "rollback guard added"
     FROZEN = "frozen"
     WRITTEN_OFF = "written off"
 

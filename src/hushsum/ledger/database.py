@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import sqlite3
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,14 +20,21 @@ from hushsum.ledger import schema
 WAIT_SECONDS = 60
 """How long to wait for another process's short transaction before giving up."""
 
+_KEPT_CONNECTIONS = 5
+_MOST_CONNECTIONS = 20
+"""Of one process. A server takes a hundred by default, and other processes need some of them."""
+
+_RECYCLE_SECONDS = 600
+
 _AGAIN = "repeat the command: the same key never spends twice"
 
 
 class Database:
-    """Short transactions on one database; every one on a connection of its own.
+    """Short transactions on one database.
 
-    Connections are not kept: a ledger is used a few times an hour, survives a fork of the process, and
-    notices a restarted server at once.
+    On SQLite each has a connection of its own. To PostgreSQL a process keeps a few connections open, which
+    all ledgers and stores of that process at the same URL share; each is tried before it is used, so a
+    restarted server is noticed at once, and a forked process opens its own.
     """
 
     def __init__(self, engine: sa.Engine, wait_seconds: float = WAIT_SECONDS) -> None:
@@ -58,6 +67,11 @@ class Database:
         """One sentence for what a database says; its own words may quote the URL."""
         try:
             yield
+        except exc.TimeoutError as error:
+            raise LedgerUnavailable(
+                f"all connections to the ledger's database were in use for {self._wait_seconds:g} seconds; "
+                f"{_AGAIN}"
+            ) from error
         except exc.DBAPIError as error:
             raise _in_words(error, self._wait_seconds) from error
 
@@ -78,6 +92,12 @@ def connect(
     if url.get_backend_name() == "sqlite":
         return Database(_sqlite(url, wait_seconds, create=create), wait_seconds)
     return Database(_postgresql(url, wait_seconds), wait_seconds)
+
+
+def file_of(place: str | os.PathLike[str]) -> Path | None:
+    """The file of a SQLite database; None for a server."""
+    url = _url(place)
+    return Path(url.database or "").absolute() if url.get_backend_name() == "sqlite" else None
 
 
 def upgrade(connection: sa.Connection) -> None:
@@ -168,11 +188,45 @@ def _sqlite(url: sa.URL, wait_seconds: float, *, create: bool) -> sa.Engine:
     return engine
 
 
+_ENGINES: dict[tuple[str, float], sa.Engine] = {}
+_ENGINES_LOCK = threading.Lock()
+
+
 def _postgresql(url: sa.URL, wait_seconds: float) -> sa.Engine:
+    """The engine of this process for a URL: whoever connects to the same database shares its connections."""
+    key = (url.render_as_string(hide_password=False), wait_seconds)
+    with _ENGINES_LOCK:
+        if key not in _ENGINES:
+            _ENGINES[key] = _new_postgresql(url, wait_seconds)
+        return _ENGINES[key]
+
+
+def _close_connections() -> None:
+    for engine in _ENGINES.values():
+        engine.dispose()
+
+
+def _forget_connections() -> None:
+    """In a forked process: the connections are its parent's, and must be neither used nor closed here."""
+    global _ENGINES_LOCK
+    _ENGINES_LOCK = threading.Lock()
+    for engine in _ENGINES.values():
+        engine.dispose(close=False)
+
+
+atexit.register(_close_connections)
+os.register_at_fork(after_in_child=_forget_connections)
+
+
+def _new_postgresql(url: sa.URL, wait_seconds: float) -> sa.Engine:
     try:
         engine = sa.create_engine(
             url,
-            poolclass=NullPool,
+            pool_size=_KEPT_CONNECTIONS,
+            max_overflow=_MOST_CONNECTIONS - _KEPT_CONNECTIONS,
+            pool_timeout=wait_seconds,
+            pool_recycle=_RECYCLE_SECONDS,
+            pool_pre_ping=True,
             isolation_level="READ COMMITTED",
             connect_args={"connect_timeout": 10},
         )

@@ -106,7 +106,7 @@ class LedgerDebit:
         return entry
 
     def _refuse_lost(self, journal: Journal, entry: Entry) -> None:
-        if journal.last_restore() > entry.sequence:
+        if journal.restored_since(entry.sequence):
             raise UsageError(
                 f"the debit {self.key!r} is older than a restored backup that was accepted, and may have "
                 "been released in what was lost; release with another idempotency key, which spends again"

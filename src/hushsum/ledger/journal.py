@@ -139,10 +139,30 @@ class Journal:
         query = sa.select(events).where(events.c.key == key, named).order_by(events.c.sequence)
         return Entry.of(self._checked(row) for row in self.connection.execute(query))
 
-    def last_restore(self) -> int:
-        """The number of the last event that accepted a restored backup; 0 without one."""
-        query = sa.select(sa.func.max(events.c.sequence)).where(events.c.kind == str(Kind.RESTORE_ACCEPTED))
-        return self.connection.execute(query).scalar() or 0
+    def last_restore(self) -> Receipt | None:
+        """The last event that accepted a restored backup."""
+        event = self._last_restore()
+        return None if event is None else Receipt(self._ledger, event.sequence, event.hash)
+
+    def restored_since(self, sequence: int) -> bool:
+        """Whether a restored backup was accepted after an event."""
+        last = self.last_restore()
+        return last is not None and last.sequence > sequence
+
+    def restored_at(self) -> str | None:
+        """When the last restored backup was accepted."""
+        event = self._last_restore()
+        return None if event is None else event.at
+
+    def _last_restore(self) -> Event | None:
+        query = (
+            sa.select(events)
+            .where(events.c.kind == str(Kind.RESTORE_ACCEPTED))
+            .order_by(events.c.sequence.desc())
+            .limit(1)
+        )
+        row = self.connection.execute(query).one_or_none()
+        return None if row is None else self._checked(row)
 
     def events(self, dataset: str | None = None) -> Iterator[Event]:
         """All events, or those of a dataset, in order; their hashes are not recomputed."""

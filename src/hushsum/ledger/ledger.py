@@ -8,38 +8,36 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from sqlalchemy import Connection
-
 from hushsum.errors import ClaimError, FileRefused, UsageError
 from hushsum.ledger import restores
 from hushsum.ledger.account import OPEN, RETIRED, Account
-from hushsum.ledger.chain import Event, Kind
+from hushsum.ledger.chain import Kind
 from hushsum.ledger.charge import Charge
 from hushsum.ledger.database import (
     WAIT_SECONDS,
-    check_revision,
     connect,
+    file_of,
     has_ledger,
     upgrade,
 )
 from hushsum.ledger.dataset_budget import DatasetBudget
-from hushsum.ledger.entries import Entry, entries_of
+from hushsum.ledger.entries import Entry
+from hushsum.ledger.history import LedgerHistory
 from hushsum.ledger.journal import Journal
-from hushsum.ledger.marks import Marks
 from hushsum.ledger.receipt import Receipt
+from hushsum.ledger.rollback_guard import GuardFile, Watermark, guard_beside, guard_of
 from hushsum.ledger.rules import check_name, person, reason_of
 from hushsum.ledger.terms import DatasetTerms
-from hushsum.ledger.verify import Verification, verify_chain
 
 
-class Ledger:
+class Ledger(LedgerHistory):
     """The budgets of one or more datasets and their releases, in a file (SQLite) or a PostgreSQL database.
 
     Several processes and machines may use one ledger at once: each part of a budget is granted once. It is
     append-only and chained by hash.
 
     It protects against mistakes, crashes and races, and shows tampering. It does not stop an owner who
-    releases without it, or who rewrites the database *and* every receipt and mark.
+    releases without it, or who rewrites the database *and* every receipt and rollback guard.
 
     ``Ledger(place)`` opens one, :meth:`create` makes one.
 
@@ -53,43 +51,6 @@ class Ledger:
     'ε 1'
     """
 
-    def __init__(
-        self,
-        place: str | os.PathLike[str],
-        *,
-        state: str | os.PathLike[str] | None = None,
-        wait_seconds: float = WAIT_SECONDS,
-        damaged: bool = False,
-    ) -> None:
-        """Open a ledger by its path or URL.
-
-        Parameters
-        ----------
-        place : path or URL
-            A file, or ``postgresql://user@host/name``.
-        state : path, optional
-            The folder that remembers how far ledgers have come; default: the user's.
-        wait_seconds : float
-            How long a transaction waits for another process's.
-        damaged : bool
-            Also open one whose last events are missing, to verify it.
-
-        Raises
-        ------
-        UsageError
-            if there is none.
-        FileRefused
-            if it is damaged or of another version.
-        """
-        self._database = connect(place, wait_seconds=wait_seconds)
-        with self._database.reading() as connection:
-            check_revision(connection)
-            journal = Journal.opened(connection, damaged=damaged)
-        if journal is None:
-            raise UsageError("there is no ledger in this database; make one with: hushsum ledger init")
-        self._identity = journal.receipt.ledger
-        self._marks = Marks(None if state is None else Path(state))
-
     @classmethod
     def create(
         cls,
@@ -97,6 +58,7 @@ class Ledger:
         *,
         who: str | None = None,
         state: str | os.PathLike[str] | None = None,
+        guard: str | os.PathLike[str] | None = None,
         wait_seconds: float = WAIT_SECONDS,
     ) -> Ledger:
         """Make a ledger, or bring the one that is there to this version's schema.
@@ -108,7 +70,10 @@ class Ledger:
         who : str, optional
             Who makes it; default: the user of this process.
         state : path, optional
-            The folder that remembers how far ledgers have come; default: the user's.
+            The folder of the first rollback guard; default: the user's.
+        guard : path, optional
+            The file of the second rollback guard, beside the data; default: the SQLite file's name with
+            ``.rollback_guard``, and none for PostgreSQL.
         wait_seconds : float
             How long a transaction waits for another process's.
 
@@ -116,18 +81,27 @@ class Ledger:
         ------
         LedgerUnavailable
             if the database cannot be reached.
+        FileRefused
+            if there is no ledger, but a rollback guard of one: its database was lost.
         """
-        marks = Marks(None if state is None else Path(state))
-        marks.prepare()
+        beside = guard_beside(place, guard)
+        lost = None if beside is None else GuardFile(beside).read()
+        file = file_of(place)
+        if lost is not None and file is not None and not file.exists():
+            raise _lost(beside)
+        guard_of("", place, state, guard).prepare()
         database = connect(place, create=True, wait_seconds=wait_seconds)
         with database.writing() as connection:
             upgrade(connection)
             journal = Journal.opened(connection, lock=True)
             if journal is None:
+                if lost is not None:
+                    raise _lost(beside)
                 journal = Journal.created(connection, uuid.uuid4().hex, person(who))
+        guards = guard_of(journal.receipt.ledger, place, state, guard)
         if journal.appended:
-            marks.advance(journal.receipt)
-        return cls(place, state=state, wait_seconds=wait_seconds)
+            guards.advance(Watermark(journal.receipt))
+        return cls(place, state=state, guard=guard, wait_seconds=wait_seconds)
 
     @classmethod
     def upgrade(cls, place: str | os.PathLike[str]) -> Ledger:
@@ -138,14 +112,6 @@ class Ledger:
                 raise UsageError("there is no ledger in this database; make one with: hushsum ledger init")
             upgrade(connection)
         return cls(place)
-
-    def __repr__(self) -> str:
-        return f"<Ledger {self._identity} on {self._database.dialect}>"
-
-    @property
-    def id(self) -> str:
-        """The ledger's own name, the same wherever it is moved."""
-        return self._identity
 
     def create_dataset(self, name: str, terms: DatasetTerms, *, who: str | None = None) -> Account:
         """Open an account for a dataset; its terms, but for the budget, never change.
@@ -217,7 +183,7 @@ class Ledger:
                     f"only a debit that was never drawn can be voided, got the step {str(entry.step)!r}; "
                     "what may have been seen is spent"
                 )
-            if journal.last_restore() > entry.sequence:
+            if journal.restored_since(entry.sequence):
                 raise UsageError(
                     "a debit older than a restored backup may have been drawn in what was lost; "
                     "it stays spent"
@@ -260,69 +226,57 @@ class Ledger:
         return after
 
     def accept_restore(self, *, reason: str, who: str | None = None) -> list[str]:
-        """Go on with a ledger that is behind or forked from what this machine has seen of it.
+        """Continue with a ledger that may not be the newest copy, as :meth:`rollback_problem` reports.
 
         Every dataset is frozen: what was spent in the lost events is unknown. ``write_off`` charges it and
-        opens the dataset. Debits that were not staged stay spent, and can be neither drawn nor voided.
+        opens the dataset. Debits that were not staged stay spent, and can be neither drawn nor voided. It is
+        needed once, on any machine that uses the ledger.
 
         Returns the names of the frozen datasets.
         """
-        mark = self._marks.read(self._identity)
+        self._guard.prepare()
         with self._database.writing() as connection:
             journal = self._opened(connection, lock=True)
-            if mark is None or restores.seen(journal, mark):
+            if self._refusal(journal) is None:
                 raise UsageError(
-                    "the ledger has all that this machine knows of it; there is nothing to accept"
+                    "the ledger has all that its rollback guard names; there is nothing to accept"
                 )
-            frozen = restores.accept(journal, mark, who=person(who), reason=reason_of(reason))
-        self._marks.reset(journal.receipt)
+            marks = self._guard.readable()
+            frozen = restores.accept(journal, marks, who=person(who), reason=reason_of(reason))
+            mark = restores.watermark(journal)
+        self._guard.reset(mark)
         return frozen
 
-    def account(self, dataset: str) -> Account:
-        """What was spent on a dataset, and what is left."""
-        with self._reading() as journal:
-            return journal.account(dataset)
+    def add_guard(self, receipt: Receipt, *, reason: str, who: str | None = None) -> None:
+        """Begin to use a ledger with a history on a machine that has no rollback guard of it.
 
-    def datasets(self) -> list[str]:
-        """The names of all datasets."""
-        with self._reading() as journal:
-            return journal.datasets()
+        Nothing is frozen. The receipt must have been taken just now, where the ledger is in use: this ledger
+        is then at least as new. An old receipt shows nothing, and a restored backup must be accepted with
+        :meth:`accept_restore` instead.
 
-    def find(self, key: str) -> Entry | None:
-        """The release with this key."""
-        with self._reading() as journal:
-            return journal.entry(key)
-
-    def history(self, dataset: str | None = None) -> list[Entry]:
-        """The releases, oldest first."""
-        with self._reading() as journal:
-            if dataset is not None:
-                journal.account(dataset)
-            return entries_of(journal.events(dataset))
-
-    def events(self, dataset: str | None = None) -> list[Event]:
-        """Everything that happened, oldest first."""
-        with self._reading() as journal:
-            return list(journal.events(dataset))
-
-    def receipt(self) -> Receipt:
-        """The head of the chain, to be kept where whoever keeps the ledger cannot change it."""
-        with self._reading() as journal:
-            return journal.receipt
-
-    def behind(self) -> str | None:
-        """Why nothing can be recorded, if this machine has seen more of the ledger than it holds."""
-        mark = self._marks.read(self._identity)
-        with self._reading() as journal:
-            return None if mark is None or restores.seen(journal, mark) else restores.explain(journal, mark)
-
-    def verify(self, receipt: Receipt | None = None) -> Verification:
-        """Recompute every hash, every balance and every step; compare with this machine's mark and a
-        receipt.
+        Raises
+        ------
+        UsageError
+            if there is a rollback guard.
+        FileRefused
+            if the ledger does not contain the receipt's event.
         """
-        mark = self._marks.read(self._identity)
-        with self._database.reading() as connection:
-            return verify_chain(connection, receipts=[each for each in (mark, receipt) if each is not None])
+        self._guard.prepare()
+        if self._guard.read():
+            raise UsageError(
+                "this machine has a rollback guard of the ledger already; there is nothing to add"
+            )
+        with self._database.writing() as connection:
+            journal = self._opened(connection, lock=True)
+            if not restores.contains(journal, receipt):
+                raise FileRefused(
+                    "the ledger does not contain the event of the receipt: it is an older copy or another "
+                    "ledger; use the newest copy, or accept this one with: hushsum ledger accept-restore"
+                )
+            body = {"who": person(who), "reason": reason_of(reason), "receipt": receipt.as_json()}
+            journal.append(Kind.GUARD_ADDED, body=body)
+            mark = restores.watermark(journal)
+        self._guard.advance(mark)
 
     def _book(
         self,
@@ -339,29 +293,31 @@ class Ledger:
         journal.append(kind, dataset=dataset, key=key, body=body)
 
     @contextmanager
-    def _reading(self) -> Iterator[Journal]:
-        with self._database.reading() as connection:
-            yield self._opened(connection)
-
-    @contextmanager
     def _writing(self) -> Iterator[Journal]:
-        """Append in one transaction, then move the mark; both or, after a crash, only the first.
+        """Append in one transaction, then move the rollback guard; both or, after a crash, only the first.
 
-        The mark is read before the lock is taken: marks follow commits, so the head that is read under the
-        lock has at least what the mark names, unless the ledger was put back.
+        The guard is read before the lock is taken: it follows commits, so the head that is read under the
+        lock has at least what the guard names, unless the database was put back.
         """
-        self._marks.prepare()
-        mark = self._marks.read(self._identity)
+        self._guard.prepare()
+        marks = self._guard.read()
         with self._database.writing() as connection:
             journal = self._opened(connection, lock=True)
-            if mark is not None and not restores.seen(journal, mark):
-                raise FileRefused(restores.explain(journal, mark))
+            problem = restores.refusal(journal, marks)
+            if problem is not None:
+                raise FileRefused(problem)
+            if not marks:
+                # A crash after the first commit must not leave a history without a guard.
+                self._guard.advance(restores.watermark(journal))
             yield journal
-        if journal.appended:
-            self._marks.advance(journal.receipt)
+            mark = restores.watermark(journal) if journal.appended else None
+        if mark is not None:
+            self._guard.advance(mark)
 
-    def _opened(self, connection: Connection, *, lock: bool = False) -> Journal:
-        journal = Journal.opened(connection, lock=lock)
-        if journal is None or journal.receipt.ledger != self._identity:
-            raise FileRefused("another ledger stands where this one was; check the path, and open it again")
-        return journal
+
+def _lost(guard: Path | None) -> FileRefused:
+    return FileRefused(
+        f"there is no ledger here, but the rollback guard of one, {str(guard)!r}: its database was lost, "
+        "and a new one would have the whole budget again; put the newest copy back, or remove the guard if "
+        "everything that was released is given up"
+    )

@@ -7,7 +7,7 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Any
 
-from hushsum.errors import ClaimError, UsageError
+from hushsum.errors import ClaimError, UsageError, shown
 from hushsum.files.rationals import stored_rational
 from hushsum.ledger.charge import Charge
 from hushsum.privacy.accounting.parameters import at_least_one, check_delta
@@ -94,7 +94,7 @@ class DatasetTerms:
             # The claims' own δ sum to at most this one, so the rule holds for each of them.
             check_delta(bound, population, allow_large=allow_large_delta)
         if unit not in ("record", "person"):
-            raise UsageError(f"unit must be 'record' or 'person', got {unit!r}; choose one")
+            raise UsageError(f"unit must be 'record' or 'person', got {shown(unit)}; choose one")
         if max_per_unit is not None:
             if unit == "record":
                 raise UsageError("max_per_unit is for persons, got the unit 'record'; leave it out")
@@ -194,7 +194,7 @@ def _accounting(
         return Accounting(accounting)
     except ValueError:
         known = ", ".join(repr(str(each)) for each in Accounting)
-        raise UsageError(f"accounting must be one of {known}, got {accounting!r}; choose one") from None
+        raise UsageError(f"accounting must be one of {known}, got {shown(accounting)}; choose one") from None
 
 
 def _checked_parts(partition: tuple[str, ...]) -> tuple[str, ...]:

@@ -1,6 +1,8 @@
-"""Ways from records to a released function, and paid choices of their parameters."""
+"""Methods that turn records into a released function, their registry, and private selection of parameters."""
 
 from hushsum.methods.bernstein import bernstein
+from hushsum.methods.choose_kernel import choose_kernel
+from hushsum.methods.choose_release import choose
 from hushsum.methods.fourier_features import fourier_features
 from hushsum.methods.fourier_series import fourier_series
 from hushsum.methods.grid import grid
@@ -13,13 +15,21 @@ from hushsum.methods.pfda import pfda
 from hushsum.methods.privbayes import privbayes
 from hushsum.methods.quantiles import private_bounds, private_quantiles
 from hushsum.methods.race import race
-from hushsum.methods.registry import Method, method_named, method_names
-from hushsum.methods.select import choose
+from hushsum.methods.registry import (
+    Method,
+    all_methods,
+    method_named,
+    method_names,
+    planned_methods,
+    register,
+    tally_methods,
+)
+from hushsum.methods.tally_registration import register_tally
 from hushsum.methods.trigonometric import trigonometric
-from hushsum.methods.vote import choose_kernel
 
 __all__ = [
     "Method",
+    "all_methods",
     "bernstein",
     "choose",
     "choose_kernel",
@@ -36,9 +46,13 @@ __all__ = [
     "method_names",
     "mwem",
     "pfda",
+    "planned_methods",
     "private_bounds",
     "private_quantiles",
     "privbayes",
     "race",
+    "register",
+    "register_tally",
+    "tally_methods",
     "trigonometric",
 ]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hushsum.bases.bernstein import BernsteinLattice
-from hushsum.kernels.base import Kernel
-from hushsum.methods.linear import register_tally
-from hushsum.records.bounds import Bounds
+from hushsum.kernels.base import GAUSSIAN, Kernel
+from hushsum.methods.tally_registration import boxed_tally, register_tally
+from hushsum.records.bounds import Bounds, DeclaredBounds
 from hushsum.tally.tally import Tally
 
 PUBLISHED = (1, 3, 7, 9, 19, 39, 99)
@@ -19,7 +19,7 @@ points in three dimensions and more.
 def bernstein(
     kernel: Kernel,
     *,
-    bounds: Sequence[tuple[float, float]] | tuple[float, float],
+    bounds: DeclaredBounds,
     degree: int = 19,
     iterations: int = 2,
     as_published: bool = False,
@@ -34,7 +34,7 @@ def bernstein(
     Parameters
     ----------
     kernel : GaussianKernel
-    bounds : list of (low, high), or one (low, high) for all columns
+    bounds : (low, high) for all columns, a list of them, or a dictionary by column name
         Declared, never read off the data. Records are clipped to it; so are queries.
     degree : int
         The lattice has degree + 1 points in each column.
@@ -59,18 +59,18 @@ def bernstein(
     Aldà and Rubinstein, AAAI 2017. With exact integer noise on values in fixed point, and the lattice filled
     through the tensor structure of the kernel.
     """
-    dim = int(getattr(kernel, "dim", 1))
-    basis = BernsteinLattice(
-        kernel=kernel,
-        bounds=Bounds.declared(bounds, dim, "bernstein"),
-        columns=None if columns is None else tuple(columns),
-        degree=degree,
-        iterations=iterations,
-        as_published=as_published,
-    )
-    return Tally(basis, max_per_unit=max_per_unit)
+
+    def basis(box: Bounds, names: tuple[str, ...] | None) -> BernsteinLattice:
+        return BernsteinLattice(
+            kernel=kernel,
+            bounds=box,
+            columns=names,
+            degree=degree,
+            iterations=iterations,
+            as_published=as_published,
+        )
+
+    return boxed_tally("bernstein", kernel, basis, bounds=bounds, columns=columns, max_per_unit=max_per_unit)
 
 
-register_tally(
-    "bernstein", bernstein, paper="Aldà and Rubinstein 2017", kernels=("gaussian",), most_columns=3
-)
+register_tally("bernstein", bernstein, role=GAUSSIAN, paper="Aldà and Rubinstein 2017", most_columns=3)

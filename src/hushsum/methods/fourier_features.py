@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
+from hushsum.bases.base import Reading
+from hushsum.bases.features_theory import pairs_for_laplace, predicted_error
 from hushsum.bases.fourier_features import FourierFeatures
-from hushsum.kernels.base import Kernel
-from hushsum.methods.linear import register_tally
-from hushsum.records.bounds import Bounds
+from hushsum.kernels.base import SPECTRAL, Kernel
+from hushsum.methods.prediction import HEADER_BYTES, Option, PredictionRequest
+from hushsum.methods.tally_registration import register_tally
+from hushsum.privacy.calibration import GAMMA
+from hushsum.records.bounds import DeclaredBounds, declared_bounds
 from hushsum.tally.tally import Tally
 
+NAME = "fourier_features"
 DEFAULT_FEATURES = 4000
+
+FEATURES = (500, 1000, 2000, 4000, 8000)
+MANY_FEATURES = (16_000, 32_000, 64_000)
+_NANOSECONDS_WAVE = 0.5
+_NANOSECONDS_PRODUCT = 0.022
 
 
 def fourier_features(
@@ -19,7 +30,7 @@ def fourier_features(
     features: int = DEFAULT_FEATURES,
     seed: int = 0,
     orthogonal: bool = True,
-    bounds: Sequence[tuple[float, float]] | tuple[float, float] | None = None,
+    bounds: DeclaredBounds | None = None,
     columns: Sequence[str] | None = None,
     max_per_unit: int | None = None,
 ) -> Tally:
@@ -27,12 +38,12 @@ def fourier_features(
 
     The way to the Gaussian kernel beyond four columns. Its error falls as 1/√features, down to the noise of
     the claim; with δ or ρ that noise does not grow with features, so take as many as time allows. A release
-    is small: 8 bytes a feature. In one to four columns, grids are more accurate.
+    is small: 8 bytes per feature. In one to four columns, grids are more accurate.
 
     Parameters
     ----------
-    kernel : Kernel
-        Gaussian, Laplacian or Matérn.
+    kernel : SpectralKernel
+        Gaussian, Laplacian, Matérn, or any other with a known spectral measure.
     features : int
         Pairs of a cosine and a sine. They are a capacity: a pure-ε release publishes the part of them that
         suits it.
@@ -41,7 +52,7 @@ def fourier_features(
     orthogonal : bool
         Orthogonal frequencies within blocks, which are never worse at a lone record, and better near it. No
         effect on the Laplacian kernel and on single columns.
-    bounds : list of (low, high), or one (low, high) for all columns, optional
+    bounds : (low, high) for all columns, a list of them, or a dictionary by column name, optional
         Declared, never read off the data. Records are clipped to it. Needed where columns have an offset of
         many bandwidths.
     columns : list of str, optional
@@ -62,12 +73,69 @@ def fourier_features(
     -----
     Rahimi and Recht, NIPS 2007; Yu et al., NIPS 2016; with integer features and exact integer noise.
     """
-    box = Bounds.of(bounds, getattr(kernel, "dim", 1))
-    names = None if columns is None else tuple(columns)
+    box, names = declared_bounds(bounds, dim=kernel.dim or 1, columns=columns)
     basis = FourierFeatures(kernel, features, seed, orthogonal, box, names)
     return Tally(basis, max_per_unit=max_per_unit)
 
 
+def predict(request: PredictionRequest) -> list[Option]:
+    """One option for each number of features whose file is small enough."""
+    laws = (False, True) if request.allow_real and request.promise.pure else (False,)
+    options = [_option(request, number, gamma=law) for number in _choices(request) for law in laws]
+    return [option for option in options if option.size <= request.max_bytes]
+
+
+def predict_reading(request: PredictionRequest, reading: Reading) -> list[Option]:
+    """The option that releases features that exist."""
+    basis = reading.basis
+    return [_option(request, basis.features)] if isinstance(basis, FourierFeatures) else []
+
+
+def _choices(request: PredictionRequest) -> list[int]:
+    choices = {*FEATURES, *MANY_FEATURES}
+    if request.promise.pure:
+        assert request.promise.epsilon is not None
+        share = float(request.promise.epsilon) / request.moves
+        choices.add(pairs_for_laplace(request.records, share, MANY_FEATURES[-1]))
+        if request.allow_real:
+            choices.add(pairs_for_laplace(request.records, math.sqrt(2.0) * share, MANY_FEATURES[-1]))
+    return sorted(choices)
+
+
+def _option(request: PredictionRequest, number: int, *, gamma: bool = False) -> Option:
+    """What so many features are predicted to cost; ``gamma`` is for noise of that law."""
+    basis = FourierFeatures(request.kernel, number, seed=0)
+    dim = request.kernel.dim or 1
+    predicted = predicted_error(
+        records=request.records,
+        dim=dim,
+        pairs=number,
+        promise=request.promise,
+        density=request.density,
+        relation=request.relation,
+        per_unit=request.per_unit or 1,
+        gamma=gamma,
+    )
+    return Option.of(
+        request,
+        method=NAME,
+        settings={"features": number},
+        mechanism=GAMMA if gamma else request.noise(basis).mechanism,
+        shape=basis.shape,
+        noise=predicted.noise,
+        approximation=predicted.chance,
+        error=predicted.total,
+        size=8 * number + HEADER_BYTES,
+        seconds=request.records * number * (_NANOSECONDS_WAVE + _NANOSECONDS_PRODUCT * dim) * 1e-9,
+    )
+
+
 register_tally(
-    "fourier_features", fourier_features, paper="Rahimi and Recht 2007", kernels=("gaussian", "laplacian")
+    NAME,
+    fourier_features,
+    role=SPECTRAL,
+    paper="Rahimi and Recht 2007",
+    needs_bounds=False,
+    predict=predict,
+    predict_reading=predict_reading,
 )

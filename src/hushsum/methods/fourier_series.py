@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hushsum.bases.fourier_series import FourierSeries
-from hushsum.kernels.base import Kernel
-from hushsum.methods.linear import register_tally
-from hushsum.records.bounds import Bounds
+from hushsum.kernels.base import GAUSSIAN, Kernel
+from hushsum.methods.tally_registration import boxed_tally, register_tally
+from hushsum.records.bounds import Bounds, DeclaredBounds
 from hushsum.tally.tally import Tally
 
 PUBLISHED = (1, 2, 4, 5, 10)
@@ -17,7 +17,7 @@ PUBLISHED = (1, 2, 4, 5, 10)
 def fourier_series(
     kernel: Kernel,
     *,
-    bounds: Sequence[tuple[float, float]] | tuple[float, float],
+    bounds: DeclaredBounds,
     frequencies: int = 10,
     padding: float = 4.0,
     tapered: bool = False,
@@ -32,7 +32,7 @@ def fourier_series(
     Parameters
     ----------
     kernel : GaussianKernel
-    bounds : list of (low, high), or one (low, high) for all columns
+    bounds : (low, high) for all columns, a list of them, or a dictionary by column name
         Declared, never read off the data. Records are clipped to it.
     frequencies : int
         The highest frequency in each column.
@@ -58,22 +58,26 @@ def fourier_series(
     Hall, Rinaldo and Wasserman, JMLR 2013; Wasserman and Zhou, JASA 2010. With exact integer noise on
     coefficients in fixed point.
     """
-    dim = int(getattr(kernel, "dim", 1))
-    basis = FourierSeries(
-        kernel=kernel,
-        bounds=Bounds.declared(bounds, dim, "fourier_series"),
-        columns=None if columns is None else tuple(columns),
-        frequencies=frequencies,
-        padding=padding,
-        tapered=tapered,
+
+    def basis(box: Bounds, names: tuple[str, ...] | None) -> FourierSeries:
+        return FourierSeries(
+            kernel=kernel,
+            bounds=box,
+            columns=names,
+            frequencies=frequencies,
+            padding=padding,
+            tapered=tapered,
+        )
+
+    return boxed_tally(
+        "fourier_series", kernel, basis, bounds=bounds, columns=columns, max_per_unit=max_per_unit
     )
-    return Tally(basis, max_per_unit=max_per_unit)
 
 
 register_tally(
     "fourier_series",
     fourier_series,
+    role=GAUSSIAN,
     paper="Hall, Rinaldo and Wasserman 2013",
-    kernels=("gaussian",),
     most_columns=3,
 )

@@ -10,9 +10,9 @@ import numpy as np
 from hushsum.bases.box_polynomials import BoxPolynomials, degrees_of, number_of_degrees
 from hushsum.bases.declared_box import DEFAULT_SCALE
 from hushsum.bases.hermite_reading import read_energy, relative_square_error
-from hushsum.kernels.base import Kernel
-from hushsum.methods.linear import register_tally
-from hushsum.records.bounds import Bounds
+from hushsum.kernels.base import PRODUCT, ColumnKernel, Kernel
+from hushsum.methods.tally_registration import boxed_tally, register_tally
+from hushsum.records.bounds import Bounds, DeclaredBounds
 from hushsum.tally.tally import Tally
 
 _WEIGHT_STEPS = 1 << 10
@@ -25,7 +25,7 @@ _MOST_CELLS = 1 << 23
 def hermite(
     kernel: Kernel,
     *,
-    bounds: Sequence[tuple[float, float]] | tuple[float, float],
+    bounds: DeclaredBounds,
     order: int | None = None,
     side: float | None = None,
     records: int | None = None,
@@ -43,12 +43,12 @@ def hermite(
     kernel : Kernel
         Gaussian or Laplacian in any dimension; Euclidean or Manhattan in one. The released function answers
         other bandwidths too (``f.with_kernel``), best wider ones.
-    bounds : list of (low, high), or one (low, high) for all columns
+    bounds : (low, high) for all columns, a list of them, or a dictionary by column name
         Declared, never read off the data. Records are clipped to it.
     order : int, optional
         Highest degree, over all columns together. 0 is a histogram, which has the least noise.
     side : float, optional
-        Of a box, in bandwidths. Wider boxes are fewer and need a higher order.
+        Of a box, in widths of the kernel. Wider boxes are fewer and need a higher order.
     records, epsilon : int and float, optional
         About how many records there will be, declared and not counted, and the ε to be released with: order
         and side are then chosen by :func:`predicted_error`. Without them order 2 and side 1.
@@ -70,21 +70,22 @@ def hermite(
     (Δ1/ε)² in each of the cells w_α·c_α adds Σ_α e_α/w_α² to an answer, e_α = Σ over boxes of the squared
     reading, with Δ1 = Σw; least at w_α ∝ e_α^(1/3).
     """
-    dim = int(getattr(kernel, "dim", 1))
-    box = Bounds.declared(bounds, dim, "hermite")
-    if records is not None and epsilon is not None:
-        order, side = _best_expansion(kernel, box, order, side, records * epsilon)
-    order = 2 if order is None else order
-    width = (1.0 if side is None else side) * _bandwidth(kernel)
-    basis = BoxPolynomials(
-        kernel=kernel,
-        bounds=box,
-        columns=None if columns is None else tuple(columns),
-        side=width,
-        order=order,
-        weights=best_weights(kernel, width, order),
-    )
-    return Tally(basis, max_per_unit=max_per_unit)
+
+    def basis(box: Bounds, names: tuple[str, ...] | None) -> BoxPolynomials:
+        chosen = order, side
+        if records is not None and epsilon is not None:
+            chosen = _best_expansion(kernel, box, order, side, records * epsilon)
+        degree = 2 if chosen[0] is None else chosen[0]
+        width = (1.0 if chosen[1] is None else chosen[1]) * _width(kernel)
+        return BoxPolynomials(
+            bounds=box,
+            columns=names,
+            side=width,
+            order=degree,
+            weights=best_weights(kernel, width, degree),
+        )
+
+    return boxed_tally("hermite", kernel, basis, bounds=bounds, columns=columns, max_per_unit=max_per_unit)
 
 
 def predicted_error(
@@ -102,7 +103,7 @@ def predicted_error(
     >>> round(noise, 5), round(truncation, 5)
     (0.00019, 2e-05)
     """
-    dim, width = int(getattr(kernel, "dim", 1)), side * _bandwidth(kernel)
+    dim, width = kernel.dim or 1, side * _width(kernel)
     degrees = degrees_of(dim, order, every_column=False)
     energy = read_energy(kernel, "chebyshev", width, order)
     weights = np.array(best_weights(kernel, width, order), np.float64)
@@ -116,10 +117,10 @@ def _best_expansion(
     kernel: Kernel, bounds: Bounds, order: int | None, side: float | None, records_epsilon: float
 ) -> tuple[int, float]:
     """The smallest predicted error among expansions whose table is not too large."""
-    dim, best, least = int(getattr(kernel, "dim", 1)), (2, 1.0), math.inf
+    dim, best, least = kernel.dim or 1, (2, 1.0), math.inf
     for each_order in _ORDERS if order is None else (order,):
         for each_side in _SIDES if side is None else (side,):
-            width = each_side * _bandwidth(kernel)
+            width = each_side * _width(kernel)
             cells = number_of_degrees(dim, each_order, every_column=False)
             cells *= math.prod(math.ceil(2.0 * float(half) / width) for half in bounds.half_width)
             if cells > _MOST_CELLS:
@@ -134,8 +135,9 @@ def _best_expansion(
     return best
 
 
-def _bandwidth(kernel: Kernel) -> float:
-    return float(getattr(kernel, "bandwidth", 1.0)) / math.sqrt(getattr(kernel, "power", 1))
+def _width(kernel: Kernel) -> float:
+    assert isinstance(kernel, ColumnKernel)
+    return kernel.width
 
 
 def best_weights(kernel: Kernel, side: float, order: int) -> tuple[int, ...]:
@@ -146,12 +148,12 @@ def best_weights(kernel: Kernel, side: float, order: int) -> tuple[int, ...]:
     (65536, 32448, 9216)
     """
     energy = read_energy(kernel, "chebyshev", side, order)
-    degrees = degrees_of(int(getattr(kernel, "dim", 1)), order, every_column=False)
+    degrees = degrees_of(kernel.dim or 1, order, every_column=False)
     share = np.array([np.prod([energy[power] for power in degree]) for degree in degrees]) ** (1.0 / 3.0)
     steps = np.maximum(np.rint(share / share.max() * _WEIGHT_STEPS), 1.0).astype(np.int64)
     return tuple(int(step) * (DEFAULT_SCALE // _WEIGHT_STEPS) for step in steps)
 
 
 register_tally(
-    "hermite", hermite, paper="Greengard and Strain 1991", kernels=("gaussian",), most_columns=4, sized=True
+    "hermite", hermite, role=PRODUCT, paper="Greengard and Strain 1991", most_columns=4, sized=True
 )

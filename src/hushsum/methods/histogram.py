@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Unpack
 
 import numpy as np
 
 from hushsum.bases.bins import Bins
-from hushsum.kernels.base import Kernel
+from hushsum.kernels.base import COLUMNS, ColumnKernel, Kernel
+from hushsum.methods.one_call import DeclaredBox, ReleaseKeywords
 from hushsum.methods.registry import Method, register
-from hushsum.methods.terms import Pair, Terms, declared_box
-from hushsum.privacy.budget import Budget
-from hushsum.privacy.calibration import GAUSSIAN, LAPLACE
+from hushsum.methods.tally_registration import release_counted
+from hushsum.privacy.calibration import LAPLACE
 from hushsum.privacy.relation import Relation
 from hushsum.privacy.release_noise import EXACT_INTEGERS
-from hushsum.records.bounds import Bounds
+from hushsum.records.bounds import Bounds, DeclaredBounds
 from hushsum.records.cell_grid import bins_for_bandwidth
+from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.coefficients import CoefficientFunction
 from hushsum.releases.points import PointsFunction
 from hushsum.tally.tally import Tally
@@ -28,7 +30,7 @@ _DEFAULT_CELLS = 1 << 18
 def histogram_tally(
     kernel: Kernel,
     *,
-    bounds: Sequence[Pair] | Pair,
+    bounds: DeclaredBounds,
     bins: int | Sequence[int] | None = None,
     columns: Sequence[str] | None = None,
     max_per_unit: int | None = None,
@@ -45,24 +47,22 @@ def histogram_tally(
     >>> tally.add([[0.2]] * 700).add([[0.7]] * 300).release(epsilon=1.0).claim.mechanism
     'discrete laplace'
     """
-    box = declared_box(kernel, bounds)
-    names = None if columns is None else tuple(columns)
-    return Tally(Bins(kernel, _bins(box, kernel, bins), box, names), max_per_unit=max_per_unit)
+    declared = DeclaredBox.of(kernel, bounds, columns)
+    basis = Bins(_bins(declared.bounds, kernel, bins), declared.bounds, declared.columns)
+    return Tally(basis, kernel, max_per_unit=max_per_unit)
 
 
 def histogram(
     X: object,
     kernel: Kernel,
     *,
-    bounds: Sequence[Pair] | Pair,
+    bounds: DeclaredBounds,
     epsilon: float,
     delta: float | None = None,
     bins: int | Sequence[int] | None = None,
     relation: str | Relation = Relation.ADD_REMOVE,
-    allow_large_delta: bool = False,
-    budget: Budget | None = None,
-    idempotency_key: str | None = None,
-    insecure_noise_seed: int | None = None,
+    columns: Sequence[str] | None = None,
+    **keywords: Unpack[ReleaseKeywords],
 ) -> PointsFunction:
     """The middles of bins, weighted by noisy counts. Spends ``epsilon``, and ``delta`` if given.
 
@@ -73,14 +73,17 @@ def histogram(
     ----------
     X : records of shape (n, columns)
         Private.
-    bounds : list of (low, high), or one (low, high) for all columns
+    bounds : (low, high) for all columns, a list of them, or a dictionary by column name
         Declared; records are clipped to it.
     bins : int or list of int, optional
         Bins along each column; default a quarter of the bandwidth wide, at most 2¹⁸ in all.
-    allow_large_delta : bool
-        Claim a delta above 1e-5 all the same.
-    relation, budget, idempotency_key, insecure_noise_seed
+    relation
         As for ``Tally.release``.
+    columns : list of str, optional
+        What the columns are called, in their order; frames are then read by these names.
+    **keywords
+        ``budget``, ``idempotency_key``, ``insecure_noise_seed`` and ``allow_large_delta`` as for
+        ``Tally.release``.
 
     Raises
     ------
@@ -108,44 +111,29 @@ def histogram(
     array([0.9, 0.1])
     >>> narrow = f.with_kernel(hs.GaussianKernel(dim=1, bandwidth=0.05))
     """
-    terms = Terms.of(
+    function = release_counted(
+        METHOD,
+        X,
+        lambda: histogram_tally(kernel, bounds=bounds, bins=bins, columns=columns),
         epsilon=epsilon,
         delta=delta,
         relation=relation,
-        mechanism=GAUSSIAN if delta else LAPLACE,
-        arithmetic=EXACT_INTEGERS,
-        pure=not delta,
-        allow_large_delta=allow_large_delta,
-        budget=budget,
-        idempotency_key=idempotency_key,
-        insecure_noise_seed=insecure_noise_seed,
+        convert=points_of,
+        **keywords,
     )
-    tally = histogram_tally(kernel, bounds=bounds, bins=bins).add(X)
-
-    def make() -> PointsFunction:
-        function = tally.release(
-            epsilon=epsilon,
-            delta=delta,
-            relation=relation,
-            allow_large_delta=allow_large_delta,
-            insecure_noise_seed=insecure_noise_seed,
-        )
-        assert isinstance(function, CoefficientFunction)
-        return points_of(function)
-
-    function = terms.released(NAME, make, {"fingerprint": tally.fingerprint})
     assert isinstance(function, PointsFunction)
     return function
 
 
-def points_of(function: CoefficientFunction) -> PointsFunction:
+def points_of(function: ReleasedFunction) -> PointsFunction:
     """A released histogram as weighted points: the middle of every bin; post-processing."""
+    assert isinstance(function, CoefficientFunction)
     basis = function.basis
     assert isinstance(basis, Bins)
     return PointsFunction(
         points=basis.grid.centres(),
         weights=function.table.reshape(-1).astype(np.float64),
-        kernel=basis.kernel,
+        kernel=function.kernel,
         bounds=basis.bounds,
         count=max(function.count, 1.0),
         count_variance=function.count_stderr**2,
@@ -154,26 +142,30 @@ def points_of(function: CoefficientFunction) -> PointsFunction:
         claim=function.claim,
         method=NAME,
         producer=function.producer,
+        columns=basis.columns,
     )
 
 
 def _bins(box: Bounds, kernel: Kernel, bins: int | Sequence[int] | None) -> tuple[int, ...]:
     if bins is None:
-        bandwidth = float(getattr(kernel, "bandwidth", 1.0))
-        wanted = bins_for_bandwidth(box, bandwidth, fraction=DEFAULT_WIDTH, most_cells=_DEFAULT_CELLS)
+        assert isinstance(kernel, ColumnKernel)
+        wanted = bins_for_bandwidth(box, kernel.bandwidth, fraction=DEFAULT_WIDTH, most_cells=_DEFAULT_CELLS)
         return tuple(wanted)
     return (bins,) * box.dim if isinstance(bins, int) else tuple(bins)
 
 
-register(
+METHOD = register(
     Method(
         name=NAME,
+        role=COLUMNS,
         release=histogram,
         pure=True,
         approximate=True,
         relations=tuple(Relation),
+        mechanism=LAPLACE,
         arithmetic=EXACT_INTEGERS,
         paper="Dwork, McSherry, Nissim and Smith 2006",
         most_columns=3,
+        tally=histogram_tally,
     )
 )

@@ -6,22 +6,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.errors import UsageError
-from hushsum.kernels.base import Batch, Kernel
+from hushsum.errors import UsageError, shown
+from hushsum.kernels.base import COLUMNS, GAUSSIAN, Batch, GaussianProfileKernel, Kernel
 from hushsum.kernels.gaussian import GaussianKernel
 from hushsum.kernels.parameters import positive_integer
 from hushsum.methods.herding import reduced_set
 from hushsum.methods.kme_lattice import Lattice
+from hushsum.methods.one_call import DeclaredBox, OneCallRelease, ReleaseKeywords
 from hushsum.methods.registry import Method, register
-from hushsum.methods.terms import Pair, Terms, centred_rows, declared_box
-from hushsum.privacy.budget import Budget
 from hushsum.privacy.relation import Relation
 from hushsum.privacy.release_noise import REAL_ARITHMETIC, REAL_GAUSSIAN, ReleaseNoise, release_noise
-from hushsum.records.bounds import Bounds
+from hushsum.records.bounds import Bounds, DeclaredBounds
 from hushsum.records.cell_grid import CellGrid
 from hushsum.releases.points import PointsFunction
 from hushsum.version import PRODUCER
@@ -43,7 +43,7 @@ def kme(
     X: object,
     kernel: Kernel,
     *,
-    bounds: Sequence[Pair] | Pair,
+    bounds: DeclaredBounds,
     epsilon: float,
     delta: float | None = 1e-6,
     algorithm: str = "subspace",
@@ -53,10 +53,8 @@ def kme(
     sensitivity: str = "published",
     seed: int = 0,
     relation: str | Relation = Relation.REPLACE,
-    allow_large_delta: bool = False,
-    budget: Budget | None = None,
-    idempotency_key: str | None = None,
-    insecure_noise_seed: int | None = None,
+    columns: Sequence[str] | None = None,
+    **keywords: Unpack[ReleaseKeywords],
 ) -> PointsFunction:
     """Public points, weighted so that their kernel mean is the records'. Spends ``epsilon`` and ``delta``.
 
@@ -68,7 +66,7 @@ def kme(
     ----------
     X : records of shape (n, columns)
         Private; their number is public.
-    bounds : list of (low, high), or one (low, high) for all columns
+    bounds : (low, high) for all columns, a list of them, or a dictionary by column name
         Declared; points are spread evenly in it.
     algorithm : {"subspace", "features"}
         The first algorithm of the paper projects the mean on the span of the points' features and perturbs
@@ -89,10 +87,11 @@ def kme(
         Public: of points and features.
     relation : {"replace"}
         The only one, since the mean divides by the number of records.
-    allow_large_delta : bool
-        Claim a delta above 1e-5 all the same.
-    budget, idempotency_key, insecure_noise_seed
-        As for ``Tally.release``.
+    columns : list of str, optional
+        What the columns are called, in their order; frames are then read by these names.
+    **keywords
+        ``budget``, ``idempotency_key``, ``insecure_noise_seed`` and ``allow_large_delta`` as for
+        ``Tally.release``.
 
     Raises
     ------
@@ -123,47 +122,36 @@ def kme(
     >>> f([[0.3], [0.9]]).round(1) + 0.0, f.claim.relation.value
     (array([1., 0.]), 'replace')
     """
-    box = declared_box(kernel, bounds)
+    declared = DeclaredBox.of(kernel, bounds, columns)
+    box = declared.bounds
     if algorithm not in ALGORITHMS:
-        raise UsageError(f"algorithm must be one of {', '.join(ALGORITHMS)}, got {algorithm!r}; choose one")
+        raise UsageError(
+            f"algorithm must be one of {', '.join(ALGORITHMS)}, got {shown(algorithm)}; choose one"
+        )
     if sensitivity not in SENSITIVITIES:
         raise UsageError(
-            f"sensitivity must be one of {', '.join(SENSITIVITIES)}, got {sensitivity!r}; choose one"
+            f"sensitivity must be one of {', '.join(SENSITIVITIES)}, got {shown(sensitivity)}; choose one"
         )
-    if (algorithm == "features" or lattice is not None) and not isinstance(kernel, GaussianKernel):
-        raise UsageError(
-            f"features and lattices are for the gaussian kernel, got {kernel.name}; use points=... without"
-        )
+    if algorithm == "features" or lattice is not None:
+        GAUSSIAN.check(kernel, "kme with features or a lattice")
     if algorithm == "features" and lattice is not None:
         raise UsageError("a lattice is for algorithm='subspace', got 'features'; leave it out")
     cells = None if lattice is None else CellGrid.of(box, lattice, most_cells=MOST_LATTICE_POINTS)
     public = _public_points(points, kernel, box, seed) if cells is None else cells.centres() - box.centre
     number = positive_integer("features", features, at_most=MOST_FEATURES)
-    terms = Terms.of(
-        epsilon=epsilon,
-        delta=delta,
-        relation=relation,
-        mechanism=REAL_GAUSSIAN,
-        arithmetic=REAL_ARITHMETIC,
-        pure=False,
-        relations=(Relation.REPLACE,),
-        allow_large_delta=allow_large_delta,
-        budget=budget,
-        idempotency_key=idempotency_key,
-        insecure_noise_seed=insecure_noise_seed,
-    )
-    rows = centred_rows(X, kernel, box)
+    prepared = OneCallRelease.of(METHOD, epsilon=epsilon, delta=delta, relation=relation, **keywords)
+    rows = declared.records(X)
 
     def make() -> PointsFunction:
-        with release_noise(terms.insecure_noise_seed) as noise:
+        with release_noise(prepared.insecure_noise_seed) as noise:
             chosen, stderr = public, None
             moved = SENSITIVITIES[sensitivity]
             if algorithm == "features":
-                chosen, weights = _features(rows, public, kernel, number, seed, terms, noise)
+                chosen, weights = _features(rows, public, kernel, number, seed, prepared, noise)
             elif cells is None:
-                weights, stderr = _subspace(rows, public, kernel, moved, terms, noise)
+                weights, stderr = _subspace(rows, public, kernel, moved, prepared, noise)
             else:
-                weights, stderr = _on_lattice(rows, cells, kernel, moved, terms, noise)
+                weights, stderr = _on_lattice(rows, cells, kernel, moved, prepared, noise)
         return PointsFunction(
             points=np.clip(chosen + box.centre, box.low, box.high),
             weights=len(rows) * weights,
@@ -173,15 +161,13 @@ def kme(
             count_variance=0.0,
             weight_variance=None,
             answer_stderr=stderr,
-            claim=terms.claim,
+            claim=prepared.claim,
             method=NAME,
             producer=PRODUCER,
+            columns=declared.columns,
         )
 
-    subject: dict[str, object] = {"algorithm": algorithm, "points": len(public), "seed": seed}
-    function = terms.released(NAME, make, subject)
-    assert isinstance(function, PointsFunction)
-    return function
+    return prepared.released(make, algorithm=algorithm, points=len(public), seed=seed)
 
 
 def mean_kernel_values(rows: Rows, points: Floats, kernel: Kernel) -> Floats:
@@ -197,7 +183,7 @@ def mean_kernel_values(rows: Rows, points: Floats, kernel: Kernel) -> Floats:
 
 
 def _subspace(
-    rows: Rows, points: Floats, kernel: Kernel, moved: float, terms: Terms, noise: ReleaseNoise
+    rows: Rows, points: Floats, kernel: Kernel, moved: float, prepared: OneCallRelease, noise: ReleaseNoise
 ) -> tuple[Floats, float]:
     """Weights of the points, summing to about 1, and σ.
 
@@ -210,38 +196,50 @@ def _subspace(
     gram[np.diag_indices_from(gram)] += RIDGE
     root = cholesky(gram, lower=True, overwrite_a=True)
     coordinates = solve_triangular(root, mean_kernel_values(rows, points, kernel), lower=True)
-    noisy, sigma = noise.gaussian(coordinates, moved / len(rows), terms.epsilon, terms.delta)
+    noisy, sigma = noise.gaussian(coordinates, moved / len(rows), prepared.epsilon, prepared.delta)
     weights: Floats = solve_triangular(root, noisy, lower=True, trans="T")
     return weights, sigma
 
 
 def _on_lattice(
-    rows: Rows, cells: CellGrid, kernel: Kernel, moved: float, terms: Terms, noise: ReleaseNoise
+    rows: Rows, cells: CellGrid, kernel: Kernel, moved: float, prepared: OneCallRelease, noise: ReleaseNoise
 ) -> tuple[Floats, float]:
     """The same on a lattice."""
-    assert isinstance(kernel, GaussianKernel)
-    lattice = Lattice.of(kernel, cells, RIDGE)
+    lattice = Lattice.of(_gaussian(kernel), cells, RIDGE)
     coordinates = lattice.coordinates(lattice.mean_kernel_values(rows))
-    noisy, sigma = noise.gaussian(coordinates, moved / len(rows), terms.epsilon, terms.delta)
+    noisy, sigma = noise.gaussian(coordinates, moved / len(rows), prepared.epsilon, prepared.delta)
     return lattice.weights(noisy).reshape(-1), sigma
 
 
 def _features(
-    rows: Rows, pool: Floats, kernel: Kernel, features: int, seed: int, terms: Terms, noise: ReleaseNoise
+    rows: Rows,
+    pool: Floats,
+    kernel: Kernel,
+    features: int,
+    seed: int,
+    prepared: OneCallRelease,
+    noise: ReleaseNoise,
 ) -> tuple[Floats, Floats]:
     """Points of the pool and their weights."""
-    assert isinstance(kernel, GaussianKernel)
-    frequencies = random_frequencies(kernel, features, seed)
+    frequencies = random_frequencies(_gaussian(kernel), features, seed)
     total = np.zeros(2 * len(frequencies))
     step = max(1, _CELLS_AT_A_TIME // len(frequencies))
     for start in range(0, len(rows), step):
         total += fourier_features(rows[start : start + step].astype(np.float64), frequencies).sum(axis=0)
-    noisy, sigma = noise.gaussian(total / len(rows), 2.0 / len(rows), terms.epsilon, terms.delta)
+    noisy, sigma = noise.gaussian(total / len(rows), 2.0 / len(rows), prepared.epsilon, prepared.delta)
     return reduced_set(pool, fourier_features(pool, frequencies), noisy, sigma)
 
 
+def _gaussian(kernel: Kernel) -> GaussianKernel:
+    """The kernel as the Gaussian that it is."""
+    if isinstance(kernel, GaussianKernel):
+        return kernel
+    assert isinstance(kernel, GaussianProfileKernel)
+    return GaussianKernel(dim=kernel.dim, bandwidth=kernel.gaussian_width())
+
+
 def random_frequencies(kernel: GaussianKernel, features: int, seed: int) -> Floats:
-    """Draws from the spectral law of the Gaussian kernel, one for two features; public."""
+    """ReleaseNoise from the spectral law of the Gaussian kernel, one for two features; public."""
     pairs = max(1, features // 2)
     scale = math.sqrt(kernel.power) / kernel.bandwidth
     return np.random.default_rng([seed, 1]).normal(scale=scale, size=(pairs, kernel.dim))
@@ -267,13 +265,15 @@ def _public_points(points: int | object, kernel: Kernel, box: Bounds, seed: int)
     return np.unique(given, axis=0)
 
 
-register(
+METHOD = register(
     Method(
         name=NAME,
+        role=COLUMNS,
         release=kme,
         pure=False,
         approximate=True,
         relations=(Relation.REPLACE,),
+        mechanism=REAL_GAUSSIAN,
         arithmetic=REAL_ARITHMETIC,
         paper="Balog, Tolstikhin and Schölkopf 2018",
     )

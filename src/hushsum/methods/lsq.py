@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from hushsum.bases.box_polynomials import BoxPolynomials, degrees_of
 from hushsum.bases.cosine_features import CosineFeatures
 from hushsum.bases.declared_box import DEFAULT_SCALE, gaussian_width
-from hushsum.kernels.base import Kernel
+from hushsum.kernels.base import GAUSSIAN, Kernel
 from hushsum.kernels.parameters import positive_integer
-from hushsum.methods.linear import register_tally
-from hushsum.records.bounds import Bounds
+from hushsum.methods.tally_registration import boxed_tally, register_tally
+from hushsum.records.bounds import Bounds, DeclaredBounds
 from hushsum.tally.tally import Tally
 
 MAX_ORDER = 12
@@ -21,7 +21,7 @@ _ANYWHERE = (-1e38, 1e38)
 def lsq_rff(
     kernel: Kernel,
     *,
-    bounds: Sequence[tuple[float, float]] | tuple[float, float] | None = None,
+    bounds: DeclaredBounds | None = None,
     features: int = 200,
     seed: int = 0,
     columns: Sequence[str] | None = None,
@@ -34,7 +34,7 @@ def lsq_rff(
     Parameters
     ----------
     kernel : GaussianKernel
-    bounds : list of (low, high), or one (low, high) for all columns, optional
+    bounds : (low, high) for all columns, a list of them, or a dictionary by column name, optional
         Records are clipped to it. Features are bounded without.
     features : int
         I: the error of the method is about 1/√I, that of the noise about I^½/(ε·n).
@@ -56,21 +56,18 @@ def lsq_rff(
     -----
     Wagner, Naamad and Mishra, ICML 2023. With exact integer noise on features in fixed point.
     """
-    dim = int(getattr(kernel, "dim", 1))
-    basis = CosineFeatures(
-        kernel=kernel,
-        bounds=Bounds.declared(_ANYWHERE if bounds is None else bounds, dim, "lsq_rff"),
-        columns=None if columns is None else tuple(columns),
-        features=features,
-        seed=seed,
-    )
-    return Tally(basis, max_per_unit=max_per_unit)
+
+    def basis(box: Bounds, names: tuple[str, ...] | None) -> CosineFeatures:
+        return CosineFeatures(kernel=kernel, bounds=box, columns=names, features=features, seed=seed)
+
+    box = _ANYWHERE if bounds is None else bounds
+    return boxed_tally("lsq_rff", kernel, basis, bounds=box, columns=columns, max_per_unit=max_per_unit)
 
 
 def lsq_fgt(
     kernel: Kernel,
     *,
-    bounds: Sequence[tuple[float, float]] | tuple[float, float],
+    bounds: DeclaredBounds,
     order: int = 3,
     columns: Sequence[str] | None = None,
     max_per_unit: int | None = None,
@@ -82,7 +79,7 @@ def lsq_fgt(
     Parameters
     ----------
     kernel : GaussianKernel
-    bounds : list of (low, high), or one (low, high) for all columns
+    bounds : (low, high) for all columns, a list of them, or a dictionary by column name
         Declared, never read off the data. Records are clipped to it.
     order : int
         ρ: degrees 0, …, ρ − 1 in each column, and boxes within √ρ sides of a query are read.
@@ -102,24 +99,23 @@ def lsq_fgt(
     Wagner, Naamad and Mishra, ICML 2023: offsets are within half a side, so a monomial of degree j is within
     2^−j, and the noise is for the sum of these, (2 − 2^(1−ρ))^d.
     """
-    dim = int(getattr(kernel, "dim", 1))
-    order = positive_integer("order", order, at_most=MAX_ORDER)
-    side = math.sqrt(2.0) * gaussian_width(kernel, "lsq_fgt")
-    degrees = degrees_of(dim, order - 1, every_column=True)
-    basis = BoxPolynomials(
-        kernel=kernel,
-        bounds=Bounds.declared(bounds, dim, "lsq_fgt"),
-        columns=None if columns is None else tuple(columns),
-        side=side,
-        order=order - 1,
-        weights=tuple(max(1, DEFAULT_SCALE >> sum(degree)) for degree in degrees),
-        polynomials="monomials",
-        every_column=True,
-        reach=side * math.sqrt(order),
-    )
-    return Tally(basis, max_per_unit=max_per_unit)
+    highest = positive_integer("order", order, at_most=MAX_ORDER) - 1
+
+    def basis(box: Bounds, names: tuple[str, ...] | None) -> BoxPolynomials:
+        degrees = degrees_of(box.dim, highest, every_column=True)
+        return BoxPolynomials(
+            bounds=box,
+            columns=names,
+            side=math.sqrt(2.0) * gaussian_width(kernel, "lsq_fgt"),
+            order=highest,
+            weights=tuple(max(1, DEFAULT_SCALE >> sum(degree)) for degree in degrees),
+            polynomials="monomials",
+            every_column=True,
+        )
+
+    return boxed_tally("lsq_fgt", kernel, basis, bounds=bounds, columns=columns, max_per_unit=max_per_unit)
 
 
 PAPER = "Wagner, Naamad and Mishra 2023"
-register_tally("lsq_rff", lsq_rff, paper=PAPER, kernels=("gaussian",))
-register_tally("lsq_fgt", lsq_fgt, paper=PAPER, kernels=("gaussian",), most_columns=4)
+register_tally("lsq_rff", lsq_rff, role=GAUSSIAN, paper=PAPER, needs_bounds=False)
+register_tally("lsq_fgt", lsq_fgt, role=GAUSSIAN, paper=PAPER, most_columns=4)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.errors import DataRefused, UsageError
-from hushsum.kernels.base import Batch, Kernel
+from hushsum.kernels.base import COLUMNS, Batch, ColumnKernel, Kernel
 from hushsum.kernels.parameters import positive_integer
+from hushsum.methods.one_call import DeclaredBox, OneCallRelease, ReleaseKeywords
 from hushsum.methods.registry import Method, register
-from hushsum.methods.terms import Pair, Terms, centred_rows, declared_box
 from hushsum.privacy.accounting.mechanisms import together
-from hushsum.privacy.budget import Budget
 from hushsum.privacy.calibration import LAPLACE
 from hushsum.privacy.relation import Relation
 from hushsum.privacy.release_noise import (
@@ -24,7 +24,7 @@ from hushsum.privacy.release_noise import (
     ReleaseNoise,
     release_noise,
 )
-from hushsum.records.bounds import Bounds
+from hushsum.records.bounds import Bounds, DeclaredBounds
 from hushsum.records.cell_grid import CellGrid, bins_for_bandwidth
 from hushsum.releases.points import PointsFunction
 from hushsum.version import PRODUCER
@@ -50,16 +50,15 @@ def mwem(
     X: object,
     kernel: Kernel,
     *,
-    bounds: Sequence[Pair] | Pair,
+    bounds: DeclaredBounds,
     epsilon: float,
     delta: float | None = None,
     rounds: int = 10,
     queries: object = None,
     bins: int | Sequence[int] | None = None,
     relation: str | Relation = Relation.ADD_REMOVE,
-    budget: Budget | None = None,
-    idempotency_key: str | None = None,
-    insecure_noise_seed: int | None = None,
+    columns: Sequence[str] | None = None,
+    **keywords: Unpack[ReleaseKeywords],
 ) -> PointsFunction:
     """Multiplicative weights with the exponential mechanism, over kernel queries. Spends ``epsilon``.
 
@@ -73,7 +72,7 @@ def mwem(
         Private.
     kernel : Kernel
         Its values at the public ``queries`` are what the weights are fitted to.
-    bounds : list of (low, high), or one (low, high) for all columns
+    bounds : (low, high) for all columns, a list of them, or a dictionary by column name
         Declared. The weights live on the cells of this box.
     rounds : int
         T: how many queries are chosen and measured, each with ε/(2T) for the choice and as much for the
@@ -82,8 +81,13 @@ def mwem(
         Public. Default: an even grid of at most 256 points.
     bins : int or list of int, optional
         Cells along each column; default a quarter of the bandwidth wide, at most 2¹⁵ in all.
-    relation, budget, idempotency_key, insecure_noise_seed
+    relation
         As for ``Tally.release``.
+    columns : list of str, optional
+        What the columns are called, in their order; frames are then read by these names.
+    **keywords
+        ``budget``, ``idempotency_key``, ``insecure_noise_seed`` and ``allow_large_delta`` as for
+        ``Tally.release``.
 
     Raises
     ------
@@ -116,32 +120,23 @@ def mwem(
     >>> bool(f([[0.2]])[0] > 2 * f([[0.8]])[0]), f.claim.arithmetic
     (True, 'exact integers')
     """
-    box = declared_box(kernel, bounds)
-    terms = Terms.of(
-        epsilon=epsilon,
-        delta=delta,
-        relation=relation,
-        mechanism=MECHANISM,
-        arithmetic=EXACT_INTEGERS,
-        pure=True,
-        budget=budget,
-        idempotency_key=idempotency_key,
-        insecure_noise_seed=insecure_noise_seed,
-    )
+    declared = DeclaredBox.of(kernel, bounds, columns)
+    box = declared.bounds
+    prepared = OneCallRelease.of(METHOD, epsilon=epsilon, delta=delta, relation=relation, **keywords)
     grid = _grid(box, kernel, bins)
     asked = _queries(queries, kernel, box)
     number = positive_integer("rounds", rounds, at_most=len(asked))
     if grid.cells * len(asked) > MOST_ENTRIES:
         raise UsageError(f"cells × queries must be at most {MOST_ENTRIES}, got more; use fewer bins")
-    rows = centred_rows(X, kernel, box)
+    rows = declared.records(X)
     if len(rows) > _MOST_RECORDS:
         raise DataRefused("mwem takes fewer than 2³⁷ records, got more; use another method")
 
     def make() -> PointsFunction:
         table = query_table(kernel, grid, asked)
         exact = answers_of(grid.count(rows), table)
-        with release_noise(terms.insecure_noise_seed) as noise:
-            count, count_variance, left = terms.count(noise, len(rows))
+        with release_noise(prepared.insecure_noise_seed) as noise:
+            count, count_variance, left = prepared.count(noise, len(rows))
             weights = _fitted(exact, table, count, number, left / (2 * number), noise)
         return PointsFunction(
             points=grid.centres(),
@@ -152,15 +147,13 @@ def mwem(
             count_variance=count_variance,
             weight_variance=None,
             answer_stderr=None,
-            claim=terms.claim,
+            claim=prepared.claim,
             method=NAME,
             producer=PRODUCER,
+            columns=declared.columns,
         )
 
-    subject: dict[str, object] = {"bins": list(grid.bins), "rounds": number, "queries": len(asked)}
-    function = terms.released(NAME, make, subject)
-    assert isinstance(function, PointsFunction)
-    return function
+    return prepared.released(make, bins=list(grid.bins), rounds=number, queries=len(asked))
 
 
 def query_table(kernel: Kernel, grid: CellGrid, queries: NDArray[np.float32]) -> Floats:
@@ -218,8 +211,8 @@ def _multiply(weights: Floats, query: Floats, answer: float) -> None:
 
 def _grid(box: Bounds, kernel: Kernel, bins: int | Sequence[int] | None) -> CellGrid:
     if bins is None:
-        bandwidth = float(getattr(kernel, "bandwidth", 1.0))
-        bins = bins_for_bandwidth(box, bandwidth, fraction=0.25, most_cells=_DEFAULT_CELLS)
+        assert isinstance(kernel, ColumnKernel)
+        bins = bins_for_bandwidth(box, kernel.bandwidth, fraction=0.25, most_cells=_DEFAULT_CELLS)
     return CellGrid.of(box, bins, most_cells=MOST_ENTRIES)
 
 
@@ -234,13 +227,15 @@ def _queries(queries: object, kernel: Kernel, box: Bounds) -> NDArray[np.float32
     return rows
 
 
-register(
+METHOD = register(
     Method(
         name=NAME,
+        role=COLUMNS,
         release=mwem,
         pure=True,
         approximate=False,
         relations=tuple(Relation),
+        mechanism=MECHANISM,
         arithmetic=EXACT_INTEGERS,
         paper="Hardt, Ligett and McSherry 2012",
         most_columns=3,

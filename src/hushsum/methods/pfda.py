@@ -6,18 +6,19 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.errors import UsageError
-from hushsum.kernels.base import Batch, Kernel
+from hushsum.errors import UsageError, shown
+from hushsum.kernels.base import COLUMNS, Batch, Kernel
 from hushsum.kernels.parameters import positive_integer
+from hushsum.methods.one_call import DeclaredBox, OneCallRelease, ReleaseKeywords
 from hushsum.methods.registry import Method, register
-from hushsum.methods.terms import Pair, Terms, centred_rows, declared_box
-from hushsum.privacy.budget import Budget
 from hushsum.privacy.relation import Relation
 from hushsum.privacy.release_noise import REAL_ARITHMETIC, REAL_GAUSSIAN, release_noise
+from hushsum.records.bounds import DeclaredBounds
 from hushsum.releases.curve import CurveFunction
 from hushsum.version import PRODUCER
 
@@ -67,17 +68,15 @@ def pfda(
     X: object,
     kernel: Kernel,
     *,
-    bounds: Sequence[Pair] | Pair,
+    bounds: DeclaredBounds,
     epsilon: float,
     delta: float | None = 1e-6,
     penalty: float = 0.01,
     covariance: Kernel | None = None,
     steps: int = 1024,
     relation: str | Relation = Relation.REPLACE,
-    allow_large_delta: bool = False,
-    budget: Budget | None = None,
-    idempotency_key: str | None = None,
-    insecure_noise_seed: int | None = None,
+    columns: Sequence[str] | None = None,
+    **keywords: Unpack[ReleaseKeywords],
 ) -> CurveFunction:
     """The mean of kernel curves as functional data, in one dimension. Spends ``epsilon`` and ``delta``.
 
@@ -101,10 +100,11 @@ def pfda(
         Points of the grid; one decomposition of steps × steps, whatever the number of records.
     relation : {"replace"}
         The only one, since the mean divides by the number of records.
-    allow_large_delta : bool
-        Claim a delta above 1e-5 all the same, such as the 0.01 of the published experiments.
-    budget, idempotency_key, insecure_noise_seed
-        As for ``Tally.release``.
+    columns : list of str, optional
+        What the columns are called, in their order; frames are then read by these names.
+    **keywords
+        ``budget``, ``idempotency_key``, ``insecure_noise_seed`` and ``allow_large_delta`` as for
+        ``Tally.release``.
 
     Raises
     ------
@@ -136,38 +136,29 @@ def pfda(
     >>> f([[0.3], [0.9]]).round(1) + 0.0, f.claim.arithmetic
     (array([1., 0.]), 'real arithmetic')
     """
-    box = declared_box(kernel, bounds)
+    declared = DeclaredBox.of(kernel, bounds, columns)
+    box = declared.bounds
     if box.dim != 1:
         raise UsageError(f"pfda takes one column, got {box.dim}; use kme, or a grid")
     process = kernel if covariance is None else covariance
-    declared_box(process, box)
+    DeclaredBox.of(process, box, None)
     if not (math.isfinite(penalty) and penalty > 0.0):
-        raise UsageError(f"penalty must be a finite number above 0, got {penalty!r}; try 0.01")
+        raise UsageError(f"penalty must be a finite number above 0, got {shown(penalty)}; try 0.01")
     number = positive_integer("steps", steps, at_most=MOST_STEPS)
     if number < 8:
         raise UsageError(f"steps must be at least 8, got {number}; try 1024")
-    terms = Terms.of(
-        epsilon=epsilon,
-        delta=delta,
-        relation=relation,
-        mechanism=REAL_GAUSSIAN,
-        arithmetic=REAL_ARITHMETIC,
-        pure=False,
-        relations=(Relation.REPLACE,),
-        allow_large_delta=allow_large_delta,
-        budget=budget,
-        idempotency_key=idempotency_key,
-        insecure_noise_seed=insecure_noise_seed,
-    )
-    rows = centred_rows(X, kernel, box)
+    prepared = OneCallRelease.of(METHOD, epsilon=epsilon, delta=delta, relation=relation, **keywords)
+    rows = declared.records(X)
     low, high = (float(end - box.centre[0]) for end in (box.low[0], box.high[0]))
 
     def make() -> CurveFunction:
         space, vectors, furthest = _public_part(kernel, process, low, high, number, penalty)
         place = np.rint((rows[:, 0].astype(np.float64) - low) * ((number - 1) / (high - low)))
         shares = np.bincount(np.clip(place, 0, number - 1).astype(np.int64), minlength=number) / len(rows)
-        with release_noise(terms.insecure_noise_seed) as noise:
-            noisy, sigma = noise.gaussian(shares @ vectors, furthest / len(rows), terms.epsilon, terms.delta)
+        with release_noise(prepared.insecure_noise_seed) as noise:
+            noisy, sigma = noise.gaussian(
+                shares @ vectors, furthest / len(rows), prepared.epsilon, prepared.delta
+            )
         paths = space.basis * np.sqrt(space.eigenvalues)
         return CurveFunction(
             values=paths @ noisy,
@@ -176,15 +167,13 @@ def pfda(
             bounds=box,
             count=float(len(rows)),
             count_variance=0.0,
-            claim=terms.claim,
+            claim=prepared.claim,
             method=NAME,
             producer=PRODUCER,
+            columns=declared.columns,
         )
 
-    subject: dict[str, object] = {"penalty": penalty, "steps": number}
-    function = terms.released(NAME, make, subject)
-    assert isinstance(function, CurveFunction)
-    return function
+    return prepared.released(make, penalty=penalty, steps=number)
 
 
 @lru_cache(maxsize=1)
@@ -209,13 +198,15 @@ def largest_distance(vectors: Floats) -> float:
     return math.sqrt(max(float(squared.max()), 0.0) + rounding)
 
 
-register(
+METHOD = register(
     Method(
         name=NAME,
+        role=COLUMNS,
         release=pfda,
         pure=False,
         approximate=True,
         relations=(Relation.REPLACE,),
+        mechanism=REAL_GAUSSIAN,
         arithmetic=REAL_ARITHMETIC,
         paper="Mirshani, Reimherr and Slavković 2019",
         most_columns=1,

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.errors import UsageError
-from hushsum.kernels.base import Kernel
+from hushsum.errors import UsageError, shown
+from hushsum.kernels.base import COLUMNS, Kernel
 from hushsum.kernels.parameters import positive_integer
 from hushsum.methods.bayes_network import (
     SCORE_SENSITIVITY,
@@ -18,10 +19,9 @@ from hushsum.methods.bayes_network import (
     dependence_score,
     next_families,
 )
+from hushsum.methods.one_call import DeclaredBox, OneCallRelease, ReleaseKeywords
 from hushsum.methods.registry import Method, register
-from hushsum.methods.terms import Pair, Terms, centred_rows, declared_box
 from hushsum.privacy.accounting.mechanisms import together
-from hushsum.privacy.budget import Budget
 from hushsum.privacy.calibration import LAPLACE
 from hushsum.privacy.claim import exact
 from hushsum.privacy.relation import Relation
@@ -32,6 +32,7 @@ from hushsum.privacy.release_noise import (
     ReleaseNoise,
     release_noise,
 )
+from hushsum.records.bounds import DeclaredBounds
 from hushsum.records.cell_grid import CellGrid, Codes
 from hushsum.releases.points import PointsFunction
 from hushsum.version import PRODUCER
@@ -49,7 +50,7 @@ def privbayes(
     X: object,
     kernel: Kernel,
     *,
-    bounds: Sequence[Pair] | Pair,
+    bounds: DeclaredBounds,
     epsilon: float,
     delta: float | None = None,
     bins: int | Sequence[int] = 16,
@@ -58,9 +59,8 @@ def privbayes(
     network_share: float = 0.3,
     seed: int = 0,
     relation: str | Relation = Relation.ADD_REMOVE,
-    budget: Budget | None = None,
-    idempotency_key: str | None = None,
-    insecure_noise_seed: int | None = None,
+    columns: Sequence[str] | None = None,
+    **keywords: Unpack[ReleaseKeywords],
 ) -> PointsFunction:
     """Synthetic points that keep the strongest dependences between columns. Spends ``epsilon``.
 
@@ -71,7 +71,7 @@ def privbayes(
     ----------
     X : records of shape (n, columns)
         Private.
-    bounds : list of (low, high), or one (low, high) for all columns
+    bounds : (low, high) for all columns, a list of them, or a dictionary by column name
         Declared; cut into bins.
     bins : int or list of int
         Bins along each column; the paper has 16.
@@ -85,8 +85,13 @@ def privbayes(
     seed : int
         Public: which points are drawn from the network, which column comes first, and which candidates are
         looked at where there are more than a few thousand.
-    relation, budget, idempotency_key, insecure_noise_seed
+    relation
         As for ``Tally.release``.
+    columns : list of str, optional
+        What the columns are called, in their order; frames are then read by these names.
+    **keywords
+        ``budget``, ``idempotency_key``, ``insecure_noise_seed`` and ``allow_large_delta`` as for
+        ``Tally.release``.
 
     Raises
     ------
@@ -118,32 +123,23 @@ def privbayes(
     >>> bool(f([[0.1, 0.9]])[0] > 3 * f([[0.1, 0.1]])[0])
     True
     """
-    box = declared_box(kernel, bounds)
-    terms = Terms.of(
-        epsilon=epsilon,
-        delta=delta,
-        relation=relation,
-        mechanism=MECHANISM,
-        arithmetic=EXACT_INTEGERS,
-        pure=True,
-        budget=budget,
-        idempotency_key=idempotency_key,
-        insecure_noise_seed=insecure_noise_seed,
-    )
+    declared = DeclaredBox.of(kernel, bounds, columns)
+    box = declared.bounds
+    prepared = OneCallRelease.of(METHOD, epsilon=epsilon, delta=delta, relation=relation, **keywords)
     grid = CellGrid.of(box, bins)
     wanted = _degree(degree, grid)
     points = positive_integer("size", size, at_most=MOST_POINTS)
     share = exact("network_share", network_share)
     if not 0 < share < 1:
         raise UsageError(f"network_share must be above 0 and below 1, got {network_share:g}; try 0.3")
-    rows = centred_rows(X, kernel, box)
+    rows = declared.records(X)
 
     def make() -> PointsFunction:
         rng = np.random.default_rng(seed)
         codes = grid.codes(rows)
-        with release_noise(terms.insecure_noise_seed) as noise:
-            count, count_variance, left = terms.count(noise, len(rows))
-            moved = 1 if terms.private_count else 2
+        with release_noise(prepared.insecure_noise_seed) as noise:
+            count, count_variance, left = prepared.count(noise, len(rows))
+            moved = 1 if prepared.private_count else 2
             parents = wanted if wanted is not None else useful_degree(grid, count, float(left), moved)
             network, left = _network(codes, grid, parents, left, share, moved, noise, rng)
             tables = _tables(codes, grid, network, left, moved, noise)
@@ -157,15 +153,13 @@ def privbayes(
             count_variance=count_variance,
             weight_variance=None,
             answer_stderr=None,
-            claim=terms.claim,
+            claim=prepared.claim,
             method=NAME,
             producer=PRODUCER,
+            columns=declared.columns,
         )
 
-    subject: dict[str, object] = {"bins": list(grid.bins), "degree": str(degree), "size": points}
-    function = terms.released(NAME, make, subject)
-    assert isinstance(function, PointsFunction)
-    return function
+    return prepared.released(make, bins=list(grid.bins), degree=str(degree), size=points)
 
 
 def useful_degree(grid: CellGrid, count: float, epsilon: float, moved: int) -> int:
@@ -173,7 +167,7 @@ def useful_degree(grid: CellGrid, count: float, epsilon: float, moved: int) -> i
 
     The noise has scale ``moved·(columns − parents)/ε``; the widest columns make the largest table.
 
-    >>> from hushsum.records.bounds import Bounds
+    >>> from hushsum.records.bounds import Bounds, DeclaredBounds
     >>> useful_degree(CellGrid.of(Bounds.of((0, 1), dim=3), 16), 100_000.0, 1.0, 1)
     2
     """
@@ -267,7 +261,7 @@ def _degree(degree: int | str, grid: CellGrid) -> int | None:
     if isinstance(degree, bool) or not isinstance(degree, int) or not 0 <= degree < columns:
         raise UsageError(
             f"degree must be 'auto' or an integer from 0 to {columns - 1}, one less than the columns, "
-            f"got {degree!r}; try 2"
+            f"got {shown(degree)}; try 2"
         )
     largest = float(np.prod([float(each) for each in sorted(grid.bins, reverse=True)[: degree + 1]]))
     if largest > MOST_CELLS:
@@ -275,13 +269,15 @@ def _degree(degree: int | str, grid: CellGrid) -> int | None:
     return degree
 
 
-register(
+METHOD = register(
     Method(
         name=NAME,
+        role=COLUMNS,
         release=privbayes,
         pure=True,
         approximate=False,
         relations=tuple(Relation),
+        mechanism=MECHANISM,
         arithmetic=EXACT_INTEGERS,
         paper="Zhang, Cormode, Procopiuc, Srivastava and Xiao 2017",
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import overload
@@ -11,13 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.errors import DataRefused, UsageError
-from hushsum.methods.ranks import Ranks, rank_sensitivity
+from hushsum.methods.quantile_scores import Ranks, rank_sensitivity
 from hushsum.privacy.budget import Budget
 from hushsum.privacy.claim import Claim, exact
 from hushsum.privacy.relation import Relation
 from hushsum.privacy.selection import PERMUTE_AND_FLIP, Question, choice_claim, choice_promise, select
 from hushsum.privacy.spending import Booking, spend_json
-from hushsum.records.bounds import Bounds
+from hushsum.records.bounds import Bounds, DeclaredBounds
+from hushsum.records.mixed import column_names_of
 from hushsum.records.numbers import numbers_of
 from hushsum.records.units import UnitCap
 
@@ -62,7 +63,7 @@ def private_quantiles(
     X: object,
     q: float | Sequence[float],
     *,
-    bounds: Sequence[Pair] | Pair,
+    bounds: DeclaredBounds,
     epsilon: float,
     grid: int | Sequence[float] | Floats = 1000,
     relation: str | Relation = Relation.ADD_REMOVE,
@@ -83,7 +84,7 @@ def private_quantiles(
         Private; arrays, frames or Arrow data of numbers.
     q : float or list of float
         From 0 to 1.
-    bounds : list of (low, high), or one (low, high) for all columns
+    bounds : (low, high) for all columns, a list of them, or a dictionary by column name
         Declared: what a value may be at all. They may be wide; a grid of even steps then is coarse.
     epsilon : float
         For all columns and quantiles together; each gets an equal share, exactly.
@@ -115,6 +116,7 @@ def private_quantiles(
     ((53.0,),)
     """
     wanted = _quantiles(q)
+    bounds = _in_order(bounds, X)
     columns = _columns(X, bounds)
     grids = _grids(bounds, columns, grid)
     promise = choice_promise(epsilon)
@@ -138,7 +140,7 @@ def private_quantiles(
                 questions.append(Question(ranks.scores(each), share, moved))
         chosen = iter(select(questions, insecure_noise_seed=insecure_noise_seed))
         return {
-            "values": [_in_order([float(points[next(chosen)]) for _ in wanted], wanted) for points in grids]
+            "values": [_by_rank([float(points[next(chosen)]) for _ in wanted], wanted) for points in grids]
         }
 
     subject: dict[str, object] = {
@@ -157,7 +159,7 @@ def private_quantiles(
 def private_bounds(
     X: object,
     *,
-    within: Sequence[Pair] | Pair,
+    within: DeclaredBounds,
     epsilon: float,
     tail: float = 0.01,
     grid: int | Sequence[float] | Floats = 1000,
@@ -185,6 +187,7 @@ def private_bounds(
     [(17.0, 90.0)]
     >>> tally = hs.race(hs.EuclideanKernel(dim=1, bandwidth=5.0), bounds=bounds)
     """
+    within = _in_order(within, X)
     share = exact("tail", tail)
     if not 0 < share < Fraction(1, 2):
         raise UsageError(f"tail must be above 0 and below 0.5, got {tail:g}; try 0.01")
@@ -213,7 +216,10 @@ def _widened(low: float, high: float, points: Floats) -> Pair:
 
 
 def _quantiles(q: float | Sequence[float]) -> list[Fraction]:
-    given: list[float] = np.ravel(q).tolist()
+    try:
+        given: list[float] = np.ravel(np.asarray(q)).tolist()
+    except (ValueError, TypeError):
+        given = []
     if not given:
         raise UsageError("q must name at least one quantile, got none; give numbers such as [0.01, 0.99]")
     wanted = [exact("q", each) for each in given]
@@ -225,7 +231,7 @@ def _quantiles(q: float | Sequence[float]) -> list[Fraction]:
     return wanted
 
 
-def _in_order(values: list[float], wanted: list[Fraction]) -> list[float]:
+def _by_rank(values: list[float], wanted: list[Fraction]) -> list[float]:
     """The values, each given to the quantile of its rank; post-processing."""
     ordered = sorted(values)
     places = sorted(range(len(wanted)), key=lambda i: wanted[i])
@@ -235,13 +241,25 @@ def _in_order(values: list[float], wanted: list[Fraction]) -> list[float]:
     return result
 
 
+def _in_order(bounds: DeclaredBounds, X: object) -> Sequence[Pair] | Pair:
+    """Bounds by name in the order of the records' columns; others as they are."""
+    if not isinstance(bounds, Mapping):
+        return bounds
+    box = Bounds.of(bounds, len(bounds), column_names_of(X))
+    assert box is not None
+    return list(zip(box.low, box.high, strict=True))
+
+
 def _columns(X: object, bounds: Sequence[Pair] | Pair) -> int:
     """The number of columns, which is public: of the bounds, or of the data where one pair serves all."""
     if isinstance(bounds, Sequence | np.ndarray) and len(bounds) and np.ndim(bounds[0]):
         return len(bounds)
     shape = getattr(X, "shape", None)
     if shape is None:
-        shape = np.asarray(X).shape
+        try:
+            shape = np.asarray(X).shape
+        except (ValueError, TypeError):
+            shape = ()  # refused below, in words that show no value
     return int(shape[1]) if len(shape) > 1 else 1
 
 

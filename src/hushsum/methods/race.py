@@ -4,14 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
+from hushsum.bases.base import Reading
 from hushsum.bases.hash_rows import HashRows
-from hushsum.kernels.base import Kernel
-from hushsum.methods.linear import register_tally
-from hushsum.records.bounds import Bounds
+from hushsum.bases.race_theory import rows_for_laplace
+from hushsum.kernels.base import HASHABLE, HashableKernel, Kernel
+from hushsum.kernels.parameters import positive_integer
+from hushsum.methods.prediction import HEADER_BYTES, NORMAL_MEAN_ABSOLUTE, Option, PredictionRequest
+from hushsum.methods.row_variance import RowVariance
+from hushsum.methods.tally_registration import register_tally
+from hushsum.records.bounds import DeclaredBounds, declared_bounds
+from hushsum.releases.noisy_table import ROUNDING_SHARE
 from hushsum.tally.tally import Tally
 
+NAME = "race"
 DEFAULT_ROWS = 1000
 DEFAULT_WIDTH = 1000
+UNDECLARED_ROWS = 2000
+"""Rows to count where no number of records is declared. Under pure ε the paid count decides how many are
+published.
+"""
+
+ROWS = (100, 200, 500, 1000, 2000, 5000)
+MANY_ROWS = (10_000, 20_000, 50_000, 100_000, 200_000)
+"""With δ or ρ only, whose noise does not grow with rows."""
+
+WIDTHS = (250, DEFAULT_WIDTH)
+"""Wide rows err less, narrow ones leave room for more of them."""
+
+_MOST_CELLS = 1 << 26
+"""Of a tally, at 8 bytes per cell; what is released takes half of that in memory."""
+
+_NANOSECONDS_INCREMENT = 0.6
+_NANOSECONDS_PRODUCT = 0.03
 
 
 def race(
@@ -20,10 +46,9 @@ def race(
     rows: int = DEFAULT_ROWS,
     width: int = DEFAULT_WIDTH,
     seed: int = 0,
-    bounds: Sequence[tuple[float, float]] | tuple[float, float] | None = None,
+    bounds: DeclaredBounds | None = None,
     columns: Sequence[str] | None = None,
     max_per_unit: int | None = None,
-    scattered: bool = True,
 ) -> Tally:
     """An empty tally of hash rows, to be filled by ``add`` and made public by ``release``.
 
@@ -31,13 +56,13 @@ def race(
 
     Parameters
     ----------
-    kernel : Kernel
-        A hashable kernel: Euclidean, Manhattan, angular, Jaccard or Hamming.
+    kernel : HashableKernel
+        Euclidean, Manhattan, angular, Jaccard, Hamming, or any other that has hash functions.
     rows, width : int
         The size of the table. Rows are a capacity: a pure-ε release publishes the part of them that suits it.
     seed : int
         Public seed of the hash functions. Tallies that shall merge need the same one.
-    bounds : list of (low, high), or one (low, high) for all columns, optional
+    bounds : (low, high) for all columns, a list of them, or a dictionary by column name, optional
         Declared, never read off the data. Records are clipped to it. Useful where columns have a large
         offset.
     columns : list of str, optional
@@ -45,8 +70,6 @@ def race(
         file, and frames are read by these names.
     max_per_unit : int, optional
         Protect persons instead of records, each with at most this many records.
-    scattered : bool
-        False makes the rows of version 0.1.0, which err more, to merge with tallies from then.
 
     Examples
     --------
@@ -61,15 +84,91 @@ def race(
     Coleman and Shrivastava, CCS 2021, Algorithms 1 and 2, with exact integer noise in place of a rounded
     real one.
     """
-    dim = getattr(kernel, "dim", None)
-    box = None if bounds is None else Bounds.of(bounds, dim if dim is not None else 1)
-    names = None if columns is None else tuple(columns)
-    return Tally(HashRows(kernel, rows, width, seed, box, names, scattered), max_per_unit=max_per_unit)
+    box, names = declared_bounds(bounds, dim=kernel.dim or 1, columns=columns)
+    return Tally(HashRows(kernel, rows, width, seed, box, names), max_per_unit=max_per_unit)
+
+
+def predict(request: PredictionRequest) -> list[Option]:
+    """One option for each number of rows.
+
+    Cells are published as they are where the file is small enough, else rounded.
+    """
+    rows, width = request.rows, request.width
+    many = rows is None and not request.promise.pure
+    options = []
+    for number in _row_choices(request):
+        narrow = many and number >= MANY_ROWS[0]
+        for wide in (width,) if width is not None else WIDTHS if narrow else (DEFAULT_WIDTH,):
+            if rows is None and number * wide > _MOST_CELLS:
+                continue
+            basis = HashRows(request.kernel, number, wide, 0)
+            option = _option(request, basis, request.row_variance(wide), rounded=False)
+            if many and option.size > request.max_bytes:
+                option = _option(request, basis, request.row_variance(wide), rounded=True)
+            options.append(option)
+    if rows is not None:
+        return options
+    return [option for option in options if option.size <= request.max_bytes] or options[:1]
+
+
+def predict_reading(request: PredictionRequest, reading: Reading) -> list[Option]:
+    """The option that releases hash rows that exist."""
+    basis = reading.basis
+    if not isinstance(basis, HashRows):
+        return []
+    return [_option(request, basis, request.row_variance(basis.width), rounded=False)]
+
+
+def _row_choices(request: PredictionRequest) -> Sequence[int]:
+    rows = request.rows
+    if rows is not None:
+        given = rows if isinstance(rows, Sequence) else [rows]
+        return sorted({positive_integer("rows", r, at_most=1 << 24) for r in given})
+    if request.promise.pure:
+        assert request.promise.epsilon is not None
+        share = float(request.promise.epsilon) / request.moves
+        return sorted({*ROWS, rows_for_laplace(request.records, share, ROWS[-1])})
+    return [*ROWS, *MANY_ROWS]
+
+
+def _option(request: PredictionRequest, basis: HashRows, variance: RowVariance, *, rounded: bool) -> Option:
+    noise = request.noise(basis)
+    keep, rows, records = 1.0 / (1.0 - basis.fold_rate), basis.rows, request.records
+    cell_variance = noise.variance * (1.0 + ROUNDING_SHARE * rounded)
+    noise_variance = cell_variance / rows * (keep / records) ** 2
+    own_variance = variance.row_variance / rows * keep**2
+    # The mean over few rows of Laplace noise is more peaked than normal: excess kurtosis 3/rows moves E|x|
+    # by −1/(8·rows).
+    peaked = 1.0 - 1.0 / (8.0 * rows) if noise.mechanism.endswith("laplace") else 1.0
+    assert isinstance(basis.kernel, HashableKernel)
+    products = basis.kernel.numbers_per_row()
+    # Over the cells of a row, counts of N records with mean similarity κ have the variance N²·κ/W.
+    uneven = records * float(variance.density.mean() / basis.width) ** 0.5
+    bytes_per_cell = request.cell_bytes(noise, records, spread=uneven, rounded=rounded)
+    settings: dict[str, float] = {"rows": rows, "width": basis.width}
+    if rounded:
+        settings["rounded"] = True
+    return Option.of(
+        request,
+        method=NAME,
+        settings=settings,
+        mechanism=noise.mechanism,
+        shape=basis.shape,
+        noise=NORMAL_MEAN_ABSOLUTE * noise_variance**0.5 * peaked,
+        approximation=NORMAL_MEAN_ABSOLUTE * float(np.sqrt(own_variance).mean()),
+        error=NORMAL_MEAN_ABSOLUTE * float(np.sqrt(noise_variance + own_variance).mean()),
+        size=round(rows * basis.width * bytes_per_cell) + HEADER_BYTES,
+        seconds=records * rows * (_NANOSECONDS_INCREMENT + _NANOSECONDS_PRODUCT * products) * 1e-9,
+    )
 
 
 register_tally(
-    "race",
+    NAME,
     race,
+    role=HASHABLE,
     paper="Coleman and Shrivastava 2021",
-    kernels=("euclidean", "manhattan", "angular", "jaccard", "hamming"),
+    needs_bounds=False,
+    predict=predict,
+    predict_reading=predict_reading,
+    undeclared_sizes={"rows": UNDECLARED_ROWS, "width": DEFAULT_WIDTH},
 )

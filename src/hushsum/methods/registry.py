@@ -1,17 +1,30 @@
-"""The ways from records to a released function, by name."""
+"""The ways from records to a released function, by name, and what each of them needs and promises."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
 
-from hushsum.errors import UsageError
-from hushsum.kernels.base import Kernel
+from hushsum.bases.base import Reading
+from hushsum.errors import UsageError, shown
+from hushsum.kernels.base import Kernel, Role
+from hushsum.methods.prediction import Option, PredictionRequest
 from hushsum.privacy.relation import Relation
 from hushsum.releases.base import ReleasedFunction
+from hushsum.tally.tally import Tally
 
 Release = Callable[..., ReleasedFunction]
-"""``release(X, kernel, *, bounds, epsilon, delta=None, ...)``."""
+"""``release(X, kernel, *, bounds, columns, epsilon, delta=None, ...)``."""
+
+MakeTally = Callable[..., Tally]
+"""``make(kernel, *, bounds, columns, max_per_unit, ...)``: an empty tally."""
+
+Predict = Callable[[PredictionRequest], list[Option]]
+PredictReading = Callable[[PredictionRequest, Reading], list[Option]]
+
+_OF_EVERY_TALLY = ("kernel", "bounds", "columns", "max_per_unit", "records", "epsilon")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,49 +35,77 @@ class Method:
     ----------
     name : str
         As in ``release(..., method=name)``.
+    role : Role
+        What it needs of a kernel. It takes every kernel that has the role.
     release : callable
-        ``release(X, kernel, *, bounds, epsilon, delta=None, ...)``, which spends what it is given.
+        ``release(X, kernel, *, bounds, columns, epsilon, delta=None, ...)``, which spends what it is given.
     pure, approximate : bool
         Whether it can promise pure ε, and whether it can promise (ε, δ).
     relations : tuple of Relation
         The neighbours it can protect, the default first.
-    arithmetic : str
-        In which numbers its proof holds.
-    kernels : tuple of str, optional
-        The kernels it takes; None for all that compare columns of numbers.
-    most_columns : int, optional
-        The most columns it is useful for.
+    mechanism, arithmetic : str
+        Of its noise, and in which numbers its proof holds.
     paper : str
         Where it was published.
+    most_columns : int, optional
+        The most columns it is useful for.
+    needs_bounds : bool
+        Whether the box must be declared.
+    tally : callable, optional
+        ``tally(kernel, *, bounds, ...)`` makes an empty tally, for methods that count in one.
+    predict : callable, optional
+        The options for a request, which :func:`hushsum.plan` compares; none where the method cannot do it.
+    predict_reading : callable, optional
+        The options for a tally that exists; none where it is of another method.
     sized : bool
         Whether ``release`` takes a declared number of ``records`` to choose its sizes by.
+    undeclared_sizes : mapping
+        Sizes of the tally where no number of records is declared; empty for those of the best option.
     """
 
     name: str
+    role: Role
     release: Release
     pure: bool
     approximate: bool
     relations: tuple[Relation, ...]
+    mechanism: str
     arithmetic: str
     paper: str
-    kernels: tuple[str, ...] | None = None
     most_columns: int | None = None
+    needs_bounds: bool = True
+    tally: MakeTally | None = None
+    predict: Predict | None = None
+    predict_reading: PredictReading | None = None
     sized: bool = False
+    undeclared_sizes: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """What the tally can be made with, beside what every tally has."""
+        if self.tally is None:
+            return ()
+        return tuple(each for each in inspect.signature(self.tally).parameters if each not in _OF_EVERY_TALLY)
 
     def suits(self, kernel: Kernel, *, delta: float | None = None) -> bool:
         """Whether it takes this kernel, and can promise ε alone or with this δ."""
         promised = self.approximate if delta else self.pure
-        known = kernel.bounded_columns if self.kernels is None else kernel.name in self.kernels
-        narrow = self.most_columns is None or getattr(kernel, "dim", 1) <= self.most_columns
-        return promised and known and narrow
+        narrow = self.most_columns is None or kernel.dim is None or kernel.dim <= self.most_columns
+        return promised and narrow and self.role.test(kernel)
 
 
 _METHODS: dict[str, Method] = {}
 
 
-def register(method: Method) -> None:
+def register(method: Method) -> Method:
     """Make a method known by its name."""
     _METHODS[method.name] = method
+    return method
+
+
+def all_methods() -> list[Method]:
+    """The registered methods, in the order of their names."""
+    return [_METHODS[name] for name in method_names()]
 
 
 def method_names() -> list[str]:
@@ -76,6 +117,20 @@ def method_names() -> list[str]:
     return sorted(_METHODS)
 
 
+def planned_methods() -> list[str]:
+    """The names of the methods whose error is predicted, which are those that :func:`hushsum.plan` compares.
+
+    >>> planned_methods()
+    ['fourier_features', 'grid', 'race']
+    """
+    return [method.name for method in all_methods() if method.predict is not None]
+
+
+def tally_methods() -> list[str]:
+    """The names of the methods that count in a tally, which can be merged and streamed."""
+    return [method.name for method in all_methods() if method.tally is not None]
+
+
 def method_named(name: str) -> Method:
     """The method of that name.
 
@@ -84,5 +139,5 @@ def method_named(name: str) -> Method:
     True
     """
     if name not in _METHODS:
-        raise UsageError(f"method must be one of {', '.join(method_names())}, got {name!r}; choose one")
+        raise UsageError(f"method must be one of {', '.join(method_names())}, got {shown(name)}; choose one")
     return _METHODS[name]

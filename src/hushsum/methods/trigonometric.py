@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hushsum.bases.trigonometric import TrigonometricPolynomials
-from hushsum.kernels.base import Kernel
-from hushsum.methods.linear import register_tally
-from hushsum.records.bounds import Bounds
+from hushsum.kernels.base import PRODUCT, Kernel
+from hushsum.methods.tally_registration import boxed_tally, register_tally
+from hushsum.records.bounds import Bounds, DeclaredBounds
 from hushsum.tally.tally import Tally
 
 
 def trigonometric(
     kernel: Kernel,
     *,
-    bounds: Sequence[tuple[float, float]] | tuple[float, float],
+    bounds: DeclaredBounds,
     terms: int = 16,
     columns: Sequence[str] | None = None,
     max_per_unit: int | None = None,
@@ -28,7 +28,7 @@ def trigonometric(
     ----------
     kernel : Kernel
         Gaussian or Laplacian in any dimension; Euclidean or Manhattan in one.
-    bounds : list of (low, high), or one (low, high) for all columns
+    bounds : (low, high) for all columns, a list of them, or a dictionary by column name
         Declared, never read off the data. Records are clipped to it.
     terms : int
         In each column; terms^dim coefficients share the budget.
@@ -49,16 +49,13 @@ def trigonometric(
     Wang et al., *Differentially private data releasing for smooth queries*, JMLR 2016. With exact integer
     noise on coefficients in fixed point.
     """
-    dim = int(getattr(kernel, "dim", 1))
-    basis = TrigonometricPolynomials(
-        kernel=kernel,
-        bounds=Bounds.declared(bounds, dim, "trigonometric"),
-        columns=None if columns is None else tuple(columns),
-        terms=terms,
+
+    def basis(box: Bounds, names: tuple[str, ...] | None) -> TrigonometricPolynomials:
+        return TrigonometricPolynomials(bounds=box, columns=names, terms=terms)
+
+    return boxed_tally(
+        "trigonometric", kernel, basis, bounds=bounds, columns=columns, max_per_unit=max_per_unit
     )
-    return Tally(basis, max_per_unit=max_per_unit)
 
 
-register_tally(
-    "trigonometric", trigonometric, paper="Wang et al. 2016", kernels=("gaussian",), most_columns=3
-)
+register_tally("trigonometric", trigonometric, role=PRODUCT, paper="Wang et al. 2016", most_columns=3)

@@ -1,22 +1,22 @@
 """Models on released functions, as scikit-learn estimators.
 
-They count in secret, release once under one claim, and answer from what they released.
+``fit`` counts and releases under one claim; ``predict`` reads what was released, and never spends.
 """
 
-from hushsum.models.anomaly import PrivateOutlierDetector
-from hushsum.models.classification import PrivateClassifier
-from hushsum.models.declared_columns import CategoryColumn, FlagColumn, NumberColumn
+from hushsum.models.classifier import PrivateClassifier
 from hushsum.models.density import PrivateDensity
-from hushsum.models.encoding import PublicEncoder
+from hushsum.models.encoder import PublicEncoder
+from hushsum.models.encoder_columns import CategoryColumn, FlagColumn, NumberColumn
 from hushsum.models.gaussian_process import PrivateGaussianProcessRegressor
 from hushsum.models.histogram import PrivateHistogram
-from hushsum.models.kernel_svm import PrivateKernelSVC
+from hushsum.models.kernel_svc import PrivateKernelSVC
 from hushsum.models.linear_svc import PrivateLinearSVC
 from hushsum.models.load import load_model
 from hushsum.models.modes import PrivateModes
 from hushsum.models.neighbors import PrivateNeighbors
-from hushsum.models.regression import PrivateRegressor
-from hushsum.models.sampling import PrivateSampler
+from hushsum.models.outlier_detector import PrivateOutlierDetector
+from hushsum.models.regressor import PrivateRegressor
+from hushsum.models.sampler import PrivateSampler
 
 __all__ = [
     "CategoryColumn",

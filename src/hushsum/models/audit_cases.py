@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from hushsum.auditing.registry import MechanismCase, register_mechanism
 from hushsum.auditing.separation import Separated, allowed_distance, normal_chances
 from hushsum.kernels.gaussian import GaussianKernel
-from hushsum.models.density_functional import FunctionalSums
-from hushsum.models.density_plan import FUNCTIONAL, Wanted
+from hushsum.models.density_tables import FUNCTIONAL, FunctionalSums, KernelTable
 from hushsum.privacy.claim import Claim, Promise
 from hushsum.privacy.functional import LATTICE_GAUSSIAN
 from hushsum.privacy.relation import Relation
@@ -35,7 +34,7 @@ _SEED = 7
 def _density(bandwidths: tuple[float, ...], promise: Promise) -> Separated:
     """One record, with a crowd elsewhere, in the coefficients of all kernels together."""
     wanted = [
-        Wanted(GaussianKernel(dim=1, bandwidth=width), FUNCTIONAL, f"part{i}")
+        KernelTable(GaussianKernel(dim=1, bandwidth=width), FUNCTIONAL, f"part{i}")
         for i, width in enumerate(bandwidths)
     ]
     sides = [FunctionalSums(wanted, promise, _SEED, [(-20.0, 20.0)]) for _ in range(2)]

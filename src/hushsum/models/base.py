@@ -1,55 +1,59 @@
-"""What all models share: they count in secret, release once, and answer from what they released."""
+"""What all models share: they count in secret, release once, and predict from what they released."""
 
 from __future__ import annotations
 
 import hashlib
+import inspect
 import os
 from dataclasses import replace
 from typing import IO, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
 
-from hushsum.errors import DataRefused, UsageError
+from hushsum.errors import UsageError
 from hushsum.files.container import canonical_json
-from hushsum.models.facts import from_json, to_json
-from hushsum.models.lineage import check_first, new_lineage, note_release
-from hushsum.models.seen import Seen
-from hushsum.models.state import ModelState
-from hushsum.models.until_released import until_released
-from hushsum.privacy.calibration import GAUSSIAN, LAPLACE
+from hushsum.models.declared_model import DeclaredModel
+from hushsum.models.model_state import ModelState, until_released
+from hushsum.models.parameters import (
+    BOUNDS,
+    DELTA,
+    EPSILON,
+    NOT_STORED,
+    OWNER_PARAMETERS,
+    documented,
+    from_json,
+    to_json,
+    with_defaults,
+)
+from hushsum.models.record_checks import checked_records, generator_of
+from hushsum.models.spending_guard import RefitGuard, check_first, new_lineage, note_release
 from hushsum.privacy.claim import Claim, Promise
-from hushsum.privacy.relation import Relation
 from hushsum.privacy.request import check_declared_delta
 from hushsum.privacy.spending import Booking
-from hushsum.records.bounds import Bounds
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.bundle import Bundle
 from hushsum.releases.spending import spend_function
 
 Floats = NDArray[np.float64]
 
-PARAMETERS_OF_THE_OWNER = frozenset({"budget", "idempotency_key", "random_state"})
-"""What is not written into the bundle: the owner's budget, and a generator (its seed is written instead)."""
-
 MODELS: dict[str, type[PrivateModel]] = {}
-"""Every model by its name, for files."""
+"""Every model by the name of its class, for files."""
 
 
-class PrivateModel(BaseEstimator):  # type: ignore[misc]
+class PrivateModel(DeclaredModel):
     """The base of all models: a scikit-learn estimator made of released functions only.
 
-    ``fit`` starts anew and only counts, ``partial_fit`` counts further; neither spends anything. The first
-    answer, or :meth:`release`, draws the noise once and forgets the records. From then on the model is
-    public: it answers for ever, pickles and saves, and takes no more records.
+    ``fit`` counts the records and releases, which spends the budget. ``partial_fit`` only counts, and
+    :meth:`release` then spends. From the release on the model is public: it has forgotten the records,
+    predicts without spending, pickles and saves, and takes no more records. Before it, predictions raise
+    ``NotFittedError``.
 
-    A subclass says what it counts and how the bundle is read, in five methods: :meth:`_start`,
-    :meth:`_count`, :meth:`_draw` and :meth:`_open`, and, where it needs more than columns of numbers,
-    :meth:`_records`.
+    A subclass declares its parameters (``PARAMETERS``) and the name of its command (``COMMAND``), and says
+    what it counts and how the released bundle is read: :meth:`_start`, :meth:`_count`, :meth:`_draw` and
+    :meth:`_open`, and, where it needs more than columns of numbers, :meth:`check_records`.
 
     Privacy
     -------
@@ -58,20 +62,24 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
     which records are clipped. ``random_state`` seeds hash functions, never noise.
     """
 
-    epsilon: float
-    delta: float | None
-    bounds: Any
-    random_state: Any
     budget: Any
     idempotency_key: str | None
-    n_features_in_: int
     _state: ModelState
     _lineage: str
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        if cls.__name__.startswith("Private"):
-            MODELS[cls.__name__] = cls
+        if not cls.__name__.startswith("Private"):
+            return
+        if "PARAMETERS" in vars(cls):
+            signature = inspect.signature(cls).parameters.values()
+            declared = (EPSILON, DELTA, BOUNDS, *cls.PARAMETERS, *OWNER_PARAMETERS)
+            cls.PARAMETERS = with_defaults(
+                {each.name: each for each in declared}.values(),
+                {each.name: each.default for each in signature},
+            )
+            cls.__doc__ = documented(cls.__doc__ or "", cls.PARAMETERS)
+        MODELS[cls.__name__] = cls
 
     # -- what a subclass says ---------------------------------------------------------------------------
 
@@ -84,7 +92,7 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         raise NotImplementedError
 
     def _ready(self, secret: Any) -> Any:
-        """What `_draw` takes: work on the secret that may be refused, done before the debit."""
+        """What `_draw` takes: the work on the secret that may be refused, done before a budget is debited."""
         return secret
 
     def _draw(self, secret: Any, promise: Promise) -> Bundle:
@@ -95,41 +103,37 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         """What predictions are computed from; also called for a model that was loaded."""
         return bundle
 
+    def _columns_of_part(self, name: str) -> int:
+        """How many columns a released part compares, for the check of a file."""
+        return self.n_features_in_
+
     def _facts(self) -> dict[str, Any]:
         """Further public facts for the bundle, such as the classes; known when counting starts."""
         return {}
 
-    def _assumptions(self) -> list[str]:
-        """What must be public knowledge for the claim to hold, in words that follow "assumes that"."""
-        return []
-
     def _restore(self, facts: dict[str, Any]) -> None:
         """Set the fitted attributes that :meth:`_facts` described."""
 
-    def _claim(self, promise: Promise) -> Claim:
-        """What the release will claim, known before anything is drawn."""
-        return Claim(
-            promise=promise,
-            unit="record",
-            records_per_unit=1,
-            relation=Relation.ADD_REMOVE,
-            mechanism=LAPLACE if promise.pure else GAUSSIAN,
-            arithmetic="exact integers",
-            secure=True,
-            assumptions=tuple(self._assumptions()),
-        )
+    def check_records(
+        self, X: object, y: object = None, *, reset: bool = True
+    ) -> tuple[Floats, NDArray[Any] | None]:
+        """Records and targets as the model counts them, checked.
 
-    def _records(self, X: object, y: object, *, reset: bool) -> tuple[Floats, NDArray[Any] | None]:
-        """Checked records; here of numbers alone, whatever ``y`` is."""
+        Raises
+        ------
+        DataRefused
+            if they break a rule; no message shows a value or the number of records.
+        """
         return self._checked(X, reset=reset), None
 
     # -- counting ---------------------------------------------------------------------------------------
 
     def fit(self, X: object, y: object = None, **refused: object) -> Self:
-        """Start anew and count these records. Spends nothing.
+        """Count these records and release the model. Spends the budget, once.
 
-        A model that was released, fitted again on the very same array objects with the same parameters, stays
-        the model that was paid for. Anything else makes a new model, whose release spends again.
+        A fit that failed while it released, and one that is repeated on the very same array objects with the
+        same parameters, does not spend again: the first is resumed, the second is the model that was paid
+        for. Anything else makes a new model, whose release spends again.
 
         Parameters
         ----------
@@ -137,21 +141,35 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
             Private records; arrays or frames of finite numbers, clipped to ``bounds``.
         y : array-like of shape (n_samples,), optional
             The target, where the model has one.
+
+        Raises
+        ------
+        UsageError
+            if a parameter breaks a rule.
+        DataRefused
+            if the records do.
+        BudgetExhausted
+            if the budget does not suffice; nothing is released.
+
+        Warns
+        -----
+        RepeatedSpending
+            if this estimator or a clone of it has released before.
         """
         self._refuse(refused)
-        records, target = self._records(X, y, reset=True)
-        if self._is_repeated((X, y), records, target):
-            return self
-        state = self._begin()
-        self._count(state.secret, records, target)
-        state.seen = Seen((X, y), self._of_the_owner())
-        state.seen.remember(records, target)
-        self._state = state
-        return self
+        self.check_parameters()
+        records, target = self.check_records(X, y, reset=True)
+        if not self._is_repeated((X, y), records, target):
+            state = self._begin()
+            self._count(state.secret, records, target)
+            state.guard = RefitGuard((X, y), self._of_the_owner())
+            state.guard.remember(records, target)
+            self._state = state
+        return self.release()
 
     @until_released
     def partial_fit(self, X: object, y: object = None, **refused: object) -> Self:
-        """Count further records. Spends nothing.
+        """Count further records. Spends nothing; :meth:`release` does.
 
         Raises
         ------
@@ -159,11 +177,12 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
             after the release: what was paid for is the model as it was then.
         """
         self._refuse(refused)
+        self.check_parameters()
         state: ModelState | None = getattr(self, "_state", None)
-        records, target = self._records(X, y, reset=state is None)
+        records, target = self.check_records(X, y, reset=state is None)
         if state is None:
             state = self._begin()
-        state.growing, state.seen = True, None
+        state.guard = None
         # A batch may go into several tables: one that is interrupted between them must not be counted again.
         with state.changing():
             self._count(state.secret, records, target)
@@ -173,7 +192,7 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
     def _begin(self) -> ModelState:
         if not hasattr(self, "_lineage"):
             self._lineage = new_lineage()
-        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        seed = int(generator_of(self.random_state).randint(np.iinfo(np.int32).max))
         return ModelState(
             secret=self._start(seed), facts=self._described(), seed=seed, key=self.idempotency_key
         )
@@ -181,29 +200,21 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
     def _is_repeated(
         self, given: tuple[object, object], records: Floats, target: NDArray[Any] | None
     ) -> bool:
-        """Whether this fit asks for the model that is there and was paid for."""
+        """Whether this fit is of the model that is there: paid for, or counted and not yet released."""
         state: ModelState | None = getattr(self, "_state", None)
-        if state is None or state.bundle is None or state.seen is None:
+        if state is None or state.guard is None:
             return False
-        if state.facts != self._described() or not state.seen.same_call(given, self._of_the_owner()):
+        if state.facts != self._described() or not state.guard.same_call(given, self._of_the_owner()):
             return False
-        state.seen.check_unchanged(records, target)
+        state.guard.check_unchanged(records, target)
         return True
 
     def _of_the_owner(self) -> dict[str, object]:
-        return {name: getattr(self, name) for name in PARAMETERS_OF_THE_OWNER}
+        return {name: getattr(self, name) for name in NOT_STORED}
 
     def _checked(self, X: object, y: object = "no_validation", *, reset: bool) -> Any:
-        """Columns of finite numbers, for records and for queries, with scikit-learn's own checks; with ``y``
-        both.
-        """
-        try:
-            return validate_data(self, X, y, reset=reset, dtype=np.float64)
-        except ValueError as error:
-            if "could not convert" not in str(error):
-                raise
-        # Outside of the handler, so that no traceback quotes the value that NumPy quotes.
-        raise DataRefused("X must hold numbers, got text; encode it with a public encoding first")
+        """Columns of finite numbers, for records and for queries; with ``y`` both."""
+        return checked_records(self, X, y, reset=reset)
 
     @staticmethod
     def _refuse(parameters: dict[str, object]) -> None:
@@ -220,6 +231,8 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
     def release(self) -> Self:
         """Draw the noise and make the model public. Spends the budget, once; does nothing when repeated.
 
+        For a model that counted with :meth:`partial_fit`; :meth:`fit` calls it itself.
+
         Raises
         ------
         NotFittedError
@@ -232,8 +245,9 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         RepeatedSpending
             if this estimator or a clone of it has released before.
         """
-        check_is_fitted(self)
-        state = self._state
+        state: ModelState | None = getattr(self, "_state", None)
+        if state is None:
+            raise self._not_fitted()
         with state.lock:
             if state.bundle is None:
                 bundle = self._spend(state)
@@ -279,7 +293,7 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         parameters = {
             name: to_json(name, value)
             for name, value in self.get_params(deep=False).items()
-            if name not in PARAMETERS_OF_THE_OWNER
+            if name not in NOT_STORED
         }
         return {
             "model": type(self).__name__,
@@ -293,8 +307,9 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
     # -- answering --------------------------------------------------------------------------------------
 
     def _queries(self, X: object) -> Floats:
-        """Checked queries; they are checked before a budget is spent on answering them."""
-        check_is_fitted(self)
+        """Checked queries."""
+        if not self.__sklearn_is_fitted__():
+            raise self._not_fitted()
         checked: Floats = self._checked(X, reset=False)
         return checked
 
@@ -305,8 +320,9 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         return clipped
 
     def _reading(self) -> Any:
-        """What :meth:`_open` made; releases the model first where that has not been done."""
-        self.release()
+        """What :meth:`_open` made of what was released."""
+        if not self.__sklearn_is_fitted__():
+            raise self._not_fitted()
         state = self._state
         if state.reading is None and state.bundle is not None:
             state.reading = self._open(state.bundle)
@@ -316,24 +332,18 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         """A parameter as it was when the records were counted."""
         return from_json(self._state.facts["parameters"][name])
 
-    def _box(self, bounds: object = None) -> list[tuple[float, float]]:
-        """The declared bounds, one (low, high) for each column."""
-        box = Bounds.of(self.bounds if bounds is None else bounds, self.n_features_in_)
-        if box is None:
-            raise UsageError(
-                "bounds must be declared, got None; give (low, high), or one pair for each column"
-            )
-        return list(zip(box.low, box.high, strict=True))
+    def _not_fitted(self) -> NotFittedError:
+        return NotFittedError(
+            f"this {type(self).__name__} has released nothing yet, so nothing has been spent or claimed; "
+            "call fit, or release() after partial_fit"
+        )
 
     @property
     def released_(self) -> Bundle:
         """Everything public that the model consists of; only after the release."""
-        bundle = self._state.bundle if self.__sklearn_is_fitted__() else None
+        bundle = self._state.bundle if hasattr(self, "_state") else None
         if bundle is None:
-            raise NotFittedError(
-                f"this {type(self).__name__} has released nothing yet, so nothing has been spent or claimed; "
-                "fit it, then call release() or ask it something"
-            )
+            raise self._not_fitted()
         return bundle
 
     @property
@@ -348,7 +358,7 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
     # -- scikit-learn -----------------------------------------------------------------------------------
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_state")
+        return hasattr(self, "_state") and self._state.bundle is not None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -369,7 +379,7 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
 
     def __getstate__(self) -> dict[str, Any]:
         attributes: dict[str, Any] = dict(super().__getstate__())
-        if self.__sklearn_is_fitted__():
+        if hasattr(self, "_state"):
             attributes["budget"] = None
         return attributes
 
@@ -378,7 +388,7 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         """A released model shares its frozen bundle with the copy; an unreleased one refuses."""
-        if self.__sklearn_is_fitted__() and self._state.bundle is None:
+        if hasattr(self, "_state") and self._state.bundle is None:
             self._state.refuse_to_leave()
         twin = type(self).__new__(type(self))
         twin.__dict__.update(self.__dict__)

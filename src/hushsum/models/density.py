@@ -5,27 +5,40 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 
-from hushsum.errors import UsageError
+from hushsum.errors import ClaimError, UsageError
+from hushsum.kernels.base import ColumnKernel, Kernel
 from hushsum.models.base import Floats, PrivateModel
-from hushsum.models.density_functional import FunctionalSums
-from hushsum.models.density_plan import FUNCTIONAL, GRID, Box, Wanted, planned, tallies
+from hushsum.models.density_tables import (
+    FUNCTIONAL,
+    GRID,
+    KERNELS,
+    METHODS,
+    Box,
+    FunctionalSums,
+    KernelTable,
+    integral_over_box,
+    normalising_constant,
+    planned,
+    tallies,
+)
 from hushsum.models.mode_search import spread_points
-from hushsum.models.normalisation import integral_over_box, normalising_constant
-from hushsum.models.weighted_points import by_chain, from_grid
-from hushsum.privacy.accounting.zcdp import zcdp_rho
+from hushsum.models.parameters import NUMBER, TEXT, Parameter
+from hushsum.models.predicted_error import PLANNED, PredictedError, planned_error, share_of
+from hushsum.models.record_checks import generator_of
+from hushsum.models.weighted_sampling import by_chain, from_grid
 from hushsum.privacy.claim import Promise
 from hushsum.releases.answers import Answers
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.bundle import Bundle
 from hushsum.tally.tally import Tally
 
+_KERNELS = tuple(name for name in KERNELS if name != "hamming")
+"""Codes have no density."""
 _GRID_COLUMNS = 3
 _STEPS = 60
 _PROBES = 256
@@ -39,13 +52,13 @@ class _Estimate:
     standard error it has at some public points.
     """
 
-    wanted: Wanted
+    wanted: KernelTable
     function: ReleasedFunction
     integral: float
     error: float
 
     @classmethod
-    def of(cls, wanted: Wanted, function: ReleasedFunction, box: Box) -> _Estimate:
+    def of(cls, wanted: KernelTable, function: ReleasedFunction, box: Box) -> _Estimate:
         """Everything from what was released: post-processing."""
         low, high = np.array(box).T
         error = float(function.query(spread_points(low, high, _PROBES, seed=0)).stderr.max())
@@ -56,7 +69,7 @@ class _Estimate:
     def floored(self, queries: Floats) -> Floats:
         """Densities, those below their standard error raised to it."""
         values = self.function(queries)
-        # Standard errors take longer than values, so they are asked for where they may matter.
+        # Standard errors take longer than values, so they are computed where they may matter.
         small = np.flatnonzero(values < 2.0 * self.error)
         if len(small):
             values[small] = np.maximum(values[small], self.function.query(queries[small]).stderr)
@@ -65,11 +78,12 @@ class _Estimate:
 
     def answers(self, queries: Floats, level: float) -> Answers:
         """Densities with their errors, as they are: noise may make them negative."""
-        told = self.function.query(queries, level=level)
+        answers = self.function.query(queries, level=level)
         value, stderr, lower, upper, bound = (
-            part / self.integral for part in (told.value, told.stderr, told.lower, told.upper, told.bound)
+            part / self.integral
+            for part in (answers.value, answers.stderr, answers.lower, answers.upper, answers.bound)
         )
-        return Answers(value, stderr, lower, upper, bound, level)
+        return Answers(value, stderr, lower, upper, bound, level, answers.points)
 
     def above_noise(self, queries: Floats) -> Floats:
         """Densities, those below three standard errors taken as 0.
@@ -86,28 +100,6 @@ class PrivateDensity(PrivateModel):
     Works well in one to four columns, where one grid serves any number of Gaussian bandwidths. Beyond that
     random features do, with ``delta`` much better than without; a density in more than about ten columns is
     mostly noise, whatever the method.
-
-    Parameters
-    ----------
-    epsilon, delta : float
-        The budget of the one release; pure ε without ``delta``.
-    kernel : {"gaussian", "laplacian", "matern", "euclidean", "manhattan", "angular"} or list of them
-        ``"gaussian"``, ``"laplacian"`` and ``"matern"`` have normalising constants. The kernels of hash rows
-        (``"euclidean"``, ``"manhattan"``, …) have no finite integral over all space: their densities are
-        normalised over ``bounds``, by post-processing, and :attr:`normalised_over_` says so.
-    bandwidth : float or list of float
-        Public: choose it by the subject, or on public data. Every kernel is estimated with every bandwidth.
-        Questions are answered for the first of each unless they name another.
-    method : {"auto", "grid", "fourier_features", "functional", "race"}
-        Where the sums come from. ``"auto"``: a grid for Gaussian kernels in up to four columns, random
-        features beyond, hash rows for hash kernels. ``"functional"``: functional perturbation in a finite
-        feature space, Fourier features with the analytic calibration of one Gaussian path; needs ``delta``.
-    bounds : (low, high), or a list of one pair for each column
-        Declared, never read off the data; records are clipped to it.
-    random_state : int, RandomState or None
-        Seeds hash functions and frequencies, never the noise.
-    budget, idempotency_key
-        As for ``Tally.release``.
 
     Attributes
     ----------
@@ -139,6 +131,36 @@ class PrivateDensity(PrivateModel):
     sklearn.neighbors.KernelDensity : the same without privacy.
     """
 
+    COMMAND = "density"
+    PARAMETERS = (
+        Parameter(
+            "kernel",
+            TEXT,
+            "gaussian, laplacian and matern have normalising constants. The kernels of hash rows have no "
+            "finite integral over all space: their densities are normalised over bounds, by "
+            "post-processing, and normalised_over_ says so.",
+            choices=_KERNELS,
+            several=True,
+        ),
+        Parameter(
+            "bandwidth",
+            NUMBER,
+            "Public: choose it by the subject, or on public data. Every kernel is estimated with every "
+            "bandwidth; predictions are those of the first unless another is named.",
+            above=0,
+            several=True,
+        ),
+        Parameter(
+            "method",
+            TEXT,
+            "Where the sums come from. auto: a grid for Gaussian kernels in up to four columns, random "
+            "features beyond, hash rows for hash kernels. functional: functional perturbation in a finite "
+            "feature space, Fourier features with the analytic calibration of one Gaussian path; needs "
+            "delta.",
+            choices=METHODS,
+        ),
+    )
+
     def __init__(
         self,
         *,
@@ -162,17 +184,41 @@ class PrivateDensity(PrivateModel):
         self.budget = budget
         self.idempotency_key = idempotency_key
 
-    def _planned(self) -> list[Wanted]:
-        return planned(self.kernel, self.bandwidth, self.method, self.n_features_in_)
+    def kernels(self, n_features: int | None = None) -> list[Kernel]:
+        """Every kernel with every bandwidth; predictions are those of the first unless another is named."""
+        return [each.kernel for each in self._planned(self._width(n_features))]
+
+    def _planned(self, n_features: int) -> list[KernelTable]:
+        return planned(self.kernel, self.bandwidth, self.method, n_features)
+
+    def _check_together(self, promise: Promise) -> None:
+        if self.method == FUNCTIONAL and promise.pure:
+            raise ClaimError("method 'functional' needs a delta above 0, got none; give delta=1e-6")
+
+    def _predicted_error(self, records: int, n_features: int, promise: Promise) -> PredictedError:
+        wanted = self._planned(n_features)
+        tables = len({each.part for each in wanted})
+        first = wanted[0]
+        error = planned_error(
+            first.kernel,
+            records,
+            "fourier_features" if first.method == FUNCTIONAL else first.method,
+            bounds=self.column_bounds(n_features),
+            **share_of(promise, tables),
+        )
+        integral = normalising_constant(first.kernel)
+        if integral is None:
+            return PredictedError("mean kernel value", error, records, PLANNED)
+        return PredictedError("density", error / integral, records, PLANNED)
 
     def _facts(self) -> dict[str, Any]:
-        return {"kernels": [each.as_json() for each in self._planned()]}
+        return {"kernels": [each.as_json() for each in self._planned(self.n_features_in_)]}
 
     def _start(self, seed: int) -> dict[str, Tally] | FunctionalSums:
         if self.method == FUNCTIONAL:
             promise = Promise.of(epsilon=self.epsilon, delta=self.delta)
-            return FunctionalSums(self._planned(), promise, seed, self._box())
-        return tallies(self._planned(), seed=seed, box=self._box())
+            return FunctionalSums(self._planned(self.n_features_in_), promise, seed, self.column_bounds())
+        return tallies(self._planned(self.n_features_in_), seed=seed, box=self.column_bounds())
 
     def _count(self, secret: dict[str, Tally] | FunctionalSums, X: Floats, y: NDArray[Any] | None) -> None:
         for each in [secret] if isinstance(secret, FunctionalSums) else secret.values():
@@ -187,7 +233,7 @@ class PrivateDensity(PrivateModel):
     def _open(self, bundle: Bundle) -> list[_Estimate]:
         box = self._box(self._fitted("bounds"))
         estimates = []
-        for each in map(Wanted.from_json, self._state.facts["kernels"]):
+        for each in map(KernelTable.from_json, self._state.facts["kernels"]):
             part: Any = bundle.parts[each.part]
             function = part.with_kernel(each.kernel) if each.part == GRID else part
             estimates.append(_Estimate.of(each, function, box))
@@ -245,13 +291,14 @@ class PrivateDensity(PrivateModel):
         released function only, so this spends nothing; ``random_state`` makes it repeatable.
         """
         if isinstance(n_samples, bool) or not isinstance(n_samples, int | np.integer) or n_samples < 1:
-            raise UsageError("n_samples must be a whole number of at least 1; ask for one or more")
+            raise UsageError("n_samples must be a whole number of at least 1; give one or more")
         estimate = self._estimate(kernel, bandwidth)
         low, high = np.array(self._box(self._fitted("bounds"))).T
-        random = np.random.default_rng(int(check_random_state(random_state).randint(_SEEDS)))
+        random = np.random.default_rng(int(generator_of(random_state).randint(_SEEDS)))
         if len(low) <= _GRID_COLUMNS:
             return from_grid(estimate.above_noise, low, high, int(n_samples), random)
-        step = float(getattr(estimate.wanted.kernel, "bandwidth", 0.25))
+        kernel_used = estimate.wanted.kernel
+        step = kernel_used.bandwidth if isinstance(kernel_used, ColumnKernel) else 0.25
         return by_chain(estimate.above_noise, low, high, int(n_samples), random, step=step, steps=_STEPS)
 
     @property
@@ -276,12 +323,3 @@ class PrivateDensity(PrivateModel):
             "kernel and bandwidth must be among those the model was made with, got others; "
             "declare them before fit, or leave them out"
         )
-
-
-def share_of(promise: Promise, tables: int) -> dict[str, Any]:
-    """What each of the tables of the same records may spend, as arguments of ``Tally.release``."""
-    if tables == 1 or promise.epsilon is None:
-        return {"epsilon": promise.epsilon, "delta": promise.delta or None, "rho": promise.rho}
-    if promise.pure:
-        return {"epsilon": promise.epsilon / tables}
-    return {"rho": Fraction(zcdp_rho(promise.epsilon, promise.delta)) / tables}

@@ -15,7 +15,7 @@ from hushsum.kernels.laplacian import LaplacianKernel
 from hushsum.kernels.matern import MaternKernel
 from hushsum.records.bounds import Bounds
 
-KERNELS = ("rbf", "gaussian", "matern", "laplacian")
+KERNELS = ("gaussian", "matern", "laplacian")
 Floats = NDArray[np.float64]
 Box = list[tuple[float, float]]
 
@@ -23,14 +23,14 @@ Box = list[tuple[float, float]]
 def feature_kernel(name: Any, *, dim: int, bandwidth: float, smoothness: float) -> Kernel:
     """A kernel of columns with a spectral measure, by its name or as it was given.
 
-    >>> feature_kernel("rbf", dim=2, bandwidth=0.5, smoothness=1.5)
+    >>> feature_kernel("gaussian", dim=2, bandwidth=0.5, smoothness=1.5)
     GaussianKernel(dim=2, bandwidth=0.5, power=1)
     """
     if isinstance(name, Kernel):
         if getattr(name, "dim", None) != dim:
             raise UsageError(f"kernel must compare {dim} columns, got another number; give it dim={dim}")
         return name
-    if name in ("rbf", "gaussian"):
+    if name == "gaussian":
         return GaussianKernel(dim=dim, bandwidth=bandwidth)
     if name == "matern":
         return MaternKernel(dim=dim, bandwidth=bandwidth, smoothness=smoothness)

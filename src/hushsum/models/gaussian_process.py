@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import RegressorMixin
 
 from hushsum.bases.fourier_features import FourierFeatures
 from hushsum.bases.moments import Moments
-from hushsum.errors import UsageError, shown
+from hushsum.errors import UsageError
 from hushsum.methods.feature_functions import TARGET_BITS, perturbed_posterior, smoother
 from hushsum.methods.sufficient_statistics import NoisyMoments, solve_adaptive
-from hushsum.models.base import Floats, PrivateModel
-from hushsum.models.declared_target import declared_target
-from hushsum.models.feature_space import KeptPairs, feature_kernel, feature_space, vectors_within
+from hushsum.models.base import Floats
+from hushsum.models.feature_space import KERNELS, KeptPairs, feature_kernel, feature_space, vectors_within
+from hushsum.models.parameters import INTEGER, NUMBER, TARGET_BOUNDS, TEXT, Parameter
+from hushsum.models.regression_model import RegressionModel, declared_target
 from hushsum.privacy.claim import Claim, Promise
 from hushsum.privacy.functional import ANALYTIC, CALIBRATIONS, LATTICE_GAUSSIAN, path_scale
 from hushsum.privacy.relation import Relation
@@ -32,7 +32,7 @@ _PUBLIC_INPUTS = "the inputs X are public, and only the targets y are private"
 _AUTO_FEATURES = {PUBLIC: 128, PRIVATE: 24}
 _STANDARD_ERRORS = 20.0
 _LOUDEST = 0.25
-"""With noise above this part of half the targets' range the model is silent."""
+"""With noise above this part of half the targets' range the model falls back."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,41 +58,13 @@ class _Posterior:
         return deviation
 
 
-class PrivateGaussianProcessRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
+class PrivateGaussianProcessRegressor(RegressionModel):
     """The posterior mean of a Gaussian process, released once by functional perturbation.
 
     Works well with few columns, a bandwidth of a good part of the box, and hundreds of records near every
-    point that is asked about: noise is spread as a smooth path, not point by point. A small bandwidth or a
+    query point: noise is spread as a smooth path, not point by point. A small bandwidth or a
     small ``noise`` makes the mean follow single targets, and the noise grows accordingly. Where it exceeds a
-    quarter of half the targets' range the model is silent: it answers the middle of the range.
-
-    Parameters
-    ----------
-    epsilon, delta : float
-        The budget of the one release. ``delta`` may be None where inputs are private.
-    inputs : {"public", "private"}
-        ``"public"``: only targets are private, one of which is replaced (the setting of the literature); the
-        claim says so. ``"private"``: whole records are, present or absent; the sums Σφφᵀ and Σyφ are released
-        with noise and solved with a ridge that suits it, which needs some thousands of records.
-    kernel : {"rbf", "matern", "laplacian"} or Kernel
-    bandwidth, smoothness : float
-        Of the kernel; ``smoothness`` of the Matérn kernel alone. Public: chosen by the subject or on public
-        data, never fitted to ``y``.
-    noise : float
-        σ of C = K + σ²I: the standard deviation of the targets about the function, in units of half their
-        range. Public. Larger ones than the truth smooth more and need less noise for privacy, which pays
-        up to some ten thousand records.
-    features : int or "auto"
-        Pairs of a cosine and a sine. ``"auto"``: 128, or 24 where inputs are private.
-    bounds, target_bounds : (low, high), or for columns a list of one pair each
-        Declared, never read off the data; records, targets and queries are clipped to it. The middle of
-        ``target_bounds`` is the mean of the process.
-    calibration : {"analytic", "as-published"}
-        Where inputs are public: the published scale, to reproduce it; for ε up to 1.
-    random_state : int, RandomState or None
-        Seeds the frequencies, never the noise.
-    budget, idempotency_key
-        As for ``Tally.release``.
+    quarter of half the targets' range the model falls back to the middle of the range.
 
     Attributes
     ----------
@@ -122,13 +94,68 @@ class PrivateGaussianProcessRegressor(RegressorMixin, PrivateModel):  # type: ig
     factor d. Neither is needed.
     """
 
+    COMMAND = "gaussian-process"
+    NEEDS_DELTA = True
+    PARAMETERS = (
+        Parameter(
+            "inputs",
+            TEXT,
+            "public: only targets are private, one of which is replaced (the setting of the literature); "
+            "the claim says so. private: whole records are, present or absent; the sums of products of "
+            "features and targets are released with noise and solved with a ridge that suits it, which "
+            "needs some thousands of records.",
+            choices=(PUBLIC, PRIVATE),
+        ),
+        Parameter(
+            "kernel",
+            TEXT,
+            "Of the feature space.",
+            choices=KERNELS,
+            kernel=True,
+        ),
+        Parameter(
+            "bandwidth",
+            NUMBER,
+            "Of the kernel. Public: chosen by the subject or on public data, never fitted to y.",
+            above=0,
+        ),
+        Parameter(
+            "smoothness",
+            NUMBER,
+            "Of the Matérn kernel alone.",
+            above=0,
+        ),
+        Parameter(
+            "noise",
+            NUMBER,
+            "σ of C = K + σ²I: the standard deviation of the targets about the function, in units of half "
+            "their range. Public. Larger ones than the truth smooth more and need less noise for privacy, "
+            "which pays up to some ten thousand records.",
+            above=0,
+        ),
+        Parameter(
+            "features",
+            INTEGER,
+            "Pairs of a cosine and a sine. 'auto': 128, or 24 where inputs are private.",
+            choices=("auto",),
+            at_least=1,
+        ),
+        TARGET_BOUNDS,
+        Parameter(
+            "calibration",
+            TEXT,
+            "Where inputs are public: the published scale, to reproduce it; for ε up to 1.",
+            choices=tuple(CALIBRATIONS),
+        ),
+    )
+
     def __init__(
         self,
         *,
         epsilon: float = 1.0,
         delta: float | None = 1e-6,
         inputs: str = PUBLIC,
-        kernel: Any = "rbf",
+        kernel: Any = "gaussian",
         bandwidth: float = 0.5,
         smoothness: float = 1.5,
         noise: float = 4.0,
@@ -155,21 +182,21 @@ class PrivateGaussianProcessRegressor(RegressorMixin, PrivateModel):  # type: ig
         self.budget = budget
         self.idempotency_key = idempotency_key
 
-    def _records(self, X: object, y: object, *, reset: bool) -> tuple[Floats, NDArray[Any] | None]:
-        records, target = self._checked(X, y, reset=reset)
-        return records, np.asarray(target, np.float64)
-
-    def _check(self) -> None:
-        if self.inputs not in (PUBLIC, PRIVATE):
-            raise UsageError(f"inputs must be 'public' or 'private', got {shown(self.inputs)}; choose one")
-        if self.calibration not in CALIBRATIONS:
-            raise UsageError(
-                f"calibration must be one of {', '.join(CALIBRATIONS)}, got {shown(self.calibration)}; choose"
-            )
-        if not (isinstance(self.noise, int | float) and math.isfinite(self.noise) and self.noise > 0.0):
-            raise UsageError(f"noise must be a number above 0, got {shown(self.noise)}; try 4")
-        if self.inputs == PUBLIC and Promise.of(epsilon=self.epsilon, delta=self.delta).pure:
+    def _check_together(self, promise: Promise) -> None:
+        if self.inputs == PUBLIC and promise.pure:
             raise UsageError("delta must be above 0 where inputs are public, got none; give delta=1e-6")
+
+    def _columns_of_part(self, name: str) -> int:
+        # The moments of cosines and sines, of a constant and of the target.
+        return 2 * self._features() + 2
+
+    def _features(self) -> int:
+        return self.features if isinstance(self.features, int) else _AUTO_FEATURES[self.inputs]
+
+    def _kept_per_record(self, n_features: int) -> int:
+        if self.inputs == PRIVATE:
+            return 0
+        return 2 * self._features()
 
     def _space(self, seed: int, read: Any) -> FourierFeatures:
         """The features, from parameters as ``read`` gives them: as they are, or as they were."""
@@ -181,8 +208,6 @@ class PrivateGaussianProcessRegressor(RegressorMixin, PrivateModel):  # type: ig
         )
         features = read("features")
         if isinstance(features, str):
-            if features != "auto":
-                raise UsageError(f"features must be a number or 'auto', got {features!r}; choose one")
             features = _AUTO_FEATURES[read("inputs")]
         return feature_space(kernel, features=features, seed=seed, box=self._box(read("bounds")))
 
@@ -190,7 +215,6 @@ class PrivateGaussianProcessRegressor(RegressorMixin, PrivateModel):  # type: ig
         return declared_target(read("target_bounds"))
 
     def _start(self, seed: int) -> KeptPairs | tuple[FourierFeatures, Tally]:
-        self._check()
         read = self.__getattribute__
         space = self._space(seed, read)
         if self.inputs == PUBLIC:
@@ -263,7 +287,7 @@ class PrivateGaussianProcessRegressor(RegressorMixin, PrivateModel):  # type: ig
     def noise_stderr_(self) -> float:
         """The standard deviation that privacy adds to an answer; only after the release."""
         if "sigma" not in self.released_.arrays:
-            raise AttributeError("noise_stderr_ is there for public inputs; ask predict(return_std=True)")
+            raise AttributeError("noise_stderr_ exists for public inputs; use predict(return_std=True)")
         target = self._targets(self._fitted)
         return float(self.released_.arrays["sigma"][0]) * (target.high[0] - target.low[0]) / 2.0
 
@@ -274,23 +298,22 @@ class PrivateGaussianProcessRegressor(RegressorMixin, PrivateModel):  # type: ig
         and of the noise.
         """
         queries = self._queries(X)
+        values = self._means(queries)
         posterior: _Posterior = self._reading()
-        target = self._targets(self._fitted)
-        values = np.clip(posterior.mean(queries), target.low[0], target.high[0])
         return (values, posterior.deviation(queries)) if return_std else values
 
     def query(self, X: object, *, level: float = 0.95) -> Answers:
         """The target's mean at each point with its standard deviation, as of :meth:`predict`, and an
         interval for it.
         """
-        values, deviation = self.predict(X, return_std=True)
-        return normal_answers(values, deviation, level)
+        queries = self._queries(X)
+        posterior: _Posterior = self._reading()
+        return normal_answers(self._means(queries), posterior.deviation(queries), level, queries)
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        # The few hundred records of scikit-learn's checks lie far outside the default bounds.
-        tags.regressor_tags.poor_score = True
-        return tags
+    def _means(self, queries: Floats) -> Floats:
+        posterior: _Posterior = self._reading()
+        target = self._targets(self._fitted)
+        return np.clip(posterior.mean(queries), target.low[0], target.high[0])
 
 
 def _ridge(moments: Any, width: int) -> tuple[Floats, Floats]:

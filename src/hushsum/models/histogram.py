@@ -13,6 +13,8 @@ from hushsum.bases.bins import Bins
 from hushsum.errors import UsageError
 from hushsum.kernels.gaussian import GaussianKernel
 from hushsum.models.base import Floats, PrivateModel
+from hushsum.models.parameters import INTEGER, TEXT, Parameter
+from hushsum.models.predicted_error import NOISE, PredictedError
 from hushsum.privacy.claim import Claim, Promise
 from hushsum.privacy.relation import Relation
 from hushsum.records.bounds import Bounds
@@ -33,22 +35,6 @@ class PrivateHistogram(PrivateModel):
 
     Works well in one to three columns with bins that hold many records: the noise of a bin does not depend on
     how many bins there are. In more columns most bins are empty, and what is seen in them is noise.
-
-    Parameters
-    ----------
-    epsilon, delta : float
-        The budget of the one release. With ``delta`` the noise is Gaussian, which is functional perturbation
-        of the histogram; pure ε without it, with discrete Laplace noise.
-    bins : "auto", int, or a list of one for each column
-        How many equal bins each column is cut into. Public. ``"auto"``: 32, fewer in several columns so that
-        there are at most 4096 in all.
-    bounds : (low, high), or a list of one pair for each column
-        Declared, never read off the data; records are clipped to it, so the bins at its faces also hold
-        those beyond.
-    relation : {"add/remove", "replace"}
-        Which neighbours are protected. Under replace the number of records is public.
-    random_state, budget, idempotency_key
-        As for every model; nothing here is random but the noise.
 
     Attributes
     ----------
@@ -77,6 +63,25 @@ class PrivateHistogram(PrivateModel):
     (10,)
     """
 
+    COMMAND = "histogram"
+    PARAMETERS = (
+        Parameter(
+            "bins",
+            INTEGER,
+            "How many equal bins each column is cut into: one number, or a list of one for each column. "
+            "Public. 'auto': 32, fewer in several columns so that there are at most 4096 in all.",
+            choices=("auto",),
+            at_least=1,
+            several=True,
+        ),
+        Parameter(
+            "relation",
+            TEXT,
+            "Which neighbours are protected. Under replace the number of records is public.",
+            choices=("add/remove", "replace"),
+        ),
+    )
+
     def __init__(
         self,
         *,
@@ -98,24 +103,34 @@ class PrivateHistogram(PrivateModel):
         self.budget = budget
         self.idempotency_key = idempotency_key
 
-    def _basis(self) -> Bins:
-        dim = self.n_features_in_
-        box = Bounds.of(self._box(), dim)
+    def _basis(self, dim: int) -> Bins:
+        box = Bounds.of(self.column_bounds(dim), dim)
         assert box is not None
         grid = CellGrid.of(box, self._bins(dim), most_cells=MOST_CELLS)
-        # The kernel reads sums of similarities off the same counts; here the counts alone are used.
-        return Bins(GaussianKernel(dim=dim, bandwidth=float(grid.width.max())), grid.bins, box)
+        return Bins(grid.bins, box)
 
     def _bins(self, dim: int) -> int | Sequence[int]:
         if not isinstance(self.bins, str):
             return self.bins
-        if self.bins != "auto":
-            raise UsageError(f"bins must be a number or 'auto', got {self.bins!r}; choose one")
         return max(1, min(_MOST_AUTO_BINS, int(_MOST_AUTO_CELLS ** (1.0 / dim))))
 
     def _start(self, seed: int) -> Tally:
-        Relation.of(self.relation)
-        return Tally(self._basis())
+        return self._tally(self._basis(self.n_features_in_))
+
+    def _tally(self, basis: Bins) -> Tally:
+        # The kernel reads sums of similarities off the same counts; here the counts alone are used.
+        return Tally(basis, GaussianKernel(dim=basis.bounds.dim, bandwidth=float(basis.grid.width.max())))
+
+    def _predicted_error(self, records: int, n_features: int, promise: Promise) -> PredictedError:
+        basis = self._basis(n_features)
+        # Nobody's record is in it, and the noise of a bin does not depend on records.
+        empty: Any = self._tally(basis).release(
+            epsilon=self.epsilon, delta=self.delta, relation=self.relation
+        )
+        stderr = float(empty.noise.variance**0.5)
+        return PredictedError(
+            "density", stderr / (records * float(np.prod(basis.grid.width))), records, NOISE
+        )
 
     def _count(self, secret: Tally, X: Floats, y: NDArray[Any] | None) -> None:
         secret.add(X)
@@ -178,10 +193,11 @@ class PrivateHistogram(PrivateModel):
         """The density at each point with standard error and interval; not raised to its error as
         :meth:`predict` has it, so noise may make it negative. Outside of ``bounds`` it is 0.
         """
-        part, counts, unit = self._counted(self._queries(X))
+        queries = self._queries(X)
+        part, counts, unit = self._counted(queries)
         # Of a ratio, where the number of records is noisy as well.
         variance = part.noise.variance + (counts * part.count_stderr / max(part.count, 1.0)) ** 2
-        return normal_answers(counts / unit, np.sqrt(variance) / unit, level)
+        return normal_answers(counts / unit, np.sqrt(variance) / unit, level, queries)
 
     def _counted(self, queries: Floats) -> tuple[CoefficientFunction, Floats, float]:
         """The counts of the bins of queries, and what divides a count to make it a density."""

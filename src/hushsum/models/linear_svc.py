@@ -8,10 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.errors import UsageError
 from hushsum.models.base import Floats
-from hushsum.models.declared_classes import ClassModel
-from hushsum.models.linear_ways import Way, claimed, classification_theta, classification_way
+from hushsum.models.class_model import ClassModel
+from hushsum.models.linear_methods import (
+    KEEPING,
+    LinearMethod,
+    claimed,
+    classification_method,
+    classification_theta,
+)
+from hushsum.models.parameters import CLASSES, INTEGER, NUMBER, TEXT, Parameter
 from hushsum.privacy.claim import Claim, Promise
 from hushsum.privacy.relation import Relation
 from hushsum.records.bounds import Bounds
@@ -27,29 +33,6 @@ class PrivateLinearSVC(ClassModel):
     Works well where a plane separates the classes and records × ε is well above the number of columns.
     ``"sketch"`` streams, and its error falls with rows; ``"objective"`` is the more accurate of the two with
     few columns, and keeps the clipped records, in secret, until the release.
-
-    Parameters
-    ----------
-    epsilon, delta : float
-        The budget of the one release; pure ε without ``delta``.
-    method : {"sketch", "objective"}
-        The surrogate margin loss of the private RACE sketch, minimised without derivatives; or logistic
-        regression by objective perturbation, which keeps pure ε even where ``delta`` is given.
-    classes : two labels, optional
-        Declared. Without it the labels found in ``y`` are taken as public knowledge: it warns, and the claim
-        says so.
-    bounds : (low, high), or a list of one pair for each column
-        Declared, never read off the data; records are clipped to it.
-    radius : float, optional
-        As for ``PrivateRegressor``.
-    rows : int
-        Of the sketch, of which pure ε publishes as many as suit it.
-    ridge : float
-        Of ``"objective"``: regularisation beyond what privacy needs.
-    random_state : int, RandomState or None
-        Seeds hash functions and the search, never the noise.
-    budget, idempotency_key
-        As for ``Tally.release``.
 
     Attributes
     ----------
@@ -82,6 +65,38 @@ class PrivateLinearSVC(ClassModel):
     _fewest = 2
     _most = 2
 
+    COMMAND = "linear-svc"
+    PARAMETERS = (
+        Parameter(
+            "method",
+            TEXT,
+            "The surrogate margin loss of the private RACE sketch, minimised without derivatives; or "
+            "logistic regression by objective perturbation, which keeps pure ε even where delta is given.",
+            choices=METHODS,
+        ),
+        CLASSES,
+        Parameter(
+            "radius",
+            NUMBER,
+            "How far a record may lie from the centre of bounds, in half widths and with 1 for the "
+            "constant; records beyond are shortened. Declared.",
+            above=0,
+            optional=True,
+        ),
+        Parameter(
+            "rows",
+            INTEGER,
+            "Of the sketch, of which a release with pure ε publishes as many as suit it.",
+            at_least=1,
+        ),
+        Parameter(
+            "ridge",
+            NUMBER,
+            "Of objective: regularisation beyond what privacy needs.",
+            at_least=0,
+        ),
+    )
+
     def __init__(
         self,
         *,
@@ -109,8 +124,8 @@ class PrivateLinearSVC(ClassModel):
         self.budget = budget
         self.idempotency_key = idempotency_key
 
-    def _way(self) -> Way:
-        return classification_way(self.method, rows=self.rows, ridge=self.ridge)
+    def _linear_method(self) -> LinearMethod:
+        return classification_method(self.method, rows=self.rows, ridge=self.ridge)
 
     def _ball(self, bounds: Any, radius: Any) -> UnitBall:
         box = [*self._box(bounds), (-1.0, 1.0)]
@@ -118,23 +133,28 @@ class PrivateLinearSVC(ClassModel):
         assert whole is not None
         return UnitBall(whole, radius)
 
-    def _check_parameters(self) -> None:
-        if self.method not in METHODS:
-            raise UsageError(f"method must be one of {', '.join(METHODS)}, got {self.method!r}; choose one")
+    def _columns_of_part(self, name: str) -> int:
+        # A constant, and one more that puts records on a sphere.
+        return self.n_features_in_ + 2
+
+    def _kept_per_record(self, n_features: int) -> int:
+        return n_features + 1 if self.method in KEEPING else 0
 
     def _start(self, seed: int) -> Any:
-        return self._way().start(self._ball(self.bounds, self.radius), seed)
+        return self._linear_method().start(self._ball(self.bounds, self.radius), seed)
 
     def _count(self, secret: Any, X: Floats, y: NDArray[Any] | None) -> None:
         assert y is not None
-        self._way().count(secret, self._ball(self.bounds, self.radius), np.column_stack((X, 2.0 * y - 1.0)))
+        self._linear_method().count(
+            secret, self._ball(self.bounds, self.radius), np.column_stack((X, 2.0 * y - 1.0))
+        )
 
     def _draw(self, secret: Any, promise: Promise) -> Bundle:
-        drawn = self._way().draw(secret, promise)
+        drawn = self._linear_method().draw(secret, promise)
         return self._bundle(promise, parts=drawn.parts, arrays=drawn.arrays)
 
     def _claim(self, promise: Promise) -> Claim:
-        kept, mechanism, arithmetic = claimed(self._way(), promise)
+        kept, mechanism, arithmetic = claimed(self._linear_method(), promise)
         return Claim(
             promise=kept,
             unit="record",

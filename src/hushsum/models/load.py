@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import os
+import warnings
 from typing import IO, Any
 
 import numpy as np
 
 from hushsum.errors import FileRefused, HushsumError
 from hushsum.files.container import canonical_json
-from hushsum.kernels.quadratic import QuadraticKernel
-from hushsum.models.base import MODELS, PARAMETERS_OF_THE_OWNER, PrivateModel
-from hushsum.models.facts import from_json
-from hushsum.models.state import ModelState
+from hushsum.models.base import MODELS, PrivateModel
+from hushsum.models.model_state import ModelState
+from hushsum.models.parameters import NOT_STORED, from_json
 from hushsum.releases.bundle import Bundle
-from hushsum.releases.load import load
+from hushsum.releases.load import load_released
 
 _MOST_FEATURES = 1 << 20
 
@@ -33,14 +33,14 @@ def load_model(source: str | os.PathLike[str] | IO[bytes]) -> PrivateModel:
     --------
     >>> import io
     >>> from hushsum.models import PrivateModes
-    >>> model = PrivateModes(epsilon=1.0, random_state=0).fit(np.zeros((500, 1))).release()
+    >>> model = PrivateModes(epsilon=1.0, random_state=0).fit(np.zeros((500, 1)))
     >>> file = io.BytesIO()
     >>> model.save(file)
     >>> _ = file.seek(0)
     >>> load_model(file).claim_ == model.claim_
     True
     """
-    bundle = load(source)
+    bundle = load_released(source)
     if not isinstance(bundle, Bundle):
         raise FileRefused("the file holds one released function, not a model; read it with hushsum.load")
     return model_of(bundle)
@@ -64,27 +64,26 @@ def model_of(bundle: Bundle) -> PrivateModel:
 def _restored(kind: type[PrivateModel], bundle: Bundle) -> PrivateModel:
     about: dict[str, Any] = dict(bundle.about)
     given = {name: from_json(value) for name, value in about["parameters"].items()}
-    if PARAMETERS_OF_THE_OWNER & set(given):
+    if NOT_STORED & set(given):
         raise ValueError("parameters")
     features, seed, names = about["features"], about["seed"], about["feature_names"]
     if type(features) is not int or not 1 <= features <= _MOST_FEATURES or type(seed) is not int:
         raise ValueError("features")
     model = kind(**given)
     model.n_features_in_ = features
-    facts = {name: value for name, value in about.items() if name != "seed"}
-    model._restore(facts)
-    model._state = ModelState.opened(bundle, facts, seed)
-    for part in bundle.parts.values():
-        # The squared error compares coefficients: of the columns, of a constant and of the target.
-        more = 2 if part.kernel.name == QuadraticKernel.name else 0
-        if getattr(part.kernel, "dim", features) != features + more:
-            raise ValueError("columns of a part")
-    model._reading()
-    _probe(model)
     if names is not None:
         if len(names) != features or not all(isinstance(name, str) for name in names):
             raise ValueError("feature names")
         model.feature_names_in_ = np.array(names, dtype=object)
+    model.check_parameters()
+    facts = {name: value for name, value in about.items() if name != "seed"}
+    model._restore(facts)
+    model._state = ModelState.opened(bundle, facts, seed)
+    for name, part in bundle.parts.items():
+        if part.kernel.dim is not None and part.kernel.dim != model._columns_of_part(name):
+            raise ValueError("columns of a part")
+    model._reading()
+    _probe(model)
     if canonical_json(model._described()) != canonical_json(facts):
         raise ValueError("a model has one description")
     return model
@@ -94,11 +93,12 @@ def _probe(model: Any) -> None:
     """Query the model once, inside its bounds: parts that do not fit together fail here, not later."""
     point = np.zeros((1, model.n_features_in_))
     if model.bounds is not None:
-        point[0] = [low for low, _ in model._box()]
+        point[0] = [low for low, _ in model.column_bounds()]
     answer = next(
         getattr(model, name)
-        for name in ("decision_function", "score_samples", "predict", "kneighbors", "sample")
+        for name in ("decision_function", "score_samples", "predict", "sample")
         if hasattr(model, name)
     )
-    with np.errstate(all="ignore"):
+    # A point without column names is fine here.
+    with np.errstate(all="ignore"), warnings.catch_warnings(category=UserWarning, action="ignore"):
         answer(*([] if answer.__name__ == "sample" else [point]))

@@ -2,65 +2,36 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.errors import UsageError, shown
+from hushsum.errors import UsageError
+from hushsum.kernels.base import COLUMNS, ColumnKernel
 from hushsum.models.base import Floats
-from hushsum.models.held_out import HeldOut
-from hushsum.models.mode_search import climb, distinct_modes, separated, spread_points
-from hushsum.models.one_sketch import OneSketch
-from hushsum.models.partitions import Partitions, intersect, solve
+from hushsum.models.density_tables import KERNELS
+from hushsum.models.mode_partitions import Partitions, intersect, solve
+from hushsum.models.mode_search import HeldOut, climb, distinct_modes, separated, spread_points
+from hushsum.models.parameters import INTEGER, NUMBER, TEXT, Parameter
+from hushsum.models.table_model import KERNEL_PARAMETERS, TableModel
 from hushsum.releases.bundle import Bundle
 from hushsum.releases.noisy_table import NoisyTable
 
 METHODS: Final = ("search", "intersection", "linear-program")
+_KERNELS: Final = tuple(name for name in KERNELS if name in COLUMNS.kernels())
+"""Modes are points in a box."""
 _SPREAD: Final = 2048
 _STARTS: Final = 32
 
 
-class PrivateModes(OneSketch):
+class PrivateModes(TableModel):
     """Where the records are densest: the modes of one released kernel sum, their number and their heights.
 
     Works in few dimensions, and in many if the modes are wide. Two modes closer than about one bandwidth are
     one, and a bump that does not stand out of the noise is none; the position of a mode is as fuzzy as the
     kernel is wide, and the noise large. Nothing here is looked for in the records.
-
-    Parameters
-    ----------
-    epsilon : float
-        ε of the one release.
-    delta : float, optional
-        δ of the one release; without it the claim is pure.
-    method : {"search", "intersection", "linear-program"}
-        Climb the released function from many starts; or intersect the cells of one hash row after the other;
-        or find by linear programming the points that lie in the fullest cells of most rows. The first is the
-        fastest and the most exact; the others are for the Euclidean and Manhattan kernels.
-    kernel : {"euclidean", "manhattan", "gaussian", …} or Kernel
-        With a hash kernel the records are counted into hash rows, with the Gaussian one into a grid (up to
-        four columns) or random features, which have no heights with errors.
-    bandwidth : float
-        Scale of the kernel; chosen without looking at the records.
-    power : int
-        The kernel to that power, which falls off faster.
-    n_modes : int, optional
-        At most so many, the highest first.
-    prominence : float
-        How many standard errors a mode must stand above the lowest point on the straight way to every higher
-        one.
-    holdout : float
-        The part of the hash rows that does not take part in the search and is read at the modes alone, so
-        that heights have valid standard errors. With 0 there are none, nor where there are no hash rows.
-    rows, width : int
-        The size of the table; pure releases publish as many rows as suit ε.
-    bounds : (low, high), or a list of them, one for each column
-        Declared; records are clipped to it, and modes are looked for inside.
-    random_state : int, RandomState or None
-        Seeds the hash functions and the starts, never the noise.
-    budget, idempotency_key : optional
-        As for ``Tally.release``.
 
     Attributes
     ----------
@@ -92,6 +63,43 @@ class PrivateModes(OneSketch):
     >>> model.modes_.shape
     (2, 1)
     """
+
+    COMMAND = "modes"
+    PARAMETERS = (
+        Parameter(
+            "method",
+            TEXT,
+            "Climb the released function from many starts (search); or intersect the cells of one hash row "
+            "after the other; or find by linear programming the points that lie in the fullest cells of "
+            "most rows. The first is the fastest and the most exact; the others are for the Euclidean and "
+            "Manhattan kernels.",
+            choices=METHODS,
+        ),
+        *(replace(each, choices=_KERNELS) if each.name == "kernel" else each for each in KERNEL_PARAMETERS),
+        Parameter(
+            "n_modes",
+            INTEGER,
+            "At most so many, the highest first.",
+            at_least=1,
+            optional=True,
+        ),
+        Parameter(
+            "prominence",
+            NUMBER,
+            "How many standard errors a mode must stand above the lowest point on the straight line to "
+            "every higher one.",
+            at_least=0,
+        ),
+        Parameter(
+            "holdout",
+            NUMBER,
+            "The part of the hash rows that takes no part in the search and is read at the modes alone, so "
+            "that heights have valid standard errors. With 0 there are none, nor where there are no hash "
+            "rows.",
+            at_least=0,
+            below=1,
+        ),
+    )
 
     def __init__(
         self,
@@ -140,14 +148,13 @@ class PrivateModes(OneSketch):
         array of shape (n_samples,)
         """
         queries = self._queries(X)
-        self.release()
         modes = self.modes_
         distances = [((queries - mode) ** 2).sum(axis=1) for mode in modes]
         nearest: NDArray[np.int64] = np.argmin(distances, axis=0)
         return nearest
 
     def fit_predict(self, X: object, y: object = None) -> NDArray[np.int64]:
-        """Fit, release, and give each record the number of its nearest mode, for the owner's eyes."""
+        """Fit, which releases, and give each record the number of its nearest mode, for the owner's eyes."""
         return self.fit(X, y).predict(X)
 
     @property
@@ -171,27 +178,25 @@ class PrivateModes(OneSketch):
         return len(self.modes_)
 
     def _start(self, seed: int) -> Any:
-        if self.method not in METHODS:
-            raise UsageError(
-                f"method must be one of {', '.join(METHODS)}, got {shown(self.method)}; choose one"
-            )
-        if not 0.0 <= self.holdout < 1.0:
-            raise UsageError(f"holdout must be at least 0 and below 1, got {shown(self.holdout)}; try 0.25")
-        if self.n_modes is not None and not (isinstance(self.n_modes, int | np.integer) and self.n_modes > 0):
-            raise UsageError(f"n_modes must be a positive integer or None, got {shown(self.n_modes)}; try 10")
-        if not self.prominence >= 0.0:
-            raise UsageError(f"prominence must be 0 or more, got {shown(self.prominence)}; try 3")
         kernel = self._kernel()
-        if not kernel.bounded_columns:
+        if not isinstance(kernel, ColumnKernel):
             raise UsageError(
-                f"modes are points in a box, which the {kernel.name} kernel has not; use euclidean"
+                f"modes are points in a box, which the {kernel.name} kernel does not have; use euclidean"
             )
         if self.method != "search":
             Partitions.check(kernel)
         return super()._start(seed)
 
+    def _open(self, bundle: Bundle) -> Any:
+        modes, heights = bundle.arrays["modes"], bundle.arrays["heights"]
+        errors = bundle.arrays.get("height_errors", heights)
+        alike = heights.shape == errors.shape == modes.shape[:1]
+        if modes.ndim != 2 or modes.shape[1] != self.n_features_in_ or not alike:
+            raise ValueError("modes")
+        return super()._open(bundle)
+
     def _derived(self, sketch: NoisyTable) -> dict[str, NDArray[Any]]:
-        low, high = np.array(self._box()).T
+        low, high = np.array(self.column_bounds()).T
         split = HeldOut.of(sketch, self.holdout)
         f = split.searched
         points = self._candidates(f, low, high)
@@ -211,21 +216,14 @@ class PrivateModes(OneSketch):
         order = np.argsort(-heights, kind="stable")
         return {"modes": modes[order], "heights": heights[order], "height_errors": errors[order]}
 
-    def _open(self, bundle: Bundle) -> Any:
-        modes, heights = bundle.arrays["modes"], bundle.arrays["heights"]
-        errors = bundle.arrays.get("height_errors", heights)
-        alike = heights.shape == errors.shape == modes.shape[:1]
-        if modes.ndim != 2 or modes.shape[1] != self.n_features_in_ or not alike:
-            raise ValueError("modes")
-        return super()._open(bundle)
-
     @property
     def _reach(self) -> float:
         """How far a mode reaches: the bandwidth of the kernel, or half of a radian for directions."""
-        return float(getattr(self._kernel(), "bandwidth", 0.5))
+        kernel = self._kernel()
+        return kernel.bandwidth if isinstance(kernel, ColumnKernel) else 0.5
 
     def _candidates(self, f: NoisyTable, low: Floats, high: Floats) -> Floats:
-        """Where each method says that modes may be, before they are told apart."""
+        """Where each method says that modes may be, before they are separated."""
         seed, reach = self._state.seed, self._reach
         parts = None if self.method == "search" else Partitions.of(f, low, high)
         if parts is not None and self.method == "linear-program":

@@ -8,46 +8,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.errors import UsageError, shown
+from hushsum.kernels.base import ColumnKernel
 from hushsum.models.base import Floats
-from hushsum.models.one_sketch import OneSketch
+from hushsum.models.parameters import NUMBER, Parameter
+from hushsum.models.predicted_error import PredictedError
+from hushsum.models.table_model import KERNEL_PARAMETERS, TableModel
+from hushsum.privacy.claim import Promise
 from hushsum.releases.answers import Answers
 
 
-class PrivateNeighbors(OneSketch):
+class PrivateNeighbors(TableModel):
     """How many private records are near a public candidate, by one released kernel sum.
 
     A record counts as much as it is near: 1 where it coincides with the candidate, k(x, q) elsewhere, with a
     tail that reaches far. So the count is a weighted one; raise ``power`` for a sharper edge. It never says
     *which* records are near, and no query can ask for it.
 
-    Parameters
-    ----------
-    epsilon : float
-        ε of the one release.
-    delta : float, optional
-        δ of the one release; without it the claim is pure.
-    min_records : float
-        How many near records make a candidate a neighbour of the data.
-    kernel : {"euclidean", "manhattan", "angular", "hamming", "gaussian", "laplacian"} or Kernel
-    bandwidth : float
-        What near means; chosen without looking at the records.
-    power : int
-        The kernel to that power, which falls off faster.
-    level : float
-        Of intervals and decisions.
-    rows, width : int
-        The size of the table; pure releases publish as many rows as suit ε.
-    bounds : (low, high), or a list of them, one for each column
-        Declared; records are clipped to it.
-    random_state : int, RandomState or None
-        Seeds the hash functions, never the noise.
-    budget, idempotency_key : optional
-        As for ``Tally.release``.
-
     Privacy
     -------
     One release of one sketch; every question is answered from it and spends nothing. Candidates must be
-    public: which one is asked for is not protected.
+    public: which one is queried is not protected.
 
     Notes
     -----
@@ -61,10 +41,27 @@ class PrivateNeighbors(OneSketch):
     >>> model = PrivateNeighbors(bandwidth=0.5, min_records=1000, random_state=0).fit(X)
     >>> model.predict([[0.5, 0.5], [-0.9, -0.9]]).tolist()
     [1, 0]
-    >>> counts, candidates = model.kneighbors([[-0.9, -0.9], [0.5, 0.5], [0.0, 0.0]], n_neighbors=2)
+    >>> counts, candidates = model.top_candidates([[-0.9, -0.9], [0.5, 0.5], [0.0, 0.0]], n_candidates=2)
     >>> candidates.tolist()
     [1, 2]
     """
+
+    COMMAND = "neighbors"
+    PARAMETERS = (
+        Parameter(
+            "min_records",
+            NUMBER,
+            "How many near records make a candidate a neighbour of the records.",
+        ),
+        *KERNEL_PARAMETERS,
+        Parameter(
+            "level",
+            NUMBER,
+            "Of intervals and decisions.",
+            above=0,
+            below=1,
+        ),
+    )
 
     def __init__(
         self,
@@ -135,16 +132,20 @@ class PrivateNeighbors(OneSketch):
         surely = (answers.lower >= self.min_records).astype(np.int64)
         return surely - (answers.upper < self.min_records).astype(np.int64)
 
-    def kneighbors(self, X: object, n_neighbors: int = 5) -> tuple[Floats, NDArray[np.int64]]:
+    def top_candidates(self, X: object, n_candidates: int = 5) -> tuple[Floats, NDArray[np.int64]]:
         """The candidates with the most near records: their counts, and their positions in ``X``, best first.
 
         The count of a candidate that was picked for being the highest is on average too high; ask
         :meth:`query` for the whole list where that matters.
         """
-        if isinstance(n_neighbors, bool) or not isinstance(n_neighbors, int | np.integer) or n_neighbors < 1:
-            raise UsageError(f"n_neighbors must be a positive integer, got {shown(n_neighbors)}; try 5")
+        if (
+            isinstance(n_candidates, bool)
+            or not isinstance(n_candidates, int | np.integer)
+            or n_candidates < 1
+        ):
+            raise UsageError(f"n_candidates must be a positive integer, got {shown(n_candidates)}; try 5")
         counts = self.decision_function(X) + self.min_records
-        best: NDArray[np.int64] = np.argsort(-counts, kind="stable")[:n_neighbors]
+        best: NDArray[np.int64] = np.argsort(-counts, kind="stable")[:n_candidates]
         return counts[best], best
 
     def at_most_within(self, X: object, radius: float) -> Floats:
@@ -157,7 +158,7 @@ class PrivateNeighbors(OneSketch):
             raise UsageError(f"radius must be a distance, got {shown(radius)}; give a number from 0 on")
         queries = self._queries(X)
         f = self._reading()
-        if not hasattr(f.kernel, "bandwidth"):
+        if not isinstance(f.kernel, ColumnKernel):
             raise UsageError(f"the {f.kernel.name} kernel has no radius; use euclidean or manhattan")
         ends = np.zeros((2, self.n_features_in_))
         ends[1, 0] = radius
@@ -166,7 +167,6 @@ class PrivateNeighbors(OneSketch):
         upper: Floats = f.query(queries, of="sum", level=max(2.0 * self.level - 1.0, 1e-6)).upper
         return np.maximum(upper, 0.0) / least
 
-    def _start(self, seed: int) -> Any:
-        if not 0.0 < self.level < 1.0:
-            raise UsageError(f"level must be between 0 and 1, got {shown(self.level)}; try 0.95")
-        return super()._start(seed)
+    def _predicted_error(self, records: int, n_features: int, promise: Promise) -> PredictedError:
+        predicted = super()._predicted_error(records, n_features, promise)
+        return PredictedError("count", predicted.error * records, records, predicted.note)

@@ -1,7 +1,7 @@
-"""What a release will cost in error, before any budget is spent."""
+"""Predicted errors before any budget is spent (``plan``); release of the best option (``release``)."""
 
-from hushsum.planning.choose import release
-from hushsum.planning.plan import Option, Plan
-from hushsum.planning.predict import plan
+from hushsum.methods.prediction import Option
+from hushsum.planning.plan import Plan, plan
+from hushsum.planning.release import release
 
 __all__ = ["Option", "Plan", "plan", "release"]

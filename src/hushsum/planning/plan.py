@@ -1,79 +1,166 @@
-"""The result of planning: a table of options, with the best one marked."""
+"""The predicted error of each way to release, from declared quantities; no private data comes near it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from fractions import Fraction
 from typing import Any
 
+from hushsum import _html
+from hushsum.bases.base import Reading
+from hushsum.bases.hash_rows import HashRows
 from hushsum.errors import UsageError
-from hushsum.planning.question import Question
+from hushsum.kernels.base import HASHABLE, Kernel, named
+from hushsum.kernels.parameters import positive_integer, positive_number
+from hushsum.methods.prediction import Option, PredictionRequest
+from hushsum.methods.race import DEFAULT_WIDTH
+from hushsum.methods.registry import Method, all_methods, method_named, planned_methods
+from hushsum.methods.row_variance import row_variances
+from hushsum.planning.typical_density import typical_density
+from hushsum.privacy.calibration import COUNT_SHARE
+from hushsum.privacy.claim import Promise, exact
+from hushsum.privacy.relation import Relation
+from hushsum.records.bounds import DeclaredBounds, declared_bounds
+
+AUTO = "auto"
+COMPARISON_DELTA = 1e-6
+MAX_BYTES = 64_000_000
+MAX_SECONDS = 60.0
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
-    """One way to release, and what it is predicted to cost.
+def plan(
+    *,
+    records: int,
+    dim: int | None = None,
+    epsilon: float | Sequence[float] | None = None,
+    delta: float | None = None,
+    rho: float | None = None,
+    bandwidth: float | None = None,
+    kernel: str | Kernel = "euclidean",
+    bounds: DeclaredBounds | None = None,
+    method: str = "auto",
+    rows: int | Sequence[int] | None = None,
+    width: int | None = None,
+    seed: int = 0,
+    density: float | None = None,
+    public: object = None,
+    queries: object = None,
+    relation: str | Relation = Relation.ADD_REMOVE,
+    count_share: float | Fraction = COUNT_SHARE,
+    max_per_unit: int | None = None,
+    max_bytes: int = MAX_BYTES,
+    max_seconds: float = MAX_SECONDS,
+    allow_real: bool = False,
+    reading: Reading | None = None,
+) -> Plan:
+    """The predicted error of each way to release, before any budget is spent.
 
-    Errors are mean absolute errors of the mean kernel value f(q)/N. ``noise`` is exact for the mechanism;
-    ``approximation`` is the error of the method itself: for hash rows a bound at the stated density, or an
-    estimate from public data; ``error`` joins both. ``settings`` are the arguments that make the method's
-    tally, ``rows`` and ``width`` the shape of its table. ``size`` is the file's bytes, and ``seconds`` a
-    rough time to count on one core. ``asked`` is false for options that are shown for comparison only.
+    Parameters
+    ----------
+    records : int
+        The number of records, declared or guessed; under add/remove the true number is private, so do not
+        pass ``len(X)``.
+    dim, bandwidth, kernel
+        As for the kernel; a kernel object replaces all three.
+    epsilon : float or list of float
+        Pure ε unless ``delta`` is given. Without ``delta``, options with δ = 1e-6 are shown for comparison
+        and are not chosen as the best.
+    delta, rho : float
+        As for a release.
+    bounds : (low, high) for all columns, a list of them, or a dictionary by column name, optional
+        Declared; grids need them.
+    method : str
+        ``"auto"`` compares all of ``hushsum.methods.planned_methods()`` that can release the kernel.
+    rows, width : int or list of int
+        Table sizes of hash rows to compare.
+    density : float, optional
+        The mean kernel value f(q)/N of the queries that matter; the error of hash rows is then a bound.
+        Default: 0.01 for kernels that hash; else a typical one for the box and the number of columns.
+    public : records, optional
+        Public data that resemble the private ones. The error of hash rows is then an estimate.
+    queries : records, optional
+        Public queries to estimate it at; default: the public records themselves.
+    max_per_unit : int, optional
+        As for the tally: plan for persons with up to this many records.
+    max_bytes : int
+        The largest file to consider.
+    max_seconds : float
+        The longest time to count, roughly and on one core.
+    allow_real : bool
+        Also consider noise whose proof is about real arithmetic: the Gamma-radius law for features under
+        pure ε.
+    reading : Reading, optional
+        ``tally.reading`` of a tally that exists. The plan is for releasing it as it is: its kernel, bounds
+        and shape replace those above.
+
+    Examples
+    --------
+    >>> import hushsum as hs
+    >>> p = hs.plan(records=241_000, dim=3, epsilon=1.0, bandwidth=5.0)
+    >>> p.best.mechanism, p.best.rows
+    ('discrete laplace', 5000)
+    >>> p = hs.plan(records=241_000, dim=3, epsilon=1.0, bandwidth=3.5, kernel="gaussian", bounds=(0, 255))
+    >>> p.best.method
+    'grid'
     """
-
-    method: str
-    mechanism: str
-    epsilon: float | None
-    delta: float
-    rho: float | None
-    rows: int
-    width: int
-    noise: float
-    approximation: float
-    error: float
-    size: int
-    seconds: float
-    asked: bool
-    settings: dict[str, float]
-
-    @classmethod
-    def of(
-        cls,
-        question: Question,
-        *,
-        method: str,
-        settings: dict[str, float],
-        mechanism: str,
-        shape: tuple[int, int],
-        noise: float,
-        approximation: float,
-        error: float,
-        size: int,
-        seconds: float,
-    ) -> Option:
-        """An option that answers a question."""
-        promise = question.promise
-        return cls(
-            method=method,
-            mechanism=mechanism,
-            epsilon=None if promise.epsilon is None else float(promise.epsilon),
-            delta=float(promise.delta),
-            rho=None if promise.rho is None else float(promise.rho),
-            rows=shape[0],
-            width=shape[1],
-            noise=noise,
-            approximation=approximation,
-            error=error,
-            size=size,
-            seconds=seconds,
-            asked=question.asked,
-            settings=settings,
+    number = positive_integer("records", records, at_most=1 << 50)
+    if reading is not None:
+        chosen, box = reading.kernel, reading.basis.bounds
+    else:
+        chosen = kernel if isinstance(kernel, Kernel) else named(kernel, dim=dim, bandwidth=bandwidth)
+        box = None if chosen.dim is None else declared_bounds(bounds, dim=chosen.dim)[0]
+    methods = _methods(method, chosen)
+    typical = typical_density(chosen, box) if density is None else _density(density)
+    variances = row_variances(
+        chosen, records=number, seed=seed, density=typical, public=public, queries=queries
+    )
+    measured = variances(_width(reading, width)) if HASHABLE.test(chosen) else None
+    place = float(measured.density.mean()) if measured is not None else typical
+    requested = [Promise.of(epsilon=e, delta=delta, rho=rho) for e in _each(epsilon)]
+    shown = list(requested)
+    if delta is None and rho is None:
+        shown += [Promise.of(epsilon=promise.epsilon, delta=COMPARISON_DELTA) for promise in requested]
+    options: list[Option] = []
+    for promise in shown:
+        request = PredictionRequest(
+            records=number,
+            kernel=chosen,
+            bounds=box,
+            promise=promise,
+            relation=Relation.of(relation),
+            count_share=exact("count_share", count_share),
+            per_unit=None
+            if max_per_unit is None
+            else positive_integer("max_per_unit", max_per_unit, at_most=1 << 20),
+            density=place,
+            max_bytes=positive_integer("max_bytes", max_bytes, at_most=1 << 50),
+            requested=promise in requested,
+            row_variance=variances,
+            rows=rows,
+            width=width,
+            allow_real=allow_real,
         )
+        group = _options(methods, request, reading)
+        quick = [option for option in group if option.seconds <= max_seconds or rows is not None]
+        quick = quick or sorted(group, key=lambda option: option.seconds)[:1]
+        options += sorted(quick, key=lambda option: option.error)
+    if not options:
+        raise UsageError(_nothing(chosen, reading, methods, box is not None))
+    return Plan(tuple(options), number, place, "bound" if measured is None else measured.source)
+
+
+MOST_SHOWN = 5
+"""Options of what was requested that a table shows."""
+
+_HEAD = (
+    "method", "mechanism", "promise", "table", "noise", "approximation", "error", "relative", "file", "build",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Options in the order of their predicted error within each promise.
+    """Options in the order of their predicted error within each promise. Printing it shows the best five.
 
     ``basis`` says what the approximation of hash rows rests on: ``"bound"`` or ``"public data"``.
     """
@@ -85,8 +172,8 @@ class Plan:
 
     @property
     def best(self) -> Option:
-        """The option with the smallest predicted error that makes a promise that was asked for."""
-        return min((option for option in self.options if option.asked), key=lambda option: option.error)
+        """The option with the smallest predicted error that makes a promise that was requested."""
+        return min((option for option in self.options if option.requested), key=lambda option: option.error)
 
     def option(
         self,
@@ -97,14 +184,14 @@ class Plan:
         mechanism: str | None = None,
     ) -> Option:
         """The best option with the given properties."""
-        wanted = {"method": method, "rows": rows, "epsilon": epsilon, "mechanism": mechanism}
+        properties = {"method": method, "rows": rows, "epsilon": epsilon, "mechanism": mechanism}
         found = [
             option
             for option in self.options
-            if all(value is None or getattr(option, name) == value for name, value in wanted.items())
+            if all(value is None or getattr(option, name) == value for name, value in properties.items())
         ]
         if not found:
-            raise UsageError(f"the plan has no option with {wanted}; plan with those values")
+            raise UsageError(f"the plan has no option with {properties}; plan with those values")
         return min(found, key=lambda option: option.error)
 
     def __iter__(self) -> Iterator[Option]:
@@ -114,40 +201,63 @@ class Plan:
         return len(self.options)
 
     def as_dicts(self) -> list[dict[str, Any]]:
-        """One dictionary an option, for machines."""
+        """One dictionary for each option, for machines."""
         return [asdict(option) for option in self.options]
 
-    def __str__(self) -> str:
-        head = (
-            "method",
-            "mechanism",
-            "promise",
-            "table",
-            "noise",
-            "own",
-            "error",
-            "relative",
-            "file",
-            "build",
+    def shown(self, most: int = MOST_SHOWN) -> tuple[Option, ...]:
+        """The best options of what was requested, and the best one of each promise shown for comparison.
+
+        Of several promises each has its part of the ``most``, and one at least.
+        """
+        groups: dict[tuple[float | None, ...], list[Option]] = {}
+        for option in self.options:
+            groups.setdefault((option.epsilon, option.delta, option.rho), []).append(option)
+        requested = sum(options[0].requested for options in groups.values())
+        part = max(1, most // max(1, requested))
+        return tuple(
+            option
+            for options in groups.values()
+            for option in sorted(options, key=lambda each: each.error)[: part if options[0].requested else 1]
         )
-        lines = [head, *(self._cells(option) for option in self.options)]
-        widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
-        text = [
-            "  ".join(
-                cell.ljust(w) if i < 3 else cell.rjust(w)
-                for i, (cell, w) in enumerate(zip(line, widths, strict=True))
-            )
-            for line in lines
-        ]
-        best = self.options.index(self.best) + 1
-        text = [f"{'*' if i == best else ' '} {line}" for i, line in enumerate(text)]
+
+    def table(self, most: int = MOST_SHOWN) -> tuple[list[str], list[list[str]]]:
+        """Head and rows as text, with * before the best."""
+        options, best = self.shown(most), self.best
+        return ["", *_HEAD], [["*" if each is best else "", *self._cells(each)] for each in options]
+
+    def note(self, most: int = MOST_SHOWN) -> str:
+        """What the numbers of the table are, and how many options it leaves out."""
         what = "a bound" if self.basis == "bound" else "an estimate from public data"
-        note = (
+        more = len(self.options) - len(self.shown(most))
+        rest = f" {more} more options are in plan.options." if more else ""
+        return (
             f"Mean absolute error of f(q)/N for {self.records:,} records "
             f"at mean kernel value {self.density:.3g}; "
-            f"the error of hash rows is {what}. * is best for what was asked."
+            f"the error of hash rows is {what}. * is best for what was requested.{rest}"
         )
-        return "\n".join([*text, "", note])
+
+    def __str__(self) -> str:
+        head, rows = self.table()
+        widths = [max(len(line[i]) for line in (head, *rows)) for i in range(len(head))]
+        text = [
+            " ".join(
+                cell.ljust(w) if i < 4 else cell.rjust(w + 1)
+                for i, (cell, w) in enumerate(zip(line, widths, strict=True))
+            ).rstrip()
+            for line in (head, *rows)
+        ]
+        return "\n".join([*text, "", self.note()])
+
+    def __repr__(self) -> str:
+        best = self.best
+        return (
+            f"Plan(best={best.method!r}, mechanism={best.mechanism!r}, table={best.rows}×{best.width}, "
+            f"error={best.error:.3g}, options={len(self.options)})"
+        )
+
+    def _repr_html_(self) -> str:
+        """The best options as a table, for notebooks."""
+        return _html.block("Plan", _html.table(*self.table()), _html.paragraph(self.note()))
 
     def _cells(self, option: Option) -> tuple[str, ...]:
         promise = f"rho={option.rho:g}" if option.rho is not None else f"eps={option.epsilon:g}"
@@ -157,7 +267,7 @@ class Plan:
             option.method,
             option.mechanism,
             promise,
-            f"{option.rows}×{option.width}" + (", rounded" if option.settings.get("rounded") else ""),
+            f"{option.rows}×{option.width}" + (", rounded" if option.rounded else ""),
             f"{option.noise:.2e}",
             f"{option.approximation:.2e}",
             f"{option.error:.2e}",
@@ -178,3 +288,57 @@ def _bytes(size: int) -> str:
 
 def _seconds(seconds: float) -> str:
     return f"{seconds * 1000:.2g} ms" if seconds < 1 else f"{seconds:.3g} s"
+
+
+def _methods(name: str, kernel: Kernel) -> list[Method]:
+    """Those whose error is predicted and that take the kernel; a method that was named must do both."""
+    if name == AUTO:
+        return [each for each in all_methods() if each.predict is not None and each.role.test(kernel)]
+    if name not in planned_methods():
+        names = ", ".join(planned_methods())
+        raise UsageError(f"method must be {AUTO!r} or one of {names}, got {name!r}; choose one")
+    method = method_named(name)
+    method.role.check(kernel, name)
+    return [method]
+
+
+def _options(methods: Sequence[Method], request: PredictionRequest, reading: Reading | None) -> list[Option]:
+    options: list[Option] = []
+    for method in methods:
+        if reading is None and method.predict is not None:
+            options += method.predict(request)
+        elif reading is not None and method.predict_reading is not None:
+            options += method.predict_reading(request, reading)
+    return options
+
+
+def _width(reading: Reading | None, width: int | None) -> int:
+    """The width of hash rows that the density is estimated with."""
+    basis = None if reading is None else reading.basis
+    return basis.width if isinstance(basis, HashRows) else width or DEFAULT_WIDTH
+
+
+def _density(density: float) -> float:
+    positive_number("density", density)
+    if density > 1:
+        raise UsageError(f"density must be at most 1, got {density}; it is a mean kernel value")
+    return density
+
+
+def _nothing(kernel: Kernel, reading: Reading | None, methods: Sequence[Method], bounded: bool) -> str:
+    if reading is not None:
+        return f"the error of {reading.basis.name} is not predicted; plan without reading="
+    if not methods:
+        names = ", ".join(planned_methods())
+        return f"none of {names} can release the {kernel.name} kernel; use another kernel"
+    names = ", ".join(method.name for method in methods)
+    hint = "use fewer columns or a larger file" if bounded else "declare bounds"
+    return f"{names} cannot release the {kernel.name} kernel like this; {hint}"
+
+
+def _each(epsilon: float | Sequence[float] | None) -> Iterable[float | None]:
+    if isinstance(epsilon, Sequence):
+        if not epsilon:
+            raise UsageError("epsilon must hold at least one value, got an empty list; try [0.5, 1.0]")
+        return epsilon
+    return [epsilon]

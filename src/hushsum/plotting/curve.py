@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.plotting.figure import BLUE, INK, VERMILION, new_figure, save_figure
+from hushsum.plotting.figure import BLUE, INK, VERMILION
 from hushsum.plotting.ticks import label_ticks
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 Floats = NDArray[np.float64]
 _SIDE = 0.015
@@ -18,7 +21,13 @@ _SIDE = 0.015
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """Values and intervals along one column, shape (n,); ``truth`` only for data one may look at."""
+    """Values and intervals along one column, shape (n,); ``truth`` only for data one may look at.
+
+    Intervals are NaN where they are not known.
+    """
+
+    HEIGHT: ClassVar[float] = 4.8
+    """Inches, of a figure of its own."""
 
     x: Floats
     value: Floats
@@ -28,31 +37,25 @@ class Curve:
     truth: tuple[Floats, Floats] | None = None
 
 
-def draw_curve(
-    curve: Curve,
-    path: str | os.PathLike[str],
-    *,
-    title: str,
-    caption: str,
-    x_label: str,
-    y_label: str,
-) -> None:
-    """Write a picture of a curve and its error band."""
-    figure, axes = new_figure(title=title, caption=caption)
-    band = f"{curve.level:.0%} interval, at each point"
-    axes.fill_between(curve.x, curve.lower, curve.upper, color=BLUE, alpha=0.22, linewidth=0, label=band)
+def draw_curve(axes: Axes, curve: Curve, *, x_label: str, y_label: str, legend: bool = True) -> None:
+    """Draw a curve and its error band."""
+    known = np.isfinite(curve.lower) & np.isfinite(curve.upper)
+    if known.any():
+        band = f"{curve.level:.0%} interval, at each point"
+        axes.fill_between(curve.x, curve.lower, curve.upper, color=BLUE, alpha=0.22, linewidth=0, label=band)
     axes.plot(curve.x, curve.value, color=BLUE, linewidth=1.8, label="released")
     if curve.truth is not None:
         axes.plot(*curve.truth, color=VERMILION, linewidth=1.4, linestyle=(0, (4, 2)), label="true")
     axes.axhline(0.0, color=INK, linewidth=0.6)
     first, last = float(curve.x[0]), float(curve.x[-1])
     axes.set_xlim(first - _SIDE * (last - first), last + _SIDE * (last - first))
-    lowest, highest = min(0.0, float(curve.lower.min())), float(curve.upper.max())
+    lower, upper = (np.where(known, side, curve.value) for side in (curve.lower, curve.upper))
+    lowest, highest = min(0.0, float(lower.min())), max(0.0, float(upper.max()))
     margin = 0.04 * (highest - lowest) or 1.0
     axes.set_ylim(lowest - (margin if lowest < 0 else 0.0), highest + margin)
     axes.set_xlabel(x_label, color=INK)
     axes.set_ylabel(y_label, color=INK)
     label_ticks(axes.xaxis)
     label_ticks(axes.yaxis)
-    axes.legend(frameon=False, fontsize=9, labelcolor=INK)
-    save_figure(figure, path)
+    if legend:
+        axes.legend(frameon=False, fontsize=9, labelcolor=INK)

@@ -34,16 +34,43 @@ def check_format(path: str | os.PathLike[str]) -> Path:
     return file
 
 
-def new_figure(*, title: str, caption: str, width: float = 8.0, height: float = 4.8) -> tuple[Figure, Axes]:
-    """An empty figure with its title above and its caption below; it belongs to no window."""
-    from matplotlib.figure import Figure
+def new_figure(
+    *, title: str, caption: str, width: float = 8.0, height: float = 4.8, pyplot: bool = False
+) -> tuple[Figure, Axes]:
+    """An empty figure with its title above and its caption below.
+
+    It belongs to no window, unless ``pyplot`` makes it the current figure, which notebooks and
+    ``pyplot.show()`` display.
+    """
 
     lines = textwrap.wrap(caption, _CAPTION_LETTERS)
     foot = (0.24 + 0.17 * len(lines)) / height
-    figure = Figure(figsize=(width, height), dpi=150, facecolor="white")
+    if pyplot:
+        from matplotlib import pyplot as windows
+
+        figure = windows.figure(figsize=(width, height), facecolor="white")
+    else:
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=(width, height), dpi=150, facecolor="white")
     axes = figure.add_axes((0.105, foot + 0.5 / height, 0.86, 1.0 - foot - 1.05 / height))
     figure.text(0.105, 1.0 - 0.36 / height, title, fontsize=13, color=INK, fontweight="bold", ha="left")
     figure.text(0.105, foot - 0.12 / height, "\n".join(lines), fontsize=8, color=FAINT, ha="left", va="top")
+    _plain(axes)
+    return figure, axes
+
+
+def bare_figure(*, width: float = 4.0, height: float = 2.6) -> tuple[Figure, Axes]:
+    """A small empty figure without words; it belongs to no window."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), dpi=90, facecolor="white", layout="constrained")
+    axes = figure.add_subplot()
+    _plain(axes)
+    return figure, axes
+
+
+def _plain(axes: Axes) -> None:
     axes.set_axisbelow(True)
     axes.grid(color=GRID, linewidth=0.8)
     for side in ("top", "right"):
@@ -51,7 +78,6 @@ def new_figure(*, title: str, caption: str, width: float = 8.0, height: float = 
     for side in ("left", "bottom"):
         axes.spines[side].set_color(FAINT)
     axes.tick_params(colors=INK, labelsize=9, length=3, color=FAINT)
-    return figure, axes
 
 
 def save_figure(figure: Figure, path: str | os.PathLike[str]) -> None:

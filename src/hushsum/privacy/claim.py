@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from hushsum.errors import ClaimError, shown
+from hushsum import _html
+from hushsum.errors import ClaimError
 from hushsum.files.rationals import stored_rational, typed_rational
 from hushsum.privacy.relation import Relation
 
@@ -34,7 +35,7 @@ def exact(name: str, value: float | int | str | Fraction) -> Fraction:
     try:
         return typed_rational(value) if isinstance(value, str) else Fraction(value)
     except ValueError:
-        raise ClaimError(f"{name} must be a number, got {shown(value)}; give a number such as 1.0") from None
+        raise ClaimError(f"{name} must be a number, got text; give a number such as 1.0") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +166,28 @@ arithmetic='integers')
         return (
             f"Whatever anyone knows or computes, no answer is more than e^{self.epsilon:.15g} times as "
             f"likely or unlikely because {who} {what}."
+        )
+
+    def _repr_html_(self) -> str:
+        """The claim in words and numbers, for notebooks."""
+        numbers = (
+            {"rho": self.rho} if self.rho is not None else {"epsilon": self.epsilon, "delta": self.delta}
+        )
+        return _html.block(
+            "Privacy claim",
+            _html.paragraph(self.sentence()),
+            _html.facts(
+                [
+                    *((name, f"{value:.15g}") for name, value in numbers.items() if value is not None),
+                    (
+                        "unit",
+                        self.unit if self.unit == "record" else f"person, {self.records_per_unit} records",
+                    ),
+                    ("relation", str(self.relation)),
+                    ("mechanism", self.mechanism),
+                    ("arithmetic", self.arithmetic),
+                ]
+            ),
         )
 
     def as_json(self) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.errors import ClaimError
+from hushsum.errors import ClaimError, shown
 from hushsum.privacy.accounting.analytic import analytic_gaussian_sigma
 from hushsum.privacy.accounting.vectors import rounding_gap
 from hushsum.privacy.accounting.zcdp import zcdp_rho
@@ -50,7 +50,7 @@ def path_scale(sensitivity: float, promise: Promise, *, calibration: str = ANALY
     """
     if calibration not in CALIBRATIONS:
         raise ClaimError(
-            f"calibration must be one of {', '.join(CALIBRATIONS)}, got {calibration!r}; choose one"
+            f"calibration must be one of {', '.join(CALIBRATIONS)}, got {shown(calibration)}; choose one"
         )
     if promise.pure:
         raise ClaimError("functional perturbation needs a delta above 0, got none; give delta=1e-6")

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.errors import ClaimError
+from hushsum.errors import ClaimError, shown
 from hushsum.privacy.claim import Claim, Promise
 from hushsum.privacy.noise import NoiseSource
 from hushsum.privacy.noise.choice import EXPONENTIAL, PERMUTE_AND_FLIP, exponential_choice, permute_and_flip
@@ -108,7 +108,9 @@ def choice_claim(
 ) -> Claim:
     """What a choice claims; known before anything is drawn."""
     if max_per_unit is not None and (type(max_per_unit) is not int or max_per_unit < 1):
-        raise ClaimError(f"max_per_unit must be an integer of at least 1, got {max_per_unit!r}; give a cap")
+        raise ClaimError(
+            f"max_per_unit must be an integer of at least 1, got {shown(max_per_unit)}; give a cap"
+        )
     return Claim(
         promise=promise,
         unit="record" if max_per_unit is None else "person",

@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+import numpy as np
+
 from hushsum.errors import DataRefused
 
 
@@ -28,6 +30,47 @@ def speaks_arrow(data: object) -> bool:
         or hasattr(data, "__arrow_c_array__")
         or from_package(data, "pyarrow")
     )
+
+
+def in_memory(data: object) -> object:
+    """Lazy and one-pass data, evaluated once; everything else as it is.
+
+    A Polars lazy frame is collected. A DuckDB relation, an Arrow stream and whatever else offers
+    ``__arrow_c_stream__`` or ``arrow()`` and is not a frame in memory becomes an Arrow table. Whoever looks at
+    data more than once calls this first: a lazy query may give other rows the second time, and a stream none.
+
+    Raises
+    ------
+    DataRefused
+        The data cannot be evaluated.
+    """
+    if isinstance(data, np.ndarray | list | tuple) or from_package(data, "pandas"):
+        return data
+    try:
+        if from_package(data, "polars"):
+            return data.collect() if hasattr(data, "collect") else data
+        if from_package(data, "pyarrow"):
+            return data.read_all() if hasattr(data, "read_all") else data
+        if hasattr(data, "__arrow_c_stream__"):
+            return _table_of(data)
+        if callable(getattr(data, "arrow", None)):
+            return in_memory(data.arrow())  # type: ignore[attr-defined]
+    except DataRefused:
+        raise
+    except Exception:
+        # Messages of the engine below may quote values.
+        raise DataRefused(
+            f"data must be readable, got a {type(data).__name__} that could not be evaluated; "
+            "evaluate it yourself and pass the table"
+        ) from None
+    return data
+
+
+def _table_of(data: object) -> Any:
+    """What offers an Arrow stream, as a table if it has columns, else as one column."""
+    pa = pyarrow()
+    chunks = as_chunks(data)
+    return pa.Table.from_struct_array(chunks) if pa.types.is_struct(chunks.type) else chunks
 
 
 def as_chunks(data: object) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any, Final
@@ -16,7 +16,11 @@ from hushsum.errors import UsageError
 _BLOCK: Final = 1 << 14
 """Elements converted at a time: the float64 copy stays in the cache, and small beside the data."""
 
+DeclaredBounds = Sequence[tuple[float, float]] | tuple[float, float] | Mapping[str, tuple[float, float]]
+"""One (low, high) for all columns, a list with one for each, or a dictionary by the names of columns."""
+
 _FLOAT32_MAX: Final = float(np.finfo(np.float32).max)
+_MOST_NAMES: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,15 +80,17 @@ class Bounds:
             object.__setattr__(self, name, array)
 
     @classmethod
-    def of(cls, value: object, dim: int) -> Bounds | None:
+    def of(cls, value: object, dim: int, columns: Sequence[str] | None = None) -> Bounds | None:
         """Read a ``bounds=`` argument.
 
         Parameters
         ----------
-        value : None, (low, high), a sequence of dim (low, high), or Bounds
+        value : None, (low, high), a sequence of dim (low, high), a dictionary by column name, or Bounds
             One pair stands for every column. With ``dim=2``, ``((0, 1), (0, 1))`` is two pairs.
         dim : int
             The number of columns.
+        columns : sequence of str, optional
+            What the columns are called, in their order; needed for a dictionary.
 
         Raises
         ------
@@ -93,19 +99,23 @@ class Bounds:
         """
         if value is None:
             return None
+        if isinstance(value, Mapping):
+            value = _in_order(value, columns)
         if isinstance(value, Bounds):
             bounds = value
         else:
             pairs = _pairs(value, dim)
             bounds = cls(tuple(low for low, _ in pairs), tuple(high for _, high in pairs))
         if bounds.dim != dim:
-            raise _another_number(dim, bounds.dim)
+            raise _another_number(dim)
         return bounds
 
     @classmethod
-    def declared(cls, value: object, dim: int, method: str) -> Bounds:
+    def declared(
+        cls, value: object, dim: int, method: str, *, columns: Sequence[str] | None = None
+    ) -> Bounds:
         """Read the ``bounds=`` argument of a method that cannot do without."""
-        bounds = cls.of(value, dim)
+        bounds = cls.of(value, dim, columns=columns)
         if bounds is None:
             raise UsageError(f"{method} needs bounds, got none; declare the range that a record may have")
         return bounds
@@ -171,6 +181,41 @@ class Bounds:
         return bounds
 
 
+def declared_bounds(
+    value: object, *, dim: int, columns: Sequence[str] | None = None
+) -> tuple[Bounds | None, tuple[str, ...] | None]:
+    """A ``bounds=`` argument and the names of the columns, which a dictionary of bounds gives by itself.
+
+    >>> box, names = declared_bounds({"age": (0, 120), "height": (1.0, 2.5)}, dim=2)
+    >>> box.as_json(), names
+    ([[0.0, 120.0], [1.0, 2.5]], ('age', 'height'))
+
+    Raises
+    ------
+    UsageError
+        The value has another shape, a dictionary does not name the columns, or a rule of `Bounds` is broken.
+    """
+    names = None if columns is None else tuple(columns)
+    if names is None and isinstance(value, Mapping):
+        names = tuple(value)
+    return Bounds.of(value, dim, names), names
+
+
+def _in_order(value: Mapping[Any, Any], columns: Sequence[str] | None) -> object:
+    """The pairs of a dictionary in the order of the columns; the one pair of a column of lists."""
+    if columns is None:
+        raise UsageError(
+            "bounds by name need the names of the columns, got columns without names; give a list of pairs"
+        )
+    names = list(columns)
+    if set(value) != set(names) or not all(isinstance(name, str) for name in value):
+        raise UsageError(
+            "bounds must have the name of every column once and no other, got other names; "
+            "give one (low, high) for each column"
+        )
+    return value[names[0]] if len(names) == 1 else [value[name] for name in names]
+
+
 def _pairs(value: object, dim: int) -> list[tuple[float, float]]:
     rule = f"bounds must be (low, high), or a list of {dim} such pairs, of numbers"
     if isinstance(value, np.ndarray):
@@ -187,16 +232,38 @@ def _pairs(value: object, dim: int) -> list[tuple[float, float]]:
             raise UsageError(f"{rule}, got something else among them; declare a pair of numbers for each")
         pairs.append((float(pair[0]), float(pair[1])))
     if len(pairs) != dim:
-        raise _another_number(dim, len(pairs))
+        raise _another_number(dim)
     return pairs
 
 
-def _another_number(dim: int, got: int) -> UsageError:
+def _another_number(dim: int) -> UsageError:
+    # Not how many: who passes the records as bounds would see their number.
     return UsageError(
-        f"bounds must have one (low, high) for each of {dim} columns, got {got}; "
+        f"bounds must have one (low, high) for each of {dim} columns, got another number; "
         "declare as many, or one for all"
     )
 
 
 def _is_number(value: object) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool | np.bool_)
+
+
+def names_in_words(names: Sequence[str]) -> str:
+    """Names on one line, the middle of a long list left out.
+
+    >>> names_in_words([f"x{i}" for i in range(100)])
+    'x0, x1, x2, x3, x4, x5, …, x99 (100 columns)'
+    """
+    if len(names) <= _MOST_NAMES:
+        return ", ".join(names)
+    return f"{', '.join(names[: _MOST_NAMES - 2])}, …, {names[-1]} ({len(names)} columns)"
+
+
+def bounds_in_words(bounds: Bounds | None) -> str:
+    """Declared bounds on one line, the middle of a long list left out, and once if all are the same."""
+    if bounds is None:
+        return "none declared"
+    ranges = [f"{low:g}:{high:g}" for low, high in zip(bounds.low, bounds.high, strict=True)]
+    if len(ranges) > 2 and len(set(ranges)) == 1:
+        return f"{ranges[0]} for each of {len(ranges)} columns"
+    return names_in_words(ranges)

@@ -57,7 +57,7 @@ class CellGrid:
         )
         if len(given) != bounds.dim:
             raise UsageError(
-                f"bins must be one number, or one for each of {bounds.dim} columns, got {len(given)}"
+                f"bins must be one number, or one for each of {bounds.dim} columns, got another number"
             )
         for each in given:
             whole = isinstance(each, int | np.integer) and not isinstance(each, bool)

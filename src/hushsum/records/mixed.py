@@ -100,13 +100,12 @@ def numbers_with_missing(chunks: Any, where: str) -> tuple[NDArray[np.float64], 
 
 def _named(data: object) -> tuple[list[str] | None, list[Any]]:
     """Names, if the container has any, and its columns as they are."""
+    data = arrow.in_memory(data)
     if arrow.from_package(data, "scipy.sparse"):
         raise DataRefused("data must be dense, got a sparse matrix; pass data.toarray()")
     if arrow.from_package(data, "pandas"):
         frame: Any = data if getattr(data, "ndim", 0) == 2 else data.to_frame()  # type: ignore[attr-defined]
         return column_names_of(frame), [frame.iloc[:, i] for i in range(frame.shape[1])]
-    if arrow.from_package(data, "polars") and hasattr(data, "collect"):
-        raise DataRefused("data must be in memory, got a lazy frame; pass data.collect()")
     if arrow.speaks_arrow(data):
         return arrow.as_columns(data)
     if isinstance(data, np.ma.MaskedArray):

@@ -53,8 +53,9 @@ def numbers_of(data: object, *, dim: int, columns: Sequence[str] | None = None) 
     Parameters
     ----------
     data : array, frame, Arrow data or nested lists, of shape (n, dim)
-        One-dimensional data are n records if ``dim`` is 1, and one record if ``dim`` is greater. A single
-        column of lists of ``dim`` numbers (embeddings) is n records.
+        One-dimensional data are n records if ``dim`` is 1, and one record if ``dim`` is greater. A number is
+        one record if ``dim`` is 1. A single column of lists of ``dim`` numbers (embeddings) is n records.
+        Lazy data are evaluated: see `hushsum.records.arrow.in_memory`.
     dim : int
         The number of columns.
     columns : sequence of str, optional
@@ -68,6 +69,9 @@ def numbers_of(data: object, *, dim: int, columns: Sequence[str] | None = None) 
         A column asked for is not there.
     """
     refuse_path(data)
+    if dim == 1 and isinstance(data, int | float | np.number):
+        data = [data]
+    data = arrow.in_memory(data)
     if isinstance(data, np.ndarray):
         parts = [Numbers(_matrix(data, dim))]
     elif isinstance(data, list | tuple):
@@ -79,8 +83,6 @@ def numbers_of(data: object, *, dim: int, columns: Sequence[str] | None = None) 
         )
     elif arrow.from_package(data, "pandas"):
         parts = _from_pandas(data, dim, columns)
-    elif arrow.from_package(data, "polars") and hasattr(data, "collect"):
-        raise DataRefused("data must be in memory, got a lazy frame; pass data.collect()")
     elif arrow.speaks_arrow(data):
         names, found = arrow.as_columns(data)
         parts = _from_columns(names, found, dim, columns)

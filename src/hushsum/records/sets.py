@@ -73,6 +73,7 @@ def as_sets(data: object) -> Sets:
     >>> sets.values, sets.indptr
     (array([3, 5, 7]), array([0, 2, 2, 3]))
     """
+    data = arrow.in_memory(data)
     if arrow.from_package(data, "scipy.sparse"):
         sets = _from_sparse(data)
     elif isinstance(data, np.ndarray):

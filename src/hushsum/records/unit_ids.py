@@ -41,6 +41,7 @@ def identify(units: object) -> UnitIds:
     DataRefused
         An id is missing, or is neither an integer nor a string; the ids are not one-dimensional.
     """
+    units = arrow.in_memory(units)
     if isinstance(units, np.ma.MaskedArray):
         if np.ma.is_masked(units):
             _refuse_missing()

@@ -8,7 +8,7 @@ from typing import NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.errors import DataRefused, FileRefused, SecretRefused, UsageError
+from hushsum.errors import DataRefused, FileRefused, SecretRefused, UsageError, shown
 from hushsum.records.unit_ids import DIGEST_BYTES, identify
 
 
@@ -58,7 +58,9 @@ class UnitCap:
 
     def __init__(self, limit: int) -> None:
         if isinstance(limit, bool) or not isinstance(limit, int | np.integer) or limit < 1:
-            raise UsageError(f"the cap on a person's records must be an integer of at least 1, got {limit!r}")
+            raise UsageError(
+                f"the cap on a person's records must be an integer of at least 1, got {shown(limit)}"
+            )
         self._limit = int(limit)
         self._counts: dict[bytes, int] = {}
         self._version = 0

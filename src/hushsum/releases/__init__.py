@@ -1,4 +1,7 @@
-"""Public, frozen answer machines: the only thing that leaves. Importing this package registers every kind."""
+"""Released functions: public and immutable, the only objects that are published, queried and downloaded.
+
+Importing this package registers every kind.
+"""
 
 from hushsum.releases.answers import Answers
 from hushsum.releases.base import Released, ReleasedFunction
@@ -7,7 +10,8 @@ from hushsum.releases.bundle_file import save_bundle
 from hushsum.releases.coefficients import CoefficientFunction
 from hushsum.releases.curve import CurveFunction
 from hushsum.releases.curve_file import save_curve
-from hushsum.releases.load import load
+from hushsum.releases.description import Description
+from hushsum.releases.load import load_function, load_released
 from hushsum.releases.noisy_table import NoisyTable
 from hushsum.releases.points import PointsFunction
 from hushsum.releases.points_file import save_points
@@ -20,13 +24,15 @@ __all__ = [
     "Bundle",
     "CoefficientFunction",
     "CurveFunction",
+    "Description",
     "NoisyTable",
     "PointsFunction",
     "Released",
     "ReleasedFunction",
     "SharpenedFunction",
     "TableFunction",
-    "load",
+    "load_function",
+    "load_released",
     "save_bundle",
     "save_curve",
     "save_points",

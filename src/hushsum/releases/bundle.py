@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from hushsum.files.container import canonical_json
 from hushsum.privacy.claim import Claim
-from hushsum.releases.base import ReleasedFunction
-from hushsum.releases.load import load
+from hushsum.releases.base import Released, ReleasedFunction
+from hushsum.releases.load import load_released
 from hushsum.version import PRODUCER
 
 
@@ -65,7 +65,7 @@ class Bundle:
 
         save_bundle(self, target)
 
-    def __reduce__(self) -> tuple[Callable[[bytes], Any], tuple[bytes]]:
+    def __reduce__(self) -> tuple[Callable[[bytes], Released], tuple[bytes]]:
         buffer = io.BytesIO()
         self.save(buffer)
         return _from_bytes, (buffer.getvalue(),)
@@ -81,5 +81,5 @@ def _frozen(values: NDArray[Any]) -> NDArray[Any]:
     return array
 
 
-def _from_bytes(payload: bytes) -> Any:
-    return load(io.BytesIO(payload))
+def _from_bytes(payload: bytes) -> Released:
+    return load_released(io.BytesIO(payload))

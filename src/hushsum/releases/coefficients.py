@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hushsum.bases.base import LinearBasis, SampledBasis
+from hushsum.bases.base import LinearReading, SampledReading
 from hushsum.kernels.base import Batch, Kernel
-from hushsum.releases.answers import Answers
+from hushsum.releases.answers import Answers, Points
 from hushsum.releases.noisy_table import Floats, NoisyTable, check_question
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class CoefficientFunction(NoisyTable):
     Everything here is computed from noisy integers and public parameters, so using it spends nothing.
     """
 
-    basis: LinearBasis
+    reading: LinearReading
 
     def __repr__(self) -> str:
         rows, width = self.basis.shape
@@ -40,7 +40,7 @@ class CoefficientFunction(NoisyTable):
         )
 
     def _own_count(self) -> tuple[float, float] | None:
-        total = self.basis.total(self.table)
+        total = self.reading.total(self.table)
         return None if total is None else (total[0], total[1] * self.cell_variance)
 
     def __call__(self, Q: object, *, nonnegative: bool = False, threads: int = 1) -> Floats:
@@ -53,20 +53,22 @@ class CoefficientFunction(NoisyTable):
 
     def sum(self, Q: object, *, nonnegative: bool = False, threads: int = 1) -> Floats:
         """Kernel sums f(q) = Σ k(x, q), shape (n_queries,)."""
-        sums = self.basis.evaluate(self.table, self.basis.prepare_queries(Q), threads=threads)
+        sums = self.reading.evaluate(self.table, self.basis.prepare_queries(Q), threads=threads)
         return np.maximum(sums, 0.0) if nonnegative else sums
 
     def query(self, Q: object, *, of: str = "mean", level: float = 0.95, threads: int = 1) -> Answers:
         """Values with standard errors and intervals: the noise exactly, the method's own error as its basis
         states it or its rows show it by their spread, and the error of N̂.
         """
-        return self.query_plus(Q, 0.0, of=of, level=level, threads=threads)
+        return self.query_plus(self._points(Q), 0.0, of=of, level=level, threads=threads)
 
-    def query_plus(self, Q: object, known: Floats | float, *, of: str, level: float, threads: int) -> Answers:
+    def query_plus(
+        self, points: Points, known: Floats | float, *, of: str, level: float, threads: int
+    ) -> Answers:
         """The same with ``known`` added to the sums, which is exact."""
         check_question(of, level)
-        batch = self.basis.prepare_queries(Q)
-        sums = self.basis.evaluate(self.table, batch, threads=threads)
+        batch = self.basis.prepare_queries(points)
+        sums = self.reading.evaluate(self.table, batch, threads=threads)
         number, number_variance = self._counts
         variance, largest, blocks = self._variances(batch, sums, number)
         sums = sums + known
@@ -78,18 +80,18 @@ class CoefficientFunction(NoisyTable):
         bound = np.maximum(scale * np.sqrt(largest + of_number), stderr)
         value = scale * sums
         reach = _quantile(level, blocks) * stderr
-        return Answers(value, stderr, value - reach, value + reach, bound, level)
+        return Answers(value, stderr, value - reach, value + reach, bound, level, points)
 
     def _variances(self, batch: Batch, sums: Floats, number: float) -> tuple[Floats, Floats, int | None]:
         """The variance of each sum, a larger one that bounds it, and how many blocks the first comes from."""
-        noise = self.cell_variance * self.basis.noise_gain(batch)
-        method = self.basis.method_variance(self.table, batch, sums, number)
-        if not isinstance(self.basis, SampledBasis):
+        noise = self.cell_variance * self.reading.noise_gain(batch)
+        method = self.reading.method_variance(self.table, batch, sums, number)
+        if not isinstance(self.reading, SampledReading):
             return noise + method, noise + method, None
-        readings = self.basis.spread(self.table, batch)
-        if readings.blocks < _FEWEST_BLOCKS:
+        rows = self.reading.spread(self.table, batch)
+        if rows.blocks < _FEWEST_BLOCKS:
             return noise + method, noise + method, None
-        return np.maximum(readings.variance, noise), noise + method, readings.blocks
+        return np.maximum(rows.variance, noise), noise + method, rows.blocks
 
     def sharpened(self, points: object) -> SharpenedFunction:
         """The same release of Fourier features, read with the help of public points: nothing is spent.
@@ -115,9 +117,11 @@ class CoefficientFunction(NoisyTable):
         Raises
         ------
         UsageError
-            where the table was made for one kernel.
+            where the table is counted for one kernel, or the kernel does not have the role that it needs.
         """
-        return replace(self, basis=self.basis.with_kernel(kernel))
+        reading = self.basis.reading(kernel)
+        assert isinstance(reading, LinearReading)
+        return replace(self, reading=reading)
 
 
 def _quantile(level: float, blocks: int | None) -> float:

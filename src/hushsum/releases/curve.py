@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,20 +13,23 @@ from typing import IO
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.errors import UsageError
+from hushsum.errors import UsageError, shown
 from hushsum.kernels.base import Kernel
+from hushsum.kernels.columns import check_columns
 from hushsum.privacy.claim import Claim
 from hushsum.records.bounds import Bounds
-from hushsum.releases.answers import Answers, normal_answers
+from hushsum.releases.answers import Answers, normal_answers, query_points
 from hushsum.releases.base import ReleasedFunction
-from hushsum.releases.load import load
+from hushsum.releases.description import Detail
+from hushsum.releases.load import load_function
 from hushsum.releases.points import check_kernel
+from hushsum.releases.presentation import Presented
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class CurveFunction:
+class CurveFunction(Presented):
     """Values at even steps from one end of the bounds to the other, straight lines between them.
 
     Made by ``pfda`` or by ``hushsum.load``; not by hand. Outside the bounds the nearest end answers. The
@@ -41,6 +45,8 @@ class CurveFunction:
         Of one column.
     bounds : Bounds
         Of one column; the first value is at its low end, the last at its high end.
+    columns : tuple of str, optional
+        What the column is called; frames of queries are read by that name.
 
     Privacy
     -------
@@ -56,9 +62,11 @@ class CurveFunction:
     claim: Claim
     method: str
     producer: str
+    columns: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         check_kernel(self.kernel, self.bounds.dim)
+        check_columns(self.columns, self.bounds.dim)
         if self.bounds.dim != 1 or self.values.ndim != 1 or len(self.values) < 2:
             raise UsageError("a curve has one column and at least two values, got another shape")
         if self.values.shape != self.errors.shape:
@@ -72,6 +80,16 @@ class CurveFunction:
             f"claim={self.claim!r})"
         )
 
+    @property
+    def dim(self) -> int:
+        """1."""
+        return self.bounds.dim
+
+    @property
+    def count_stderr(self) -> float:
+        """The standard error of :attr:`count`."""
+        return math.sqrt(self.count_variance)
+
     def __call__(self, Q: object) -> Floats:
         """Mean kernel values f(q)/N, shape (n_queries,)."""
         return self._read(Q, self.values)
@@ -80,16 +98,25 @@ class CurveFunction:
         """Kernel sums f(q), shape (n_queries,)."""
         return self.count * self(Q)
 
-    def query(self, Q: object, *, of: str = "mean", level: float = 0.95) -> Answers:
+    def query(self, Q: object, *, of: str = "mean", level: float = 0.95, threads: int = 1) -> Answers:
         """Values with the standard error of the noise; the bias of a smoothing penalty is no part of it."""
         if of not in ("mean", "sum"):
-            raise UsageError(f"of must be 'mean' or 'sum', got {of!r}; choose one")
+            raise UsageError(f"of must be 'mean' or 'sum', got {shown(of)}; choose one")
         scale = 1.0 if of == "mean" else self.count
-        value = self._read(Q, self.values)
-        variance = self._read(Q, self.errors) ** 2
+        points = query_points(Q, dim=self.dim, columns=self.columns)
+        value = self._read(points, self.values)
+        variance = self._read(points, self.errors) ** 2
         if of == "sum":
             variance = variance + (value / self.count) ** 2 * self.count_variance
-        return normal_answers(scale * value, scale * np.sqrt(variance), level)
+        return normal_answers(scale * value, scale * np.sqrt(variance), level, points)
+
+    def details(self) -> tuple[Detail, ...]:
+        """The method and the number of steps."""
+        number = len(self.values)
+        return (
+            Detail("method", self.method, self.method),
+            Detail("steps", number, f"{number} values, straight lines between them", label="curve"),
+        )
 
     def save(self, target: str | os.PathLike[str] | IO[bytes]) -> None:
         """Write a ``.hush`` file; to a path atomically."""
@@ -110,10 +137,11 @@ class CurveFunction:
         return places
 
     def _read(self, Q: object, numbers: Floats) -> Floats:
-        queries = self.kernel.prepare(Q, self.bounds, clip=False).arrays[0][:, 0].astype(np.float64)
+        rows = self.kernel.prepare(Q, self.bounds, clip=False, columns=self.columns).arrays[0]
+        queries = rows[:, 0].astype(np.float64)
         return np.interp(queries, self._places, numbers)
 
 
 def _from_bytes(payload: bytes) -> ReleasedFunction:
     """A function from the bytes of its file, which is what travels in a pickle."""
-    return load(io.BytesIO(payload))
+    return load_function(io.BytesIO(payload))

@@ -17,7 +17,7 @@ from hushsum.records.bounds import Bounds
 Floats = NDArray[np.float64]
 
 MOST_NUMBERS = 1 << 28
-COMMON = ("type", "kernel", "bounds", "claim", "count", "method", "producer")
+COMMON = ("type", "kernel", "bounds", "columns", "claim", "count", "method", "producer")
 LARGEST = 1e60
 """Of a stored number. Answers multiply a few of them, and must stay finite."""
 
@@ -25,11 +25,12 @@ _BYTES = 8
 
 
 def common_header(function: Any, kind: str) -> Header:
-    """Kernel, bounds, claim, count, method and producer."""
+    """Kernel, bounds, columns, claim, count, method and producer."""
     return {
         "type": kind,
         "kernel": kernel_as_json(function.kernel),
         "bounds": function.bounds.as_json(),
+        "columns": None if function.columns is None else list(function.columns),
         "claim": function.claim.as_json(),
         "count": {"value": function.count, "variance": function.count_variance},
         "method": function.method,
@@ -49,12 +50,22 @@ def common_fields(header: Header) -> dict[str, Any]:
     return {
         "kernel": kernel_from_json(header["kernel"]),
         "bounds": bounds,
+        "columns": names_or_none(header["columns"]),
         "claim": Claim.from_json(header["claim"]),
         "count": real(header["count"]["value"], at_least=1.0),
         "count_variance": real(header["count"]["variance"], at_least=0.0),
         "method": header["method"],
         "producer": header["producer"],
     }
+
+
+def names_or_none(value: object) -> tuple[str, ...] | None:
+    """Names of columns, or None."""
+    if value is None:
+        return None
+    if not isinstance(value, list):
+        raise TypeError("columns")
+    return tuple(value)
 
 
 def real(value: object, *, at_least: float) -> float:

@@ -1,8 +1,8 @@
-"""Which kind of function a noisy table is, by the basis that it sums."""
+"""Which kind of function a noisy table is, by how it is read."""
 
 from __future__ import annotations
 
-from hushsum.bases.base import Basis, LinearBasis, RowBasis, Table
+from hushsum.bases.base import LinearReading, Reading, RowReading, Table
 from hushsum.privacy.calibration import IntegerNoise
 from hushsum.privacy.claim import Claim
 from hushsum.releases.coefficients import CoefficientFunction
@@ -11,7 +11,7 @@ from hushsum.releases.table import TableFunction
 
 
 def function_of(
-    basis: Basis,
+    reading: Reading,
     table: Table,
     claim: Claim,
     noise: IntegerNoise,
@@ -20,9 +20,9 @@ def function_of(
     producer: str,
     step: int = 1,
 ) -> NoisyTable:
-    """The released function of a basis and its noisy sums."""
-    if isinstance(basis, RowBasis):
-        return TableFunction(basis, table, claim, noise, noisy_count, count_noise, producer, step)
-    if isinstance(basis, LinearBasis):
-        return CoefficientFunction(basis, table, claim, noise, noisy_count, count_noise, producer, step)
-    raise TypeError(f"the basis {basis.name!r} says neither how a cell nor how the whole table is read")
+    """The released function of a noisy table and its reading."""
+    if isinstance(reading, RowReading):
+        return TableFunction(reading, table, claim, noise, noisy_count, count_noise, producer, step)
+    if isinstance(reading, LinearReading):
+        return CoefficientFunction(reading, table, claim, noise, noisy_count, count_noise, producer, step)
+    raise TypeError(f"the reading {type(reading).__name__} reads neither single cells nor the whole table")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import IO, Any
+from typing import IO
 
 from hushsum.errors import FileRefused
 from hushsum.files.container import FileKind, Header, read_container
@@ -26,10 +26,8 @@ def check_names(values: Header, *names: str) -> None:
         raise ValueError("names")
 
 
-def load(source: str | os.PathLike[str] | IO[bytes]) -> ReleasedFunction | Any:
-    """The released function in a ``.hush`` file, or the :class:`hushsum.releases.Bundle` of a model.
-
-    Which of the two it is only the file knows, so the type is left open beside the usual one.
+def load_released(source: str | os.PathLike[str] | IO[bytes]) -> Released:
+    """What a ``.hush`` file holds: a released function, or the :class:`hushsum.releases.Bundle` of a model.
 
     Raises
     ------
@@ -42,17 +40,17 @@ def load(source: str | os.PathLike[str] | IO[bytes]) -> ReleasedFunction | Any:
 
 
 def load_function(source: str | os.PathLike[str] | IO[bytes]) -> ReleasedFunction:
-    """The released function in a ``.hush`` file, where the bundle of a model will not do; it is refused."""
+    """The released function in a ``.hush`` file; the bundle of a model is refused."""
 
     def codec(header: Header) -> tuple[Sizer, Builder]:
         if header.get("type") == "bundle":
             raise FileRefused(
-                "the file holds a model, not one released function; read it with hushsum.models.load_model"
+                "the file holds a model, not one released function; read it with hushsum.load, "
+                "or use 'hushsum predict'"
             )
         return _codec(header)
 
-    function: ReleasedFunction = _read(source, codec)
-    return function
+    return _function(_read(source, codec))
 
 
 def load_table(source: IO[bytes]) -> ReleasedFunction:
@@ -63,13 +61,19 @@ def load_table(source: IO[bytes]) -> ReleasedFunction:
             raise FileRefused("the file inside this file must be a released table; get a fresh copy")
         return _codec(header)
 
-    function: ReleasedFunction = _read(source, codec)
-    return function
+    return _function(_read(source, codec))
+
+
+def _function(released: Released) -> ReleasedFunction:
+    """What a codec made, which is a function unless it is a bundle."""
+    if not isinstance(released, ReleasedFunction):
+        raise TypeError(f"{type(released).__name__} is not a released function")
+    return released
 
 
 def _read(
     source: str | os.PathLike[str] | IO[bytes], codec: Callable[[Header], tuple[Sizer, Builder]]
-) -> Any:
+) -> Released:
     header, payload = read_container(source, FileKind.RELEASED, lambda h: codec(h)[0](h))
     try:
         return codec(header)[1](header, payload)
@@ -79,7 +83,7 @@ def _read(
         ) from None
 
 
-def _codec(header: dict[str, Any]) -> tuple[Sizer, Builder]:
+def _codec(header: Header) -> tuple[Sizer, Builder]:
     name = header.get("type")
     if name not in _CODECS:
         raise FileRefused(

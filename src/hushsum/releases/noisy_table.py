@@ -14,14 +14,17 @@ from typing import IO, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.bases.base import Basis, Table
-from hushsum.errors import UsageError
+from hushsum.bases.base import Basis, Reading, Table
+from hushsum.errors import UsageError, shown
 from hushsum.kernels.base import Kernel
 from hushsum.privacy.calibration import IntegerNoise
 from hushsum.privacy.claim import Claim
-from hushsum.releases.answers import Answers
+from hushsum.records.bounds import Bounds
+from hushsum.releases.answers import Answers, Points, query_points
 from hushsum.releases.base import ReleasedFunction
-from hushsum.releases.load import load
+from hushsum.releases.description import Detail
+from hushsum.releases.load import load_function
+from hushsum.releases.presentation import Presented
 
 Floats = NDArray[np.float64]
 
@@ -30,15 +33,15 @@ ROUNDING_SHARE = 0.02
 
 
 @dataclass(frozen=True, eq=False)
-class NoisyTable(ABC):
-    """The noisy sum of a basis's vectors over records; public and frozen.
+class NoisyTable(Presented, ABC):
+    """The noisy sum of a basis's vectors over records, and how it is read; public and frozen.
 
     Privacy
     -------
     Everything here is computed from noisy integers and public parameters, so using it spends nothing.
     """
 
-    basis: Basis
+    reading: Reading
     table: Table
     claim: Claim
     noise: IntegerNoise
@@ -69,14 +72,29 @@ class NoisyTable(ABC):
         """
 
     @property
+    def basis(self) -> Basis:
+        """What the table counts."""
+        return self.reading.basis
+
+    @property
     def kernel(self) -> Kernel:
         """The similarity whose sums it answers."""
-        return self.basis.kernel
+        return self.reading.kernel
+
+    @property
+    def dim(self) -> int | None:
+        """The number of columns of a query; None where records are sets."""
+        return self.kernel.dim
 
     @property
     def columns(self) -> tuple[str, ...] | None:
         """What the columns are called, in the order in which arrays give them; None if not declared."""
-        return getattr(self.basis, "columns", None)
+        return self.basis.columns
+
+    @property
+    def bounds(self) -> Bounds | None:
+        """The declared box that records were clipped to; None if not declared."""
+        return self.basis.bounds
 
     @property
     def cell_variance(self) -> float:
@@ -157,6 +175,24 @@ class NoisyTable(ABC):
         """The standard error of :attr:`count`."""
         return math.sqrt(self._counts[1])
 
+    def details(self) -> tuple[Detail, ...]:
+        """The table, its noise, and the fingerprint of what it counts."""
+        rows, width = self.basis.shape
+        deviation = math.sqrt(self.noise.variance)
+        noise = {**self.noise.as_json(), "standard_deviation": deviation}
+        rounded = "" if self.step == 1 else f", cells rounded to multiples of {self.step}"
+        return (
+            Detail("basis", self.basis.name, f"{self.basis.name}, {rows} × {width}{rounded}", label="table"),
+            Detail("rows", rows),
+            Detail("width", width),
+            Detail("noise", noise, f"{self.noise.mechanism}, standard deviation {deviation:.5g} per cell"),
+            Detail("step", self.step),
+            Detail("fingerprint", self.basis.fingerprint, self.basis.fingerprint),
+        )
+
+    def _points(self, Q: object) -> Points:
+        return query_points(Q, dim=self.dim, columns=self.columns)
+
     def save(self, target: str | os.PathLike[str] | IO[bytes]) -> None:
         """Write a ``.hush`` file; to a path atomically."""
         from hushsum.releases.table_file import save_table
@@ -182,7 +218,7 @@ def largest_step(variance: float) -> int:
 def check_question(of: str, level: float) -> None:
     """Refuse a ``query`` for something else than means or sums, or at an impossible level."""
     if of not in ("mean", "sum"):
-        raise UsageError(f"of must be 'mean' or 'sum', got {of!r}; choose one")
+        raise UsageError(f"of must be 'mean' or 'sum', got {shown(of)}; choose one")
     if not 0.0 < level < 1.0:
         raise UsageError(f"level must be between 0 and 1, got {level}; try 0.95")
 
@@ -195,4 +231,4 @@ def _roomy(table: Table, step: int) -> Table:
 
 def _from_bytes(payload: bytes) -> ReleasedFunction:
     """A function from the bytes of its file, which is what travels in a pickle."""
-    return load(io.BytesIO(payload))
+    return load_function(io.BytesIO(payload))

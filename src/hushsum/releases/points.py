@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -12,13 +13,16 @@ from typing import IO
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.errors import UsageError
-from hushsum.kernels.base import Batch, Kernel
+from hushsum.errors import UsageError, shown
+from hushsum.kernels.base import COLUMNS, Batch, Kernel
+from hushsum.kernels.columns import check_columns
 from hushsum.privacy.claim import Claim
 from hushsum.records.bounds import Bounds
-from hushsum.releases.answers import Answers, normal_answers
+from hushsum.releases.answers import Answers, normal_answers, query_points
 from hushsum.releases.base import ReleasedFunction
-from hushsum.releases.load import load
+from hushsum.releases.description import Detail
+from hushsum.releases.load import load_function
+from hushsum.releases.presentation import Presented
 
 Floats = NDArray[np.float64]
 
@@ -27,7 +31,7 @@ _QUERIES_AT_A_TIME = 512
 
 
 @dataclass(frozen=True, eq=False)
-class PointsFunction:
+class PointsFunction(Presented):
     """Weighted public points, answering ``Σ w·k(p, q)`` for any query and any kernel, for ever.
 
     Made by a method such as ``histogram`` or ``mwem``, or by ``hushsum.load``; not by hand. The points are
@@ -45,6 +49,8 @@ class PointsFunction:
         The estimated number of records, and the variance of that estimate; 0 where the number is public.
     weight_variance : float or None
         The variance of the noise in every weight, where it is independent over the points; None otherwise.
+    columns : tuple of str, optional
+        What the columns are called; frames of queries are read by these names.
     answer_stderr : float or None
         Where the weights' noise is not independent: the most that the standard deviation of the noise in a
         mean kernel value is, for this kernel; None where that is not known.
@@ -65,9 +71,11 @@ class PointsFunction:
     claim: Claim
     method: str
     producer: str
+    columns: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         check_kernel(self.kernel, self.bounds.dim)
+        check_columns(self.columns, self.bounds.dim)
         if self.points.ndim != 2 or self.points.shape != (len(self.weights), self.bounds.dim):
             raise UsageError("points must have one row a weight and one column a bound; give both alike")
         for array in (self.points, self.weights):
@@ -79,6 +87,16 @@ class PointsFunction:
             f"claim={self.claim!r})"
         )
 
+    @property
+    def dim(self) -> int:
+        """The number of columns of a query."""
+        return self.bounds.dim
+
+    @property
+    def count_stderr(self) -> float:
+        """The standard error of :attr:`count`."""
+        return math.sqrt(self.count_variance)
+
     def __call__(self, Q: object) -> Floats:
         """Mean kernel values f(q)/N̂, shape (n_queries,)."""
         return self.sum(Q) / max(self.count, 1.0)
@@ -87,13 +105,14 @@ class PointsFunction:
         """Kernel sums Σ w·k(p, q), shape (n_queries,); costs points × queries."""
         return self._sums(Q, squares=False)[0]
 
-    def query(self, Q: object, *, of: str = "mean", level: float = 0.95) -> Answers:
+    def query(self, Q: object, *, of: str = "mean", level: float = 0.95, threads: int = 1) -> Answers:
         """Values with the standard error of the noise, or a bound of it; NaN where the method knows neither.
 
         ``of`` is ``"mean"`` for f(q)/N̂ or ``"sum"`` for f(q). How far the points themselves are from the
         records (cells, a network, a span of kernels) is bias and no part of it.
         """
-        sums, squares = self._sums(Q, squares=self.weight_variance is not None)
+        points = query_points(Q, dim=self.dim, columns=self.columns)
+        sums, squares = self._sums(points, squares=self.weight_variance is not None)
         number = max(self.count, 1.0)
         if self.weight_variance is not None:
             variance = self.weight_variance * squares
@@ -103,10 +122,20 @@ class PointsFunction:
         if of == "mean":
             value = sums / number
             variance = (variance + value**2 * self.count_variance) / number**2
-            return normal_answers(value, np.sqrt(variance), level)
+            return normal_answers(value, np.sqrt(variance), level, points)
         if of != "sum":
-            raise UsageError(f"of must be 'mean' or 'sum', got {of!r}; choose one")
-        return normal_answers(sums, np.sqrt(variance), level)
+            raise UsageError(f"of must be 'mean' or 'sum', got {shown(of)}; choose one")
+        return normal_answers(sums, np.sqrt(variance), level, points)
+
+    def details(self) -> tuple[Detail, ...]:
+        """The method and the number of points."""
+        number = len(self.weights)
+        return (
+            Detail("method", self.method, self.method),
+            Detail("points", number, f"{number} synthetic points with weights"),
+            Detail("weight_variance", self.weight_variance),
+            Detail("answer_stderr", self.answer_stderr),
+        )
 
     def with_kernel(self, kernel: Kernel) -> PointsFunction:
         """The same points under another kernel or bandwidth; spends nothing."""
@@ -131,9 +160,13 @@ class PointsFunction:
         used = self.weights != 0.0
         return self.points[used] - self.bounds.centre, self.weights[used]
 
+    def _queries(self, Q: object) -> Floats:
+        rows = self.kernel.prepare(Q, self.bounds, clip=False, columns=self.columns).arrays[0]
+        return rows.astype(np.float64)
+
     def _sums(self, Q: object, *, squares: bool) -> tuple[Floats, Floats]:
         """Σ w·k and, if asked, Σ k² over all points, some points and queries at a time."""
-        queries = self.kernel.prepare(Q, self.bounds, clip=False).arrays[0].astype(np.float64)
+        queries = self._queries(Q)
         points, weights = self._live
         if squares:
             points, weights = self.points - self.bounds.centre, self.weights
@@ -153,15 +186,11 @@ class PointsFunction:
 
 def check_kernel(kernel: Kernel, dim: int) -> None:
     """Refuse a kernel that does not compare columns of numbers, or not as many."""
-    if not kernel.bounded_columns:
-        raise UsageError(
-            f"the {kernel.name} kernel takes no bounds, so no points in a box stand for its records; "
-            "use race, or the euclidean, manhattan or gaussian kernel"
-        )
-    if getattr(kernel, "dim", None) != dim:
+    COLUMNS.check(kernel, "a function of points in a box")
+    if kernel.dim != dim:
         raise UsageError(f"kernel must have dim {dim}, one for each bound, got another; make one with it")
 
 
 def _from_bytes(payload: bytes) -> ReleasedFunction:
     """A function from the bytes of its file, which is what travels in a pickle."""
-    return load(io.BytesIO(payload))
+    return load_function(io.BytesIO(payload))

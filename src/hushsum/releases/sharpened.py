@@ -13,24 +13,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.bases.feature_points import Explained, explain
-from hushsum.bases.fourier_features import FourierFeatures
+from hushsum.bases.fourier_features import FeatureReading, FourierFeatures
 from hushsum.errors import UsageError
 from hushsum.files.arrays import REAL, decode_array, encode_array, encoded_size
 from hushsum.files.container import FileKind, Header, write_container
 from hushsum.kernels.base import Batch, Kernel
 from hushsum.privacy.claim import Claim
-from hushsum.releases.answers import Answers
+from hushsum.records.bounds import Bounds
+from hushsum.releases.answers import Answers, query_points
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.coefficients import CoefficientFunction
+from hushsum.releases.description import Detail
 from hushsum.releases.load import check_names, load_table, register
 from hushsum.releases.noisy_table import Floats
+from hushsum.releases.presentation import Presented
 
 TYPE = "sharpened"
 MOST_POINTS = 10_000
 
 
 @dataclass(frozen=True, eq=False)
-class SharpenedFunction:
+class SharpenedFunction(Presented):
     """A release of Fourier features with public points that explain most of it: ``f.sharpened(points)``.
 
     Answers are unbiased whatever the points, with smaller errors the better these resemble the records:
@@ -48,7 +51,7 @@ class SharpenedFunction:
     points: NDArray[np.float64]
 
     def __post_init__(self) -> None:
-        if not isinstance(self.function.basis, FourierFeatures):
+        if not isinstance(self.function.reading, FeatureReading):
             raise UsageError(
                 f"points sharpen Fourier features, got a release of {self.function.basis.name}; "
                 "read it without them"
@@ -78,6 +81,36 @@ class SharpenedFunction:
         return self.function.count
 
     @property
+    def count_stderr(self) -> float:
+        """The standard error of :attr:`count`."""
+        return self.function.count_stderr
+
+    @property
+    def dim(self) -> int | None:
+        """The number of columns of a query."""
+        return self.function.dim
+
+    @property
+    def columns(self) -> tuple[str, ...] | None:
+        """What the columns are called; None if not declared."""
+        return self.function.columns
+
+    @property
+    def bounds(self) -> Bounds | None:
+        """The declared box that records were clipped to; None if not declared."""
+        return self.function.bounds
+
+    @property
+    def producer(self) -> str:
+        """Which version of Hushsum made the release."""
+        return self.function.producer
+
+    def details(self) -> tuple[Detail, ...]:
+        """The release, and the number of public points it is read with."""
+        number = len(self.points)
+        return (*self.function.details(), Detail("points", number, f"read with {number} public points"))
+
+    @property
     def explained(self) -> float:
         """Which share of the released table's squares, noise included, the points explain in rows that they
         were not fitted to; 0 where they do not help.
@@ -90,12 +123,16 @@ class SharpenedFunction:
 
     def sum(self, Q: object, *, nonnegative: bool = False, threads: int = 1) -> Floats:
         """Kernel sums f(q) = Σ k(x, q), shape (n_queries,)."""
-        sums = self._remainder.sum(Q, threads=threads) + self._of_points(Q)
+        points = query_points(Q, dim=self.dim, columns=self.columns)
+        sums = self._remainder.sum(points, threads=threads) + self._of_points(points)
         return np.maximum(sums, 0.0) if nonnegative else sums
 
     def query(self, Q: object, *, of: str = "mean", level: float = 0.95, threads: int = 1) -> Answers:
         """Values with standard errors and intervals, from the spread over features of what is unexplained."""
-        return self._remainder.query_plus(Q, self._of_points(Q), of=of, level=level, threads=threads)
+        points = query_points(Q, dim=self.dim, columns=self.columns)
+        return self._remainder.query_plus(
+            points, self._of_points(points), of=of, level=level, threads=threads
+        )
 
     def save(self, target: str | os.PathLike[str] | IO[bytes]) -> None:
         """Write a ``.hush`` file that holds the release and the points; to a path atomically."""
@@ -119,8 +156,12 @@ class SharpenedFunction:
 
     @property
     def _basis(self) -> FourierFeatures:
-        assert isinstance(self.function.basis, FourierFeatures)
-        return self.function.basis
+        return self._reading.basis
+
+    @property
+    def _reading(self) -> FeatureReading:
+        assert isinstance(self.function.reading, FeatureReading)
+        return self.function.reading
 
     @cached_property
     def _batch(self) -> Batch:
@@ -128,14 +169,15 @@ class SharpenedFunction:
 
     def _of_points(self, Q: object) -> Floats:
         """The exact kernel sums of the weighted points."""
-        return self._basis.weighted_sums(self._batch, self._explained.weights, self._basis.prepare_queries(Q))
+        batch = self._basis.prepare_queries(Q)
+        return self._reading.weighted_sums(self._batch, self._explained.weights, batch)
 
 
 def sharpen(function: CoefficientFunction, points: object) -> SharpenedFunction:
     """Read a release of Fourier features with the help of public points, given as queries are."""
     basis = function.basis
     rows = basis.prepare_queries(points).arrays[0].astype(np.float64)
-    bounds = getattr(basis, "bounds", None)
+    bounds = basis.bounds
     if bounds is not None:
         # Prepared rows are relative to the centre of the box; points are kept as they were given.
         rows += np.array(bounds.low) / 2 + np.array(bounds.high) / 2

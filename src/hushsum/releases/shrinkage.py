@@ -37,7 +37,7 @@ def with_equal_totals(function: TableFunction) -> TableFunction:
 
     >>> import hushsum as hs
     >>> f = hs.race(hs.AngularKernel(dim=2, bits=2), rows=50).add([[1.0, 0.0]] * 100).release(epsilon=1.0)
-    >>> bool(np.ptp(with_equal_totals(f).table.sum(axis=1)) <= f.basis.width)
+    >>> bool(np.ptp(with_equal_totals(f).table.sum(axis=1)) <= f.basis.shape[1])
     True
     """
     width = function.basis.shape[1]
@@ -71,12 +71,12 @@ def shrunk_sums(function: TableFunction, Q: object, *, deviations: float = 1.0) 
     """
     if not deviations >= 0.0 or not math.isfinite(deviations):
         raise UsageError(f"deviations must be at least 0, got {deviations}; try 1.0")
-    basis = function.basis
-    cells = basis.cells(basis.prepare_queries(Q))
-    background = function.count * basis.fold_rate
+    reading = function.reading
+    cells = reading.cells(reading.basis.prepare_queries(Q))
+    background = function.count * reading.fold_rate
     excess = function.table[np.arange(function.rows), cells] - background
     small = np.abs(excess) <= deviations * math.sqrt(function.cell_variance)
-    keep = 1.0 / (1.0 - basis.fold_rate)
+    keep = 1.0 / (1.0 - reading.fold_rate)
     value: Floats = keep * np.where(small, 0.0, excess).mean(axis=1)
     bias: Floats = -keep * np.where(small, excess, 0.0).mean(axis=1)
     return ShrunkAnswers(value, bias)

@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 from hushsum.privacy.claim import Claim
 from hushsum.privacy.spending import Booking, another_release, spend
 from hushsum.releases.base import Released
-from hushsum.releases.load import load
+from hushsum.releases.load import load_released
 
 R = TypeVar("R", bound=Released)
 
@@ -37,6 +37,16 @@ class PreparedRelease(Generic[R]):
         Where it is debited.
     make : callable
         Draws the noise, without spending: `draw` is what to call.
+
+    Examples
+    --------
+    >>> import hushsum as hs
+    >>> from hushsum.privacy.request import ReleaseRequest
+    >>> tally = hs.race(hs.EuclideanKernel(dim=1, bandwidth=1.0), rows=10).add([[1.0]] * 100)
+    >>> prepared = tally.prepare(ReleaseRequest(epsilon=1.0))
+    >>> prepared.claim.mechanism
+    'discrete laplace'
+    >>> f = prepared.draw()
     """
 
     claim: Claim
@@ -89,7 +99,7 @@ def deliver_function(
 
     def check_and_deliver(payload: bytes) -> None:
         if not functions or payload != drawn:
-            functions[:] = [load(io.BytesIO(payload))]
+            functions[:] = [load_released(io.BytesIO(payload))]
             if functions[0].claim != claim:
                 raise another_release()
         deliver(payload)

@@ -9,9 +9,9 @@ from functools import cached_property
 
 import numpy as np
 
-from hushsum.bases.base import Readings, RowBasis
+from hushsum.bases.base import RowAverages, RowReading
 from hushsum.bases.race_theory import groups_for, median_of_means_bound
-from hushsum.errors import UsageError
+from hushsum.errors import UsageError, shown
 from hushsum.kernels.base import Batch
 from hushsum.releases.answers import Answers
 from hushsum.releases.noisy_table import Floats, NoisyTable, check_question
@@ -38,7 +38,7 @@ class TableFunction(NoisyTable):
     Everything here is computed from noisy integers and public parameters, so using it spends nothing.
     """
 
-    basis: RowBasis
+    reading: RowReading
 
     def __repr__(self) -> str:
         rows, width = self.basis.shape
@@ -113,10 +113,11 @@ class TableFunction(NoisyTable):
         ``of`` is ``"mean"`` for f(q)/N̂ or ``"sum"`` for f(q). The error of N̂ is part of both.
         """
         check_question(of, level)
-        readings = self._read(Q, threads)
+        points = self._points(Q)
+        readings = self._read(points, threads)
         number, number_variance = self._counts
-        sums = self.basis.unfold(readings.mean, number)
-        rate = self.basis.fold_rate
+        sums = self.reading.unfold(readings.mean, number)
+        rate = self.reading.fold_rate
         keep = 1.0 / (1.0 - rate)
         largest = self._largest_variance(readings.mean, _RARE)
         noise = self._noise_variance
@@ -130,7 +131,7 @@ class TableFunction(NoisyTable):
         bound = np.maximum(bound, stderr)
         reach = _quantile(level, readings.blocks) * stderr
         value = scale * sums
-        return Answers(value, stderr, value - reach, value + reach, bound, level)
+        return Answers(value, stderr, value - reach, value + reach, bound, level, points)
 
     def error_bound(self, Q: object, *, failure: float = 0.05) -> Floats:
         """Theorem 3.4 for ``f.sum(Q, estimator="median-of-means", failure=failure)``, at each query.
@@ -142,22 +143,22 @@ class TableFunction(NoisyTable):
         mean = self._read(Q, 1).mean
         largest = self._largest_variance(mean, failure / 2.0)
         factor = median_of_means_bound(1.0, self._blocks, failure / 2.0)
-        return factor * np.sqrt(self._blocks * largest) / (1.0 - self.basis.fold_rate)
+        return factor * np.sqrt(self._blocks * largest) / (1.0 - self.reading.fold_rate)
 
     @cached_property
     def _quick(self) -> Callable[[object], Floats | None]:
         """Mean kernel values of plain arrays, in a third of the time that a single query takes otherwise."""
-        return self.basis.reader(self.table, count=self.count, scale=1.0 / max(self.count, 1.0))
+        return self.reading.reader(self.table, count=self.count, scale=1.0 / max(self.count, 1.0))
 
     def _number(self, count: str) -> float:
         if count == "combined":
             return self.count
         if count == "table":
             return self.table_count
-        raise UsageError(f"count must be 'combined' or 'table', got {count!r}; choose one")
+        raise UsageError(f"count must be 'combined' or 'table', got {shown(count)}; choose one")
 
-    def _read(self, Q: object, threads: int) -> Readings:
-        return self.basis.read(self.table, self.basis.prepare_queries(Q), threads=threads)
+    def _read(self, Q: object, threads: int) -> RowAverages:
+        return self.reading.read(self.table, self.basis.prepare_queries(Q), threads=threads)
 
     def _sums(
         self,
@@ -172,12 +173,12 @@ class TableFunction(NoisyTable):
         """``scale`` times the kernel sums, with ``number`` records."""
         batch = self.basis.prepare_queries(Q)
         if estimator == "mean":
-            sums = self.basis.sums(self.table, batch, count=number, scale=scale, threads=threads)
+            sums = self.reading.sums(self.table, batch, count=number, scale=scale, threads=threads)
         elif estimator == "median-of-means":
-            sums = scale * self.basis.unfold(self._median_of_means(batch, failure), number)
+            sums = scale * self.reading.unfold(self._median_of_means(batch, failure), number)
         else:
             raise UsageError(
-                f"estimator must be one of {', '.join(ESTIMATORS)}, got {estimator!r}; choose one"
+                f"estimator must be one of {', '.join(ESTIMATORS)}, got {shown(estimator)}; choose one"
             )
         return np.maximum(sums, 0.0) if nonnegative else sums
 
@@ -189,16 +190,16 @@ class TableFunction(NoisyTable):
     @cached_property
     def _blocks(self) -> int:
         """How many independent blocks of rows there are; rows of a block share random numbers."""
-        return -(-self.rows // self.kernel.independent_rows())
+        return -(-self.rows // self.reading.independent_rows)
 
     def _median_of_means(self, batch: Batch, failure: float) -> Floats:
         """Groups of whole blocks, ⌈8 ln(2/failure)⌉ of them or as many as there are blocks."""
         groups = min(groups_for(failure / 2.0), self._blocks)
-        edges = np.linspace(0, self._blocks, groups + 1).astype(np.int64) * self.kernel.independent_rows()
+        edges = np.linspace(0, self._blocks, groups + 1).astype(np.int64) * self.reading.independent_rows
         edges[-1] = self.rows
         medians = np.empty(len(batch))
         step = max(1, _CELLS_AT_A_TIME // self.rows)
-        cells = self.basis.cells(batch)
+        cells = self.reading.cells(batch)
         for start in range(0, len(batch), step):
             values = self.table[np.arange(self.rows), cells[start : start + step]].astype(np.float64)
             means = np.add.reduceat(values, edges[:-1], axis=1) / np.diff(edges)

@@ -8,7 +8,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.bases.base import Table, basis_as_json, basis_from_json, format_version
+from hushsum.bases.base import Table, basis_from_json, reading_as_json, reading_from_json
 from hushsum.files.arrays import (
     check_packed,
     decode_array,
@@ -28,7 +28,7 @@ from hushsum.releases.noisy_table import NoisyTable
 
 _LARGEST_COUNT = 2**63
 _WORTH_PACKING = 4096
-"""Cells. Small files stay as they were, readable by eye and by older programs."""
+"""Cells. Smaller tables are stored as they are."""
 
 _LARGEST_STEP = 2**31 - 1
 
@@ -48,16 +48,14 @@ def save_table(function: NoisyTable, target: str | os.PathLike[str] | IO[bytes])
         about["step"] = function.step
     header = {
         "type": "table",
-        "basis": basis_as_json(function.basis),
+        **reading_as_json(function.reading),
         "claim": function.claim.as_json(),
         "noise": function.noise.as_json(),
         "count": {"value": function.noisy_count, "noise": function.count_noise.as_json()},
         "producer": function.producer,
         "table": about,
     }
-    newer = "packed" in about or "step" in about or function.noise.mechanism == GAMMA
-    version = max(2 if newer else 1, format_version(function.basis))
-    write_container(target, FileKind.RELEASED, header, [payload], version=version)
+    write_container(target, FileKind.RELEASED, header, [payload])
 
 
 def _unit(function: NoisyTable) -> int:
@@ -131,15 +129,15 @@ def _text(value: object) -> str:
 
 
 def _build(header: Header, payload: memoryview) -> NoisyTable:
-    check_names(header, "type", "basis", "claim", "noise", "count", "producer", "table")
+    check_names(header, "type", "basis", "kernel", "claim", "noise", "count", "producer", "table")
     check_names(header["count"], "value", "noise")
-    basis = basis_from_json(header["basis"])
+    reading = reading_from_json(header)
     count: dict[str, Any] = header["count"]
     if type(count["value"]) is not int or abs(count["value"]) > _LARGEST_COUNT:
         raise ValueError("count")
     function = function_of(
-        basis=basis,
-        table=_table(header, payload, basis.shape),
+        reading=reading,
+        table=_table(header, payload, reading.basis.shape),
         claim=Claim.from_json(header["claim"]),
         noise=IntegerNoise.from_json(header["noise"]),
         noisy_count=count["value"],

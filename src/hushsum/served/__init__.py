@@ -1,12 +1,12 @@
-"""Exact functional perturbation as a service: a secret function, one noisy path of it, answers for ever.
+"""Exact functional perturbation: a secret function that answers queries with one consistent noise path.
 
-A `ServedFunction` needs the data to answer, so it lives with its owner: it is never written as a ``.hush``
-file, and never downloaded. Where that is not wanted, the models of ``hushsum.models`` give the same guarantee
-as a file.
+A `ServedFunction` needs the data to answer, so it stays with the owner: it is never written as a ``.hush``
+file, and never downloaded. The models of ``hushsum.models`` give the same guarantee as a file.
 """
 
 from hushsum.served.function import ServedFunction, path_claim, reopen, serve
 from hushsum.served.output import FreshAnswers, TestSetAnswers, answer_once
+from hushsum.served.rollback_guard import RollbackGuard
 from hushsum.served.secret_file import load_secret_functions, save_secret_functions
 from hushsum.served.secret_functions import (
     SecretFunction,
@@ -15,17 +15,16 @@ from hushsum.served.secret_functions import (
     kernel_svm_functions,
 )
 from hushsum.served.store import AnswerStore, MemoryStore, SqliteStore
-from hushsum.served.witness import Witness
 
 __all__ = [
     "AnswerStore",
     "FreshAnswers",
     "MemoryStore",
+    "RollbackGuard",
     "SecretFunction",
     "ServedFunction",
     "SqliteStore",
     "TestSetAnswers",
-    "Witness",
     "answer_once",
     "density_function",
     "gaussian_process_function",

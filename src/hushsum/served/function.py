@@ -19,9 +19,9 @@ from hushsum.privacy.release_noise import REAL_ARITHMETIC
 from hushsum.privacy.request import check_declared_delta
 from hushsum.privacy.spending import Booking, spend_json
 from hushsum.served.path import SMALLEST_JITTER, GaussianPath
+from hushsum.served.rollback_guard import RollbackGuard
 from hushsum.served.secret_functions import Rows, SecretFunction
 from hushsum.served.store import AnswerStore, MemoryStore, StoredAnswer, StoreSession
-from hushsum.served.witness import Witness
 
 Floats = NDArray[np.float64]
 
@@ -55,7 +55,7 @@ class ServedFunction:
         jitter: float,
         most_questions: int,
         insecure_noise_seed: int | None,
-        witness: Witness | None = None,
+        rollback_guard: RollbackGuard | None = None,
     ) -> None:
         self.claim = claim
         self._function = function
@@ -63,7 +63,7 @@ class ServedFunction:
         self._store = store
         self._most = most_questions
         self._seed = insecure_noise_seed
-        self._witness = witness
+        self._rollback_guard = rollback_guard
         self._turn = Lock()
         self._unsure = False
         self._path = GaussianPath(
@@ -92,8 +92,8 @@ class ServedFunction:
         told = self._store.answers(keys)
         if any(each is None for each in told):
             told = self._draw(rows, keys)
-        if self._witness is not None:
-            self._witness.note(self._store.count())
+        if self._rollback_guard is not None:
+            self._rollback_guard.note(self._store.count())
         values: Floats = self._function.scale * np.array(told, np.float64)
         return values
 
@@ -139,7 +139,7 @@ class ServedFunction:
     def _number_kept(self, session: StoreSession) -> int:
         """How many answers the store has; refused if there were more."""
         kept = session.count()
-        if kept < max(len(self._path), 0 if self._witness is None else self._witness.known()):
+        if kept < max(len(self._path), 0 if self._rollback_guard is None else self._rollback_guard.known()):
             raise FileRefused(
                 "the store of answers has fewer than were told, as an older copy has: going on would draw a "
                 "second path; put the newest copy back, or end this function"
@@ -238,13 +238,13 @@ def reopen(
     *,
     most_questions: int = MOST_QUESTIONS,
     calibration: str = ANALYTIC,
-    witness: Witness | None = None,
+    rollback_guard: RollbackGuard | None = None,
 ) -> ServedFunction:
     """A function that was served before, on its own store, with the arguments of then. Spends nothing.
 
     Parameters
     ----------
-    witness : Witness, optional
+    rollback_guard : RollbackGuard, optional
         Remembers outside of the store how many answers were told, so that an older copy of it is noticed.
 
     Raises
@@ -263,7 +263,7 @@ def reopen(
         calibration=calibration,
         jitter=None,
         most_questions=most_questions,
-        witness=witness,
+        rollback_guard=rollback_guard,
     )
     if not store.belongs_to(_bound(served, facts)):
         raise FileRefused("the store of answers is not the one that was opened; restore it, or serve anew")
@@ -297,7 +297,7 @@ def _prepared(
     jitter: float | None,
     most_questions: int,
     insecure_noise_seed: int | None = None,
-    witness: Witness | None = None,
+    rollback_guard: RollbackGuard | None = None,
 ) -> tuple[ServedFunction, dict[str, Any]]:
     """A served function that has not been opened, and the facts to which its store is bound."""
     if type(most_questions) is not int or most_questions < 1:
@@ -312,7 +312,7 @@ def _prepared(
         jitter=lam,
         most_questions=most_questions,
         insecure_noise_seed=insecure_noise_seed,
-        witness=witness,
+        rollback_guard=rollback_guard,
     )
     facts = {
         "claim": claim.as_json(),

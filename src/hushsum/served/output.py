@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.errors import SecretRefused, UsageError
+from hushsum.errors import SecretRefused, UsageError, shown
 from hushsum.privacy.accounting.composition import LaplaceTable, compose
 from hushsum.privacy.budget import Budget
 from hushsum.privacy.claim import Claim, Promise
@@ -73,7 +73,7 @@ class FreshAnswers:
         insecure_noise_seed: int | None = None,
     ) -> None:
         if mechanism not in MECHANISMS:
-            raise UsageError(f"mechanism must be gaussian or laplace, got {mechanism!r}; choose one")
+            raise UsageError(f"mechanism must be gaussian or laplace, got {shown(mechanism)}; choose one")
         if type(answers) is not int or answers < 1:
             raise UsageError("answers must be a whole number above 0; say how many there will be")
         promise = Promise.of(epsilon=epsilon, delta=delta)

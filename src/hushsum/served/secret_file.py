@@ -126,9 +126,7 @@ def _built(told: dict[str, Any], points: memoryview, weights: memoryview) -> Sec
     if canonical_json(_described(function)) != canonical_json(told):
         raise ValueError("a function has one description")
     numbers = (function.sensitivity, function.pointwise, function.constant, function.scale)
-    if getattr(function.kernel, "dim", None) != bounds.dim or not all(
-        0.0 <= each <= _LARGEST for each in numbers
-    ):
+    if function.kernel.dim != bounds.dim or not all(0.0 <= each <= _LARGEST for each in numbers):
         raise ValueError("numbers")
     if not (np.abs(function.points) <= _LARGEST).all() or not (np.abs(function.weights) <= _LARGEST).all():
         raise ValueError("records")

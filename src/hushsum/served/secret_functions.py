@@ -137,7 +137,7 @@ def density_function(
     by at most √2, since k ≥ 0. (The constant of the normalised kernel belongs to neither: it multiplies the
     answers afterwards.)
     """
-    from hushsum.models.normalisation import normalising_constant
+    from hushsum.models.density_tables import normalising_constant
 
     box, rows = _records(X, kernel, bounds)
     neighbours = Relation.of(relation)
@@ -251,7 +251,7 @@ def kernel_svm_functions(
 
 
 def _records(X: object, kernel: Kernel, bounds: object) -> tuple[Bounds, Rows]:
-    box = Bounds.of(bounds, getattr(kernel, "dim", 1))
+    box = Bounds.of(bounds, kernel.dim or 1)
     if box is None:
         raise UsageError("bounds must be declared, got None; give (low, high), or one pair for each column")
     rows: Rows = kernel.prepare(X, box).arrays[0] + np.float32(0.0)

@@ -4,64 +4,100 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 from hushsum.errors import UsageError
+from hushsum.ledger.database import file_of
+from hushsum.service.store import Quota
+from hushsum.service.trusted_proxies import X_FORWARDED_FOR, TrustedProxies
 
 PREFIX = "HUSHSUM_"
 SHORTEST_TOKEN = 32
+_ROOT = re.compile(r"(?:/[A-Za-z0-9._~-]+)+")
+
+
+FILE = "_FILE"
+"""A secret setting is read from the file that the variable with this ending names, if that is set instead."""
 
 
 def _setting(default: Any, help: str, *, secret: bool = False) -> Any:
-    return field(default=default, repr=not secret, metadata={"help": help})
+    return field(default=default, repr=not secret, metadata={"help": help, "secret": secret})
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How one service runs. Each field is read from ``HUSHSUM_`` and its name in capitals."""
+    """How one service runs. Each field is read from ``HUSHSUM_`` and its name in capitals; a secret one also
+    from the file that the same name with ``_FILE`` gives.
+    """
 
     folder: str = _setting(
-        "hushsum-service", "Where uploads, tallies, functions and the default database live."
+        "hushsum-service", "Folder of uploads, tallies, functions and the default database."
     )
-    database: str = _setting("", "PostgreSQL URL or SQLite path; default: service.db in the folder.")
+    database: str = _setting(
+        "", "PostgreSQL URL or SQLite path; default: service.db in the folder.", secret=True
+    )
     host: str = _setting("127.0.0.1", "Address to listen on.")
     port: int = _setting(8000, "Port to listen on.")
+    root_path: str = _setting("", "Path below which a proxy serves the service, such as /hushsum.")
+    trusted_proxies: str = _setting(
+        "", "Addresses and networks of proxies whose forwarding header is trusted."
+    )
+    forwarded_header: str = _setting(
+        X_FORWARDED_FOR, "The forwarding header that the proxies set: x-forwarded-for or forwarded."
+    )
     admin_token: str = _setting(
         "", "Administrator token, at least 32 characters, instead of a printed one.", secret=True
     )
-    workers: int = _setting(1, "Processes that count and release.")
+    workers: int = _setting(1, "Worker processes, which count and release.")
     worker_memory_bytes: int = _setting(
-        8 << 30, "Memory of a worker; an upload that unfolds to more is refused."
+        8 << 30, "Memory of a worker; an upload that expands to more is refused."
     )
-    lease_seconds: float = _setting(15.0, "How long a silent worker keeps its job before another takes it.")
+    lease_seconds: float = _setting(
+        15.0, "How long an unresponsive worker keeps its job before another takes it."
+    )
     cache_seconds: float = _setting(
         2.0, "How long a revoked token or grant may still work in another process."
     )
     database_seconds: float = _setting(
-        10.0, "How long a request waits for the database before it is told to come back."
+        10.0, "How long a request waits for the database before it fails with 503."
     )
     max_upload_bytes: int = _setting(1 << 30, "Largest upload.")
     max_body_bytes: int = _setting(1 << 20, "Largest body of any other request but a query.")
     max_query_bytes: int = _setting(64 << 20, "Largest body of a query.")
     max_points: int = _setting(100_000, "Most points of one query.")
     max_cells: int = _setting(100_000_000, "Most cells (rows × width) of a tally.")
-    upload_hours: float = _setting(24.0, "After so long an upload that became no tally is deleted.")
-    token_days: int = _setting(90, "Longest life of a token.")
+    owner_bytes: int = _setting(8 << 30, "Bytes of uploads and tallies that an owner may store.")
+    owner_cells: int = _setting(200_000_000, "Cells of tallies that an owner may store.")
+    owner_jobs: int = _setting(50, "Jobs that an account may have queued and running.")
+    job_seconds: float = _setting(3600.0, "Worker time that a job may take before its debit.")
+    upload_hours: float = _setting(24.0, "Age at which an upload that was not counted is deleted.")
+    token_days: int = _setting(90, "Longest lifetime of a token.")
+    max_tokens: int = _setting(50, "Valid tokens that an account may have.")
     queries_per_second: float = _setting(5000.0, "Queries an account may send, with bursts of a second.")
     requests_per_second: float = _setting(50.0, "Other requests of an account, with bursts of ten seconds.")
-    failures_per_minute: float = _setting(30.0, "Wrong tokens from one address before it must wait.")
+    failures_per_minute: float = _setting(30.0, "Wrong tokens accepted from one address.")
+    requests_at_once: int = _setting(64, "Concurrent requests of an account.")
+    streams_at_once: int = _setting(10, "Event streams that an account may have open.")
+    large_queries_at_once: int = _setting(
+        2, "Queries of more than 64 KiB that are answered at a time; an account has at most half of them."
+    )
+    connections_per_address: int = _setting(
+        200, "Open connections from one address, unless it is a trusted proxy."
+    )
     tally_key_file: str = _setting("", "File of a 32-byte key that encrypts tallies at rest.")
     log_level: str = _setting("INFO", "DEBUG, INFO, WARNING or ERROR.")
     oidc_issuer: str = _setting("", "Address of an OpenID Connect provider that people may sign in with.")
-    oidc_client_id: str = _setting("", "What the provider calls this service.")
-    oidc_client_secret: str = _setting("", "The secret that the provider gave this service.", secret=True)
-    oidc_client_secret_file: str = _setting("", "A file of that secret, instead.")
-    oidc_name: str = _setting("single sign-on", "What the page calls the provider.")
-    oidc_account_claim: str = _setting("email", "The claim that accounts are linked by: email, sub, another.")
-    oidc_public_url: str = _setting("", "The service's own address, as browsers know it.")
+    oidc_client_id: str = _setting("", "The client id of this service at the provider.")
+    oidc_client_secret: str = _setting("", "The client secret of this service at the provider.", secret=True)
+    oidc_name: str = _setting("single sign-on", "The provider's name on the web page.")
+    oidc_account_claim: str = _setting(
+        "email", "The claim that accounts are linked by: email, sub or another."
+    )
+    oidc_public_url: str = _setting("", "The public URL of the service.")
 
     def __post_init__(self) -> None:
         for each in fields(self):
@@ -75,6 +111,11 @@ class Settings:
                 f"{PREFIX}ADMIN_TOKEN must have at least {SHORTEST_TOKEN} letters, digits and signs without "
                 "spaces; make one with: openssl rand -hex 32"
             )
+        if self.root_path and not _ROOT.fullmatch(self.root_path):
+            raise UsageError(
+                f"{PREFIX}ROOT_PATH must begin with a slash and end without one, such as /hushsum; correct it"
+            )
+        TrustedProxies.of(self.trusted_proxies, self.forwarded_header)
         if self.log_level not in ("DEBUG", "INFO", "WARNING", "ERROR"):
             raise UsageError(f"{PREFIX}LOG_LEVEL must be DEBUG, INFO, WARNING or ERROR; choose one")
 
@@ -90,16 +131,36 @@ class Settings:
         known = os.environ if environment is None else environment
         values: dict[str, Any] = {}
         for each in fields(cls):
-            text = known.get(PREFIX + each.name.upper(), "")
+            text = _text(known, each.name, secret=each.metadata["secret"])
             if text:
                 values[each.name] = _read(each.name, text, type(each.default))
         values.update({name: value for name, value in given.items() if value is not None})
         return cls(**values)
 
     @property
+    def proxies(self) -> TrustedProxies:
+        """The proxies that are believed."""
+        return TrustedProxies.of(self.trusted_proxies, self.forwarded_header)
+
+    @property
     def place(self) -> str:
         """The database's path or URL; service and ledger share it."""
         return self.database or str(Path(self.folder) / "service.db")
+
+    @property
+    def guard(self) -> str | None:
+        """The ledger's rollback guard in the folder; None if its database is a file, which has its own."""
+        return None if file_of(self.place) is not None else str(Path(self.folder) / "rollback_guard.json")
+
+    @property
+    def most_running(self) -> int:
+        """How many jobs of one owner may run at once: all but one worker, so that others need not wait."""
+        return max(1, self.workers - 1)
+
+    @property
+    def quota(self) -> Quota:
+        """What one owner may keep at once."""
+        return Quota(self.owner_bytes, self.owner_cells)
 
     def path(self, kind: str, name: str = "") -> Path:
         """A place in the folder: ``uploads``, ``tallies``, ``functions`` or ``served``."""
@@ -120,8 +181,28 @@ class Settings:
         return read_key(self.tally_key_file) if self.tally_key_file else None
 
     def for_worker(self) -> str:
-        """What a worker process is told, without what it does not need."""
+        """The settings that a worker process receives, without secrets it does not need."""
         return json.dumps(asdict(replace(self, admin_token="", oidc_client_secret="")))
+
+
+def _text(environment: Mapping[str, str], name: str, *, secret: bool) -> str:
+    """What the environment says of a setting; of a secret one perhaps in a file."""
+    variable = PREFIX + name.upper()
+    given = environment.get(variable, "")
+    path = environment.get(variable + FILE, "") if secret else ""
+    if not path:
+        return given
+    if given:
+        raise UsageError(f"give one of {variable} and {variable}{FILE}, and not both")
+    try:
+        text = Path(path).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        text = ""
+    if not text:
+        raise UsageError(
+            f"the file that {variable}{FILE} names must be readable text; check path and permissions"
+        )
+    return text
 
 
 def _read(name: str, text: str, kind: type[Any]) -> Any:

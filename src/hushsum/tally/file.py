@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hushsum.bases.base import basis_as_json, basis_from_json, format_version
+from hushsum.bases.base import basis_as_json, basis_from_json
 from hushsum.errors import FileRefused, UsageError
 from hushsum.files.arrays import decode_array, encode_array, encoded_size, narrowest_type
 from hushsum.files.container import (
@@ -19,6 +19,7 @@ from hushsum.files.container import (
     write_container,
 )
 from hushsum.files.encryption import CHUNK, SALT_BYTES, decrypt, encrypt, encrypted_size
+from hushsum.kernels.base import kernel_as_json, kernel_from_json
 from hushsum.records.units import UnitCap
 from hushsum.tally.tally import ORIGIN_BYTES, Tally
 from hushsum.version import PRODUCER
@@ -54,6 +55,7 @@ def save_tally(tally: Tally, path: str | os.PathLike[str], *, encryption_key: by
     header: dict[str, Any] = {
         "warning": WARNING,
         "basis": basis_as_json(tally.basis),
+        "kernel": _kernel_as_json(tally),
         "producer": PRODUCER,
         "table": {"type": type_name},
         "origins": len(origins),
@@ -64,7 +66,7 @@ def save_tally(tally: Tally, path: str | os.PathLike[str], *, encryption_key: by
         salt = os.urandom(SALT_BYTES)
         header["encryption"] = {"cipher": "HKDF-SHA256, AES-256-GCM", "chunk": CHUNK, "salt": salt.hex()}
         sections = encrypt(sections, encryption_key, salt, canonical_json(header))
-    write_container(path, FileKind.TALLY, header, sections, mode=0o600, version=format_version(tally.basis))
+    write_container(path, FileKind.TALLY, header, sections, mode=0o600)
 
 
 def load_tally(path: str | os.PathLike[str], *, encryption_key: bytes | None = None) -> Tally:
@@ -106,6 +108,7 @@ def public_header(path: str | os.PathLike[str]) -> Header:
 
 def _build(header: Header, payload: memoryview) -> Tally:
     basis = basis_from_json(header["basis"])
+    kernel = None if header["kernel"] is None else kernel_from_json(header["kernel"])
     type_name = header["table"]["type"]
     numbers = decode_array(payload[:16], (2,), "int64")
     end = 16 + encoded_size(basis.shape, type_name)
@@ -125,7 +128,7 @@ def _build(header: Header, payload: memoryview) -> Tally:
         raise ValueError("counts")
     tail = bytes(payload[end:])
     origins = frozenset(tail[i : i + ORIGIN_BYTES] for i in range(0, len(tail), ORIGIN_BYTES))
-    return Tally._restore(basis, table, int(numbers[0]), int(numbers[1]), cap, origins)
+    return Tally._restore(basis, kernel, table, int(numbers[0]), int(numbers[1]), cap, origins)
 
 
 def _payload_size(header: Header) -> int:
@@ -138,6 +141,12 @@ def _payload_size(header: Header) -> int:
     if len(bytes.fromhex(header["encryption"]["salt"])) != SALT_BYTES:
         raise ValueError("salt")
     return encrypted_size(size, header["encryption"]["chunk"])
+
+
+def _kernel_as_json(tally: Tally) -> dict[str, Any] | None:
+    """The kernel to read with; None where the basis is counted for one, or none was chosen."""
+    counted = tally.basis.counted_kernel() is not None
+    return None if counted or tally.kernel is None else kernel_as_json(tally.kernel)
 
 
 def _padded(persons: int) -> int:

@@ -9,8 +9,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.bases.base import Basis, Table
-from hushsum.errors import UsageError
+from hushsum.bases.base import Basis, Reading, Table
+from hushsum.errors import UsageError, shown
 from hushsum.kernels.parameters import positive_integer
 from hushsum.privacy.calibration import (
     GAMMA,
@@ -54,7 +54,7 @@ class ReleaseOptions:
         """Check the options of a request; ``rows`` becomes None for ``"auto"``."""
         rows = request.rows
         if isinstance(rows, str) and rows != AUTO:
-            raise UsageError(f"rows must be a number or {AUTO!r}, got {rows!r}; choose one")
+            raise UsageError(f"rows must be a number or {AUTO!r}, got {shown(rows)}; choose one")
         return cls(
             relation=Relation.of(request.relation),
             rows=None if isinstance(rows, str) else positive_integer("rows", rows, at_most=MOST_ROWS),
@@ -96,7 +96,7 @@ class ReleaseOptions:
 
 
 def release_table(
-    basis: Basis, table: NDArray[np.int64], count: int, promise: Promise, options: ReleaseOptions
+    reading: Reading, table: NDArray[np.int64], count: int, promise: Promise, options: ReleaseOptions
 ) -> NoisyTable:
     """Add noise to the first rows of a table, and to the count, and wrap them with their claim.
 
@@ -106,6 +106,7 @@ def release_table(
     Sequential composition: ε of the count and ε of the table add to the promise; Gaussian noise is
     composed in calibration.
     """
+    basis = reading.basis
     _check_rows(basis, options)
     claim = options.claim(promise)
     release = _release_laplace if promise.pure else _release_gaussian
@@ -113,7 +114,7 @@ def release_table(
         published, noise, noisy_count, count_noise = release(basis, count, promise, options, source)
         noisy = _with_noise(table[: published.shape[0]], noise, source, options.threads)
     function = function_of(
-        basis=published,
+        reading=published.reading(reading.kernel),
         table=noisy,
         claim=claim,
         noise=noise,

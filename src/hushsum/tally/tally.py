@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.bases.base import Basis
+from hushsum.bases.base import Basis, Reading
 from hushsum.errors import (
     CounterOverflow,
     DataRefused,
@@ -23,11 +23,12 @@ from hushsum.errors import (
     SuspiciousParameter,
     UsageError,
 )
-from hushsum.kernels.base import Batch
+from hushsum.kernels.base import Batch, ColumnKernel, Kernel
 from hushsum.kernels.parameters import positive_integer
 from hushsum.privacy.budget import Budget
 from hushsum.privacy.relation import Relation
 from hushsum.privacy.request import DEFAULT_COUNT_SHARE, ReleaseRequest
+from hushsum.records.arrow import in_memory
 from hushsum.records.suspicion import suspicions
 from hushsum.records.units import UnitCap
 from hushsum.releases.base import ReleasedFunction
@@ -38,6 +39,8 @@ from hushsum.tally.threads import thread_count
 _LARGEST = int(np.iinfo(np.int64).max)
 MAX_PER_UNIT = 1 << 20
 ORIGIN_BYTES = 16
+
+Prepared = PreparedRelease[ReleasedFunction]
 
 
 class Tally:
@@ -52,6 +55,8 @@ class Tally:
     ----------
     basis : Basis
         What one record adds.
+    kernel : Kernel, optional
+        What the released table is read with, where the basis is not counted for one kernel.
     max_per_unit : int, optional
         Makes the person the unit of privacy: at most this many records of a person are counted, the first
         ones. Every ``add`` then needs ``units``.
@@ -63,10 +68,13 @@ class Tally:
     then on, because counting the batch again would count records twice.
     """
 
-    __slots__ = ("_basis", "_broken", "_cap", "_count", "_lock", "_moves", "_origins", "_table")
+    __slots__ = ("_basis", "_broken", "_cap", "_count", "_kernel", "_lock", "_moves", "_origins", "_table")
 
-    def __init__(self, basis: Basis, *, max_per_unit: int | None = None) -> None:
+    def __init__(
+        self, basis: Basis, kernel: Kernel | None = None, *, max_per_unit: int | None = None
+    ) -> None:
         self._basis = basis
+        self._kernel = basis.counted_kernel() if kernel is None else basis.reading(kernel).kernel
         self._table: NDArray[np.int64] = np.zeros(basis.shape, np.int64)
         self._count = 0
         # Every record moves a cell by at most `largest`, so this bounds every counter without looking at
@@ -87,6 +95,18 @@ class Tally:
         return self._basis
 
     @property
+    def kernel(self) -> Kernel | None:
+        """What the released table is read with; public. None where the basis serves several and none was
+        chosen.
+        """
+        return self._kernel
+
+    @property
+    def reading(self) -> Reading:
+        """How the released table is read; public."""
+        return self._basis.reading(self._kernel)
+
+    @property
     def fingerprint(self) -> str:
         """A public digest of everything that must agree for two tallies to merge."""
         return self._basis.fingerprint
@@ -99,7 +119,7 @@ class Tally:
     def __repr__(self) -> str:
         rows, width = self._basis.shape
         unit = "record" if self._cap is None else f"person with up to {self._cap.limit} records"
-        return f"<Tally CONFIDENTIAL {self._basis.kernel!r} rows={rows} width={width} unit={unit!r}>"
+        return f"<Tally CONFIDENTIAL {self._kernel!r} rows={rows} width={width} unit={unit!r}>"
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise SecretRefused(
@@ -133,6 +153,7 @@ class Tally:
         SuspiciousParameter
             if a bound or the bandwidth looks as if it had been read off this batch. For the owner's eyes.
         """
+        X = in_memory(X)
         batch = self._basis.prepare(X)
         self._suspect(X)
         if self._cap is None:
@@ -236,41 +257,23 @@ class Tally:
             Pure ``epsilon``; ``epsilon`` and ``delta``; or ``rho``.
         relation : {"add/remove", "replace"}
             Which datasets are neighbours. Under replace the number of records is public.
-        mechanism : "gamma radius", optional
-            Under pure ε, half the variance for Fourier features; its proof is about real arithmetic.
-        rows : int or "auto"
-            How many of the tally's rows to publish. ``"auto"``: under pure ε, where rows share the budget, as
-            many as suit ε and the paid noisy count; with δ or ρ all of them.
-        count_share : float
-            The part of the budget that pays for the noisy count; with δ or ρ, k/(1 + k) is best at density k.
-        rounded : bool, optional
-            Publish ``f.rounded()``: a smaller file, 2 % more variance of the noise.
-        population : int, optional
-            The declared number of units: ``delta`` must lie below a tenth of one over it; else at 1e-5.
-        allow_large_delta : bool
-            Claim a larger one all the same.
+        mechanism, rows, count_share, rounded, population, allow_large_delta
+            See :class:`hushsum.privacy.request.ReleaseRequest`, which defines them for all surfaces.
         budget : Budget, optional
-            The dataset's budget, which is debited before any noise is drawn:
-            ``hs.Ledger("ledger.db").dataset("town")``.
+            ``hs.Ledger("ledger.db").dataset("town")``, which is debited before any noise is drawn.
         idempotency_key : str, optional
-            The name of this attempt in the ledger, so that a retry after a crash does not spend again; by
-            default a new one.
+            Names this attempt in the ledger, so that a retry does not spend again; by default a new one.
         insecure_noise_seed : int, optional
             Deterministic noise for tests. The release is marked and protects nobody.
-        threads : int, optional
-            Default: all cores. The result does not depend on it.
 
         Raises
         ------
-        ClaimError
-            if the numbers cannot be claimed.
-        BudgetExhausted
-            if the budget has not enough left; nothing is released.
+        ClaimError, BudgetExhausted
+            if the numbers cannot be claimed, or the budget has not enough left; nothing is released.
 
         Privacy
         -------
-        Exactly the claim that is requested, for the unit of this tally: discrete Laplace or discrete Gaussian
-        noise on integers, from a fresh key of the operating system for every release.
+        Exactly the requested claim, for the unit of this tally, by integer noise from a fresh key.
         """
         request = ReleaseRequest(
             epsilon=epsilon,
@@ -289,26 +292,8 @@ class Tally:
         )
         return self.prepare(request, threads=threads).draw()
 
-    def prepare(
-        self, request: ReleaseRequest, *, threads: int | None = None
-    ) -> PreparedRelease[ReleasedFunction]:
-        """Check everything about a release that can be refused. Its claim is then known; nothing is spent.
-
-        Raises
-        ------
-        ClaimError, UsageError
-            if the request cannot be claimed, or does not fit this tally.
-
-        Examples
-        --------
-        >>> import hushsum as hs
-        >>> from hushsum.privacy.request import ReleaseRequest
-        >>> tally = hs.race(hs.EuclideanKernel(dim=1, bandwidth=1.0), rows=10).add([[1.0]] * 100)
-        >>> prepared = tally.prepare(ReleaseRequest(epsilon=1.0))
-        >>> prepared.claim.mechanism
-        'discrete laplace'
-        >>> f = prepared.draw()
-        """
+    def prepare(self, request: ReleaseRequest, *, threads: int | None = None) -> Prepared:
+        """Check everything that can be refused; the claim is known then, and nothing is spent."""
         promise = request.promise
         options = ReleaseOptions.of(request, per_unit=self.max_per_unit, threads=thread_count(threads))
         request.check_delta()
@@ -316,7 +301,7 @@ class Tally:
 
         def make() -> ReleasedFunction:
             with self._held():
-                return release_table(self._basis, self._table, self._count, promise, options)
+                return release_table(self.reading, self._table, self._count, promise, options)
 
         subject = {"fingerprint": self.fingerprint, **request.public_options}
         return PreparedRelease(options.claim(promise), subject, request.booking, make)
@@ -331,12 +316,10 @@ class Tally:
             save_tally(self, path, encryption_key=encryption_key)
 
     def _suspect(self, X: object) -> None:
-        kernel = self._basis.kernel
-        dim, bandwidth = getattr(kernel, "dim", None), getattr(kernel, "bandwidth", None)
-        if dim is None or not kernel.bounded_columns:
+        kernel = self._kernel
+        if not isinstance(kernel, ColumnKernel):
             return
-        bounds = getattr(self._basis, "bounds", None)
-        for sentence in suspicions(X, dim=dim, bounds=bounds, bandwidth=bandwidth):
+        for sentence in suspicions(X, dim=kernel.dim, bounds=self._basis.bounds, bandwidth=kernel.bandwidth):
             warnings.warn(sentence, SuspiciousParameter, stacklevel=3)
 
     def _accumulate(
@@ -405,6 +388,7 @@ class Tally:
     def _restore(
         cls,
         basis: Basis,
+        kernel: Kernel | None,
         table: NDArray[np.int64],
         count: int,
         moves: int,
@@ -412,7 +396,7 @@ class Tally:
         origins: frozenset[bytes] = frozenset(),
     ) -> Tally:
         """A tally with the given state, for the file format in this package."""
-        tally = cls(basis)
+        tally = cls(basis, kernel)
         tally._table, tally._count, tally._moves, tally._cap = table, count, moves, cap
         tally._origins = origins
         return tally

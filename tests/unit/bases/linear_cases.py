@@ -9,13 +9,14 @@ from dataclasses import dataclass
 import numpy as np
 
 import hushsum as hs
-from hushsum.bases.base import Floats
+from hushsum.bases.base import Floats, LinearReading
 from hushsum.bases.bernstein import BernsteinLattice
 from hushsum.bases.box_polynomials import BoxPolynomials
 from hushsum.bases.cosine_features import CosineFeatures
 from hushsum.bases.declared_box import BoxBasis
 from hushsum.bases.fourier_series import FourierSeries
 from hushsum.bases.trigonometric import TrigonometricPolynomials
+from hushsum.kernels.base import ColumnKernel
 from hushsum.methods import bernstein, fourier_series, hermite, lsq_fgt, lsq_rff, trigonometric
 
 BOX = (-2.0, 6.0)
@@ -38,6 +39,17 @@ class Case:
         basis = self.make().basis
         assert isinstance(basis, BoxBasis)
         return basis
+
+    def reading(self) -> LinearReading:
+        reading = self.make().reading
+        assert isinstance(reading, LinearReading)
+        return reading
+
+    @property
+    def width(self) -> float:
+        kernel = self.make().kernel
+        assert isinstance(kernel, ColumnKernel)
+        return kernel.width
 
 
 CASES = [
@@ -64,17 +76,13 @@ CASES = [
 ]
 
 
-def slow_vector(basis: BoxBasis, record: Floats) -> Floats:
+def slow_vector(basis: BoxBasis, record: Floats, width: float) -> Floats:
     """What a record inside the box adds, before it is rounded, from the formulas as they are printed."""
     half = [(high - low) / 2 for low, high in zip(basis.bounds.low, basis.bounds.high, strict=True)]
     centre = [(high + low) / 2 for low, high in zip(basis.bounds.low, basis.bounds.high, strict=True)]
     x = [float(value) - c for value, c in zip(record, centre, strict=True)]
-    assert isinstance(
-        basis.kernel, hs.GaussianKernel | hs.EuclideanKernel | hs.ManhattanKernel | hs.LaplacianKernel
-    )
-    width = basis.kernel.bandwidth
     if isinstance(basis, FourierSeries):
-        waves, weights, _ = basis._series
+        waves, weights, _ = basis.series
         period = [2 * h + basis.padding * width for h in half]
         angle = [
             2 * math.pi * sum(m * v / p for m, v, p in zip(row, x, period, strict=True)) for row in waves

@@ -51,7 +51,7 @@ def test_the_noise_is_that_of_a_release(promise: dict[str, Any]) -> None:
     tally = hs.fourier_features(hs.GaussianKernel(2, 1.0), features=64).add(np.zeros((500, 2)))
     for relation in Relation:
         f: Any = tally.release(rows=64, relation=relation, insecure_noise_seed=1, **promise)
-        gain = f.basis.noise_gain(f.basis.prepare_queries([[0.0, 0.0]]))[0]
+        gain = f.reading.noise_gain(f.basis.prepare_queries([[0.0, 0.0]]))[0]
         predicted = predicted_error(
             records=500, dim=2, pairs=64, promise=Promise.of(**promise), density=1.0, relation=relation
         )

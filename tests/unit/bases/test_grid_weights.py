@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import hushsum as hs
-from hushsum.bases import GridWeights
-from hushsum.bases.grid_weights import POSITIONS, part_table
+from hushsum.bases.grid_weights import POSITIONS, GridReading, GridWeights, part_table
 from hushsum.errors import UsageError
 from hushsum.kernels.base import Kernel
 from hushsum.privacy.relation import Relation
@@ -75,7 +74,7 @@ class TestRecords:
         tally = grid_of(dim, spacing=0.5)
         records = RNG.uniform(-0.9, 0.9, (4000, dim))
         queries = RNG.uniform(-1.0, 1.0, (40, dim))
-        exact = tally.basis.kernel.exact_sum(records, queries)
+        exact = tally.reading.kernel.exact_sum(records, queries)
         answers = unnoisy(tally.add(records)).sum(queries)
         assert np.abs(answers - exact).max() < 0.003 * exact.max()
 
@@ -121,19 +120,21 @@ def test_the_noise_is_as_stated(dim: int, promise: dict[str, float]) -> None:
         f = tally.release(**promise, insecure_noise_seed=seed)  # type: ignore[arg-type]
         assert isinstance(f, CoefficientFunction)
         sums.append(f.sum(queries))
-        stated.append(f.noise.variance * f.basis.noise_gain(f.basis.prepare_queries(queries)))
+        stated.append(f.noise.variance * f.reading.noise_gain(f.basis.prepare_queries(queries)))
     ratio = np.mean((np.array(sums) - exact) ** 2, axis=0) / np.mean(stated, axis=0)
     assert ((ratio > 0.65) & (ratio < 1.36)).all(), ratio
 
 
 @pytest.mark.parametrize("dim", [1, 2])
 def test_gains_of_kernels_without_factors_agree_with_brute_force(dim: int) -> None:
-    basis = GridWeights(hs.EuclideanKernel(dim, 0.8), (7,) * dim, Bounds((-1.0,) * dim, (1.0,) * dim))
+    basis = GridWeights((7,) * dim, Bounds((-1.0,) * dim, (1.0,) * dim))
+    reading = GridReading(basis, hs.EuclideanKernel(dim, 0.8))
     batch = basis.prepare_queries(RNG.uniform(-1, 1, (3, dim)))
     unit = [
-        basis.evaluate(cell.reshape(basis.shape), batch, threads=1) for cell in np.eye(9**dim, dtype=np.int64)
+        reading.evaluate(cell.reshape(basis.shape), batch, threads=1)
+        for cell in np.eye(9**dim, dtype=np.int64)
     ]
-    assert np.allclose((np.array(unit) ** 2).sum(axis=0), basis.noise_gain(batch))
+    assert np.allclose((np.array(unit) ** 2).sum(axis=0), reading.noise_gain(batch))
 
 
 def test_files_and_pickles_keep_the_answers() -> None:
@@ -159,11 +160,11 @@ def test_the_fingerprint_knows_no_kernel_but_the_grid() -> None:
     ("make", "rule"),
     [
         (lambda: hs.grid(hs.GaussianKernel(5, 1.0), bounds=(-1, 1)), "1 to 4 columns"),
-        (lambda: hs.grid(hs.HammingKernel(2), bounds=(-1, 1)), "gaussian, euclidean or manhattan"),
+        (lambda: hs.grid(hs.HammingKernel(2), bounds=(-1, 1)), "sum of products over columns"),
         (lambda: hs.grid(hs.GaussianKernel(1, 1.0), bounds=(-1, 1), spacing=0.0), "spacing must be above 0"),
         (lambda: hs.grid(hs.GaussianKernel(4, 1e-3), bounds=(-1, 1)), "nodes, got more"),
         (lambda: hs.grid(hs.GaussianKernel(1, 0.1), bounds=(-1, 1), cells=4), "at least 0.8"),
-        (lambda: hs.grid(hs.GaussianKernel(2, 0.5), bounds=(-1, 1), cells=[9]), "one a column"),
+        (lambda: hs.grid(hs.GaussianKernel(2, 0.5), bounds=(-1, 1), cells=[9]), "one for each column"),
         (lambda: grid_of(1).add([[0.0]]).release(epsilon=1.0, rows=2), "leave rows out"),
     ],
 )

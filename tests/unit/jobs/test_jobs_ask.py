@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import pytest
 import hushsum as hs
 from hushsum.errors import UsageError
 from hushsum.jobs.describe_function import FunctionDescription, TallyDescription, describe_file
-from hushsum.jobs.draw_function import View, draw_function
+from hushsum.jobs.draw_function import draw_function
 from hushsum.jobs.payroll import SALARY_BOUNDS, write_payroll
 from hushsum.jobs.query_function import QueryTerms, query_file, query_points
 
@@ -65,30 +66,36 @@ def test_descriptions(folder: Path) -> None:
 
 def test_slices(folder: Path) -> None:
     boxed, free, output = (str(folder / name) for name in ("boxed.hush", "open.hush", "x.png"))
-    drawn = draw_function(boxed, output, View())
+    drawn = draw_function(boxed, output).view
     assert (drawn.axes, drawn.ranges, drawn.fixed) == ((0, 1), ((-4.0, 4.0),) * 2, {2: 0.0})
-    drawn = draw_function(free, output, View(axes=(2,), ranges=((0.0, 1.0),), at=(5.0, 6.0)))
+    drawn = draw_function(free, output, axes=(2,), range=((0.0, 1.0),), at=(5.0, 6.0)).view
     assert drawn.fixed == {0: 5.0, 1: 6.0}
-    drawn = draw_function(free, output, View(axes=(2, 0), ranges=((0.0, 1.0),), at=(7.0, 8.0, 9.0)))
+    drawn = draw_function(free, output, axes=(2, 0), range=((0.0, 1.0),), at=(7.0, 8.0, 9.0)).view
     assert (drawn.ranges, drawn.fixed) == (((0.0, 1.0),) * 2, {1: 8.0})
-    drawn = draw_function(free, output, View(axes=(1,), ranges=((0.0, 1.0),), at=(5.0,)))
+    drawn = draw_function(free, output, axes=(1,), range=((0.0, 1.0),), at=(5.0,)).view
     assert drawn.fixed == {0: 5.0, 2: 5.0}
-    for view, says in (
-        (View(), "range to draw must be given"),
-        (View(ranges=((0.0, 1.0),)), "must fix every column"),
-        (View(ranges=((0.0, 1.0),), axes=(0, 0)), "axes must be"),
-        (View(ranges=((0.0, 1.0),) * 3, at=(1.0,)), "the range must be one"),
-        (View(ranges=((0.0, 1.0),), at=(1.0, 2.0)), r"at must be one value .* \(1\), got 2; such as --at 0"),
-        (View(ranges=((0.0, 1.0),), at=(1.0,), labels=("a",)), "labels must name"),
-    ):
+    unit = ((0.0, 1.0),)
+    refused: list[tuple[dict[str, Any], str]] = [
+        ({}, "range must be given"),
+        ({"range": unit}, "for every column that is not drawn"),
+        ({"range": unit, "axes": (0, 0)}, "axes must be"),
+        ({"range": unit, "axes": ("height",)}, "axes must be"),
+        ({"range": unit * 3, "at": (1.0,)}, "the range must be one"),
+        ({"range": ((1.0, 0.0),), "at": (1.0,)}, "low < high"),
+        ({"range": (1.0, 2.0, 3.0), "at": (1.0,)}, "another shape"),
+        ({"range": unit, "at": (1.0, 2.0)}, r"at must be one value .* \(1\), got 2; such as 0"),
+        ({"range": unit, "at": (1.0,), "labels": ("a",)}, "labels must name"),
+        ({"range": unit, "at": (1.0,), "of": "median"}, "of must be"),
+    ]
+    for view, says in refused:
         with pytest.raises(UsageError, match=says):
-            draw_function(free, output, view)
+            draw_function(free, output, **view)
 
 
 def test_sets_have_no_picture(folder: Path) -> None:
     hs.race(hs.JaccardKernel(), rows=8).add([[1, 2]]).release(epsilon=1.0).save(folder / "s.hush")
     with pytest.raises(UsageError, match="columns of numbers"):
-        draw_function(str(folder / "s.hush"), str(folder / "s.png"), View())
+        draw_function(str(folder / "s.hush"), str(folder / "s.png"))
 
 
 def test_the_payroll_is_the_same_for_the_same_seed(tmp_path: Path) -> None:

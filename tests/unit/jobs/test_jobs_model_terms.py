@@ -9,12 +9,10 @@ import numpy as np
 import pytest
 
 from hushsum.errors import ClaimError, DataRefused, UsageError
-from hushsum.jobs.asked_model import AskedModel
 from hushsum.jobs.describe_model import describe_model
-from hushsum.jobs.model_catalogue import PAIR, model_kind, model_kinds
-from hushsum.jobs.model_choice import NAMES, ModelChoice, claim_of, kept_numbers
-from hushsum.jobs.model_claim import claim_beforehand
-from hushsum.jobs.predict_error import predicted_error
+from hushsum.jobs.model_answers import AnsweringModel
+from hushsum.jobs.model_catalogue import ModelChoice, model_kind, model_kinds, model_names
+from hushsum.jobs.model_claim import claim_beforehand, predicted_error
 from hushsum.models import (
     PrivateClassifier,
     PrivateDensity,
@@ -23,6 +21,7 @@ from hushsum.models import (
     PrivateOutlierDetector,
     PrivateRegressor,
 )
+from hushsum.models.parameters import PAIR
 from hushsum.privacy.accounting.mechanisms import check_mechanism
 
 X = np.random.default_rng(1).uniform(-1.0, 1.0, (3000, 2))
@@ -46,10 +45,10 @@ def counted(name: str) -> Any:
     return model.partial_fit(X, LABELS if declared(name).get("classes") else X[:, 0] / 2.0)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", model_names())
 def test_the_claim_told_beforehand_is_the_one_of_the_fitted_model_and_can_be_booked(name: str) -> None:
     told = claim_beforehand(ModelChoice(name, PROMISE), **declared(name))
-    assert told == claim_of(counted(name))
+    assert told == counted(name).claim()
     check_mechanism(told)
 
 
@@ -65,7 +64,7 @@ def test_what_must_be_declared() -> None:
         claim_beforehand(svc, columns=["u"], target="y")
     with pytest.raises(UsageError, match="needs the column to learn"):
         claim_beforehand(svc, columns=["u"], classes=["a", "b"])
-    with pytest.raises(UsageError, match="bounds must be declared"):
+    with pytest.raises(UsageError, match="bounds must be"):
         claim_beforehand(ModelChoice("density", {**PROMISE, "bounds": None}), columns=["u"])
     with pytest.raises(ClaimError, match="delta"):
         claim_beforehand(ModelChoice("density", {"delta": 0.5}), columns=["u"])
@@ -75,15 +74,13 @@ def test_what_must_be_declared() -> None:
 def test_settings_are_the_parameters_with_their_defaults(kind: Any) -> None:
     parameters = ModelChoice(kind.name).build().get_params()
     for each in kind.settings:
-        default = parameters[each.name]
-        assert each.default == (list(default) if isinstance(default, tuple) else default)
-        checked = each.check(each.default)
-        assert checked == default
-        if each.choices is not None and each.type == "text":
+        assert each.default == parameters[each.name]
+        each.check(each.default)
+        if each.choices and each.type == "text":
             assert each.default in each.choices
         wrongs: list[Any] = [{}, [[]], float("nan"), True, "no such word"]
         for wrong in wrongs:
-            if wrong == "no such word" and each.type == "text" and each.choices is None:
+            if wrong == "no such word" and each.type == "text" and not each.choices:
                 continue
             with pytest.raises(UsageError, match=each.name):
                 each.check(wrong)
@@ -94,14 +91,14 @@ def test_choices_are_all_accepted() -> None:
     """What a form offers is not refused."""
     for kind in model_kinds():
         for each in kind.settings:
-            for word in each.choices or ():
+            for word in each.choices:
                 if (kind.name, word) == ("density", "race"):
                     # For the kernels that hash, which the default does not.
                     continue
                 given = {**PROMISE, each.name: word}
                 claim_beforehand(ModelChoice(kind.name, given), **declared(kind.name))
             if each.type == PAIR:
-                assert each.check([0, 2.5]) == (0, 2.5)
+                assert each.from_form([0, 2.5]) == (0, 2.5)
 
 
 def test_predicted_errors_are_those_that_come() -> None:
@@ -115,34 +112,36 @@ def test_predicted_errors_are_those_that_come() -> None:
 
     Q = np.random.default_rng(2).uniform(-0.8, 0.8, (200, 2))
     for method in ("grid", "fourier_features", "functional"):
-        density = PrivateDensity(**PROMISE, method=method).fit(X).release()
+        density = PrivateDensity(**PROMISE, method=method).fit(X)
         stderr = float(density.query(Q).stderr.mean())
         assert 1 / 3 < predicted("density", method=method) / stderr < 3, method
-    machine = PrivateKernelSVC(**PROMISE, classes=["a", "b"]).fit(X, LABELS).release()
+    machine = PrivateKernelSVC(**PROMISE, classes=["a", "b"]).fit(X, LABELS)
     assert predicted("kernel-svc") == pytest.approx(machine.noise_stderr_, rel=0.05)
-    outliers = PrivateOutlierDetector(**PROMISE).fit(X).release()
+    outliers = PrivateOutlierDetector(**PROMISE).fit(X)
     # A bound for any data, so it may be larger.
     assert 1 / 3 < predicted("outliers") / float(outliers.query(Q).stderr.mean()) < 9
     assert predicted_error(ModelChoice("regressor", PROMISE), records=10, columns=["u"], target="y") is None
 
 
-def test_kept_numbers() -> None:
-    assert kept_numbers(PrivateDensity(method="auto"), 3) == 0
-    assert kept_numbers(PrivateGaussianProcessRegressor(), 3) == 256
-    assert kept_numbers(PrivateGaussianProcessRegressor(inputs="private"), 3) == 0
-    assert kept_numbers(PrivateOutlierDetector(outlier_share=0.1), 3) == 4
-    assert kept_numbers(PrivateRegressor(method="objective"), 3) == 4
-    assert kept_numbers(PrivateRegressor(method="adassp"), 3) == 0
-    assert kept_numbers(PrivateClassifier(), 3) == 0
+def test_numbers_kept_of_each_record() -> None:
+    assert PrivateDensity(method="auto").kept_per_record(3) == 0
+    assert PrivateGaussianProcessRegressor().kept_per_record(3) == 256
+    assert PrivateGaussianProcessRegressor(inputs="private").kept_per_record(3) == 0
+    assert PrivateOutlierDetector(contamination=0.1).kept_per_record(3) == 3
+    assert PrivateRegressor(method="objective").kept_per_record(3) == 4
+    assert PrivateRegressor(method="adassp").kept_per_record(3) == 0
+    assert PrivateClassifier().kept_per_record(3) == 0
+    assert PrivateKernelSVC().keeps_records
+    assert not PrivateClassifier().keeps_records
 
 
-def test_an_asked_model_finds_columns_by_name_and_is_described() -> None:
+def test_an_answering_model_finds_columns_by_name_and_is_described() -> None:
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(X, columns=["u", "v"])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = PrivateClassifier(**PROMISE, classes=["a", "b"]).fit(frame, LABELS).release()
-    asked = AskedModel.of(model.released_)
+        model = PrivateClassifier(**PROMISE, classes=["a", "b"]).fit(frame, LABELS)
+    asked = AnsweringModel.of(model.released_)
     assert asked.columns == ("u", "v")
     plain = asked.answers(X[:5])
     turned = asked.answers(frame[:5][["v", "u"]])

@@ -9,18 +9,17 @@ import pyarrow as pa
 import pytest
 
 from hushsum.errors import DataRefused, UsageError
-from hushsum.jobs.model_choice import NAMES, ModelChoice, name_of, takes_labels, takes_target
+from hushsum.jobs.model_answers import answers_of
+from hushsum.jobs.model_catalogue import ModelChoice, model_names, takes_labels, takes_target
 from hushsum.jobs.model_records import features_of, labels_of, read_classes
-from hushsum.jobs.predict_model import answers_of
 from hushsum.models import PrivateClassifier, PrivateModes
 from hushsum.models.base import MODELS
 
 
 def test_every_model_has_a_name() -> None:
-    assert set(MODELS) <= {*NAMES.values()}
-    for name, kind in NAMES.items():
-        if kind in MODELS:
-            assert name_of(ModelChoice(name).build()) == name
+    assert len(model_names()) == len(MODELS)
+    for name in model_names():
+        assert name == ModelChoice(name).build().COMMAND
 
 
 def test_a_choice_sets_the_parameters_that_are_given() -> None:

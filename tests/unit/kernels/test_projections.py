@@ -12,6 +12,7 @@ from hushsum.bases import HashRows
 from hushsum.kernels.projections import padded, structured_block
 from hushsum.kernels.randomness import normals, row_words, uniforms
 from hushsum.kernels.rehash import multiply_shift
+from tests.oracles.hashing import scatter
 
 Integers = NDArray[np.int64]
 
@@ -50,7 +51,7 @@ def test_structured_signs_are_those_of_hadamard_matrices(dim: int, bits: int) ->
 def test_structured_floors_are_those_of_hadamard_matrices() -> None:
     dim, power, rows, width = 12, 2, 40, 1000
     kernel = hs.EuclideanKernel(dim=dim, bandwidth=1 / 32, power=power, projection="structured")
-    basis = HashRows(kernel, rows, width, 23, scattered=False)
+    basis = HashRows(kernel, rows, width, 23)
     records = np.random.default_rng(1).integers(-4, 5, (50, dim))
     # Scale 32/128 and integers: z is a multiple of 1/4, and its sum with a 24-bit offset has an exact floor
     # unless the offset is within a rounding of one, which none of these is.
@@ -58,7 +59,7 @@ def test_structured_floors_are_those_of_hadamard_matrices() -> None:
     z = structured(records, "euclidean", 23, rows, power) / 4.0 + offsets.astype(np.float64)
     floors = np.floor(z).astype(np.int64)
     multipliers, addends = multiply_shift("euclidean", 23, rows, power)
-    words = (floors & 0xFFFFFFFF).astype(np.uint64)
+    words = scatter((floors & 0xFFFFFFFF).astype(np.uint32)).astype(np.uint64)
     hashes = (words * multipliers).sum(axis=2, dtype=np.uint64) + addends
     expected = ((hashes >> np.uint64(32)) * np.uint64(width)) >> np.uint64(32)
     np.testing.assert_array_equal(basis.cells(basis.prepare(records)), expected.astype(np.int64))
@@ -73,12 +74,12 @@ def test_structured_projections_have_the_length_of_normal_ones() -> None:
 
 def test_dense_weights_are_normal_numbers_over_the_bandwidth() -> None:
     kernel = hs.EuclideanKernel(dim=1, bandwidth=2.0)
-    basis = HashRows(kernel, 500, 1 << 20, 4, scattered=False)
+    basis = HashRows(kernel, 500, 1 << 20, 4)
     a = normals(row_words("euclidean/directions", 4, 500, 1))[:, 0]
     b = uniforms(row_words("euclidean/offsets", 4, 500, 1))[:, 0]
     multipliers, addends = multiply_shift("euclidean", 4, 500, 1)
     z = (a / 2.0).astype(np.float32) * np.float64(3.0) + b.astype(np.float32)
-    words = np.floor(z).astype(np.int64) & 0xFFFFFFFF
+    words = scatter((np.floor(z).astype(np.int64) & 0xFFFFFFFF).astype(np.uint32))
     hashes = (words.astype(np.uint64) * multipliers[:, 0]) + addends
     expected = ((hashes >> np.uint64(32)) * np.uint64(1 << 20)) >> np.uint64(32)
     np.testing.assert_array_equal(basis.cells(basis.prepare([[3.0]]))[0], expected.astype(np.int64))
@@ -86,13 +87,13 @@ def test_dense_weights_are_normal_numbers_over_the_bandwidth() -> None:
 
 def test_manhattan_weights_are_ratios_of_normal_numbers() -> None:
     kernel = hs.ManhattanKernel(dim=1, bandwidth=1.0)
-    basis = HashRows(kernel, 500, 1 << 20, 4, scattered=False)
+    basis = HashRows(kernel, 500, 1 << 20, 4)
     pairs = normals(row_words("manhattan/directions", 4, 500, 2))
     a = (pairs[:, 0] / pairs[:, 1]).astype(np.float32)
     b = uniforms(row_words("manhattan/offsets", 4, 500, 1))[:, 0].astype(np.float32)
     multipliers, addends = multiply_shift("manhattan", 4, 500, 1)
     floors = np.floor(a.astype(np.float64) * 2.0 + b).astype(np.int64)
-    hashes = (floors & 0xFFFFFFFF).astype(np.uint64) * multipliers[:, 0] + addends
+    hashes = scatter((floors & 0xFFFFFFFF).astype(np.uint32)).astype(np.uint64) * multipliers[:, 0] + addends
     expected = ((hashes >> np.uint64(32)) * np.uint64(1 << 20)) >> np.uint64(32)
     np.testing.assert_array_equal(basis.cells(basis.prepare([[2.0]]))[0], expected.astype(np.int64))
 

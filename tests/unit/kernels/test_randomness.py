@@ -46,64 +46,37 @@ def test_normal_numbers_are_the_same_for_ever() -> None:
     assert digest == "2be2be76bfb0b1680f1452dccfc44dfa1914e6d28a27f69bba533b0e81f1e51d"
 
 
+KERNELS: list[tuple[Kernel, object, str, str]] = [
+    (hs.EuclideanKernel(3, 1.5), POINTS, "a79c5101be15f618", "c48bee7a54f6e793"),
+    (
+        hs.EuclideanKernel(3, 1.5, power=2, projection="structured"),
+        POINTS,
+        "b2e4b1091dd96416",
+        "07490125d40b4b20",
+    ),
+    (hs.ManhattanKernel(3, 1.5), POINTS, "f23bdf03f3cb3d17", "d1d231b8f33801c3"),
+    (hs.AngularKernel(3, bits=40), POINTS, "dc72d27b2b198149", "e593b8ec6a258bbc"),
+    (hs.AngularKernel(3, bits=4), POINTS, "26c6e335ba44d742", "385b46eea43170d1"),
+    (hs.AngularKernel(3, bits=3, projection="structured"), POINTS, "a5969d43b26fe561", "03970d4da8fa661c"),
+    (hs.HammingKernel(3), CODES, "ff799e84a2e40a6d", "42f4723455d6121f"),
+    (hs.HammingKernel(3, power=2), CODES, "93f6e8800ea58dd6", "1eb564d5fe74a48e"),
+    (hs.JaccardKernel(), SETS, "816c604f1ce563c2", "f75419ae05eb5a26"),
+    (hs.JaccardKernel(power=2), SETS, "2a54939e5ef5dece", "b0b90a60e1d5f256"),
+]
+
+
 @pytest.mark.parametrize(
     ("kernel", "records", "cells", "fingerprint"),
-    [
-        (hs.EuclideanKernel(3, 1.5), POINTS, "e15a7922eaa5da97", "c48bee7a54f6e793"),
-        (
-            hs.EuclideanKernel(3, 1.5, power=2, projection="structured"),
-            POINTS,
-            "54d3de0437643cc0",
-            "07490125d40b4b20",
-        ),
-        (hs.ManhattanKernel(3, 1.5), POINTS, "6ee794f5918a4bc3", "d1d231b8f33801c3"),
-        (hs.AngularKernel(3, bits=40), POINTS, "72fb0324aae53043", "e593b8ec6a258bbc"),
-        (hs.AngularKernel(3, bits=4), POINTS, "26c6e335ba44d742", "385b46eea43170d1"),
-        (
-            hs.AngularKernel(3, bits=3, projection="structured"),
-            POINTS,
-            "a5969d43b26fe561",
-            "03970d4da8fa661c",
-        ),
-        (hs.HammingKernel(3), CODES, "6b959fb8663915ce", "42f4723455d6121f"),
-        (hs.HammingKernel(3, power=2), CODES, "37f01fd2628082fd", "1eb564d5fe74a48e"),
-        (hs.JaccardKernel(), SETS, "e9c99e779fa1e66a", "f75419ae05eb5a26"),
-        (hs.JaccardKernel(power=2), SETS, "e257eaf3ab77a35f", "b0b90a60e1d5f256"),
-    ],
+    KERNELS,
     ids=lambda value: repr(value)[:40] if isinstance(value, Kernel) else "",
 )
 def test_hash_functions_and_fingerprints_are_the_same_for_ever(
-    kernel: Kernel, records: object, cells: str, fingerprint: str
-) -> None:
-    basis = HashRows(kernel, 64, 1000, 11, scattered=False)
-    found = basis.cells(basis.prepare(records)).astype("<i4").tobytes()
-    assert hashlib.sha256(found).hexdigest()[:16] == cells
-    assert basis.fingerprint[:16] == fingerprint
-
-
-@pytest.mark.parametrize(
-    ("kernel", "records", "cells", "fingerprint"),
-    [
-        (hs.EuclideanKernel(3, bandwidth=1.5), POINTS, "a79c5101be15f618", "7f94935a25f9e597"),
-        (hs.ManhattanKernel(3, bandwidth=1.5), POINTS, "f23bdf03f3cb3d17", "7c9515f0354558d6"),
-        (hs.HammingKernel(3), CODES, "ff799e84a2e40a6d", "3aa670adecc1b7bd"),
-        (hs.JaccardKernel(power=2), SETS, "2a54939e5ef5dece", "945bf2be235ec146"),
-    ],
-    ids=lambda value: repr(value)[:40] if isinstance(value, Kernel) else "",
-)
-def test_scattered_hash_functions_are_the_same_for_ever(
     kernel: Kernel, records: object, cells: str, fingerprint: str
 ) -> None:
     basis = HashRows(kernel, 64, 1000, 11)
     found = basis.cells(basis.prepare(records)).astype("<i4").tobytes()
     assert hashlib.sha256(found).hexdigest()[:16] == cells
     assert basis.fingerprint[:16] == fingerprint
-
-
-def test_values_with_a_cell_each_are_not_scattered() -> None:
-    few = HashRows(hs.AngularKernel(3, bits=3), 64, 1000, 11)
-    assert not few.scattered
-    assert few.fingerprint == HashRows(few.kernel, 64, 1000, 11, scattered=False).fingerprint
 
 
 def test_scattered_values_in_progression_share_cells_like_strangers() -> None:

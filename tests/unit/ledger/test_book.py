@@ -1,4 +1,4 @@
-"""The chain's bytes, the schema's history, marks and keys."""
+"""The chain's bytes, the schema's history, rollback guards and keys."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from hushsum.errors import FileRefused, LedgerUnavailable
 from hushsum.jobs.ledger_keys import release_key
 from hushsum.ledger import DatasetTerms, Ledger, Receipt
 from hushsum.ledger.database import connect
-from hushsum.ledger.marks import Marks, state_folder
+from hushsum.ledger.rollback_guard import GuardFile, Watermark, state_folder
 from hushsum.ledger.schema import REVISION, VERSION_TABLE, metadata
 from tests.ledger_fixtures import claim_of
 
@@ -87,21 +87,27 @@ def test_no_step_of_a_release_reads_the_whole_history(sqlite: str) -> None:
     connection.close()
 
 
-def test_marks_only_move_forward_unless_reset(state: Path) -> None:
-    marks = Marks()
-    marks.prepare()
-    assert marks.read("x") is None
+def test_a_guard_only_moves_forward_unless_reset(tmp_path: Path) -> None:
+    guard = GuardFile(tmp_path / "a" / "guard.json")
+    guard.prepare()
+    assert guard.read() is None
     for sequence in (5, 3):
-        marks.advance(Receipt("x", sequence, f"{sequence}"))
-    assert marks.read("x") == Receipt("x", 5, "5")
-    marks.reset(Receipt("x", 2, "2"))
-    assert marks.read("x") == Receipt("x", 2, "2")
-    (state / "ledgers" / "x.json").write_text("{")
-    with pytest.raises(FileRefused, match="damaged"):
-        marks.read("x")
+        guard.advance(Watermark(Receipt("x", sequence, f"{sequence}")))
+    assert guard.read() == Watermark(Receipt("x", 5, "5"))
+    guard.advance(Watermark(Receipt("y", 9, "9")))
+    assert guard.read() == Watermark(Receipt("x", 5, "5")), "of another ledger"
+    accepted = Watermark(Receipt("x", 4, "4"), Receipt("x", 3, "r"))
+    guard.advance(accepted)
+    assert guard.read() == accepted, "later, although its number is smaller"
+    guard.reset(Watermark(Receipt("x", 2, "2")))
+    assert guard.read() == Watermark(Receipt("x", 2, "2"))
+    for text in (b"{", b"\xff", b'{"ledger": "x", "sequence": 1, "hash": "y", "restore": 3}'):
+        (tmp_path / "a" / "guard.json").write_bytes(text)
+        with pytest.raises(FileRefused, match="damaged"):
+            guard.read()
 
 
-def test_nothing_is_booked_where_no_mark_can_be_kept(
+def test_nothing_is_booked_where_no_guard_can_be_kept(
     sqlite: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ledger = Ledger.create(sqlite)

@@ -24,7 +24,7 @@ def test_points_answer_as_the_released_tally_does(delta: float | None, relation:
     assert isinstance(g, CoefficientFunction)
     np.testing.assert_allclose(f(Q), g(Q), rtol=1e-12)
     assert (f.claim, f.count) == (g.claim, g.count)
-    noise = g.noise.variance * g.basis.noise_gain(g.basis.prepare_queries(Q))
+    noise = g.noise.variance * g.reading.noise_gain(g.basis.prepare_queries(Q))
     np.testing.assert_allclose(f.query(Q, of="sum").stderr, np.sqrt(noise), rtol=1e-6)
 
 

@@ -121,7 +121,7 @@ def test_the_second_algorithm_finds_the_mean_again() -> None:
         insecure_noise_seed=1,
     )
     np.testing.assert_allclose(f(Q), ONE.exact_sum(X, Q) / 5000, atol=0.02)
-    with pytest.raises(UsageError, match="gaussian kernel"):
+    with pytest.raises(UsageError, match="the Gaussian shape"):
         kme(X, hs.EuclideanKernel(dim=1, bandwidth=0.1), bounds=(0, 1), epsilon=1.0, algorithm="features")
 
 

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.special import ndtri
 from scipy.stats import ks_2samp
 
 from hushsum.errors import UsageError
@@ -13,7 +14,7 @@ from hushsum.methods import posterior
 from hushsum.methods.posterior import Posterior, fit_adaops, fit_ops, sample_in_ball
 from hushsum.privacy.accounting import analytic_gaussian_sigma
 from hushsum.privacy.posterior_sample import largest_leverage, largest_precision
-from hushsum.privacy.real_noise import real_noise
+from hushsum.privacy.real_noise import RealNoise, real_noise
 
 RNG = np.random.default_rng(7)
 FEATURES = RNG.normal(size=(400, 3)) / 3.0
@@ -88,6 +89,27 @@ def test_adaops_steps_are_calibrated(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (step["epsilon"], step["delta"]) == pytest.approx((2.0, 2e-6))
     assert 0.0 < step["leverage"] <= largest_leverage(2.0, 2e-6) / 2.0
     assert step["residual"] > 1.0
+
+
+def test_the_eigenvalue_bound_covers_rounding(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Noise just within the quantile of δ/6 keeps the bound below the least eigenvalue, rounded up or not."""
+    delta, lowered = 6e-6, []
+    best_floor = posterior._best_floor
+    many = np.tile(FEATURES, (20, 1))
+    least = float(np.linalg.eigvalsh(many.T @ many)[0])
+    quantile = float(-ndtri(delta / 6.0))
+
+    def floor(lowest: float, spread: float, raised: float, smallest: float) -> float:
+        lowered.append(lowest)
+        return best_floor(lowest, spread, raised, smallest)
+
+    monkeypatch.setattr(posterior, "_best_floor", floor)
+    for part in np.linspace(0.0, 2.0**-10, 40):
+        noise = quantile - float(part)
+        monkeypatch.setattr(RealNoise, "normal", lambda self, size, noise=noise: np.full(size, noise))
+        fit_adaops(many, np.tile(TARGET, 20), epsilon=4.0, delta=delta)
+    assert min(lowered) > 0.0, "the bound must not be cut off at 0"
+    assert max(lowered) <= least - 1.0
 
 
 def test_the_bound_on_residuals_moves_as_little_as_proven() -> None:

@@ -12,7 +12,7 @@ import pytest
 import hushsum as hs
 from hushsum.errors import BudgetExhausted, ClaimError, DataRefused, UsageError
 from hushsum.methods import quantiles
-from hushsum.methods.ranks import Ranks, rank_sensitivity
+from hushsum.methods.quantile_scores import Ranks, rank_sensitivity
 from hushsum.privacy.relation import Relation
 from hushsum.privacy.selection import Question
 from tests.memory_budget import MemoryBudget

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 from typing import Any
 
@@ -10,8 +11,14 @@ import pytest
 
 import hushsum as hs
 from hushsum.errors import ClaimError, DataRefused, UsageError
-from hushsum.models import PrivateDensity, PrivateGaussianProcessRegressor, PrivateHistogram, PrivateKernelSVC
-from hushsum.models.density_functional import FunctionalSums
+from hushsum.models import (
+    PrivateDensity,
+    PrivateGaussianProcessRegressor,
+    PrivateHistogram,
+    PrivateKernelSVC,
+    load_model,
+)
+from hushsum.models.density_tables import FunctionalSums
 
 RNG = np.random.default_rng(8)
 LINE = RNG.uniform(-1.0, 1.0, size=(1500, 1))
@@ -23,7 +30,7 @@ EASY: Any = {"epsilon": 500.0, "random_state": 0}
 
 def test_a_histogram_counts_its_bins() -> None:
     X = np.array([[0.1]] * 30 + [[0.6]] * 50 + [[7.0]] * 20)
-    model = PrivateHistogram(epsilon=1000.0, bins=4, bounds=(0, 1)).fit(X).release()
+    model = PrivateHistogram(epsilon=1000.0, bins=4, bounds=(0, 1)).fit(X)
     assert model.counts_.tolist() == [30.0, 0.0, 50.0, 20.0]
     assert model.bin_edges_[0].tolist() == [0.0, 0.25, 0.5, 0.75, 1.0]
     np.testing.assert_allclose(model.predict([[0.2], [0.5], [1.0]]), [1.2, 2.0, 0.8], rtol=1e-6)
@@ -33,7 +40,7 @@ def test_a_histogram_counts_its_bins() -> None:
 
 @pytest.mark.parametrize(("relation", "length"), [("add/remove", 1.0), ("replace", math.sqrt(2.0))])
 def test_the_noise_of_a_histogram_is_that_of_its_l2_sensitivity(relation: str, length: float) -> None:
-    model = PrivateHistogram(epsilon=1.0, delta=1e-6, bins=8, relation=relation).fit(LINE).release()
+    model = PrivateHistogram(epsilon=1.0, delta=1e-6, bins=8, relation=relation).fit(LINE)
     assert model.count_stderr_ == pytest.approx(4.2245 * length, rel=0.03)
     assert str(model.claim_.relation) == relation
     wrong: Any = {"bins": "many"}
@@ -56,11 +63,11 @@ def test_a_functional_density_is_the_kernel_density(kernel: str) -> None:
 def test_a_functional_density_is_calibrated_analytically_and_needs_delta() -> None:
     with pytest.raises(ClaimError, match="delta"):
         PrivateDensity(method="functional").fit(LINE)
-    part: Any = PrivateDensity(method="functional", delta=1e-6).fit(LINE).release().released_.parts
+    part: Any = PrivateDensity(method="functional", delta=1e-6).fit(LINE).released_.parts
     (function,) = part.values()
-    noise = math.sqrt(function.noise.variance * function.basis.noise_gain([0])[0])
+    noise = math.sqrt(function.noise.variance * function.reading.noise_gain([0])[0])
     assert noise == pytest.approx(4.2245 / 0.98, rel=0.02)
-    two: Any = PrivateDensity(method="functional", bandwidth=[0.2, 0.4], delta=1e-6).fit(LINE).release()
+    two: Any = PrivateDensity(method="functional", bandwidth=[0.2, 0.4], delta=1e-6).fit(LINE)
     noises = [each.noise.variance for each in two.released_.parts.values()]
     assert noises[0] == noises[1] == pytest.approx(2.0 * function.noise.variance, rel=0.02)
 
@@ -68,7 +75,7 @@ def test_a_functional_density_is_calibrated_analytically_and_needs_delta() -> No
 def test_private_sums_show_and_give_nothing() -> None:
     import pickle
 
-    from hushsum.models.density_plan import planned
+    from hushsum.models.density_tables import planned
     from hushsum.privacy.claim import Promise
 
     sums = FunctionalSums(
@@ -80,7 +87,7 @@ def test_private_sums_show_and_give_nothing() -> None:
         pickle.dumps(sums)
 
 
-@pytest.mark.parametrize("kernel", ["rbf", "matern", hs.GaussianKernel(dim=1, bandwidth=0.5)])
+@pytest.mark.parametrize("kernel", ["gaussian", "matern", hs.GaussianKernel(dim=1, bandwidth=0.5)])
 def test_a_posterior_follows_its_curve(kernel: Any) -> None:
     model = PrivateGaussianProcessRegressor(kernel=kernel, noise=0.5, **EASY).fit(LINE, CURVE)
     at = np.linspace(-0.9, 0.9, 9)[:, None]
@@ -140,10 +147,10 @@ def test_private_inputs_are_regressed_from_noisy_sums() -> None:
 )
 def test_a_regressor_refuses_what_it_cannot_do(wrong: dict[str, Any]) -> None:
     with pytest.raises(UsageError):
-        PrivateGaussianProcessRegressor(**wrong).fit(LINE, CURVE).release()
+        PrivateGaussianProcessRegressor(**wrong).fit(LINE, CURVE)
 
 
-@pytest.mark.parametrize("kernel", ["rbf", "matern"])
+@pytest.mark.parametrize("kernel", ["gaussian", "matern"])
 def test_machines_draw_a_ring(kernel: str) -> None:
     model = PrivateKernelSVC(kernel=kernel, classes=[0, 1], **EASY).fit(PLANE, RING)
     assert model.score(PLANE, RING) > 0.85
@@ -173,3 +180,12 @@ def test_a_loud_machine_says_the_first_class() -> None:
 def test_a_machine_refuses_what_it_cannot_do(wrong: dict[str, Any]) -> None:
     with pytest.raises(UsageError):
         PrivateKernelSVC(**{"classes": [0, 1], **wrong}).fit(PLANE, RING)
+
+
+def test_a_process_of_private_inputs_survives_a_file() -> None:
+    X = np.random.default_rng(0).uniform(-1, 1, size=(500, 1))
+    model = hs.PrivateGaussianProcessRegressor(inputs="private", random_state=0).fit(X, X[:, 0])
+    buffer = io.BytesIO()
+    model.save(buffer)
+    buffer.seek(0)
+    np.testing.assert_array_equal(load_model(buffer).predict(X[:5]), model.predict(X[:5]))

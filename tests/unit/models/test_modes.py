@@ -15,11 +15,10 @@ from numpy.typing import NDArray
 
 import hushsum as hs
 from hushsum.errors import UsageError
-from hushsum.kernels.slabs import Slabs
+from hushsum.kernels.hash_partitions import HashPartitions
 from hushsum.models import PrivateModes, load_model
-from hushsum.models.held_out import HeldOut
-from hushsum.models.mode_search import climb, distinct_modes, separated, spread_points
-from hushsum.models.partitions import Partitions, intersect, solve
+from hushsum.models.mode_partitions import Partitions, intersect, solve
+from hushsum.models.mode_search import HeldOut, climb, distinct_modes, separated, spread_points
 from hushsum.releases.table import TableFunction
 
 Floats = NDArray[np.float64]
@@ -68,14 +67,14 @@ def test_all_modes_are_found(method: str, kernel: str, bandwidth: float, toleran
 def test_the_linear_program_finds_a_single_mode() -> None:
     """With one cluster every row's fullest cell holds it."""
     X = np.random.default_rng(1).normal([0.3, -0.2], 0.08, (20_000, 2))
-    model = PrivateModes(method="linear-program", bandwidth=0.3, n_modes=1, random_state=3).fit(X).release()
+    model = PrivateModes(method="linear-program", bandwidth=0.3, n_modes=1, random_state=3).fit(X)
     assert np.abs(model.modes_[0] - [0.3, -0.2]).max() < 0.15
 
 
 def test_held_out_heights_have_valid_errors() -> None:
     """The exact mean kernel value lies within six stated errors, with 250 held-out rows."""
     X = mixture()
-    model = PrivateModes(bandwidth=0.4, random_state=3).fit(X).release()
+    model = PrivateModes(bandwidth=0.4, random_state=3).fit(X)
     exact = model.function_.kernel.exact_sum(X, model.modes_) / len(X)
     assert model.height_errors_ is not None
     assert (np.abs(model.heights_ - exact) < 6.0 * model.height_errors_).all()
@@ -99,13 +98,13 @@ def test_rows_are_held_out_of_the_search() -> None:
 
 
 def test_a_release_of_few_rows_holds_none_out() -> None:
-    model = PrivateModes(random_state=0).fit(mixture(20)).release()
+    model = PrivateModes(random_state=0).fit(mixture(20))
     assert model.height_errors_ is None
     assert model.n_modes_ >= 1
 
 
 def test_modes_are_there_only_after_the_release_and_survive_a_file() -> None:
-    model = PrivateModes(random_state=0).fit(mixture(500))
+    model = PrivateModes(random_state=0).partial_fit(mixture(500))
     with pytest.raises(ValueError, match="released nothing yet"):
         _ = model.modes_
     model.release()
@@ -119,7 +118,7 @@ def test_modes_are_there_only_after_the_release_and_survive_a_file() -> None:
 
 
 def test_at_most_n_modes() -> None:
-    model = PrivateModes(bandwidth=0.4, n_modes=2, random_state=3).fit(mixture()).release()
+    model = PrivateModes(bandwidth=0.4, n_modes=2, random_state=3).fit(mixture())
     assert model.n_modes_ == 2
 
 
@@ -185,7 +184,7 @@ def test_slabs_are_the_cells_of_the_hash(kernel: Any, power: int) -> None:
     basis: Any = tally.basis
     points = spread_points(-np.ones(2), 3 * np.ones(2), 64, 2)
     cells = basis.cells(basis.prepare_queries(points))
-    slabs = np.floor(Slabs.of(made, rows=30, seed=9).positions(points - basis.bounds.centre))
+    slabs = np.floor(HashPartitions.of(made, rows=30, seed=9).positions(points - basis.bounds.centre))
     same_cell = cells[:, None] == cells[None]
     same_slab = (slabs[:, None] == slabs[None]).all(axis=3)
     assert (same_slab <= same_cell).mean() > 0.999

@@ -25,7 +25,7 @@ def records() -> Any:
 
 @pytest.fixture(scope="module")
 def model(records: Any) -> PrivateNeighbors:
-    return PrivateNeighbors(bandwidth=0.5, min_records=1000, random_state=0).fit(records).release()
+    return PrivateNeighbors(bandwidth=0.5, min_records=1000, random_state=0).fit(records)
 
 
 def test_counts_are_kernel_sums(model: PrivateNeighbors, records: Any) -> None:
@@ -36,12 +36,12 @@ def test_counts_are_kernel_sums(model: PrivateNeighbors, records: Any) -> None:
 
 
 def test_candidates_are_ranked(model: PrivateNeighbors) -> None:
-    counts, order = model.kneighbors(CANDIDATES, n_neighbors=3)
+    counts, order = model.top_candidates(CANDIDATES, n_candidates=3)
     assert set(order[:2].tolist()) == {1, 3}
     assert order[2] == 2
     assert (np.diff(counts) <= 0.0).all()
-    with pytest.raises(UsageError, match="n_neighbors"):
-        model.kneighbors(CANDIDATES, n_neighbors=0)
+    with pytest.raises(UsageError, match="n_candidates"):
+        model.top_candidates(CANDIDATES, n_candidates=0)
 
 
 def test_decisions_leave_open_what_the_interval_leaves_open(model: PrivateNeighbors) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import hushsum as hs
-from hushsum.bases.hash_rows import HashRows
+from hushsum.bases.hash_rows import HashReading, HashRows
 from hushsum.kernels.base import Kernel
 
 RNG = np.random.default_rng(4)
@@ -30,8 +30,8 @@ def test_means_are_those_of_read(
     basis = HashRows(kernel, 77, 50, 2)
     table = RNG.integers(-(10**6), 10**6, (rows, basis.width)).astype(dtype)
     batch = basis.prepare(queries)
-    mean, _ = basis._hasher.read(*batch.arrays, table, 1, 1)
-    found = basis._hasher.means(*batch.arrays, table, 0.37, -11.0, threads)
+    mean, _ = basis.hasher.read(*batch.arrays, table, 1, 1)
+    found = basis.hasher.means(*batch.arrays, table, 0.37, -11.0, threads)
     np.testing.assert_array_equal(found, mean * 0.37 + -11.0)
     values = table[np.arange(rows), basis.prefix(rows).cells(batch)]
     np.testing.assert_array_equal(mean, values.sum(axis=1, dtype=np.int64) / rows)
@@ -41,8 +41,8 @@ def test_means_are_those_of_read(
 def test_readers_answer_plain_arrays_only(kernel: Kernel) -> None:
     basis = HashRows(kernel, 20, 50, 2)
     table = RNG.integers(-100, 100, (20, 50)).astype(np.int32)
-    reader = basis.reader(table, count=9.0, scale=0.5)
-    expected = basis.sums(table, basis.prepare(DENSE), count=9.0, scale=0.5, threads=1)
+    reader = HashReading(basis, kernel).reader(table, count=9.0, scale=0.5)
+    expected = HashReading(basis, kernel).sums(table, basis.prepare(DENSE), count=9.0, scale=0.5, threads=1)
     for queries in (DENSE, DENSE.astype(np.float64)):
         np.testing.assert_array_equal(reader(queries), expected)
     np.testing.assert_array_equal(reader(DENSE[3]), expected[3:4])

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 import hushsum as hs
 from hushsum.bases import HashRows
 from hushsum.errors import ClaimError, UsageError
+from hushsum.methods.row_variance import bounded_row_variance, estimated_row_variance
 from hushsum.methods.trigonometric import trigonometric
-from hushsum.planning.plan import Option
-from hushsum.planning.spread import bounded_spread, estimated_spread
+from hushsum.planning import Option
 from hushsum.releases import TableFunction
 
 KERNEL = hs.EuclideanKernel(dim=2, bandwidth=1.0)
@@ -81,10 +81,10 @@ def test_the_bound_is_above_the_estimate_from_public_data() -> None:
 
 
 def test_the_bound_is_the_variance_of_an_all_or_nothing_row() -> None:
-    spread = bounded_spread(0.04, fold_rate=0.0)
+    spread = bounded_row_variance(0.04, fold_rate=0.0)
     assert spread.row_variance[0] == pytest.approx(0.04 * 0.96)
     folded = 0.04 + 0.96 / 50
-    assert bounded_spread(0.04, fold_rate=1 / 50).row_variance[0] == pytest.approx(folded - folded**2)
+    assert bounded_row_variance(0.04, fold_rate=1 / 50).row_variance[0] == pytest.approx(folded - folded**2)
 
 
 @pytest.mark.parametrize("own", [True, False], ids=["own queries", "other queries"])
@@ -97,7 +97,7 @@ def test_the_estimate_is_within_a_quarter_of_the_measured_spread(own: bool) -> N
     records, rows, width = 20_000, 2000, 100
     queries = cloud(40, seed=9)
     public = cloud(3000, seed=1)
-    spread = estimated_spread(
+    spread = estimated_row_variance(
         KERNEL, width=width, seed=5, records=records, public=public, queries=None if own else queries
     )
     tally = hs.race(KERNEL, rows=rows, width=width, seed=77).add(cloud(records, seed=2))
@@ -115,7 +115,7 @@ def test_the_estimate_is_within_a_quarter_of_the_measured_spread(own: bool) -> N
 def test_the_estimate_counts_pairs_of_different_records() -> None:
     """By loops over pairs: E[p²] from two different records that collide with the query in one row."""
     public, queries, records = cloud(12, seed=4), cloud(3, seed=5), 1000
-    spread = estimated_spread(KERNEL, width=50, seed=6, records=records, public=public, queries=queries)
+    spread = estimated_row_variance(KERNEL, width=50, seed=6, records=records, public=public, queries=queries)
     basis = HashRows(KERNEL, 2000, 50, 6)
     mine, theirs = (basis.cells(basis.prepare(points)) for points in (public, queries))
     for q in range(3):
@@ -127,10 +127,10 @@ def test_the_estimate_counts_pairs_of_different_records() -> None:
 
 
 def test_a_public_sample_as_small_as_the_data_gives_no_bias_from_its_size() -> None:
-    large = estimated_spread(
+    large = estimated_row_variance(
         KERNEL, width=100, seed=5, records=20_000, public=cloud(6000, 1), queries=cloud(30, 9)
     )
-    small = estimated_spread(
+    small = estimated_row_variance(
         KERNEL, width=100, seed=5, records=20_000, public=cloud(600, 3), queries=cloud(30, 9)
     )
     assert np.sqrt(small.row_variance).mean() == pytest.approx(np.sqrt(large.row_variance).mean(), rel=0.15)
@@ -179,10 +179,10 @@ def test_the_one_liner_never_uses_the_length(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_best_is_the_smallest_error_among_what_was_asked() -> None:
     plan = hs.plan(records=241_000, dim=3, epsilon=1.0, bandwidth=5.0)
-    asked = [option for option in plan if option.asked]
+    asked = [option for option in plan if option.requested]
     assert plan.best == min(asked, key=lambda option: option.error)
     assert plan.best.delta == 0.0
-    shown = [option for option in plan if not option.asked]
+    shown = [option for option in plan if not option.requested]
     assert shown
     assert all(option.delta == 1e-6 for option in shown)
     assert len(plan) == len(asked) + len(shown)
@@ -283,18 +283,18 @@ def test_a_tally_that_exists_is_planned_as_it_is(promise: dict[str, float]) -> N
     declared: dict[str, Any] = {**asked, "kernel": gaussian, "bounds": box}
 
     def own(tally: hs.Tally) -> Option:
-        return hs.plan(**asked, basis=tally.basis).best
+        return hs.plan(**asked, reading=tally.reading).best
 
     # Sides of 10 and 7 at a spacing of a half have whole cells, so both plans are for the same grid.
     grid = own(hs.grid(gaussian, bounds=box, spacing=0.5))
-    offered = [each for each in hs.plan(**declared, method="grid") if each.asked]
+    offered = [each for each in hs.plan(**declared, method="grid") if each.requested]
     assert grid in [each for each in offered if each.settings == {"spacing": 0.5}]
     fine = own(hs.grid(gaussian, bounds=box, cells=(40, 28)))
     assert fine.settings == {"spacing": 0.25}
     assert fine.noise > 1.5 * grid.noise
 
     features = own(hs.fourier_features(gaussian, features=500, bounds=box))
-    offered = [each for each in hs.plan(**declared, method="fourier_features") if each.asked]
+    offered = [each for each in hs.plan(**declared, method="fourier_features") if each.requested]
     assert features in offered
     assert features.rows == 500
 
@@ -306,4 +306,4 @@ def test_a_tally_that_exists_is_planned_as_it_is(promise: dict[str, float]) -> N
 def test_a_basis_without_a_prediction_is_refused() -> None:
     waves = trigonometric(hs.GaussianKernel(dim=1, bandwidth=0.5), bounds=(0.0, 1.0))
     with pytest.raises(UsageError, match="is not predicted"):
-        hs.plan(records=1000, epsilon=1.0, basis=waves.basis)
+        hs.plan(records=1000, epsilon=1.0, reading=waves.reading)

@@ -18,7 +18,9 @@ def curve(height: float) -> Curve:
 
 
 def draw(path: Path, height: float = 1.0) -> bytes:
-    draw_curve(curve(height), path, title="T", caption="what it claims", x_label="salary", y_label="sum")
+    figure, axes = new_figure(title="T", caption="what it claims")
+    draw_curve(axes, curve(height), x_label="salary", y_label="sum")
+    save_figure(figure, path)
     return path.read_bytes()
 
 
@@ -42,8 +44,10 @@ def test_a_heat_map_marks_what_stands_out(tmp_path: Path) -> None:
     pictures = {}
     for name, lower in (("marked", value - 0.2), ("plain", value + 0.1)):
         path = tmp_path / f"{name}.svg"
-        heat = HeatMap(X, X, value, lower)
-        draw_heat_map(heat, path, title="T", caption="C", x_label="a", y_label="b", value_label="density")
+        heat = HeatMap(X, X, value, lower, 0.9, 0.1)
+        figure, axes = new_figure(title="T", caption="C")
+        draw_heat_map(axes, heat, x_label="a", y_label="b", value_label="density")
+        save_figure(figure, path)
         pictures[name] = path.read_text()
     assert "<!-- density -->" in pictures["marked"]
     assert pictures["marked"].count("stroke-dasharray") > pictures["plain"].count("stroke-dasharray")

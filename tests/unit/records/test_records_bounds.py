@@ -21,7 +21,7 @@ def test_every_spelling_of_the_unit_square(value: object) -> None:
 def test_bounds_pass_through() -> None:
     box = Bounds.of((0, 1), 2)
     assert Bounds.of(box, 2) is box
-    with pytest.raises(UsageError, match="3 columns, got 2"):
+    with pytest.raises(UsageError, match="3 columns, got another number"):
         Bounds.of(box, 3)
 
 

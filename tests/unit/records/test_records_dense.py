@@ -215,7 +215,6 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     "lists of lists": (lambda: pa.array([[[SECRET], [1.0]]]), "flatten them"),
     "sparse": (lambda: sparse.csr_array(bad(1)), r"kernel on sets, .* or pass data.toarray\(\)"),
     "sparse matrix": (lambda: sparse.coo_matrix(bad(1)), "kernel on sets"),
-    "lazy": (lambda: pl.DataFrame(bad(1)).lazy(), r"pass data.collect\(\)"),
     "string": (lambda: str(SECRET), "must be records, got a str; read the file first"),
     "path": (lambda: Path(f"{SECRET}.csv"), "read the file first"),
     "dict": (lambda: {"x": SECRET}, "must be an array"),

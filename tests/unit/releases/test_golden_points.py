@@ -1,4 +1,4 @@
-"""Files of points and curves of every released format version must still be read, and answer the same."""
+"""Golden files of points and curves must still be read, and answer the same."""
 
 from __future__ import annotations
 

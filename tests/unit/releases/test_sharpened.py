@@ -73,7 +73,7 @@ def test_what_is_taken_out_of_the_rows_is_what_is_added_back() -> None:
     assert isinstance(basis, FourierFeatures)
     batch = basis.prepare_queries(PUBLIC)
     found = explain(basis, f.table, batch)
-    waves = basis._map.waves(batch.arrays[0]).astype(np.float64)
+    waves = basis.map.waves(batch.arrays[0]).astype(np.float64)
     for fold in range(5):
         rows = np.arange(fold, 50, 5)
         part = f.table[rows] - found.remainder[rows]

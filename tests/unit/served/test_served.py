@@ -309,7 +309,7 @@ def test_a_refused_point_costs_no_work_on_the_path(tmp_path: Path, monkeypatch: 
 
 
 class Notebook:
-    """A witness in memory."""
+    """A rollback guard in memory."""
 
     def __init__(self) -> None:
         self.number = 0
@@ -326,15 +326,15 @@ def test_an_older_copy_of_the_store_is_refused(tmp_path: Path) -> None:
     served(path)([[0.1]])
     older = path.read_bytes()
     notes = Notebook()
-    f = reopen(function(), SqliteStore(path), promise, witness=notes)
+    f = reopen(function(), SqliteStore(path), promise, rollback_guard=notes)
     told = f([[0.2]])
     assert notes.number == 2
     newer = path.read_bytes()
     path.write_bytes(older)
     with pytest.raises(FileRefused, match="fewer than were told"):
-        reopen(function(), SqliteStore(path), promise, witness=notes)
+        reopen(function(), SqliteStore(path), promise, rollback_guard=notes)
     path.write_bytes(newer)
-    assert reopen(function(), SqliteStore(path), promise, witness=notes)([[0.2]]) == told
+    assert reopen(function(), SqliteStore(path), promise, rollback_guard=notes)([[0.2]]) == told
 
 
 def test_an_older_copy_put_under_a_running_function_is_refused(tmp_path: Path) -> None:
@@ -350,14 +350,14 @@ def test_an_older_copy_put_under_a_running_function_is_refused(tmp_path: Path) -
         f([[0.2]])
 
 
-def test_nothing_is_told_that_the_witness_did_not_note(tmp_path: Path) -> None:
+def test_nothing_is_told_that_the_guard_did_not_note(tmp_path: Path) -> None:
     class Away(Notebook):
         def note(self, number: int) -> None:
             raise LedgerUnavailable("the database is away; ask again")
 
     path, promise = tmp_path / "answers.db", Promise.of(**SPEND)
     served(path)([[0.1]])
-    f = reopen(function(), SqliteStore(path), promise, witness=Away())
+    f = reopen(function(), SqliteStore(path), promise, rollback_guard=Away())
     for point in (0.1, 0.2, 0.2):
         with pytest.raises(LedgerUnavailable):
             f([[point]])

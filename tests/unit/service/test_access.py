@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 import sqlalchemy as sa
 
-from hushsum.service.guard import PUBLIC
+from hushsum.service.http.middleware import PUBLIC
 from hushsum.service.store import Store
 from tests.service_town import ADMIN, SMALL, Town
 
@@ -41,10 +41,15 @@ MATRIX: list[tuple[str, str, object, tuple[int, ...]]] = [
     ("POST", "/accounts/{olga}/tokens", {"scopes": ["admin"]}, (401, 403, 403, 403, 403, 403)),
     ("POST", "/tokens", {"days": 3650}, (401, 422, 422, 422, 422, 422)),
     ("DELETE", "/tokens/tok_none", None, (401, 404, 404, 404, 404, 404)),
+    ("GET", "/usage", None, (401, 200, 200, 200, 200, 200)),
+    ("GET", "/ledger", None, (401, 200, 403, 403, 403, 403)),
+    ("POST", "/ledger/restores", {"reason": "x"}, (401, 422, 403, 403, 403, 403)),
     ("GET", "/log", None, (401, 200, 403, 403, 403, 403)),
     ("GET", "/datasets", None, (401, 403, 200, 200, 403, 403)),
     ("POST", "/datasets", {"name": "x"}, (401, 403, 422, 422, 403, 403)),
     ("GET", "/datasets/{dataset}", None, (401, 403, 200, 404, 403, 403)),
+    ("DELETE", "/datasets/ds_none", None, (401, 403, 404, 404, 403, 403)),
+    ("POST", "/datasets/{dataset}/write-offs", {"reason": "x"}, (401, 403, 422, 404, 403, 403)),
     ("GET", "/datasets/{dataset}/ledger", None, (401, 403, 200, 404, 403, 403)),
     ("GET", "/datasets/{dataset}/uploads", None, (401, 403, 200, 404, 403, 403)),
     ("POST", "/datasets/{dataset}/uploads?format=tally", b"x", (401, 403, 422, 404, 403, 403)),
@@ -56,6 +61,7 @@ MATRIX: list[tuple[str, str, object, tuple[int, ...]]] = [
         {"upload": "up_0000000000000000", **SMALL},
         (401, 403, 422, 404, 403, 403),
     ),
+    ("DELETE", "/datasets/{dataset}/tallies/ta_none", None, (401, 403, 404, 404, 403, 403)),
     (
         "POST",
         "/datasets/{dataset}/plans",
@@ -84,6 +90,7 @@ MATRIX: list[tuple[str, str, object, tuple[int, ...]]] = [
     ),
     ("GET", "/datasets/{dataset}/jobs", None, (401, 403, 200, 404, 403, 403)),
     ("GET", "/jobs/{job}", None, (401, 403, 200, 404, 403, 403)),
+    ("DELETE", "/jobs/{job}", None, (401, 403, 409, 404, 403, 403)),
     ("GET", "/jobs/{job}/events", None, (401, 403, 200, 404, 403, 403)),
     ("GET", "/functions", None, (401, 403, 200, 200, 200, 200)),
     ("GET", "/functions/{function}", None, (401, 403, 200, 404, 200, 404)),
@@ -218,7 +225,7 @@ def test_the_first_start_tells_a_token_once(
 ) -> None:
     from dataclasses import replace
 
-    from hushsum.service.app import create_app
+    from hushsum.service.http.app import create_app
 
     settings = replace(found_town().settings, admin_token="", folder=f"{tmp_path}/fresh")
     create_app(settings)

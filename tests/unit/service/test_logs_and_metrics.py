@@ -11,7 +11,7 @@ import pytest
 from hushsum.service import logs
 from tests.service_town import SECRET, SMALL, Town
 
-KNOWN = {"at", "level", "event", "request", "method", "route", "status", "ms", "account"} | {
+KNOWN = {"at", "level", "event", "request", "method", "route", "status", "ms", "account", "client"} | {
     "job",
     "kind",
     "attempt",

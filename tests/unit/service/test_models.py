@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hushsum.jobs.model_choice import NAMES
+from hushsum.jobs.model_catalogue import model_names
 from hushsum.models import load_model
 from tests.service_town import SECRET, Town
 
@@ -71,7 +71,7 @@ def gallery(tmp_path_factory: pytest.TempPathFactory) -> tuple[Town, dict[str, s
         town = Town(folder)
         dataset = replaced(town)
         made = {}
-        for model in NAMES:
+        for model in model_names():
             job = fitted(town, dataset, model, seed=1)
             assert job["state"] == "done", job
             made[model] = str(job["result"]["function"])
@@ -80,13 +80,13 @@ def gallery(tmp_path_factory: pytest.TempPathFactory) -> tuple[Town, dict[str, s
 
 def test_the_kinds_are_those_of_the_command_line_and_can_be_made_into_a_form(town: Town) -> None:
     told = {each["name"]: each for each in town.ok("olga", "GET", "/models")}
-    assert list(told) == list(NAMES)
+    assert list(told) == model_names()
     assert told["kernel-svc"]["learns"] == "label"
     assert told["gaussian-process"]["learns"] == "number"
     assert told["density"]["learns"] is None
     assert [name for name, each in told.items() if each["needs_delta"]] == ["gaussian-process", "kernel-svc"]
     settings = {each["name"]: each for each in told["gaussian-process"]["settings"]}
-    assert settings["kernel"]["choices"] == ["rbf", "matern", "laplacian"]
+    assert settings["kernel"]["choices"] == ["gaussian", "matern", "laplacian"]
     assert settings["features"] | {"help": ""} == {
         "name": "features",
         "type": "integer",
@@ -94,6 +94,7 @@ def test_the_kinds_are_those_of_the_command_line_and_can_be_made_into_a_form(tow
         "optional": False,
         "listed": False,
         "choices": ["auto"],
+        "rule": "an integer of at least 1 or 'auto'",
         "help": "",
     }
     assert settings["target_bounds"]["type"] == "pair"
@@ -104,7 +105,7 @@ def test_the_kinds_are_those_of_the_command_line_and_can_be_made_into_a_form(tow
         )
 
 
-@pytest.mark.parametrize("model", NAMES)
+@pytest.mark.parametrize("model", model_names())
 def test_a_model_in_the_service_answers_as_its_file(
     gallery: tuple[Town, dict[str, str]], monkeypatch: pytest.MonkeyPatch, model: str
 ) -> None:
@@ -198,7 +199,7 @@ def test_the_claim_is_shown_before_a_record_is_read_and_predicts_the_error(town:
     dataset = replaced(town)
     upload = town.upload(dataset, b"nothing,of,use\n")
     path = f"/datasets/{dataset}/models/claims"
-    for model in NAMES:
+    for model in model_names():
         asked = {"upload": upload, **terms(model), "records": 10_000}
         told = town.ok("olga", "POST", path, json=asked)
         assert told["claim"]["epsilon"] == 1.0
@@ -253,8 +254,8 @@ def test_a_model_of_replaced_records_is_refused_where_records_come_and_go(town: 
         ("histogram", {"settings": {"bins": [3]}}),
         ("histogram", {"settings": {"relation": "sideways"}}),
         ("outliers", {"settings": {"rows": 10**8, "width": 10**8}}),
-        ("outliers", {"settings": {"outlier_share": 2}}),
-        ("outliers", {"settings": {"outlier_share": 1e-300}}),
+        ("outliers", {"settings": {"contamination": 2}}),
+        ("outliers", {"settings": {"contamination": 1e-300}}),
         ("outliers", {"settings": {"threshold": True}}),
         ("kernel-svc", {"settings": {"features": 10**7}}),
         ("kernel-svc", {"settings": {"C": -1}}),
@@ -356,7 +357,7 @@ def test_what_is_no_question_of_a_model_is_refused(
     town.refused("olga", "POST", f"/functions/{made[model]}/query{query}", 422, json=body)
 
 
-@pytest.mark.parametrize("model", NAMES)
+@pytest.mark.parametrize("model", model_names())
 def test_points_far_away_are_answered_or_refused(gallery: tuple[Town, dict[str, str]], model: str) -> None:
     town, made = gallery
     for far in (5.0, 1e6, 1e30, 1e300, -1e308):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import hushsum.service
-from hushsum.service.routes.page import assets
+from hushsum.service.http.routes.page import assets
 from tests.service_town import Town
 
 WEB = Path(hushsum.service.__file__).parent / "web"
@@ -26,8 +26,11 @@ def test_the_page_is_there_without_anything_inline(town: Town) -> None:
     assert "style=" not in page.text
     assert "http://" not in page.text.replace("http://www.w3.org/", "")
     assert "https://" not in page.text
-    for path in re.findall(r'(?:src|href)="(/assets/[^"]+)"', page.text):
-        assert town.ask(None, "GET", path).status_code == 200, path
+    found = re.findall(r'(?:src|href)="(assets/[^"]+)"', page.text)
+    assert len(found) > 30
+    for path in found:
+        assert town.ask(None, "GET", f"/{path}").status_code == 200, path
+    assert not re.findall(r'(?:src|href)="/', page.text), "below a sub-path, addresses must be relative"
 
 
 def test_every_file_is_an_asset_and_every_import_finds_one() -> None:

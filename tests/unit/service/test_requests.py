@@ -67,11 +67,12 @@ def test_logs_have_ids_and_patterns_and_nothing_that_was_sent(
 ) -> None:
     logging.getLogger(logs.LOGGER.name).setLevel(logging.INFO)
     caplog.set_level(logging.INFO, logs.LOGGER.name)
-    town.ask("olga", "GET", f"/datasets/{SECRET}", headers={"x-request-id": "my-request-1"})
+    told = town.ask("olga", "GET", f"/datasets/{SECRET}", headers={"x-request-id": "my-request-1"}).json()
     town.ask("olga", "GET", f"/{SECRET}?{SECRET}", headers={"x-request-id": "bad id " + SECRET})
     lines = [json.loads(logs.JsonLines().format(record)) for record in caplog.records]
     answered = [line for line in lines if line["event"] == "answered"]
-    assert answered[0]["request"] == "my-request-1"
+    assert answered[0]["request"] == told["request"] != "my-request-1", "ids are the server's own"
+    assert answered[0]["client"] == "127.0.0.1"
     assert answered[0]["route"] == "/datasets/{dataset}"
     assert answered[0]["account"] == town.ids["olga"]
     assert answered[1]["route"] == "unmatched"

@@ -84,7 +84,7 @@ def test_files_come_back_and_false_ones_are_refused() -> None:
         other = json.loads(json.dumps(header))
         other["noise"] |= change
         false = io.BytesIO()
-        write_container(false, FileKind.RELEASED, other, [payload], version=2)
+        write_container(false, FileKind.RELEASED, other, [payload])
         with pytest.raises(FileRefused):
             hs.load(io.BytesIO(false.getvalue()))
 

@@ -52,10 +52,11 @@ def test_the_four_steps_in_their_order(tally: Tally, drawn: list[int]) -> None:
     assert drawn
 
 
-def test_the_book_is_asked_for_exactly_the_claim_that_is_released(tally: Tally) -> None:
+def test_exactly_the_claim_that_is_released_is_debited(tally: Tally) -> None:
     budget = RecordingBudget()
     f = tally.release(epsilon=0.5, delta=1e-6, relation="replace", budget=budget)
-    assert budget.requested == [(f.claim, {"fingerprint": tally.fingerprint})]
+    options = {"rows": "auto", "count_share": "1/50", "rounded": False}
+    assert budget.requested == [(f.claim, {"fingerprint": tally.fingerprint, **options})]
 
 
 def test_nothing_is_drawn_without_a_debit(tally: Tally, drawn: list[int]) -> None:

@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 import hushsum as hs
-from hushsum.bases.base import RowBasis
+from hushsum.bases.hash_rows import HashRows
 from hushsum.errors import (
     ClaimError,
     CounterOverflow,
@@ -42,7 +42,7 @@ def state(tally: Tally) -> tuple[bytes, int, int, object]:
 
 def with_moves(moves: int, count: int = 0) -> Tally:
     fresh = empty()
-    return Tally._restore(fresh.basis, np.zeros(fresh.basis.shape, np.int64), count, moves, None)
+    return Tally._restore(fresh.basis, None, np.zeros(fresh.basis.shape, np.int64), count, moves, None)
 
 
 def test_add_returns_the_tally_and_counts() -> None:
@@ -195,7 +195,8 @@ def test_a_tally_has_no_attribute_dictionary_and_no_public_numbers() -> None:
     tally = empty().add(POINTS)
     assert not hasattr(tally, "__dict__")
     public = {name for name in dir(tally) if not name.startswith("_")}
-    assert public == {"add", "basis", "fingerprint", "max_per_unit", "merge", "release", "remove", "save"}
+    fields = {"basis", "fingerprint", "kernel", "max_per_unit", "reading"}
+    assert public == fields | {"add", "merge", "prepare", "release", "remove", "save"}
 
 
 @pytest.mark.parametrize("threads", [0, -1, 1.5, 1025, "all"])
@@ -245,6 +246,6 @@ def test_bounds_clip_records_and_not_queries() -> None:
 
     np.testing.assert_array_equal(table([[12.0, -7.0]]), table([[10.0, -1.0]]))
     basis = hs.race(KERNEL, rows=50, width=1000, seed=1, bounds=[(0.0, 10.0), (-1.0, 1.0)]).basis
-    assert isinstance(basis, RowBasis)
+    assert isinstance(basis, HashRows)
     outside, edge = (basis.cells(basis.prepare_queries([[x, 0.0]])) for x in (100.0, 10.0))
     assert np.count_nonzero(outside == edge) < 25

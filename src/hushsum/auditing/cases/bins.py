@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from hushsum.auditing.adversaries import Pool, dense_records
+from hushsum.auditing.adversaries import Pool, dense_rows
 from hushsum.auditing.registry import BasisCases, register_basis
 from hushsum.bases.base import Basis
 from hushsum.bases.bins import Bins
-from hushsum.kernels import EuclideanKernel, GaussianKernel
 from hushsum.records.bounds import Bounds
 
 
@@ -17,7 +16,7 @@ def _pool(basis: Basis, rng: np.random.Generator) -> Pool:
     assert isinstance(basis, Bins)
     low, high, width = np.array(basis.bounds.low), np.array(basis.bounds.high), basis.grid.width
     edges = low + rng.integers(0, np.array(basis.bins) + 1, (24, len(low))) * width
-    return [*dense_records(basis.kernel, rng), low, high, *edges, *np.nextafter(edges, high)]
+    return [*dense_rows(basis.bounds.dim, 1.0, rng), low, high, *edges, *np.nextafter(edges, high)]
 
 
 register_basis(
@@ -25,9 +24,9 @@ register_basis(
     BasisCases(
         _pool,
         (
-            Bins(GaussianKernel(dim=1, bandwidth=1.0), (40,), Bounds((-3.0,), (3.0,))),
-            Bins(GaussianKernel(dim=2, bandwidth=1.0), (7, 9), Bounds((-3.0, 0.0), (3.0, 0.3))),
-            Bins(EuclideanKernel(dim=3, bandwidth=1.0), (3, 1, 5), Bounds((-3.0,) * 3, (3.0,) * 3)),
+            Bins((40,), Bounds((-3.0,), (3.0,))),
+            Bins((7, 9), Bounds((-3.0, 0.0), (3.0, 0.3))),
+            Bins((3, 1, 5), Bounds((-3.0,) * 3, (3.0,) * 3)),
         ),
     ),
 )

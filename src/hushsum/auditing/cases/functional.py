@@ -47,10 +47,10 @@ _ONE_CLASS_MARGIN = 0.3
 
 def _histogram(relation: Relation, promise: Promise = _SMALLER) -> Separated:
     box = Bounds((0.0,), (1.0,))
-    basis = Bins(GaussianKernel(dim=1, bandwidth=0.25), (4,), box)
+    basis = Bins((4,), box)
     crowd = [[0.1]] * _RECORDS
     more = [*crowd, [0.9]] if relation is Relation.ADD_REMOVE else [*crowd[1:], [0.9]]
-    tallies = [Tally(basis).add(records) for records in (crowd, more)]
+    tallies = [Tally(basis, GaussianKernel(dim=1, bandwidth=0.25)).add(records) for records in (crowd, more)]
     assert promise.epsilon is not None
     epsilon, delta = float(promise.epsilon), float(promise.delta)
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from hushsum.auditing.adversaries import Pool, dense_records
+from hushsum.auditing.adversaries import Pool, dense_rows
 from hushsum.auditing.registry import BasisCases, register_basis
 from hushsum.bases.base import Basis
 from hushsum.bases.grid_weights import GridWeights
-from hushsum.kernels import EuclideanKernel, GaussianKernel
 from hushsum.records.bounds import Bounds
 
 
@@ -20,11 +19,11 @@ def _pool(basis: Basis, rng: np.random.Generator) -> Pool:
     low, high, spacing = (np.array(side) for side in (basis.bounds.low, basis.bounds.high, basis.spacing))
     middles = low + (rng.integers(0, np.array(basis.cells), (24, len(low))) + 0.5) * spacing
     edges = low + rng.integers(0, np.array(basis.cells) + 1, (8, len(low))) * spacing
-    return [*dense_records(basis.kernel, rng), low, high, *middles, *edges]
+    return [*dense_rows(basis.bounds.dim, 1.0, rng), low, high, *middles, *edges]
 
 
 def _example(dim: int, cells: tuple[int, ...]) -> GridWeights:
-    return GridWeights(GaussianKernel(dim=dim, bandwidth=1.0), cells, Bounds((-3.0,) * dim, (3.0,) * dim))
+    return GridWeights(cells, Bounds((-3.0,) * dim, (3.0,) * dim))
 
 
 register_basis(
@@ -35,7 +34,7 @@ register_basis(
             _example(1, (40,)),
             _example(2, (8, 9)),
             _example(3, (6, 7, 8)),
-            GridWeights(EuclideanKernel(dim=4, bandwidth=1.0), (3,) * 4, Bounds((-3.0,) * 4, (3.0,) * 4)),
+            GridWeights((3,) * 4, Bounds((-3.0,) * 4, (3.0,) * 4)),
         ),
     ),
 )

@@ -51,7 +51,9 @@ def _hash_rows(kernel: Kernel) -> Basis:
 
 
 def _hash_rows_pool(basis: Basis, rng: np.random.Generator) -> Pool:
-    return kernel_cases(basis.kernel.name).adversary(basis.kernel, rng)
+    kernel = basis.counted_kernel()
+    assert kernel is not None
+    return kernel_cases(kernel.name).adversary(kernel, rng)
 
 
 register_basis(

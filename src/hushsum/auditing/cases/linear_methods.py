@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hushsum.auditing.adversaries import Pool, dense_records
+from hushsum.auditing.adversaries import Pool, dense_rows
 from hushsum.auditing.registry import BasisCases, register_basis
 from hushsum.bases.base import Basis
 from hushsum.bases.bernstein import BernsteinLattice
@@ -38,7 +38,7 @@ def _box_pool(basis: Basis, rng: np.random.Generator) -> Pool:
     side = diagonal.copy()
     side[:, 1:] = low[1:]
     inside = rng.uniform(low, high, (24, basis.dim))
-    return [*diagonal, *side, *inside, *dense_records(basis.kernel, rng)]
+    return [*diagonal, *side, *inside, *dense_rows(basis.dim, 1.0, rng)]
 
 
 register_basis(
@@ -59,7 +59,7 @@ register_basis(
 )
 register_basis(
     TrigonometricPolynomials.name,
-    BasisCases(_box_pool, (TrigonometricPolynomials(kernel=_one(3.0), bounds=_box((0, 8), 1), terms=2),)),
+    BasisCases(_box_pool, (TrigonometricPolynomials(bounds=_box((0, 8), 1), terms=2),)),
 )
 register_basis(
     BernsteinLattice.name,
@@ -76,11 +76,8 @@ register_basis(
     BasisCases(
         _box_pool,
         (
+            BoxPolynomials(bounds=_box((0, 8), 1), side=0.75, order=2, weights=(65536, 32000, 9000)),
             BoxPolynomials(
-                kernel=_one(), bounds=_box((0, 8), 1), side=0.75, order=2, weights=(65536, 32000, 9000)
-            ),
-            BoxPolynomials(
-                kernel=GaussianKernel(dim=2, bandwidth=1.0),
                 bounds=_box((0, 8), 2),
                 side=1.5,
                 order=1,

@@ -101,7 +101,8 @@ class _Vector:
 
     def __init__(self, l2_squared: int, cells: int, variance: Fraction) -> None:
         self.separation = math.sqrt(float(Fraction(l2_squared) / variance)) * (1.0 + 1e-15)
-        self._gap = rounding_gap(cells, variance)
+        # No total variation is above 1; e^ε times more would overflow.
+        self._gap = min(rounding_gap(cells, variance), 1.0)
 
     def delta(self, epsilon: Floats) -> Floats:
         size = np.minimum(np.abs(epsilon), _LARGEST_EXPONENT)

@@ -30,7 +30,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from hushsum.errors import UsageError
+from hushsum.errors import UsageError, shown
 from hushsum.privacy.noise.integers import below, words_of
 from hushsum.privacy.noise.source import NoiseSource
 
@@ -54,7 +54,9 @@ class Stopping:
 
     def __post_init__(self) -> None:
         if self.name not in _ETA:
-            raise UsageError(f"stopping must be 'geometric' or 'logarithmic', got {self.name!r}; choose one")
+            raise UsageError(
+                f"stopping must be 'geometric' or 'logarithmic', got {shown(self.name)}; choose one"
+            )
         if not (isinstance(self.gamma, Fraction) and 0 < self.gamma <= 1):
             raise UsageError("gamma must be a Fraction above 0 and at most 1; give 1 over the mean of runs")
         if self.gamma.denominator > 1 << 62:

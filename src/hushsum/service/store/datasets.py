@@ -10,8 +10,8 @@ import sqlalchemy as sa
 
 from hushsum.errors import UsageError
 from hushsum.ledger.database import Database
-from hushsum.service.store.schema import datasets, tallies, uploads
-from hushsum.service.store.store import Actor, as_dict, now, write_log
+from hushsum.service.store.schema import accounts, datasets, tallies, uploads
+from hushsum.service.store.store import Actor, QuotaExceeded, as_dict, now, write_log
 
 WAITING = "waiting"
 USED = "used"
@@ -46,8 +46,18 @@ class StoredTally:
 
     id: str
     dataset: str
+    cells: int
+    size: int
     facts: dict[str, Any]
     created: str
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """What one owner may keep at once: bytes of uploads and tallies, and cells of tallies."""
+
+    bytes: int
+    cells: int
 
 
 class Datasets:
@@ -82,21 +92,58 @@ class Datasets:
 
     def of(self, owner: str) -> list[Dataset]:
         """The datasets of an owner, oldest first."""
-        query = sa.select(datasets).where(datasets.c.owner == owner).order_by(datasets.c.created)
+        query = (
+            sa.select(*_COLUMNS)
+            .where(datasets.c.owner == owner, datasets.c.deleted.is_(None))
+            .order_by(datasets.c.created)
+        )
         with self._database.reading() as connection:
             return [Dataset(**as_dict(row)) for row in connection.execute(query)]
 
     def find(self, id: str, *, owner: str) -> Dataset | None:
         """A dataset, if it is this owner's."""
-        query = sa.select(datasets).where(datasets.c.id == id, datasets.c.owner == owner)
+        query = sa.select(*_COLUMNS).where(
+            datasets.c.id == id, datasets.c.owner == owner, datasets.c.deleted.is_(None)
+        )
         with self._database.reading() as connection:
             row = connection.execute(query).one_or_none()
         return None if row is None else Dataset(**as_dict(row))
 
-    def add_upload(self, id: str, dataset: str, format: str, size: int, actor: Actor) -> Upload:
-        """Remember an upload that is complete on the disk."""
+    def delete(self, id: str, actor: Actor) -> tuple[list[Upload], list[str]]:
+        """Forget a dataset, its uploads and its tallies; those whose files are to be deleted. The row stays,
+        for the functions that were released from it.
+        """
+        waiting = (uploads.c.dataset == id, uploads.c.state == WAITING)
+        with self._database.writing() as connection:
+            # The name is free again; the id is no name that anybody can choose.
+            gone = sa.update(datasets).where(datasets.c.id == id).values(deleted=now(), name=id)
+            connection.execute(gone)
+            files = [Upload(**as_dict(row)) for row in connection.execute(sa.select(uploads).where(*waiting))]
+            connection.execute(sa.update(uploads).where(*waiting).values(state=DELETED))
+            query = sa.select(tallies.c.id).where(tallies.c.dataset == id)
+            counted = list(connection.execute(query).scalars())
+            connection.execute(sa.delete(tallies).where(tallies.c.dataset == id))
+            write_log(connection, actor, "dataset deleted", id)
+        return files, counted
+
+    def kept_by(self, owner: str) -> Quota:
+        """What an owner keeps now."""
+        with self._database.reading() as connection:
+            return _kept(connection, owner)
+
+    def add_upload(
+        self, id: str, dataset: str, format: str, size: int, actor: Actor, *, quota: Quota | None = None
+    ) -> Upload:
+        """Remember an upload that is complete on the disk.
+
+        Raises
+        ------
+        QuotaExceeded
+            if its owner then keeps too many bytes.
+        """
         made = Upload(id, dataset, format, size, WAITING, now())
         with self._database.writing() as connection:
+            _check_quota(connection, dataset, quota, size, 0)
             connection.execute(
                 sa.insert(uploads).values(
                     id=id, dataset=dataset, format=format, size=size, state=WAITING, created=made.created
@@ -131,14 +178,35 @@ class Datasets:
         with self._database.reading() as connection:
             return [Upload(**as_dict(row)) for row in connection.execute(query)]
 
-    def add_tally(self, id: str, dataset: str, facts: dict[str, Any], actor: Actor) -> None:
-        """Remember a tally that is complete on the disk; once, however often it is called."""
+    def add_tally(self, made: StoredTally, actor: Actor, *, quota: Quota | None = None) -> None:
+        """Remember a tally that is complete on the disk; once, however often it is called.
+
+        Raises
+        ------
+        QuotaExceeded
+            if its owner then keeps too many cells or bytes.
+        """
+        id = made.id
         with self._database.writing() as connection:
             if connection.execute(sa.select(tallies.c.id).where(tallies.c.id == id)).first() is None:
+                _check_quota(connection, made.dataset, quota, made.size, made.cells)
                 connection.execute(
-                    sa.insert(tallies).values(id=id, dataset=dataset, facts=json.dumps(facts), created=now())
+                    sa.insert(tallies).values(
+                        id=id,
+                        dataset=made.dataset,
+                        cells=made.cells,
+                        size=made.size,
+                        facts=json.dumps(made.facts),
+                        created=made.created,
+                    )
                 )
                 write_log(connection, actor, "tally made", id)
+
+    def delete_tally(self, id: str, actor: Actor) -> None:
+        """Forget a tally."""
+        with self._database.writing() as connection:
+            if connection.execute(sa.delete(tallies).where(tallies.c.id == id)).rowcount:
+                write_log(connection, actor, "tally deleted", id)
 
     def tally_ids(self) -> list[str]:
         """The tallies of all datasets."""
@@ -159,6 +227,44 @@ class Datasets:
         return None if row is None else _tally(row)
 
 
+_COLUMNS: tuple[sa.Column[Any], ...] = (datasets.c.id, datasets.c.owner, datasets.c.name, datasets.c.created)
+
+
+def _kept(connection: sa.Connection, owner: str) -> Quota:
+    mine = sa.select(datasets.c.id).where(datasets.c.owner == owner)
+    waiting = sa.select(sa.func.coalesce(sa.func.sum(uploads.c.size), 0)).where(
+        uploads.c.dataset.in_(mine), uploads.c.state == WAITING
+    )
+    counted = sa.select(
+        sa.func.coalesce(sa.func.sum(tallies.c.size), 0), sa.func.coalesce(sa.func.sum(tallies.c.cells), 0)
+    ).where(tallies.c.dataset.in_(mine))
+    size, cells = connection.execute(counted).one()
+    return Quota(int(connection.execute(waiting).scalar_one()) + int(size), int(cells))
+
+
+def _check_quota(connection: sa.Connection, dataset: str, quota: Quota | None, size: int, cells: int) -> None:
+    if quota is None:
+        return
+    owner = connection.execute(sa.select(datasets.c.owner).where(datasets.c.id == dataset)).scalar_one()
+    # Locked, so that two additions of one owner do not both fit into what is left.
+    connection.execute(sa.select(accounts.c.id).where(accounts.c.id == owner).with_for_update())
+    kept = _kept(connection, owner)
+    check_quota(quota, Quota(kept.bytes + size, kept.cells + cells))
+
+
+def check_quota(quota: Quota, kept: Quota) -> None:
+    """Raise QuotaExceeded if an owner would keep more than one owner may."""
+    if kept.bytes > quota.bytes:
+        raise QuotaExceeded(
+            f"an owner must keep at most {quota.bytes} bytes of uploads and tallies; delete some first"
+        )
+    if kept.cells > quota.cells:
+        raise QuotaExceeded(
+            f"an owner must keep tallies of at most {quota.cells} cells in all; delete some first, or take "
+            "fewer rows"
+        )
+
+
 def _named(connection: sa.Connection, owner: str, name: str) -> object:
     query = sa.select(datasets.c.id).where(datasets.c.owner == owner, datasets.c.name == name)
     return connection.execute(query).first()
@@ -169,4 +275,4 @@ def _taken() -> UsageError:
 
 
 def _tally(row: sa.Row[Any]) -> StoredTally:
-    return StoredTally(row.id, row.dataset, json.loads(row.facts), row.created)
+    return StoredTally(row.id, row.dataset, row.cells, row.size, json.loads(row.facts), row.created)

@@ -1,31 +1,53 @@
-"""Long work that waits, runs, ended well or failed; it survives every process."""
+"""The queue of jobs, which survives every process.
+
+Workers are shared fairly among owners: the next job is one of the owner who has the fewest jobs running now
+and, among those, has used the least worker time in the last hour. So an owner with a thousand jobs delays
+another owner's first one by no more than the job that is running.
+"""
 
 from __future__ import annotations
 
 import json
 import time
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import sqlalchemy as sa
 
 from hushsum.errors import UsageError
 from hushsum.ledger.database import Database
-from hushsum.service.store.schema import jobs
-from hushsum.service.store.store import Actor, new_id, now, write_log
+from hushsum.service.store.schema import accounts, jobs
+from hushsum.service.store.store import Actor, QuotaExceeded, new_id, now, write_log
 
 QUEUED = "queued"
 RUNNING = "running"
 DONE = "done"
 FAILED = "failed"
-STATES = (QUEUED, RUNNING, DONE, FAILED)
+CANCELLED = "cancelled"
+STATES = (QUEUED, RUNNING, DONE, FAILED, CANCELLED)
+ENDED = (DONE, FAILED, CANCELLED)
 MOST_ATTEMPTS = 5
-"""So often a worker may die on a job before it counts as failed."""
+"""How often a worker may die on a job before it counts as failed."""
+
+FAIR_SECONDS = 3600.0
+"""Worker time that was used longer ago does not count against its owner."""
+
+ASKED = "cancelled"
+CLOSED = "account-closed"
+DELETED = "dataset-deleted"
+_REASONS = {
+    ASKED: "the job was cancelled; nothing was spent. Send the request again with the same key to do it",
+    CLOSED: "the account was closed before the job had spent anything; nothing was spent",
+    DELETED: "the dataset was deleted before the job had spent anything; nothing was spent",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One piece of long work. ``problem`` is an RFC 9457 object if it failed."""
+    """A job. ``problem`` is an RFC 9457 object if it failed or was cancelled; ``seconds`` is
+    how long workers have worked on it since it was last requested.
+    """
 
     id: str
     kind: str
@@ -36,6 +58,9 @@ class Job:
     state: str
     progress: float | None
     attempts: int
+    seconds: float
+    paying: bool
+    stop: str | None
     result: dict[str, Any] | None
     problem: dict[str, Any] | None
     created: str
@@ -49,31 +74,53 @@ class JobQueue:
         self._database = database
 
     def submit(
-        self, kind: str, *, dataset: str, key: str, request: dict[str, Any], actor: Actor
+        self,
+        kind: str,
+        *,
+        dataset: str,
+        key: str,
+        request: dict[str, Any],
+        actor: Actor,
+        most: int | None = None,
     ) -> tuple[Job, bool]:
         """Queue work, or find the job of this key; whether it is new. One that failed is queued again.
+
+        ``most`` is how many jobs the account may have queued and running.
 
         Raises
         ------
         UsageError
             if the key belongs to another request.
+        QuotaExceeded
+            if the account has too many jobs.
         """
         text = json.dumps(request, sort_keys=True)
         mine = (jobs.c.dataset == dataset, jobs.c.kind == kind, jobs.c.key == key)
         with self._database.writing() as connection:
             row = connection.execute(sa.select(jobs).where(*mine)).one_or_none()
-            if row is not None:
-                if row.request != text:
-                    raise UsageError(
-                        "the Idempotency-Key belongs to another request; repeat that one, or give a new key"
-                    )
-                if row.state == FAILED:
-                    again = {"state": QUEUED, "problem": None, "attempts": 0, "updated": now()}
-                    connection.execute(sa.update(jobs).where(*mine).values(**again))
-                    write_log(connection, actor, f"{kind} asked again", row.id)
-                    row = connection.execute(sa.select(jobs).where(*mine)).one()
+            if row is not None and row.request != text:
+                raise UsageError(
+                    "the Idempotency-Key belongs to another request; repeat that one, or give a new key"
+                )
+            if row is not None and row.state not in (FAILED, CANCELLED):
                 return _job(row), False
+            self._check_number(connection, actor.account, most)
             moment = now()
+            fresh: dict[str, Any] = {
+                "state": QUEUED,
+                "progress": None,
+                "attempts": 0,
+                "lease": 0.0,
+                "stop": None,
+                "problem": None,
+                "updated": moment,
+            }
+            if row is not None:
+                # The last account to request it is charged for its time and may stop it.
+                again = {**fresh, "account": actor.account, "before": row.seconds}
+                connection.execute(sa.update(jobs).where(*mine).values(again))
+                write_log(connection, actor, f"{kind} requested again", row.id)
+                return _job(connection.execute(sa.select(jobs).where(*mine)).one()), False
             values = {
                 "id": new_id("job"),
                 "kind": kind,
@@ -81,17 +128,16 @@ class JobQueue:
                 "account": actor.account,
                 "key": key,
                 "request": text,
-                "state": QUEUED,
-                "progress": None,
-                "attempts": 0,
-                "lease": 0.0,
+                "touched": 0.0,
+                "seconds": 0.0,
+                "before": 0.0,
+                "paying": False,
                 "result": None,
-                "problem": None,
                 "created": moment,
-                "updated": moment,
+                **fresh,
             }
             connection.execute(sa.insert(jobs).values(values))
-            write_log(connection, actor, f"{kind} asked", str(values["id"]))
+            write_log(connection, actor, f"{kind} requested", str(values["id"]))
             row = connection.execute(sa.select(jobs).where(*mine)).one()
             return _job(row), True
 
@@ -114,6 +160,17 @@ class JobQueue:
         with self._database.reading() as connection:
             return [_job(row) for row in connection.execute(query)]
 
+    def using(self, dataset: str, name: str, id: str) -> bool:
+        """Whether an unfinished job needs an upload or a tally; ``name`` is ``upload`` or ``tally``."""
+        query = sa.select(jobs.c.request).where(jobs.c.dataset == dataset, _active())
+        with self._database.reading() as connection:
+            return any(json.loads(text).get(name) == id for text in connection.execute(query).scalars())
+
+    def active_of(self, account: str) -> int:
+        """How many jobs of an account are queued and running."""
+        with self._database.reading() as connection:
+            return _number_active(connection, account)
+
     def counts(self) -> dict[str, int]:
         """How many jobs are in each state."""
         query = sa.select(jobs.c.state, sa.func.count()).group_by(jobs.c.state)
@@ -121,20 +178,37 @@ class JobQueue:
             found = {row[0]: int(row[1]) for row in connection.execute(query)}
         return {state: found.get(state, 0) for state in STATES}
 
-    def claim(self, lease_seconds: float) -> Job | None:
-        """Take the oldest job that nobody works on; also one whose worker has been silent for too long."""
-        free = (jobs.c.state == QUEUED) | ((jobs.c.state == RUNNING) & (jobs.c.lease < time.time()))
+    def longest_wait(self) -> float:
+        """Seconds since the oldest queued job was submitted; 0 if there is none."""
+        query = sa.select(sa.func.min(jobs.c.updated)).where(jobs.c.state == QUEUED)
+        with self._database.reading() as connection:
+            oldest: str | None = connection.execute(query).scalar()
+        if oldest is None:
+            return 0.0
+        return max(0.0, (datetime.now(UTC) - datetime.fromisoformat(oldest)).total_seconds())
+
+    def claim(self, lease_seconds: float, *, most_running: int | None = None) -> Job | None:
+        """Take a job that nobody works on, of the owner whose turn it is; also one whose worker has been
+        silent for too long. ``most_running`` is how many jobs of one owner may run at once.
+        """
+        moment = time.time()
+        free = _active() & (jobs.c.lease < moment)
         with self._database.reading() as connection:
             if connection.execute(sa.select(jobs.c.id).where(free).limit(1)).first() is None:
                 return None
-        query = sa.select(jobs).where(free).order_by(jobs.c.created).limit(1)
         with self._database.writing() as connection:
-            row = connection.execute(query.with_for_update(skip_locked=True)).one_or_none()
-            if row is None:
+            if self._database.dialect == "postgresql":
+                # On SQLite a writer is alone already.
+                connection.exec_driver_sql("SELECT pg_advisory_xact_lock(7235925402417296386)")
+            account = _whose_turn(connection, free, moment, most_running)
+            if account is None:
                 return None
+            query = sa.select(jobs).where(free, jobs.c.account == account).order_by(jobs.c.created).limit(1)
+            row = connection.execute(query).one()
             taken = {
                 "state": RUNNING,
-                "lease": time.time() + lease_seconds,
+                "lease": moment + lease_seconds,
+                "touched": moment,
                 "attempts": row.attempts + 1,
                 "updated": now(),
             }
@@ -142,36 +216,140 @@ class JobQueue:
             row = connection.execute(sa.select(jobs).where(jobs.c.id == row.id)).one()
         return _job(row)
 
-    def renew(self, id: str, lease_seconds: float, progress: float | None) -> None:
-        """Keep a job, and tell how far it has come."""
-        values: dict[str, Any] = {"lease": time.time() + lease_seconds, "updated": now()}
+    def renew(self, job: Job, lease_seconds: float, progress: float | None) -> Job | None:
+        """Keep a job, and record how far it has come; how it stands now, or None if it is no longer this
+        worker's.
+        """
+        values: dict[str, Any] = {"lease": time.time() + lease_seconds}
         if progress is not None:
             values["progress"] = progress
         with self._database.writing() as connection:
-            connection.execute(
-                sa.update(jobs).where(jobs.c.id == id, jobs.c.state == RUNNING).values(**values)
+            if not _update(connection, job, **values):
+                return None
+            return _job(connection.execute(sa.select(jobs).where(jobs.c.id == job.id)).one())
+
+    def begin_paying(self, job: Job) -> bool:
+        """Decide that a job goes on to its debit, and is not stopped any more; False if it is to stop.
+
+        Either this or a cancellation comes first: both change one row of the database.
+        """
+        owner = sa.select(accounts.c.id).where(accounts.c.disabled.is_(False))
+        with self._database.writing() as connection:
+            allowed = jobs.c.paying.is_(True) | (jobs.c.stop.is_(None) & jobs.c.account.in_(owner))
+            return _update(connection, job, allowed, paying=True)
+
+    def postpone(self, job: Job, seconds: float) -> None:
+        """Queue a job again, to be started after a delay."""
+        with self._database.writing() as connection:
+            _update(connection, job, state=QUEUED, lease=time.time() + seconds)
+
+    def finish(self, job: Job, result: dict[str, Any]) -> None:
+        """Mark a job as done."""
+        with self._database.writing() as connection:
+            _update(connection, job, state=DONE, progress=1.0, result=json.dumps(result), problem=None)
+
+    def fail(self, job: Job, problem: dict[str, Any], *, paid: bool = False) -> None:
+        """Mark a job as failed; ``paid`` if the ledger has its debit, so that it can still be finished."""
+        with self._database.writing() as connection:
+            _update(connection, job, state=FAILED, problem=json.dumps(problem), paying=paid)
+
+    def end_unpaid(self, job: Job, state: str, problem: dict[str, Any]) -> bool:
+        """End a job that is not paying; False if it is, or is no longer this worker's."""
+        with self._database.writing() as connection:
+            return _update(
+                connection, job, jobs.c.paying.is_(False), state=state, problem=json.dumps(problem)
             )
 
-    def postpone(self, id: str, seconds: float) -> None:
-        """Let a job rest before somebody takes it up again."""
+    def cancel(self, id: str, actor: Actor) -> Job | None:
+        """Stop a job unless it is paying or has finished; returns its new state."""
         with self._database.writing() as connection:
-            connection.execute(
-                sa.update(jobs)
-                .where(jobs.c.id == id, jobs.c.state == RUNNING)
-                .values(lease=time.time() + seconds, updated=now())
+            stop_jobs(connection, jobs.c.id == id, ASKED, actor)
+            row = connection.execute(sa.select(jobs).where(jobs.c.id == id)).one_or_none()
+        return None if row is None else _job(row)
+
+    def cancel_all(self, dataset: str, actor: Actor) -> bool:
+        """Stop the jobs of a dataset that is to be deleted; False if one is paying, or still running."""
+        with self._database.writing() as connection:
+            stop_jobs(connection, jobs.c.dataset == dataset, DELETED, actor)
+            left = sa.select(jobs.c.id).where(jobs.c.dataset == dataset, _active()).limit(1)
+            return connection.execute(left).first() is None
+
+    def _check_number(self, connection: sa.Connection, account: str, most: int | None) -> None:
+        if most is not None and _number_active(connection, account) >= most:
+            raise QuotaExceeded(
+                f"an account must have at most {most} jobs queued and running; wait for one, or cancel it"
             )
 
-    def finish(self, id: str, result: dict[str, Any]) -> None:
-        """A job ended well."""
-        self._end(id, state=DONE, progress=1.0, result=json.dumps(result), problem=None)
 
-    def fail(self, id: str, problem: dict[str, Any]) -> None:
-        """A job failed."""
-        self._end(id, state=FAILED, problem=json.dumps(problem))
+def stop_jobs(connection: sa.Connection, which: sa.ColumnElement[bool], reason: str, actor: Actor) -> None:
+    """Cancel the jobs that no worker runs, and ask the workers of others to stop; those that are paying are
+    left alone: what is paid for is finished.
+    """
+    condition = which & _active() & jobs.c.paying.is_(False)
+    # A worker that has been silent for longer than its lease gets no answer when it renews it.
+    idle = (jobs.c.state == QUEUED) | (jobs.c.lease < time.time())
+    ended = connection.execute(sa.select(jobs.c.id).where(condition, idle)).scalars().all()
+    stopping = connection.execute(sa.select(jobs.c.id).where(condition, ~idle)).scalars().all()
+    values = {"state": CANCELLED, "problem": json.dumps(stop_problem(reason)), "updated": now()}
+    connection.execute(sa.update(jobs).where(jobs.c.id.in_(ended)).values(**values))
+    connection.execute(sa.update(jobs).where(jobs.c.id.in_(stopping)).values(stop=reason))
+    for id in (*ended, *stopping):
+        write_log(connection, actor, f"job stopped: {reason}", id)
 
-    def _end(self, id: str, **values: Any) -> None:
-        with self._database.writing() as connection:
-            connection.execute(sa.update(jobs).where(jobs.c.id == id).values(updated=now(), **values))
+
+def stop_problem(reason: str) -> dict[str, Any]:
+    """Why a job was stopped, for its owner."""
+    return {
+        "type": f"urn:hushsum:problem:{reason}",
+        "title": "Conflict",
+        "status": 409,
+        "detail": _REASONS[reason],
+    }
+
+
+def _active() -> sa.ColumnElement[bool]:
+    return jobs.c.state.in_((QUEUED, RUNNING))
+
+
+def _number_active(connection: sa.Connection, account: str) -> int:
+    query = sa.select(sa.func.count()).select_from(jobs).where(jobs.c.account == account, _active())
+    return int(connection.execute(query).scalar_one())
+
+
+def _whose_turn(
+    connection: sa.Connection, free: sa.ColumnElement[bool], moment: float, most_running: int | None
+) -> str | None:
+    """The account whose job is next, if there is one."""
+    oldest = sa.select(jobs.c.account, sa.func.min(jobs.c.created)).where(free).group_by(jobs.c.account)
+    waiting = {row[0]: row[1] for row in connection.execute(oldest)}
+    held = (jobs.c.state == RUNNING) & (jobs.c.lease >= moment)
+    since = (datetime.now(UTC) - timedelta(seconds=FAIR_SECONDS)).isoformat(timespec="microseconds")
+    used = (
+        sa.select(
+            jobs.c.account,
+            sa.func.sum(sa.case((held, 1), else_=0)),
+            sa.func.sum(jobs.c.seconds),
+        )
+        .where(jobs.c.account.in_(list(waiting)), (jobs.c.updated > since) | held)
+        .group_by(jobs.c.account)
+    )
+    load = {row[0]: (int(row[1]), float(row[2])) for row in connection.execute(used)}
+    order: list[tuple[int, float, str, str]] = sorted(
+        (*load.get(account, (0, 0.0)), created, account) for account, created in waiting.items()
+    )
+    if not order or (most_running is not None and order[0][0] >= most_running):
+        return None
+    return order[0][3]
+
+
+def _update(connection: sa.Connection, job: Job, *conditions: sa.ColumnElement[bool], **values: Any) -> bool:
+    """Change a job that this worker holds, and add the time since the last change to its account."""
+    moment = time.time()
+    mine = (jobs.c.id == job.id, jobs.c.state == RUNNING, jobs.c.attempts == job.attempts)
+    changed = sa.update(jobs).where(*mine, *conditions)
+    spent = jobs.c.seconds + (moment - jobs.c.touched)
+    done = connection.execute(changed.values(seconds=spent, touched=moment, updated=now(), **values))
+    return bool(done.rowcount)
 
 
 def _job(row: sa.Row[Any]) -> Job:
@@ -185,6 +363,9 @@ def _job(row: sa.Row[Any]) -> Job:
         row.state,
         row.progress,
         row.attempts,
+        row.seconds - row.before,
+        bool(row.paying),
+        row.stop,
         None if row.result is None else json.loads(row.result),
         None if row.problem is None else json.loads(row.problem),
         row.created,

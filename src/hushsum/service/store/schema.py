@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, Boolean, Column, Float, Integer, MetaData, String, Table, Text
 
-REVISION = "0003"
+REVISION = "0001"
 """The migration this code needs; a test compares it with Alembic's newest."""
+
+OLDEST_CODE = "0001"
+"""The oldest migration whose code works with these tables too: a service of that version may run beside one
+of this version while a deployment is upgraded. Raise it with a migration that older code cannot live with."""
 
 VERSION_TABLE = "hushsum_service_version"
 
@@ -33,9 +37,10 @@ tokens = Table(
     Column("expires", String(40), nullable=False),
     Column("revoked", String(40)),
     Column("signed_in", Boolean, nullable=False),
+    Column("parent", String(40), index=True),
 )
 """SHA-256 of 256 random bits: there is nothing to guess, so no slow hash is needed. ``signed_in``: it comes
-from a sign-in at a provider, and none that it makes outlives it."""
+from a sign-in at a provider. ``parent``: the token that issued it; it is revoked with that one."""
 
 identities = Table(
     "hushsum_identities",
@@ -67,8 +72,10 @@ datasets = Table(
     Column("owner", String(40), nullable=False, index=True),
     Column("name", String(80), nullable=False),
     Column("created", String(40), nullable=False),
+    Column("deleted", String(40)),
 )
-"""The ledger knows a dataset by its id, so that names of different owners never meet."""
+"""The ledger knows a dataset by its id, so that names of different owners never meet. A deleted one keeps its
+row, for the functions that were released from it; its name is free again."""
 
 uploads = Table(
     "hushsum_uploads",
@@ -86,6 +93,8 @@ tallies = Table(
     metadata,
     Column("id", String(40), primary_key=True),
     Column("dataset", String(40), nullable=False, index=True),
+    Column("cells", BigInteger, nullable=False),
+    Column("size", BigInteger, nullable=False),
     Column("facts", Text, nullable=False),
     Column("created", String(40), nullable=False),
 )
@@ -96,18 +105,27 @@ jobs = Table(
     Column("id", String(40), primary_key=True),
     Column("kind", String(20), nullable=False),
     Column("dataset", String(40), nullable=False, index=True),
-    Column("account", String(40), nullable=False),
+    Column("account", String(40), nullable=False, index=True),
     Column("key", String(100), nullable=False),
     Column("request", Text, nullable=False),
     Column("state", String(20), nullable=False, index=True),
     Column("progress", Float),
     Column("attempts", Integer, nullable=False),
     Column("lease", Float, nullable=False),
+    Column("touched", Float, nullable=False),
+    Column("seconds", Float, nullable=False),
+    Column("before", Float, nullable=False),
+    Column("paying", Boolean, nullable=False),
+    Column("stop", String(20)),
     Column("result", Text),
     Column("problem", Text),
     Column("created", String(40), nullable=False),
     Column("updated", String(40), nullable=False),
 )
+"""``lease``: before this time (in seconds) no other worker takes the job. ``seconds``: how long workers have
+worked on it, up to ``touched``; ``before``: how much of that was before it was last requested.
+``paying``: its debit may be in the ledger, so it is no longer stopped. ``stop``: why it is to stop before
+that."""
 
 functions = Table(
     "hushsum_functions",
@@ -136,7 +154,7 @@ served = Table(
     Column("number", Integer, primary_key=True, autoincrement=False),
     Column("answers", Integer, nullable=False),
 )
-"""How many answers were told by each path of a model in exact mode; its store must not have fewer."""
+"""How many answers were given by each path of a model in exact mode; its store must not have fewer."""
 
 log = Table(
     "hushsum_log",

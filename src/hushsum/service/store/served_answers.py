@@ -1,11 +1,11 @@
-"""How many answers were told by models in exact mode: numbers that only grow."""
+"""How many answers were given by models in exact mode: numbers that only grow."""
 
 from __future__ import annotations
 
 import sqlalchemy as sa
 
 from hushsum.ledger.database import Database
-from hushsum.service.store.schema import served
+from hushsum.service.store.schema import functions, served
 
 _GROW = sa.text(
     "INSERT INTO hushsum_served (function, number, answers) VALUES (:function, :number, :answers) "
@@ -20,14 +20,20 @@ class ServedAnswers:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def told(self, function: str, number: int) -> int:
-        """How many answers were told at least."""
+    def created(self, function: str) -> str:
+        """When a model was made; the empty string, before everything, for one that is unknown."""
+        query = sa.select(functions.c.created).where(functions.c.id == function)
+        with self._database.reading() as connection:
+            return str(connection.execute(query).scalar() or "")
+
+    def given(self, function: str, number: int) -> int:
+        """How many answers were given at least."""
         query = sa.select(served.c.answers).where(served.c.function == function, served.c.number == number)
         with self._database.reading() as connection:
             return int(connection.execute(query).scalar() or 0)
 
     def note(self, function: str, number: int, answers: int) -> None:
-        """Remember that so many are about to be told; never fewer than before."""
+        """Remember that so many are about to be given; never fewer than before."""
         values = {"function": function, "number": number, "answers": answers}
         with self._database.writing() as connection:
             connection.execute(_GROW, values)

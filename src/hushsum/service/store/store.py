@@ -1,4 +1,4 @@
-"""The door to the database: one transaction for each thing that is done, with its line in the log."""
+"""The service's database: one transaction per action, with its entry in the audit log."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from hushsum.errors import FileRefused
+from hushsum.errors import UsageError
 from hushsum.ledger.database import WAIT_SECONDS, Database, connect
 from hushsum.service.store import schema
+from hushsum.service.store.deployment import agree_on_versions, check_schema, is_later, make_agreements
 
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Who does something, in which request."""
+    """The account and the request that cause an action."""
 
     account: str
     request: str = ""
@@ -35,6 +36,10 @@ class LogLine:
     object: str
 
 
+class QuotaExceeded(UsageError):
+    """A quota of an account is exhausted."""
+
+
 def new_id(prefix: str) -> str:
     """An id that nobody can guess."""
     return f"{prefix}_{secrets.token_hex(8)}"
@@ -46,7 +51,7 @@ def now() -> str:
 
 
 def write_log(connection: sa.Connection, actor: Actor, action: str, object: str) -> None:
-    """Add a line to the log, in the transaction of what it tells."""
+    """Add an entry to the audit log, in the transaction of the action."""
     connection.execute(
         sa.insert(schema.log).values(
             at=now(), request=actor.request, account=actor.account, action=action, object=object
@@ -72,20 +77,16 @@ class Store:
         database = connect(place, create=create, wait_seconds=wait_seconds)
         if create:
             with database.writing() as connection:
-                _upgrade(connection)
+                upgraded = _upgrade(connection)
+            if upgraded:
+                agree_on_versions(database)
         store = cls(database)
         store.check()
         return store
 
     def check(self) -> None:
-        """Raise unless the database can be reached and has the schema of this version."""
-        with self.database.reading() as connection:
-            found = connection.execute(sa.select(schema.version.c.version_num)).scalar()
-        if found != schema.REVISION:
-            raise FileRefused(
-                f"the service's tables have schema {found}, and this Hushsum needs {schema.REVISION}; "
-                "start the service of the later version, which upgrades them"
-            )
+        """Raise unless the database can be reached and this code may use its tables."""
+        check_schema(self.database)
 
     def log(self, actor: Actor, action: str, object: str) -> None:
         """Add a line for something that changes no table."""
@@ -109,13 +110,20 @@ def as_dict(row: sa.Row[Any]) -> dict[str, Any]:
     return dict(row._mapping)
 
 
-def _upgrade(connection: sa.Connection) -> None:
+def _upgrade(connection: sa.Connection) -> bool:
+    """Bring the tables to this code's schema; False if a later version has done more already."""
     from alembic import command
     from alembic.config import Config
 
     if connection.dialect.name == "postgresql":
         connection.exec_driver_sql("SELECT pg_advisory_xact_lock(7235925402417296385)")
+    make_agreements(connection)
+    if sa.inspect(connection).has_table(schema.VERSION_TABLE) and is_later(
+        connection.execute(sa.select(schema.version.c.version_num)).scalar()
+    ):
+        return False
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
     config.attributes["connection"] = connection
     command.upgrade(config, "head")
+    return True

@@ -1,4 +1,4 @@
-"""Accounts, tokens, datasets, uploads, tallies, jobs, functions, grants and the log."""
+"""Accounts, tokens, identities, datasets, uploads, tallies, jobs, functions, grants, answers and the log."""
 
 from __future__ import annotations
 
@@ -41,6 +41,27 @@ def upgrade() -> None:
         _text("created", 40),
         _text("expires", 40),
         _text("revoked", 40, nullable=True),
+        sa.Column("signed_in", sa.Boolean, nullable=False),
+        _text("parent", 40, nullable=True),
+    )
+    op.create_table(
+        "hushsum_identities",
+        _id("account", primary_key=True),
+        _text("issuer", 500),
+        _text("claim", 80),
+        _text("subject", 255),
+        _text("sub", 255, nullable=True),
+        _text("created", 40),
+        # Nobody signs in to two accounts, whatever the code above believes.
+        sa.UniqueConstraint("issuer", "claim", "subject", name="hushsum_identities_subjects"),
+    )
+    op.create_table(
+        "hushsum_sign_ins",
+        sa.Column("flow", sa.String(64), nullable=False, primary_key=True),
+        _text("hash", 64, unique=True),
+        _id("account"),
+        _text("expires", 40),
+        _text("used", 40, nullable=True),
     )
     op.create_table(
         "hushsum_datasets",
@@ -48,6 +69,7 @@ def upgrade() -> None:
         _id("owner"),
         _text("name", 80),
         _text("created", 40),
+        _text("deleted", 40, nullable=True),
         sa.UniqueConstraint("owner", "name", name="hushsum_datasets_names"),
     )
     op.create_table(
@@ -63,6 +85,8 @@ def upgrade() -> None:
         "hushsum_tallies",
         _id(primary_key=True),
         _id("dataset"),
+        sa.Column("cells", sa.BigInteger, nullable=False),
+        sa.Column("size", sa.BigInteger, nullable=False),
         sa.Column("facts", sa.Text, nullable=False),
         _text("created", 40),
     )
@@ -78,6 +102,11 @@ def upgrade() -> None:
         sa.Column("progress", sa.Float),
         sa.Column("attempts", sa.Integer, nullable=False),
         sa.Column("lease", sa.Float, nullable=False),
+        sa.Column("touched", sa.Float, nullable=False),
+        sa.Column("seconds", sa.Float, nullable=False),
+        sa.Column("before", sa.Float, nullable=False),
+        sa.Column("paying", sa.Boolean, nullable=False),
+        _text("stop", 20, nullable=True),
         sa.Column("result", sa.Text),
         sa.Column("problem", sa.Text),
         _text("created", 40),
@@ -102,6 +131,12 @@ def upgrade() -> None:
         _text("created", 40),
     )
     op.create_table(
+        "hushsum_served",
+        _id("function", primary_key=True),
+        sa.Column("number", sa.Integer, nullable=False, primary_key=True, autoincrement=False),
+        sa.Column("answers", sa.Integer, nullable=False),
+    )
+    op.create_table(
         "hushsum_log",
         sa.Column("sequence", sa.Integer, primary_key=True, autoincrement=True),
         _text("at", 40),
@@ -112,10 +147,13 @@ def upgrade() -> None:
     )
     for table, column in (
         ("tokens", "account"),
+        ("tokens", "parent"),
+        ("sign_ins", "account"),
         ("datasets", "owner"),
         ("uploads", "dataset"),
         ("tallies", "dataset"),
         ("jobs", "dataset"),
+        ("jobs", "account"),
         ("jobs", "state"),
         ("functions", "dataset"),
     ):

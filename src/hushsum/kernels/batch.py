@@ -1,0 +1,75 @@
+"""Checked records in native form, and the native side of hash functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushsum.records.bounds import Bounds
+from hushsum.records.dense import as_dense
+
+Floats = NDArray[np.float64]
+
+
+# Not frozen: one is made for every query, and a frozen one takes three times as long.
+@dataclass(slots=True, eq=False)
+class Batch:
+    """Checked records in the form the native loops take: one array of rows, or the two arrays of a list of
+    sets.
+    """
+
+    arrays: tuple[NDArray[Any], ...]
+    length: int
+
+    def __len__(self) -> int:
+        return self.length
+
+    def select(self, keep: NDArray[np.bool_]) -> Batch:
+        """Only the records where ``keep`` is true."""
+        kept = int(np.count_nonzero(keep))
+        if len(self.arrays) == 1:
+            return Batch((np.ascontiguousarray(self.arrays[0][keep]),), kept)
+        values, starts = self.arrays
+        sizes = np.diff(starts)
+        ends = np.concatenate(([0], np.cumsum(sizes[keep], dtype=np.int64)))
+        return Batch((values[np.repeat(keep, sizes)], ends), kept)
+
+
+class Hasher(Protocol):
+    """The native side of a hash family: R hash functions of a record into W cells."""
+
+    def count(self, *arguments: Any) -> None:
+        """``(*arrays, table, step, threads)``: add ``step`` to each record's cell in every row."""
+
+    def cells(self, *arguments: Any) -> NDArray[np.int32]:
+        """``(*arrays, rows)``: the cell of each record in each of the first rows."""
+
+    def read(self, *arguments: Any) -> tuple[Floats, Floats]:
+        """``(*arrays, table, block, threads)``: mean over rows of each query's cell, and its variance."""
+
+    def means(self, *arguments: Any) -> Floats:
+        """``(*arrays, table, scale, shift, threads)``: ``scale`` times that mean plus ``shift``."""
+
+
+def dense_batch(
+    data: object, dim: int, bounds: Bounds | None, *, clip: bool, columns: Sequence[str] | None
+) -> Batch:
+    """Checked single-precision rows; with bounds centred on their box, and clipped to it unless they are
+    queries.
+    """
+    rows = as_dense(data, dim=dim, bounds=bounds, clip=clip, columns=columns)
+    return Batch((rows,), len(rows))
+
+
+def part_of(batch: Batch, start: int, stop: int) -> Batch:
+    """The records from ``start`` to before ``stop``."""
+    stop = min(stop, len(batch))
+    if len(batch.arrays) == 1:
+        return Batch((batch.arrays[0][start:stop],), stop - start)
+    values, starts = batch.arrays
+    first, last = int(starts[start]), int(starts[stop])
+    return Batch((values[first:last], starts[start : stop + 1] - first), stop - start)

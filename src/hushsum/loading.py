@@ -1,0 +1,43 @@
+"""Read whatever was released: a function or a model."""
+
+from __future__ import annotations
+
+import os
+from typing import IO, Any
+
+from hushsum.releases.base import ReleasedFunction
+from hushsum.releases.bundle import Bundle
+from hushsum.releases.load import load_released
+
+
+def load(source: str | os.PathLike[str] | IO[bytes]) -> ReleasedFunction | Any:
+    """What a ``.hush`` file holds: a released function, or a released model of :mod:`hushsum.models`.
+
+    Which of the two it is only the file knows. The annotation therefore lets both ``load(...)(Q)`` and
+    ``load(...).predict(X)`` pass a type checker; :func:`hushsum.releases.load_function` and
+    :func:`hushsum.models.load_model` have the exact types.
+
+    Raises
+    ------
+    FileRefused
+        if the file is damaged, of a later version or of another kind, such as a confidential tally.
+    UsageError
+        if there is no such file.
+
+    Examples
+    --------
+    >>> import io
+    >>> import hushsum as hs
+    >>> file = io.BytesIO()
+    >>> hs.release([[1.0], [2.0]] * 500, epsilon=1.0, bandwidth=1.0, bounds=(0, 4)).save(file)
+    >>> _ = file.seek(0)
+    >>> hs.load(file).bounds
+    Bounds(low=(0.0,), high=(4.0,))
+    """
+    released = load_released(source)
+    if not isinstance(released, Bundle):
+        return released
+    # scikit-learn is imported for models alone.
+    from hushsum.models.load import model_of
+
+    return model_of(released)

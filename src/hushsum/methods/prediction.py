@@ -1,0 +1,149 @@
+"""What a release is predicted to cost: the request that every method's prediction takes, and its result."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from hushsum.bases.base import Basis
+from hushsum.kernels.base import Kernel
+from hushsum.methods.row_variance import RowVariance
+from hushsum.privacy.calibration import IntegerNoise, gaussian_noises, laplace_noise, split_epsilon
+from hushsum.privacy.claim import Promise
+from hushsum.privacy.relation import Relation
+from hushsum.records.bounds import Bounds
+from hushsum.releases.noisy_table import largest_step
+
+NORMAL_MEAN_ABSOLUTE = math.sqrt(2.0 / math.pi)
+HEADER_BYTES = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class PredictionRequest:
+    """Declared quantities alone: how many records, which kernel on which box, and what is promised to whom.
+
+    ``density`` is the mean kernel value at the queries that matter, ``max_bytes`` the largest file, and
+    ``allow_real`` whether a proof about real arithmetic will do. ``rows`` and ``width`` are sizes of hash
+    rows to compare, and ``row_variance`` is how much hash rows of a width disagree. ``requested`` is false
+    for a promise that is shown for comparison only.
+    """
+
+    records: int
+    kernel: Kernel
+    bounds: Bounds | None
+    promise: Promise
+    relation: Relation
+    count_share: Fraction
+    per_unit: int | None
+    density: float
+    max_bytes: int
+    requested: bool
+    row_variance: Callable[[int], RowVariance]
+    rows: int | Sequence[int] | None = None
+    width: int | None = None
+    allow_real: bool = False
+
+    @property
+    def moves(self) -> int:
+        """How many records' vectors one unit may move."""
+        return (self.per_unit or 1) * (2 if self.relation is Relation.REPLACE else 1)
+
+    def noise(self, basis: Basis) -> IntegerNoise:
+        """The noise that a release of the whole basis would draw; the same calibration as the release's."""
+        moved = basis.sensitivity(self.relation).times(self.per_unit or 1)
+        count = self.per_unit or (0 if self.relation is Relation.REPLACE else 1)
+        if self.promise.pure:
+            epsilon, _ = split_epsilon(self.promise, private_count=count > 0, count_share=self.count_share)
+            return laplace_noise(moved.l1, epsilon)
+        cells = math.prod(basis.shape)
+        return gaussian_noises(self.promise, moved, cells=cells, count=count, count_share=self.count_share)[0]
+
+    def cell_bytes(
+        self, noise: IntegerNoise, largest: float, *, spread: float = 0.0, rounded: bool = False
+    ) -> float:
+        """Bytes of a cell in a file, for exact cells up to ``largest`` that spread by ``spread`` about their
+        mean.
+
+        Packed cells take the entropy of a normal law of that deviation, log2(4.13·σ), and a quarter of a bit
+        for the code.
+        """
+        reach = largest + 12.0 * math.sqrt(noise.variance)
+        plain = 2 if reach < 2**15 else 4 if reach < 2**31 else 8
+        step = largest_step(noise.variance) if rounded else 1
+        deviation = math.hypot(math.sqrt(noise.variance), spread) / step
+        return min(plain, max(1.0, math.log2(4.13 * deviation + 1.0) + 0.25) / 8.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One way to release, and what it is predicted to cost.
+
+    Errors are mean absolute errors of the mean kernel value f(q)/N. ``noise`` is exact for the mechanism;
+    ``approximation`` is the error of the method itself: for hash rows a bound at the stated density, or an
+    estimate from public data; ``error`` joins both. ``settings`` are the arguments that make the method's
+    tally, and whether its cells are to be rounded; ``rows`` and ``width`` the shape of its table. ``size`` is
+    the file's bytes, and ``seconds`` a rough time to count on one core. ``requested`` is false for options
+    that are shown for comparison only.
+    """
+
+    method: str
+    mechanism: str
+    epsilon: float | None
+    delta: float
+    rho: float | None
+    rows: int
+    width: int
+    noise: float
+    approximation: float
+    error: float
+    size: int
+    seconds: float
+    requested: bool
+    settings: dict[str, float]
+
+    @classmethod
+    def of(
+        cls,
+        request: PredictionRequest,
+        *,
+        method: str,
+        settings: dict[str, float],
+        mechanism: str,
+        shape: tuple[int, int],
+        noise: float,
+        approximation: float,
+        error: float,
+        size: int,
+        seconds: float,
+    ) -> Option:
+        """An option that answers a request."""
+        promise = request.promise
+        return cls(
+            method=method,
+            mechanism=mechanism,
+            epsilon=None if promise.epsilon is None else float(promise.epsilon),
+            delta=float(promise.delta),
+            rho=None if promise.rho is None else float(promise.rho),
+            rows=shape[0],
+            width=shape[1],
+            noise=noise,
+            approximation=approximation,
+            error=error,
+            size=size,
+            seconds=seconds,
+            requested=request.requested,
+            settings=settings,
+        )
+
+    @property
+    def rounded(self) -> bool:
+        """Whether the cells are to be rounded."""
+        return bool(self.settings.get("rounded", False))
+
+    @property
+    def sizes(self) -> dict[str, Any]:
+        """The arguments that make the method's tally."""
+        return {name: value for name, value in self.settings.items() if name != "rounded"}

@@ -1,0 +1,167 @@
+"""Models of classes whose list is public: declared by the owner, or taken from the labels with a warning."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import type_of_target
+
+from hushsum.errors import DataRefused, PublicAssumption, UsageError
+from hushsum.models.base import Floats, PrivateModel
+from hushsum.models.model_state import until_released
+from hushsum.models.parameters import labels_from_json, labels_to_json
+from hushsum.models.record_checks import checked_labels, showing_nothing
+
+MOST_FOUND = 100
+"""More labels than this are not taken for a public list: to publish them would be to publish the target."""
+_PUBLIC_CLASSES = "the list of classes is public"
+
+
+class ClassModel(ClassifierMixin, PrivateModel):  # type: ignore[misc]
+    """A model with a list of every class there is, which counts a record by its label's place in that list.
+
+    A subclass has the parameter ``classes`` besides those of every model. Its :meth:`_count` gets whole
+    numbers, places in ``classes_``, for ``y``; it says with ``_fewest`` and ``_most`` how many classes it can
+    tell apart.
+
+    Privacy
+    -------
+    Which labels occur is private. With a declared list a label outside of it is refused and the list stays as
+    it was; without one the labels found are published as they are, which the claim states as an assumption.
+    """
+
+    _fewest: ClassVar[int] = 1
+    _most: ClassVar[int | None] = None
+
+    classes: Sequence[Any] | None
+    classes_: NDArray[Any]
+
+    @until_released
+    def partial_fit(self, X: object, y: object = None, classes: object = None, **refused: object) -> Self:
+        """Count further records. Spends nothing.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        classes : array-like, optional
+            Every label there is, on the first call, in place of the parameter ``classes``. Without either,
+            the labels of the first batch are taken as public, and later batches may have no others.
+        """
+        self._given_classes = None if classes is None else _distinct(classes)
+        try:
+            return super().partial_fit(X, y, **refused)
+        finally:
+            del self._given_classes
+
+    def declared_classes(self) -> NDArray[Any]:
+        """The labels that are declared, or, after counting, those that the model has.
+
+        Raises
+        ------
+        UsageError
+            if none are declared and nothing has been counted.
+        """
+        if self.classes is not None:
+            return _distinct(self.classes)
+        if not hasattr(self, "classes_"):
+            raise UsageError(
+                "classes must be declared before records are counted, got none; list every label"
+            )
+        return self.classes_
+
+    def check_records(
+        self, X: object, y: object = None, *, reset: bool = True
+    ) -> tuple[Floats, NDArray[Any] | None]:
+        """Records, and for each label its place in ``classes_``; checked."""
+        records, labels = self._checked(X, y, reset=reset)
+        checked_labels(labels)
+        given = getattr(self, "_given_classes", None)
+        if reset:
+            self._settle_classes(labels, given)
+        elif given is not None and not np.array_equal(given, self.classes_):
+            raise UsageError("classes must be those of the first partial_fit, got others; leave them out")
+        return records, self._codes(labels)
+
+    def _settle_classes(self, labels: NDArray[Any], given: NDArray[Any] | None) -> None:
+        declared = given if self.classes is None else _distinct(self.classes)
+        classes = showing_nothing(lambda: np.unique(labels)) if declared is None else declared
+        if declared is None and len(classes) > MOST_FOUND:
+            raise UsageError(
+                f"classes must be declared where there are more than {MOST_FOUND}, got a target with more: "
+                "its values, which look like numbers or names, would be published; declare them, or use a "
+                "regressor"
+            )
+        self._check_number(classes)
+        self._classes_from_labels, self.classes_ = declared is None, classes
+        if declared is None:
+            warnings.warn(
+                "the labels of y are taken as the list of classes, as if everybody knew it, and the claim "
+                "says so; declare the classes and nothing is assumed",
+                PublicAssumption,
+                stacklevel=4,
+            )
+
+    def _check_number(self, classes: NDArray[Any]) -> None:
+        if self._most is not None and len(classes) > self._most:
+            # scikit-learn's checks look for these words.
+            kind = type_of_target(classes)
+            raise UsageError(f"Only binary classification is supported. The type of the target is {kind}.")
+        if len(classes) < self._fewest:
+            rule = "at least one class" if self._fewest == 1 else "two classes or more"
+            got = "one class" if len(classes) else "none"
+            raise UsageError(f"classes must name {rule}, got {got}; declare every label there is")
+
+    def _codes(self, labels: NDArray[Any]) -> NDArray[Any]:
+        """Each label's place in ``classes_``."""
+        try:
+            codes = np.minimum(np.searchsorted(self.classes_, labels), len(self.classes_) - 1)
+            known = np.array_equal(self.classes_[codes], labels)
+        except TypeError:
+            known = False
+        if not known:
+            raise DataRefused("y must hold declared classes only, got another label; declare it too")
+        return codes
+
+    def score(self, X: object, y: object, sample_weight: object = None) -> float:
+        """The share of the points whose class is predicted; as private as the points and labels are."""
+        score = super().score
+        return float(showing_nothing(lambda: score(X, y, sample_weight)))
+
+    def _facts(self) -> dict[str, Any]:
+        return {"classes": labels_to_json(self.classes_)}
+
+    def _assumptions(self) -> list[str]:
+        from_labels = getattr(self, "_classes_from_labels", self.classes is None)
+        return [_PUBLIC_CLASSES] if from_labels else []
+
+    def _restore(self, facts: dict[str, Any]) -> None:
+        self.classes_ = labels_from_json(facts["classes"])
+        if not self._fewest <= len(self.classes_) <= (self._most or len(self.classes_)):
+            raise ValueError("classes")
+        self._classes_from_labels = _PUBLIC_CLASSES in facts["assumptions"]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = self._most is None
+        # At ε = 1 the few hundred records of scikit-learn's checks are fewer than privacy can show.
+        tags.classifier_tags.poor_score = True
+        return tags
+
+
+def _distinct(classes: object) -> NDArray[Any]:
+    """Declared labels, each once and in order."""
+    try:
+        labels = np.asarray(classes)
+        if labels.ndim == 1:
+            return np.unique(labels)
+    except (ValueError, TypeError):
+        pass
+    raise UsageError(
+        "classes must be a list of labels of one kind, got something else; declare every label there is"
+    )

@@ -1,0 +1,237 @@
+"""Which tables answer the kernels of a density estimate, and how answers become densities."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushsum.bases.fourier_features import FeatureReading, FourierFeatures
+from hushsum.errors import ClaimError, SecretRefused, UsageError, shown
+from hushsum.kernels.base import (
+    ColumnKernel,
+    GaussianProfileKernel,
+    HashableKernel,
+    Kernel,
+    kernel_as_json,
+    kernel_from_json,
+    kernel_names,
+    named,
+    parameter_names,
+)
+from hushsum.methods.fourier_features import DEFAULT_FEATURES, fourier_features
+from hushsum.methods.grid import grid
+from hushsum.methods.race import race
+from hushsum.models.mode_search import spread_points
+from hushsum.privacy.calibration import COUNT_SHARE, GAUSSIAN, IntegerNoise
+from hushsum.privacy.claim import Claim, Promise
+from hushsum.privacy.functional import lattice_variance, perturb_lattice
+from hushsum.privacy.relation import Relation
+from hushsum.privacy.release_noise import release_noise
+from hushsum.records.bounds import Bounds
+from hushsum.releases.base import ReleasedFunction
+from hushsum.releases.coefficients import CoefficientFunction
+from hushsum.tally.tally import Tally
+from hushsum.version import PRODUCER
+
+METHODS = ("auto", "grid", "fourier_features", "functional", "race")
+FUNCTIONAL = "functional"
+KERNELS = tuple(name for name in kernel_names() if "dim" in parameter_names(name))
+"""The kernels of columns, by name."""
+MOST_GRID_COLUMNS = 4
+GRID = "grid"
+Box = list[tuple[float, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class KernelTable:
+    """One kernel with its bandwidth, and the part of the bundle that answers it."""
+
+    kernel: Kernel
+    method: str
+    part: str
+
+    def as_json(self) -> dict[str, Any]:
+        """For the bundle's header."""
+        return {"kernel": kernel_as_json(self.kernel), "method": self.method, "part": self.part}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> KernelTable:
+        """The inverse of :meth:`as_json`."""
+        return cls(kernel_from_json(data["kernel"]), data["method"], data["part"])
+
+
+def planned(names: object, bandwidths: object, method: str, dim: int) -> list[KernelTable]:
+    """Every kernel with every bandwidth, in the order given.
+
+    Gaussian kernels in few columns are read off one grid, whatever their number; every other one needs a
+    table of its own.
+
+    Raises
+    ------
+    UsageError
+        if a kernel, a bandwidth or the method is unknown, or cannot serve together.
+    """
+    kernels = [
+        each
+        for name in _listed("kernel", names)
+        for each in _kernels(name, _listed("bandwidth", bandwidths), dim)
+    ]
+    wanted = []
+    for number, kernel in enumerate(kernels):
+        way = table_method(kernel, dim) if method == "auto" else method
+        wanted.append(KernelTable(kernel, way, GRID if way == GRID else f"{way} {number}"))
+    return wanted
+
+
+def tallies(wanted: Sequence[KernelTable], *, seed: int, box: Box) -> dict[str, Tally]:
+    """An empty tally for each part."""
+    made: dict[str, Tally] = {}
+    on_the_grid = [each.kernel for each in wanted if each.part == GRID]
+    for each in wanted:
+        if each.part in made:
+            continue
+        if each.method == GRID:
+            # The finest kernel decides the spacing; the coarser ones are read off the same nodes.
+            made[GRID] = grid(min(on_the_grid, key=_width), bounds=box)
+        elif each.method == "race":
+            made[each.part] = race(
+                each.kernel, seed=seed, bounds=box if isinstance(each.kernel, ColumnKernel) else None
+            )
+        else:
+            made[each.part] = fourier_features(each.kernel, seed=seed, bounds=box)
+    return made
+
+
+def table_method(kernel: Kernel, dim: int) -> str:
+    """Hash rows for hash kernels, a grid for Gaussian ones in few columns, random features otherwise."""
+    if isinstance(kernel, HashableKernel):
+        return "race"
+    on_grid = isinstance(kernel, GaussianProfileKernel) and dim <= MOST_GRID_COLUMNS
+    return GRID if on_grid else "fourier_features"
+
+
+def _kernels(name: object, bandwidths: list[Any], dim: int) -> list[Kernel]:
+    if not isinstance(name, str):
+        raise UsageError(f"kernel must be a name or a list of names, got {shown(name)}; try 'gaussian'")
+    takes = parameter_names(name)
+    if "dim" not in takes:
+        raise UsageError(f"kernel must be one of columns of numbers, got {name!r}; try 'gaussian'")
+    if "bandwidth" not in takes:
+        return [named(name, dim=dim)]
+    return [named(name, dim=dim, bandwidth=each) for each in bandwidths]
+
+
+def _listed(name: str, value: object) -> list[Any]:
+    if isinstance(value, str) or not hasattr(value, "__iter__"):
+        return [value]
+    values = list(value)
+    if not values or len(set(values)) != len(values):
+        raise UsageError(f"{name} must name different values, at least one; give each once")
+    return values
+
+
+def _width(kernel: Kernel) -> float:
+    return kernel.width if isinstance(kernel, ColumnKernel) else 1.0
+
+
+class FunctionalSums:
+    """Σ φ(x) in whole numbers for every kernel wanted, and the number of records; secret.
+
+    Privacy
+    -------
+    f = Σ k(x, ·) in the space of the features is φ-sum · φ(·): one record present or absent moves its
+    coefficients by a vector no longer than √m·L (`FourierFeatures`), and those of k kernels together by √k
+    times as much. A fiftieth of ε pays for a noisy count by exact discrete Laplace; what is left of ε, and
+    δ, for exact discrete Gaussian noise on all coefficients, with `lattice_variance`. The two add up.
+    """
+
+    __slots__ = ("_bases", "_count", "_promise", "_tables")
+
+    def __init__(self, wanted: Sequence[KernelTable], promise: Promise, seed: int, box: Box) -> None:
+        if promise.pure:
+            raise ClaimError("method 'functional' needs a delta above 0, got none; give delta=1e-6")
+        bounds = Bounds.of(box, len(box))
+        self._promise = promise
+        self._bases = {
+            each.part: FourierFeatures(each.kernel, DEFAULT_FEATURES, seed, True, bounds) for each in wanted
+        }
+        self._tables: dict[str, NDArray[np.int64]] = {
+            name: np.zeros(basis.shape, np.int64) for name, basis in self._bases.items()
+        }
+        self._count = 0
+
+    def add(self, records: object) -> None:
+        """Count records."""
+        for name, basis in self._bases.items():
+            batch = basis.prepare(records)
+            basis.accumulate(self._tables[name], batch, step=1, threads=1)
+        self._count += len(batch)
+
+    def release(self, claim: Claim) -> dict[str, ReleasedFunction]:
+        """One path for each kernel, drawn together under the claim."""
+        promise = self._promise
+        assert promise.epsilon is not None
+        share = promise.epsilon * COUNT_SHARE
+        with release_noise(None) as noise:
+            noisy, count_noise = noise.laplace(np.array([self._count], np.int64), 1, share)
+        rest = Promise(promise.epsilon - share, promise.delta, None)
+        return {
+            name: CoefficientFunction(
+                reading=FeatureReading(basis, basis.kernel),
+                table=perturb_lattice(self._tables[name], variance),
+                claim=claim,
+                noise=IntegerNoise(GAUSSIAN, variance),
+                noisy_count=int(noisy[0]),
+                count_noise=count_noise,
+                producer=PRODUCER,
+            )
+            for name, basis, variance in self._calibrated(rest)
+        }
+
+    def _calibrated(self, promise: Promise) -> list[tuple[str, FourierFeatures, Fraction]]:
+        number = len(self._bases)
+        found = []
+        for name, basis in self._bases.items():
+            squared = number * basis.sensitivity(Relation.ADD_REMOVE).l2_squared
+            cells = number * basis.shape[0] * basis.shape[1]
+            found.append((name, basis, lattice_variance(math.isqrt(squared - 1) + 1, cells, promise)))
+        return found
+
+    def __repr__(self) -> str:
+        return "<FunctionalSums CONFIDENTIAL>"
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise SecretRefused("private sums must not be pickled or copied; release the model and share that")
+
+
+Floats = NDArray[np.float64]
+
+POINTS = 4096
+
+
+def normalising_constant(kernel: Kernel) -> float | None:
+    """The integral of the kernel over all space; None where it has none, as hash kernels do.
+
+    >>> from hushsum.kernels.gaussian import GaussianKernel
+    >>> round(normalising_constant(GaussianKernel(dim=1, bandwidth=1.0)), 4)
+    2.5066
+    """
+    integral = kernel.integral() if isinstance(kernel, ColumnKernel) else math.inf
+    return integral if math.isfinite(integral) else None
+
+
+def integral_over_box(function: ReleasedFunction, box: Box) -> float:
+    """The integral of the mean kernel value over the box, negative answers taken as 0.
+
+    By the mean over a fixed, public set of Sobol points: post-processing of what was released.
+    """
+    volume = math.prod(high - low for low, high in box)
+    low, high = np.array(box).T
+    values = np.maximum(function(spread_points(low, high, POINTS, seed=0)), 0.0)
+    return max(volume * float(values.mean()), float(np.finfo(np.float64).tiny))

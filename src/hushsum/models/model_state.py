@@ -1,0 +1,107 @@
+"""What a fitted model holds: secret sums until it is released, the public bundle from then on."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Lock
+from types import MethodType
+from typing import Any, NoReturn, TypeVar, cast
+
+from hushsum.errors import AlreadyReleased, SecretRefused, UsageError
+from hushsum.models.spending_guard import RefitGuard
+from hushsum.releases.bundle import Bundle
+
+
+class ModelState:
+    """The one mutable thing of a model; its estimator's attributes do not change when it releases.
+
+    Before the release ``secret`` holds whatever was counted; after it, that is dropped, and ``bundle`` and
+    ``reading`` (what predictions are computed from) are public.
+
+    Privacy
+    -------
+    An unreleased state is neither pickled nor copied: it holds private sums, and a copy could be released
+    too.
+    """
+
+    def __init__(self, *, secret: object, facts: dict[str, Any], seed: int, key: str | None) -> None:
+        self.secret: Any = secret
+        self.facts = facts
+        self.seed = seed
+        self.key = secrets.token_hex(16) if key is None else key
+        self.broken = False
+        self.guard: RefitGuard | None = None
+        self.bundle: Bundle | None = None
+        self.reading: Any = None
+        self.lock = Lock()
+
+    @classmethod
+    def opened(cls, bundle: Bundle, facts: dict[str, Any], seed: int) -> ModelState:
+        """The state of a model that was released before, from its bundle."""
+        state = cls(secret=None, facts=facts, seed=seed, key=None)
+        state.bundle = bundle
+        return state
+
+    @contextmanager
+    def changing(self) -> Iterator[None]:
+        """Count all of a batch, or leave a state that says that it cannot be trusted any more."""
+        self.check_whole()
+        self.broken = True
+        yield
+        self.broken = False
+
+    def check_whole(self) -> None:
+        """Refuse a state that was interrupted while counting."""
+        if self.broken:
+            raise UsageError(
+                "this model was interrupted while counting and may hold a part of a batch; fit it anew"
+            )
+
+    def settle(self, bundle: Bundle, reading: object) -> None:
+        """Keep what was released and forget the records."""
+        self.bundle, self.reading, self.secret = bundle, reading, None
+
+    def __repr__(self) -> str:
+        return "<ModelState CONFIDENTIAL>" if self.bundle is None else "<ModelState released>"
+
+    def refuse_to_leave(self) -> NoReturn:
+        """Say why an unreleased model is not copied or pickled."""
+        raise SecretRefused(
+            "a model that has not been released holds private sums and must not be pickled or copied; "
+            "call release() first, which spends its budget, and share that"
+        )
+
+    def __reduce_ex__(self, protocol: object) -> tuple[Callable[..., ModelState], tuple[Any, ...]]:
+        if self.bundle is None:
+            self.refuse_to_leave()
+        return ModelState.opened, (self.bundle, self.facts, self.seed)
+
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def until_released(method: Method) -> Method:
+    """A method that is gone once the model is released: asking for it raises ``AlreadyReleased``.
+
+    scikit-learn finds out with ``hasattr`` what an estimator can do, and would call what it finds.
+    """
+    return cast(Method, _UntilReleased(method))
+
+
+class _UntilReleased:
+    def __init__(self, method: Callable[..., Any]) -> None:
+        self._method = method
+        self.__doc__ = method.__doc__
+
+    def __get__(self, model: Any, owner: type) -> Callable[..., Any]:
+        if model is None:
+            return self._method
+        state = getattr(model, "_state", None)
+        if state is not None and state.bundle is not None:
+            raise AlreadyReleased(
+                "a released model takes no more records, because its budget was spent on those it had; "
+                "fit again, which spends again"
+            )
+        return MethodType(self._method, model)

@@ -1,0 +1,253 @@
+"""Outliers: points that are like few of the private records."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import OutlierMixin
+
+from hushsum.kernels.euclidean import EuclideanKernel
+from hushsum.methods.quantiles import private_quantiles
+from hushsum.methods.race import race
+from hushsum.models.base import Floats, PrivateModel
+from hushsum.models.enough_records import COUNT_SHARE, enough_records
+from hushsum.models.parameters import INTEGER, NUMBER, Parameter
+from hushsum.models.predicted_error import PLANNED, PredictedError, error_of_hash_rows
+from hushsum.privacy.accounting.mechanisms import together
+from hushsum.privacy.calibration import GAUSSIAN, LAPLACE
+from hushsum.privacy.claim import Claim, Promise
+from hushsum.privacy.selection import PERMUTE_AND_FLIP
+from hushsum.releases.answers import Answers, normal_answers
+from hushsum.releases.base import ReleasedFunction
+from hushsum.releases.bundle import Bundle
+from hushsum.tally.tally import Tally
+
+QUANTILE_SHARE = Fraction(1, 4)
+"""The part of ε that pays for the threshold, where it is a quantile of the records' own scores."""
+
+_THRESHOLDS: Floats = np.concatenate([[0.0], np.geomspace(1e-6, 1.0, 601)])
+"""What a paid threshold may be: even in ratios, since scores range over orders of magnitude."""
+
+
+@dataclass(slots=True, repr=False, eq=False)
+class _Secret:
+    """The tally, and the records themselves where their scores are needed for the threshold."""
+
+    tally: Tally
+    records: list[Floats]
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    function: ReleasedFunction
+    offset: float
+    too_few: bool
+
+
+class PrivateOutlierDetector(OutlierMixin, PrivateModel):  # type: ignore[misc]
+    """Predicts which points are like few of the private records: low similarity is an outlier.
+
+    The score of a point is the share of the records that are near it, weighted by similarity, from one
+    released sketch. Works in any number of columns; with more than about ``300/ε`` records. Below about
+    ``70/ε`` the private count cannot be distinguished from noise: it then knows only that points
+    outside ``bounds`` are outliers.
+
+    Attributes
+    ----------
+    offset_ : float
+        The threshold in use; only after the release.
+    claim_, released_
+        What was spent, and for what; only after the release.
+
+    Privacy
+    -------
+    Unit: one record; neighbours: add/remove. The sketch takes ε, or with ``contamination`` ¾ of it and all of
+    δ; then one grid point is chosen by permute-and-flip for ¼ of ε, by the ranks of the records' scores under
+    the sketch that was already released. A record's score depends on it and on public things alone, so it
+    moves the ranks as in any private quantile; the two steps compose, adaptively, to the claim.
+
+    What :meth:`predict` says *of the private records themselves* is as private as the records.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> records = np.random.default_rng(1).normal(0.0, 0.1, size=(20_000, 2))
+    >>> model = PrivateOutlierDetector(epsilon=1.0, random_state=0).fit(records)
+    >>> model.predict([[0.0, 0.0], [0.9, -0.9]]).tolist()
+    [1, -1]
+    """
+
+    COMMAND = "outliers"
+    novelty = True
+    """As in scikit-learn: the detector is for new points. Of the records themselves, the share below the
+    threshold is ``contamination`` up to the error of a private quantile only.
+    """
+    PARAMETERS = (
+        Parameter(
+            "threshold",
+            NUMBER,
+            "Scores below it are outliers: a declared number, which costs nothing. Where the records are "
+            "uniform over the bounds, typical scores are small in many columns: widen the bandwidth, or "
+            "lower the threshold.",
+            at_least=0,
+            at_most=1,
+        ),
+        Parameter(
+            "contamination",
+            NUMBER,
+            "In place of threshold: the share of the records that shall fall below it. That quantile of the "
+            "records' scores is private: a quarter of ε pays for it, and the records are kept, in secret, "
+            "until the release. It is met up to the error of a private quantile, about 30/ε records, never "
+            "exactly.",
+            above=0,
+            at_most=0.5,
+            optional=True,
+        ),
+        Parameter(
+            "bandwidth",
+            NUMBER,
+            "Scale of the kernel: what near means. Public, chosen without looking at the records.",
+            above=0,
+        ),
+        Parameter(
+            "power",
+            INTEGER,
+            "The kernel to that power, which falls off faster.",
+            at_least=1,
+        ),
+        Parameter(
+            "rows",
+            INTEGER,
+            "Rows of the table; a release with pure ε publishes as many as suit it.",
+            at_least=1,
+        ),
+        Parameter(
+            "width",
+            INTEGER,
+            "Cells of a row.",
+            at_least=2,
+        ),
+    )
+
+    def __init__(
+        self,
+        *,
+        epsilon: float = 1.0,
+        delta: float | None = None,
+        threshold: float = 0.01,
+        contamination: float | None = None,
+        bandwidth: float = 0.5,
+        power: int = 4,
+        rows: int = 1000,
+        width: int = 1000,
+        bounds: Any = (-1, 1),
+        random_state: Any = None,
+        budget: Any = None,
+        idempotency_key: str | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.threshold = threshold
+        self.contamination = contamination
+        self.bandwidth = bandwidth
+        self.power = power
+        self.rows = rows
+        self.width = width
+        self.bounds = bounds
+        self.random_state = random_state
+        self.budget = budget
+        self.idempotency_key = idempotency_key
+
+    @property
+    def fit_predict(self) -> NoReturn:
+        """Not available, as in scikit-learn's novelty detectors."""
+        raise AttributeError(
+            "fit_predict is not available: the detector is for new points, and what it says of the private "
+            "records themselves is as private as they are; call fit, then predict"
+        )
+
+    def _start(self, seed: int) -> _Secret:
+        kernel = EuclideanKernel(dim=self.n_features_in_, bandwidth=self.bandwidth, power=self.power)
+        tally = race(kernel, rows=self.rows, width=self.width, seed=seed, bounds=self.column_bounds())
+        return _Secret(tally, [])
+
+    def _kept_per_record(self, n_features: int) -> int:
+        return 0 if self.contamination is None else n_features
+
+    def _predicted_error(self, records: int, n_features: int, promise: Promise) -> PredictedError:
+        error = error_of_hash_rows(
+            EuclideanKernel(dim=n_features, bandwidth=self.bandwidth, power=self.power),
+            records,
+            promise,
+            bounds=self.column_bounds(n_features),
+            rows=self.rows,
+            width=self.width,
+        )
+        return PredictedError("score", error, records, PLANNED)
+
+    def _count(self, secret: _Secret, X: Floats, y: NDArray[Any] | None) -> None:
+        secret.tally.add(X)
+        if self.contamination is not None:
+            secret.records.append(X.copy())
+
+    def _claim(self, promise: Promise) -> Claim:
+        claim = super()._claim(promise)
+        if self.contamination is None:
+            return claim
+        return replace(claim, mechanism=together(LAPLACE if promise.pure else GAUSSIAN, PERMUTE_AND_FLIP))
+
+    def _draw(self, secret: _Secret, promise: Promise) -> Bundle:
+        assert promise.epsilon is not None
+        paid = QUANTILE_SHARE * promise.epsilon if self.contamination is not None else Fraction(0)
+        share: Any = {"epsilon": promise.epsilon - paid, "delta": promise.delta or None}
+        function = secret.tally.release(**share, count_share=COUNT_SHARE)
+        offset = float(self.threshold)
+        if self.contamination is not None:
+            scores = np.concatenate([function(records) for records in secret.records])
+            quantile: Any = {"epsilon": paid}
+            chosen = private_quantiles(
+                scores[:, None], self.contamination, bounds=(0.0, 1.0), grid=_THRESHOLDS, **quantile
+            )
+            offset = chosen.values[0][0]
+        return self._bundle(promise, parts={"similarity": function}, arrays={"offset": np.array([offset])})
+
+    def _open(self, bundle: Bundle) -> _Reading:
+        function = bundle.parts["similarity"]
+        return _Reading(function, float(bundle.arrays["offset"][0]), not enough_records([function]))
+
+    def score_samples(self, X: object) -> Floats:
+        """The share of the records that are near each point, shape (n_queries,); the lower, the stranger."""
+        queries = self._queries(X)
+        reading: _Reading = self._reading()
+        if reading.too_few:
+            inside: Floats = (queries == self._within_bounds(queries)).all(axis=1).astype(np.float64)
+            return inside
+        return reading.function(queries)
+
+    def query(self, X: object, *, level: float = 0.95) -> Answers:
+        """The score of each point with standard error and interval; without them where there are
+        too few records.
+        """
+        queries = self._queries(X)
+        reading: _Reading = self._reading()
+        if reading.too_few:
+            scores = self.score_samples(X)
+            return normal_answers(scores, np.full(len(scores), np.nan), level, queries)
+        return reading.function.query(queries, level=level)
+
+    def decision_function(self, X: object) -> Floats:
+        """The score less the threshold, shape (n_queries,); negative for outliers."""
+        return self.score_samples(X) - self.offset_
+
+    def predict(self, X: object) -> NDArray[np.int64]:
+        """1 for points like the records, −1 for outliers, shape (n_queries,)."""
+        return np.where(self.decision_function(X) >= 0.0, 1, -1)
+
+    @property
+    def offset_(self) -> float:
+        """The threshold in use; only after the release."""
+        return float(self.released_.arrays["offset"][0])

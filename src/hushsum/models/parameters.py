@@ -1,0 +1,308 @@
+"""Parameters of models as data: what each may be, what it means, and how it is stored.
+
+A model lists its parameters once. From that list come the checks before a fit, the forms of the service, the
+options of ``hushsum fit``, the docstring and the reference page.
+"""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from numbers import Real
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushsum.errors import UsageError, shown
+from hushsum.kernels.base import Kernel, kernel_as_json, kernel_from_json
+from hushsum.records.bounds import Bounds
+
+NUMBER, INTEGER, TEXT, PAIR, BOUNDS_TYPE, LABELS, ANY = (
+    "number", "integer", "text", "pair", "bounds", "labels", "any",
+)  # fmt: skip
+RELEASE, RECORDS, SETTING, OWNER = "release", "records", "setting", "owner"
+MOST_LISTED: Final = 64
+_KERNEL = "a kernel"
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter of a model, declared.
+
+    Parameters
+    ----------
+    name : str
+    type : str
+        ``"number"``, ``"integer"``, ``"text"``, ``"pair"`` (low and high), ``"bounds"``, ``"labels"``, or
+        ``"any"`` for what only Python can pass.
+    help : str
+        What it means, in whole sentences of plain text.
+    choices : tuple of str
+        Of a text, all there are; of a number, words that may stand in its place, such as ``"auto"``.
+    at_least, above, at_most, below : float, optional
+        The range of a number.
+    optional : bool
+        Whether it may be None.
+    several : bool
+        Whether a list of such values may be given.
+    kernel : bool
+        Whether a `Kernel` may be given in place of a name.
+    group : str
+        ``"release"`` (ε and δ), ``"records"`` (bounds and classes), ``"setting"``, or ``"owner"`` for what is
+        not stored with the model: the budget, and a generator.
+    default : object
+        As in the signature; set when the model's class is made.
+    """
+
+    name: str
+    type: str
+    help: str
+    choices: tuple[str, ...] = ()
+    at_least: float | None = None
+    above: float | None = None
+    at_most: float | None = None
+    below: float | None = None
+    optional: bool = False
+    several: bool = False
+    kernel: bool = False
+    group: str = SETTING
+    default: Any = None
+
+    def check(self, value: object) -> None:
+        """Refuse what the declaration does not allow.
+
+        >>> Parameter("power", INTEGER, "The kernel to that power.", at_least=1).check(0)
+        Traceback (most recent call last):
+        ...
+        hushsum.errors.UsageError: power must be an integer of at least 1, got 0; see the help of the model
+
+        Raises
+        ------
+        UsageError
+            without showing more of the value than a number or a short name.
+        """
+        if self._allows(value):
+            return
+        raise UsageError(f"{self.name} must be {self.rule()}, got {shown(value)}; see the help of the model")
+
+    def from_form(self, value: object) -> Any:
+        """A value that came as JSON, checked; pairs become tuples."""
+        if self.type == PAIR and isinstance(value, list):
+            value = tuple(value)
+        self.check(value)
+        return value
+
+    def rule(self, *, none: bool = True) -> str:
+        """What is allowed, in words that follow "must be"; ``none=False`` is for surfaces where a parameter
+        is left out instead.
+        """
+        parts = [self._rule_of_one()]
+        if self.several:
+            parts.append("a list of such values")
+        if self.kernel:
+            parts.append("a kernel")
+        if self.optional and none:
+            parts.append("None")
+        return ", or ".join(parts)
+
+    def described(self) -> str:
+        """The entry of a docstring's section *Parameters*."""
+        default = "" if self.group == OWNER else f", default {self.default!r}"
+        lines = textwrap.wrap(self.help, 100)
+        return "\n".join([f"{self.name} : {self.rule()}{default}", *(f"    {line}" for line in lines)])
+
+    def _rule_of_one(self) -> str:
+        words = ", ".join(repr(each) for each in self.choices)
+        if self.type == TEXT:
+            return f"one of {', '.join(self.choices)}" if words else "a text"
+        fixed = {
+            PAIR: "(low, high), finite and with low < high",
+            BOUNDS_TYPE: "(low, high), a list of one pair for each column, or a dict of pairs by column name",
+            LABELS: "a list of labels",
+            ANY: "an object",
+        }
+        if self.type in fixed:
+            return fixed[self.type]
+        kind = "an integer" if self.type == INTEGER else "a number"
+        if self.at_least is not None and self.at_most is not None:
+            ends = [f"from {self.at_least:g} to {self.at_most:g}"]
+        else:
+            ends = [
+                f"{word} {end:g}"
+                for word, end in (
+                    ("of at least", self.at_least),
+                    ("above", self.above),
+                    ("at most", self.at_most),
+                    ("below", self.below),
+                )
+                if end is not None
+            ]
+        text = " ".join([kind, " and ".join(ends)]).rstrip()
+        return f"{text} or {words}" if words else text
+
+    def _allows(self, value: object) -> bool:
+        if value is None:
+            return self.optional
+        if self.kernel and isinstance(value, Kernel):
+            return True
+        if self.several and isinstance(value, list | tuple | np.ndarray):
+            return 0 < len(value) <= MOST_LISTED and all(self._allows_one(each) for each in value)
+        return self._allows_one(value)
+
+    def _allows_one(self, value: Any) -> bool:
+        if self.type in (ANY, BOUNDS_TYPE, LABELS):
+            return True
+        if isinstance(value, str):
+            return value in self.choices if self.choices else self.type == TEXT
+        if self.type == PAIR:
+            pair = isinstance(value, list | tuple | np.ndarray) and len(value) == 2
+            return pair and all(map(_is_number, value)) and bool(value[0] < value[1])
+        if self.type == TEXT or not _is_number(value):
+            return False
+        if self.type == INTEGER and not isinstance(value, int | np.integer):
+            return False
+        return (
+            (self.at_least is None or value >= self.at_least)
+            and (self.above is None or value > self.above)
+            and (self.at_most is None or value <= self.at_most)
+            and (self.below is None or value < self.below)
+        )
+
+
+EPSILON = Parameter(
+    "epsilon", NUMBER, "ε of the one release.", above=0, group=RELEASE
+)  # fmt: skip
+DELTA = Parameter(
+    "delta", NUMBER, "δ of the one release; without it the claim is pure ε.",
+    at_least=0, below=1, optional=True, group=RELEASE,
+)  # fmt: skip
+BOUNDS = Parameter(
+    "bounds", BOUNDS_TYPE,
+    "The range of every column: declared, never computed from the records, which are clipped to it.",
+    group=RECORDS,
+)  # fmt: skip
+CLASSES = Parameter(
+    "classes", LABELS,
+    "Every label there is, declared; other labels are refused. Without it the labels found in y are taken as "
+    "public knowledge: it warns, and the claim says so.",
+    optional=True, group=RECORDS,
+)  # fmt: skip
+TARGET_BOUNDS = Parameter(
+    "target_bounds", PAIR,
+    "The range of the target: declared, never computed from the records; targets are clipped to it.",
+)  # fmt: skip
+OWNER_PARAMETERS = (
+    Parameter(
+        "random_state", ANY, "An integer, a RandomState or None: seeds hash functions and features, "
+        "never the noise.", optional=True, group=OWNER,
+    ),
+    Parameter(
+        "budget", ANY, "The account of the dataset that pays for the release.", optional=True,
+        group=OWNER,
+    ),
+    Parameter(
+        "idempotency_key", ANY, "Names this release, so that a retry is free.", optional=True, group=OWNER
+    ),
+)  # fmt: skip
+NOT_STORED: Final = frozenset(each.name for each in OWNER_PARAMETERS)
+"""Parameters that are not written into a file: the owner's budget, and a generator, whose seed is."""
+
+
+def with_defaults(declared: Iterable[Parameter], defaults: Mapping[str, Any]) -> tuple[Parameter, ...]:
+    """The declarations in the order of a signature, each with its default.
+
+    Raises
+    ------
+    TypeError
+        if a parameter of the signature is not declared, or one is declared that it does not have.
+    """
+    known = {each.name: each for each in declared}
+    if set(known) != set(defaults):
+        raise TypeError(f"declared and actual parameters differ: {sorted(set(known) ^ set(defaults))}")
+    return tuple(replace(known[name], default=value) for name, value in defaults.items())
+
+
+def documented(docstring: str, parameters: Sequence[Parameter]) -> str:
+    """A class docstring with the section *Parameters* put before its next section."""
+    lines = docstring.expandtabs().splitlines()
+    indent = "    "
+    section = ["Parameters", "----------"]
+    for each in parameters:
+        section += each.described().splitlines()
+    rule = next((i for i, line in enumerate(lines) if set(line.strip()) == {"-"}), len(lines) + 1)
+    return "\n".join([*lines[: rule - 1], *(indent + line for line in section), "", *lines[rule - 1 :]])
+
+
+def _is_number(value: object) -> bool:
+    if isinstance(value, bool | np.bool_):
+        return False
+    return isinstance(value, Real) and math.isfinite(value)
+
+
+def to_json(name: str, value: object) -> Any:
+    """A parameter for a file's header; kernels under a mark of their own.
+
+    >>> to_json("bandwidth", (np.float64(0.5), None))
+    [0.5, None]
+    """
+    if isinstance(value, np.generic | np.ndarray):
+        return to_json(name, value.tolist())
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, Kernel):
+        return {_KERNEL: kernel_as_json(value)}
+    if isinstance(value, Bounds):
+        return value.as_json()
+    if isinstance(value, Mapping):
+        return {str(key): to_json(name, each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [to_json(name, each) for each in value]
+    try:
+        return [to_json(name, each) for each in iter(value)]  # type: ignore[call-overload]
+    except TypeError:
+        raise UsageError(
+            f"{name} must be made of numbers, names and kernels to be stored with the model, "
+            f"got {type(value).__name__}; give such a value"
+        ) from None
+
+
+def from_json(value: Any) -> Any:
+    """The inverse of :func:`to_json`, with lists for all sequences.
+
+    >>> from_json(to_json("bounds", ((0, 1), (2, 3))))
+    [[0, 1], [2, 3]]
+    """
+    if isinstance(value, dict):
+        if set(value) == {_KERNEL}:
+            return kernel_from_json(value[_KERNEL])
+        return {key: from_json(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [from_json(each) for each in value]
+    return value
+
+
+def labels_to_json(labels: NDArray[Any]) -> dict[str, Any]:
+    """Class labels: whole numbers, reals, truth values or strings.
+
+    >>> labels_to_json(np.array(["no", "yes"]))
+    {'kind': 'U', 'values': ['no', 'yes']}
+    """
+    values = labels.tolist()
+    if labels.dtype.kind not in "biufUO" or any(
+        not isinstance(each, bool | int | float | str) for each in values
+    ):
+        raise UsageError("labels must be numbers, truth values or strings to be stored; encode them so")
+    return {"kind": labels.dtype.kind, "values": values}
+
+
+def labels_from_json(data: dict[str, Any]) -> NDArray[Any]:
+    """The inverse of :func:`labels_to_json`.
+
+    >>> labels_from_json({"kind": "b", "values": [False, True]})
+    array([False,  True])
+    """
+    types = {"b": np.bool_, "i": np.int64, "u": np.uint64, "f": np.float64, "U": np.str_, "O": object}
+    return np.array(data["values"], dtype=types[data["kind"]])

@@ -1,0 +1,147 @@
+"""Check what a model is given, with messages that show no value and no number of records."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
+
+from hushsum.errors import DataRefused, HushsumError, UsageError, shown
+from hushsum.records.arrow import in_memory
+
+T = TypeVar("T")
+
+MOST_COLUMNS_SHOWN: Final = 64
+_ENCODE: Final = "encode it with a public encoding first"
+_COLUMNS: Final = "give one row per record and one column per feature"
+_REFUSALS: Final = (
+    # What scikit-learn, NumPy or pandas writes, and what is written in its place. Some of their words stay
+    # because scikit-learn's own checks of estimators look for them.
+    ("expected 2d", f"X must have two dimensions, got another number. Reshape your data: {_COLUMNS}"),
+    ("expected <=", f"X must have two dimensions, got more. Reshape your data: {_COLUMNS}"),
+    ("inhomogeneous", "X and y must be rectangular, got rows of different lengths; " + _COLUMNS),
+    ("setting an array element", "X and y must be rectangular, got rows of different lengths; " + _COLUMNS),
+    ("inconsistent", "X and y must have the same length, got different ones; give one target per record"),
+    ("could not convert", f"X and y must hold numbers, got text; {_ENCODE}"),
+    ("arrays of bytes/strings", f"X and y must hold numbers, got text; {_ENCODE}"),
+    ("0 feature(s)", "X must have columns: 0 feature(s) (shape=(, 0)) while a minimum of 1 is required."),
+    ("0 sample(s)", "X must have at least one record, got none; check that the source is not empty"),
+    ("complex data", "X and y must hold real numbers. Complex data not supported; give two columns"),
+    ("sparse", "X must be dense, got sparse data; pass X.toarray()"),
+    (
+        "expected array-like",
+        "y must be passed as an array: this estimator requires y to be passed, but the "
+        "target y is None or no array",
+    ),
+    ("requires y to be passed", "this estimator requires y to be passed, but the target y is None"),
+    ("should be a 1d array", "y should be a 1d array with one target per record, got another shape"),
+    (
+        "contains nan",
+        "X and y must be finite. Input contains NaN; fill it with a public constant, or drop those records",
+    ),
+    (
+        "infinity",
+        "X and y must be finite. Input contains infinity or a value too large for "
+        "dtype('float64'); drop those records",
+    ),
+    (
+        "unknown label type",
+        "y must hold classes, got numbers with a fraction or another kind. Unknown label "
+        "type: use a regressor, or encode the labels",
+    ),
+)
+_SHOWS_COLUMNS_ONLY: Final = ("features, but", "feature names", "Feature names")
+"""Messages of scikit-learn that show how many columns there are and their names, which are public."""
+
+
+def checked_records(model: BaseEstimator, X: object, y: object = "no_validation", *, reset: bool) -> Any:
+    """Columns of finite numbers, for records and for queries, by scikit-learn's own checks; with ``y`` both.
+
+    Raises
+    ------
+    DataRefused
+        if they break a rule; the message shows neither a value nor the number of records.
+    """
+    rows = in_memory(X)
+    return showing_nothing(lambda: validate_data(model, rows, y, reset=reset, dtype=np.float64))
+
+
+def checked_labels(y: object) -> Any:
+    """Labels of classes, refused if they are numbers with a fraction."""
+
+    def check() -> Any:
+        labels = column_or_1d(y)
+        check_classification_targets(labels)
+        return labels
+
+    return showing_nothing(check)
+
+
+def check_same_length(X: object, y: object) -> None:
+    """Refuse points and targets of different lengths."""
+    showing_nothing(lambda: check_consistent_length(X, y))
+
+
+def showing_nothing(step: Callable[[], T]) -> T:
+    """The result of a step of another library, whose refusals may quote records or count them.
+
+    Raises
+    ------
+    DataRefused
+        in place of what the step raised. It is raised outside of the handler, so that neither ``__cause__``
+        nor ``__context__`` leads a traceback or a log to the original message.
+    """
+    text = ""
+    kind: type[Exception] = DataRefused
+    try:
+        return step()
+    except (HushsumError, NotFittedError):
+        raise
+    except (ValueError, TypeError, ArithmeticError, AttributeError, LookupError) as error:
+        text = str(error)
+        if isinstance(error, TypeError) and "argument must be" in text:
+            kind = TypeError
+    raise _refusal(text, kind)
+
+
+def _refusal(text: str, kind: type[Exception]) -> Exception:
+    if kind is TypeError:
+        return TypeError(
+            "float() argument must be a string or a real number, got another type in X or y; " + _ENCODE
+        )
+    if any(part in text for part in _SHOWS_COLUMNS_ONLY):
+        found = re.match(r"X has (\d+) features", text)
+        # So many "columns" are probably the records of a table that was transposed.
+        if found is None or int(found[1]) <= MOST_COLUMNS_SHOWN:
+            return DataRefused(text)
+        return DataRefused("X must have as many features as the records had, got more; transpose it?")
+    lowered = text.lower()
+    for part, words in _REFUSALS:
+        if part in lowered:
+            return DataRefused(words)
+    return DataRefused(f"X and y must be tables of numbers, got something else; {_COLUMNS}")
+
+
+def generator_of(random_state: Any) -> np.random.RandomState:
+    """The generator of a ``random_state``.
+
+    Raises
+    ------
+    UsageError
+        if it is none; the message does not show an array that was passed by mistake.
+    """
+    try:
+        generator: np.random.RandomState = check_random_state(random_state)
+        return generator
+    except (ValueError, TypeError):
+        pass
+    raise UsageError(
+        f"random_state must be an integer, a RandomState or None, got {shown(random_state)}; try 0"
+    )

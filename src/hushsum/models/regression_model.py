@@ -1,0 +1,63 @@
+"""Models of a number whose range is declared."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import RegressorMixin
+
+from hushsum.errors import UsageError, shown
+from hushsum.models.base import Floats, PrivateModel
+from hushsum.models.record_checks import showing_nothing
+from hushsum.records.bounds import Bounds
+
+
+class RegressionModel(RegressorMixin, PrivateModel):  # type: ignore[misc]
+    """A model that learns a number. A subclass has the parameter ``target_bounds`` besides those of every
+    model.
+    """
+
+    target_bounds: tuple[float, float]
+
+    def check_records(
+        self, X: object, y: object = None, *, reset: bool = True
+    ) -> tuple[Floats, NDArray[Any] | None]:
+        """Records and targets as the model counts them, checked."""
+        records, target = self._checked(X, y, reset=reset)
+        return records, showing_nothing(lambda: np.asarray(target, np.float64))
+
+    def score(self, X: object, y: object, sample_weight: object = None) -> float:
+        """R² of the predictions; as private as the points and targets are."""
+        score = super().score
+        return float(showing_nothing(lambda: score(X, y, sample_weight)))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # The few hundred records of scikit-learn's checks lie far outside the default bounds.
+        tags.regressor_tags.poor_score = True
+        return tags
+
+
+def declared_target(value: object) -> Bounds:
+    """Read a ``target_bounds=`` argument: one (low, high).
+
+    Raises
+    ------
+    UsageError
+        if the value is no such pair.
+
+    >>> declared_target((0, 5000)).high
+    (5000.0,)
+    """
+    try:
+        box = Bounds.of(value, 1)
+    except UsageError:
+        box = None
+    if box is None:
+        raise UsageError(
+            f"target_bounds must be (low, high), finite and with low < high, got {shown(value)}; "
+            "declare the range that a target may have"
+        )
+    return box

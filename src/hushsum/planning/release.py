@@ -1,0 +1,268 @@
+"""From records to a released function in one call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from hushsum.errors import ClaimError, DataRefused, UsageError
+from hushsum.kernels.base import Kernel, named, parameter_names
+from hushsum.methods.prediction import Option
+from hushsum.methods.registry import Method, all_methods, method_named
+from hushsum.planning.plan import AUTO, MAX_BYTES, MAX_SECONDS, plan
+from hushsum.privacy.budget import Budget
+from hushsum.privacy.calibration import GAMMA
+from hushsum.privacy.claim import Promise
+from hushsum.privacy.relation import Relation
+from hushsum.privacy.request import DEFAULT_COUNT_SHARE, check_declared_delta
+from hushsum.records.arrow import in_memory
+from hushsum.records.bounds import DeclaredBounds, declared_bounds
+from hushsum.records.mixed import column_names_of
+from hushsum.records.numbers import refuse_path
+from hushsum.releases.base import ReleasedFunction
+from hushsum.tally.tally import Tally
+
+_UNDECLARED = 100_000
+"""The number of records that sizes are chosen for where none is declared: its choice is near the best from a
+tenth to ten times as many.
+"""
+
+
+def release(
+    X: object,
+    *,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    rho: float | None = None,
+    bandwidth: float | None = None,
+    kernel: str | Kernel = "euclidean",
+    bounds: DeclaredBounds | None = None,
+    method: str = AUTO,
+    records: int | None = None,
+    width: int | None = None,
+    columns: Sequence[str] | None = None,
+    seed: int = 0,
+    relation: str | Relation = Relation.ADD_REMOVE,
+    mechanism: str | None = None,
+    rows: int | str = "auto",
+    count_share: float = DEFAULT_COUNT_SHARE,
+    rounded: bool | None = None,
+    population: int | None = None,
+    allow_large_delta: bool = False,
+    budget: Budget | None = None,
+    idempotency_key: str | None = None,
+    insecure_noise_seed: int | None = None,
+    threads: int | None = None,
+    max_bytes: int = MAX_BYTES,
+    max_seconds: float = MAX_SECONDS,
+    allow_real: bool = False,
+) -> ReleasedFunction:
+    """Count records and release them, by the method and with the sizes that are predicted to err least.
+    Spends the claim.
+
+    The number of records is never used but through a paid noisy count; the number of columns is taken as
+    public.
+
+    Parameters
+    ----------
+    X : records
+        Private. The names of a frame's columns are kept, so that frames of queries are read by name. For
+        several batches, sites or persons make a tally with :func:`hushsum.race` or :func:`hushsum.grid`.
+    epsilon, delta, rho, relation, count_share, population, allow_large_delta, budget, idempotency_key, \
+insecure_noise_seed
+        As for ``Tally.release``. With ``delta`` a method may be chosen that keeps pure ε, which is stronger.
+    mechanism, rounded
+        As for ``Tally.release``; by default what is predicted to err least.
+    bandwidth : float
+        The scale of the kernel, in the units of the data, chosen without looking at them.
+    kernel : str or Kernel
+        A name, or a kernel object, which then brings its own bandwidth.
+    bounds : (low, high) for all columns, a list of them, or a dictionary by column name, optional
+        Declared; records are clipped to it. Grids, the most accurate way in one to four columns, need it.
+    method : str
+        ``"auto"`` takes the best of :func:`hushsum.plan`, and one of the methods that it plans takes the best
+        sizes of that. The other names of ``hushsum.methods.method_names()`` run with their defaults.
+    records : int, optional
+        About how many there are, declared: sizes are then chosen for that number. The true number is private.
+    rows : int or "auto"
+        Of hash rows: how many to publish. By default what is planned for the declared number of records, or,
+        under pure ε without one, what suits the paid count.
+    width : int, optional
+        Of hash rows: cells of a row.
+    columns : list of str, optional
+        What the columns are called, in their order; by default as in the frame.
+    max_bytes : int
+        The largest file to consider.
+    max_seconds : float
+        The longest time to count, roughly and on one core.
+    allow_real : bool
+        As for :func:`hushsum.plan`.
+
+    Examples
+    --------
+    >>> import hushsum as hs
+    >>> f = hs.release([[1.0], [2.0], [2.5]] * 500, epsilon=1.0, bandwidth=1.0)
+    >>> f.claim.relation.value
+    'add/remove'
+    """
+    X = in_memory(X)
+    chosen = kernel if isinstance(kernel, Kernel) else _named(kernel, X, bandwidth)
+    names = _column_names(X, chosen, bounds, columns)
+    if method != AUTO and method_named(method).predict is None:
+        known = method_named(method)
+        if rho is not None or epsilon is None:
+            raise ClaimError(
+                f"{method} promises epsilon, or epsilon and delta, got rho or nothing; give epsilon"
+            )
+        _refuse_table_options(method, mechanism, rows, count_share, rounded)
+        # The δ of the others is checked here; a method that takes δ has the option itself.
+        check_declared_delta(
+            Promise.of(epsilon=epsilon, delta=delta), population, allow_large=allow_large_delta
+        )
+        large = {"allow_large_delta": True} if known.approximate else {}
+        sized: dict[str, Any] = {"records": records} if known.sized else {}
+        return known.release(
+            X,
+            chosen,
+            bounds=bounds,
+            columns=names,
+            epsilon=epsilon,
+            delta=delta,
+            relation=relation,
+            budget=budget,
+            idempotency_key=idempotency_key,
+            insecure_noise_seed=insecure_noise_seed,
+            **sized,
+            **large,
+        )
+    sizes = {"rows": None if isinstance(rows, str) else rows, "width": width}
+    given = {name: value for name, value in sizes.items() if value is not None}
+    best = plan(
+        records=_UNDECLARED if records is None else records,
+        kernel=chosen,
+        epsilon=epsilon,
+        delta=delta,
+        rho=rho,
+        bounds=bounds,
+        method=_with_settings(method, given),
+        width=width,
+        relation=relation,
+        max_bytes=max_bytes,
+        max_seconds=max_seconds,
+        allow_real=allow_real,
+    ).best
+    undeclared = method_named(best.method).undeclared_sizes if records is None else {}
+    tally = planned_tally(best, chosen, bounds=bounds, columns=names, seed=seed, **{**undeclared, **given})
+    tally.add(X, threads=threads)
+    return tally.release(
+        epsilon=epsilon,
+        # Pure ε where the best option keeps it.
+        delta=delta if best.delta else None,
+        rho=rho,
+        relation=relation,
+        # What was planned for a declared number of records, else what suits the paid count.
+        rows=best.rows if records is not None and isinstance(rows, str) else rows,
+        count_share=count_share,
+        rounded=best.rounded if rounded is None else rounded,
+        mechanism=GAMMA if mechanism is None and best.mechanism == GAMMA else mechanism,
+        population=population,
+        allow_large_delta=allow_large_delta,
+        budget=budget,
+        idempotency_key=idempotency_key,
+        insecure_noise_seed=insecure_noise_seed,
+        threads=threads,
+    )
+
+
+def _refuse_table_options(
+    method: str, mechanism: str | None, rows: int | str, count_share: float, rounded: bool | None
+) -> None:
+    """Refuse what only releases of a planned tally have, rather than ignore it."""
+    given = {
+        "mechanism": mechanism is not None,
+        "rows": rows != "auto",
+        "count_share": count_share != DEFAULT_COUNT_SHARE,
+        "rounded": rounded is not None,
+    }
+    for name, is_given in given.items():
+        if is_given:
+            raise UsageError(f"{name} is not an option of method {method!r}; leave it out")
+
+
+def planned_tally(
+    option: Option,
+    kernel: Kernel,
+    *,
+    bounds: DeclaredBounds | None,
+    columns: Sequence[str] | None = None,
+    seed: int = 0,
+    **sizes: int,
+) -> Tally:
+    """An empty tally of the method and the sizes of an option; ``sizes`` replace those.
+
+    >>> import hushsum as hs
+    >>> kernel = hs.GaussianKernel(dim=1, bandwidth=1.0)
+    >>> best = hs.plan(records=10_000, kernel=kernel, bounds=(0, 10), epsilon=1.0).best
+    >>> planned_tally(best, kernel, bounds=(0, 10)).basis.name
+    'grid-weights'
+    """
+    method = method_named(option.method)
+    assert method.tally is not None
+    settings = {**option.sizes, **sizes}
+    if "seed" in method.settings:
+        settings["seed"] = seed
+    return method.tally(kernel, bounds=bounds, columns=columns, **settings)
+
+
+def _with_settings(name: str, given: dict[str, int]) -> str:
+    """The method, or under ``"auto"`` the one planned method that has the given sizes."""
+
+    def takes(method: Method) -> bool:
+        return method.predict is not None and set(given) <= set(method.settings)
+
+    if name != AUTO:
+        if not takes(method_named(name)):
+            raise UsageError(f"{name} has no {' or '.join(given)}; leave that out, or choose another method")
+        return name
+    fitting = [method.name for method in all_methods() if takes(method)]
+    return fitting[0] if given and len(fitting) == 1 else AUTO
+
+
+def _named(name: str, X: object, bandwidth: float | None) -> Kernel:
+    return named(name, dim=_columns(X) if "dim" in parameter_names(name) else None, bandwidth=bandwidth)
+
+
+def _column_names(
+    X: object, kernel: Kernel, bounds: object, columns: Sequence[str] | None
+) -> tuple[str, ...] | None:
+    """What the columns are called: as given, as in the frame, or as in a dictionary of bounds."""
+    if kernel.dim is None:
+        return None if columns is None else tuple(columns)
+    if columns is None:
+        found = column_names_of(X)
+        # Names that stand for other columns, such as one for a column of lists, are not kept.
+        columns = found if found is not None and len(found) == kernel.dim else None
+    return declared_bounds(bounds, dim=kernel.dim, columns=columns)[1]
+
+
+def _columns(X: object) -> int:
+    refuse_path(X)
+    shape = getattr(X, "shape", None)
+    if shape is None:
+        try:
+            shape = np.asarray(X).shape
+        except ValueError:
+            shape = None
+    # Refused out here: NumPy's own message tells the number of records.
+    if shape is None or len(shape) not in (1, 2):
+        raise DataRefused("records must be rows of one length; pass an array or a frame of two dimensions")
+    if len(shape) == 1:
+        return 1
+    if shape[1] > shape[0]:
+        raise DataRefused(
+            "the number of columns is taken as public, got more columns than records; "
+            "turn the table, or give a kernel with its dim"
+        )
+    return int(shape[1])

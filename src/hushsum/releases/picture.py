@@ -1,0 +1,279 @@
+"""Pictures of a released function: a curve, a heat map, or a slice of more columns. Spends nothing."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushsum.errors import UsageError, shown
+from hushsum.kernels.base import ColumnKernel, Kernel
+from hushsum.kernels.hamming import HammingKernel
+from hushsum.plotting.curve import Curve, draw_curve
+from hushsum.plotting.figure import bare_figure, new_figure
+from hushsum.plotting.heat_map import HeatMap, draw_heat_map
+from hushsum.privacy.claim import Claim
+from hushsum.records.bounds import Bounds
+from hushsum.releases.base import ReleasedFunction
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Floats = NDArray[np.float64]
+Range = tuple[float, float]
+Column = int | str
+
+_CURVE_POINTS = 500
+_HEAT_POINTS = 140
+_SMALL_CURVE_POINTS = 120
+_SMALL_HEAT_POINTS = 36
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What of a function is shown, settled.
+
+    ``axes`` are the columns drawn, one or two; ``ranges`` has one (low, high) for each, ``labels`` one name.
+    ``fixed`` has a value for every column that is not drawn, by position.
+    """
+
+    axes: tuple[int, ...]
+    ranges: tuple[Range, ...]
+    fixed: dict[int, float]
+    labels: tuple[str, ...]
+    quantity: str
+    level: float
+
+    @classmethod
+    def of(
+        cls,
+        function: ReleasedFunction,
+        *,
+        axes: Column | Sequence[Column] | None = None,
+        range: Range | Sequence[Range] | None = None,
+        at: float | Sequence[float] | None = None,
+        labels: Sequence[str] | None = None,
+        of: str = "mean",
+        level: float = 0.95,
+    ) -> View:
+        """Settle what is shown; everything left out comes from the declared bounds and names.
+
+        ``at`` is one value for all columns that are not drawn, one for each, or one for every column, of
+        which those of the axes are ignored.
+        """
+        dim = _number_of_columns(function.kernel)
+        if of not in ("mean", "sum"):
+            raise UsageError(f"of must be 'mean' or 'sum', got {shown(of)}; choose one")
+        drawn = _axes(axes, dim, function.columns)
+        if labels is not None and (isinstance(labels, str) or len(labels) != len(drawn)):
+            got = "a text" if isinstance(labels, str) else str(len(labels))
+            raise UsageError(f"labels must name each of {len(drawn)} axes, got {got}; give one for each")
+        names = [_name(function.columns, axis) for axis in drawn] if labels is None else labels
+        others = [column for column in np.arange(dim).tolist() if column not in drawn]
+        return cls(
+            drawn,
+            _ranges(range, drawn, function.bounds),
+            _fixed(at, others, dim, function.bounds),
+            tuple(names),
+            of,
+            level,
+        )
+
+    def points(self, dim: int, number: int) -> tuple[Floats, list[Floats]]:
+        """Queries on even steps along each axis, and those steps."""
+        steps = [np.linspace(low, high, number) for low, high in self.ranges]
+        rows = np.zeros((number ** len(steps), dim))
+        for column, value in self.fixed.items():
+            rows[:, column] = value
+        # The first axis runs fastest: a grid then has shape (y, x).
+        for axis, values in zip(self.axes, np.meshgrid(*steps), strict=True):
+            rows[:, axis] = values.ravel()
+        return rows, steps
+
+
+def draw(function: ReleasedFunction, view: View, ax: Axes | None = None) -> Axes:
+    """Draw on given axes, or in a new pyplot figure with the claim below."""
+    picture = _picture(function, view)
+    if ax is None:
+        ax = new_figure(
+            title=_title(function.kernel, view.quantity),
+            caption=caption_of(function.claim, f"{_slice_note(function, view)} {_note(picture)}".strip()),
+            height=picture.HEIGHT,
+            pyplot=True,
+        )[1]
+    else:
+        ax.set_title(_title(function.kernel, view.quantity))
+    _draw_on(ax, picture, view)
+    return ax
+
+
+def figure_of(function: ReleasedFunction, view: View) -> Figure:
+    """The same picture as a figure that belongs to no window, for a file."""
+    picture = _picture(function, view)
+    figure, ax = new_figure(
+        title=_title(function.kernel, view.quantity),
+        caption=caption_of(function.claim, f"{_slice_note(function, view)} {_note(picture)}".strip()),
+        height=picture.HEIGHT,
+    )
+    _draw_on(ax, picture, view)
+    return figure
+
+
+def thumbnail(function: ReleasedFunction) -> bytes:
+    """A small PNG picture of a function with bounds, for a notebook."""
+    view = View.of(function)
+    number = _SMALL_CURVE_POINTS if len(view.axes) == 1 else _SMALL_HEAT_POINTS
+    figure, ax = bare_figure()
+    _draw_on(ax, _picture(function, view, number), view, small=True)
+    stream = io.BytesIO()
+    figure.savefig(stream, format="png")
+    return stream.getvalue()
+
+
+def caption_of(claim: Claim, note: str) -> str:
+    """What stands below a picture: what it shows beside the axes, and what its release claims."""
+    return f"{note} {claim.sentence()}".strip()
+
+
+def _picture(function: ReleasedFunction, view: View, number: int | None = None) -> Curve | HeatMap:
+    dim = _number_of_columns(function.kernel)
+    if len(view.axes) == 1:
+        points, (x,) = view.points(dim, number or _CURVE_POINTS)
+        answers = function.query(points, of=view.quantity, level=view.level)
+        return Curve(x, answers.value, answers.lower, answers.upper, view.level)
+    points, (x, y) = view.points(dim, number or _HEAT_POINTS)
+    answers = function.query(points, of=view.quantity, level=view.level)
+    shape = len(y), len(x)
+    return HeatMap(
+        x, y, answers.value.reshape(shape), answers.lower.reshape(shape), view.level, _median(answers.stderr)
+    )
+
+
+def _draw_on(ax: Axes, picture: Curve | HeatMap, view: View, *, small: bool = False) -> None:
+    value_label = "kernel sum f(q)" if view.quantity == "sum" else "mean kernel value f(q)/N"
+    if isinstance(picture, Curve):
+        draw_curve(ax, picture, x_label=view.labels[0], y_label=value_label, legend=not small)
+        return
+    x_label, y_label = view.labels
+    draw_heat_map(ax, picture, x_label=x_label, y_label=y_label, value_label="" if small else value_label)
+
+
+def _median(stderr: Floats) -> float | None:
+    known = stderr[np.isfinite(stderr)]
+    return float(np.median(known)) if len(known) else None
+
+
+def _note(picture: Curve | HeatMap) -> str:
+    if isinstance(picture, Curve):
+        return "" if np.isfinite(picture.lower).any() else "The standard error is not known."
+    if picture.stderr is None:
+        return "The standard error is not known."
+    note = f"Standard error {picture.stderr:.2g} (median)."
+    if picture.has_edge:
+        note += f" Dashed: where the {picture.level:.0%} interval lies above 0."
+    return note
+
+
+def _number_of_columns(kernel: Kernel) -> int:
+    if kernel.dim is None or isinstance(kernel, HammingKernel):
+        raise UsageError(
+            f"a picture needs columns of numbers, got a {kernel.name} function; query it instead"
+        )
+    return kernel.dim
+
+
+def _axes(
+    given: Column | Sequence[Column] | None, dim: int, names: tuple[str, ...] | None
+) -> tuple[int, ...]:
+    if given is None:
+        return tuple(np.arange(min(dim, 2)).tolist())
+    listed = [given] if isinstance(given, int | str) else list(given)
+    axes = tuple(names.index(each) if names is not None and each in names else each for each in listed)
+    numbers = [axis for axis in axes if isinstance(axis, int) and 0 <= axis < dim]
+    if not 1 <= len(axes) <= 2 or len(numbers) != len(axes) or len(set(axes)) != len(axes):
+        named = "" if names is None else f", or one of {', '.join(names[:8])}"
+        raise UsageError(
+            f"axes must be one or two different columns from 0 to {dim - 1}{named}, "
+            f"got {','.join(map(str, listed))}; columns are numbered in the order in which they were counted"
+        )
+    return tuple(numbers)
+
+
+def _name(names: tuple[str, ...] | None, column: int) -> str:
+    return names[column] if names is not None and column < len(names) else f"column {column}"
+
+
+def _ranges(
+    given: Range | Sequence[Range] | None, axes: tuple[int, ...], bounds: Bounds | None
+) -> tuple[Range, ...]:
+    if given is None:
+        if bounds is None:
+            raise UsageError(
+                "range must be given, since this function was released without bounds; such as 0 to 100"
+            )
+        return tuple((bounds.low[axis], bounds.high[axis]) for axis in axes)
+    pairs = _pairs(given)
+    if len(pairs) not in (1, len(axes)):
+        raise UsageError(
+            f"the range must be one low and high, or one for each of {len(axes)} axes, got {len(pairs)}"
+        )
+    for low, high in pairs:
+        if not (np.isfinite(low) and np.isfinite(high) and low < high):
+            raise UsageError(
+                f"a range must be finite with low < high, got {low:g} to {high:g}; swap or change it"
+            )
+    return pairs if len(pairs) == len(axes) else pairs * len(axes)
+
+
+def _pairs(given: Range | Sequence[Range]) -> tuple[Range, ...]:
+    array = np.asarray(given, np.float64)
+    if array.shape[-1:] != (2,) or array.ndim > 2:
+        raise UsageError("range must be (low, high), or one such pair for each axis, got another shape")
+    return tuple((float(low), float(high)) for low, high in array.reshape(-1, 2))
+
+
+def _fixed(
+    at: float | Sequence[float] | None, others: Sequence[int], dim: int, bounds: Bounds | None
+) -> dict[int, float]:
+    if not others and at is None:
+        return {}
+    if at is None:
+        if bounds is None:
+            raise UsageError(
+                "at must be given for every column that is not drawn, since this function was released "
+                "without bounds"
+            )
+        return {column: float(bounds.centre[column]) for column in others}
+    values = tuple(np.atleast_1d(np.asarray(at, np.float64)).tolist())
+    if not all(np.isfinite(value) for value in values):
+        raise UsageError("fixed values must be finite, got NaN or infinity; give numbers")
+    if len(values) == dim:
+        return {column: values[column] for column in others}
+    if len(values) == len(others):
+        return dict(zip(others, values, strict=True))
+    if len(values) == 1 and others:
+        return dict.fromkeys(others, values[0])
+    raise UsageError(
+        "at must be one value for all columns that are not drawn, or one for each of them "
+        f"({len(others)}), got {len(values)}; such as {','.join(['0'] * len(others))}"
+        if others
+        else f"at fixes columns that are not drawn, got {len(values)} and all are drawn; leave at out"
+    )
+
+
+def _title(kernel: Kernel, of: str) -> str:
+    what = "Released kernel sum" if of == "sum" else "Released mean kernel value"
+    scale = f", bandwidth {kernel.bandwidth:g}" if isinstance(kernel, ColumnKernel) else ""
+    return f"{what}, {kernel.name}{scale}"
+
+
+def _slice_note(function: ReleasedFunction, view: View) -> str:
+    if not view.fixed:
+        return ""
+    places = (f"{_name(function.columns, column)} = {value:g}" for column, value in view.fixed.items())
+    return f"Slice at {', '.join(places)}."

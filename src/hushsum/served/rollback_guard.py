@@ -1,0 +1,25 @@
+"""What remembers, outside of a store, how many answers were given."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class RollbackGuard(Protocol):
+    """A number that only grows, kept where the store is not.
+
+    An older copy of a store looks like a store in good order. Continued, it would answer points a second
+    time, by another path; who sees both learns the difference. The guard knows that there was more.
+    """
+
+    def known(self) -> int:
+        """How many answers were given at least.
+
+        Raises
+        ------
+        LedgerUnavailable
+            while that cannot be known.
+        """
+
+    def note(self, number: int) -> None:
+        """Remember durably that so many are about to be given; a smaller number changes nothing."""

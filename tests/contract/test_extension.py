@@ -1,0 +1,194 @@
+"""A kernel, a basis and a method of one's own, in one file: they work in Python and on the command line.
+
+The registries are put back afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from typer.testing import CliRunner
+
+import hushsum as hs
+from hushsum.bases import Basis, LinearReading
+from hushsum.bases import base as bases
+from hushsum.bases.base import Floats, Table
+from hushsum.kernels import ColumnKernel, Kernel, ProfileKernel
+from hushsum.kernels import base as kernels
+from hushsum.kernels.base import COLUMNS, Batch, ColumnProfile
+from hushsum.kernels.profiles import Profile
+from hushsum.methods import register_tally, registry
+from hushsum.methods.prediction import Option, PredictionRequest
+from hushsum.privacy.relation import Relation
+from hushsum.privacy.sensitivity import Sensitivity
+from hushsum.records.bounds import Bounds, DeclaredBounds, declared_bounds
+
+
+@dataclass(frozen=True, slots=True)
+class TriangleKernel(ProfileKernel):
+    """max(0, 1 − |x − q|/bandwidth), in one column; read from a grid as exponentials."""
+
+    name: ClassVar[str] = "triangle"
+
+    dim: int
+    bandwidth: float
+
+    @property
+    def width(self) -> float:
+        return self.bandwidth
+
+    @property
+    def cusp(self) -> float:
+        return 0.1
+
+    def integral(self) -> float:
+        return self.bandwidth
+
+    def profiles(self, *, spacing: float, sides: Sequence[float]) -> tuple[Profile, ...]:
+        return (Profile(1.0, 0.45 * self.bandwidth, True),)
+
+    def column_profile(self) -> ColumnProfile:
+        return lambda difference: np.maximum(0.0, 1.0 - np.abs(difference) / self.bandwidth)
+
+    def _pairwise(self, records: Batch, queries: Batch) -> Floats:
+        away = np.abs(records.arrays[0][:, None, 0].astype(float) - queries.arrays[0][None, :, 0])
+        return np.asarray(np.maximum(0.0, 1.0 - away / self.bandwidth))
+
+
+@dataclass(frozen=True)
+class Halves(Basis):
+    """A record adds 1 to the half of the box in which it lies: Δ1 = Δ2 = 1, replaced 2 and √2."""
+
+    name: ClassVar[str] = "halves"
+
+    bounds: Bounds
+    columns: tuple[str, ...] | None = None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return 1, 2
+
+    def sensitivity(self, relation: Relation) -> Sensitivity:
+        moved = 1 if relation is Relation.ADD_REMOVE else 2
+        return Sensitivity(moved, moved, 1)
+
+    def accumulate(self, table: NDArray[np.int64], batch: Batch, *, step: int, threads: int) -> None:
+        upper = int((batch.arrays[0][:, 0] >= 0.0).sum())
+        table[0] += step * np.array([len(batch) - upper, upper])
+
+    def _reading(self, kernel: Kernel) -> HalvesReading:
+        COLUMNS.check(kernel, "halves")
+        return HalvesReading(self, kernel)
+
+
+@dataclass(frozen=True)
+class HalvesReading(LinearReading):
+    """Every record at the middle of its half."""
+
+    basis: Halves
+    kernel: Kernel
+
+    def _values(self, batch: Batch) -> Floats:
+        half = float(self.basis.bounds.half_width[0])
+        middles = np.array([[-half / 2], [half / 2]])
+        return self.kernel.prepared_similarity(Batch((middles,), 2), batch)
+
+    def evaluate(self, table: Table, batch: Batch, *, threads: int) -> Floats:
+        return np.asarray(table[0] @ self._values(batch), np.float64)
+
+    def noise_gain(self, batch: Batch) -> Floats:
+        return np.asarray((self._values(batch) ** 2).sum(axis=0))
+
+    def total(self, table: Table) -> tuple[float, float]:
+        return float(table.sum()), 2.0
+
+
+def halves(
+    kernel: Kernel,
+    *,
+    bounds: DeclaredBounds,
+    columns: Sequence[str] | None = None,
+    max_per_unit: int | None = None,
+) -> hs.Tally:
+    box, names = declared_bounds(bounds, dim=kernel.dim or 1, columns=columns)
+    return hs.Tally(
+        Halves(Bounds.declared(box, kernel.dim or 1, "halves"), names), kernel, max_per_unit=max_per_unit
+    )
+
+
+def predict(request: PredictionRequest) -> list[Option]:
+    if request.bounds is None:
+        return []
+    noise = request.noise(Halves(request.bounds))
+    return [
+        Option.of(
+            request, method="halves", settings={}, mechanism=noise.mechanism, shape=(1, 2), size=1000,
+            noise=noise.variance**0.5 / request.records, approximation=0.2, error=0.2, seconds=0.001,
+        )
+    ]  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def registered() -> Iterator[None]:
+    known = dict(kernels._KERNELS), dict(bases._BASES), dict(registry._METHODS)
+    kernels.register(TriangleKernel)
+    bases.register(Halves)
+    register_tally("halves", halves, role=COLUMNS, paper="none", most_columns=1, predict=predict)
+    yield
+    for registry_now, before in zip((kernels._KERNELS, bases._BASES, registry._METHODS), known, strict=True):
+        registry_now.clear()  # type: ignore[attr-defined]
+        registry_now.update(before)  # type: ignore[attr-defined]
+
+
+X = np.concatenate([np.full((600, 1), 0.2), np.full((400, 1), 0.8)])
+
+
+def test_the_kernel_is_released_by_every_method_whose_role_it_has(tmp_path: Path) -> None:
+    kernel = hs.kernels.named("triangle", dim=1, bandwidth=0.6)
+    assert isinstance(kernel, ColumnKernel)
+    for method in ("auto", "grid", "histogram", "halves", "trigonometric", "mwem"):
+        f: Any = hs.release(X, kernel=kernel, bounds=(0, 1), epsilon=2.0, method=method)
+        assert f.kernel == kernel
+        f.save(tmp_path / "f.hush")
+        again = hs.load(tmp_path / "f.hush")
+        np.testing.assert_array_equal(again([[0.2]]), f([[0.2]]))
+        assert f([[0.2]])[0] == pytest.approx(0.6, abs=0.2)
+    with pytest.raises(hs.errors.UsageError, match="collision probability"):
+        hs.release(X, kernel=kernel, epsilon=1.0, method="race")
+
+
+def test_the_method_is_planned_counted_and_merged() -> None:
+    kernel = hs.GaussianKernel(dim=1, bandwidth=0.3)
+    plan = hs.plan(records=1000, kernel=kernel, bounds=(0, 1), epsilon=1.0)
+    assert "halves" in {option.method for option in plan}
+    f: Any = hs.release(X, kernel=kernel, bounds=(0, 1), epsilon=5.0, method="halves", records=1000)
+    assert f.basis.name == "halves"
+    assert f.count == pytest.approx(1000, abs=30)
+    one, other = halves(kernel, bounds=(0, 1)).add(X[:300]), halves(kernel, bounds=(0, 1)).add(X[300:])
+    assert one.merge(other).release(epsilon=9.0, insecure_noise_seed=1).sum([[0.25]])[0] > 500
+
+
+def test_the_command_line_knows_them(tmp_path: Path) -> None:
+    from hushsum.cli.main import app
+
+    run = CliRunner()
+    source = tmp_path / "x.csv"
+    source.write_text("x\n" + "\n".join(f"{value[0]}" for value in X))
+    tally, function = str(tmp_path / "x.tally"), str(tmp_path / "x.hush")
+    commands = [
+        ["plan", "--records", "1000", "--dim", "1", "--kernel", "triangle", "--bandwidth", "0.5",
+         "--bounds", "0:1", "--epsilon", "1"],
+        ["tally", str(source), "--kernel", "triangle", "--bandwidth", "0.5", "--method", "halves",
+         "--bounds", "0:1", "-o", tally],
+        ["release", tally, "--epsilon", "2", "--yes", "-o", function],
+        ["query", function, "--at", "0.2"],
+    ]  # fmt: skip
+    for command in commands:
+        result = run.invoke(app, command)
+        assert result.exit_code == 0, (command, result.output)

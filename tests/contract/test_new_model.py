@@ -1,0 +1,126 @@
+"""A new model is one class: Python, the command line, forms and the service have it from its declarations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from hushsum.cli.main import app
+from hushsum.errors import UsageError
+from hushsum.jobs.model_catalogue import model_kinds
+from hushsum.models import load_model
+from hushsum.models.base import MODELS, Floats
+from hushsum.models.parameters import NUMBER, Parameter
+from hushsum.models.table_model import KERNEL_PARAMETERS, TableModel
+from tests.service_town import Town
+
+X = np.random.default_rng(0).uniform(-1.0, 1.0, (500, 2))
+
+
+@pytest.fixture
+def toy() -> Iterator[Any]:
+    """A model that says how many records are near, times a factor."""
+
+    class PrivateToy(TableModel):
+        """Says how many records are near, times a factor.
+
+        Privacy
+        -------
+        One release of one table.
+        """
+
+        COMMAND = "toy"
+        PARAMETERS = (
+            Parameter("factor", NUMBER, "What counts are multiplied by.", above=0),
+            *KERNEL_PARAMETERS,
+        )
+
+        def __init__(
+            self,
+            *,
+            epsilon: float = 1.0,
+            delta: float | None = None,
+            factor: float = 2.0,
+            kernel: Any = "euclidean",
+            bandwidth: float = 0.5,
+            power: int = 2,
+            rows: int = 20,
+            width: int = 100,
+            bounds: Any = (-1, 1),
+            random_state: Any = None,
+            budget: Any = None,
+            idempotency_key: str | None = None,
+        ) -> None:
+            self.epsilon = epsilon
+            self.delta = delta
+            self.factor = factor
+            self.kernel = kernel
+            self.bandwidth = bandwidth
+            self.power = power
+            self.rows = rows
+            self.width = width
+            self.bounds = bounds
+            self.random_state = random_state
+            self.budget = budget
+            self.idempotency_key = idempotency_key
+
+        def predict(self, X: object) -> Floats:
+            """Counts, shape (n_queries,)."""
+            counts: NDArray[np.float64] = self._reading().sum(self._queries(X))
+            return self.factor * counts
+
+    model_kinds.cache_clear()
+    yield PrivateToy
+    del MODELS["PrivateToy"]
+    model_kinds.cache_clear()
+
+
+def test_python(toy: Any, tmp_path: Path) -> None:
+    assert "factor : a number above 0, default 2.0\n" in toy.__doc__
+    with pytest.raises(UsageError, match="factor must be a number above 0, got 0"):
+        toy(factor=0).fit(X)
+    model = toy(random_state=0).fit(X)
+    assert model.claim_ == model.claim()
+    predicted = toy().predicted_error(500, 2)
+    assert predicted is not None
+    model.save(tmp_path / "toy.hush")
+    np.testing.assert_array_equal(load_model(tmp_path / "toy.hush").predict(X[:5]), model.predict(X[:5]))
+
+
+def test_the_command_line(toy: Any, tmp_path: Path) -> None:
+    source, made, answers = (str(tmp_path / name) for name in ("x.csv", "toy.hush", "answers.csv"))
+    np.savetxt(source, X, delimiter=",", header="a,b", comments="")
+    fit = ["fit", "toy", source, "--epsilon", "1", "--yes", "-o", made]
+    app([*fit, "--factor", "3"], standalone_mode=False)
+    assert load_model(made).get_params()["factor"] == 3
+    app(["predict", made, source, "-o", answers], standalone_mode=False)
+    assert (tmp_path / "answers.csv").read_text(encoding="utf-8").startswith("a,b,prediction\n")
+    with pytest.raises(UsageError, match="--factor must be a number above 0"):
+        app([*fit, "--factor", "-1"], standalone_mode=False)
+
+
+def test_the_service(toy: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HUSHSUM_STATE", str(tmp_path / "state"))
+    town = Town(tmp_path)
+    kinds = {each["name"]: each for each in town.ok("olga", "GET", "/models")}
+    settings = {each["name"]: each for each in kinds["toy"]["settings"]}
+    assert (settings["factor"]["type"], settings["factor"]["default"]) == ("number", 2.0)
+    dataset = town.dataset(epsilon=5.0)
+    data = "a,b\n" + "".join(f"{a:.3f},{b:.3f}\n" for a, b in X)
+    asked = {
+        "upload": town.upload(dataset, data.encode()),
+        "name": "toy",
+        "model": "toy",
+        "columns": ["a", "b"],
+        "bounds": [[-1, 1]],
+        "epsilon": 1.0,
+        "settings": {"factor": 3.0},
+    }
+    claim = town.ok("olga", "POST", f"/datasets/{dataset}/models/claims", json=asked)
+    job = town.job(f"/datasets/{dataset}/models", {**asked, "confirm": claim["confirm"]})
+    assert job["state"] == "done", job

@@ -1,0 +1,107 @@
+"""Outliers: a declared threshold, a paid one, and silence."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import hushsum as hs
+from hushsum.errors import UsageError
+from hushsum.ledger import Ledger
+from hushsum.ledger.terms import DatasetTerms
+from hushsum.models.outlier_detector import QUANTILE_SHARE
+
+
+def cluster(number: int = 20_000) -> NDArray[np.float64]:
+    return np.random.default_rng(4).normal(0.0, 0.15, size=(number, 3))
+
+
+def test_points_far_from_the_records_are_outliers() -> None:
+    model = hs.PrivateOutlierDetector(epsilon=1.0, random_state=0).fit(cluster())
+    assert model.predict([[0.0, 0.0, 0.0], [0.9, -0.9, 0.9], [5.0, 5.0, 5.0]]).tolist() == [1, -1, -1]
+    assert model.offset_ == 0.01
+    assert model.claim_.mechanism == "discrete laplace"
+
+
+def test_scores_are_shares_of_similar_records() -> None:
+    X = cluster()
+    model = hs.PrivateOutlierDetector(epsilon=10.0, random_state=0).fit(X)
+    exact = hs.EuclideanKernel(3, 0.5, power=4).exact_sum(X, X[:50]) / len(X)
+    # 1000 rows at ε = 10: a standard error of about 0.01.
+    np.testing.assert_allclose(model.score_samples(X[:50]), exact, atol=0.08)
+    decision = model.decision_function(X[:50])
+    assert np.array_equal(model.predict(X[:50]), np.where(decision >= 0.0, 1, -1))
+
+
+@pytest.mark.parametrize("share", [0.02, 0.1, 0.5])
+def test_a_paid_threshold_leaves_about_the_asked_share_below_it(share: float) -> None:
+    X = cluster()
+    model = hs.PrivateOutlierDetector(epsilon=1.0, contamination=share, random_state=0).fit(X)
+    # A private quantile at ε/4 is off by about 100 ranks of 20,000, and a step of the grid is 2 % of it.
+    assert (model.predict(X) == -1).mean() == pytest.approx(share, abs=0.03)
+
+
+@pytest.mark.parametrize("delta", [None, 1e-6])
+def test_the_threshold_and_the_sketch_share_the_budget_exactly(delta: float | None) -> None:
+    model = hs.PrivateOutlierDetector(epsilon=1.0, delta=delta, contamination=0.1).fit(cluster(2000))
+    sketch = model.released_.parts["similarity"].claim.promise
+    assert sketch.epsilon == 1 - QUANTILE_SHARE == Fraction(3, 4)
+    assert (model.claim_.epsilon, model.claim_.delta) == (1.0, delta or 0.0)
+    kind = "laplace" if delta is None else "gaussian"
+    assert model.claim_.mechanism == f"discrete {kind} + permute and flip"
+
+
+def test_the_records_are_kept_only_where_they_are_needed_and_only_until_the_release() -> None:
+    declared = hs.PrivateOutlierDetector().partial_fit(cluster(100))
+    assert declared._state.secret.records == []
+    paid = hs.PrivateOutlierDetector(contamination=0.1).partial_fit(cluster(100)).partial_fit(cluster(50))
+    assert sum(len(each) for each in paid._state.secret.records) == 150
+    assert "0." not in repr(paid._state.secret)
+    paid.release()
+    assert paid._state.secret is None
+
+
+def test_a_records_score_depends_on_that_record_alone() -> None:
+    X = cluster(300)
+    model = hs.PrivateOutlierDetector(random_state=0).fit(cluster())
+    function = model.released_.parts["similarity"]
+    together = function(X)
+    for size in (1, 2, 7):
+        for start in range(0, 30, size):
+            assert np.array_equal(function(X[start : start + size]), together[start : start + size])
+
+
+def test_a_book_takes_the_claim_of_both_steps(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HUSHSUM_STATE", str(tmp_path))
+    ledger = Ledger.create(tmp_path / "book.db")
+    ledger.create_dataset("people", DatasetTerms.of(epsilon=1.0))
+    model = hs.PrivateOutlierDetector(
+        epsilon=0.75, contamination=0.1, budget=ledger.dataset("people"), idempotency_key="first"
+    )
+    model.fit(cluster(2000))
+    assert ledger.account("people").remaining.in_words() == "ε 0.25"
+
+
+def test_below_the_noise_of_its_count_only_the_bounds_speak() -> None:
+    """Twenty records at ε = 1 pass for many with a probability below 1e-6."""
+    model = hs.PrivateOutlierDetector(epsilon=1.0).fit(cluster(20))
+    assert model.predict([[0.9, 0.9, 0.9], [1.0, 1.0, 1.0], [1.1, 0.0, 0.0]]).tolist() == [1, 1, -1]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"threshold": -0.1}, "threshold must be"),
+        ({"threshold": "low"}, "threshold must be"),
+        ({"contamination": 0.0}, "contamination must be"),
+        ({"contamination": 0.6}, "contamination must be"),
+    ],
+    ids=str,
+)
+def test_parameters_that_cannot_be_are_refused(parameters: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        hs.PrivateOutlierDetector(**parameters).fit(cluster(50))
