@@ -16,11 +16,15 @@ from scipy.special import expit
 import hushsum as hs
 from hushsum.auditing.cases.functional import _directions
 from hushsum.auditing.separation import allowed_distance
-from hushsum.methods import kme, mwem, objective, pfda, posterior, privbayes
+from hushsum.methods import histogram, kme, mwem, objective, pfda, posterior, privbayes
 from hushsum.methods.feature_functions import TARGET_BITS, perturbed_posterior, smoother
+from hushsum.methods.sufficient_statistics import fit_as_published
 from hushsum.privacy.noise import NoiseSource
 from hushsum.privacy.noise.choice import exponential_choice
+from hushsum.privacy.real_noise import RealNoise, real_noise
 from hushsum.privacy.selection import Stopping, draw_candidates
+from hushsum.served.output import FreshAnswers
+from hushsum.served.secret_functions import density_function
 from hushsum.summarize.running_sums import FactoredSums
 
 Floats = NDArray[np.float64]
@@ -28,11 +32,13 @@ Floats = NDArray[np.float64]
 _KERNEL = hs.GaussianKernel(dim=1, bandwidth=0.02)
 _PLACE = [[0.85]]
 _CROWD = [[0.15]] * 3
+_FEW_OUTCOMES = {0.5: 6_000, 1.0: 3_000, 3.0: 2_000}
 
 
 def method_worlds() -> Iterator[World]:
     """Methods, private choices, and fits with noise inside."""
     for name, pure, release in (
+        ("histogram", True, partial(histogram, bins=10)),
         ("privbayes", True, partial(privbayes, bins=[2], size=200, seed=1)),
         ("mwem", True, partial(mwem, rounds=1, queries=_PLACE, bins=10, relation="replace")),
         ("kme", False, partial(kme, points=[[0.15], *_PLACE], sensitivity="tight")),
@@ -40,9 +46,21 @@ def method_worlds() -> Iterator[World]:
     ):
         yield World(name, "one record", pure, frozenset({name, "gaussian"}), partial(_answers, release, name))
     yield World(
-        "private_quantiles", "ranks (−1, −1) and (0, −2)", True, frozenset({"permute and flip"}), _quantiles
+        "private_quantiles",
+        "ranks (−1, −1) and (0, −2)",
+        True,
+        frozenset({"permute and flip"}),
+        _quantiles,
+        _FEW_OUTCOMES,
     )
-    yield World("choose_kernel", "votes (2, 0) and (1, 1)", True, frozenset({"permute and flip"}), _vote)
+    yield World(
+        "choose_kernel",
+        "votes (2, 0) and (1, 1)",
+        True,
+        frozenset({"permute and flip"}),
+        _vote,
+        _FEW_OUTCOMES,
+    )
     yield World(
         "exponential choice", "scores (1, 0, …) and (0, 1, …)", True, frozenset({"exponential"}), _exponential
     )
@@ -53,7 +71,7 @@ def method_worlds() -> Iterator[World]:
             True,
             frozenset({"random stopping"}),
             partial(_choose, stopping, runs),
-            releases={0.5: 3_000, 1.0: 30_000, 3.0: 25_000} if stopping == "logarithmic" else {},
+            releases={0.5: 2_000, 1.0: 8_000, 3.0: 40_000} if stopping == "logarithmic" else {},
         )
     yield World(
         "PrivateRegressor, objective",
@@ -61,7 +79,7 @@ def method_worlds() -> Iterator[World]:
         True,
         frozenset({"PrivateRegressor", "objective perturbation"}),
         _squares,
-        releases={0.5: 3_000, 1.0: 20_000, 3.0: 12_000},
+        releases={0.5: 300_000, 1.0: 200_000, 3.0: 200_000},
     )
     yield World(
         "PrivateLinearSVC, objective",
@@ -88,11 +106,52 @@ def method_worlds() -> Iterator[World]:
         _published_path,
         largest_epsilon=0.5,
     )
+    for mechanism, pure in (("laplace", True), ("gaussian", False)):
+        yield World(
+            f"FreshAnswers, {mechanism}",
+            "one record, queried where it is",
+            pure,
+            frozenset({f"{mechanism}, fresh for each answer"}),
+            partial(_fresh_answers, mechanism),
+            _FEW_OUTCOMES if pure else {},
+        )
+    yield World(
+        "PrivateRegressor, ssp as-published",
+        "one record",
+        False,
+        frozenset({"PrivateRegressor", "gaussian, as-published"}),
+        _published_moments,
+    )
+
+
+def _fresh_answers(mechanism: str, budget: Budget) -> Sampler:
+    """One answer where the second world has a record: a single one shows all of ε under Laplace noise."""
+    kernel = hs.GaussianKernel(dim=1, bandwidth=2.0)
+    worlds = [density_function(each, kernel, bounds=(-9.0, 9.0)) for each in ([[-8.0]], [[-8.0], [4.0]])]
+    queries: list[list[float]] = [[4.0]]
+    given: dict[str, Any] = {"answers": 1, "mechanism": mechanism, **budget.arguments}
+
+    def score(side: int) -> float:
+        return float(FreshAnswers(worlds[side], **given)(queries)[0])
+
+    return one_by_one(score)
+
+
+def _published_moments(budget: Budget) -> Sampler:
+    """One feature, so that the released slope is the ratio of two noisy sums."""
+    features, target = np.array([[0.0], [1.0]]), np.array([0.0, 1.0])
+    given: Any = {"epsilon": budget.epsilon, "delta": budget.delta or DELTA, "adaptive": False}
+
+    def score(side: int) -> float:
+        rows = slice(side + 1)
+        return float(fit_as_published(features[rows], target[rows], **given)[0])
+
+    return one_by_one(score)
 
 
 def _answers(release: Callable[..., Any], name: str, budget: Budget) -> Sampler:
     """What is released at a place where only the second world has a record."""
-    worlds = _CROWD, ([*_CROWD, *_PLACE] if name == "privbayes" else [*_CROWD[1:], *_PLACE])
+    worlds = _CROWD, ([*_CROWD, *_PLACE] if name in ("histogram", "privbayes") else [*_CROWD[1:], *_PLACE])
 
     def score(side: int) -> float:
         # The pure methods have no parameter delta.
@@ -154,7 +213,8 @@ def _choose(stopping: str, runs: float, budget: Budget) -> Sampler:
     rule = Stopping.with_mean(stopping, runs)
     each = budget.epsilon / rule.cost
     best = 0.99 / (1.0 + math.exp(-each))
-    second = min(0.05, 0.9 * (1.0 - best))
+    # A larger ε needs a rarer answer; both by the exact law, for some ten thousand releases.
+    second = min(0.05 if each < 0.8 else 0.015, 0.9 * (1.0 - best))
     chances = (best, second), (best * math.exp(-each), second * math.exp(each))
     rng = np.random.default_rng(7)
 
@@ -173,40 +233,53 @@ def _squares(budget: Budget) -> Sampler:
     against nothing shows the second half alone: the noise b that explains a θ is the same up to little. Many
     records with short φ = a push θ by n·a, with a curvature of only n·a². Then b is on the far side of zero
     where θ is inside the ball, and the record (φ, v) = (1, 1) brings both halves at once. The score is the
-    exact log ratio of the densities of θ, or of its probabilities on the ends of the ball.
+    exact log ratio of the densities of θ, or of its probabilities on the ends of the ball. Noise is drawn for
+    many releases at once; a test compares the minimum with that of `fit_squares`.
     """
     # The push and the bound on θ with the largest lower bound from 40,000 releases, by simulation of the law.
     designs = ((0.5, (3.0, 0.4)), (1.0, (2.0, 0.25)), (3.0, (1.3, 0.25)))
     push, bound = min(designs, key=lambda design: abs(math.log(design[0] * 1.1 / budget.epsilon)))[1]
-    short = 0.05
-    number = round(push / short)
-    features = np.full((number + 1, 1), short)
-    target = np.full(number + 1, -1.0)
-    features[-1], target[-1] = 1.0, 1.0
+    number = round(push / SHORT)
     ridge, scale = objective.perturbation(budget.epsilon, gradient=1.0 + bound, curvature=1.0)
-    gram, cross = number * short**2, -number * short
+    gram, cross = number * SHORT**2, -number * SHORT
 
-    def noise(theta: float, side: int) -> float:
-        return cross + side - (gram + side + ridge) * theta
+    def needed(theta: Floats, side: int) -> Floats:
+        """The noise for which θ is the minimum."""
+        noise: Floats = cross + side - (gram + side + ridge) * theta
+        return noise
 
-    def score(side: int) -> float:
-        rows = slice(None) if side else slice(number)
-        theta = float(
-            objective.fit_squares(features[rows], target[rows], epsilon=budget.epsilon, theta_bound=bound)[0]
-        )
-        first, second = noise(theta, 0), noise(theta, 1)
-        if abs(theta) < bound * (1.0 - 1e-6):
-            return (abs(first) - abs(second)) / scale + math.log((gram + 1.0 + ridge) / (gram + ridge))
-        below = theta > 0.0
-        return math.log(_laplace_tail(second, scale, below) / _laplace_tail(first, scale, below))
+    def sampler(side: int, releases: int) -> Floats:
+        with real_noise() as noise:
+            drawn = gamma_numbers(noise, releases, scale)
+        theta = squares_minimum(drawn, gram + side + ridge, cross + side, bound)
+        first, second = needed(theta, 0), needed(theta, 1)
+        inside = (np.abs(first) - np.abs(second)) / scale + math.log((gram + 1.0 + ridge) / (gram + ridge))
+        above = np.log(_laplace_below(second, scale) / _laplace_below(first, scale))
+        below = np.log(_laplace_below(-second, scale) / _laplace_below(-first, scale))
+        return np.where(np.abs(theta) < bound, inside, np.where(theta > 0.0, above, below))
 
-    return one_by_one(score)
+    return sampler
 
 
-def _laplace_tail(at: float, scale: float, below: bool) -> float:
-    """P(b ≤ at), or P(b ≥ at)."""
-    inner = at if below else -at
-    return 0.5 * math.exp(inner / scale) if inner < 0.0 else 1.0 - 0.5 * math.exp(-inner / scale)
+SHORT = 0.05
+
+
+def gamma_numbers(noise: RealNoise, number: int, scale: float) -> Floats:
+    """As many draws of the Gamma-radius law in one dimension, as `RealNoise.gamma_vector` makes one."""
+    lengths = 0.5 * (noise.normal(2 * number).reshape(number, 2) ** 2).sum(axis=1)
+    drawn: Floats = np.sign(noise.normal(number)) * scale * lengths
+    return drawn
+
+
+def squares_minimum(linear: Floats, curvature: float, cross: float, bound: float) -> Floats:
+    """What `objective.fit_squares` returns in one dimension for given noise, before it is rounded."""
+    return np.clip((cross - linear) / curvature, -bound, bound)
+
+
+def _laplace_below(at: Floats, scale: float) -> Floats:
+    """P(b ≤ at)."""
+    tail = 0.5 * np.exp(-np.abs(at) / scale)
+    return np.where(at < 0.0, tail, 1.0 - tail)
 
 
 def largest_logistic_loss(epsilon: float) -> float:

@@ -85,7 +85,7 @@ def model_worlds() -> Iterator[World]:
         True,
         frozenset({"PrivateOutlierDetector", PERMUTE_AND_FLIP}),
         _contamination,
-        releases={0.5: 2_000, 1.0: 8_000, 3.0: 4_000},
+        releases={0.5: 800, 1.0: 1_500, 3.0: 4_000},
     )
 
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import numpy as np
 import pytest
-from benchmarks.outsiders.methods import largest_logistic_loss
+from benchmarks.outsiders.methods import SHORT, gamma_numbers, largest_logistic_loss, squares_minimum
 from benchmarks.outsiders.run import EPSILONS, every_world, key_of
 from benchmarks.outsiders.table import RESULTS, best, is_caught, keeps_claim
 from benchmarks.outsiders.worlds import DELTA, LESS_NOISE, Budget
@@ -18,9 +19,11 @@ from benchmarks.outsiders.worlds import DELTA, LESS_NOISE, Budget
 import hushsum as hs
 from hushsum import models
 from hushsum.auditing.registry import audited_bases, mechanism_cases
+from hushsum.methods import objective
 from hushsum.methods.registry import method_named, method_names
 from hushsum.privacy.accounting.analytic import analytic_gaussian_sigma
 from hushsum.privacy.accounting.mechanisms import known_mechanisms
+from hushsum.privacy.real_noise import real_noise
 from hushsum.releases.noisy_table import NoisyTable
 
 WORLDS = list(every_world())
@@ -91,3 +94,14 @@ def test_logistic_objective_perturbation_spends_less_than_it_claims() -> None:
     assert largest_logistic_loss(0.5 / LESS_NOISE) < 0.5
     assert largest_logistic_loss(1.0 / LESS_NOISE) < 1.0
     assert largest_logistic_loss(3.0) < 0.81 * 3.0
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_minima_of_many_draws_are_those_of_the_fit(seed: int) -> None:
+    features, target = np.array([[SHORT]] * 40 + [[1.0]]), np.array([-1.0] * 40 + [1.0])
+    fitted = objective.fit_squares(features, target, epsilon=1.0, theta_bound=0.25, insecure_noise_seed=seed)
+    ridge, scale = objective.perturbation(1.0, gradient=1.25, curvature=1.0)
+    with real_noise(seed) as noise:
+        drawn = gamma_numbers(noise, 1, scale)
+    gram, cross = float(features[:, 0] @ features[:, 0]), float(features[:, 0] @ target)
+    assert squares_minimum(drawn, gram + ridge, cross, 0.25) == pytest.approx(fitted, abs=1e-6)
