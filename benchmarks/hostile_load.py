@@ -51,7 +51,7 @@ def main() -> int:
 
 def measure(server: int, port: int, token: str, seconds: float) -> int:
     url = f"http://127.0.0.1:{port}"
-    owner_token = connected(url, token).let_in("owner", "owner")
+    owner_token = connected(url, token).create_account("owner", "owner")
     owner = hs.connect(url, owner_token)
     with tempfile.NamedTemporaryFile(suffix=".csv") as file:
         points = np.random.default_rng(0).normal(0, 1, (200, DIM))

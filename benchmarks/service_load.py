@@ -84,7 +84,7 @@ def connected(url: str, token: str) -> Any:
 def measure(server: int, port: int, token: str, seconds: float, rate: float) -> int:
     url = f"http://127.0.0.1:{port}"
     admin = connected(url, token)
-    owner_token = admin.let_in("owner", "owner")
+    owner_token = admin.create_account("owner", "owner")
     owner = hs.connect(url, owner_token)
     with tempfile.NamedTemporaryFile(suffix=".csv") as file:
         points = np.random.default_rng(0).normal(0, 1, (20_000, 3))

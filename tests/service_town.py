@@ -22,10 +22,10 @@ from fastapi import FastAPI
 from hushsum.jobs.describe_function import describe_file
 from hushsum.jobs.describe_model import describe_model
 from hushsum.models.base import PrivateModel
-from hushsum.service.app import create_app
+from hushsum.service.http.app import create_app
 from hushsum.service.settings import Settings
 from hushsum.service.store import Actor, Functions, Store
-from hushsum.service.tasks import Work
+from hushsum.service.work.job_runner import JobRunner
 
 ADMIN = "administrator-of-the-tests-0123456789"
 SECRET = "31415926.5"
@@ -63,9 +63,9 @@ class Town:
             self.tokens, self.ids = dict(like.tokens), dict(like.ids)
             return
         for name, role in (("olga", "owner"), ("otto", "owner"), ("anna", "analyst"), ("axel", "analyst")):
-            self.let_in(name, role)
+            self.create_account(name, role)
 
-    def let_in(self, name: str, role: str) -> None:
+    def create_account(self, name: str, role: str) -> None:
         made = self.ok("admin", "POST", "/accounts", 201, json={"name": name, "role": role})
         self.ids[name] = made["id"]
         path = f"/accounts/{made['id']}/tokens"
@@ -125,7 +125,7 @@ class Town:
 
     def work(self) -> int:
         """Do all jobs that wait; how many there were."""
-        work = Work(self.settings, Store.open(self.settings.place))
+        work = JobRunner(self.settings, Store.open(self.settings.place))
         number = 0
         while work.next():
             number += 1

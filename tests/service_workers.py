@@ -9,8 +9,8 @@ from pathlib import Path
 
 from hushsum.service.settings import Settings
 from hushsum.service.store import Store
-from hushsum.service.tasks import Work
-from hushsum.service.worker import limit_memory
+from hushsum.service.work.job_runner import JobRunner
+from hushsum.service.work.worker import limit_memory
 from tests.ledger_workers import die_at
 
 
@@ -24,7 +24,7 @@ def work_once(
         os.dup2(nowhere.fileno(), 2)
     told = Settings(**json.loads(settings))
     limit_memory(told.worker_memory_bytes)
-    work = Work(told, Store.open(told.place))
+    work = JobRunner(told, Store.open(told.place))
     if largest is not None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest))
     if kill_at is not None:

@@ -11,10 +11,10 @@ import pytest
 import sqlalchemy as sa
 from fastapi import APIRouter
 
-from hushsum.service.access import SCOPES
-from hushsum.service.guard import PUBLIC, SIGN_IN
-from hushsum.service.openapi import describe
-from hushsum.service.routes import accounts, datasets, functions, models, page, releases, sign_in, system
+from hushsum.service.http.authentication import SCOPES
+from hushsum.service.http.middleware import PUBLIC, SIGN_IN
+from hushsum.service.http.openapi import describe
+from hushsum.service.http.routes import accounts, datasets, functions, models, page, releases, sign_in, system
 from hushsum.service.store import Store
 from tests.docs.service_openapi import application
 from tests.service_town import ADMIN, Town
@@ -59,7 +59,7 @@ def callers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callers]:
         revoked = town.ok("olga", "POST", "/tokens", 201, json={})
         town.tokens["revoked"] = revoked["secret"]
         town.ok("olga", "DELETE", f"/tokens/{revoked['id']}", 204)
-        town.let_in("closed", "owner")
+        town.create_account("closed", "owner")
         town.ok("admin", "DELETE", f"/accounts/{town.ids['closed']}", 204)
         expired = town.ok("olga", "POST", "/tokens", 201, json={})
         town.tokens["expired"] = expired["secret"]

@@ -16,8 +16,8 @@ import pytest
 
 import hushsum as hs
 from hushsum.errors import DataRefused
-from hushsum.service import answering
-from hushsum.service.json_points import BYTES_AROUND, dense_points, largest_json, set_points
+from hushsum.service.queries import answer as answering
+from hushsum.service.queries.json_points import BYTES_AROUND, dense_points, largest_json, set_points
 from tests.service_town import Town
 
 Served = tuple[Town, str, str]

@@ -185,10 +185,11 @@ def test_the_encoder() -> None:
         for name, records in _bad_records().items():
             yield f"fit {name}", partial(PublicEncoder().fit, records)
             yield f"transform {name}", partial(PublicEncoder().fit(X).transform, records)
-            for columns in (
+            declared: tuple[Any, ...] = (
                 {"a": NumberColumn(0, 1), "b": NumberColumn(0, 1)},
                 [NumberColumn(0, 0.5), CategoryColumn(["x"])],
-            ):
+            )
+            for columns in declared:
                 yield f"declared {name}", partial(PublicEncoder(columns).fit_transform, records)
 
     assert _shown(calls()) == []
@@ -257,11 +258,14 @@ def test_plan_choices_and_quantiles() -> None:
                 given: Any = {"bounds": (0, 1), "epsilon": 1.0}
                 arguments: Any = (records, 0.5) if call is hs.private_quantiles else (records,)
                 yield f"{call.__name__} {name}", partial(call, *arguments, **given)
-            yield (
-                f"choose_kernel {name}",
-                partial(hs.choose_kernel, records, candidates, bounds=(0, 1), epsilon=1.0),
-            )
-            yield f"choose {name}", partial(hs.choose, records, candidates, epsilon=1.0)
+            yield f"choose_kernel {name}", partial(hs.choose_kernel, records, candidates, epsilon=1.0)
+
+            def run(kernel: Any, epsilon: float, given: Any = records) -> Any:
+                return hs.release(given, kernel=kernel, bounds=(0, 1), epsilon=epsilon)
+
+            scored: Any = {"score": lambda f: f.count, "epsilon": 1.0}
+            yield f"choose {name}", partial(hs.choose, candidates, run, **scored)
+            yield f"choose among {name}", partial(hs.choose, records, run, **scored)
 
     assert _shown(calls()) == []
 

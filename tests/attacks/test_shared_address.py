@@ -10,9 +10,9 @@ import pytest
 
 from hushsum.errors import UsageError
 from hushsum.service import logs
-from hushsum.service.client_address import TrustedProxies
-from hushsum.service.limits import address_group
+from hushsum.service.http.request_limits import address_group
 from hushsum.service.settings import Settings
+from hushsum.service.trusted_proxies import TrustedProxies
 from tests.service_town import Town
 
 FoundTown = Callable[..., Town]

@@ -15,8 +15,8 @@ import httpx
 import pytest
 import uvicorn
 
-from hushsum.service.client_address import TrustedProxies
-from hushsum.service.connections import LONGEST_HEAD, Connection, ConnectionLimits
+from hushsum.service.http.connections import LONGEST_HEAD, Connection, ConnectionLimits
+from hushsum.service.trusted_proxies import TrustedProxies
 from tests.service_town import SMALL, Town
 
 FoundTown = Callable[..., Town]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from hushsum.service.app import create_app
+from hushsum.service.http.app import create_app
 from hushsum.service.store import Store
 from hushsum.service.store.accounts import later
 from tests.service_town import Town
@@ -44,7 +44,7 @@ def test_revoking_a_token_ends_everything_it_made(town: Town) -> None:
 
 
 def test_an_administrator_is_bound_too(town: Town) -> None:
-    town.let_in("adam", "administrator")
+    town.create_account("adam", "administrator")
     stolen = minted(town, "admin", days=1)
     own = minted(town, stolen["id"], f"/accounts/{town.ok('admin', 'GET', '/me')['account']}/tokens", days=90)
     another = minted(town, stolen["id"], f"/accounts/{town.ids['adam']}/tokens", days=90)

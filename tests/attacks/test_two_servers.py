@@ -14,7 +14,7 @@ import sqlalchemy as sa
 
 from hushsum.errors import FileRefused
 from hushsum.ledger.database import connect
-from hushsum.service.app import create_app
+from hushsum.service.http.app import create_app
 from hushsum.service.store import Store, schema
 from hushsum.service.store.deployment import FOLDER_FILE, agreements
 from tests.e2e.cli_process import environment
@@ -23,7 +23,7 @@ from tests.service_town import Town
 
 START = """
 import sys
-from hushsum.service.app import create_app
+from hushsum.service.http.app import create_app
 from hushsum.service.settings import Settings
 
 settings = Settings(folder=sys.argv[1], database=sys.argv[2], workers=0)

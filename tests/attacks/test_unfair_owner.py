@@ -13,9 +13,9 @@ import pytest
 
 from hushsum.jobs.release_tally import release_tally
 from hushsum.ledger.debits import LedgerDebit
-from hushsum.service import running_job, tasks
 from hushsum.service.store import Actor, JobQueue, Store
-from hushsum.service.tasks import Work
+from hushsum.service.work import job_runner, running_job
+from hushsum.service.work.job_runner import JobRunner
 from tests.service_town import SMALL, Town, records
 
 
@@ -171,7 +171,7 @@ def test_endless_work_ends(found_town: Callable[..., Town], monkeypatch: pytest.
     stopped: list[str] = []
     job = asked_for(town, dataset, "a")
     with monkeypatch.context() as patch:
-        patch.setattr(tasks, "tally_records", endless(stopped))
+        patch.setattr(job_runner, "tally_records", endless(stopped))
         town.work()
     assert stopped == ["at a step"]
     told = town.ok("olga", "GET", f"/jobs/{job}")
@@ -185,9 +185,9 @@ def test_endless_work_ends(found_town: Callable[..., Town], monkeypatch: pytest.
     monkeypatch.setattr(running_job, "PATIENCE_SECONDS", 0.1)
     job = asked_for(town, dataset, "b")
     with monkeypatch.context() as patch:
-        patch.setattr(tasks, "tally_records", deaf)
+        patch.setattr(job_runner, "tally_records", deaf)
         # In a worker this ends the process; what the job does then no longer counts.
-        Work(town.settings, Store.open(town.settings.place), abandon=ended.set).next()
+        JobRunner(town.settings, Store.open(town.settings.place), abandon=ended.set).next()
     assert ended.is_set()
     told = town.ok("olga", "GET", f"/jobs/{job}")
     assert told["problem"]["type"].endswith("time-limit")
@@ -208,7 +208,7 @@ def test_running_work_is_cancelled_before_its_debit(town: Town, monkeypatch: pyt
         return real(*given, **options)
 
     with monkeypatch.context() as patch:
-        patch.setattr(tasks, "release_tally", cancelled_first)
+        patch.setattr(job_runner, "release_tally", cancelled_first)
         town.work()
     assert town.ok("olga", "GET", f"/jobs/{job}")["state"] == "cancelled"
     budget = f"/datasets/{dataset}"
@@ -275,7 +275,7 @@ def test_a_flood_of_jobs_delays_others_by_one(
     mine, other = town.dataset(), town.dataset("otto", "others")
     for number in range(200):
         asked_for(town, mine, f"{number}")
-    work = Work(town.settings, Store.open(town.settings.place))
+    work = JobRunner(town.settings, Store.open(town.settings.place))
     delays = []
     for number in range(10):
         for _ in range(10):

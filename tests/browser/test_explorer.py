@@ -132,7 +132,7 @@ def test_a_model_with_counted_questions_is_asked_sparingly(visit: Visiting) -> N
     page.get_by_label("age", exact=True).fill("40")
     page.keyboard.press("Enter")
     assert asked == []
-    page.get_by_role("button", name="Ask this point").click()
+    page.get_by_role("button", name="Query this point").click()
     expect(page.get_by_label("One point").locator(".big-number")).to_contain_text("±")
     assert asked == [1]
     draw.click()

@@ -22,7 +22,7 @@ def test_let_in_issue_revoke_and_close(visit: Visiting, world: World) -> None:
     secret = told.get_by_label("The token").inner_text()
     here.picture("people")
     assert hs.connect(world.url, secret).me["role"] == "owner"
-    told.get_by_role("button", name="I have kept it").click()
+    told.get_by_role("button", name="I have saved it").click()
     assert secret not in page.content()
 
     page.get_by_role("button", name="Tokens of berta").click()
@@ -41,7 +41,7 @@ def test_let_in_issue_revoke_and_close(visit: Visiting, world: World) -> None:
     page.keyboard.press("Escape")
     assert not _refused(world, second)
     page.get_by_role("button", name="Close the account of berta").click()
-    page.get_by_role("button", name="Close it for ever").click()
+    page.get_by_role("button", name="Close permanently").click()
     expect(page.get_by_role("row", name="berta").get_by_text("closed")).to_be_visible()
     assert _refused(world, second)
 
@@ -74,7 +74,7 @@ def test_the_log_is_read_from_its_end(visit: Visiting, world: World) -> None:
 def test_a_further_token_for_a_program(visit: Visiting, world: World) -> None:
     here = visit("olga")
     page = here.go("/account")
-    page.get_by_text("A further token, for a program").click()
+    page.get_by_text("Another token, for a program").click()
     page.get_by_label("Label").fill("nightly job")
     page.get_by_label("Days").fill("7")
     page.get_by_label("release", exact=True).uncheck()

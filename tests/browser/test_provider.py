@@ -37,7 +37,7 @@ def place(tmp_path: Path) -> Iterator[ServiceProcess]:
 
 def test_an_administrator_links_somebody_who_then_signs_in(place: ServiceProcess, browser: Browser) -> None:
     url = place.settings["HUSHSUM_OIDC_PUBLIC_URL"]
-    hs.connect(place.url, ADMIN).let_in("anna", "analyst")
+    hs.connect(place.url, ADMIN).create_account("anna", "analyst")
     admin = Visit(browser, url, refusals=(404,))
     page = admin.sign_in(ADMIN)
     page.get_by_role("button", name="Tokens of anna").click()

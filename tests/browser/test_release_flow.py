@@ -40,7 +40,7 @@ def declare(page: Page) -> None:
         ("Bandwidth", "4"),
         ("Name of the function", "age and hours"),
         ("ε to spend", "0.4"),
-        ("Records, roughly", "2000"),
+        ("Approximate number of records", "2000"),
     ):
         page.get_by_label(label).fill(value)
 
@@ -52,7 +52,7 @@ def test_upload_plan_release_explore(visit: Visiting, world: World, records: Pat
     page.get_by_role("button", name="New dataset").click()
     page.get_by_label("Name", exact=True).fill("shifts")
     page.get_by_label("Total ε").fill("0.5")
-    page.get_by_role("button", name="Make the dataset").click()
+    page.get_by_role("button", name="Create the dataset").click()
     expect(page.get_by_role("heading", name="shifts")).to_be_visible()
     page.get_by_role("link", name="Upload and release").click()
     page.get_by_label("A file of records").set_input_files(records)
@@ -71,7 +71,7 @@ def test_upload_plan_release_explore(visit: Visiting, world: World, records: Pat
     expect(error).to_contain_text(str(first))
 
     page.get_by_role("button", name="Go on").click()
-    expect(page.get_by_role("heading", name="This is what you promise")).to_be_visible()
+    expect(page.get_by_role("heading", name="What this release claims")).to_be_visible()
     expect(page.locator("blockquote")).to_contain_text("no answer is more than e^0.4 times as likely")
     expect(page.get_by_text("Then remains")).to_be_visible()
     here.picture("release-claim")
@@ -133,12 +133,12 @@ def test_somebody_else_spends_meanwhile(visit: Visiting, world: World, records: 
     other = dataset.tally(dataset.upload(records), columns=["age"], **grid)
     dataset.release(other, "ages", epsilon=0.2)
     page.get_by_role("button", name="Go on").click()
-    expect(page.get_by_role("alert")).to_contain_text("The budget does not suffice")
+    expect(page.get_by_role("alert")).to_contain_text("The budget is not sufficient")
     page.get_by_role("button", name="Change it").click()
     expect(page.get_by_label("Name of the function")).to_have_value("age and hours")
     expect(page.get_by_role("alert")).to_have_text("Only ε 0.3 is left in the budget.")
     page.get_by_label("ε to spend").fill("0.3")
-    page.get_by_role("button", name="See the claim").click()
+    page.get_by_role("button", name="Show the claim").click()
     expect(page.get_by_role("button", name="Release, and spend ε 0.3")).to_be_visible()
 
 
@@ -195,7 +195,7 @@ def test_a_broken_connection_does_not_break_a_release(visit: Visiting, world: Wo
         ("notes.txt", b"hello", "must end in .csv"),
         ("empty.csv", b"", "must not be empty"),
         ("noise.csv", bytes(range(256)) * 40, "header could not be read"),
-        ("false.parquet", b"age,hours\n1,2\n", "does not begin as its format does"),
+        ("false.parquet", b"age,hours\n1,2\n", "does not match the format"),
     ],
 )
 def test_a_bad_upload_is_refused(

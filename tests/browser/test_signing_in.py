@@ -45,7 +45,7 @@ def test_a_wrong_token_is_refused_in_words(visit: Visiting) -> None:
 
 def test_a_token_revoked_meanwhile_ends_the_visit(visit: Visiting, world: World) -> None:
     admin = hs.connect(world.url, world.tokens["admin"])
-    world.tokens["rita"] = admin.let_in("rita", "analyst")
+    world.tokens["rita"] = admin.create_account("rita", "analyst")
     here = visit("rita", refusals=(401,))
     page = here.page
     expect(page.get_by_role("heading", name="No function yet")).to_be_visible()

@@ -38,7 +38,7 @@ class World:
         admin = hs.connect(self.url, ADMIN)
         self.tokens = {"admin": ADMIN}
         for name, role in (("olga", "owner"), ("anna", "analyst"), ("otto", "owner")):
-            self.tokens[name] = admin.let_in(name, role)
+            self.tokens[name] = admin.create_account(name, role)
         self.olga = hs.connect(self.url, self.tokens["olga"])
         random = np.random.default_rng(0)
         self._sums(random)

@@ -48,7 +48,7 @@ def test_bounds_are_a_pair_a_list_of_pairs_or_a_dict_by_column_name(model_kind: 
         assert len(ask(load_model(buffer), X[:3])) == 3
     assert boxes == [[(-1.0, 1.0), (-1.0, 1.0)]] * 3
     nameless: Any = model_kind(bounds={"left": (-1, 1), "right": (-1, 1)})
-    with pytest.raises(UsageError, match="column names"):
+    with pytest.raises(UsageError, match="names"):
         nameless.partial_fit(records(), target_for(nameless, records()))
 
 

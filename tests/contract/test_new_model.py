@@ -89,7 +89,7 @@ def test_python(toy: Any, tmp_path: Path) -> None:
     predicted = toy().predicted_error(500, 2)
     assert predicted is not None
     model.save(tmp_path / "toy.hush")
-    np.testing.assert_array_equal(load_model(tmp_path / "toy.hush").predict(X[:5]), model.predict(X[:5]))  # type: ignore[attr-defined]
+    np.testing.assert_array_equal(load_model(tmp_path / "toy.hush").predict(X[:5]), model.predict(X[:5]))
 
 
 def test_the_command_line(toy: Any, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import fields
-from typing import Any, get_type_hints
+from typing import Any, Unpack, get_args, get_origin, get_type_hints
 
 import pytest
 from pydantic import ValidationError
@@ -14,12 +14,12 @@ import hushsum as hs
 from hushsum.cli.release import release as release_command
 from hushsum.client.service import RemoteDataset
 from hushsum.methods import method_named, method_names
+from hushsum.methods.one_call import ReleaseKeywords
 from hushsum.models import PrivateDensity
 from hushsum.privacy.request import LOCAL, ReleaseRequest
 from hushsum.privacy.spending import Booking
 from hushsum.served import FreshAnswers, answer_once, serve
-from hushsum.service.routes.releases import request_of
-from hushsum.service.shapes import NewRelease, ReleaseRequestBody
+from hushsum.service.schemas import ConfirmedReleaseRequest, ReleaseClaimRequest, release_request
 from tests.contract.fitted_models import MODELS
 
 REQUEST = {field.name: field.default for field in fields(ReleaseRequest)}
@@ -29,7 +29,17 @@ BOOKED = ("budget", "idempotency_key")
 
 
 def parameters(call: Callable[..., Any]) -> dict[str, Any]:
-    return {each.name: each.default for each in inspect.signature(call).parameters.values()}
+    """Names and defaults; those of a typed dictionary of keywords have None."""
+    found: dict[str, Any] = {}
+    for each in inspect.signature(call).parameters.values():
+        if each.kind is not inspect.Parameter.VAR_KEYWORD:
+            found[each.name] = each.default
+            continue
+        keywords = get_type_hints(call).get(each.name)
+        # A registered tally takes the same ones, mixed with its own sizes.
+        typed = get_args(keywords)[0] if get_origin(keywords) is Unpack else ReleaseKeywords
+        found.update(dict.fromkeys(typed.__annotations__))
+    return found
 
 
 def of_request(given: dict[str, Any]) -> dict[str, Any]:
@@ -47,8 +57,8 @@ def test_the_client_has_what_may_be_sent() -> None:
     assert set(given) - set(REMOTE) == {"self", "tally", "name", "idempotency_key"}
 
 
-@pytest.mark.parametrize("body", [ReleaseRequestBody, NewRelease])
-def test_the_service_takes_what_may_be_sent(body: type[ReleaseRequestBody]) -> None:
+@pytest.mark.parametrize("body", [ReleaseClaimRequest, ConfirmedReleaseRequest])
+def test_the_service_takes_what_may_be_sent(body: type[ReleaseClaimRequest]) -> None:
     known = {name: field.default for name, field in body.model_fields.items()}
     assert {name: known[name] for name in REMOTE} == REMOTE
     assert set(known) - set(REMOTE) <= {"tally", "name", "confirm"}
@@ -68,15 +78,15 @@ def test_the_service_passes_on_what_it_takes() -> None:
         "allow_large_delta": True,
     }
     assert set(given) == set(REMOTE), "a new parameter needs a value here that is not its default"
-    body = ReleaseRequestBody(tally=TALLY, name="f", **given)
-    assert request_of(body) == ReleaseRequest(**given)
+    body = ReleaseClaimRequest(tally=TALLY, name="f", **given)
+    assert release_request(body) == ReleaseRequest(**given)
     assert ReleaseRequest(**given).as_json() == given
 
 
 @pytest.mark.parametrize("name", sorted(LOCAL))
 def test_the_service_takes_no_budget_key_or_seed_in_a_body(name: str) -> None:
     with pytest.raises(ValidationError):
-        ReleaseRequestBody.model_validate({"tally": TALLY, "name": "f", "epsilon": 1.0, name: 1})
+        ReleaseClaimRequest.model_validate({"tally": TALLY, "name": "f", "epsilon": 1.0, name: 1})
 
 
 def test_the_command_line_has_them_all() -> None:

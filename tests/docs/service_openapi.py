@@ -12,8 +12,8 @@ from unittest.mock import patch
 
 from fastapi import FastAPI
 
-from hushsum.service.app import create_app
-from hushsum.service.openapi import as_text
+from hushsum.service.http.app import create_app
+from hushsum.service.http.openapi import as_text
 from hushsum.service.settings import Settings
 
 from .pages import DOCS

@@ -7,8 +7,8 @@ from dataclasses import fields
 
 import pytest
 
-from hushsum.service.access import SCOPES
-from hushsum.service.openapi import as_text
+from hushsum.service.http.authentication import SCOPES
+from hushsum.service.http.openapi import as_text
 from hushsum.service.settings import PREFIX, Settings
 
 from .pages import DOCS

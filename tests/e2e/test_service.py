@@ -42,8 +42,8 @@ def place(tmp_path: Path) -> Iterator[ServiceProcess]:
 def test_a_whole_life(place: ServiceProcess) -> None:
     """Upload, plan, release, ask; revoke; kill -9 in the middle; restart; end."""
     admin = place.start()
-    token = admin.let_in("olga", "owner")
-    analyst = admin.let_in("anna", "analyst")
+    token = admin.create_account("olga", "owner")
+    analyst = admin.create_account("anna", "analyst")
     olga = hs.connect(place.url, token)
     data = olga.create_dataset("pay", epsilon=2.0)
     upload = data.upload(io.BytesIO(records()), format="csv")
@@ -107,7 +107,7 @@ def test_concurrent_releases_never_overspend(
     place.settings = {"HUSHSUM_WORKERS": "2"}
     if on == "postgresql":
         place.settings["HUSHSUM_DATABASE"] = request.getfixturevalue("postgres")
-    olga = hs.connect(place.url, place.start().let_in("olga", "owner"))
+    olga = hs.connect(place.url, place.start().create_account("olga", "owner"))
     data = olga.create_dataset("pay", epsilon=0.5)
     tally = data.tally(data.upload(io.BytesIO(records()), format="csv"), **SMALL)
 
@@ -130,7 +130,7 @@ def test_killed_again_and_again(place: ServiceProcess, on: str, request: pytest.
     """Twelve releases; in the middle of each, the server or only its worker is killed."""
     if on == "postgresql":
         place.settings["HUSHSUM_DATABASE"] = request.getfixturevalue("postgres")
-    token = place.start().let_in("olga", "owner")
+    token = place.start().create_account("olga", "owner")
     olga = hs.connect(place.url, token)
     data = olga.create_dataset("pay", epsilon=10.0)
     tally = data.tally(data.upload(io.BytesIO(records()), format="csv"), **SMALL)
@@ -215,7 +215,7 @@ def test_a_port_that_is_taken(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_refuses_uploads_and_keeps_the_rest(place: ServiceProcess) -> None:
-    olga = hs.connect(place.url, place.start().let_in("olga", "owner"))
+    olga = hs.connect(place.url, place.start().create_account("olga", "owner"))
     data = olga.create_dataset("pay", epsilon=1.0)
     tally = data.tally(data.upload(io.BytesIO(records()), format="csv"), **SMALL)
     f = data.release(tally, "pay", epsilon=0.5)

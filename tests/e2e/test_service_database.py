@@ -42,7 +42,7 @@ def services() -> Iterator[list[ServiceProcess]]:
 
 
 def with_a_tally(place: ServiceProcess) -> tuple[RemoteDataset, str, str]:
-    token = place.start().let_in("olga", "owner")
+    token = place.start().create_account("olga", "owner")
     data = hs.connect(place.url, token).create_dataset("pay", epsilon=10.0)
     return data, data.tally(data.upload(io.BytesIO(records()), format="csv"), **SMALL), token
 

@@ -60,7 +60,7 @@ def ended(url: str, headers: dict[str, str], job: str) -> Any:
 
 def test_uploads_tallies_and_releases_on_a_full_disk(place: ServiceProcess) -> None:
     folder = place.folder / "hushsum-service"
-    token = place.start().let_in("olga", "owner")
+    token = place.start().create_account("olga", "owner")
     data = hs.connect(place.url, token).create_dataset("pay", epsilon=10.0)
     headers = {"authorization": f"Bearer {token}"}
 

@@ -21,7 +21,7 @@ from tests.service_workers import work_once
 from hushsum.ledger import Charge, Ledger
 from hushsum.ledger.chain import Kind
 from hushsum.service.store import Store
-from hushsum.service.tasks import Work
+from hushsum.service.work.job_runner import JobRunner
 
 __all__ = ["postgres", "server", "state"]
 
@@ -91,7 +91,7 @@ class Yard:
         settings = self.town.settings
         for file in Path(settings.folder).rglob("*"):
             os.utime(file, (0, 0))
-        Work(settings, Store.open(settings.place)).tidy()
+        JobRunner(settings, Store.open(settings.place)).clean_up()
 
     def check(self) -> None:
         """Every release was paid once and published once, and its file is the one in the book."""

@@ -44,7 +44,7 @@ def sent(data: Any) -> str:
 def test_classify_and_regress_from_afar(place: ServiceProcess) -> None:
     """Upload, claim, fit, ask, kill -9, ask again; what does not suit is refused and shows no record."""
     admin = place.start()
-    token, analyst = admin.let_in("olga", "owner"), admin.let_in("anna", "analyst")
+    token, analyst = admin.create_account("olga", "owner"), admin.create_account("anna", "analyst")
     olga = hs.connect(place.url, token)
     assert "kernel-svc" in [each["name"] for each in olga.model_kinds()]
     data = olga.create_dataset("people", epsilon=6.0, delta=1e-4, relation="replace")

@@ -1,4 +1,4 @@
-"""Try to break a claim: search for neighbours that move too far, and for noise that hides too little."""
+"""Tests of privacy claims: neighbours whose tables differ too much, and noise that is too small."""
 
 from hushsum.auditing.audit import audit
 from hushsum.auditing.choice import audit_choice

@@ -1,4 +1,7 @@
-"""What one record adds to a tally, and how the table is read. Importing it registers every basis."""
+"""Bases (the vector that one record adds to a tally) and their readings (how a noisy table is queried).
+
+Importing this package registers every basis.
+"""
 
 from hushsum.bases.base import (
     Basis,

@@ -39,8 +39,8 @@ def connect(url: str, token: str, *, timeout: float = 60.0, allow_plain_http: bo
         raise UsageError("the client needs another package; install hushsum[service]")
     import httpx
 
+    from hushsum.client.connection import Connection
     from hushsum.client.service import Service
-    from hushsum.client.wire import Wire
 
     try:
         parsed = httpx.URL(url)
@@ -62,4 +62,4 @@ def connect(url: str, token: str, *, timeout: float = 60.0, allow_plain_http: bo
         # A service never redirects; a token must not follow somebody who does.
         follow_redirects=False,
     )
-    return Service(Wire(client, str(parsed)))
+    return Service(Connection(client, str(parsed)))

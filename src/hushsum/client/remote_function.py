@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from typing import IO, Any, NoReturn
 
 from hushsum import _html
-from hushsum.client.asking import Floats, ask, table_of, values_of
-from hushsum.client.remote_file import fetch_file, save_file
-from hushsum.client.wire import Wire
+from hushsum.client.connection import Connection
+from hushsum.client.function_file import fetch_file, save_file
+from hushsum.client.query_function import Floats, query_function, table_of, values_of
 from hushsum.errors import SecretRefused
 from hushsum.kernels.base import Kernel, kernel_from_json
 from hushsum.privacy.claim import Claim
@@ -26,18 +26,19 @@ from hushsum.releases.presentation import Presented
 
 
 class RemoteFunction(Presented):
-    """A released function of a service: a :class:`hushsum.ReleasedFunction` whose answers come over the wire.
+    """A released function of a service: a :class:`hushsum.ReleasedFunction` that the service
+    evaluates.
 
-    Asking spends nothing. Answers are those of the local function bit for bit, since points travel in double
-    precision.
+    A query spends nothing. Answers equal those of the local function bit for bit, since points are sent in
+    double precision.
     """
 
-    def __init__(self, wire: Wire, told: Mapping[str, Any]) -> None:
-        self._wire = wire
-        self.id: str = told["id"]
-        self.name: str = told["name"]
-        self.sha256: str = told["sha256"]
-        facts = told["facts"]
+    def __init__(self, connection: Connection, response: Mapping[str, Any]) -> None:
+        self._connection = connection
+        self.id: str = response["id"]
+        self.name: str = response["name"]
+        self.sha256: str = response["sha256"]
+        facts = response["facts"]
         self.claim: Claim = Claim.from_json({**facts["claim"], **facts["claim"]["exact"]})
         """What the release promises."""
         self.kernel: Kernel = kernel_from_json(facts["kernel"])
@@ -59,7 +60,8 @@ class RemoteFunction(Presented):
         """What the columns are called, if that was declared."""
 
     def __repr__(self) -> str:
-        return f"RemoteFunction({self.name!r}, {self.kernel!r}, at={self._wire.url!r}, claim={self.claim!r})"
+        url = self._connection.url
+        return f"RemoteFunction({self.name!r}, {self.kernel!r}, at={url!r}, claim={self.claim!r})"
 
     def __reduce__(self) -> NoReturn:
         raise SecretRefused(
@@ -69,17 +71,17 @@ class RemoteFunction(Presented):
 
     def __call__(self, Q: object) -> Floats:
         """Mean kernel values f(q)/N, shape (n_queries,)."""
-        return self._ask(Q, of="mean", only="value")["value"]
+        return self._query(Q, of="mean", only="value")["value"]
 
     def sum(self, Q: object) -> Floats:
         """Kernel sums f(q) = Σ k(x, q), shape (n_queries,)."""
-        return self._ask(Q, of="sum", only="value")["value"]
+        return self._query(Q, of="sum", only="value")["value"]
 
     def query(self, Q: object, *, of: str = "mean", level: float = 0.95, threads: int = 1) -> Answers:
         """Values with standard errors and intervals; ``of`` is ``"mean"`` or ``"sum"``."""
         check_question(of, level)
         points = query_points(Q, dim=self.dim, columns=self.columns)
-        parts = self._ask(points, of=of, level=level)
+        parts = self._query(points, of=of, level=level)
         return Answers(
             parts["value"], parts["stderr"], parts["lower"], parts["upper"], parts["bound"], level, points
         )
@@ -87,7 +89,7 @@ class RemoteFunction(Presented):
     def details(self) -> tuple[Detail, ...]:
         """Where the function is, and what the service says of its kind."""
         return (
-            Detail("name", self.name, f"{self.name}, at {self._wire.url}", label="service"),
+            Detail("name", self.name, f"{self.name}, at {self._connection.url}", label="service"),
             *(
                 Detail(name, value, None if value is None or isinstance(value, dict) else str(value))
                 for name, value in self._details
@@ -111,14 +113,14 @@ class RemoteFunction(Presented):
         ServiceRefused
             if the owner did not.
         """
-        save_file(fetch_file(self._wire, self.id, self.sha256), target)
+        save_file(fetch_file(self._connection, self.id, self.sha256), target)
 
     def local(self) -> ReleasedFunction:
         """The function itself, which needs the service no more; for those whom its owner allows it."""
-        return load_function(io.BytesIO(fetch_file(self._wire, self.id, self.sha256)))
+        return load_function(io.BytesIO(fetch_file(self._connection, self.id, self.sha256)))
 
-    def _ask(self, Q: object, **asked: Any) -> dict[str, Floats]:
-        return ask(self._wire, self.id, self._points(Q), asked)
+    def _query(self, Q: object, **request: Any) -> dict[str, Floats]:
+        return query_function(self._connection, self.id, self._points(Q), request)
 
     def _points(self, Q: object) -> Any:
         """The points as an Arrow table, checked here as a local function checks them."""

@@ -10,9 +10,9 @@ from typing import IO, TYPE_CHECKING, Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.client.asking import Floats, ask, table_of, values_of
-from hushsum.client.remote_file import fetch_file, save_file
-from hushsum.client.wire import Wire
+from hushsum.client.connection import Connection
+from hushsum.client.function_file import fetch_file, save_file
+from hushsum.client.query_function import Floats, query_function, table_of, values_of
 from hushsum.errors import DataRefused, SecretRefused, UsageError
 from hushsum.privacy.claim import Claim
 from hushsum.releases.answers import Answers
@@ -22,10 +22,9 @@ if TYPE_CHECKING:
 
 
 class RemoteModel:
-    """A released model of a service, which predicts as the local one does; its answers come over the wire.
+    """A released model that the service evaluates; it predicts as the local one does.
 
-    Asking spends nothing. A method that the model does not have raises, as does its name in :func:`hasattr`
-    of the local one.
+    A query spends nothing. A method that the model does not have raises :class:`UsageError`.
 
     Attributes
     ----------
@@ -41,14 +40,14 @@ class RemoteModel:
     classes_ : array, or None for a model without classes
     """
 
-    def __init__(self, wire: Wire, told: Mapping[str, Any]) -> None:
-        self._wire = wire
-        self.id: str = told["id"]
-        self.name: str = told["name"]
-        self.sha256: str = told["sha256"]
-        self.facts: dict[str, Any] = dict(told["facts"]["model"])
+    def __init__(self, connection: Connection, response: Mapping[str, Any]) -> None:
+        self._connection = connection
+        self.id: str = response["id"]
+        self.name: str = response["name"]
+        self.sha256: str = response["sha256"]
+        self.facts: dict[str, Any] = dict(response["facts"]["model"])
         self.kind: str = self.facts["kind"]
-        claim = told["facts"]["claim"]
+        claim = response["facts"]["claim"]
         self.claim_: Claim = Claim.from_json({**claim, **claim["exact"]})
         self.feature_names_in_: NDArray[Any] = np.array(self.facts["features"], dtype=object)
         self.n_features_in_: int = len(self.facts["features"])
@@ -56,7 +55,9 @@ class RemoteModel:
         self.classes_: NDArray[Any] | None = None if classes is None else np.array(classes)
 
     def __repr__(self) -> str:
-        return f"RemoteModel({self.name!r}, {self.kind!r}, at={self._wire.url!r}, claim={self.claim_!r})"
+        return (
+            f"RemoteModel({self.name!r}, {self.kind!r}, at={self._connection.url!r}, claim={self.claim_!r})"
+        )
 
     def __reduce__(self) -> NoReturn:
         raise SecretRefused(
@@ -85,7 +86,7 @@ class RemoteModel:
         """Values with standard errors and intervals, for a model that knows them."""
         self._check("value")
         points = self._points(X)
-        parts = self._ask(points, level)
+        parts = self._query(points, level)
         bound = np.full(len(parts["value"]), np.nan)
         return Answers(parts["value"], parts["stderr"], parts["lower"], parts["upper"], bound, level, points)
 
@@ -97,18 +98,18 @@ class RemoteModel:
         ServiceRefused
             if the owner did not, or the model is no file.
         """
-        save_file(fetch_file(self._wire, self.id, self.sha256), target)
+        save_file(fetch_file(self._connection, self.id, self.sha256), target)
 
     def local(self) -> PrivateModel:
         """The model itself, which needs the service no more; for those whom its owner allows it."""
         import hushsum.models  # noqa: F401  # the models make themselves known
         from hushsum.models.load import load_model
 
-        return load_model(io.BytesIO(fetch_file(self._wire, self.id, self.sha256)))
+        return load_model(io.BytesIO(fetch_file(self._connection, self.id, self.sha256)))
 
     def _part(self, X: object, name: str) -> NDArray[Any]:
         self._check(name)
-        return self._ask(X, 0.95)[name]
+        return self._query(X, 0.95)[name]
 
     def _check(self, name: str) -> None:
         if name not in self.facts["answers"]:
@@ -119,9 +120,11 @@ class RemoteModel:
     def _points(self, X: object) -> Floats:
         return values_of(X, self.n_features_in_, [str(name) for name in self.feature_names_in_])
 
-    def _ask(self, X: object, level: float) -> dict[str, NDArray[Any]]:
+    def _query(self, X: object, level: float) -> dict[str, NDArray[Any]]:
         names = [str(name) for name in self.feature_names_in_]
         values = self._points(X)
         if not np.isfinite(values).all():
             raise DataRefused("X must be finite, got NaN or infinity; leave those points out")
-        return ask(self._wire, self.id, table_of(values, names), {"of": "predict", "level": level})
+        return query_function(
+            self._connection, self.id, table_of(values, names), {"of": "predict", "level": level}
+        )

@@ -10,9 +10,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Final
 
+from hushsum.client.connection import Connection, error_of
 from hushsum.client.remote_function import RemoteFunction
 from hushsum.client.remote_model import RemoteModel
-from hushsum.client.wire import Wire, error_of
 from hushsum.errors import ServiceRefused, UsageError
 from hushsum.privacy.request import DEFAULT_COUNT_SHARE, ReleaseRequest
 
@@ -33,18 +33,18 @@ _LOOK_EVERY = 0.2
 class Service:
     """A service as the owner of a token sees it. Made by :func:`hushsum.connect`.
 
-    What a token may do is the service's to say: an analyst asks functions that were granted, an owner has
+    The service decides what a token may do: an analyst queries functions that were granted, an owner has
     datasets besides, an administrator lets people in and sees neither. Every call is one request or a few; it
-    raises what the service told, as the same errors that the library raises.
+    raises what the service reports, as the same errors that the library raises.
     """
 
-    def __init__(self, wire: Wire) -> None:
-        self._wire = wire
-        self.me: dict[str, Any] = wire.json("GET", "/me")
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self.me: dict[str, Any] = connection.json("GET", "/me")
         """Who the token belongs to, and what it is good for."""
 
     def __repr__(self) -> str:
-        return f"<Service {self._wire.url} as {self.me['name']!r}, {self.me['role']}>"
+        return f"<Service {self._connection.url} as {self.me['name']!r}, {self.me['role']}>"
 
     def __enter__(self) -> Service:
         return self
@@ -56,12 +56,16 @@ class Service:
 
     def close(self) -> None:
         """Close the connections."""
-        self._wire.close()
+        self._connection.close()
 
     def functions(self) -> list[RemoteFunction]:
-        """The functions that may be asked, oldest first; models are among :meth:`models`."""
-        listed = self._wire.json("GET", "/functions")
-        return [RemoteFunction(self._wire, told) for told in listed if "model" not in told["facts"]]
+        """The functions that this token may query, oldest first; models are listed by :meth:`models`."""
+        listed = self._connection.json("GET", "/functions")
+        return [
+            RemoteFunction(self._connection, response)
+            for response in listed
+            if "model" not in response["facts"]
+        ]
 
     def function(self, name: str) -> RemoteFunction:
         """The function with this id, or the newest with this name.
@@ -69,17 +73,19 @@ class Service:
         Raises
         ------
         UsageError
-            if there is none that may be asked.
+            if there is none that this token may query.
         """
         found = [each for each in self.functions() if name in (each.id, each.name)]
         if not found:
-            raise UsageError("function must be one that this token may ask; see functions() and models()")
+            raise UsageError("function must be one that this token may query; see functions() and models()")
         return found[-1]
 
     def models(self) -> list[RemoteModel]:
-        """The models that may be asked, oldest first."""
-        listed = self._wire.json("GET", "/functions")
-        return [RemoteModel(self._wire, told) for told in listed if "model" in told["facts"]]
+        """The models that this token may query, oldest first."""
+        listed = self._connection.json("GET", "/functions")
+        return [
+            RemoteModel(self._connection, response) for response in listed if "model" in response["facts"]
+        ]
 
     def model(self, name: str) -> RemoteModel:
         """The model with this id, or the newest with this name.
@@ -87,21 +93,20 @@ class Service:
         Raises
         ------
         UsageError
-            if there is none that may be asked.
+            if there is none that this token may query.
         """
         found = [each for each in self.models() if name in (each.id, each.name)]
         if not found:
-            raise UsageError("model must be one that this token may ask; see models()")
+            raise UsageError("model must be one that this token may query; see models()")
         return found[-1]
 
     def model_kinds(self) -> list[dict[str, Any]]:
         """The models that can be fitted in this service, and the settings of each."""
-        told: list[dict[str, Any]] = self._wire.json("GET", "/models")
-        return told
+        return self._connection.objects("GET", "/models")
 
     def datasets(self) -> list[RemoteDataset]:
         """The owner's datasets, oldest first."""
-        return [RemoteDataset(self._wire, each) for each in self._wire.json("GET", "/datasets")]
+        return [RemoteDataset(self._connection, each) for each in self._connection.json("GET", "/datasets")]
 
     def dataset(self, name: str) -> RemoteDataset:
         """The owner's dataset with this id or name."""
@@ -112,16 +117,17 @@ class Service:
 
     def create_dataset(self, name: str, **terms: Any) -> RemoteDataset:
         """A dataset and its budget; ``terms`` are those of ``DatasetTerms.of``, such as ``epsilon=2.0``."""
-        return RemoteDataset(self._wire, self._wire.json("POST", "/datasets", json={"name": name, **terms}))
+        return RemoteDataset(
+            self._connection, self._connection.json("POST", "/datasets", json={"name": name, **terms})
+        )
 
     def usage(self) -> dict[str, Any]:
         """What this account uses of its quotas: bytes, cells of tallies, jobs and tokens."""
-        told: dict[str, Any] = self._wire.json("GET", "/usage")
-        return told
+        return self._connection.object("GET", "/usage")
 
     def sign_out(self) -> None:
         """Revoke the token in use and those that it made, and close the connections."""
-        self._wire.request("DELETE", f"/tokens/{self.me['token']}")
+        self._connection.request("DELETE", f"/tokens/{self.me['token']}")
         self.close()
 
     def cancel(self, job: str) -> dict[str, Any]:
@@ -130,124 +136,119 @@ class Service:
         Raises
         ------
         ServiceRefused
-            if it has ended, or is being paid for.
+            if it has finished, or is being paid for.
         """
-        told: dict[str, Any] = self._wire.json("DELETE", f"/jobs/{job}")
-        return told
+        return self._connection.object("DELETE", f"/jobs/{job}")
 
     def accept_restore(self, reason: str) -> int:
-        """Let the ledger book again although it may be a restored backup, as an administrator; how many
-        datasets were frozen. The owner of each opens it with :meth:`RemoteDataset.write_off`.
+        """Accept, as an administrator, a ledger that may be a restored backup; returns how many datasets
+        were frozen. The owner of each opens it with :meth:`RemoteDataset.write_off`.
         """
-        return int(self._wire.json("POST", "/ledger/restores", json={"reason": reason})["frozen"])
+        return int(self._connection.json("POST", "/ledger/restores", json={"reason": reason})["frozen"])
 
-    def let_in(self, name: str, role: str, **terms: Any) -> str:
-        """Make an account as an administrator, and a token for it, which is told here once."""
-        account = self._wire.json("POST", "/accounts", json={"name": name, "role": role})
-        made = self._wire.json("POST", f"/accounts/{account['id']}/tokens", json=terms)
+    def create_account(self, name: str, role: str, **terms: Any) -> str:
+        """Create an account as an administrator, and a token for it, which is returned only here."""
+        account = self._connection.json("POST", "/accounts", json={"name": name, "role": role})
+        made = self._connection.json("POST", f"/accounts/{account['id']}/tokens", json=terms)
         return str(made["secret"])
 
     def link(self, name: str, subject: str) -> None:
-        """Let a person at the sign-in provider into the account of this name, as an administrator.
+        """Let a person at the sign-in provider sign in to the account of this name, as an administrator.
 
-        ``subject`` is what the provider says of that person: a verified email address, unless the service is
-        set to another claim.
+        ``subject`` is that person's identity at the provider: a verified email address, unless the service
+        uses another claim.
         """
-        found = [each["id"] for each in self._wire.json("GET", "/accounts") if each["name"] == name]
+        found = [each["id"] for each in self._connection.json("GET", "/accounts") if each["name"] == name]
         if not found:
-            raise UsageError("name must be that of an account; let that person in first")
-        self._wire.json("POST", f"/accounts/{found[0]}/identity", json={"subject": subject})
+            raise UsageError("name must be that of an account; create it first")
+        self._connection.json("POST", f"/accounts/{found[0]}/identity", json={"subject": subject})
 
 
 class RemoteDataset:
-    """A dataset of the owner's. Records go in; nobody reads them back."""
+    """A dataset of the owner. Records can be uploaded, not downloaded."""
 
-    def __init__(self, wire: Wire, told: dict[str, Any]) -> None:
-        self._wire = wire
-        self.id: str = told["id"]
-        self.name: str = told["name"]
+    def __init__(self, connection: Connection, response: dict[str, Any]) -> None:
+        self._connection = connection
+        self.id: str = response["id"]
+        self.name: str = response["name"]
         self._path = f"/datasets/{self.id}"
 
     def __repr__(self) -> str:
         return f"<RemoteDataset {self.name!r} {self.id}>"
 
     def budget(self) -> dict[str, Any]:
-        """How the dataset stands in the ledger."""
-        told: dict[str, Any] = self._wire.json("GET", self._path)["budget"]
-        return told
+        """The state of the dataset's budget."""
+        response: dict[str, Any] = self._connection.json("GET", self._path)["budget"]
+        return response
 
     def ledger(self) -> dict[str, Any]:
         """Its releases, and a receipt to keep elsewhere."""
-        told: dict[str, Any] = self._wire.json("GET", f"{self._path}/ledger")
-        return told
+        return self._connection.object("GET", f"{self._path}/ledger")
 
     def uploads(self) -> list[dict[str, Any]]:
-        """What was uploaded, and whether it is still there."""
-        told: list[dict[str, Any]] = self._wire.json("GET", f"{self._path}/uploads")
-        return told
+        """The uploads, and whether each is still stored."""
+        return self._connection.objects("GET", f"{self._path}/uploads")
 
     def tallies(self) -> list[dict[str, Any]]:
-        """The tallies: what they are, and nothing that was counted."""
-        told: list[dict[str, Any]] = self._wire.json("GET", f"{self._path}/tallies")
-        return told
+        """The public descriptions of the tallies, without their counts."""
+        return self._connection.objects("GET", f"{self._path}/tallies")
 
     def jobs(self) -> list[dict[str, Any]]:
-        """All long work on the dataset, oldest first."""
-        told: list[dict[str, Any]] = self._wire.json("GET", f"{self._path}/jobs")
-        return told
+        """The jobs of the dataset, oldest first."""
+        return self._connection.objects("GET", f"{self._path}/jobs")
 
     def delete_upload(self, upload: str) -> None:
         """Delete an upload that was not counted."""
-        self._wire.request("DELETE", f"{self._path}/uploads/{upload}")
+        self._connection.request("DELETE", f"{self._path}/uploads/{upload}")
 
     def delete_tally(self, tally: str) -> None:
         """Delete a tally; what was released from it stays public and spent."""
-        self._wire.request("DELETE", f"{self._path}/tallies/{tally}")
+        self._connection.request("DELETE", f"{self._path}/tallies/{tally}")
 
     def delete(self) -> None:
         """Delete the dataset with its uploads, tallies and models in exact mode, and retire its budget.
 
         The ledger keeps its history, and functions that were released stay public.
         """
-        self._wire.request("DELETE", self._path)
+        self._connection.request("DELETE", self._path)
 
     def write_off(self, reason: str, **charge: float) -> dict[str, Any]:
         """Charge ``epsilon``, ``delta`` or ``rho`` that was spent outside the ledger or lost from it, and
-        open the dataset again if a restore has frozen it; its budget then.
+        reopen the dataset if a restore has frozen it; returns its budget.
         """
-        asked = {"reason": reason, **charge}
-        told: dict[str, Any] = self._wire.json("POST", f"{self._path}/write-offs", json=asked)["budget"]
-        return told
+        request = {"reason": reason, **charge}
+        response: dict[str, Any] = self._connection.json("POST", f"{self._path}/write-offs", json=request)[
+            "budget"
+        ]
+        return response
 
     def upload(self, source: str | Path | IO[bytes], *, format: str | None = None) -> str:
         """Send a file of records or a ``.tally`` file; returns its id. It is deleted once it is counted."""
         with _opened(source) as (stream, name):
             kind = format or _format(name)
-            made = self._wire.json(
+            made = self._connection.json(
                 "POST", f"{self._path}/uploads", params={"format": kind}, content=_pieces(stream)
             )
         return str(made["id"])
 
-    def tally(self, upload: str, *, idempotency_key: str | None = None, **asked: Any) -> str:
-        """Count an upload into a confidential tally, which stays there; returns its id."""
-        job = self._submit("tallies", {"upload": upload, **asked}, idempotency_key)
+    def tally(self, upload: str, *, idempotency_key: str | None = None, **request: Any) -> str:
+        """Count an upload into a confidential tally, which stays in the service; returns its id."""
+        job = self._submit("tallies", {"upload": upload, **request}, idempotency_key)
         return str(self.wait(job)["tally"])
 
-    def plan(self, **asked: Any) -> dict[str, Any]:
-        """The predicted error of each way to release; see :func:`hushsum.plan`."""
-        epsilon = asked.get("epsilon")
+    def plan(self, **request: Any) -> dict[str, Any]:
+        """The predicted error of each release option; see :func:`hushsum.plan`."""
+        epsilon = request.get("epsilon")
         if isinstance(epsilon, int | float):
-            asked["epsilon"] = [epsilon]
-        told: dict[str, Any] = self._wire.json("POST", f"{self._path}/plans", json=asked)
-        return told
+            request["epsilon"] = [epsilon]
+        return self._connection.object("POST", f"{self._path}/plans", json=request)
 
     def claim(self, tally: str, name: str, **request: Any) -> dict[str, Any]:
         """What a release would claim and cost. Nothing is spent; parameters as for :meth:`release`."""
         return self._claim({"tally": tally, "name": name, **ReleaseRequest(**request).as_json()})
 
     def _claim(self, body: dict[str, Any]) -> dict[str, Any]:
-        response: dict[str, Any] = self._wire.json("POST", f"{self._path}/claims", json=body)
-        return response
+        return self._connection.object("POST", f"{self._path}/claims", json=body)
 
     def release(
         self,
@@ -282,7 +283,7 @@ class RemoteDataset:
         Raises
         ------
         BudgetExhausted
-            if the ledger has not enough left.
+            if the remaining budget is too small.
         """
         request = ReleaseRequest(
             epsilon=epsilon,
@@ -298,14 +299,13 @@ class RemoteDataset:
         )
         body = {"tally": tally, "name": name, **request.as_json()}
         job = self._submit("releases", {**body, "confirm": self._claim(body)["confirm"]}, idempotency_key)
-        found = self._wire.json("GET", f"/functions/{self.wait(job)['function']}")
-        return RemoteFunction(self._wire, found)
+        found = self._connection.json("GET", f"/functions/{self.wait(job)['function']}")
+        return RemoteFunction(self._connection, found)
 
     def model_claim(self, upload: str, name: str, *, model: str, **terms: Any) -> dict[str, Any]:
         """What a model would claim and cost and, with ``records=``, its predicted error. Spends nothing."""
-        asked = {"upload": upload, "name": name, "model": model, **terms}
-        told: dict[str, Any] = self._wire.json("POST", f"{self._path}/models/claims", json=asked)
-        return told
+        request = {"upload": upload, "name": name, "model": model, **terms}
+        return self._connection.object("POST", f"{self._path}/models/claims", json=request)
 
     def fit(
         self, upload: str, name: str, *, model: str, idempotency_key: str | None = None, **terms: Any
@@ -319,7 +319,7 @@ class RemoteDataset:
         upload : str
             What :meth:`upload` returned.
         name : str
-            What the model shall be called.
+            The name of the model.
         model : str
             Its kind, as ``hushsum fit`` and :meth:`Service.model_kinds` call it.
         **terms
@@ -329,42 +329,44 @@ class RemoteDataset:
         Raises
         ------
         BudgetExhausted
-            if the ledger has not enough left.
+            if the remaining budget is too small.
         DataRefused, UsageError
-            if the records, or the terms, do not suit the model.
+            if the records or the parameters do not suit the model.
         """
-        asked = {"upload": upload, "name": name, "model": model, **terms}
-        confirm = self.model_claim(**asked)["confirm"]
-        job = self._submit("models", {**asked, "confirm": confirm}, idempotency_key)
-        told = self._wire.json("GET", f"/functions/{self.wait(job)['function']}")
-        return RemoteModel(self._wire, told)
+        request = {"upload": upload, "name": name, "model": model, **terms}
+        confirm = self.model_claim(**request)["confirm"]
+        job = self._submit("models", {**request, "confirm": confirm}, idempotency_key)
+        response = self._connection.json("GET", f"/functions/{self.wait(job)['function']}")
+        return RemoteModel(self._connection, response)
 
     def grant(self, function: RemoteFunction | RemoteModel, analyst: str, *, download: bool = False) -> None:
-        """Let an analyst ask a function, and perhaps download it."""
-        self._wire.json("PUT", f"/functions/{function.id}/grants/{analyst}", json={"download": download})
+        """Let an analyst query a function and, with ``download=True``, download it."""
+        self._connection.json(
+            "PUT", f"/functions/{function.id}/grants/{analyst}", json={"download": download}
+        )
 
     def wait(self, job: str, *, timeout: float = 3600.0) -> dict[str, Any]:
-        """The result of long work, once it is done.
+        """Wait for a job; returns its result.
 
         Raises
         ------
         HushsumError
-            what went wrong there.
+            the error that the job failed with.
         """
         end = time.monotonic() + timeout
         while time.monotonic() < end:
-            told = self._wire.json("GET", f"/jobs/{job}")
-            if told["state"] == "done":
-                result: dict[str, Any] = told["result"]
+            response = self._connection.json("GET", f"/jobs/{job}")
+            if response["state"] == "done":
+                result: dict[str, Any] = response["result"]
                 return result
-            if told["state"] in ("failed", "cancelled"):
-                raise error_of(told["problem"])
+            if response["state"] in ("failed", "cancelled"):
+                raise error_of(response["problem"])
             time.sleep(_LOOK_EVERY)
-        raise ServiceRefused(f"the job {job} has not ended in {timeout:g} seconds; wait for it again")
+        raise ServiceRefused(f"the job {job} has not finished in {timeout:g} seconds; wait for it again")
 
-    def _submit(self, what: str, asked: dict[str, Any], idempotency_key: str | None) -> str:
+    def _submit(self, what: str, request: dict[str, Any], idempotency_key: str | None) -> str:
         headers = {"idempotency-key": idempotency_key or secrets.token_hex(16)}
-        return str(self._wire.json("POST", f"{self._path}/{what}", json=asked, headers=headers)["id"])
+        return str(self._connection.json("POST", f"{self._path}/{what}", json=request, headers=headers)["id"])
 
 
 @contextmanager

@@ -1,1 +1,1 @@
-"""The byte format that released functions and tallies share."""
+"""The file container that released functions and tallies share; atomic writes; encryption."""

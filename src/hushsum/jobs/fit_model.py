@@ -33,13 +33,14 @@ class TrainingFiles:
     """Which columns of which files are learned from, and which one is learned.
 
     ``columns`` default to all but ``target``, of the first file. ``classes`` are the declared labels, as
-    text.
+    text. ``name`` is what error messages call the file; by default its path.
     """
 
     paths: tuple[str, ...]
     columns: tuple[str, ...] | None = None
     target: str | None = None
     classes: tuple[str, ...] | None = None
+    name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,12 +185,12 @@ def _check(records: TrainingFiles, model: PrivateModel, ledger: LedgerOptions | 
 def _open(records: TrainingFiles, path: str, columns: Sequence[str] | None, *, labels: bool) -> RecordStream:
     """The batches of one file; a target of labels is read as it is, one of numbers beside the columns."""
     if records.target is None or labels:
-        return open_batches(path, columns=columns, unit_column=records.target)
+        return open_batches(path, columns=columns, unit_column=records.target, name=records.name)
     if columns is None:
-        with open_batches(path, columns=[records.target]):
+        with open_batches(path, columns=[records.target], name=records.name):
             pass
-        return open_batches(path)
-    return open_batches(path, columns=[*columns, records.target])
+        return open_batches(path, name=records.name)
+    return open_batches(path, columns=[*columns, records.target], name=records.name)
 
 
 def training_batches(
@@ -201,7 +202,9 @@ def training_batches(
         with _open(records, path, columns, labels=labels) as stream:
             columns = [name for name in stream.column_names if name != records.target]
             if not columns:
-                raise UsageError(f"{path} must have a column besides the target; choose the columns")
+                raise UsageError(
+                    f"{records.name or path} must have a column besides the target; choose the columns"
+                )
             for batch, marked in stream:
                 if records.target is None:
                     yield features_of(batch, columns), None

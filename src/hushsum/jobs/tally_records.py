@@ -25,13 +25,14 @@ class RecordFiles:
     """Which columns of which files make the records.
 
     ``columns`` default to all but ``unit_column``, of the first file; the other files must have them too.
-    ``set_column`` is for kernels on sets.
+    ``set_column`` is for kernels on sets. ``name`` is what error messages call the file; by default its path.
     """
 
     paths: tuple[str, ...]
     columns: tuple[str, ...] | None = None
     unit_column: str | None = None
     set_column: str | None = None
+    name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +142,11 @@ def _check_columns(records: RecordFiles, kernel: KernelChoice, max_per_unit: int
 def _open(records: RecordFiles, name: str, columns: Sequence[str] | None) -> RecordStream:
     try:
         return open_batches(
-            name, columns=columns, unit_column=records.unit_column, set_column=records.set_column
+            name,
+            columns=columns,
+            unit_column=records.unit_column,
+            set_column=records.set_column,
+            name=records.name,
         )
     except UsageError as error:
         if len(records.paths) == 1 or name in str(error):
@@ -164,7 +169,7 @@ def _count(
         with _open(records, name, columns) as stream:
             if records.set_column is None:
                 columns = stream.column_names
-            for batch, units in _with_first(stream, name):
+            for batch, units in _with_first(stream, records.name or name):
                 if tally is None:
                     tally = empty_tally(
                         kernel.build(None if kernel.takes_sets else _dimension(batch)),

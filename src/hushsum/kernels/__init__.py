@@ -1,4 +1,7 @@
-"""Similarities. Importing this package registers every kernel."""
+"""Kernels: similarities between records and queries, and the roles that methods require of them.
+
+Importing this package registers every kernel.
+"""
 
 from hushsum.kernels.angular import AngularKernel
 from hushsum.kernels.base import (

@@ -1,4 +1,4 @@
-"""Ledgers: what was promised about a dataset, to whom, and what may still be promised.
+"""Ledgers: the budget of each dataset, and the durable record of what was released from it.
 
 ``Ledger(place).dataset(name)`` is a :class:`hushsum.privacy.budget.Budget`, on SQLite (one file) or
 PostgreSQL (a URL).

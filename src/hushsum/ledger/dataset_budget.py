@@ -68,15 +68,20 @@ class DatasetBudget:
         with self._reading() as journal:
             return journal.entry(idempotency_key)
 
-    def price(self, claim: Claim) -> tuple[Charge, Account]:
+    def price(self, claim: Claim, *, called: str | None = None) -> tuple[Charge, Account]:
         """What a claim would cost, and the account after it; nothing is debited.
+
+        Parameters
+        ----------
+        called : str, optional
+            The dataset's name in error messages, where users know it by another one.
 
         Raises
         ------
         BudgetExhausted, ClaimError
             as ``debit`` would.
         """
-        return self._charged(self.account, claim)
+        return self._charged(self.account, claim, called or self.dataset)
 
     def debit(self, claim: Claim, *, subject: Mapping[str, object], idempotency_key: str) -> LedgerDebit:
         """Debit a claim, or find the debit of this key; `hushsum.privacy.spending` calls it.
@@ -106,7 +111,7 @@ class DatasetBudget:
             if entry is not None:
                 check_same(entry, self.dataset, claim, public, self.part)
             else:
-                charge, after = self._charged(journal.account(self.dataset), claim)
+                charge, after = self._charged(journal.account(self.dataset), claim, self.dataset)
                 body = {
                     "who": person(self._who),
                     "to": self._to,
@@ -119,6 +124,6 @@ class DatasetBudget:
                 journal.append(Kind.DEBITED, dataset=self.dataset, key=idempotency_key, body=body)
         return LedgerDebit(idempotency_key, self._reading, self._writing)
 
-    def _charged(self, account: Account, claim: Claim) -> tuple[Charge, Account]:
+    def _charged(self, account: Account, claim: Claim, called: str) -> tuple[Charge, Account]:
         charge = charge_for(claim, account.terms, part=self.part)
-        return charge, account.debited(charge, part=self.part, dataset=self.dataset)
+        return charge, account.debited(charge, part=self.part, dataset=called)

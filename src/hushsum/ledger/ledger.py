@@ -4,36 +4,33 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-
-from sqlalchemy import Connection
 
 from hushsum.errors import ClaimError, FileRefused, UsageError
 from hushsum.ledger import restores
 from hushsum.ledger.account import OPEN, RETIRED, Account
-from hushsum.ledger.chain import Event, Kind
+from hushsum.ledger.chain import Kind
 from hushsum.ledger.charge import Charge
 from hushsum.ledger.database import (
     WAIT_SECONDS,
-    check_revision,
     connect,
     file_of,
     has_ledger,
     upgrade,
 )
 from hushsum.ledger.dataset_budget import DatasetBudget
-from hushsum.ledger.entries import Entry, entries_of
+from hushsum.ledger.entries import Entry
+from hushsum.ledger.history import LedgerHistory
 from hushsum.ledger.journal import Journal
 from hushsum.ledger.receipt import Receipt
-from hushsum.ledger.rollback_guard import SUFFIX, GuardFile, RollbackGuard, Watermark
+from hushsum.ledger.rollback_guard import GuardFile, Watermark, guard_beside, guard_of
 from hushsum.ledger.rules import check_name, person, reason_of
 from hushsum.ledger.terms import DatasetTerms
-from hushsum.ledger.verify import Verification, verify_chain
 
 
-class Ledger:
+class Ledger(LedgerHistory):
     """The budgets of one or more datasets and their releases, in a file (SQLite) or a PostgreSQL database.
 
     Several processes and machines may use one ledger at once: each part of a budget is granted once. It is
@@ -53,44 +50,6 @@ class Ledger:
     ...     ledger.account("payroll").remaining.in_words()
     'ε 1'
     """
-
-    def __init__(
-        self,
-        place: str | os.PathLike[str],
-        *,
-        state: str | os.PathLike[str] | None = None,
-        guard: str | os.PathLike[str] | None = None,
-        wait_seconds: float = WAIT_SECONDS,
-        damaged: bool = False,
-    ) -> None:
-        """Open a ledger by its path or URL.
-
-        Parameters
-        ----------
-        place : path or URL
-            A file, or ``postgresql://user@host/name``.
-        state, guard : path, optional
-            The folder of the first rollback guard, and the file of the second one; see :meth:`create`.
-        wait_seconds : float
-            How long a transaction waits for another process's.
-        damaged : bool
-            Also open one whose last events are missing, to verify it.
-
-        Raises
-        ------
-        UsageError
-            if there is none.
-        FileRefused
-            if it is damaged or of another version.
-        """
-        self._database = connect(place, wait_seconds=wait_seconds)
-        with self._database.reading() as connection:
-            check_revision(connection)
-            journal = Journal.opened(connection, damaged=damaged)
-        if journal is None:
-            raise UsageError("there is no ledger in this database; make one with: hushsum ledger init")
-        self._identity = journal.receipt.ledger
-        self._guard = _guard(self._identity, place, state, guard)
 
     @classmethod
     def create(
@@ -125,12 +84,12 @@ class Ledger:
         FileRefused
             if there is no ledger, but a rollback guard of one: its database was lost.
         """
-        beside = _guard_beside(place, guard)
+        beside = guard_beside(place, guard)
         lost = None if beside is None else GuardFile(beside).read()
         file = file_of(place)
         if lost is not None and file is not None and not file.exists():
             raise _lost(beside)
-        _guard("", place, state, guard).prepare()
+        guard_of("", place, state, guard).prepare()
         database = connect(place, create=True, wait_seconds=wait_seconds)
         with database.writing() as connection:
             upgrade(connection)
@@ -139,7 +98,7 @@ class Ledger:
                 if lost is not None:
                     raise _lost(beside)
                 journal = Journal.created(connection, uuid.uuid4().hex, person(who))
-        guards = _guard(journal.receipt.ledger, place, state, guard)
+        guards = guard_of(journal.receipt.ledger, place, state, guard)
         if journal.appended:
             guards.advance(Watermark(journal.receipt))
         return cls(place, state=state, guard=guard, wait_seconds=wait_seconds)
@@ -153,14 +112,6 @@ class Ledger:
                 raise UsageError("there is no ledger in this database; make one with: hushsum ledger init")
             upgrade(connection)
         return cls(place)
-
-    def __repr__(self) -> str:
-        return f"<Ledger {self._identity} on {self._database.dialect}>"
-
-    @property
-    def id(self) -> str:
-        """The ledger's own name, the same wherever it is moved."""
-        return self._identity
 
     def create_dataset(self, name: str, terms: DatasetTerms, *, who: str | None = None) -> Account:
         """Open an account for a dataset; its terms, but for the budget, never change.
@@ -327,69 +278,6 @@ class Ledger:
             mark = restores.watermark(journal)
         self._guard.advance(mark)
 
-    def account(self, dataset: str) -> Account:
-        """What was spent on a dataset, and what is left."""
-        with self._reading() as journal:
-            return journal.account(dataset)
-
-    def standing(self, datasets: Sequence[str]) -> list[tuple[Account, list[Entry]]]:
-        """The account and the releases of each dataset, all of the same moment."""
-        with self._reading() as journal:
-            return [(journal.account(name), entries_of(journal.events(name))) for name in datasets]
-
-    def datasets(self) -> list[str]:
-        """The names of all datasets."""
-        with self._reading() as journal:
-            return journal.datasets()
-
-    def find(self, key: str) -> Entry | None:
-        """The release with this key."""
-        with self._reading() as journal:
-            return journal.entry(key)
-
-    def history(self, dataset: str | None = None) -> list[Entry]:
-        """The releases, oldest first."""
-        with self._reading() as journal:
-            if dataset is not None:
-                journal.account(dataset)
-            return entries_of(journal.events(dataset))
-
-    def events(self, dataset: str | None = None) -> list[Event]:
-        """Everything that happened, oldest first."""
-        with self._reading() as journal:
-            return list(journal.events(dataset))
-
-    def receipt(self) -> Receipt:
-        """The head of the chain, to be kept where whoever keeps the ledger cannot change it."""
-        with self._reading() as journal:
-            return journal.receipt
-
-    def rollback_problem(self) -> str | None:
-        """Why nothing can be recorded: the ledger may not be the newest copy. None if all is well."""
-        with self._reading() as journal:
-            return self._refusal(journal)
-
-    def restored_at(self) -> str | None:
-        """When a restored backup was last accepted; None if never."""
-        with self._reading() as journal:
-            return journal.restored_at()
-
-    def verify(self, receipt: Receipt | None = None) -> Verification:
-        """Recompute every hash, every balance and every step; compare with the rollback guard and a
-        receipt.
-        """
-        marks = self._guard.read()
-        with self._database.reading() as connection:
-            journal = Journal.opened(connection, damaged=True)
-            known = [mark.last for mark in marks] if journal is None else restores.valid(journal, marks)
-            return verify_chain(connection, receipts=[*known, *([] if receipt is None else [receipt])])
-
-    def _refusal(self, journal: Journal) -> str | None:
-        try:
-            return restores.refusal(journal, self._guard.read())
-        except FileRefused as damaged:
-            return str(damaged)
-
     def _book(
         self,
         journal: Journal,
@@ -403,11 +291,6 @@ class Ledger:
     ) -> None:
         body = {"who": person(who), "account": account.as_json(), **extra}
         journal.append(kind, dataset=dataset, key=key, body=body)
-
-    @contextmanager
-    def _reading(self) -> Iterator[Journal]:
-        with self._database.reading() as connection:
-            yield self._opened(connection)
 
     @contextmanager
     def _writing(self) -> Iterator[Journal]:
@@ -430,34 +313,6 @@ class Ledger:
             mark = restores.watermark(journal) if journal.appended else None
         if mark is not None:
             self._guard.advance(mark)
-
-    def _opened(self, connection: Connection, *, lock: bool = False) -> Journal:
-        journal = Journal.opened(connection, lock=lock)
-        if journal is None or journal.receipt.ledger != self._identity:
-            raise FileRefused("another ledger stands where this one was; check the path, and open it again")
-        return journal
-
-
-def _guard(
-    ledger: str,
-    place: str | os.PathLike[str],
-    state: str | os.PathLike[str] | None,
-    guard: str | os.PathLike[str] | None,
-) -> RollbackGuard:
-    return RollbackGuard(
-        ledger,
-        beside=_guard_beside(place, guard),
-        database=file_of(place),
-        state=None if state is None else Path(state),
-    )
-
-
-def _guard_beside(place: str | os.PathLike[str], guard: str | os.PathLike[str] | None) -> Path | None:
-    """The guard beside the data: the file that was named, or the one beside a SQLite file."""
-    if guard is not None:
-        return Path(guard)
-    file = file_of(place)
-    return None if file is None else file.with_name(file.name + SUFFIX)
 
 
 def _lost(guard: Path | None) -> FileRefused:

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from hushsum.errors import FileRefused, LedgerUnavailable
+from hushsum.ledger.database import file_of
 from hushsum.ledger.receipt import Receipt
 
 SUFFIX = ".rollback_guard"
@@ -234,3 +235,26 @@ class RollbackGuard:
         """Write a watermark to all files, whatever was there."""
         for each in self._files:
             each.reset(mark)
+
+
+def guard_of(
+    ledger: str,
+    place: str | os.PathLike[str],
+    state: str | os.PathLike[str] | None,
+    guard: str | os.PathLike[str] | None,
+) -> RollbackGuard:
+    """The two guards of a ledger: in the state folder, and beside the data."""
+    return RollbackGuard(
+        ledger,
+        beside=guard_beside(place, guard),
+        database=file_of(place),
+        state=None if state is None else Path(state),
+    )
+
+
+def guard_beside(place: str | os.PathLike[str], guard: str | os.PathLike[str] | None) -> Path | None:
+    """The guard beside the data: the file that was named, or the one beside a SQLite file."""
+    if guard is not None:
+        return Path(guard)
+    file = file_of(place)
+    return None if file is None else file.with_name(file.name + SUFFIX)

@@ -1,4 +1,4 @@
-"""Ways from records to a released function, and paid choices of their parameters."""
+"""Methods that turn records into a released function, their registry, and private selection of parameters."""
 
 from hushsum.methods.bernstein import bernstein
 from hushsum.methods.choose_kernel import choose_kernel

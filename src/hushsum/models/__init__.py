@@ -1,6 +1,6 @@
 """Models on released functions, as scikit-learn estimators.
 
-They count in secret, release once under one claim, and answer from what they released.
+``fit`` counts and releases under one claim; ``predict`` reads what was released, and never spends.
 """
 
 from hushsum.models.classifier import PrivateClassifier

@@ -6,15 +6,16 @@ import hashlib
 import inspect
 import os
 from dataclasses import replace
-from typing import IO, Any, ClassVar, Self
+from typing import IO, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from hushsum.errors import UsageError
 from hushsum.files.container import canonical_json
+from hushsum.models.declared_model import DeclaredModel
 from hushsum.models.model_state import ModelState, until_released
 from hushsum.models.parameters import (
     BOUNDS,
@@ -22,22 +23,16 @@ from hushsum.models.parameters import (
     EPSILON,
     NOT_STORED,
     OWNER_PARAMETERS,
-    RELEASE,
-    Parameter,
     documented,
     from_json,
     to_json,
     with_defaults,
 )
-from hushsum.models.predicted_error import NoPlanWithinLimits, PredictedError
 from hushsum.models.record_checks import checked_records, generator_of
 from hushsum.models.spending_guard import RefitGuard, check_first, new_lineage, note_release
-from hushsum.privacy.calibration import GAUSSIAN, LAPLACE
 from hushsum.privacy.claim import Claim, Promise
-from hushsum.privacy.relation import Relation
 from hushsum.privacy.request import check_declared_delta
 from hushsum.privacy.spending import Booking
-from hushsum.records.bounds import Bounds
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.bundle import Bundle
 from hushsum.releases.spending import spend_function
@@ -48,7 +43,7 @@ MODELS: dict[str, type[PrivateModel]] = {}
 """Every model by the name of its class, for files."""
 
 
-class PrivateModel(BaseEstimator):  # type: ignore[misc]
+class PrivateModel(DeclaredModel):
     """The base of all models: a scikit-learn estimator made of released functions only.
 
     ``fit`` counts the records and releases, which spends the budget. ``partial_fit`` only counts, and
@@ -67,20 +62,8 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
     which records are clipped. ``random_state`` seeds hash functions, never noise.
     """
 
-    PARAMETERS: ClassVar[tuple[Parameter, ...]] = ()
-    """The parameters, declared: from here come checks, forms, command line options and documentation."""
-    COMMAND: ClassVar[str] = ""
-    """What the command line and the service call the model."""
-    NEEDS_DELTA: ClassVar[bool] = False
-    """Whether the defaults cannot be released with pure ε."""
-
-    epsilon: float
-    delta: float | None
-    bounds: Any
-    random_state: Any
     budget: Any
     idempotency_key: str | None
-    n_features_in_: int
     _state: ModelState
     _lineage: str
 
@@ -124,111 +107,12 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         """How many columns a released part compares, for the check of a file."""
         return self.n_features_in_
 
-    def _check_together(self, promise: Promise) -> None:
-        """Refuse parameters that are each allowed, but not together."""
-
     def _facts(self) -> dict[str, Any]:
         """Further public facts for the bundle, such as the classes; known when counting starts."""
         return {}
 
-    def _assumptions(self) -> list[str]:
-        """What must be public knowledge for the claim to hold, in words that follow "assumes that"."""
-        return []
-
     def _restore(self, facts: dict[str, Any]) -> None:
         """Set the fitted attributes that :meth:`_facts` described."""
-
-    def _claim(self, promise: Promise) -> Claim:
-        """What the release will claim, known before anything is drawn."""
-        return Claim(
-            promise=promise,
-            unit="record",
-            records_per_unit=1,
-            relation=Relation.ADD_REMOVE,
-            mechanism=LAPLACE if promise.pure else GAUSSIAN,
-            arithmetic="exact integers",
-            secure=True,
-            assumptions=tuple(self._assumptions()),
-        )
-
-    def _kept_per_record(self, n_features: int) -> int:
-        """How many numbers the model keeps of each record until its release; 0 where it only counts."""
-        return 0
-
-    # -- before any record is seen ----------------------------------------------------------------------
-
-    def check_parameters(self) -> Promise:
-        """Check every parameter by its declaration; the promise of the release.
-
-        Raises
-        ------
-        UsageError
-            if a parameter is not what its declaration allows.
-        ClaimError
-            if ε and δ cannot be claimed.
-        """
-        for each in self.PARAMETERS:
-            if each.group != RELEASE:
-                each.check(getattr(self, each.name))
-        promise = Promise.of(epsilon=self.epsilon, delta=self.delta)
-        check_declared_delta(promise, None)
-        self._check_together(promise)
-        return promise
-
-    def claim(self, n_features: int | None = None) -> Claim:
-        """What the release will claim. Known before any record is seen, and spends nothing.
-
-        Parameters
-        ----------
-        n_features : int, optional
-            How many columns the records will have, for a model whose method depends on it.
-        """
-        promise = self.check_parameters()
-        self._settle(n_features)
-        return self._claim(promise)
-
-    def predicted_error(self, records: int, n_features: int | None = None) -> PredictedError | None:
-        """How far a prediction will be off at one point; None where that depends on more than is declared.
-
-        Parameters
-        ----------
-        records : int
-            A declared or guessed number, not the length of private data.
-        n_features : int, optional
-            How many columns the records will have; needed before any are counted.
-        """
-        promise = self.check_parameters()
-        self._settle(n_features)
-        try:
-            return self._predicted_error(records, self._width(n_features), promise)
-        except NoPlanWithinLimits:
-            return None
-
-    def _predicted_error(self, records: int, n_features: int, promise: Promise) -> PredictedError | None:
-        return None
-
-    def _settle(self, n_features: int | None) -> None:
-        """Decide what depends on the number of columns, from declared quantities alone."""
-
-    def _width(self, n_features: int | None) -> int:
-        width = getattr(self, "n_features_in_", None) if n_features is None else n_features
-        if width is None:
-            raise UsageError("n_features must be given before records are counted, got None; give a number")
-        return int(width)
-
-    @property
-    def keeps_records(self) -> bool:
-        """Whether clipped records are kept, in secret, until the release; otherwise only sums are."""
-        return self.kept_per_record(1) > 0
-
-    def kept_per_record(self, n_features: int) -> int:
-        """How many numbers are kept of each record until the release; 0 where only sums are.
-
-        >>> from hushsum.models import PrivateKernelSVC, PrivateModes
-        >>> PrivateKernelSVC(features=10).kept_per_record(2), PrivateModes().kept_per_record(2)
-        (20, 0)
-        """
-        return self._kept_per_record(n_features)
 
     def check_records(
         self, X: object, y: object = None, *, reset: bool = True
@@ -447,20 +331,6 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
     def _fitted(self, name: str) -> Any:
         """A parameter as it was when the records were counted."""
         return from_json(self._state.facts["parameters"][name])
-
-    def column_bounds(self, n_features: int | None = None) -> list[tuple[float, float]]:
-        """The declared bounds, one (low, high) for each column."""
-        return self._box(self.bounds, n_features)
-
-    def _box(self, bounds: object, n_features: int | None = None) -> list[tuple[float, float]]:
-        names = getattr(self, "feature_names_in_", None)
-        columns = None if names is None else [str(name) for name in names]
-        box = Bounds.of(bounds, self._width(n_features), columns)
-        if box is None:
-            raise UsageError(
-                "bounds must be declared, got None; give (low, high), or one pair for each column"
-            )
-        return list(zip(box.low, box.high, strict=True))
 
     def _not_fitted(self) -> NotFittedError:
         return NotFittedError(

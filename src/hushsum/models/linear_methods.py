@@ -1,4 +1,4 @@
-"""The ways to a linear model: what each keeps in secret, what it draws, and how that is read."""
+"""The ways to a linear model: what each keeps in secret, what it noise, and how that is read."""
 
 from __future__ import annotations
 

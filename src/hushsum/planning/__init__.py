@@ -1,4 +1,4 @@
-"""What a release will cost in error, before any budget is spent; and the release of what is planned."""
+"""Predicted errors before any budget is spent (``plan``); release of the best option (``release``)."""
 
 from hushsum.methods.prediction import Option
 from hushsum.planning.plan import Plan, plan

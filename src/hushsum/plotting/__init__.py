@@ -1,1 +1,1 @@
-"""Pictures of released functions; everything drawn is public."""
+"""Curves and heat maps of released functions; everything plotted is public."""

@@ -1,1 +1,1 @@
-"""What a release promises, what it spends, and the noise that keeps the promise."""
+"""Claims, release requests, spending, accounting and noise."""

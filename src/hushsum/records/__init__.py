@@ -1,9 +1,9 @@
-"""Records in: whatever holds the data becomes dense float32 rows, integer codes, or sets of integers.
+"""Input: arrays, frames, Arrow data and files become dense float32 rows, integer codes, or sets of integers.
 
 Every adapter obeys three rules. What a record becomes depends on that record alone, bit for bit: every number
-goes through float64, elementwise, whatever its container, its dtype or its batch. A refusal comes before
-anything has changed. A message may name a column, which is public, but never a value or how many records are
-at fault.
+goes through float64, elementwise, whatever its container, its dtype or its batch. Data are refused
+before anything has changed. A message may name a column, which is public, but never a value or the number of
+records that are at fault.
 """
 
 from __future__ import annotations

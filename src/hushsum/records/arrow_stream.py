@@ -20,6 +20,7 @@ from typing import Any, Final
 
 from hushsum.errors import DataRefused
 from hushsum.records.arrow import pyarrow
+from hushsum.records.flatbuffers import Damaged, FlatTable
 
 _CONTINUATION: Final = 0xFFFFFFFF
 _SCHEMA, _DICTIONARY, _BATCH = 1, 2, 3
@@ -32,16 +33,7 @@ _LEAST_FIELD: Final = 16
 
 _MOST_BATCHES: Final = 4096
 _MOST_ARRAYS: Final = 1 << 16
-_LONGEST_NAME: Final = 1 << 12
 _OTHER_TYPE: Final = "it has columns that are neither numbers, text nor lists"
-
-
-class _Broken(Exception):
-    """The bytes are not a stream that this module reads; the reason is for people."""
-
-    def __init__(self, reason: str = "it is damaged") -> None:
-        super().__init__(reason)
-        self.reason = reason
 
 
 def read_stream(
@@ -76,7 +68,7 @@ def read_stream(
     """
     try:
         return _Reader(memoryview(body).cast("B"), most_rows).table()
-    except _Broken as error:
+    except Damaged as error:
         reason = error.reason
     except (struct.error, UnicodeDecodeError, OverflowError, ValueError, TypeError, pyarrow().ArrowException):
         # PyArrow's own words may quote data.
@@ -99,76 +91,6 @@ class _Field:
     index: _Field | None = None
 
 
-class _Table:
-    """A table of a flatbuffer; every access is checked against the buffer's end."""
-
-    __slots__ = ("_at", "_data", "_size", "_vtable")
-
-    def __init__(self, data: memoryview, at: int) -> None:
-        self._data, self._at = data, at
-        self._vtable = at - self._number("<i", at)
-        self._size = self._number("<H", self._vtable)
-        if self._size < 4 or self._size % 2 or self._vtable + self._size > len(data):
-            raise _Broken
-
-    @classmethod
-    def root(cls, data: memoryview) -> _Table:
-        return cls(data, struct.unpack_from("<I", data)[0])
-
-    def _number(self, code: str, at: int) -> int:
-        if at < 0:
-            raise _Broken
-        value: int = struct.unpack_from(code, self._data, at)[0]
-        return value
-
-    def _place(self, number: int) -> int | None:
-        entry = 4 + 2 * number
-        if entry + 2 > self._size:
-            return None
-        offset = self._number("<H", self._vtable + entry)
-        return self._at + offset if offset else None
-
-    def has(self, number: int) -> bool:
-        return self._place(number) is not None
-
-    def number(self, number: int, code: str, default: int = 0) -> int:
-        place = self._place(number)
-        return default if place is None else self._number(code, place)
-
-    def table(self, number: int) -> _Table:
-        place = self._place(number)
-        if place is None:
-            raise _Broken
-        return _Table(self._data, place + self._number("<I", place))
-
-    def _vector(self, number: int, size: int) -> tuple[int, int]:
-        """Where a vector's elements stand and how many there are."""
-        place = self._place(number)
-        if place is None:
-            return 0, 0
-        start = place + self._number("<I", place)
-        count = self._number("<I", start)
-        if start + 4 + count * size > len(self._data):
-            raise _Broken
-        return start + 4, count
-
-    def tables(self, number: int) -> Iterator[_Table]:
-        start, count = self._vector(number, 4)
-        for at in range(start, start + 4 * count, 4):
-            yield _Table(self._data, at + self._number("<I", at))
-
-    def pairs(self, number: int) -> list[tuple[int, int]]:
-        """A vector of structs of two 64-bit integers."""
-        start, count = self._vector(number, 16)
-        return list(struct.iter_unpack("<qq", self._data[start : start + 16 * count]))
-
-    def text(self, number: int) -> str:
-        start, size = self._vector(number, 1)
-        if size > _LONGEST_NAME:
-            raise _Broken("a column's name is too long")
-        return str(self._data[start : start + size], "utf-8")
-
-
 @dataclass(slots=True)
 class _Batch:
     """The nodes and buffers of one batch, taken in the order of the schema."""
@@ -184,29 +106,29 @@ class _Batch:
     def next_node(self) -> tuple[int, bool]:
         """A column's length and whether it has missing values."""
         if self._node >= len(self.nodes):
-            raise _Broken
+            raise Damaged
         length, missing = self.nodes[self._node]
         self._node += 1
         if not 0 <= missing <= length <= self.longest:
-            raise _Broken("a column is longer than its bytes")
+            raise Damaged("a column is longer than its bytes")
         return length, missing > 0
 
     def next_buffer(self, least: int) -> Any:
         """A buffer of at least so many bytes; aligned."""
         if self._buffer >= len(self.buffers):
-            raise _Broken
+            raise Damaged
         start, size = self.buffers[self._buffer]
         self._buffer += 1
         if start < 0 or size < 0 or start + size > self.body.size:
-            raise _Broken("a buffer lies beyond the bytes received")
+            raise Damaged("a buffer lies beyond the bytes received")
         if size < least:
-            raise _Broken("a column is longer than its bytes")
+            raise Damaged("a column is longer than its bytes")
         buffer = self.body.slice(start, size)
         return buffer if buffer.address % 8 == 0 else pyarrow().py_buffer(buffer.to_pybytes())
 
     def finish(self) -> None:
         if self._node != len(self.nodes) or self._buffer != len(self.buffers):
-            raise _Broken
+            raise Damaged
 
 
 class _Reader:
@@ -226,7 +148,7 @@ class _Reader:
         for message, body in self._messages():
             kind = message.number(1, "<B")
             if (kind == _SCHEMA) == started:
-                raise _Broken
+                raise Damaged
             if kind == _SCHEMA:
                 self._read_schema(message.table(2))
                 columns = [[] for _ in self._fields]
@@ -234,14 +156,14 @@ class _Reader:
                 continue
             batches += 1
             if batches > _MOST_BATCHES or batches * self._counted > _MOST_ARRAYS:
-                raise _Broken("it has too many small batches")
+                raise Damaged("it has too many small batches")
             if kind == _DICTIONARY:
                 self._read_dictionary(message.table(2), body)
             elif kind == _BATCH:
                 batch = self._batch(message.table(2), body)
                 rows += batch.length
                 if self._most_rows is not None and rows > self._most_rows:
-                    raise _Broken(f"it has more than {self._most_rows} rows")
+                    raise Damaged(f"it has more than {self._most_rows} rows")
                 for column, each in zip(columns, self._fields, strict=True):
                     array = self._array(each, batch, batch.length)
                     array.validate(full=True)
@@ -249,49 +171,49 @@ class _Reader:
                         column.append(array)
                 batch.finish()
             else:
-                raise _Broken
+                raise Damaged
         if not started:
-            raise _Broken("it has no schema")
+            raise Damaged("it has no schema")
         kinds = [_type_of(each) for each in self._fields]
         chunks = [pa.chunked_array(column, type=kind) for column, kind in zip(columns, kinds, strict=True)]
         names = [pa.field(each.name, kind) for each, kind in zip(self._fields, kinds, strict=True)]
         return pa.Table.from_arrays(chunks, schema=pa.schema(names))
 
-    def _messages(self) -> Iterator[tuple[_Table, Any]]:
+    def _messages(self) -> Iterator[tuple[FlatTable, Any]]:
         """Every message's metadata and body."""
         at, end = 0, len(self._body)
         while at < end:
             if end - at < 8:
-                raise _Broken("it ends too early")
+                raise Damaged("it ends too early")
             marker, size = struct.unpack_from("<II", self._body, at)
             if marker != _CONTINUATION:
-                raise _Broken
+                raise Damaged
             at += 8
             if not size:
                 if at != end:
-                    raise _Broken("something follows its end")
+                    raise Damaged("something follows its end")
                 return
             if size > end - at:
-                raise _Broken("it ends too early")
-            message = _Table.root(self._body[at : at + size])
+                raise Damaged("it ends too early")
+            message = FlatTable.root(self._body[at : at + size])
             self._fields_left = size // _LEAST_FIELD
             at += size
             length = message.number(3, "<q")
             if message.number(0, "<h") not in _VERSIONS or not 0 <= length <= end - at:
-                raise _Broken("it ends too early, or is of a version that is not read here")
+                raise Damaged("it ends too early, or is of a version that is not read here")
             yield message, self._whole.slice(at, length)
             at += length
 
-    def _read_schema(self, schema: _Table) -> None:
+    def _read_schema(self, schema: FlatTable) -> None:
         if schema.number(0, "<h"):
-            raise _Broken("its numbers are big-endian")
+            raise Damaged("its numbers are big-endian")
         self._fields = [self._field(each, 1) for each in schema.tables(1)]
 
-    def _field(self, described: _Table, depth: int) -> _Field:
+    def _field(self, described: FlatTable, depth: int) -> _Field:
         self._fields_left -= 1
         self._counted += 1
         if self._fields_left < 0 or self._counted > _MOST_ARRAYS or depth > _DEEPEST:
-            raise _Broken("it has too many columns")
+            raise Damaged("it has too many columns")
         name = described.text(0)
         children = tuple(self._field(each, depth + 1) for each in described.tables(5))
         code = described.number(2, "<B")
@@ -300,27 +222,27 @@ class _Reader:
             return _Field(name, kind, code, width, children)
         encoding = described.table(4)
         if encoding.number(3, "<h") or depth > 1:
-            raise _Broken("it has dictionaries inside of lists")
+            raise Damaged("it has dictionaries inside of lists")
         index, index_width = _integer(encoding.table(1)) if encoding.has(1) else (pyarrow().int32(), 32)
         return _Field(
             name, kind, code, width, children, encoding.number(0, "<q"), _Field("", index, _INT, index_width)
         )
 
-    def _batch(self, described: _Table, body: Any) -> _Batch:
+    def _batch(self, described: FlatTable, body: Any) -> _Batch:
         if described.has(3):
-            raise _Broken("it is compressed, and must be plain")
+            raise Damaged("it is compressed, and must be plain")
         length = described.number(0, "<q")
         # No column has more values than bits were received; only columns of nulls take no bytes at all.
         longest = max(8 * len(self._body), self._most_rows or 0)
         if not 0 <= length <= longest:
-            raise _Broken("a column is longer than its bytes")
+            raise Damaged("a column is longer than its bytes")
         return _Batch(length, described.pairs(1), described.pairs(2), body, longest)
 
-    def _read_dictionary(self, described: _Table, body: Any) -> None:
+    def _read_dictionary(self, described: FlatTable, body: Any) -> None:
         id = described.number(0, "<q")
         found = next((each for each in self._fields if each.dictionary == id), None)
         if found is None or described.number(2, "<B"):
-            raise _Broken("its dictionaries change on the way")
+            raise Damaged("its dictionaries change on the way")
         batch = self._batch(described.table(1), body)
         values = _Field(found.name, found.kind, found.code, found.width, found.children)
         array = self._array(values, batch, batch.length)
@@ -336,12 +258,12 @@ class _Reader:
             indices.validate(full=True)
             values = self._dictionaries.get(each.dictionary)
             if values is None or values.type != each.kind:
-                raise _Broken("a dictionary is missing")
+                raise Damaged("a dictionary is missing")
             # safe=True compares every index with the dictionary's length.
             return pa.DictionaryArray.from_arrays(indices, values, safe=True)
         length, missing = batch.next_node()
         if rows is not None and length != rows:
-            raise _Broken("its columns differ in length")
+            raise Damaged("its columns differ in length")
         if each.code == _NULL:
             return pa.nulls(length)
         validity = batch.next_buffer(-(-length // 8) if missing else 0)
@@ -354,17 +276,17 @@ class _Reader:
             buffers.append(batch.next_buffer(-(-length * each.width // 8)))
         children = [self._array(child, batch, None) for child in each.children]
         if each.code == _FIXED_LIST and len(children[0]) != length * each.width:
-            raise _Broken("a column is longer than its bytes")
+            raise Damaged("a column is longer than its bytes")
         if not length:
             # Without rows a column may come without offsets, which PyArrow does not take.
             return pa.array([], type=each.kind)
         return pa.Array.from_buffers(each.kind, length, buffers, children=children or None)
 
 
-def _kind_of(code: int, described: _Table, children: tuple[_Field, ...]) -> tuple[Any, int]:
+def _kind_of(code: int, described: FlatTable, children: tuple[_Field, ...]) -> tuple[Any, int]:
     """The Arrow type, and the bits of a value, of an offset, or the values of a fixed-size list."""
     if len(children) != (code in (_LIST, _LARGE_LIST, _FIXED_LIST)):
-        raise _Broken(_OTHER_TYPE)
+        raise Damaged(_OTHER_TYPE)
     about = described.table(3)
     if code == _INT:
         return _integer(about)
@@ -377,19 +299,19 @@ def _kind_of(code: int, described: _Table, children: tuple[_Field, ...]) -> tupl
     if code == _FIXED_LIST:
         size = about.number(0, "<i")
         if size < 1:
-            raise _Broken("it has lists without a size")
+            raise Damaged("it has lists without a size")
         return pa.list_(child, size), size
     return (pa.list_(child), 32) if code == _LIST else (pa.large_list(child), 64)
 
 
-def _integer(about: _Table) -> tuple[Any, int]:
+def _integer(about: FlatTable) -> tuple[Any, int]:
     return _simple(_INT, about.number(0, "<i"), about.number(1, "<B"))
 
 
 def _simple(code: int, *detail: int) -> tuple[Any, int]:
     kind = _simple_kinds().get((code, *detail))
     if kind is None:
-        raise _Broken(_OTHER_TYPE)
+        raise Damaged(_OTHER_TYPE)
     return kind
 
 

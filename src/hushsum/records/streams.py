@@ -113,6 +113,7 @@ def open_batches(
     unit_column: str | None = None,
     set_column: str | None = None,
     batch_bytes: int = DEFAULT_BATCH_BYTES,
+    name: str | None = None,
 ) -> RecordStream:
     """Open a CSV, Parquet or Arrow (Feather) file as a stream of batches.
 
@@ -133,6 +134,8 @@ def open_batches(
         semicolons.
     batch_bytes : int
         About how much is read at a time.
+    name : str, optional
+        What error messages call the file; by default its path.
 
     Raises
     ------
@@ -145,7 +148,8 @@ def open_batches(
         raise UsageError(f"batch_bytes must be at least 1, got {batch_bytes}")
     if set_column is not None and columns is not None:
         raise UsageError("columns and set_column exclude each other; give one of them")
-    name = "standard input" if path == "-" else str(path)
+    if name is None:
+        name = "standard input" if path == "-" else str(path)
     source = _open(path, name, batch_bytes)
     try:
         if unit_column is not None:

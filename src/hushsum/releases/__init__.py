@@ -1,4 +1,7 @@
-"""Public, frozen answer machines: the only thing that leaves. Importing this package registers every kind."""
+"""Released functions: public and immutable, the only objects that are published, queried and downloaded.
+
+Importing this package registers every kind.
+"""
 
 from hushsum.releases.answers import Answers
 from hushsum.releases.base import Released, ReleasedFunction

@@ -37,6 +37,16 @@ class PreparedRelease(Generic[R]):
         Where it is debited.
     make : callable
         Draws the noise, without spending: `draw` is what to call.
+
+    Examples
+    --------
+    >>> import hushsum as hs
+    >>> from hushsum.privacy.request import ReleaseRequest
+    >>> tally = hs.race(hs.EuclideanKernel(dim=1, bandwidth=1.0), rows=10).add([[1.0]] * 100)
+    >>> prepared = tally.prepare(ReleaseRequest(epsilon=1.0))
+    >>> prepared.claim.mechanism
+    'discrete laplace'
+    >>> f = prepared.draw()
     """
 
     claim: Claim

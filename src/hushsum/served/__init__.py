@@ -1,8 +1,7 @@
-"""Exact functional perturbation as a service: a secret function, one noisy path of it, answers for ever.
+"""Exact functional perturbation: a secret function that answers queries with one consistent noise path.
 
-A `ServedFunction` needs the data to answer, so it lives with its owner: it is never written as a ``.hush``
-file, and never downloaded. Where that is not wanted, the models of ``hushsum.models`` give the same guarantee
-as a file.
+A `ServedFunction` needs the data to answer, so it stays with the owner: it is never written as a ``.hush``
+file, and never downloaded. The models of ``hushsum.models`` give the same guarantee as a file.
 """
 
 from hushsum.served.function import ServedFunction, path_claim, reopen, serve

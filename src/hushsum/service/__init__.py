@@ -1,5 +1,12 @@
 """``hushsum serve``: datasets in, public functions out, over HTTP.
 
-The application is made by :func:`hushsum.service.app.create_app` from ``hushsum.service.settings.Settings``;
+:func:`hushsum.service.http.app.create_app` makes the application from ``hushsum.service.settings.Settings``;
 nothing is read from the environment when a module is imported.
+
+- ``http``: the application, its routes, authentication, limits and OpenAPI description
+- ``work``: the worker processes and the jobs they run; imports no web framework
+- ``queries``: points in JSON or Arrow, and their answers
+- ``store``: the database
+- ``schemas``: the bodies of requests and responses, used by ``http`` and ``work``
+- ``web``: the page
 """

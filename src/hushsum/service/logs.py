@@ -1,4 +1,4 @@
-"""Structured logs: one JSON object a line, with request ids, and never a record."""
+"""Structured logs: one JSON object per line, with request ids, never data."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class JsonLines(logging.Formatter):
 
 
 def described(error: BaseException) -> dict[str, Any]:
-    """The class of an error and the places it passed; no words of its own, and no lines of code."""
+    """The class of an error and its traceback's files and lines; no message and no code."""
     places = traceback.extract_tb(error.__traceback__)[-8:]
     return {
         "error": type(error).__name__,
@@ -38,7 +38,7 @@ def described(error: BaseException) -> dict[str, Any]:
 def say(event: str, *, level: int = logging.INFO, **facts: Any) -> None:
     """Write a line. ``facts`` are ids, routes and durations."""
     if LOGGER.isEnabledFor(level):
-        # LOGGER.log would look for the line of code that calls it, which no line of the log tells.
+        # LOGGER.log would look up the calling line of code, which the log does not contain.
         LOGGER.handle(LOGGER.makeRecord(LOGGER.name, level, "", 0, event, (), None, extra={"facts": facts}))
 
 
@@ -50,6 +50,6 @@ def start_logs(level: str) -> None:
     root.handlers[:] = [handler]
     root.setLevel(logging.WARNING)
     LOGGER.setLevel(level)
-    # Its messages quote the address that was asked for, which may contain anything.
+    # Its messages quote the requested URL, which may contain anything.
     logging.getLogger("uvicorn.access").disabled = True
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING)

@@ -1,4 +1,4 @@
-"""Run the service until it is told to stop."""
+"""Run the service until SIGINT or SIGTERM."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from types import FrameType
 from typing import cast
 
 from hushsum.errors import UsageError
-from hushsum.service.app import create_app
+from hushsum.service.http.app import create_app
 from hushsum.service.logs import say, start_logs
 from hushsum.service.settings import Settings
 
@@ -22,7 +22,7 @@ _KEEP_ALIVE_SECONDS = 75
 _WAITING = 2048
 _SWITCH_SECONDS = 0.001
 _LEAVE_SECONDS = 3
-"""So long requests that are being answered may take when the service ends."""
+"""How long running requests may take when the service stops."""
 
 
 def serve(settings: Settings) -> None:
@@ -35,11 +35,11 @@ def serve(settings: Settings) -> None:
     """
     import uvicorn
 
-    from hushsum.service.connections import Connection, ConnectionLimits, available_connections
+    from hushsum.service.http.connections import Connection, ConnectionLimits, available_connections
 
     start_logs(settings.log_level)
     app = create_app(settings)
-    # uvicorn ends its work at the first signal, and then sends it to whoever had it before.
+    # uvicorn shuts down at the first signal, and then restores and calls the earlier handler.
     for each in (signal.SIGTERM, signal.SIGINT):
         signal.signal(each, _end)
     place = _listen(settings.host, settings.port)
@@ -58,8 +58,8 @@ def serve(settings: Settings) -> None:
             timeout_graceful_shutdown=_LEAVE_SECONDS,
         )
     )
-    # The first answers need these; imported then, they would stop all requests for a third of a second. And
-    # what was imported stays: to look through it for garbage again would stop them for a tenth.
+    # The first queries need these; imported then, they would block all requests for a third of a second.
+    # Imported objects stay alive: scanning them for garbage again would block requests for a tenth.
     for module in ("scipy.special", "pyarrow.ipc"):
         import_module(module)
     gc.collect()
@@ -75,7 +75,8 @@ def _listen(host: str, port: int) -> socket.socket:
         return socket.create_server(address[:2], family=family, backlog=_WAITING)
     except OSError:
         raise UsageError(
-            f"the port {port} of {host!r} must be free and this machine's own; choose another with --port"
+            f"the port {port} of {host!r} must be free, and the address must be this machine's; "
+            "choose another with --port"
         ) from None
 
 

@@ -12,8 +12,8 @@ from typing import Any
 
 from hushsum.errors import UsageError
 from hushsum.ledger.database import file_of
-from hushsum.service.client_address import X_FORWARDED_FOR, TrustedProxies
 from hushsum.service.store import Quota
+from hushsum.service.trusted_proxies import X_FORWARDED_FOR, TrustedProxies
 
 PREFIX = "HUSHSUM_"
 SHORTEST_TOKEN = 32
@@ -35,50 +35,52 @@ class Settings:
     """
 
     folder: str = _setting(
-        "hushsum-service", "Where uploads, tallies, functions and the default database live."
+        "hushsum-service", "Folder of uploads, tallies, functions and the default database."
     )
     database: str = _setting(
         "", "PostgreSQL URL or SQLite path; default: service.db in the folder.", secret=True
     )
     host: str = _setting("127.0.0.1", "Address to listen on.")
     port: int = _setting(8000, "Port to listen on.")
-    root_path: str = _setting("", "Path below which a proxy offers the service, such as /hushsum.")
+    root_path: str = _setting("", "Path below which a proxy serves the service, such as /hushsum.")
     trusted_proxies: str = _setting(
-        "", "Addresses and networks of proxies that are believed when they name the caller."
+        "", "Addresses and networks of proxies whose forwarding header is trusted."
     )
     forwarded_header: str = _setting(
-        X_FORWARDED_FOR, "The header in which they name it: x-forwarded-for or forwarded."
+        X_FORWARDED_FOR, "The forwarding header that the proxies set: x-forwarded-for or forwarded."
     )
     admin_token: str = _setting(
         "", "Administrator token, at least 32 characters, instead of a printed one.", secret=True
     )
-    workers: int = _setting(1, "Processes that count and release.")
+    workers: int = _setting(1, "Worker processes, which count and release.")
     worker_memory_bytes: int = _setting(
-        8 << 30, "Memory of a worker; an upload that unfolds to more is refused."
+        8 << 30, "Memory of a worker; an upload that expands to more is refused."
     )
-    lease_seconds: float = _setting(15.0, "How long a silent worker keeps its job before another takes it.")
+    lease_seconds: float = _setting(
+        15.0, "How long an unresponsive worker keeps its job before another takes it."
+    )
     cache_seconds: float = _setting(
         2.0, "How long a revoked token or grant may still work in another process."
     )
     database_seconds: float = _setting(
-        10.0, "How long a request waits for the database before it is told to come back."
+        10.0, "How long a request waits for the database before it fails with 503."
     )
     max_upload_bytes: int = _setting(1 << 30, "Largest upload.")
     max_body_bytes: int = _setting(1 << 20, "Largest body of any other request but a query.")
     max_query_bytes: int = _setting(64 << 20, "Largest body of a query.")
     max_points: int = _setting(100_000, "Most points of one query.")
     max_cells: int = _setting(100_000_000, "Most cells (rows × width) of a tally.")
-    owner_bytes: int = _setting(8 << 30, "Bytes of uploads and tallies that an owner may keep at once.")
-    owner_cells: int = _setting(200_000_000, "Cells of tallies that an owner may keep at once.")
+    owner_bytes: int = _setting(8 << 30, "Bytes of uploads and tallies that an owner may store.")
+    owner_cells: int = _setting(200_000_000, "Cells of tallies that an owner may store.")
     owner_jobs: int = _setting(50, "Jobs that an account may have queued and running.")
-    job_seconds: float = _setting(3600.0, "Time of workers that a job may take before its debit.")
-    upload_hours: float = _setting(24.0, "After so long an upload that became no tally is deleted.")
-    token_days: int = _setting(90, "Longest life of a token.")
-    max_tokens: int = _setting(50, "Tokens of an account that may work at once.")
+    job_seconds: float = _setting(3600.0, "Worker time that a job may take before its debit.")
+    upload_hours: float = _setting(24.0, "Age at which an upload that was not counted is deleted.")
+    token_days: int = _setting(90, "Longest lifetime of a token.")
+    max_tokens: int = _setting(50, "Valid tokens that an account may have.")
     queries_per_second: float = _setting(5000.0, "Queries an account may send, with bursts of a second.")
     requests_per_second: float = _setting(50.0, "Other requests of an account, with bursts of ten seconds.")
-    failures_per_minute: float = _setting(30.0, "Wrong tokens from one address before it must wait.")
-    requests_at_once: int = _setting(64, "Requests that an account may have under way.")
+    failures_per_minute: float = _setting(30.0, "Wrong tokens accepted from one address.")
+    requests_at_once: int = _setting(64, "Concurrent requests of an account.")
     streams_at_once: int = _setting(10, "Event streams that an account may have open.")
     large_queries_at_once: int = _setting(
         2, "Queries of more than 64 KiB that are answered at a time; an account has at most half of them."
@@ -89,11 +91,13 @@ class Settings:
     tally_key_file: str = _setting("", "File of a 32-byte key that encrypts tallies at rest.")
     log_level: str = _setting("INFO", "DEBUG, INFO, WARNING or ERROR.")
     oidc_issuer: str = _setting("", "Address of an OpenID Connect provider that people may sign in with.")
-    oidc_client_id: str = _setting("", "What the provider calls this service.")
-    oidc_client_secret: str = _setting("", "The secret that the provider gave this service.", secret=True)
-    oidc_name: str = _setting("single sign-on", "What the page calls the provider.")
-    oidc_account_claim: str = _setting("email", "The claim that accounts are linked by: email, sub, another.")
-    oidc_public_url: str = _setting("", "The service's own address, as browsers know it.")
+    oidc_client_id: str = _setting("", "The client id of this service at the provider.")
+    oidc_client_secret: str = _setting("", "The client secret of this service at the provider.", secret=True)
+    oidc_name: str = _setting("single sign-on", "The provider's name on the web page.")
+    oidc_account_claim: str = _setting(
+        "email", "The claim that accounts are linked by: email, sub or another."
+    )
+    oidc_public_url: str = _setting("", "The public URL of the service.")
 
     def __post_init__(self) -> None:
         for each in fields(self):
@@ -177,7 +181,7 @@ class Settings:
         return read_key(self.tally_key_file) if self.tally_key_file else None
 
     def for_worker(self) -> str:
-        """What a worker process is told, without what it does not need."""
+        """The settings that a worker process receives, without secrets it does not need."""
         return json.dumps(asdict(replace(self, admin_token="", oidc_client_secret="")))
 
 

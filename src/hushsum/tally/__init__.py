@@ -1,4 +1,4 @@
-"""Exact integer sums over one pass of records: secret, mergeable."""
+"""Tallies: secret, exact integer sums over records, which are merged, saved and released."""
 
 from hushsum.tally.tally import Tally
 

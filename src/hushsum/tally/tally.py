@@ -40,6 +40,8 @@ _LARGEST = int(np.iinfo(np.int64).max)
 MAX_PER_UNIT = 1 << 20
 ORIGIN_BYTES = 16
 
+Prepared = PreparedRelease[ReleasedFunction]
+
 
 class Tally:
     """Exact sums of a basis over private records, in one pass. Secret: add, remove, merge and release,
@@ -255,41 +257,23 @@ class Tally:
             Pure ``epsilon``; ``epsilon`` and ``delta``; or ``rho``.
         relation : {"add/remove", "replace"}
             Which datasets are neighbours. Under replace the number of records is public.
-        mechanism : "gamma radius", optional
-            Under pure ε, half the variance for Fourier features; its proof is about real arithmetic.
-        rows : int or "auto"
-            How many of the tally's rows to publish. ``"auto"``: under pure ε, where rows share the budget, as
-            many as suit ε and the paid noisy count; with δ or ρ all of them.
-        count_share : float
-            The part of the budget that pays for the noisy count; with δ or ρ, k/(1 + k) is best at density k.
-        rounded : bool, optional
-            Publish ``f.rounded()``: a smaller file, 2 % more variance of the noise.
-        population : int, optional
-            The declared number of units: ``delta`` must lie below a tenth of one over it; else at 1e-5.
-        allow_large_delta : bool
-            Claim a larger one all the same.
+        mechanism, rows, count_share, rounded, population, allow_large_delta
+            See :class:`hushsum.privacy.request.ReleaseRequest`, which defines them for all surfaces.
         budget : Budget, optional
-            The dataset's budget, which is debited before any noise is drawn:
-            ``hs.Ledger("ledger.db").dataset("town")``.
+            ``hs.Ledger("ledger.db").dataset("town")``, which is debited before any noise is drawn.
         idempotency_key : str, optional
-            The name of this attempt in the ledger, so that a retry after a crash does not spend again; by
-            default a new one.
+            Names this attempt in the ledger, so that a retry does not spend again; by default a new one.
         insecure_noise_seed : int, optional
             Deterministic noise for tests. The release is marked and protects nobody.
-        threads : int, optional
-            Default: all cores. The result does not depend on it.
 
         Raises
         ------
-        ClaimError
-            if the numbers cannot be claimed.
-        BudgetExhausted
-            if the budget has not enough left; nothing is released.
+        ClaimError, BudgetExhausted
+            if the numbers cannot be claimed, or the budget has not enough left; nothing is released.
 
         Privacy
         -------
-        Exactly the claim that is requested, for the unit of this tally: discrete Laplace or discrete Gaussian
-        noise on integers, from a fresh key of the operating system for every release.
+        Exactly the requested claim, for the unit of this tally, by integer noise from a fresh key.
         """
         request = ReleaseRequest(
             epsilon=epsilon,
@@ -308,26 +292,8 @@ class Tally:
         )
         return self.prepare(request, threads=threads).draw()
 
-    def prepare(
-        self, request: ReleaseRequest, *, threads: int | None = None
-    ) -> PreparedRelease[ReleasedFunction]:
-        """Check everything about a release that can be refused. Its claim is then known; nothing is spent.
-
-        Raises
-        ------
-        ClaimError, UsageError
-            if the request cannot be claimed, or does not fit this tally.
-
-        Examples
-        --------
-        >>> import hushsum as hs
-        >>> from hushsum.privacy.request import ReleaseRequest
-        >>> tally = hs.race(hs.EuclideanKernel(dim=1, bandwidth=1.0), rows=10).add([[1.0]] * 100)
-        >>> prepared = tally.prepare(ReleaseRequest(epsilon=1.0))
-        >>> prepared.claim.mechanism
-        'discrete laplace'
-        >>> f = prepared.draw()
-        """
+    def prepare(self, request: ReleaseRequest, *, threads: int | None = None) -> Prepared:
+        """Check everything that can be refused; the claim is known then, and nothing is spent."""
         promise = request.promise
         options = ReleaseOptions.of(request, per_unit=self.max_per_unit, threads=thread_count(threads))
         request.check_delta()

@@ -85,7 +85,7 @@ def test_other_formats_are_refused(magic: bytes) -> None:
 
 @pytest.mark.parametrize("version", [0, 3, 2**32 - 1])
 def test_other_versions_are_refused(version: int) -> None:
-    with pytest.raises(FileRefused, match=f"format version {version}, this Hushsum reads 1 to 2"):
+    with pytest.raises(FileRefused, match=f"format version {version}, this Hushsum reads version 1"):
         read(assemble(version=version))
 
 

@@ -142,7 +142,7 @@ def test_a_density_in_pieces_counts_the_same_sums() -> None:
         ({"bandwidth": -1.0}, "bandwidth"),
         ({"method": "magic"}, "method must be one of"),
         ({"method": "race"}, "collision probability"),
-        ({"bounds": None}, "bounds must be declared"),
+        ({"bounds": None}, "bounds must be"),
         ({"epsilon": 0.0}, "epsilon must be above 0"),
         ({"delta": 0.1}, "delta"),
     ],

@@ -72,7 +72,7 @@ def test_a_class_within_the_noise_has_no_say_beside_two_that_are_not() -> None:
 def test_of_two_classes_a_rare_one_is_heard_with_a_cautious_size() -> None:
     """Divided by two standard errors, and not by the tenth of one that noise has left of its count."""
     found = reading(50.0, 0.1, values=(10.0, 0.5))
-    assert found.heard.tolist() == [0, 1]
+    assert found.known.tolist() == [0, 1]
     assert found.sizes.tolist() == [50.0, 2.0]
     masses = found.masses(np.zeros((1, 1)), "likelihood")[0]
     assert masses.argmax() == 1

@@ -65,7 +65,7 @@ def test_a_functional_density_is_calibrated_analytically_and_needs_delta() -> No
         PrivateDensity(method="functional").fit(LINE)
     part: Any = PrivateDensity(method="functional", delta=1e-6).fit(LINE).released_.parts
     (function,) = part.values()
-    noise = math.sqrt(function.noise.variance * function.basis.noise_gain([0])[0])
+    noise = math.sqrt(function.noise.variance * function.reading.noise_gain([0])[0])
     assert noise == pytest.approx(4.2245 / 0.98, rel=0.02)
     two: Any = PrivateDensity(method="functional", bandwidth=[0.2, 0.4], delta=1e-6).fit(LINE)
     noises = [each.noise.variance for each in two.released_.parts.values()]
@@ -188,4 +188,4 @@ def test_a_process_of_private_inputs_survives_a_file() -> None:
     buffer = io.BytesIO()
     model.save(buffer)
     buffer.seek(0)
-    np.testing.assert_array_equal(load_model(buffer).predict(X[:5]), model.predict(X[:5]))  # type: ignore[attr-defined]
+    np.testing.assert_array_equal(load_model(buffer).predict(X[:5]), model.predict(X[:5]))

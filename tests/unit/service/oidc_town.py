@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hushsum.service.oidc.sign_in import SignIn
+from hushsum.service.http.oidc.sign_in import SignIn
 from tests.oidc_provider import CLIENT, SECRET, Browser, TestProvider, running
 from tests.service_town import Town
 

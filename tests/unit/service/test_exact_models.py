@@ -20,7 +20,7 @@ from hushsum.jobs.exact_model import SecretModel
 from hushsum.jobs.model_catalogue import EXACT
 from hushsum.ledger import Ledger
 from hushsum.ledger.debits import LedgerDebit
-from hushsum.service.app import create_app
+from hushsum.service.http.app import create_app
 from hushsum.service.store import Functions
 from tests.service_town import SECRET, Town, listening
 from tests.unit.service.test_models import POINTS, confirmed, fitted, people, replaced, terms

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import hushsum.service
-from hushsum.service.routes.page import assets
+from hushsum.service.http.routes.page import assets
 from tests.service_town import Town
 
 WEB = Path(hushsum.service.__file__).parent / "web"

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 import hushsum as hs
-from hushsum.service.app import create_app
+from hushsum.service.http.app import create_app
 from hushsum.service.store import Store
-from hushsum.service.tasks import Work
+from hushsum.service.work.job_runner import JobRunner
 from tests.service_town import SMALL, Town
 
 
@@ -184,7 +184,7 @@ def test_an_upload_that_waits_too_long_is_deleted(town: Town) -> None:
     town.upload(dataset)
     for hours, state, files in ((1.0, "waiting", 1), (1e-3 / 3600, "deleted", 0)):
         settings = replace(town.settings, upload_hours=hours)
-        Work(settings, Store.open(settings.place)).tidy()
+        JobRunner(settings, Store.open(settings.place)).clean_up()
         listed = town.ok("olga", "GET", f"/datasets/{dataset}/uploads")
         assert [each["state"] for each in listed] == [state]
         assert len(list(settings.path("uploads").iterdir())) == files

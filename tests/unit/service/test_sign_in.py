@@ -14,9 +14,9 @@ import sqlalchemy as sa
 
 import hushsum as hs
 from hushsum.errors import UsageError
-from hushsum.service.app import create_app
-from hushsum.service.oidc.flow import flow_of, new_cookie
-from hushsum.service.oidc.terms import Terms, is_safe
+from hushsum.service.http.app import create_app
+from hushsum.service.http.oidc.flow import flow_of, new_cookie
+from hushsum.service.http.oidc.provider_settings import ProviderSettings, is_safe
 from hushsum.service.settings import Settings
 from hushsum.service.store import Store
 from tests.oidc_provider import SECRET, Browser, Person, SigningKey, TestProvider, query_of
@@ -236,7 +236,7 @@ def test_no_secret_is_stored_or_given_to_workers(signing: SignInTown) -> None:
     assert ticket.encode() not in stored
     assert SECRET not in settings.for_worker()
     assert SECRET not in repr(settings)
-    assert SECRET not in repr(Terms.of(settings))
+    assert SECRET not in repr(ProviderSettings.of(settings))
 
 
 GOOD = {
@@ -248,13 +248,13 @@ GOOD = {
 
 
 def test_good_settings() -> None:
-    terms = Terms.of(Settings(**GOOD))  # type: ignore[arg-type]
+    terms = ProviderSettings.of(Settings(**GOOD))  # type: ignore[arg-type]
     assert terms.redirect_uri == "https://hush.example/oidc/callback"
     assert (terms.claim, terms.secure, terms.local) == ("email", True, False)
 
 
 def test_a_sign_in_takes_ten_minutes_at_most() -> None:
-    terms = Terms.of(Settings(**GOOD))  # type: ignore[arg-type]
+    terms = ProviderSettings.of(Settings(**GOOD))  # type: ignore[arg-type]
     cookie = new_cookie(1.8e9)
     begun = flow_of(cookie, terms, 1.8e9)
     assert begun is not None
@@ -293,7 +293,7 @@ def test_a_service_without_the_extra_says_what_to_install(
 ) -> None:
     monkeypatch.setitem(sys.modules, "jwt", None)
     for name in ("sign_in", "provider", "id_token", "keys"):
-        monkeypatch.delitem(sys.modules, f"hushsum.service.oidc.{name}", raising=False)
+        monkeypatch.delitem(sys.modules, f"hushsum.service.http.oidc.{name}", raising=False)
     given: dict[str, Any] = GOOD
     with pytest.raises(UsageError, match=r"hushsum\[oidc\]"):
         create_app(Settings(folder=str(tmp_path / "s"), **given))
@@ -307,7 +307,7 @@ def test_the_secret_in_a_file(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="CLIENT_SECRET_FILE"):
         Settings.from_environment(given)
     path.write_text("0123456789abcdef\n")
-    assert Terms.of(Settings.from_environment(given)).client_secret == "0123456789abcdef"
+    assert ProviderSettings.of(Settings.from_environment(given)).client_secret == "0123456789abcdef"
     given["HUSHSUM_OIDC_CLIENT_SECRET"] = "fedcba9876543210"
     with pytest.raises(UsageError, match="not both"):
         Settings.from_environment(given)

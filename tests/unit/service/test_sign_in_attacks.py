@@ -10,9 +10,9 @@ import httpx
 import pytest
 from fastapi.responses import JSONResponse, RedirectResponse, Response
 
-from hushsum.service.app import create_app
-from hushsum.service.oidc.provider import Kept
-from hushsum.service.problems import Refusal
+from hushsum.service.http.app import create_app
+from hushsum.service.http.oidc.provider import CachedDocument
+from hushsum.service.http.problem_responses import Refusal
 from tests.oidc_provider import TestProvider, running
 from tests.service_town import Town
 from tests.unit.service.oidc_town import SignInTown, ends, lying, one_town, provider, settings_for, signing
@@ -240,10 +240,10 @@ def test_a_kept_document_is_fetched_again_when_it_is_old() -> None:
             raise Refusal(503, "x", "y")
         return len(reads)
 
-    kept = Kept(read, lambda: now[0])
-    assert (kept.get(), kept.again(), kept.get()) == (1, 1, 1)
+    kept = CachedDocument(read, lambda: now[0])
+    assert (kept.get(), kept.refreshed(), kept.get()) == (1, 1, 1)
     now[0] = 30.0
-    assert (kept.again(), kept.again()) == (2, 2)
+    assert (kept.refreshed(), kept.refreshed()) == (2, 2)
     now[0] = 3629.0
     assert kept.get() == 2
     now[0] = 4000.0

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hushsum.errors import UsageError
-from hushsum.service.oidc.terms import Terms
+from hushsum.service.http.oidc.provider_settings import ProviderSettings
 from hushsum.service.settings import Settings
 from tests.service_town import Town
 
@@ -55,11 +55,11 @@ def test_sign_in_below_the_path() -> None:
         "oidc_public_url": f"https://example.org{ROOT}/",
         "root_path": ROOT,
     }
-    terms = Terms.of(Settings(**given))
+    terms = ProviderSettings.of(Settings(**given))
     assert terms.redirect_uri == f"https://example.org{ROOT}/oidc/callback"
     assert terms.origin == "https://example.org"
     with pytest.raises(UsageError, match="ROOT_PATH"):
-        Terms.of(Settings(**{**given, "root_path": ""}))
+        ProviderSettings.of(Settings(**{**given, "root_path": ""}))
 
 
 def test_every_secret_setting_may_be_in_a_file(tmp_path: Any) -> None:

@@ -18,7 +18,7 @@ from hushsum.service.store.store import Actor, QuotaExceeded, as_dict, new_id, n
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """Somebody who may use the service."""
+    """An account of the service."""
 
     id: str
     name: str
@@ -29,7 +29,7 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """What is remembered of a token: never itself. ``parent`` is the id of the token that made it."""
+    """The stored description of a token, without its secret; ``parent`` is the token that issued it."""
 
     id: str
     account: str
@@ -48,12 +48,12 @@ class Token:
 
 
 def hash_of(token: str) -> str:
-    """What is stored in place of a token."""
+    """The digest that is stored instead of a token."""
     return hashlib.sha256(token.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 class Accounts:
-    """Who there is, and with which tokens."""
+    """Accounts and their tokens."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -87,15 +87,13 @@ class Accounts:
 
     def find(self, *, id: str | None = None, name: str | None = None) -> Account | None:
         """The account with this id or name."""
-        wanted = accounts.c.id == id if id is not None else accounts.c.name == name
+        condition = accounts.c.id == id if id is not None else accounts.c.name == name
         with self._database.reading() as connection:
-            row = connection.execute(sa.select(accounts).where(wanted)).one_or_none()
+            row = connection.execute(sa.select(accounts).where(condition)).one_or_none()
         return None if row is None else Account(**as_dict(row))
 
     def disable(self, id: str, actor: Actor) -> bool:
-        """Close an account; its tokens no longer work, and its jobs stop unless they are paid for. False if
-        there is none.
-        """
+        """Close an account: its tokens stop working, its unpaid jobs are cancelled. False if none."""
         with self._database.writing() as connection:
             done = connection.execute(sa.update(accounts).where(accounts.c.id == id).values(disabled=True))
             if done.rowcount:
@@ -115,12 +113,12 @@ class Accounts:
         parent: str | None = None,
         most: int | None = None,
     ) -> tuple[str, Token] | None:
-        """A new token, which is returned here once and never again, and what is remembered of it.
+        """A new token: its secret, which is returned only here, and its stored description.
 
         Parameters
         ----------
         parent : str, optional
-            The id of the token that asks for this one. The new one expires no later, and is revoked with it.
+            The id of the token that issues this one. The new one expires no later, and is revoked with it.
             None is returned if the parent no longer works.
         most : int, optional
             How many tokens of the account may work at once.
@@ -144,7 +142,7 @@ class Accounts:
                 expires = min(expires, maker.expires)
             if most is not None and number_working(connection, account) >= most:
                 raise QuotaExceeded(
-                    f"an account must have at most {most} tokens that work; revoke one that is not needed"
+                    f"an account must have at most {most} valid tokens; revoke one that is not needed"
                 )
             return insert_token(
                 connection,
@@ -165,7 +163,7 @@ class Accounts:
             return [_token(row._mapping) for row in connection.execute(query)]
 
     def known(self, token: str) -> Token | None:
-        """What is remembered of a token, revoked or not."""
+        """The stored description of a token, revoked or not."""
         with self._database.reading() as connection:
             query = sa.select(tokens).where(tokens.c.hash == hash_of(token))
             row = connection.execute(query).one_or_none()
@@ -185,16 +183,16 @@ class Accounts:
         return Account(row.account, row.name, row.role, "", False), _token(row._mapping)
 
     def revoke(self, id: str, actor: Actor, *, account: str | None = None) -> bool:
-        """End a token and all that it made; with ``account``, only one of its own. False if there is none."""
-        wanted = tokens.c.id == id
+        """Revoke a token and those it issued; with ``account``, only a token of that one. False if none."""
+        condition = tokens.c.id == id
         if account is not None:
-            wanted &= tokens.c.account == account
+            condition &= tokens.c.account == account
         with self._database.writing() as connection:
-            return bool(revoke_tokens(connection, wanted, actor))
+            return bool(revoke_tokens(connection, condition, actor))
 
 
 def revoke_tokens(connection: sa.Connection, which: sa.ColumnElement[bool], actor: Actor) -> list[str]:
-    """Revoke tokens that are not revoked yet, and with each the tokens that it made; their ids."""
+    """Revoke tokens that are not revoked yet, and the tokens that they issued; returns their ids."""
     ended: list[str] = []
     while True:
         query = sa.select(tokens.c.id).where(which, tokens.c.revoked.is_(None)).with_for_update()
@@ -217,7 +215,7 @@ def number_working(connection: sa.Connection, account: str) -> int:
 
 
 def later(*, days: float) -> str:
-    """A time to come, in a form that sorts."""
+    """A future time, in a form that sorts."""
     return (datetime.now(UTC) + timedelta(days=days)).isoformat(timespec="microseconds")
 
 
@@ -233,7 +231,7 @@ def insert_token(
     signed_in: bool = False,
     parent: str | None = None,
 ) -> tuple[str, Token]:
-    """A new token, with its line in the log, in the transaction of what it is for."""
+    """A new token with its log entry, in the caller's transaction."""
     secret = token or "hs_" + secrets.token_urlsafe(32)
     made = Token(new_id("tok"), account, label, scopes, now(), expires, None, signed_in, parent)
     connection.execute(

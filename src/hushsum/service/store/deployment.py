@@ -88,7 +88,7 @@ def agree_on_versions(database: Database) -> None:
 def check_schema(database: Database) -> None:
     """Raise unless this code may use the tables.
 
-    Tables of a later version are used if that version says that this one may: then services of both run side
+    Tables of a later version are used if that version allows it: then services of both run side
     by side while one after the other is upgraded.
 
     Raises

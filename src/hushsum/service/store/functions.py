@@ -1,4 +1,4 @@
-"""Released functions, and who may ask them."""
+"""Released functions and their grants."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hushsum.service.store.store import Actor, now, write_log
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A public function in the service's folder, and what the one who asks may do with it."""
+    """A released function, and what the account that looked it up may do with it."""
 
     id: str
     dataset: str
@@ -28,7 +28,7 @@ class Function:
 
     @property
     def is_served(self) -> bool:
-        """Whether it answers from secret files, and is none itself."""
+        """Whether it is a model in exact mode, which has no public file."""
         return _is_exact(self.facts)
 
 
@@ -41,7 +41,7 @@ class Functions:
     def add(
         self, id: str, dataset: str, name: str, *, sha256: str, facts: dict[str, Any], actor: Actor
     ) -> None:
-        """Remember a function that was published; once, however often it is called."""
+        """Store a published function; idempotent."""
         with self._database.writing() as connection:
             if connection.execute(sa.select(functions.c.id).where(functions.c.id == id)).first() is None:
                 connection.execute(
@@ -57,7 +57,7 @@ class Functions:
                 write_log(connection, actor, "function released", id)
 
     def end(self, id: str, actor: Actor) -> None:
-        """Forget a function and its grants; what it told stays public, and its claim spent."""
+        """Delete a function and its grants; its answers stay public, and its budget spent."""
         with self._database.writing() as connection:
             connection.execute(sa.delete(grants).where(grants.c.function == id))
             if connection.execute(sa.delete(functions).where(functions.c.id == id)).rowcount:
@@ -70,7 +70,7 @@ class Functions:
             return [row.id for row in connection.execute(query) if _is_exact(json.loads(row.facts))]
 
     def known(self, id: str) -> bool:
-        """Whether a function is there, for whoever works on it."""
+        """Whether a function exists."""
         with self._database.reading() as connection:
             return (
                 connection.execute(sa.select(functions.c.id).where(functions.c.id == id)).first() is not None
@@ -89,7 +89,7 @@ class Functions:
         return None if row is None else _function(row, account)
 
     def grant(self, function: str, account: str, *, download: bool, actor: Actor) -> None:
-        """Let an account ask a function, and perhaps download it."""
+        """Let an account query a function and, with ``download``, download it."""
         with self._database.writing() as connection:
             connection.execute(
                 sa.delete(grants).where(grants.c.function == function, grants.c.account == account)
@@ -100,7 +100,7 @@ class Functions:
             write_log(connection, actor, "function granted", f"{function} {account}")
 
     def withdraw(self, function: str, account: str, actor: Actor) -> bool:
-        """Take a grant back; what was downloaded stays public for ever. False if there was none."""
+        """Withdraw a grant; what was downloaded stays public. False if there was none."""
         query = sa.delete(grants).where(grants.c.function == function, grants.c.account == account)
         with self._database.writing() as connection:
             done = connection.execute(query)

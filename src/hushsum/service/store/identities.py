@@ -1,4 +1,4 @@
-"""Whom a provider must name to let somebody into an account, and sign-ins that wait for their token."""
+"""The identities at a provider that may sign in to accounts, and sign-ins that have no token yet."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _DAY: Final = 24 * 3600.0
 class Link:
     """An account, and the person at a provider who may sign in to it.
 
-    ``subject`` is what the provider's ``claim`` must say; ``sub`` is the provider's own name of the person
-    who came first. An email address may pass to somebody else, ``sub`` never does.
+    ``subject`` is the value that the provider's ``claim`` must have; ``sub`` is the provider's
+    id of the person who signed in first. An email address may pass to another person, ``sub`` never does.
     """
 
     account: str
@@ -44,7 +44,7 @@ class Identities:
         self._database = database
 
     def link(self, account: str, issuer: str, claim: str, subject: str, actor: Actor) -> Link | None:
-        """Let one person sign in to an account, in place of whoever could before; None if it is not open.
+        """Let one person sign in to an account, replacing an earlier link; None if the account is not open.
 
         Raises
         ------
@@ -75,7 +75,7 @@ class Identities:
         return made
 
     def unlink(self, account: str, actor: Actor) -> bool:
-        """Take the link back, and revoke the tokens that came from it. False if there is none."""
+        """Remove the link, and revoke the tokens that came from it. False if there is none."""
         with self._database.writing() as connection:
             return _unlink(connection, account, actor)
 
@@ -89,11 +89,11 @@ class Identities:
     def admit(
         self, issuer: str, claim: str, subject: str, *, sub: str, flow: str, request: str
     ) -> tuple[str | None, str]:
-        """A ticket for somebody whom the provider has proven, or None and why not; either is in the log.
+        """A ticket for a person whom the provider has authenticated, or None and the reason; both are logged.
 
-        The ticket is good for two minutes and once; a flow gives one ticket only.
+        The ticket is valid for two minutes and once; a flow gives one ticket only.
         """
-        wanted = sa.select(identities.c.account, identities.c.sub, accounts.c.disabled).where(
+        query = sa.select(identities.c.account, identities.c.sub, accounts.c.disabled).where(
             identities.c.account == accounts.c.id,
             identities.c.issuer == issuer,
             identities.c.claim == claim,
@@ -101,10 +101,10 @@ class Identities:
         )
         ticket = secrets.token_urlsafe(32)
         with self._database.writing() as connection:
-            found = connection.execute(wanted).one_or_none()
+            found = connection.execute(query).one_or_none()
             refusal = _refusal(connection, found, sub, flow)
             if found is None or refusal:
-                # Who it was is told by a digest, so that the log holds no names of strangers.
+                # The identity is logged as a digest, so that the log holds no names of strangers.
                 whom = hashlib.sha256(f"{issuer}\0{sub}".encode()).hexdigest()[:16]
                 actor = Actor("" if found is None else found.account, request)
                 write_log(connection, actor, f"sign-in refused: {refusal}", f"identity {whom}")
@@ -128,7 +128,7 @@ class Identities:
     def redeem(
         self, ticket: str, *, scopes: Mapping[str, tuple[str, ...]], request: str, most: int | None = None
     ) -> tuple[str, Token] | None:
-        """A token of eight hours for a ticket that is good, with the scopes of the account's role.
+        """A token of eight hours for a valid ticket, with the scopes of the account's role.
 
         If ``most`` tokens of the account work already, the oldest one from a sign-in is revoked: nobody who
         forgot to sign out is kept from signing in.
@@ -143,7 +143,7 @@ class Identities:
                 accounts.c.disabled.is_(False),
             )
         )
-        # Strangers may ask with any ticket, so a bad one must not make others wait for a writer.
+        # Anybody may send any ticket, so a bad one must not make others wait for a writer.
         with self._database.reading() as connection:
             if connection.execute(query).one_or_none() is None:
                 return None

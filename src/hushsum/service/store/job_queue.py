@@ -1,4 +1,4 @@
-"""Long work that waits, runs or has ended; it survives every process.
+"""The queue of jobs, which survives every process.
 
 Workers are shared fairly among owners: the next job is one of the owner who has the fewest jobs running now
 and, among those, has used the least worker time in the last hour. So an owner with a thousand jobs delays
@@ -28,7 +28,7 @@ CANCELLED = "cancelled"
 STATES = (QUEUED, RUNNING, DONE, FAILED, CANCELLED)
 ENDED = (DONE, FAILED, CANCELLED)
 MOST_ATTEMPTS = 5
-"""So often a worker may die on a job before it counts as failed."""
+"""How often a worker may die on a job before it counts as failed."""
 
 FAIR_SECONDS = 3600.0
 """Worker time that was used longer ago does not count against its owner."""
@@ -45,8 +45,8 @@ _REASONS = {
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One piece of long work. ``problem`` is an RFC 9457 object if it failed or was cancelled; ``seconds`` is
-    how long workers have worked on it since it was last asked for.
+    """A job. ``problem`` is an RFC 9457 object if it failed or was cancelled; ``seconds`` is
+    how long workers have worked on it since it was last requested.
     """
 
     id: str
@@ -116,10 +116,10 @@ class JobQueue:
                 "updated": moment,
             }
             if row is not None:
-                # Whoever asks again is whose turn it is and who may stop it.
+                # The last account to request it is charged for its time and may stop it.
                 again = {**fresh, "account": actor.account, "before": row.seconds}
                 connection.execute(sa.update(jobs).where(*mine).values(again))
-                write_log(connection, actor, f"{kind} asked again", row.id)
+                write_log(connection, actor, f"{kind} requested again", row.id)
                 return _job(connection.execute(sa.select(jobs).where(*mine)).one()), False
             values = {
                 "id": new_id("job"),
@@ -137,7 +137,7 @@ class JobQueue:
                 **fresh,
             }
             connection.execute(sa.insert(jobs).values(values))
-            write_log(connection, actor, f"{kind} asked", str(values["id"]))
+            write_log(connection, actor, f"{kind} requested", str(values["id"]))
             row = connection.execute(sa.select(jobs).where(*mine)).one()
             return _job(row), True
 
@@ -161,7 +161,7 @@ class JobQueue:
             return [_job(row) for row in connection.execute(query)]
 
     def using(self, dataset: str, name: str, id: str) -> bool:
-        """Whether a job that has not ended needs an upload or a tally: ``name`` says which of the two."""
+        """Whether an unfinished job needs an upload or a tally; ``name`` is ``upload`` or ``tally``."""
         query = sa.select(jobs.c.request).where(jobs.c.dataset == dataset, _active())
         with self._database.reading() as connection:
             return any(json.loads(text).get(name) == id for text in connection.execute(query).scalars())
@@ -179,7 +179,7 @@ class JobQueue:
         return {state: found.get(state, 0) for state in STATES}
 
     def longest_wait(self) -> float:
-        """Seconds since the oldest job that nobody has begun was submitted; 0 if there is none."""
+        """Seconds since the oldest queued job was submitted; 0 if there is none."""
         query = sa.select(sa.func.min(jobs.c.updated)).where(jobs.c.state == QUEUED)
         with self._database.reading() as connection:
             oldest: str | None = connection.execute(query).scalar()
@@ -239,17 +239,17 @@ class JobQueue:
             return _update(connection, job, allowed, paying=True)
 
     def postpone(self, job: Job, seconds: float) -> None:
-        """Queue a job again, and let it rest before somebody takes it up."""
+        """Queue a job again, to be started after a delay."""
         with self._database.writing() as connection:
             _update(connection, job, state=QUEUED, lease=time.time() + seconds)
 
     def finish(self, job: Job, result: dict[str, Any]) -> None:
-        """A job ended well."""
+        """Mark a job as done."""
         with self._database.writing() as connection:
             _update(connection, job, state=DONE, progress=1.0, result=json.dumps(result), problem=None)
 
     def fail(self, job: Job, problem: dict[str, Any], *, paid: bool = False) -> None:
-        """A job failed; ``paid`` if the ledger has its debit, so that it must be possible to finish it."""
+        """Mark a job as failed; ``paid`` if the ledger has its debit, so that it can still be finished."""
         with self._database.writing() as connection:
             _update(connection, job, state=FAILED, problem=json.dumps(problem), paying=paid)
 
@@ -261,7 +261,7 @@ class JobQueue:
             )
 
     def cancel(self, id: str, actor: Actor) -> Job | None:
-        """Stop a job unless it is paying or has ended; how it stands then."""
+        """Stop a job unless it is paying or has finished; returns its new state."""
         with self._database.writing() as connection:
             stop_jobs(connection, jobs.c.id == id, ASKED, actor)
             row = connection.execute(sa.select(jobs).where(jobs.c.id == id)).one_or_none()
@@ -282,18 +282,18 @@ class JobQueue:
 
 
 def stop_jobs(connection: sa.Connection, which: sa.ColumnElement[bool], reason: str, actor: Actor) -> None:
-    """End the jobs that nobody works on, and tell the workers of others to stop; those that are paying are
+    """Cancel the jobs that no worker runs, and ask the workers of others to stop; those that are paying are
     left alone: what is paid for is finished.
     """
-    wanted = which & _active() & jobs.c.paying.is_(False)
+    condition = which & _active() & jobs.c.paying.is_(False)
     # A worker that has been silent for longer than its lease gets no answer when it renews it.
     idle = (jobs.c.state == QUEUED) | (jobs.c.lease < time.time())
-    ended = connection.execute(sa.select(jobs.c.id).where(wanted, idle)).scalars().all()
-    told = connection.execute(sa.select(jobs.c.id).where(wanted, ~idle)).scalars().all()
+    ended = connection.execute(sa.select(jobs.c.id).where(condition, idle)).scalars().all()
+    stopping = connection.execute(sa.select(jobs.c.id).where(condition, ~idle)).scalars().all()
     values = {"state": CANCELLED, "problem": json.dumps(stop_problem(reason)), "updated": now()}
     connection.execute(sa.update(jobs).where(jobs.c.id.in_(ended)).values(**values))
-    connection.execute(sa.update(jobs).where(jobs.c.id.in_(told)).values(stop=reason))
-    for id in (*ended, *told):
+    connection.execute(sa.update(jobs).where(jobs.c.id.in_(stopping)).values(stop=reason))
+    for id in (*ended, *stopping):
         write_log(connection, actor, f"job stopped: {reason}", id)
 
 

@@ -40,7 +40,7 @@ tokens = Table(
     Column("parent", String(40), index=True),
 )
 """SHA-256 of 256 random bits: there is nothing to guess, so no slow hash is needed. ``signed_in``: it comes
-from a sign-in at a provider. ``parent``: the token that made it, which it neither outlives nor survives."""
+from a sign-in at a provider. ``parent``: the token that issued it; it is revoked with that one."""
 
 identities = Table(
     "hushsum_identities",
@@ -123,7 +123,7 @@ jobs = Table(
     Column("updated", String(40), nullable=False),
 )
 """``lease``: before this time (in seconds) no other worker takes the job. ``seconds``: how long workers have
-worked on it, up to ``touched``; ``before``: how much of that was before it was last asked for.
+worked on it, up to ``touched``; ``before``: how much of that was before it was last requested.
 ``paying``: its debit may be in the ledger, so it is no longer stopped. ``stop``: why it is to stop before
 that."""
 

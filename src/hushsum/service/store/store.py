@@ -1,4 +1,4 @@
-"""The door to the database: one transaction for each thing that is done, with its line in the log."""
+"""The service's database: one transaction per action, with its entry in the audit log."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hushsum.service.store.deployment import agree_on_versions, check_schema, is
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Who does something, in which request."""
+    """The account and the request that cause an action."""
 
     account: str
     request: str = ""
@@ -37,7 +37,7 @@ class LogLine:
 
 
 class QuotaExceeded(UsageError):
-    """An owner has as much as one owner may have."""
+    """A quota of an account is exhausted."""
 
 
 def new_id(prefix: str) -> str:
@@ -51,7 +51,7 @@ def now() -> str:
 
 
 def write_log(connection: sa.Connection, actor: Actor, action: str, object: str) -> None:
-    """Add a line to the log, in the transaction of what it tells."""
+    """Add an entry to the audit log, in the transaction of the action."""
     connection.execute(
         sa.insert(schema.log).values(
             at=now(), request=actor.request, account=actor.account, action=action, object=object

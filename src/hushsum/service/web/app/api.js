@@ -1,4 +1,4 @@
-// Requests to the service. A refusal becomes a Problem, whatever its cause, so that views have one thing to show.
+// Requests to the service. Every failure becomes a Problem, so that views handle one kind of error.
 
 import { forget, token } from "./session.js";
 
@@ -10,13 +10,13 @@ export const addressOf = (path) => new URL(path.replace(/^\//, ""), ROOT).href;
 
 /** What RFC 9457 calls a problem: a sentence for people, and `kind` for the page. */
 export class Problem extends Error {
-  constructor(told) {
-    super(told.detail || "The service refused, without a reason.");
-    this.status = told.status ?? 0;
-    this.kind = String(told.type ?? "").split(":").pop();
-    this.faults = told.faults ?? [];
-    this.request = told.request ?? "";
-    this.retryAfter = told.retryAfter ?? 0;
+  constructor(response) {
+    super(response.detail || "The service refused the request without a reason.");
+    this.status = response.status ?? 0;
+    this.kind = String(response.type ?? "").split(":").pop();
+    this.faults = response.faults ?? [];
+    this.request = response.request ?? "";
+    this.retryAfter = response.retryAfter ?? 0;
   }
 }
 
@@ -27,19 +27,19 @@ const unreachable = () =>
   });
 
 let whenRefused = () => {};
-/** What to do when the token is no longer good. */
+/** What to do when the token is no longer valid. */
 export function onSignedOut(action) {
   whenRefused = action;
 }
 
 function refused(status, text, quiet = false, headers = null) {
-  let told = { status, retryAfter: Number(headers?.get("retry-after") ?? 0) || 0 };
+  let response = { status, retryAfter: Number(headers?.get("retry-after") ?? 0) || 0 };
   try {
-    told = { ...told, ...JSON.parse(text) };
+    response = { ...response, ...JSON.parse(text) };
   } catch {
-    told.detail = `The service answered with status ${status} and no explanation; try again later.`;
+    response.detail = `The service answered with status ${status} and no explanation; try again later.`;
   }
-  const problem = new Problem(told);
+  const problem = new Problem(response);
   if (problem.status === 401 && token() && !quiet) {
     forget();
     whenRefused(problem);
@@ -64,7 +64,7 @@ async function send(method, path, { body, headers = {}, signal, anonymous = fals
   }
 }
 
-/** A request and its JSON answer; null where there is none. `quiet`: a refused token is the caller's affair. */
+/** A request and its JSON answer; null where there is none. `quiet`: the caller handles a refused token. */
 export async function ask(method, path, options = {}) {
   const answer = await send(method, path, options);
   const text = await answer.text();
@@ -75,7 +75,7 @@ export async function ask(method, path, options = {}) {
 export const get = (path, options) => ask("GET", path, options);
 export const post = (path, body, options) => ask("POST", path, { body, ...options });
 
-/** What anybody may ask; null if it is not offered here. */
+/** A public route; null if this service does not have it. */
 export async function offered(path) {
   try {
     const answer = await send("GET", path, { anonymous: true });
@@ -92,8 +92,8 @@ export async function bytes(path) {
   return answer.blob();
 }
 
-/** Upload a file as it is. XMLHttpRequest, because fetch tells nothing of how far it has come. */
-export function upload(path, file, tell) {
+/** Upload a file as it is. XMLHttpRequest, because fetch reports no upload progress. */
+export function upload(path, file, report) {
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest();
     request.open("POST", addressOf(path));
@@ -101,7 +101,7 @@ export function upload(path, file, tell) {
     request.setRequestHeader("content-type", "application/octet-stream");
     request.upload.addEventListener(
       "progress",
-      (event) => tell(event.lengthComputable ? event.loaded / event.total : null),
+      (event) => report(event.lengthComputable ? event.loaded / event.total : null),
     );
     request.addEventListener("error", () => reject(unreachable()));
     request.addEventListener("load", () => {
@@ -122,7 +122,7 @@ const passes = (problem) =>
   !(problem instanceof Problem) || problem.kind === "unreachable" || problem.status === 429 ||
   problem.status >= 500;
 
-/** How long to wait before the next attempt: twice as long each time, never less than the service asks for. */
+/** How long to wait before the next attempt: twice as long each time, never less than the service requests. */
 export function pauseAfter(failures, problem, chance = Math.random()) {
   const longest = Math.min(LONGEST_RETRY_MILLISECONDS, RETRY_MILLISECONDS * 2 ** Math.min(failures - 1, 10));
   // Pages that failed together should not come back together.
@@ -131,13 +131,13 @@ export function pauseAfter(failures, problem, chance = Math.random()) {
 
 /**
  * Follow a job to its end. Server-sent events over fetch, since EventSource cannot send a token. A connection that breaks,
- * or that the service has no room for, is made again: the job goes on without us, and what it releases is paid for.
+ * or that the service has no room for, is reopened: the job continues meanwhile, and what it releases is paid for.
  */
-export async function follow(job, tell, signal) {
+export async function follow(job, report, signal) {
   let last = job;
   let failures = 0;
   let since = Date.now();
-  tell(last);
+  report(last);
   while (!ENDED.includes(last.state)) {
     try {
       const answer = await send("GET", `/jobs/${job.id}/events`, { signal });
@@ -146,7 +146,7 @@ export async function follow(job, tell, signal) {
         last = event;
         failures = 0;
         since = Date.now();
-        tell(last);
+        report(last);
       }
     } catch (error) {
       const given = error.name === "AbortError" || !passes(error);
@@ -158,7 +158,7 @@ export async function follow(job, tell, signal) {
   return last.result;
 }
 
-/** Wait, unless the signal says that nobody waits any more. */
+/** Wait, unless the signal aborts. */
 function sleep(milliseconds, signal) {
   return new Promise((wake, abort) => {
     const timer = setTimeout(wake, milliseconds);
@@ -185,7 +185,7 @@ async function* events(stream) {
   }
 }
 
-/** A key under which the service does a thing once, however often it is asked. */
+/** A key under which the service does a thing once, however often the request is sent. */
 export const freshKey = () =>
   Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join(
     "",

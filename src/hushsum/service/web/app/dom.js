@@ -35,14 +35,14 @@ let number = 0;
 /** An id that no other element has. */
 export const freshId = (prefix) => `${prefix}-${++number}`;
 
-/** Tell those who cannot see what changed. */
+/** Announce a change to screen readers. */
 export function announce(text) {
   const place = document.getElementById("announcer");
   // The same text twice is no change, and would not be read.
   place.textContent = place.textContent === text ? `${text}\u00a0` : text;
 }
 
-/** A function that runs only when nobody called it for a while. */
+/** A debounced function. */
 export function settled(milliseconds, action) {
   let timer = 0;
   const later = (...parts) => {

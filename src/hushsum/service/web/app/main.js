@@ -1,4 +1,4 @@
-// The start: what the address asks for, for whom, and the frame around it.
+// The start: routing by the address, the signed-in user, and the page frame.
 
 import { ask, get, onSignedOut } from "./api.js";
 import { announce, h } from "./dom.js";
@@ -37,7 +37,7 @@ const main = document.getElementById("main");
 let leaveView = () => {};
 let turn = 0;
 
-/** Show what the address asks for. A view that is slower than the next click shows nothing. */
+/** Show the view of the address. A view that is slower than the next click shows nothing. */
 async function show({ first = false, notice = null } = {}) {
   const mine = ++turn;
   leaveView();
@@ -84,7 +84,7 @@ function routed(place) {
     if (found && (scope === null || may(scope))) return view(place, ...found.slice(1));
   }
   const home = PLACES.find(({ scope }) => may(scope))?.href ?? "#/account";
-  // Nothing is said of what does not exist: one lands where one's work is.
+  // An unknown address leads to the user's start view.
   history.replaceState(null, "", home);
   frame();
   return routed(place);
@@ -121,7 +121,7 @@ async function signOut() {
 }
 
 document.querySelector(".skip").addEventListener("click", (event) => {
-  // The address tells which view is shown, so it must not change here.
+  // The address determines the view, so it must not change here.
   event.preventDefault();
   main.focus();
 });

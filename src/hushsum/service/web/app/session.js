@@ -1,4 +1,4 @@
-// Who is signed in. The token lives in this tab alone, and travels in a header: there is no cookie that another site could use.
+// Who is signed in. The token lives in this tab alone, and is sent in a header: there is no cookie that another site could use.
 
 const KEY = "hushsum-token";
 
@@ -12,8 +12,8 @@ export function keep(secret) {
   sessionStorage.setItem(KEY, secret);
 }
 
-export function known(told) {
-  person = told;
+export function known(response) {
+  person = response;
 }
 
 export function forget() {

@@ -1,5 +1,5 @@
 // Colours for numbers and classes. The ramp is viridis (van der Walt & Smith 2015): equal steps look equal, in print and to
-// the colour-blind too. Classes have the colours of Okabe & Ito, told apart by everybody; a label always stands beside them.
+// the colour-blind too. Classes have the colours of Okabe & Ito, which everybody can distinguish; a label always stands beside them.
 
 const VIRIDIS = [
   "440154",
@@ -41,7 +41,7 @@ export const faded = (colour, dark, strength) =>
 
 export const css = (colour) => `rgb(${colour.map(Math.round).join(" ")})`;
 
-/** A picture of colours, one pixel a cell, first row at the bottom. `colour(index)` may be null: then nothing is painted. */
+/** A picture of colours, one pixel per cell, first row at the bottom. `colour(index)` may be null: then nothing is painted. */
 export function painted(columns, rows, colour) {
   const canvas = document.createElement("canvas");
   canvas.width = columns;

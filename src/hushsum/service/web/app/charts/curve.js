@@ -2,7 +2,7 @@
 
 import { s } from "../dom.js";
 
-/** `lines` are {value, lower, upper, colour}, each of one number an x; null where it is not known. */
+/** `lines` are {value, lower, upper, colour}, each with one number per x; null where it is not known. */
 export function curves(xs, lines) {
   return ({ x, y }) =>
     lines.flatMap(({ value, lower, upper, colour }) => {

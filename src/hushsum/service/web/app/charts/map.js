@@ -41,7 +41,7 @@ export function hatched(xs, ys, inside) {
   };
 }
 
-/** Where a field is zero, by marching squares; `field` has one number a cell. */
+/** Where a field is zero, by marching squares; `field` has one number per cell. */
 export function zeroLine(xs, ys, field) {
   return ({ x, y }) => {
     const columns = xs.length;

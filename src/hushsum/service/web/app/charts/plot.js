@@ -140,7 +140,7 @@ function grid(xTicks, yTicks, x, y, box) {
   );
 }
 
-/** The point that was asked: cross hairs, and its error as a whisker where there is an axis for it. */
+/** The queried point: cross hairs, and its error as a whisker where there is an axis for it. */
 function marker(at, x, y, box) {
   if (!at || at.x < x.domain[0] || at.x > x.domain[1]) return null;
   const [px, py] = [x(at.x), at.y === null || at.y === undefined ? null : y(at.y)];

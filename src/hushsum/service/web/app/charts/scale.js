@@ -9,11 +9,11 @@ export function linear([low, high], [from, to]) {
   return scale;
 }
 
-/** At most about `wanted` ticks at 1, 2 or 5 times a power of ten inside the interval. */
-export function ticks([low, high], wanted) {
+/** At most about `wantedCount` ticks at 1, 2 or 5 times a power of ten inside the interval. */
+export function ticks([low, high], wantedCount) {
   const size = high - low;
   if (!(size > 0) || !Number.isFinite(size)) return [low];
-  const rough = size / Math.max(1, wanted);
+  const rough = size / Math.max(1, wantedCount);
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((each) => each * power).find((each) => each >= rough * 0.999999);
   const first = Math.ceil(low / step - 1e-9);
@@ -41,7 +41,7 @@ export function roomy(values) {
   return [low === 0 ? 0 : low - air, high === 0 ? 0 : high + air];
 }
 
-/** The words at ticks: as many places as tell neighbours apart, and no more. */
+/** The words at ticks: just enough places to distinguish neighbours. */
 export function tickTexts(at) {
   const largest = Math.max(...at.map(Math.abs));
   const step = at.length > 1 ? Math.abs(at[1] - at[0]) : largest || 1;

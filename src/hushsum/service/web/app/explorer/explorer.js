@@ -1,10 +1,10 @@
-// The explorer: choose what is shown, look, ask a point.
+// The explorer: choose what is plotted, and query points.
 
 import { plot } from "../charts/plot.js";
 import { freshId, h, refill, settled } from "../dom.js";
 import { problemBox } from "../parts/feedback.js";
 import { onTheme } from "../theme.js";
-import { asTable, summary } from "./as_table.js";
+import { asTable, summary } from "./answer_table.js";
 import { choicesOf } from "./choices.js";
 import { lattice, pictureOf } from "./picture.js";
 import { knownRanges, rangeForm } from "./ranges.js";
@@ -24,8 +24,8 @@ export function explorer(place, subject) {
       leave = explore(place, subject, found);
       place.querySelector("svg").focus();
     }, {
-      heading: "Which range shall be shown?",
-      hint: "This function declares no bounds: it answers anywhere. Say where to look.",
+      heading: "Which range should be shown?",
+      hint: "This function declares no bounds and answers anywhere. Enter the range to plot.",
     }),
   ));
   return () => leave();
@@ -50,7 +50,7 @@ function explore(place, subject, ranges) {
     onstep: step,
     onenter: () => askPoint(),
   });
-  // Where questions are counted, only clicks and buttons ask.
+  // Where queries are limited, only clicks and buttons send them.
   const frugal = subject.questions !== null;
   picture.node.hidden = frugal;
   const legend = h("ul", { class: "legend" });
@@ -163,9 +163,9 @@ function explore(place, subject, ranges) {
     waiting = new AbortController();
     picture.node.setAttribute("aria-busy", "true");
     try {
-      const asked = lattice(subject, state);
-      const answers = await answersAt(subject, state.of, asked.points, waiting.signal);
-      current = { asked, answers };
+      const request = lattice(subject, state);
+      const answers = await answersAt(subject, state.of, request.points, waiting.signal);
+      current = { request, answers };
       said.replaceChildren();
       picture.node.hidden = false;
       draw();
@@ -182,13 +182,13 @@ function explore(place, subject, ranges) {
 
   function draw() {
     if (current === null) return;
-    const { spec, legend: items } = pictureOf(subject, state, current.asked, current.answers);
-    const text = summary(subject, state, current.asked, current.answers);
+    const { spec, legend: items } = pictureOf(subject, state, current.request, current.answers);
+    const text = summary(subject, state, current.request, current.answers);
     picture.draw({ ...spec, label: text, marker: picture.marker });
     refill(legend, items);
     words.textContent = text;
     const open = numbers.querySelector("details")?.open ?? false;
-    refill(numbers, asTable(subject, state, current.asked, current.answers));
+    refill(numbers, asTable(subject, state, current.request, current.answers));
     numbers.querySelector("details").open = open;
   }
 
@@ -206,7 +206,7 @@ function explore(place, subject, ranges) {
     asking = new AbortController();
     try {
       const answers = await answersAt(subject, state.of, [state.at], asking.signal);
-      here.tell(subject.readings.find(([of]) => of === state.of)[1], answers);
+      here.report(subject.readings.find(([of]) => of === state.of)[1], answers);
       mark(answers);
     } catch (problem) {
       if (problem.name === "AbortError") return;
@@ -226,7 +226,7 @@ function explore(place, subject, ranges) {
   };
 }
 
-/** Before a picture of a model whose questions are counted. */
+/** Shown before plotting a model whose queries are limited. */
 function offer(subject, number, draw) {
   return h(
     "div",
@@ -234,14 +234,14 @@ function offer(subject, number, draw) {
     h(
       "p",
       {},
-      `This model is answered exactly, from a path that is drawn as it is asked. It answers ${
+      `This model answers exactly, from a random path that is drawn query by query. It answers ${
         subject.questions.toLocaleString("en")
       } distinct points in all, whoever asks, and the same point again at any time.`,
     ),
     h(
       "div",
       { class: "row" },
-      h("button", { type: "button", onclick: draw }, `Draw a picture, with ${number} questions`),
+      h("button", { type: "button", onclick: draw }, `Draw a plot with ${number} queries`),
     ),
   );
 }

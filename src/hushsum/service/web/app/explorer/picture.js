@@ -6,7 +6,7 @@ import { filled, hatched, zeroLine } from "../charts/map.js";
 import { extent, roomy, spread } from "../charts/scale.js";
 import { h } from "../dom.js";
 import { isDark } from "../theme.js";
-import { sameUnit, short } from "../words.js";
+import { sameUnit, short } from "../format.js";
 
 const ALONG = { plenty: 241, few: 41 };
 const ACROSS = { plenty: 73, few: 9 };

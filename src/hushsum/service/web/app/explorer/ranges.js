@@ -1,4 +1,4 @@
-// From where to where each axis goes: declared with the function, or asked for.
+// The range of each axis: declared with the function, or entered.
 
 import { h } from "../dom.js";
 import { number, numberIn } from "../parts/fields.js";

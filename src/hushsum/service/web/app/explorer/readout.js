@@ -2,15 +2,15 @@
 
 import { h, refill } from "../dom.js";
 import { field, number, numberIn } from "../parts/fields.js";
-import { withError, writer } from "../words.js";
+import { withError, writer } from "../format.js";
 
 /**
  * Fields for the shown axes, and a place for the answer. `moved(axis, value)` is called when a number is typed. Where
- * questions are counted nothing is asked by itself: a button calls `ask`.
+ * queries are limited, none is sent automatically: a button calls `ask`.
  */
 export function readout(subject, moved, ask = null) {
   const fields = h("div", { class: "fields" });
-  const told = h("div", { class: "readout", role: "status", "aria-live": "polite", "aria-atomic": "true" });
+  const output = h("div", { class: "readout", role: "status", "aria-live": "polite", "aria-atomic": "true" });
   const others = h("div", { class: "others" });
   const node = h(
     "section",
@@ -19,8 +19,8 @@ export function readout(subject, moved, ask = null) {
     fields,
     others,
     subject.questions !== null && ask !== null &&
-      h("button", { type: "button", class: "quiet ask-point", onclick: ask }, "Ask this point"),
-    told,
+      h("button", { type: "button", class: "quiet ask-point", onclick: ask }, "Query this point"),
+    output,
   );
   let inputs = new Map();
   return {
@@ -44,14 +44,14 @@ export function readout(subject, moved, ask = null) {
         if (document.activeElement !== input || numberIn(input) !== at[axis]) input.value = tidy(at[axis]);
       }
     },
-    tell(name, answers) {
-      refill(told, answers.label ? classWords(subject, name, answers) : numberWords(name, answers));
+    report(name, answers) {
+      refill(output, answers.label ? classWords(subject, name, answers) : numberWords(name, answers));
     },
-    fail: (problem) => told.replaceChildren(h("p", { class: "wrong" }, problem.message)),
+    fail: (problem) => output.replaceChildren(h("p", { class: "wrong" }, problem.message)),
   };
 }
 
-/** A coordinate with digits enough to be told from its neighbours, and no more. */
+/** A coordinate with just enough digits to distinguish it from its neighbours. */
 export const tidy = (value) => String(Number(value.toPrecision(6)));
 
 function numberWords(name, { value, stderr, lower, upper }) {
@@ -61,7 +61,7 @@ function numberWords(name, { value, stderr, lower, upper }) {
     small(name),
     h("span", { class: "big-number" }, number, error !== "unknown" && h("small", {}, ` ± ${error}`)),
     lower[0] !== null && small(`95 %: ${write(lower[0])} to ${write(upper[0])}`),
-    error === "unknown" && small("this model tells no error at a point"),
+    error === "unknown" && small("this model reports no error at a point"),
   ];
 }
 

@@ -13,16 +13,16 @@ export function setExplorer(place, subject) {
     pattern: "[0-9,\\s]+",
     placeholder: "3, 17, 204",
   });
-  const told = readout(subject, () => {});
+  const output = readout(subject, () => {});
   const ask = async () => {
     try {
       const answers = await answersAt(subject, of, [
         members.value.split(/[\s,]+/).filter(Boolean).map(Number),
       ]);
-      told.tell(subject.readings.find(([each]) => each === of)[1], answers);
+      output.report(subject.readings.find(([each]) => each === of)[1], answers);
     } catch (problem) {
       if (problem.status === undefined) throw problem;
-      told.fail(problem);
+      output.fail(problem);
     }
   };
   place.replaceChildren(h(
@@ -38,7 +38,7 @@ export function setExplorer(place, subject) {
         },
       },
       field("Members of a set, whole numbers", members, {
-        hint: "This function compares sets, so there is nothing to draw: ask it about one.",
+        hint: "This function compares sets, so there is no plot: query it with one.",
       }),
       h(
         "div",
@@ -50,6 +50,6 @@ export function setExplorer(place, subject) {
         }),
       ),
     ),
-    told.node,
+    output.node,
   ));
 }

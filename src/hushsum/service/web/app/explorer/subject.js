@@ -1,7 +1,7 @@
-// What can be asked of a function, and how its answers are read: as a number with its error, or as a choice between classes.
+// What a function can be queried for, and how its answers are shown: a number with its error, or a class.
 
 import { post } from "../api.js";
-import { columnLabel } from "../words.js";
+import { columnLabel } from "../format.js";
 
 const VALUES = {
   density: "density",
@@ -13,8 +13,8 @@ const VALUES = {
 };
 
 /** The subject of an explorer. `kind` is "number", "classes", "sets" or "none". */
-export function subjectOf(told) {
-  return told.facts.model ? ofModel(told) : ofSum(told);
+export function subjectOf(response) {
+  return response.facts.model ? ofModel(response) : ofSum(response);
 }
 
 function ofSum({ id, facts }) {
@@ -29,7 +29,7 @@ function ofSum({ id, facts }) {
     classes: null,
     questions: null,
     readings: [["mean", "mean kernel value", "Mean"], ["sum", "kernel sum (records)", "Sum"]],
-    about: "How similar the records are to a point: 1 if all were there, 0 if none is near.",
+    about: "How similar the records are to a point: 1 if all are at the point, 0 if none is near.",
   };
 }
 
@@ -47,7 +47,7 @@ function ofModel({ id, facts }) {
     labels: names.map(columnLabel),
     bounds: model.bounds,
     classes: chooses ? model.classes : null,
-    // An exact model answers so many distinct points in all, whoever asks; a file answers for ever.
+    // A model in exact mode answers a limited number of distinct points in total; a file answers any number.
     questions: model.mode === "exact" ? model.most_questions : null,
     readings: [[
       "predict",
@@ -58,36 +58,36 @@ function ofModel({ id, facts }) {
       ? `The predicted class${
         model.target ? ` of ${columnLabel(model.target)}` : ""
       }: the deeper its colour, the firmer.`
-      : `What the model tells at a point: ${value}.`,
+      : `The model's answer at a point: ${value}.`,
   };
 }
 
 /** Answers at points: lists of value, stderr, lower, upper; of classes also their names and scores. */
 export async function answersAt(subject, of, points, signal) {
-  const told = await post(`/functions/${subject.id}/query?of=${of}`, { points }, { signal });
-  return subject.classes ? chosen(subject, told, points.length) : numbers(told, points.length);
+  const response = await post(`/functions/${subject.id}/query?of=${of}`, { points }, { signal });
+  return subject.classes ? chosen(subject, response, points.length) : numbers(response, points.length);
 }
 
-function numbers(told, length) {
+function numbers(response, length) {
   const none = () => Array.from({ length }, () => null);
   return {
-    value: told.value ?? told.prediction,
-    stderr: told.stderr ?? none(),
-    lower: told.lower ?? none(),
-    upper: told.upper ?? none(),
+    value: response.value ?? response.prediction,
+    stderr: response.stderr ?? none(),
+    lower: response.lower ?? none(),
+    upper: response.upper ?? none(),
     label: null,
     scores: null,
   };
 }
 
 /** Of each point: the class, its score, and by how much it leads. The error is that of the lead, if the scores have errors. */
-function chosen(subject, told, length) {
-  const scores = told.probability ?? told.decision ?? null;
-  // One error a point holds for each of its scores.
-  const errors = scores && told.stderr
-    ? told.stderr.map((each, at) => (Array.isArray(each) ? each : scores[at].map(() => each)))
+function chosen(subject, response, length) {
+  const scores = response.probability ?? response.decision ?? null;
+  // One error per point applies to each of its scores.
+  const errors = scores && response.stderr
+    ? response.stderr.map((each, at) => (Array.isArray(each) ? each : scores[at].map(() => each)))
     : null;
-  const label = told.prediction.map(String);
+  const label = response.prediction.map(String);
   const value = [];
   const stderr = [];
   const lead = [];

@@ -1,7 +1,7 @@
 // A claim: its sentence, its numbers, and what it rests on.
 
 import { h } from "../dom.js";
-import { promise, protectedUnit } from "../words.js";
+import { promise, protectedUnit } from "../format.js";
 
 /** The sentence, set apart: it is what the release promises. */
 export const claimSentence = (claim) => h("blockquote", { class: "claim" }, powers(claim.sentence));

@@ -1,19 +1,19 @@
 // What a view shows when there is nothing yet, or something went wrong.
 
 import { h } from "../dom.js";
-import { sentence } from "../words.js";
+import { sentence } from "../format.js";
 
 const TITLES = {
-  "budget-exhausted": "The budget does not suffice",
+  "budget-exhausted": "The budget is not sufficient",
   "unauthenticated": "Not signed in",
   "forbidden": "Not allowed",
   "not-found": "Nothing here",
   "data-refused": "The records were refused",
   "file-refused": "The file was refused",
   "request-refused": "The form is not complete",
-  "parameter-refused": "This cannot be done as asked",
-  "claim-refused": "This cannot be promised",
-  "questions-spent": "No questions are left",
+  "parameter-refused": "The parameters were refused",
+  "claim-refused": "The claim was refused",
+  "questions-spent": "No queries are left",
   "too-large": "Too large",
   "too-often": "Too many requests",
   "disk-full": "The service's disk is full",
@@ -30,7 +30,7 @@ const RULES = {
   float_type: "must be a number",
 };
 
-/** A refusal: what is wrong and what helps, in the service's own words. */
+/** A problem: what is wrong and what helps, in the service's text. */
 export function problemBox(problem, { heading = "h2", again = null } = {}) {
   const faults = (problem.faults ?? []).map((each) =>
     h(
@@ -69,14 +69,14 @@ export function loading(what, number = 3) {
   );
 }
 
-/** A bar for long work; `tell(fraction or null, words)`. */
+/** A bar for long work; `report(fraction or null, words)`. */
 export function progress(label) {
   const bar = h("progress", { max: 1, "aria-label": label });
   const words = h("p", { class: "small soft", role: "status" }, label);
   const node = h("div", { class: "progress" }, bar, words);
   return {
     node,
-    tell(fraction, text) {
+    report(fraction, text) {
       if (fraction === null) bar.removeAttribute("value");
       else bar.value = fraction;
       if (text !== undefined && words.textContent !== text) words.textContent = text;

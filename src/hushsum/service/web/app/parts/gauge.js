@@ -1,7 +1,7 @@
 // How much of a budget is spent, on what, and what remains.
 
 import { h } from "../dom.js";
-import { count, exact, short } from "../words.js";
+import { count, exact, short } from "../format.js";
 
 /** The sum that a budget bounds: its letter, and how to read it off a charge. */
 export function measure(budget) {
@@ -25,7 +25,7 @@ export function standing(budget) {
   };
 }
 
-/** A bar with one part a release. `charges` are the costs in order; `next` is one that is only considered. */
+/** A bar with one part per release. `charges` are the costs in order; `next` is one that is only considered. */
 export function gauge(budget, { charges = null, next = 0 } = {}) {
   const { letter, total, spent, left, delta } = standing(budget);
   const parts = (charges ?? (spent > 0 ? [spent] : [])).filter((each) => each > 0);

@@ -35,7 +35,7 @@ export function identityCard(account, provider) {
         "p",
         { class: "soft" },
         linked === null
-          ? "Nobody may, until a person is linked to this account."
+          ? "Nobody can sign in until a person is linked to this account."
           : `${linked.subject} may${linked.sub ? "" : ", and has not come yet"}.`,
       ),
       said,
@@ -48,7 +48,7 @@ export function identityCard(account, provider) {
             tried(() => post(path, { subject: subject.value.trim() }));
           },
         },
-        field("Who the provider says it is, such as an address", subject),
+        field("The person's identity at the provider, such as an email address", subject),
         h("button", { class: "quiet" }, "Link"),
         linked !== null && h(
           "button",

@@ -1,4 +1,4 @@
-// A token that is told once.
+// A token that is shown once.
 
 import { announce, h } from "../dom.js";
 
@@ -25,13 +25,13 @@ export function secretBox(title, secret) {
     h(
       "p",
       { class: "hint" },
-      "It is shown this once. The service keeps a digest of it, and cannot tell it again.",
+      "It is shown only once. The service stores a digest and cannot show it again.",
     ),
     h(
       "div",
       { class: "row" },
       copy,
-      h("button", { type: "button", class: "quiet", onclick: () => box.remove() }, "I have kept it"),
+      h("button", { type: "button", class: "quiet", onclick: () => box.remove() }, "I have saved it"),
     ),
   );
   return box;

@@ -3,8 +3,8 @@
 import { h } from "../dom.js";
 
 /**
- * `columns` are {name, number, head, minor}, the latter not shown on phones; `rows` lists of cells, one a column. A
- * `quiet` caption is only heard: a heading says it already. With `cards`, rows are cards on phones.
+ * `columns` are {name, number, head, minor}, the latter not shown on phones; `rows` lists of cells, one per column. A
+ * `quiet` caption is for screen readers only: a heading shows it already. With `cards`, rows are cards on phones.
  */
 export function table(
   caption,

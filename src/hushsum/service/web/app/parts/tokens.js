@@ -1,7 +1,7 @@
-// What is remembered of tokens: everything but the tokens.
+// A table of tokens, without their secrets.
 
 import { h } from "../dom.js";
-import { day, moment } from "../words.js";
+import { day, moment } from "../format.js";
 import { table } from "./tables.js";
 
 export function tokenTable(tokens, revoke, { own = null } = {}) {

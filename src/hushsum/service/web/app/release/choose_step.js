@@ -1,9 +1,9 @@
-// Step 2: what shall be released of the records, and what it would be like.
+// Step 2: choose what to release, with its predicted error.
 
 import { announce, h, refill } from "../dom.js";
 import { field } from "../parts/fields.js";
 import { gauge } from "../parts/gauge.js";
-import { modelTitle } from "../words.js";
+import { modelTitle } from "../format.js";
 import { columnsForm } from "./columns_form.js";
 import { modelForm } from "./model_form.js";
 import { existingForm, sumForm } from "./sum_form.js";
@@ -26,9 +26,9 @@ export function chooseStep(place, { dataset, models, upload, columns: names, nam
   const more = h("details", {}, h("summary", {}, "More settings"));
   const about = h("div", {});
   const beside = h("div", { class: "two-beside stack" });
-  // On narrow screens the panel is far below; those who listen have it anyway.
+  // On narrow screens the panel is far below; screen readers have it anyway.
   const glance = h("p", { class: "glance", "aria-hidden": "true" });
-  const tell = (error) => refill(glance, "Predicted error ", h("strong", {}, error));
+  const report = (error) => refill(glance, "Predicted error ", h("strong", {}, error));
   let current = null;
 
   const form = h(
@@ -43,7 +43,7 @@ export function chooseStep(place, { dataset, models, upload, columns: names, nam
           const count = await current.tally();
           if (count && promise) return done({ name, promise, count: { upload: upload.id, ...count } });
         } else {
-          const model = current.asked();
+          const model = current.request();
           if (model) return done({ name, promise, model: { ...model, name } });
         }
         announce(`Not yet: ${beside.querySelector("[role=status]").textContent}`);
@@ -64,7 +64,7 @@ export function chooseStep(place, { dataset, models, upload, columns: names, nam
       "div",
       { class: "row go-on" },
       glance,
-      h("button", {}, tally ? "See the claim" : "Go on"),
+      h("button", {}, tally ? "Show the claim" : "Go on"),
       h("button", { type: "button", class: "quiet", onclick: back }, "Back"),
     ),
   );
@@ -75,10 +75,10 @@ export function chooseStep(place, { dataset, models, upload, columns: names, nam
     current = null;
     const kind = models.find((each) => each.name === goal.value);
     const next = tally
-      ? existingForm(dataset, tally, { terms, tell })
+      ? existingForm(dataset, tally, { terms, report })
       : kind
-      ? modelForm(dataset, kind, { columns, terms, upload, names, tell }, look)
-      : sumForm(dataset, { columns, terms, names, tell }, look);
+      ? modelForm(dataset, kind, { columns, terms, upload, names, report }, look)
+      : sumForm(dataset, { columns, terms, names, report }, look);
     refill(own, next.fields);
     refill(about, next.about);
     more.replaceChildren(more.firstChild, h("div", { class: "fields" }, ...(next.more ?? [])));

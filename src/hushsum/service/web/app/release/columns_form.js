@@ -2,11 +2,11 @@
 
 import { h } from "../dom.js";
 import { field, number, numberIn, text } from "../parts/fields.js";
-import { columnLabel } from "../words.js";
+import { columnLabel } from "../format.js";
 
-const TYPED = "Their names, with commas between.";
+const TYPED = "Their names, separated by commas.";
 const NAMELESS =
-  "The header could not be read: a number or nothing stands where a name should. Type the names as they stand there, with commas between.";
+  "The header could not be read: it has a number or nothing in the place of a name. Type the names of the header, separated by commas.";
 
 /** Column choice. `names` are those of the file, or null where they must be typed; `nameless` if its header has none. */
 export function columnsForm(names, changed, nameless = false) {
@@ -82,7 +82,7 @@ export function columnsForm(names, changed, nameless = false) {
       h(
         "p",
         { class: "hint" },
-        "Declare what is possible, from common knowledge. Do not read bounds off the records: that would tell about them. Values outside are clipped.",
+        "Declare what is possible, from public knowledge. Do not take bounds from the records: that would reveal them. Values outside are clipped.",
       ),
     ),
   );
@@ -107,6 +107,6 @@ export function columnsForm(names, changed, nameless = false) {
 }
 
 export const BANDWIDTH =
-  "How near is near, in the columns' own units: a tenth of a range is a start. Not from a look at the records.";
+  "The distance at which records count as near, in the columns' units: try a tenth of a range. Do not choose it by looking at the records.";
 
 export const allBounded = (pairs) => pairs.length > 0 && pairs.every((each) => each !== null);

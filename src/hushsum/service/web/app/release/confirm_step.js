@@ -1,11 +1,11 @@
-// Steps 3 and 4: the claim in words, the agreement, the work, the function.
+// Steps 3 and 4: the claim, its confirmation, the job, the function.
 
 import { follow, freshKey, post } from "../api.js";
 import { h } from "../dom.js";
 import { claimFacts, claimSentence, facts } from "../parts/claims.js";
 import { problemBox, progress } from "../parts/feedback.js";
 import { gauge, standing } from "../parts/gauge.js";
-import { exact, promise as inNumbers, short } from "../words.js";
+import { exact, promise as inNumbers, short } from "../format.js";
 
 const STATES = { queued: "Waiting for a worker", running: "Working", done: "Done", failed: "Failed" };
 
@@ -16,7 +16,7 @@ export function worked(place, label, job, signal) {
   return follow(
     job,
     (now) =>
-      bar.tell(
+      bar.report(
         now.state === "running" && now.progress !== null ? now.progress : null,
         `${label}: ${STATES[now.state].toLowerCase()}${
           now.state === "running" && now.progress ? `, ${Math.round(100 * now.progress)} %` : ""
@@ -26,35 +26,35 @@ export function worked(place, label, job, signal) {
   );
 }
 
-/** Show the claim of `terms` and, once it is agreed to, release. `paths` are where to ask and where to release. */
+/** Show the claim of `terms` and, once it is agreed to, release. `paths` are the routes of the claim and of the release. */
 export async function confirmStep(place, { dataset, terms, paths, signal }, done, back) {
-  const told = await post(paths.claim, terms);
+  const response = await post(paths.claim, terms);
   const { name, letter } = standing(dataset.budget);
-  const cost = exact(told.cost[name]);
+  const cost = exact(response.cost[name]);
   // One key for this agreement: pressed twice, or after a lost connection, it is still one release.
   const key = freshKey();
   const said = h("div", { class: "stack" });
   const agree = h(
     "button",
     { type: "button", onclick: release },
-    `Release, and spend ${inNumbers(told.cost)}`,
+    `Release, and spend ${inNumbers(response.cost)}`,
   );
   const card = h(
     "div",
     { class: "card stack narrow-card" },
-    h("h2", {}, "This is what you promise"),
-    claimSentence(told.claim),
+    h("h2", {}, "What this release claims"),
+    claimSentence(response.claim),
     gauge(dataset.budget, { charges: null, next: cost }),
     h(
       "dl",
       { class: "figures" },
-      [["It costs", inNumbers(told.cost)], [
+      [["It costs", inNumbers(response.cost)], [
         "Then remains",
-        `${letter} ${short(exact(told.remaining[name]))}`,
+        `${letter} ${short(exact(response.remaining[name]))}`,
       ]].map(([what, amount]) => h("div", {}, h("dt", {}, what), h("dd", {}, amount))),
     ),
-    h("p", { class: "soft" }, "What is spent is spent for ever: a release cannot be taken back."),
-    h("details", {}, h("summary", {}, "The claim in its parts"), facts(claimFacts(told.claim))),
+    h("p", { class: "soft" }, "Spent budget cannot be recovered, and a release cannot be undone."),
+    h("details", {}, h("summary", {}, "Details of the claim"), facts(claimFacts(response.claim))),
     h("div", { class: "row" }, agree, h("button", { type: "button", class: "quiet", onclick: back }, "Back")),
   );
   place.replaceChildren(card, said);
@@ -62,7 +62,7 @@ export async function confirmStep(place, { dataset, terms, paths, signal }, done
   async function release() {
     agree.disabled = true;
     try {
-      const job = await post(paths.release, { ...terms, confirm: told.confirm }, {
+      const job = await post(paths.release, { ...terms, confirm: response.confirm }, {
         headers: { "idempotency-key": key },
       });
       done(await worked(said, "Releasing", job, signal));

@@ -3,13 +3,13 @@
 import { post } from "../api.js";
 import { h, settled } from "../dom.js";
 import { field, number, numberIn, select, text } from "../parts/fields.js";
-import { sentence, short } from "../words.js";
+import { sentence, short } from "../format.js";
 import { allBounded, BANDWIDTH } from "./columns_form.js";
 
-const MODES = [["file", "For ever, from a file"], ["exact", "Exactly, so many questions"]];
+const MODES = [["file", "Any number of queries, from a file"], ["exact", "Exact answers, a limited number of queries"]];
 
 /** The fields of one kind of model, and what it would claim. */
-export function modelForm(dataset, kind, { columns, terms, upload, names, tell }, changed) {
+export function modelForm(dataset, kind, { columns, terms, upload, names, report }, changed) {
   const learns = kind.learns !== null;
   const aim = () => {
     columns.bar("target", target.value);
@@ -21,7 +21,7 @@ export function modelForm(dataset, kind, { columns, terms, upload, names, tell }
   const classes = text({ required: true, placeholder: "no, yes", oninput: changed });
   const settings = kind.settings.map((each) => settingField(each, changed));
   const [first, more] = [settings.filter((each) => !each.known), settings.filter((each) => each.known)];
-  const panel = claimPanel(tell);
+  const panel = claimPanel(report);
   const mode = select(MODES, "file", {
     onchange() {
       most.hidden = mode.value !== "exact";
@@ -29,8 +29,8 @@ export function modelForm(dataset, kind, { columns, terms, upload, names, tell }
     },
   });
   const questions = number({ min: 1, max: 5000, step: 1, value: "1000", oninput: changed });
-  const most = field("Questions in all", questions, {
-    hint: "Distinct points, whoever asks; at most 5,000.",
+  const most = field("Queries in total", questions, {
+    hint: "Distinct points, from all users together; at most 5,000.",
   });
   most.hidden = true;
   const modes = (kind.modes ?? []).includes("exact") ? [field("Answered", mode), most] : [];
@@ -45,14 +45,14 @@ export function modelForm(dataset, kind, { columns, terms, upload, names, tell }
       ...(kind.learns === "label"
         ? [
           field("Its values", classes, {
-            hint: "All that may occur, with commas between. Declared, not looked up.",
+            hint: "All possible values, separated by commas. Declare them; do not take them from the data.",
           }),
         ]
         : []),
       ...first.map((each) => each.node),
     ],
     more: [...modes, ...more.map((each) => each.node)],
-    asked() {
+    request() {
       const promise = terms.promise();
       const bounds = columns.bounds();
       if (!promise || why(promise, kind, dataset) || !columns.chosen().length || !allBounded(bounds)) {
@@ -79,8 +79,8 @@ export function modelForm(dataset, kind, { columns, terms, upload, names, tell }
       return given.classes && given.classes.length < 2 ? null : given;
     },
     look() {
-      const asked = this.asked();
-      if (asked) return panel.ask(dataset, asked);
+      const request = this.request();
+      if (request) return panel.ask(dataset, request);
       const reason = why(terms.promise(), kind, dataset);
       panel.clear(reason ?? "Fill in the form, with bounds for every column, to see it.");
     },
@@ -91,13 +91,13 @@ export function modelForm(dataset, kind, { columns, terms, upload, names, tell }
   };
 }
 
-/** Why this dataset can never pay for such a model; null if it can. */
+/** Why the budget of this dataset does not suit such a model; null if it does. */
 function why(promise, kind, dataset) {
   if (promise?.rho) {
-    return "Models promise ε and δ, and this dataset counts ρ. Use a dataset with a budget of ε, or of ε and δ.";
+    return "Models claim ε and δ, and the budget of this dataset is in ρ. Use a dataset with a budget of ε, or of ε and δ.";
   }
   if (kind.needs_delta && dataset.budget.terms.accounting === "pure") {
-    return "This model needs a δ, and this dataset counts ε alone. Use a dataset with a budget of ε and δ.";
+    return "This model needs a δ, and the budget of this dataset is in ε only. Use a dataset with a budget of ε and δ.";
   }
   return null;
 }
@@ -106,7 +106,7 @@ function why(promise, kind, dataset) {
 function settingField(setting, changed) {
   const name = setting.name.replace(/_/g, " ");
   const label = name.charAt(0).toUpperCase() + name.slice(1);
-  // Defaults suit columns from −1 to 1; a bandwidth is in the columns' own units, so it is always asked for.
+  // Defaults suit columns from −1 to 1; a bandwidth is in the columns' own units, so it must always be entered.
   const own = setting.name === "bandwidth";
   const known = !own && (setting.default !== null || setting.optional);
   if (setting.type === "pair") {
@@ -152,28 +152,28 @@ function settingField(setting, changed) {
   };
 }
 
-function claimPanel(tell) {
+function claimPanel(report) {
   const big = h("p", { class: "big-number" }, "–");
   const words = h("p", { class: "small soft", role: "status" }, "Fill in the form to see it.");
   let turn = 0;
   const say = (error) => {
     big.textContent = error;
-    tell(error);
+    report(error);
   };
   const clear = (message) => {
     say("–");
     words.textContent = message;
   };
-  const ask = settled(300, async (dataset, asked) => {
+  const ask = settled(300, async (dataset, request) => {
     const mine = ++turn;
     try {
-      const { predicted } = await post(`/datasets/${dataset.id}/models/claims`, asked);
+      const { predicted } = await post(`/datasets/${dataset.id}/models/claims`, request);
       if (mine !== turn) return;
       if (predicted?.error === undefined || predicted?.error === null) {
         clear(
           predicted?.note
             ? sentence(predicted.note)
-            : "This model's error cannot be predicted beforehand; it tells its errors with its answers.",
+            : "This model's error cannot be predicted beforehand; it reports errors with its answers.",
         );
       } else {
         say(`± ${short(predicted.error, 2)}`);

@@ -1,8 +1,8 @@
-// The predicted error, live: what each way to release would be like, before anything is spent.
+// The predicted error of each release option, updated live before anything is spent.
 
 import { post } from "../api.js";
 import { h, settled } from "../dom.js";
-import { sentence, short } from "../words.js";
+import { sentence, short } from "../format.js";
 
 const NAMES = { race: "Hash rows", grid: "Grid", fourier_features: "Fourier features" };
 const ABOUT = {
@@ -11,9 +11,9 @@ const ABOUT = {
   fourier_features: "many columns, Gaussian kernel",
 };
 
-/** A panel that follows a question. `picked()` waits for the option taken, null if there is none; `tell` hears each error. */
-export function planPanel(dataset, tell) {
-  const list = h("div", { class: "options", role: "radiogroup", "aria-label": "Way to release" });
+/** A panel that follows the form. `picked()` waits for the option taken, null if there is none; `report` receives each error. */
+export function planPanel(dataset, report) {
+  const list = h("div", { class: "options", role: "radiogroup", "aria-label": "Release option" });
   const words = h("p", { class: "small soft", role: "status" }, "Fill in the form to see it.");
   const big = h("p", { class: "big-number" }, "–");
   const node = h(
@@ -24,14 +24,14 @@ export function planPanel(dataset, tell) {
   );
   const say = (error) => {
     big.textContent = error;
-    tell(error);
+    report(error);
   };
   let options = [];
   let taken = null;
   let wanted = null;
   let turn = 0;
 
-  // Whoever goes on while an answer is on its way must get that one, not the one before.
+  // A user who continues while a request is pending must get its result, not the previous one.
   let answered = Promise.resolve();
   let tellAnswered = () => {};
 
@@ -81,7 +81,7 @@ export function planPanel(dataset, tell) {
     }
     options = [...best.values()].sort((one, other) => one.error - other.error);
     if (!options.length) {
-      clear("Nothing can be released like this: choose other columns, or another similarity.");
+      clear("No release option fits: choose other columns, or another kernel.");
       return;
     }
     const worst = options[options.length - 1].error;

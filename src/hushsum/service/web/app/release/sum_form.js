@@ -2,7 +2,7 @@
 
 import { h } from "../dom.js";
 import { field, number, numberIn, select, text } from "../parts/fields.js";
-import { columnLabel, kernelInWords, wayOf } from "../words.js";
+import { columnLabel, kernelInWords, wayOf } from "../format.js";
 import { allBounded, BANDWIDTH } from "./columns_form.js";
 import { planPanel } from "./plan_panel.js";
 
@@ -15,7 +15,7 @@ const KERNELS = [
 ];
 
 /** The fields for a new tally, and its plan. */
-export function sumForm(dataset, { columns, terms, names, tell }, changed) {
+export function sumForm(dataset, { columns, terms, names, report }, changed) {
   const person = dataset.budget.terms.unit === "person";
   const kernel = select(KERNELS, "gaussian", { onchange: changed });
   const bandwidth = number({ required: true, min: 0, oninput: changed });
@@ -27,7 +27,7 @@ export function sumForm(dataset, { columns, terms, names, tell }, changed) {
     value: dataset.budget.terms.max_per_unit ?? "",
   });
   const width = field("Bandwidth", bandwidth, { hint: BANDWIDTH });
-  const plan = planPanel(dataset, tell);
+  const plan = planPanel(dataset, report);
   const kernelAsked =
     () => (kernel.value === "angular"
       ? { kernel: "angular" }
@@ -35,12 +35,12 @@ export function sumForm(dataset, { columns, terms, names, tell }, changed) {
 
   function whatIsMissing() {
     if (!columns.chosen().length) return "Choose a column.";
-    if (bandwidth.required && !(numberIn(bandwidth) > 0)) return "Give a bandwidth.";
+    if (bandwidth.required && !(numberIn(bandwidth) > 0)) return "Enter a bandwidth.";
     if (columns.halfBounded()) {
-      return "Give every column a lowest and a highest value, the lower one first; or none of them.";
+      return "Enter a lowest and a highest value for every column, the lower one first; or for none.";
     }
-    if (!terms.promise()) return "Say how much to spend.";
-    if (!terms.records()) return "Say roughly how many records there are.";
+    if (!terms.promise()) return "Enter how much to spend.";
+    if (!terms.records()) return "Enter the approximate number of records.";
     return null;
   }
 
@@ -50,7 +50,7 @@ export function sumForm(dataset, { columns, terms, names, tell }, changed) {
       field("Similarity", kernel),
       width,
       ...(person
-        ? [field("Column that names the person", who), field("Records a person adds at most", most)]
+        ? [field("Column with the person's id", who), field("Most records per person", most)]
         : []),
     ],
     look() {
@@ -72,25 +72,25 @@ export function sumForm(dataset, { columns, terms, names, tell }, changed) {
       );
     },
     leave: () => columns.bar("person", null),
-    /** What the service shall count; null if there is no plan for it. */
+    /** The request for a tally; null if there is no plan for it. */
     async tally() {
       const option = await plan.picked();
       if (!option) return null;
       const bounds = columns.bounds();
-      const asked = {
+      const request = {
         columns: columns.chosen(),
         ...kernelAsked(),
         method: option.method,
         ...option.settings,
       };
-      if (allBounded(bounds)) asked.bounds = bounds;
-      if (person) Object.assign(asked, { unit_column: who.value.trim(), max_per_unit: numberIn(most) });
-      return asked;
+      if (allBounded(bounds)) request.bounds = bounds;
+      if (person) Object.assign(request, { unit_column: who.value.trim(), max_per_unit: numberIn(most) });
+      return request;
     },
   };
 }
 
-/** The column that says whose record it is: one of the file's, or typed. It is no feature. */
+/** The column of persons' ids: one of the file's, or typed. It is not a feature. */
 function personColumn(names, columns, person) {
   if (!person) return text();
   const bar = () => columns.bar("person", control.value.trim() || null);
@@ -102,9 +102,9 @@ function personColumn(names, columns, person) {
 }
 
 /** The plan of a tally that exists: its method is settled, only the promise is open. */
-export function existingForm(dataset, tally, { terms, tell }) {
+export function existingForm(dataset, tally, { terms, report }) {
   const { facts } = tally;
-  const plan = planPanel(dataset, tell);
+  const plan = planPanel(dataset, report);
   return {
     beside: plan.node,
     about: h(
@@ -117,7 +117,7 @@ export function existingForm(dataset, tally, { terms, tell }) {
     look() {
       const promise = terms.promise();
       if (!promise || !terms.records()) {
-        plan.clear("Say how much to spend, and roughly how many records there are.");
+        plan.clear("Enter how much to spend, and the approximate number of records.");
         return;
       }
       plan.ask(question({ tally: tally.id }, null, promise, terms.records(), dataset, null));
@@ -126,11 +126,11 @@ export function existingForm(dataset, tally, { terms, tell }) {
 }
 
 function question(what, bounds, promise, records, dataset, most) {
-  const asked = { ...what, records, relation: dataset.budget.terms.relation };
-  if (bounds) asked.bounds = bounds;
-  if (promise.rho) asked.rho = promise.rho;
-  else asked.epsilon = [promise.epsilon];
-  if (promise.delta) asked.delta = promise.delta;
-  if (most) asked.max_per_unit = most;
-  return asked;
+  const request = { ...what, records, relation: dataset.budget.terms.relation };
+  if (bounds) request.bounds = bounds;
+  if (promise.rho) request.rho = promise.rho;
+  else request.epsilon = [promise.epsilon];
+  if (promise.delta) request.delta = promise.delta;
+  if (most) request.max_per_unit = most;
+  return request;
 }

@@ -1,9 +1,9 @@
-// What shall be promised, and under which name.
+// The privacy parameters and the name of a release.
 
 import { h } from "../dom.js";
 import { field, number, numberIn, text } from "../parts/fields.js";
 import { standing } from "../parts/gauge.js";
-import { exact, short } from "../words.js";
+import { exact, short } from "../format.js";
 
 /** Fields for the promise that the dataset's accounting takes; `earlier` is what was typed before. */
 export function termsForm(dataset, changed, earlier = null) {
@@ -33,7 +33,7 @@ export function termsForm(dataset, changed, earlier = null) {
     ([control, most, what]) => ({ control, most, what, said: h("p", { class: "wrong", role: "alert" }) }),
   );
 
-  /** What is too much is refused here: once it was counted, the upload would be gone. */
+  /** Too large an amount is refused here: after counting, the upload would be deleted. */
   function check() {
     for (const { control, most, what, said } of limits) {
       const message = numberIn(control) > most ? `Only ${what} ${short(most)} is left in the budget.` : "";
@@ -51,7 +51,7 @@ export function termsForm(dataset, changed, earlier = null) {
     oninput: changed,
   });
   const small = field("δ to spend", delta, {
-    hint: "Empty: pure ε. Else far below one over the number of records.",
+    hint: "Leave empty for pure ε. Otherwise much smaller than one over the number of records.",
   });
   const large = field(`${letter} to spend`, amount, {
     hint: `${short(left)} is left. Less is safer, and noisier.`,
@@ -63,9 +63,9 @@ export function termsForm(dataset, changed, earlier = null) {
       field("Name of the function", name, { wide: true }),
       large,
       accounting === "basic" ? small : null,
-      field("Records, roughly", records, { hint: "For the prediction only. Declare it, do not count." }),
+      field("Approximate number of records", records, { hint: "For the prediction only. Declare it; do not count the data." }),
     ].filter(Boolean),
-    /** Some models cannot do without a δ. */
+    /** Some models need a δ. */
     needDelta(needed) {
       delta.required = needed;
       if (needed && delta.value === "") delta.value = "1e-6";
@@ -83,7 +83,7 @@ export function termsForm(dataset, changed, earlier = null) {
   };
 }
 
-/** A modest amount to begin with, never more than there is. */
+/** A modest default, never more than what is left. */
 function firstAmount(left, accounting) {
   const amount = Math.min(left, accounting === "zcdp" ? 0.1 : 1);
   const round = Number(amount.toPrecision(3));

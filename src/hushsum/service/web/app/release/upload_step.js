@@ -1,11 +1,11 @@
-// Step 1: records come in.
+// Step 1: upload records.
 
 import { upload } from "../api.js";
 import { h } from "../dom.js";
 import { problemBox, progress } from "../parts/feedback.js";
 import { field } from "../parts/fields.js";
-import { bytesInWords, columnLabel, kernelInWords, moment, wayOf } from "../words.js";
-import { formatOf, headerOf, headOf, isText } from "./columns_of.js";
+import { bytesInWords, columnLabel, kernelInWords, moment, wayOf } from "../format.js";
+import { formatOf, headerOf, headOf, isText } from "./file_columns.js";
 
 /** A file to upload, or an upload or tally that waits. `done({upload, columns, nameless, tally})`. */
 export function uploadStep(place, { dataset, uploads, tallies }, done) {
@@ -26,13 +26,13 @@ export function uploadStep(place, { dataset, uploads, tallies }, done) {
       },
     },
     field("A file of records", file, {
-      hint: "CSV with a header (also .csv.gz), Parquet, Arrow, or a .tally file. One row a record.",
+      hint: "CSV with a header (also .csv.gz), Parquet, Arrow, or a .tally file. One row per record.",
     }),
     said,
     h(
       "p",
       { class: "hint" },
-      "It is kept only until it is counted, then deleted. Nobody reads it back, and nothing is spent by uploading.",
+      "It is stored only until it is counted, then deleted. It cannot be read back, and uploading spends no budget.",
     ),
     h("div", { class: "row" }, button),
   );
@@ -62,7 +62,7 @@ export function uploadStep(place, { dataset, uploads, tallies }, done) {
         `/datasets/${dataset.id}/uploads?format=${format}`,
         chosen,
         (fraction) =>
-          bar.tell(
+          bar.report(
             fraction,
             `Uploading ${chosen.name}, ${bytesInWords(chosen.size)}${
               fraction === null ? "" : `: ${Math.round(100 * fraction)} %`
@@ -95,7 +95,7 @@ export function uploadStep(place, { dataset, uploads, tallies }, done) {
     return h(
       "section",
       { class: "section" },
-      h("h2", {}, "Or go on with what is here"),
+      h("h2", {}, "Or continue with an earlier upload or tally"),
       h(
         "ul",
         { class: "stack-small" },

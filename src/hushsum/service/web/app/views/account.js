@@ -1,4 +1,4 @@
-// One's own account: who one is, and one's tokens.
+// The user's account and tokens.
 
 import { ask, get, post } from "../api.js";
 import { h } from "../dom.js";
@@ -10,7 +10,7 @@ import { pageHead } from "../parts/page_head.js";
 import { secretBox } from "../parts/secret.js";
 import { tokenTable } from "../parts/tokens.js";
 import { me } from "../session.js";
-import { day } from "../words.js";
+import { day } from "../format.js";
 
 export async function accountView(place) {
   const said = h("div", { class: "stack" });
@@ -43,7 +43,7 @@ export async function accountView(place) {
           "Revoke this token?",
           mine
             ? "It is the one you are signed in with: you will be signed out."
-            : "Whoever uses it is signed out at once.",
+            : "Its user is signed out at once.",
           "Revoke it",
         ))
       ) return;
@@ -65,22 +65,22 @@ function newToken(said, made) {
   return h(
     "details",
     {},
-    h("summary", {}, "A further token, for a program"),
+    h("summary", {}, "Another token, for a program"),
     h(
       "form",
       {
         class: "card stack",
         onsubmit: async (event) => {
           event.preventDefault();
-          const asked = {
+          const request = {
             label: label.value.trim(),
             scopes: scopes.map((each) => each.firstChild).filter((each) => each.checked).map((each) =>
               each.value
             ),
           };
-          if (numberIn(days) !== null) asked.days = numberIn(days);
+          if (numberIn(days) !== null) request.days = numberIn(days);
           try {
-            const token = await post("/tokens", asked);
+            const token = await post("/tokens", request);
             const box = secretBox("Your new token", token.secret);
             said.replaceChildren(box);
             box.focus();
@@ -90,7 +90,7 @@ function newToken(said, made) {
           }
         },
       },
-      h("div", { class: "fields" }, field("Label", label, { hint: "What it is for." }), field("Days", days, { hint: "It ends with the token that you use now." })),
+      h("div", { class: "fields" }, field("Label", label, { hint: "What it is for." }), field("Days", days, { hint: "It expires no later than the token that you use now." })),
       h("fieldset", {}, h("legend", { class: "label" }, "Good for"), h("div", { class: "choices" }, scopes)),
       h("div", { class: "row" }, h("button", {}, "Issue it")),
     ),

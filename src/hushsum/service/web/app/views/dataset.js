@@ -1,4 +1,4 @@
-// One dataset: how its budget stands, what every release cost, and what waits in it.
+// One dataset: its budget, the cost of every release, its uploads and tallies.
 
 import { ask, get } from "../api.js";
 import { h } from "../dom.js";
@@ -9,7 +9,7 @@ import { gauge, standing } from "../parts/gauge.js";
 import { pageHead } from "../parts/page_head.js";
 import { table } from "../parts/tables.js";
 import { may } from "../session.js";
-import { bytesInWords, columnLabel, exact, kernelInWords, moment, promise, short, wayOf } from "../words.js";
+import { bytesInWords, columnLabel, exact, kernelInWords, moment, promise, short, wayOf } from "../format.js";
 
 export async function datasetView(place, id) {
   place.append(loading("the dataset"));
@@ -43,7 +43,7 @@ export async function datasetView(place, id) {
       budget(dataset, ledger),
     ),
     h("section", { class: "section" }, h("h2", {}, "What was released"), history(dataset, ledger, names)),
-    h("section", { class: "section" }, h("h2", {}, "What waits here"), waiting(place, id, uploads, tallies)),
+    h("section", { class: "section" }, h("h2", {}, "Uploads and tallies"), waiting(place, id, uploads, tallies)),
   );
 }
 
@@ -64,17 +64,17 @@ const spent = () =>
     "div",
     { class: "note note-warn", role: "note" },
     h("strong", {}, "The budget is spent. "),
-    "Nothing more can be released from this dataset. What was released goes on answering, and asking spends nothing.",
+    "Nothing more can be released from this dataset. Released functions still answer, and queries spend no budget.",
   );
 
-function budget({ budget: told }, ledger) {
-  const { name, letter } = standing(told);
+function budget({ budget: response }, ledger) {
+  const { name, letter } = standing(response);
   const charges = ledger?.history.map((each) => exact(each.charge[name])) ?? null;
-  const terms = told.terms;
+  const terms = response.terms;
   return h(
     "section",
     { class: "card stack", "aria-label": "Budget" },
-    gauge(told, { charges }),
+    gauge(response, { charges }),
     facts([
       ["Total", promise(terms.budget)],
       ["Accounting", { pure: "sum of ε", basic: "sums of ε and δ", zcdp: "sum of ρ" }[terms.accounting]],
@@ -86,10 +86,10 @@ function budget({ budget: told }, ledger) {
       ],
       [
         "Largest next release",
-        told.largest_pure_epsilon > 0 ? `ε ${short(told.largest_pure_epsilon)}` : "none",
+        response.largest_pure_epsilon > 0 ? `ε ${short(response.largest_pure_epsilon)}` : "none",
       ],
-      name === "rho" && told.spent_epsilon !== null
-        ? ["Told as ε", short(told.spent_epsilon)]
+      name === "rho" && response.spent_epsilon !== null
+        ? ["As ε", short(response.spent_epsilon)]
         : [letter, null],
     ]),
   );
@@ -100,7 +100,7 @@ function history(dataset, ledger, names) {
   if (!ledger.history.length) {
     return empty(
       "Nothing yet",
-      "Every release is written here, with what it cost and what remained.",
+      "Every release is listed here, with its cost and the remaining budget.",
       null,
       "h3",
     );
@@ -132,7 +132,7 @@ function history(dataset, ledger, names) {
       h(
         "p",
         { class: "small soft" },
-        "The head of the ledger's chain. With it one can prove later that nothing before it was changed.",
+        "The hash of the ledger's last entry. It proves later that no entry before it was changed.",
       ),
       h(
         "p",
@@ -143,7 +143,7 @@ function history(dataset, ledger, names) {
   );
 }
 
-/** A release that is no function of the list: it has not come so far, or has no file that the ledger could name. */
+/** A release that is not a listed function: it is unfinished, or has no file that the ledger could name. */
 function nameless({ step, subject }) {
   if (step !== "published") return "not finished";
   return subject.served ? "a model in exact mode" : "a release";
@@ -153,8 +153,8 @@ function waiting(place, id, uploads, tallies) {
   const open = uploads.filter((each) => each.state === "waiting");
   if (!open.length && !tallies.length) {
     return empty(
-      "Nothing waits",
-      "Uploads stand here until they are counted, tallies until you release from them. Neither can be read back.",
+      "No uploads or tallies",
+      "Uploads are listed here until they are counted, tallies until you delete them. Neither can be read back.",
       null,
       "h3",
     );

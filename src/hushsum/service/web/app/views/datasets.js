@@ -7,7 +7,7 @@ import { checkbox, field, number, numberIn, select, text } from "../parts/fields
 import { gauge, standing } from "../parts/gauge.js";
 import { pageHead } from "../parts/page_head.js";
 import { may } from "../session.js";
-import { day } from "../words.js";
+import { day } from "../format.js";
 
 export async function datasetsView(place) {
   const form = may("release") ? newDataset() : null;
@@ -22,7 +22,7 @@ export async function datasetsView(place) {
   }, "New dataset");
   place.append(
     pageHead("Datasets", {
-      text: "A dataset is a budget. Releases are paid from it, and it never grows by itself.",
+      text: "A dataset has a privacy budget. Every release spends part of it.",
       actions: open ? [open] : [],
     }),
   );
@@ -33,7 +33,7 @@ export async function datasetsView(place) {
   list.replaceChildren(
     found.length
       ? h("ul", { class: "cards" }, found.map(card))
-      : empty("No dataset yet", "Make one, with the total budget that its releases may spend."),
+      : empty("No dataset yet", "Create one, with the total budget that its releases may spend."),
   );
 }
 
@@ -69,7 +69,7 @@ function newDataset() {
     epsilon: field("Total ε", epsilon, { hint: "1 is a common choice; smaller is safer." }),
     delta: field("Total δ", delta),
     rho: field("Total ρ", rho),
-    most: field("Records a person has at most", most),
+    most: field("Most records per person", most),
   };
   const adapt = () => {
     shown.epsilon.hidden = kind.value === "zcdp";
@@ -89,17 +89,17 @@ function newDataset() {
       "aria-label": "New dataset",
       onsubmit: async (event) => {
         event.preventDefault();
-        const asked = {
+        const request = {
           name: name.value.trim(),
           unit: unit.value,
           relation: replace.firstChild.checked ? "replace" : "add/remove",
         };
-        if (kind.value === "zcdp") asked.rho = numberIn(rho);
-        else asked.epsilon = numberIn(epsilon);
-        if (kind.value === "basic") asked.delta = numberIn(delta);
-        if (unit.value === "person" && numberIn(most) !== null) asked.max_per_unit = numberIn(most);
+        if (kind.value === "zcdp") request.rho = numberIn(rho);
+        else request.epsilon = numberIn(epsilon);
+        if (kind.value === "basic") request.delta = numberIn(delta);
+        if (unit.value === "person" && numberIn(most) !== null) request.max_per_unit = numberIn(most);
         try {
-          const made = await post("/datasets", asked);
+          const made = await post("/datasets", request);
           location.hash = `#/datasets/${made.id}`;
         } catch (problem) {
           said.replaceChildren(problemBox(problem));
@@ -122,10 +122,10 @@ function newDataset() {
     h(
       "p",
       { class: "hint" },
-      "All of this but the amount is fixed for ever, and none of it may be chosen by looking at the records.",
+      "Everything except the amount is fixed permanently, and nothing may be chosen by looking at the records.",
     ),
     said,
-    h("div", { class: "row" }, h("button", {}, "Make the dataset")),
+    h("div", { class: "row" }, h("button", {}, "Create the dataset")),
   );
   return form;
 }

@@ -1,4 +1,4 @@
-// One function: its claim, an explorer, its file, and for its owner who may ask it.
+// One function: its claim, an explorer, its file, and for its owner its grants.
 
 import { ask, bytes, get } from "../api.js";
 import { announce, h } from "../dom.js";
@@ -11,34 +11,34 @@ import { checkbox, field, text } from "../parts/fields.js";
 import { pageHead } from "../parts/page_head.js";
 import { table } from "../parts/tables.js";
 import { may } from "../session.js";
-import { bytesInWords, moment, short, withError } from "../words.js";
+import { bytesInWords, moment, short, withError } from "../format.js";
 import { whatItIs } from "./functions.js";
 
 export async function functionView(place, id) {
   place.append(loading("the function", 1));
-  const told = await get(`/functions/${id}`);
+  const response = await get(`/functions/${id}`);
   const said = h("div", {});
   const world = h("div", {});
-  const save = told.download &&
-    h("button", { type: "button", class: "quiet", onclick: () => download(told, said) }, "Download .hush");
+  const save = response.download &&
+    h("button", { type: "button", class: "quiet", onclick: () => download(response, said) }, "Download .hush");
   place.replaceChildren(
-    pageHead(told.name, {
+    pageHead(response.name, {
       from: { href: "#/functions", name: "Functions" },
-      text: whatItIs(told.facts),
+      text: whatItIs(response.facts),
       actions: save ? [save] : [],
     }),
     said,
-    claimSentence(told.facts.claim),
+    claimSentence(response.facts.claim),
     h("section", { class: "section", "aria-label": "Explorer" }, world),
     h(
       "section",
       { class: "section" },
       h("h2", {}, "What it is"),
-      h("div", { class: "card" }, facts([...claimFacts(told.facts.claim), ...described(told)])),
+      h("div", { class: "card" }, facts([...claimFacts(response.facts.claim), ...described(response)])),
     ),
-    told.owned && may("release") && (await grants(told)) || "",
+    response.owned && may("release") && (await grants(response)) || "",
   );
-  return open(world, subjectOf(told));
+  return open(world, subjectOf(response));
 }
 
 function open(world, subject) {
@@ -46,8 +46,8 @@ function open(world, subject) {
   if (subject.kind === "none") {
     world.append(
       empty(
-        "Nothing to draw",
-        "This model has no answer at a single point. Download it, or ask it from a program.",
+        "Nothing to plot",
+        "This model has no answer at a single point. Download it, or query it from a program.",
       ),
     );
     return undefined;
@@ -92,7 +92,7 @@ async function grants({ id }) {
     list.replaceChildren(
       all.length
         ? table(
-          "Who may ask it, besides you",
+          "Who may query it, besides you",
           [{ name: "Analyst", head: true }, { name: "File" }, { name: "" }],
           all.map((
             each,
@@ -118,7 +118,7 @@ async function grants({ id }) {
         )
         : empty(
           "Only you",
-          "Grant the function to analysts by their names. What they learn or download stays with them.",
+          "Grant the function to analysts by name. What they learn or download cannot be withdrawn.",
           null,
           "h3",
         ),

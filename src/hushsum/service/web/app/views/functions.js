@@ -1,4 +1,4 @@
-// The functions that one may ask.
+// The functions that the user may query.
 
 import { get } from "../api.js";
 import { h } from "../dom.js";
@@ -6,11 +6,11 @@ import { claimNumbers, claimSentence } from "../parts/claims.js";
 import { empty, loading } from "../parts/feedback.js";
 import { pageHead } from "../parts/page_head.js";
 import { may } from "../session.js";
-import { columnLabel, day, modelTitle } from "../words.js";
+import { columnLabel, day, modelTitle } from "../format.js";
 
 export async function functionsView(place) {
   place.append(
-    pageHead("Functions", { text: "Each answers for ever, under a claim that was paid once." }),
+    pageHead("Functions", { text: "Each answers any number of queries, under a claim that was paid once." }),
     loading("functions"),
   );
   const list = (await get("/functions")).reverse();
@@ -42,7 +42,7 @@ function card(each) {
   );
 }
 
-/** A function in a few words: what it tells, of which columns. */
+/** A short description of a function. */
 export function whatItIs(facts) {
   const columns = facts.columns?.map(columnLabel).join(", ") ?? "unnamed columns";
   if (facts.model) {
@@ -50,5 +50,5 @@ export function whatItIs(facts) {
       facts.model.target ? `: ${columnLabel(facts.model.target)} from ${columns}` : ` of ${columns}`
     }`;
   }
-  return `Kernel sums of ${columns}, ${facts.kernel.name} kernel`;
+  return `Kernel sums over ${columns}, ${facts.kernel.name} kernel`;
 }

@@ -5,7 +5,7 @@ import { h } from "../dom.js";
 import { empty, loading } from "../parts/feedback.js";
 import { pageHead } from "../parts/page_head.js";
 import { table } from "../parts/tables.js";
-import { moment } from "../words.js";
+import { moment } from "../format.js";
 
 const PAGE = 25;
 
@@ -13,7 +13,7 @@ export async function logView(place) {
   const list = h("div", { class: "stack" }, loading("the log", 1));
   place.append(
     pageHead("Log", {
-      text: "Appended to, and never changed. Queries are not in it: asking changes nothing.",
+      text: "Append-only. Queries are not logged, since they change nothing.",
     }),
     list,
   );
@@ -25,7 +25,7 @@ export async function logView(place) {
     const first = Math.max(0, newest - PAGE);
     const lines = (await get(`/log?after=${first}&limit=${PAGE}`)).reverse();
     if (!lines.length) {
-      list.replaceChildren(empty("Nothing yet", "Whatever changes something is written here."));
+      list.replaceChildren(empty("Nothing yet", "Every change is logged here."));
       return;
     }
     const turn = (name, to, possible) =>

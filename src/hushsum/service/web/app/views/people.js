@@ -1,4 +1,4 @@
-// For administrators: who is let in, and with which tokens.
+// For administrators: accounts and their tokens.
 
 import { ask, get, offered, post } from "../api.js";
 import { announce, h } from "../dom.js";
@@ -11,11 +11,11 @@ import { secretBox } from "../parts/secret.js";
 import { table } from "../parts/tables.js";
 import { tokenTable } from "../parts/tokens.js";
 import { me } from "../session.js";
-import { day } from "../words.js";
+import { day } from "../format.js";
 
-const ROLES = [["analyst", "Analyst: asks functions"], ["owner", "Owner: uploads and releases"], [
+const ROLES = [["analyst", "Analyst: queries functions"], ["owner", "Owner: uploads and releases"], [
   "administrator",
-  "Administrator: lets people in",
+  "Administrator: manages accounts",
 ]];
 
 export async function peopleView(place) {
@@ -23,7 +23,7 @@ export async function peopleView(place) {
   const list = h("div", { class: "section" }, loading("accounts", 1));
   const tokens = h("section", { class: "section", "aria-live": "polite" });
   place.append(
-    pageHead("People", { text: "An administrator lets people in, and sees neither datasets nor answers." }),
+    pageHead("People", { text: "An administrator manages accounts, and sees neither datasets nor answers." }),
     newAccount(said, () => refresh()),
     said,
     list,
@@ -36,7 +36,7 @@ export async function peopleView(place) {
     const accounts = await get("/accounts");
     list.replaceChildren(
       table(
-        "Everybody who was let in",
+        "All accounts",
         [{ name: "Name", head: true }, { name: "Role" }, { name: "Since", minor: true }, { name: "State" }, {
           name: "",
         }],
@@ -77,8 +77,8 @@ export async function peopleView(place) {
     if (
       !(await confirm(
         `Close the account of ${account.name}?`,
-        "All tokens of the account end now. It cannot be opened again.",
-        "Close it for ever",
+        "All tokens of the account are revoked now. It cannot be reopened.",
+        "Close permanently",
       ))
     ) return;
     await tried(
@@ -104,7 +104,7 @@ export async function peopleView(place) {
             const made = await tried(said, () => post(path, {}));
             if (!made) return;
             await showTokens(account);
-            tell(said, `A token for ${account.name}`, made.secret);
+            showSecret(said, `A token for ${account.name}`, made.secret);
           },
         }, "Issue a token"),
       ),
@@ -112,7 +112,7 @@ export async function peopleView(place) {
         if (
           !(await confirm(
             "Revoke this token?",
-            `Whoever uses it, ${account.name} or somebody else, is signed out at once.`,
+            `Its user, ${account.name} or another person, is signed out at once.`,
             "Revoke it",
           ))
         ) return;
@@ -138,7 +138,7 @@ function newAccount(said, made) {
     "form",
     {
       class: "card stack make",
-      "aria-label": "Let somebody in",
+      "aria-label": "Create an account",
       onsubmit: async (event) => {
         event.preventDefault();
         const form = event.target;
@@ -148,7 +148,7 @@ function newAccount(said, made) {
         });
         await made();
         if (!secret) return;
-        tell(said, `The token of ${name.value.trim()}`, secret);
+        showSecret(said, `The token of ${name.value.trim()}`, secret);
         form.reset();
       },
     },
@@ -166,7 +166,7 @@ function newAccount(said, made) {
   );
 }
 
-function tell(said, title, secret) {
+function showSecret(said, title, secret) {
   const box = secretBox(title, secret);
   said.replaceChildren(box);
   box.focus();

@@ -36,7 +36,7 @@ export async function releaseView(place, id, tallyId) {
         { class: "stack" },
         empty(
           "The budget is spent",
-          "Nothing more can be released from this dataset. What was released goes on answering.",
+          "Nothing more can be released from this dataset. Released functions still answer.",
         ),
         h("div", { class: "card" }, gauge(dataset.budget)),
       ),
@@ -74,7 +74,7 @@ export async function releaseView(place, id, tallyId) {
   function choose(found) {
     at(1);
     chooseStep(body, { ...known, ...found }, (choice) => {
-      // Whatever happens then, nobody has to fill in the form again.
+      // The form keeps its values, whatever happens next.
       const form = [...body.childNodes];
       const again = () => {
         at(1);
@@ -85,8 +85,8 @@ export async function releaseView(place, id, tallyId) {
     body.querySelector("input, select")?.focus({ preventScroll: true });
   }
 
-  async function counted(asked) {
-    const job = await post(`/datasets/${id}/tallies`, asked, { headers: { "idempotency-key": freshKey() } });
+  async function counted(request) {
+    const job = await post(`/datasets/${id}/tallies`, request, { headers: { "idempotency-key": freshKey() } });
     const { tally, warnings } = await worked(body, "Counting the records", job, journey.signal);
     known.warnings = warnings;
     return (await get(`/datasets/${id}/tallies`)).find((each) => each.id === tally);
@@ -104,7 +104,7 @@ export async function releaseView(place, id, tallyId) {
       const tally = choice.tally ?? (await counted(choice.count)).id;
       terms = { tally, name: choice.name, relation, ...choice.promise };
       paths = { claim: `/datasets/${id}/claims`, release: `/datasets/${id}/releases` };
-      // The upload is gone once it was counted; back means other terms for the same tally.
+      // The upload is deleted once it is counted; going back means other parameters for the same tally.
       const made = (await get(`/datasets/${id}/tallies`)).find((each) => each.id === tally);
       back = () => choose({ tally: made, earlier: choice });
     }

@@ -7,10 +7,10 @@ import { problemBox } from "../parts/feedback.js";
 import { forget, keep, known } from "../session.js";
 
 const STEPS = [
-  ["Upload", "An owner brings records. They are counted into a confidential tally, and deleted."],
-  ["Plan", "The error of every way to release is predicted, before anything is spent."],
+  ["Upload", "An owner uploads records. They are counted into a confidential tally, then deleted."],
+  ["Plan", "The error of each release option is predicted before any budget is spent."],
   ["Release", "The owner confirms a claim; the ledger is debited; noise is drawn once."],
-  ["Ask", "The function answers for ever, with standard errors. Asking spends nothing."],
+  ["Ask", "The function answers any number of queries, with standard errors, at no further cost."],
 ];
 
 export async function signInView(place, { notice, entered }) {
@@ -34,20 +34,20 @@ export async function signInView(place, { notice, entered }) {
         enter(secret.value.trim());
       },
     },
-    field("Your token", secret, { hint: "It stays in this tab, and is forgotten when the tab is closed." }),
+    field("Your token", secret, { hint: "It is kept in this tab only, until the tab is closed." }),
     h("div", { class: "row" }, button, other),
   );
   place.append(
     h(
       "div",
-      { class: "door" },
+      { class: "sign-in" },
       h(
         "div",
         {},
         h(
           "h1",
           { tabindex: "-1" },
-          "Release a function of your private data once; ask it questions for ever.",
+          "Release a function of your private data once; query it any number of times.",
         ),
         h(
           "ol",
@@ -90,7 +90,7 @@ export async function signInView(place, { notice, entered }) {
             ? {
               kind: "unauthenticated",
               message:
-                "This is no token of this service, or it has expired or was revoked; check it, or ask the administrator for another.",
+                "This is not a valid token of this service: it is wrong, expired or revoked; check it, or ask the administrator for another.",
             }
             : problem,
           { heading: "h3" },
@@ -113,8 +113,8 @@ export async function signInView(place, { notice, entered }) {
 
 /** A button for the provider, and the end of its journey: the service gives the token for a one-time cookie. */
 async function identityProvider(other, enter) {
-  const told = await offered("/sign-in");
-  if (!told?.oidc) return;
+  const response = await offered("/sign-in");
+  if (!response?.oidc) return;
   if (location.hash === "#signed-in") {
     history.replaceState(null, "", "#/");
     const { secret } = await ask("POST", "/oidc/finish", {
@@ -125,5 +125,5 @@ async function identityProvider(other, enter) {
     await enter(secret);
     return;
   }
-  other.append(h("a", { class: "button quiet", href: addressOf("/oidc/start") }, `Sign in with ${told.oidc.name}`));
+  other.append(h("a", { class: "button quiet", href: addressOf("/oidc/start") }, `Sign in with ${response.oidc.name}`));
 }

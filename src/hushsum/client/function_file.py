@@ -1,0 +1,39 @@
+"""Downloads of the public file of a function, for those whom its owner granted it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+from typing import IO
+
+from hushsum.client.connection import Connection
+from hushsum.errors import FileRefused
+from hushsum.files.atomic import atomic_file
+
+
+def fetch_file(connection: Connection, function: str, sha256: str) -> bytes:
+    """The bytes, checked against the digest of the release.
+
+    Raises
+    ------
+    ServiceRefused
+        if the owner did not grant the file.
+    FileRefused
+        if the digest differs.
+    """
+    data = connection.request("GET", f"/functions/{function}/file", again=True).content
+    if hashlib.sha256(data).hexdigest() != sha256:
+        raise FileRefused(
+            "the downloaded file is not the one that was released; report it to the service's administrator"
+        )
+    return data
+
+
+def save_file(data: bytes, target: str | os.PathLike[str] | IO[bytes]) -> None:
+    """Write the bytes; to a path atomically."""
+    if isinstance(target, str | os.PathLike):
+        with atomic_file(Path(target)) as stream:
+            stream.write(data)
+    else:
+        target.write(data)

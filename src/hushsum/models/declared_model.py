@@ -1,0 +1,150 @@
+"""What a model says before it sees a record: its parameters, its claim and its predicted error."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from sklearn.base import BaseEstimator
+
+from hushsum.errors import UsageError
+from hushsum.models.parameters import RELEASE, Parameter
+from hushsum.models.predicted_error import NoPlanWithinLimits, PredictedError
+from hushsum.privacy.calibration import GAUSSIAN, LAPLACE
+from hushsum.privacy.claim import Claim, Promise
+from hushsum.privacy.relation import Relation
+from hushsum.privacy.request import check_declared_delta
+from hushsum.records.bounds import Bounds
+
+
+class DeclaredModel(BaseEstimator):  # type: ignore[misc]
+    """A scikit-learn estimator whose parameters are declared as data, and which answers questions about its
+    release from them alone.
+    """
+
+    PARAMETERS: ClassVar[tuple[Parameter, ...]] = ()
+    """The parameters, declared: from here come checks, forms, command line options and documentation."""
+    COMMAND: ClassVar[str] = ""
+    """What the command line and the service call the model."""
+    NEEDS_DELTA: ClassVar[bool] = False
+    """Whether the defaults cannot be released with pure ε."""
+
+    epsilon: float
+    delta: float | None
+    bounds: Any
+    random_state: Any
+    n_features_in_: int
+
+    # -- what a subclass says ---------------------------------------------------------------------------
+
+    def _check_together(self, promise: Promise) -> None:
+        """Refuse parameters that are each allowed, but not together."""
+
+    def _assumptions(self) -> list[str]:
+        """What must be public knowledge for the claim to hold, in words that follow "assumes that"."""
+        return []
+
+    def _claim(self, promise: Promise) -> Claim:
+        """What the release will claim, known before anything is drawn."""
+        return Claim(
+            promise=promise,
+            unit="record",
+            records_per_unit=1,
+            relation=Relation.ADD_REMOVE,
+            mechanism=LAPLACE if promise.pure else GAUSSIAN,
+            arithmetic="exact integers",
+            secure=True,
+            assumptions=tuple(self._assumptions()),
+        )
+
+    def _kept_per_record(self, n_features: int) -> int:
+        """How many numbers the model keeps of each record until its release; 0 where it only counts."""
+        return 0
+
+    # -- before any record is seen ----------------------------------------------------------------------
+
+    def check_parameters(self) -> Promise:
+        """Check every parameter by its declaration; the promise of the release.
+
+        Raises
+        ------
+        UsageError
+            if a parameter is not what its declaration allows.
+        ClaimError
+            if ε and δ cannot be claimed.
+        """
+        for each in self.PARAMETERS:
+            if each.group != RELEASE:
+                each.check(getattr(self, each.name))
+        promise = Promise.of(epsilon=self.epsilon, delta=self.delta)
+        check_declared_delta(promise, None)
+        self._check_together(promise)
+        return promise
+
+    def claim(self, n_features: int | None = None) -> Claim:
+        """What the release will claim. Known before any record is seen, and spends nothing.
+
+        Parameters
+        ----------
+        n_features : int, optional
+            How many columns the records will have, for a model whose method depends on it.
+        """
+        promise = self.check_parameters()
+        self._settle(n_features)
+        return self._claim(promise)
+
+    def predicted_error(self, records: int, n_features: int | None = None) -> PredictedError | None:
+        """How far a prediction will be off at one point; None where that depends on more than is declared.
+
+        Parameters
+        ----------
+        records : int
+            A declared or guessed number, not the length of private data.
+        n_features : int, optional
+            How many columns the records will have; needed before any are counted.
+        """
+        promise = self.check_parameters()
+        self._settle(n_features)
+        try:
+            return self._predicted_error(records, self._width(n_features), promise)
+        except NoPlanWithinLimits:
+            return None
+
+    def _predicted_error(self, records: int, n_features: int, promise: Promise) -> PredictedError | None:
+        return None
+
+    def _settle(self, n_features: int | None) -> None:
+        """Decide what depends on the number of columns, from declared quantities alone."""
+
+    def _width(self, n_features: int | None) -> int:
+        width = getattr(self, "n_features_in_", None) if n_features is None else n_features
+        if width is None:
+            raise UsageError("n_features must be given before records are counted, got None; give a number")
+        return int(width)
+
+    @property
+    def keeps_records(self) -> bool:
+        """Whether clipped records are kept, in secret, until the release; otherwise only sums are."""
+        return self.kept_per_record(1) > 0
+
+    def kept_per_record(self, n_features: int) -> int:
+        """How many numbers are kept of each record until the release; 0 where only sums are.
+
+        >>> from hushsum.models import PrivateKernelSVC, PrivateModes
+        >>> PrivateKernelSVC(features=10).kept_per_record(2), PrivateModes().kept_per_record(2)
+        (20, 0)
+        """
+        return self._kept_per_record(n_features)
+
+    def column_bounds(self, n_features: int | None = None) -> list[tuple[float, float]]:
+        """The declared bounds, one (low, high) for each column."""
+        return self._box(self.bounds, n_features)
+
+    def _box(self, bounds: object, n_features: int | None = None) -> list[tuple[float, float]]:
+        names = getattr(self, "feature_names_in_", None)
+        columns = None if names is None else [str(name) for name in names]
+        box = Bounds.of(bounds, self._width(n_features), columns)
+        if box is None:
+            raise UsageError(
+                "bounds must be declared, got None; give (low, high), or one pair for each column"
+            )
+        return list(zip(box.low, box.high, strict=True))

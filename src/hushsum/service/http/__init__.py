@@ -1,0 +1,1 @@
+"""The HTTP interface: the application, its routes, authentication, limits, and the description in OpenAPI."""

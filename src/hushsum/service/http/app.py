@@ -1,0 +1,182 @@
+"""The application factory."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from fastapi import APIRouter, Depends, FastAPI
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+
+from hushsum.errors import HushsumError, UsageError
+from hushsum.ledger import Ledger
+from hushsum.service.http.access import only_known_parameters
+from hushsum.service.http.authentication import ADMINISTRATOR, SCOPES, TokenAuthenticator
+from hushsum.service.http.context import Context
+from hushsum.service.http.metrics import Metrics
+from hushsum.service.http.middleware import RequestMiddleware
+from hushsum.service.http.openapi import describe
+from hushsum.service.http.problem_responses import answer_problem
+from hushsum.service.http.query_fast_path import QueryFastPath
+from hushsum.service.http.request_limits import ConcurrencyLimit, FairQueue
+from hushsum.service.http.routes import accounts, datasets, functions, models, page, releases, sign_in, system
+from hushsum.service.http.ttl_cache import TtlCache
+from hushsum.service.queries.function_cache import FunctionCache
+from hushsum.service.queries.rollback_guard import RollbackGuards
+from hushsum.service.settings import Settings
+from hushsum.service.store import (
+    Accounts,
+    Actor,
+    Datasets,
+    Functions,
+    Identities,
+    JobQueue,
+    ServedAnswers,
+    Store,
+)
+from hushsum.service.store.deployment import agree_on_folder, starting
+from hushsum.service.work.worker_pool import WorkerPool
+from hushsum.version import __version__
+
+if TYPE_CHECKING:
+    from hushsum.service.http.oidc.sign_in import SignIn
+
+FIRST = "admin"
+"""The name of the account that the first start creates."""
+
+
+def create_app(settings: Settings) -> FastAPI:
+    """The service with these settings; its database is created or migrated first.
+
+    Its workers run from the application's startup to its shutdown.
+
+    Raises
+    ------
+    UsageError, LedgerUnavailable, FileRefused
+        if the folder or the database cannot be used.
+    """
+    provider = _sign_in(settings)
+    settings.prepare()
+    folder = settings.path("")
+    with starting(settings.place, folder, wait_seconds=settings.database_seconds):
+        # The ledger first: it notices a database that was lost, before an empty one takes its place.
+        ledger = Ledger.create(settings.place, guard=settings.guard, wait_seconds=settings.database_seconds)
+        store = Store.open(settings.place, create=True, wait_seconds=settings.database_seconds)
+        settings.tally_key()
+        agree_on_folder(store.database, folder)
+        first_administrator(settings, Accounts(store.database))
+    metrics = Metrics()
+    worker_pool = WorkerPool(settings)
+    authenticator = TokenAuthenticator(Accounts(store.database), settings.cache_seconds)
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        worker_pool.start()
+        try:
+            yield
+        finally:
+            worker_pool.stop()
+
+    app = FastAPI(
+        title="Hushsum",
+        version=__version__,
+        docs_url=None,
+        redoc_url=None,
+        lifespan=lifespan,
+        redirect_slashes=False,
+        dependencies=[Depends(only_known_parameters)],
+    )
+    app.state.context = Context(
+        settings=settings,
+        store=store,
+        accounts=Accounts(store.database),
+        identities=Identities(store.database),
+        datasets=Datasets(store.database),
+        functions=Functions(store.database),
+        jobs=JobQueue(store.database),
+        ledger=ledger,
+        authenticator=authenticator,
+        visible=TtlCache(settings.cache_seconds),
+        function_cache=FunctionCache(RollbackGuards(ServedAnswers(store.database), ledger)),
+        metrics=metrics,
+        streams=ConcurrencyLimit(settings.streams_at_once),
+        large_queries=FairQueue(
+            each=max(1, settings.large_queries_at_once // 2), most=settings.large_queries_at_once
+        ),
+        wake=worker_pool.wake,
+        workers_alive=worker_pool.alive,
+        worker_trouble=worker_pool.trouble,
+        sign_in=provider,
+    )
+    # Routes are matched in order, and most requests are queries.
+    parts = (functions, system, page, accounts, sign_in, datasets, releases, models)
+    routers = [part.router for part in parts]
+    for router in routers:
+        app.include_router(router)
+    for kind in (HTTPException, RequestValidationError, HushsumError):
+        app.add_exception_handler(kind, answer_problem)
+    app.add_middleware(QueryFastPath, state=app.state, query=functions.query)
+    app.add_middleware(RequestMiddleware, settings=settings, authenticator=authenticator, metrics=metrics)
+    _describe_once(app, routers, settings.root_path)
+    return app
+
+
+def first_administrator(settings: Settings, accounts: Accounts) -> None:
+    """Create the first account and print its token once to standard error, or use the configured token."""
+    found = accounts.find(name=FIRST)
+    account = found or accounts.create(FIRST, ADMINISTRATOR, Actor("service"))
+    given = settings.admin_token or None
+    known = None if given is None else accounts.known(given)
+    if known is not None and (not known.works or known.account != account.id):
+        reason = "was revoked" if known.revoked else f"has expired on {known.expires[:10]}"
+        if known.account != account.id:
+            reason = "belongs to another account"
+        print(
+            f"HUSHSUM_ADMIN_TOKEN {reason} and is not accepted; set another one: openssl rand -hex 32",
+            file=sys.stderr,
+            flush=True,
+        )
+    if found is not None and (given is None or known is not None):
+        return
+    made = accounts.issue(
+        account.id,
+        scopes=SCOPES[ADMINISTRATOR],
+        days=settings.token_days,
+        label="first start" if given is None else "environment",
+        actor=Actor("service"),
+        token=given,
+    )
+    assert made is not None
+    secret, token = made
+    if given is None:
+        print(
+            f"The administrator's token, shown only once and valid until {token.expires[:10]}:\n\n"
+            f"    {secret}\n",
+            file=sys.stderr,
+            flush=True,
+        )
+
+
+def _sign_in(settings: Settings) -> SignIn | None:
+    if not settings.oidc_issuer:
+        return None
+    try:
+        from hushsum.service.http.oidc.provider_settings import ProviderSettings
+        from hushsum.service.http.oidc.sign_in import SignIn
+    except ImportError:
+        raise UsageError("signing in with a provider needs PyJWT; install hushsum[oidc]") from None
+    return SignIn(ProviderSettings.of(settings), settings.failures_per_minute)
+
+
+def _describe_once(app: FastAPI, routers: list[APIRouter], root_path: str) -> None:
+    made: dict[str, Any] = {}
+
+    def openapi() -> dict[str, Any]:
+        if not made:
+            made.update(describe(app, routers, root_path))
+        return made
+
+    app.openapi = openapi  # type: ignore[method-assign]

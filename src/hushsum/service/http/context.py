@@ -1,0 +1,107 @@
+"""The parts of a running service that its routes share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fastapi import Request
+
+from hushsum.ledger import Account, Charge, Ledger
+from hushsum.privacy.claim import Claim
+from hushsum.service.http.access import nothing_here
+from hushsum.service.http.authentication import Caller, TokenAuthenticator
+from hushsum.service.http.metrics import Metrics
+from hushsum.service.http.problem_responses import Refusal
+from hushsum.service.http.request_limits import ConcurrencyLimit, FairQueue
+from hushsum.service.http.ttl_cache import TtlCache
+from hushsum.service.queries.function_cache import FunctionCache
+from hushsum.service.schemas import RequestBody
+from hushsum.service.settings import Settings
+from hushsum.service.store import (
+    Accounts,
+    Actor,
+    Dataset,
+    Datasets,
+    Functions,
+    Identities,
+    Job,
+    JobQueue,
+    Store,
+)
+
+if TYPE_CHECKING:
+    from hushsum.service.http.oidc.sign_in import SignIn
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """The parts of a running service."""
+
+    settings: Settings
+    store: Store
+    accounts: Accounts
+    identities: Identities
+    datasets: Datasets
+    functions: Functions
+    jobs: JobQueue
+    ledger: Ledger
+    authenticator: TokenAuthenticator
+    visible: TtlCache[bool]
+    function_cache: FunctionCache
+    metrics: Metrics
+    streams: ConcurrencyLimit
+    large_queries: FairQueue
+    wake: Callable[[], None]
+    workers_alive: Callable[[], int]
+    worker_trouble: Callable[[], str | None]
+    sign_in: SignIn | None
+
+    def dataset(self, id: str, caller: Caller) -> Dataset:
+        """A dataset of the caller; 404 if it belongs to another account."""
+        found = self.datasets.find(id, owner=caller.account)
+        if found is None:
+            raise nothing_here()
+        return found
+
+    def check_booking(self) -> None:
+        """Raise if the ledger accepts no debits, because it may be a restored backup."""
+        if self.ledger.rollback_problem() is not None:
+            raise Refusal(
+                503,
+                "restore-not-accepted",
+                "the ledger may be a restored backup, so no release is possible until an administrator "
+                "accepts it; queries of released functions work",
+            )
+
+    def submit(self, kind: str, dataset: Dataset, key: str, body: RequestBody, actor: Actor) -> Job:
+        """Queue a job, or find the one of this idempotency key, and wake the workers.
+
+        Raises
+        ------
+        QuotaExceeded
+            if the account has too many unfinished jobs.
+        """
+        request = body.model_dump(mode="json")
+        job, _ = self.jobs.submit(
+            kind, dataset=dataset.id, key=key, request=request, actor=actor, most=self.settings.owner_jobs
+        )
+        self.wake()
+        return job
+
+    def price(self, dataset: Dataset, claim: Claim) -> tuple[Charge, Account]:
+        """What a claim would cost, and the account after it.
+
+        Raises
+        ------
+        BudgetExhausted, ClaimError
+            as a debit would.
+        """
+        return self.ledger.dataset(dataset.id).price(claim, called=dataset.name)
+
+
+async def context_of(request: Request) -> Context:
+    """The context of the application that serves a request."""
+    context: Context = request.app.state.context
+    return context

@@ -1,0 +1,200 @@
+"""The middleware of every request: request id, authentication, limits, security headers, a log line."""
+
+from __future__ import annotations
+
+import logging
+import re
+import secrets
+import time
+from typing import Any, Final
+
+from starlette.requests import ClientDisconnect
+from starlette.responses import RedirectResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from hushsum.errors import HushsumError
+from hushsum.service.http.authentication import Caller, TokenAuthenticator
+from hushsum.service.http.metrics import Metrics
+from hushsum.service.http.problem_responses import Refusal, problem_response
+from hushsum.service.http.request_limits import (
+    BodyLimit,
+    ConcurrencyLimit,
+    RateLimit,
+    address_group,
+    bounded,
+    too_large,
+    too_often,
+)
+from hushsum.service.logs import described, say
+from hushsum.service.settings import Settings
+
+PUBLIC: Final = frozenset({"/", "/healthz", "/readyz", "/metrics", "/openapi.json", "/sign-in"})
+SIGN_IN: Final = frozenset({"/oidc/start", "/oidc/callback", "/oidc/finish"})
+"""The sign-in routes, which need no token and authenticate the caller themselves."""
+PUBLIC_PREFIX: Final = "/assets/"
+_QUERY = re.compile(r"/functions/[^/]+/query")
+_UPLOAD = re.compile(r"/datasets/[^/]+/uploads")
+_LONGEST_TOKEN = 512
+_METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"})
+
+_HEADERS: Final = [
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
+    (
+        b"content-security-policy",
+        b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+        b"base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    ),
+    (b"cache-control", b"no-store"),
+]
+_SECURE: Final = (b"strict-transport-security", b"max-age=63072000")
+
+
+class RequestMiddleware:
+    """ASGI middleware around the application: every route that is not public needs a token."""
+
+    def __init__(
+        self, app: ASGIApp, *, settings: Settings, authenticator: TokenAuthenticator, metrics: Metrics
+    ) -> None:
+        self._app = app
+        self._settings = settings
+        self._authenticator = authenticator
+        self._metrics = metrics
+        self._queries = RateLimit(settings.queries_per_second, settings.queries_per_second)
+        self._requests = RateLimit(settings.requests_per_second, 10 * settings.requests_per_second)
+        self._failures = RateLimit(settings.failures_per_minute / 60.0, settings.failures_per_minute)
+        self._under_way = ConcurrencyLimit(settings.requests_at_once)
+        self._proxies = settings.proxies
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] != "http":
+            if scope["type"] == "lifespan":
+                await self._app(scope, receive, send)
+            return
+        start = time.perf_counter()
+        headers = dict(scope["headers"])
+        # Never taken from the client, which could reuse an id or choose another request's.
+        id = secrets.token_hex(8)
+        scope.setdefault("state", {})["request"] = id
+        self._set_client_address(scope)
+        status = 0
+
+        async def reply(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = _with_security_headers(
+                    message["headers"], id, secure=scope["scheme"] == "https"
+                )
+            await send(message)
+
+        try:
+            if not self._below_root(scope):
+                address = f"{self._settings.root_path}/"
+                await RedirectResponse(address, 308)(scope, receive, reply)
+                return
+            limit = await self._admit(scope, headers)
+            caller = scope["state"].get("caller")
+            if caller is None:
+                await self._app(scope, bounded(receive, limit), reply)
+            else:
+                with self._under_way.entered(caller.account):
+                    await self._app(scope, bounded(receive, limit), reply)
+        except Exception as error:
+            if not isinstance(error, Refusal | HushsumError | ClientDisconnect):
+                say("failed", level=logging.ERROR, request=id, **described(error))
+            if not status:
+                await problem_response(error, id)(scope, receive, reply)
+        finally:
+            self._record(scope, id, status, time.perf_counter() - start)
+
+    def _set_client_address(self, scope: Scope) -> None:
+        """Replace the address of a trusted proxy by that of the client it forwards for."""
+        peer = scope.get("client")
+        address = peer[0] if peer else ""
+        scope["scheme"] = self._proxies.scheme(address, scope["headers"], scope["scheme"])
+        scope["client"] = (self._proxies.client(address, scope["headers"]), 0)
+
+    def _below_root(self, scope: Scope) -> bool:
+        """Remove the root path, if the proxy has kept it; False for the root path without its slash."""
+        root = self._settings.root_path
+        path = scope["path"]
+        if not root:
+            return True
+        if path == root:
+            return False
+        if path.startswith(f"{root}/"):
+            scope["path"] = path[len(root) :]
+            scope["raw_path"] = scope["raw_path"][len(root) :]
+        return True
+
+    async def _admit(self, scope: Scope, headers: dict[bytes, bytes]) -> BodyLimit:
+        """Authenticate the caller and apply the rate limits; returns the limit of the body."""
+        path = scope["path"]
+        query = _QUERY.fullmatch(path) is not None
+        limit = self._limit(path, query=query)
+        if path not in PUBLIC | SIGN_IN and not path.startswith(PUBLIC_PREFIX):
+            caller = await self._caller(scope, headers)
+            scope["state"]["caller"] = caller
+            rate = self._queries if query else self._requests
+            if not rate.take(caller.account):
+                raise too_often()
+        declared = headers.get(b"content-length", b"0")
+        if not declared.isdigit() or int(declared[:20]) > limit.bytes:
+            raise too_large(limit.bytes)
+        return limit
+
+    def _limit(self, path: str, *, query: bool) -> BodyLimit:
+        if query:
+            return BodyLimit(self._settings.max_query_bytes)
+        if _UPLOAD.fullmatch(path):
+            return BodyLimit(self._settings.max_upload_bytes)
+        return BodyLimit(self._settings.max_body_bytes, counted=True)
+
+    async def _caller(self, scope: Scope, headers: dict[bytes, bytes]) -> Caller:
+        group = address_group(scope["client"][0])
+        kind, _, token = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
+        if kind.lower() == "bearer" and 0 < len(token) <= _LONGEST_TOKEN:
+            caller = await self._authenticator.find(token, group)
+            if caller is not None:
+                return caller
+            if not self._failures.take(group):
+                raise too_often()
+        raise Refusal(
+            401,
+            "unauthenticated",
+            "this needs a valid token, neither expired nor revoked; send it as Authorization: Bearer",
+            {"www-authenticate": 'Bearer realm="hushsum"'},
+        )
+
+    def _record(self, scope: Scope, id: str, status: int, seconds: float) -> None:
+        """Count and log a request by the pattern of its route, since its path may contain anything."""
+        route = getattr(scope.get("route"), "path", "unmatched")
+        # The method too: the client can send any word.
+        method = scope["method"] if route != "unmatched" and scope["method"] in _METHODS else "ANY"
+        self._metrics.answered(method, route, status, seconds)
+        caller = scope["state"].get("caller")
+        facts: dict[str, Any] = {"account": caller.account} if caller is not None else {}
+        say(
+            "answered",
+            request=id,
+            client=scope["client"][0],
+            method=method,
+            route=route,
+            status=status,
+            ms=round(seconds * 1000, 2),
+            **facts,
+        )
+
+
+def _with_security_headers(headers: Any, id: str, *, secure: bool) -> list[tuple[bytes, bytes]]:
+    """The response's headers, and the default ones that it does not set."""
+    own = list(headers)
+    named = {name for name, _ in own}
+    added = [pair for pair in (*_HEADERS, *([_SECURE] if secure else [])) if pair[0] not in named]
+    return [*own, *added, (b"x-request-id", id.encode())]

@@ -1,0 +1,225 @@
+"""Limits per account or address: request rates, concurrent requests, and the size of bodies."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import time
+from collections import Counter, OrderedDict
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+
+from starlette.requests import Request
+from starlette.types import Message, Receive
+
+from hushsum.service.http.problem_responses import Refusal
+
+_MOST_NAMES = 10_000
+_PATIENCE_SECONDS = 60.0
+_SLOWEST = 1024.0
+"""Bytes a second that a body must bring on average, after the first minute."""
+
+
+MOST_VALUES = 30_000
+MOST_FIELDS = 2_000
+"""Of a body in JSON that is no query: 4,096 columns with bounds have some 20,000 values and 20 fields."""
+
+
+class RateLimit:
+    """A token bucket for every name: ``per_second`` on average, ``burst`` at once."""
+
+    def __init__(self, per_second: float, burst: float) -> None:
+        self._rate = per_second
+        self._burst = max(burst, 1.0)
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def left(self, name: str) -> float:
+        """How many are left now."""
+        tokens, at = self._buckets.get(name, (self._burst, time.monotonic()))
+        return min(self._burst, tokens + (time.monotonic() - at) * self._rate)
+
+    def take(self, name: str) -> bool:
+        """Take one, if one is left."""
+        left = self.left(name)
+        self._buckets[name] = (max(left - 1.0, 0.0), time.monotonic())
+        self._buckets.move_to_end(name)
+        while len(self._buckets) > _MOST_NAMES:
+            self._buckets.popitem(last=False)
+        return left >= 1.0
+
+
+class ConcurrencyLimit:
+    """Counts the running requests of each name, and refuses more than ``most``."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._under_way: Counter[str] = Counter()
+
+    def __len__(self) -> int:
+        """How many are running, of all names together."""
+        return self._under_way.total()
+
+    def enter(self, name: str) -> None:
+        """Start one; each `enter` needs a `leave`.
+
+        Raises
+        ------
+        Refusal
+            429, if the name is at its limit.
+        """
+        if self._under_way[name] >= self._most:
+            raise too_many_at_once(self._most)
+        self._under_way[name] += 1
+
+    def leave(self, name: str) -> None:
+        """End one."""
+        self._under_way[name] -= 1
+        if self._under_way[name] <= 0:
+            del self._under_way[name]
+
+    @contextmanager
+    def entered(self, name: str) -> Iterator[None]:
+        """One, for as long as the block lasts."""
+        self.enter(name)
+        try:
+            yield
+        finally:
+            self.leave(name)
+
+
+class FairQueue:
+    """Runs at most ``most`` at once, and at most ``each`` of one name; the others wait.
+
+    A name waits for its own requests first, so it has at most ``each`` places in the common queue.
+    """
+
+    def __init__(self, *, each: int, most: int) -> None:
+        self._each = each
+        self._all = asyncio.Semaphore(most)
+        self._names: dict[str, tuple[asyncio.Semaphore, list[None]]] = {}
+
+    @asynccontextmanager
+    async def place(self, name: str) -> AsyncIterator[None]:
+        """One of the name's places; hold it while the request's memory is in use."""
+        own, users = self._names.setdefault(name, (asyncio.Semaphore(self._each), []))
+        users.append(None)
+        try:
+            async with own:
+                yield
+        finally:
+            users.pop()
+            if not users:
+                self._names.pop(name, None)
+
+    @asynccontextmanager
+    async def turn(self) -> AsyncIterator[None]:
+        """One of the common places; hold it while a thread works."""
+        async with self._all:
+            yield
+
+
+def address_group(address: str) -> str:
+    """The group that limits per address apply to: one IPv4 address, or one IPv6 network of 64 bits.
+
+    >>> address_group("203.0.113.9"), address_group("2001:db8:1:2:3::4"), address_group("::ffff:192.0.2.1")
+    ('203.0.113.9', '2001:db8:1:2::', '192.0.2.1')
+    """
+    try:
+        parsed = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return ""
+    if isinstance(parsed, ipaddress.IPv4Address):
+        return str(parsed)
+    if parsed.ipv4_mapped is not None:
+        return str(parsed.ipv4_mapped)
+    return str(ipaddress.ip_network((parsed, 64), strict=False).network_address)
+
+
+def too_often() -> Refusal:
+    """Too many requests."""
+    return Refusal(429, "too-often", "too many requests; wait a moment", {"retry-after": "1"})
+
+
+def too_many_at_once(most: int) -> Refusal:
+    """Too many requests at the same time."""
+    return Refusal(
+        429,
+        "too-often",
+        f"an account may have {most} of these at once; wait until one has finished",
+        {"retry-after": "2"},
+    )
+
+
+def too_large(limit: int) -> Refusal:
+    """A body beyond its limit."""
+    return Refusal(413, "too-large", f"the body must have at most {limit} bytes; send less")
+
+
+def too_slow() -> Refusal:
+    """A body that arrives too slowly."""
+    return Refusal(408, "too-slow", "the body arrived too slowly; send it again", {"connection": "close"})
+
+
+@dataclass(frozen=True, slots=True)
+class BodyLimit:
+    """The largest size of a body, and whether its values are counted too.
+
+    They are counted where the framework parses the body on the event loop: a megabyte of brackets would
+    block that for half a second.
+    """
+
+    bytes: int
+    counted: bool = False
+
+
+def bounded(receive: Receive, limit: BodyLimit) -> Receive:
+    """The same stream, which raises when it exceeds the limit or arrives too slowly."""
+    start = time.monotonic()
+    seen = values = fields = 0
+    ended = False
+
+    async def take() -> Message:
+        nonlocal seen, values, fields, ended
+        if ended:
+            return await receive()
+        left = start + _PATIENCE_SECONDS + seen / _SLOWEST - time.monotonic()
+        try:
+            async with asyncio.timeout(left):
+                message = await receive()
+        except TimeoutError:
+            raise too_slow() from None
+        if message["type"] == "http.request":
+            seen += len(message.get("body", b""))
+            ended = not message.get("more_body", False)
+            if seen > limit.bytes:
+                raise too_large(limit.bytes)
+            if limit.counted:
+                piece = message.get("body", b"")
+                values += piece.count(b",") + piece.count(b"[") + piece.count(b"{")
+                fields += piece.count(b":")
+                if values > MOST_VALUES or fields > MOST_FIELDS:
+                    raise Refusal(
+                        413,
+                        "too-large",
+                        f"a body may have {MOST_VALUES} values and {MOST_FIELDS} fields; send fewer",
+                    )
+        return message
+
+    return take
+
+
+async def read_body(request: Request, limit: int) -> bytearray:
+    """The body, read no further than ``limit``.
+
+    Raises
+    ------
+    Refusal
+        413, as soon as it is longer.
+    """
+    body = bytearray()
+    async for piece in request.stream():
+        body += piece
+        if len(body) > limit:
+            raise too_large(limit)
+    return body

@@ -1,0 +1,292 @@
+"""Datasets: budget, uploads, tallies and plans. Only the owner has access."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Query, Request, Response
+
+from hushsum.bases.base import Reading, reading_from_json
+from hushsum.jobs.ledger_commands import amount, status_of
+from hushsum.jobs.plan_release import plan_release
+from hushsum.ledger import DatasetTerms
+from hushsum.service.http.access import nothing_here
+from hushsum.service.http.context import Context
+from hushsum.service.http.dependencies import (
+    ActorDependency,
+    ContextDependency,
+    IdempotencyKey,
+    Releaser,
+    Uploader,
+)
+from hushsum.service.http.problem_responses import Refusal
+from hushsum.service.http.uploads import FORMATS, receive_upload
+from hushsum.service.schemas import (
+    DatasetRequest,
+    DatasetResponse,
+    JobResponse,
+    LedgerResponse,
+    PlanRequest,
+    PlanResponse,
+    TallyRequest,
+    TallyResponse,
+    UploadResponse,
+    WriteOffRequest,
+    bounds_of,
+)
+from hushsum.service.store import Dataset, Quota
+from hushsum.service.store.datasets import DELETED, WAITING, check_quota
+from hushsum.service.store.store import new_id
+from hushsum.service.work.file_cleanup import delete_exact_model_files
+
+router = APIRouter(prefix="/datasets", tags=["datasets"])
+
+
+@router.get("")
+def list_datasets(caller: Uploader, context: ContextDependency) -> list[DatasetResponse]:
+    """The caller's own datasets."""
+    found = context.datasets.of(caller.account)
+    budgets = status_of(context.ledger, [each.id for each in found])
+    return [
+        DatasetResponse(id=each.id, name=each.name, created=each.created, budget=budget.as_json())
+        for each, budget in zip(found, budgets, strict=True)
+    ]
+
+
+@router.post("", status_code=201)
+def create_dataset(
+    body: DatasetRequest, caller: Releaser, context: ContextDependency, actor: ActorDependency
+) -> DatasetResponse:
+    """Create a dataset with its total budget. Its other terms never change."""
+    terms = DatasetTerms.of(
+        epsilon=body.epsilon,
+        delta=body.delta,
+        rho=body.rho,
+        accounting=body.accounting,
+        unit=body.unit,
+        max_per_unit=body.max_per_unit,
+        relation=body.relation,
+        population=body.population,
+        allow_large_delta=body.allow_large_delta,
+    )
+    context.check_booking()
+    context.datasets.check_free(caller.account, body.name)
+    id = new_id("ds")
+    # A crash between the two leaves a ledger account that nothing can debit.
+    context.ledger.create_dataset(id, terms, who=caller.name)
+    return _dataset_response(context, context.datasets.create(id, caller.account, body.name, actor))
+
+
+@router.get("/{dataset}")
+def show_dataset(dataset: str, caller: Uploader, context: ContextDependency) -> DatasetResponse:
+    """One dataset, and the state of its budget."""
+    return _dataset_response(context, context.dataset(dataset, caller))
+
+
+@router.delete("/{dataset}", status_code=204, response_class=Response)
+def delete_dataset(
+    dataset: str, caller: Releaser, context: ContextDependency, actor: ActorDependency
+) -> Response:
+    """Delete a dataset with its uploads, tallies and models in exact mode, and retire its budget.
+
+    The ledger keeps its history, and functions that were released stay public. Its jobs are cancelled; while
+    one is paid for or still running, the dataset is not deleted: repeat the request when it has finished.
+    """
+    found = context.dataset(dataset, caller)
+    context.check_booking()
+    if not context.jobs.cancel_all(found.id, actor):
+        raise Refusal(
+            409, "jobs-running", "a job of this dataset is running or paid for; wait until it has finished"
+        )
+    context.ledger.retire(found.id, reason="deleted by its owner", who=caller.name)
+    uploads, tallies = context.datasets.delete(found.id, actor)
+    # The files last: if this process dies here, the cleanup deletes files without a row.
+    for upload in uploads:
+        context.settings.path("uploads", f"{upload.id}.{upload.format}").unlink(missing_ok=True)
+    for tally in tallies:
+        context.settings.path("tallies", f"{tally}.tally").unlink(missing_ok=True)
+    for function in context.functions.served_of(found.id):
+        context.functions.end(function, actor)
+        context.function_cache.remove(function)
+        delete_exact_model_files(context.settings, function)
+    context.visible.clear()
+    return Response(status_code=204)
+
+
+@router.post("/{dataset}/write-offs", status_code=201)
+def write_off(
+    dataset: str, body: WriteOffRequest, caller: Releaser, context: ContextDependency
+) -> DatasetResponse:
+    """Charge what was spent outside the ledger, or in events that a restore has lost, and reopen a frozen
+    dataset.
+    """
+    found = context.dataset(dataset, caller)
+    context.check_booking()
+    charge = amount(epsilon=body.epsilon, delta=body.delta, rho=body.rho)
+    context.ledger.write_off(found.id, charge, reason=body.reason, who=caller.name)
+    return _dataset_response(context, found)
+
+
+@router.get("/{dataset}/ledger")
+def show_ledger(dataset: str, caller: Releaser, context: ContextDependency) -> LedgerResponse:
+    """The debits of each release, and a receipt to keep elsewhere."""
+    found = context.dataset(dataset, caller)
+    return LedgerResponse(
+        status=_status(context, found.id),
+        history=[each.as_json() for each in context.ledger.history(found.id)],
+        receipt=context.ledger.receipt().as_json(),
+    )
+
+
+@router.get("/{dataset}/uploads")
+def list_uploads(dataset: str, caller: Uploader, context: ContextDependency) -> list[UploadResponse]:
+    """The uploads, and whether each is still stored."""
+    found = context.dataset(dataset, caller)
+    return [UploadResponse.model_validate(each) for each in context.datasets.uploads_of(found.id)]
+
+
+@router.post(
+    "/{dataset}/uploads",
+    status_code=201,
+    openapi_extra={"requestBody": {"content": {"application/octet-stream": {}}, "required": True}},
+)
+async def upload(
+    dataset: str,
+    request: Request,
+    caller: Uploader,
+    context: ContextDependency,
+    actor: ActorDependency,
+    format: Annotated[Literal["csv", "csv.gz", "parquet", "arrow", "tally"], Query()],
+) -> UploadResponse:
+    """The bytes of a file of records, or of a .tally file; streamed to the disk, and not downloadable."""
+    assert format in FORMATS
+    return UploadResponse.model_validate(
+        await receive_upload(request, context, dataset, caller, format, actor)
+    )
+
+
+@router.delete("/{dataset}/uploads/{upload}", status_code=204, response_class=Response)
+def delete_upload(
+    dataset: str, upload: str, caller: Uploader, context: ContextDependency, actor: ActorDependency
+) -> Response:
+    """Delete an upload that was not counted."""
+    found = context.datasets.upload(upload, dataset=context.dataset(dataset, caller).id)
+    if found is None or found.state != WAITING:
+        raise nothing_here()
+    if context.jobs.using(found.dataset, "upload", found.id):
+        raise Refusal(409, "in-use", "a job needs this upload; cancel the job first, or wait for it")
+    context.datasets.end_upload(found.id, DELETED, actor)
+    context.settings.path("uploads", f"{found.id}.{found.format}").unlink(missing_ok=True)
+    return Response(status_code=204)
+
+
+@router.get("/{dataset}/tallies")
+def list_tallies(dataset: str, caller: Uploader, context: ContextDependency) -> list[TallyResponse]:
+    """The public descriptions of the confidential tallies, without their counts."""
+    found = context.datasets.tallies_of(context.dataset(dataset, caller).id)
+    return [
+        TallyResponse(
+            id=each.id,
+            created=each.created,
+            cells=each.cells,
+            size=each.size,
+            facts={name: value for name, value in each.facts.items() if name != "definition"},
+        )
+        for each in found
+    ]
+
+
+@router.delete("/{dataset}/tallies/{tally}", status_code=204, response_class=Response)
+def delete_tally(
+    dataset: str, tally: str, caller: Uploader, context: ContextDependency, actor: ActorDependency
+) -> Response:
+    """Delete a tally; what was released from it stays public, and what it cost stays spent."""
+    found = context.datasets.tally(tally, dataset=context.dataset(dataset, caller).id)
+    if found is None:
+        raise nothing_here()
+    if context.jobs.using(found.dataset, "tally", found.id):
+        raise Refusal(409, "in-use", "a job needs this tally; cancel the job first, or wait for it")
+    context.datasets.delete_tally(found.id, actor)
+    context.settings.path("tallies", f"{found.id}.tally").unlink(missing_ok=True)
+    return Response(status_code=204)
+
+
+@router.post("/{dataset}/tallies", status_code=202)
+def make_tally(
+    dataset: str,
+    body: TallyRequest,
+    caller: Uploader,
+    context: ContextDependency,
+    actor: ActorDependency,
+    key: IdempotencyKey,
+) -> JobResponse:
+    """Count an upload into a tally; the upload is deleted as soon as that is done."""
+    found = context.dataset(dataset, caller)
+    if (body.rows or 1) * (body.width or 1) > context.settings.max_cells:
+        raise Refusal(
+            422, "parameter-refused", f"rows × width must be at most {context.settings.max_cells}; use fewer"
+        )
+    known = context.jobs.of_key(found.id, "tally", key)
+    if known is None:
+        upload = context.datasets.upload(body.upload, dataset=found.id)
+        if upload is None or upload.state != WAITING:
+            raise Refusal(
+                422, "parameter-refused", "upload must be one that was not counted; upload the file again"
+            )
+        # Errors that do not depend on the records are reported at once.
+        if upload.format != "tally":
+            body.choice().build(len(body.columns) if body.columns else _some_columns(body))
+        kept = context.datasets.kept_by(caller.account)
+        cells = (body.rows or 1) * (body.width or 1)
+        check_quota(context.settings.quota, Quota(0, kept.cells + cells))
+    job = context.submit("tally", found, key, body, actor)
+    return JobResponse.model_validate(job)
+
+
+@router.post("/{dataset}/plans")
+def make_plan(dataset: str, body: PlanRequest, caller: Releaser, context: ContextDependency) -> PlanResponse:
+    """The predicted error of each release option, from declared quantities; no record is read."""
+    context.dataset(dataset, caller)
+    reading, per_unit = _reading_of(context, dataset, body.tally)
+    planned = plan_release(
+        records=body.records,
+        kernel=body.choice(),
+        dim=body.dim,
+        epsilon=body.epsilon,
+        delta=body.delta,
+        rho=body.rho,
+        rows=body.rows,
+        width=body.width,
+        method=body.method,
+        bounds=bounds_of(body.bounds),
+        density=body.density,
+        relation=body.relation,
+        max_per_unit=body.max_per_unit if reading is None else per_unit,
+        reading=reading,
+    )
+    return PlanResponse(**planned.as_json())
+
+
+def _reading_of(context: Context, dataset: str, tally: str | None) -> tuple[Reading | None, int | None]:
+    """A tally's public definition, and how many records a person adds to it; its counts are not read."""
+    if tally is None:
+        return None, None
+    stored = context.datasets.tally(tally, dataset=dataset)
+    if stored is None:
+        raise Refusal(422, "parameter-refused", "tally must be one of this dataset; create it first")
+    return reading_from_json(stored.facts["definition"]), stored.facts["max_per_unit"]
+
+
+def _some_columns(body: TallyRequest) -> int | None:
+    """A placeholder for the unknown number of columns, where only the other parameters are checked."""
+    return None if body.choice().takes_sets else max(1, len(body.bounds or ()))
+
+
+def _status(context: Context, dataset: str) -> dict[str, Any]:
+    return status_of(context.ledger, dataset)[0].as_json()
+
+
+def _dataset_response(context: Context, dataset: Dataset) -> DatasetResponse:
+    return DatasetResponse(
+        id=dataset.id, name=dataset.name, created=dataset.created, budget=_status(context, dataset.id)
+    )

@@ -1,0 +1,93 @@
+"""Models: the available kinds, the claim, then the fit."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from fastapi import APIRouter
+
+from hushsum.jobs.model_catalogue import model_kinds, setting_as_json
+from hushsum.service.http.context import Context
+from hushsum.service.http.dependencies import ActorDependency, ContextDependency, IdempotencyKey, Releaser
+from hushsum.service.http.problem_responses import Refusal
+from hushsum.service.schemas import (
+    ConfirmedModelRequest,
+    JobResponse,
+    ModelClaimRequest,
+    ModelClaimResponse,
+    ModelKindResponse,
+    PredictedErrorResponse,
+)
+from hushsum.service.store.datasets import WAITING
+from hushsum.service.work.confirmation import confirmation
+from hushsum.service.work.model_requests import choice_of, claim_for, error_for
+
+router = APIRouter(tags=["models"])
+
+
+@router.get("/models")
+def list_models(caller: Releaser) -> list[ModelKindResponse]:
+    """The models that can be fitted, and the settings of each."""
+    return [
+        ModelKindResponse.model_validate(
+            {**asdict(each), "settings": [setting_as_json(setting) for setting in each.settings]}
+        )
+        for each in model_kinds()
+    ]
+
+
+@router.post("/datasets/{dataset}/models/claims")
+def show_model_claim(
+    dataset: str, body: ModelClaimRequest, caller: Releaser, context: ContextDependency
+) -> ModelClaimResponse:
+    """What a model would claim and cost, and its predicted error. Nothing is read or spent."""
+    found = context.dataset(dataset, caller)
+    _check_upload(context, found.id, body)
+    choice = choice_of(body, context.settings)
+    claim = claim_for(choice, body)
+    error = error_for(choice, body)
+    charge, after = context.price(found, claim)
+    return ModelClaimResponse(
+        claim=claim.in_numbers(),
+        cost=charge.as_json(),
+        remaining=after.remaining.as_json(),
+        confirm=confirmation(found.id, body, claim, of=ModelClaimRequest),
+        predicted=None if error is None else PredictedErrorResponse.model_validate(error),
+    )
+
+
+@router.post("/datasets/{dataset}/models", status_code=202)
+def fit_model(
+    dataset: str,
+    body: ConfirmedModelRequest,
+    caller: Releaser,
+    context: ContextDependency,
+    actor: ActorDependency,
+    key: IdempotencyKey,
+) -> JobResponse:
+    """Fit a model on an upload, debit the ledger, and publish it; the upload is deleted then."""
+    found = context.dataset(dataset, caller)
+    choice = choice_of(body, context.settings)
+    claim = claim_for(choice, body)
+    if body.confirm != confirmation(found.id, body, claim, of=ModelClaimRequest):
+        raise Refusal(
+            409,
+            "not-confirmed",
+            "confirm must be that of the claim for these parameters; request the claim first",
+        )
+    context.check_booking()
+    if context.jobs.of_key(found.id, "model", key) is None:
+        _check_upload(context, found.id, body, waiting=True)
+        # An early check only: the debit decides. It avoids a job that is bound to fail.
+        context.price(found, claim)
+    job = context.submit("model", found, key, body, actor)
+    return JobResponse.model_validate(job)
+
+
+def _check_upload(context: Context, dataset: str, body: ModelClaimRequest, *, waiting: bool = False) -> None:
+    """A claim may be shown again after its upload was used, since a client repeats both requests."""
+    upload = context.datasets.upload(body.upload, dataset=dataset)
+    if upload is None or upload.format == "tally" or (waiting and upload.state != WAITING):
+        raise Refusal(
+            422, "parameter-refused", "upload must be one of records that was not used; upload the file again"
+        )

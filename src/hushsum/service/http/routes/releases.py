@@ -1,0 +1,191 @@
+"""From a tally to a public function: the claim first, then the release, then its progress."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from functools import partial
+
+from fastapi import APIRouter, Request
+from fastapi.responses import StreamingResponse
+from starlette.concurrency import run_in_threadpool
+from starlette.types import Receive, Scope, Send
+
+from hushsum.bases.base import reading_from_json
+from hushsum.errors import HushsumError
+from hushsum.privacy.claim import Claim
+from hushsum.service.http.access import nothing_here
+from hushsum.service.http.authentication import Caller
+from hushsum.service.http.context import Context
+from hushsum.service.http.dependencies import (
+    ActorDependency,
+    ContextDependency,
+    IdempotencyKey,
+    Releaser,
+    UploaderOrReleaser,
+)
+from hushsum.service.http.problem_responses import Refusal
+from hushsum.service.http.request_limits import ConcurrencyLimit
+from hushsum.service.schemas import (
+    ClaimResponse,
+    ConfirmedReleaseRequest,
+    JobResponse,
+    ReleaseClaimRequest,
+    release_request,
+)
+from hushsum.service.store import Job
+from hushsum.service.store.job_queue import CANCELLED, ENDED
+from hushsum.service.work.confirmation import confirmation
+from hushsum.tally.tally import Tally
+
+router = APIRouter(tags=["releases"])
+
+_LOOK_EVERY = 0.25
+_LONGEST_STREAM = 600.0
+_LOOKS_PER_SECOND = 80.0
+
+
+@router.post("/datasets/{dataset}/claims")
+def show_claim(
+    dataset: str, body: ReleaseClaimRequest, caller: Releaser, context: ContextDependency
+) -> ClaimResponse:
+    """What a release would claim and cost. Nothing is drawn or spent."""
+    found = context.dataset(dataset, caller)
+    claim = _claim(context, found.id, body)
+    charge, after = context.price(found, claim)
+    return ClaimResponse(
+        claim=claim.in_numbers(),
+        cost=charge.as_json(),
+        remaining=after.remaining.as_json(),
+        confirm=confirmation(found.id, body, claim, of=ReleaseClaimRequest),
+    )
+
+
+@router.post("/datasets/{dataset}/releases", status_code=202)
+def release(
+    dataset: str,
+    body: ConfirmedReleaseRequest,
+    caller: Releaser,
+    context: ContextDependency,
+    actor: ActorDependency,
+    key: IdempotencyKey,
+) -> JobResponse:
+    """Debit the ledger, draw noise once, and publish the function. The same key never spends twice."""
+    found = context.dataset(dataset, caller)
+    claim = _claim(context, found.id, body)
+    if body.confirm != confirmation(found.id, body, claim, of=ReleaseClaimRequest):
+        raise Refusal(
+            409,
+            "not-confirmed",
+            "confirm must be that of the claim for these parameters; request the claim first",
+        )
+    context.check_booking()
+    if context.jobs.of_key(found.id, "release", key) is None:
+        # A hint only: what counts is the debit. It spares a job that is bound to fail.
+        context.price(found, claim)
+    job = context.submit("release", found, key, body, actor)
+    return JobResponse.model_validate(job)
+
+
+@router.get("/datasets/{dataset}/jobs")
+def list_jobs(dataset: str, caller: UploaderOrReleaser, context: ContextDependency) -> list[JobResponse]:
+    """All long work on a dataset, oldest first."""
+    return [JobResponse.model_validate(each) for each in context.jobs.of(context.dataset(dataset, caller).id)]
+
+
+@router.get("/jobs/{job}")
+def show_job(job: str, caller: UploaderOrReleaser, context: ContextDependency) -> JobResponse:
+    """How far long work has come, and what became of it."""
+    return JobResponse.model_validate(_job(context, job, caller))
+
+
+@router.delete("/jobs/{job}")
+def cancel_job(
+    job: str,
+    caller: UploaderOrReleaser,
+    context: ContextDependency,
+    actor: ActorDependency,
+) -> JobResponse:
+    """Cancel long work before it has spent anything: at once if it waits, else at its next step.
+
+    What is paid for is finished; then, and for work that has ended, the answer is 409.
+    """
+    found = _job(context, job, caller)
+    stopped = context.jobs.cancel(found.id, actor)
+    assert stopped is not None
+    if stopped.state in ENDED and stopped.state != CANCELLED:
+        raise Refusal(409, "ended", "the job has finished; there is nothing to cancel")
+    if stopped.paying:
+        raise Refusal(409, "paid", "the job is being paid for, and will be finished; wait for it")
+    return JobResponse.model_validate(stopped)
+
+
+@router.get(
+    "/jobs/{job}/events",
+    response_class=StreamingResponse,
+    responses={200: {"content": {"text/event-stream": {}}}},
+)
+async def follow_job(
+    job: str, request: Request, caller: UploaderOrReleaser, context: ContextDependency
+) -> StreamingResponse:
+    """The same as server-sent events named ``job``, until it has ended."""
+    await run_in_threadpool(_job, context, job, caller)
+    return EventStream(_events(request, context, job, caller), context.streams, caller.account)
+
+
+class EventStream(StreamingResponse):
+    """Server-sent events, counted for an account while the stream is open.
+
+    Raises
+    ------
+    Refusal
+        429, if the account has too many open streams.
+    """
+
+    def __init__(self, events: AsyncIterator[bytes], streams: ConcurrencyLimit, account: str) -> None:
+        super().__init__(events, media_type="text/event-stream")
+        streams.enter(account)
+        self._leave = partial(streams.leave, account)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the events."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._leave()
+
+
+async def _events(request: Request, context: Context, id: str, caller: Caller) -> AsyncIterator[bytes]:
+    end = time.monotonic() + _LONGEST_STREAM
+    sent = ""
+    try:
+        while time.monotonic() < end and not await request.is_disconnected():
+            job = await run_in_threadpool(_job, context, id, caller)
+            text = JobResponse.model_validate(job).model_dump_json()
+            if text != sent:
+                sent = text
+                yield f"event: job\ndata: {text}\n\n".encode()
+            if job.state in ENDED:
+                return
+            # However many streams are open, there are about eighty database queries per second.
+            await asyncio.sleep(max(_LOOK_EVERY, len(context.streams) / _LOOKS_PER_SECOND))
+    except HushsumError:
+        # The response has begun and cannot become a problem document; the client reconnects.
+        return
+
+
+def _job(context: Context, id: str, caller: Caller) -> Job:
+    found = context.jobs.find(id)
+    if found is None or context.datasets.find(found.dataset, owner=caller.account) is None:
+        raise nothing_here()
+    return found
+
+
+def _claim(context: Context, dataset: str, body: ReleaseClaimRequest) -> Claim:
+    """The claim, from the tally's public definition: its counts are not read here."""
+    stored = context.datasets.tally(body.tally, dataset=dataset)
+    if stored is None:
+        raise Refusal(422, "parameter-refused", "tally must be one of this dataset; create it first")
+    basis = reading_from_json(stored.facts["definition"]).basis
+    return Tally(basis, max_per_unit=stored.facts["max_per_unit"]).prepare(release_request(body)).claim

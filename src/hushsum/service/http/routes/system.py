@@ -1,0 +1,77 @@
+"""HealthResponse and metrics."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Response
+
+from hushsum.errors import HushsumError
+from hushsum.service.http import metrics
+from hushsum.service.http.dependencies import ActorDependency, Admin, ContextDependency
+from hushsum.service.schemas import HealthResponse, LedgerStateResponse, RestoreRequest, RestoreResponse
+from hushsum.service.store.deployment import folder_trouble
+
+router = APIRouter(tags=["system"])
+
+
+@router.get("/healthz", summary="Whether the process is alive")
+async def healthz() -> HealthResponse:
+    """Always 200 while the process answers."""
+    return HealthResponse(status="ok")
+
+
+@router.get("/readyz", responses={503: {"model": HealthResponse, "description": "Not ready"}})
+def readyz(context: ContextDependency, response: Response) -> HealthResponse:
+    """Whether the database is reachable and this folder's, the ledger accepts debits, and a worker runs."""
+    reasons = []
+    try:
+        context.store.check()
+        trouble = folder_trouble(context.store.database, context.settings.path(""))
+        if trouble is not None:
+            reasons.append(trouble)
+        if context.ledger.rollback_problem() is not None:
+            reasons.append(
+                "the ledger may be a restored backup: no release is possible until an administrator "
+                "accepts it; queries of released functions work"
+            )
+    except HushsumError:
+        reasons.append("the database cannot be reached or has another schema")
+    trouble = context.worker_trouble()
+    if trouble is not None:
+        reasons.append(trouble)
+    response.status_code = 503 if reasons else 200
+    return HealthResponse(status="not ready" if reasons else "ok", reasons=reasons)
+
+
+@router.get("/ledger")
+def show_ledger_state(caller: Admin, context: ContextDependency) -> LedgerStateResponse:
+    """Whether the ledger accepts debits, and if not, why."""
+    return LedgerStateResponse(id=context.ledger.id, problem=context.ledger.rollback_problem())
+
+
+@router.post("/ledger/restores", status_code=201)
+def accept_restore(
+    body: RestoreRequest,
+    caller: Admin,
+    context: ContextDependency,
+    actor: ActorDependency,
+) -> RestoreResponse:
+    """Continue with a ledger that may be a restored backup. Every dataset is frozen until its write-off.
+
+    What was spent after the backup is unknown: the owner of each dataset charges it with a write-off.
+    """
+    frozen = context.ledger.accept_restore(reason=body.reason, who=caller.name)
+    context.store.log(actor, "restore accepted", context.ledger.id)
+    return RestoreResponse(frozen=len(frozen))
+
+
+@router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
+def show_metrics(context: ContextDependency) -> Response:
+    """Metrics for Prometheus; none depends on records."""
+    now = metrics.CurrentState(
+        jobs=context.jobs,
+        folder=context.settings.path(""),
+        workers_alive=context.workers_alive(),
+        workers_configured=context.settings.workers,
+        streams=len(context.streams),
+    )
+    return Response(context.metrics.text(now), media_type=metrics.MEDIA_TYPE)

@@ -1,0 +1,1 @@
+"""Queries of released functions and models: parsing points, computing answers, encoding them."""

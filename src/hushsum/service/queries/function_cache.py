@@ -1,0 +1,66 @@
+"""Released functions and models in memory, loaded from the service's folder at their first query."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from functools import partial
+from typing import Any
+
+from hushsum.errors import FileRefused, UsageError
+from hushsum.jobs.exact_answers import ExactModel
+from hushsum.jobs.model_answers import AnsweringModel
+from hushsum.releases.bundle import Bundle
+from hushsum.releases.load import load_released
+from hushsum.service.queries.rollback_guard import RollbackGuards
+from hushsum.service.settings import Settings
+
+
+class FunctionCache:
+    """Released functions and models by id. They are immutable, so an entry never becomes stale."""
+
+    def __init__(self, guards: RollbackGuards, size: int = 32) -> None:
+        self._guards = guards
+        self._size = size
+        self._lock = threading.Lock()
+        self._functions: OrderedDict[str, Any] = OrderedDict()
+
+    def get(self, id: str) -> Any:
+        """A function that is in the cache, or None."""
+        return self._functions.get(id)
+
+    def load(self, id: str, settings: Settings) -> Any:
+        """A function, loaded from its files if it is not in the cache."""
+        with self._lock:
+            found = self._functions.get(id)
+            if found is None:
+                found = self._functions[id] = _load(id, settings, self._guards)
+                while len(self._functions) > self._size:
+                    self._functions.popitem(last=False)
+            self._functions.move_to_end(id)
+            return found
+
+    def remove(self, id: str) -> None:
+        """Remove a function from the cache."""
+        with self._lock:
+            self._functions.pop(id, None)
+
+
+def _load(id: str, settings: Settings, guards: RollbackGuards) -> Any:
+    """A released function, a released model, or a model in exact mode, whose records the service keeps.
+
+    Raises
+    ------
+    FileRefused
+        if its files are missing or were replaced by older copies.
+    """
+    place = settings.path("served", id)
+    try:
+        if place.with_suffix(".secret").exists():
+            return ExactModel.reopened(
+                place, encryption_key=settings.tally_key(), rollback_guard=partial(guards.of, id)
+            )
+        found = load_released(settings.path("functions", f"{id}.hush"))
+    except UsageError:
+        raise FileRefused("the function's file is missing from the service; restore it") from None
+    return AnsweringModel.of(found) if isinstance(found, Bundle) else found

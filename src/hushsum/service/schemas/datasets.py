@@ -1,0 +1,147 @@
+"""Datasets, uploads, tallies, plans and ledger entries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field
+
+from hushsum.methods.registry import planned_methods, tally_methods
+from hushsum.service.schemas.fields import (
+    Bounds,
+    Column,
+    Count,
+    Id,
+    KernelRequest,
+    Name,
+    Positive,
+    PrivacyRequest,
+    Reason,
+    Relation,
+    RequestBody,
+    ResponseBody,
+)
+
+
+def _one_of(names: Sequence[str]) -> Any:
+    """A registered name, listed in the description of the service."""
+
+    def check(name: str) -> str:
+        if name not in names:
+            raise ValueError(f"must be one of {', '.join(names)}")
+        return name
+
+    return AfterValidator(check), Field(json_schema_extra={"enum": list(names)})
+
+
+_TALLY = _one_of(tally_methods())
+_PLANNED = _one_of(["auto", *planned_methods()])
+TallyMethod = Annotated[str, _TALLY[0], _TALLY[1]]
+PlannedMethod = Annotated[str, _PLANNED[0], _PLANNED[1]]
+
+
+class DatasetRequest(PrivacyRequest):
+    """A dataset and its total budget; see DatasetTerms."""
+
+    name: Name
+    accounting: Literal["pure", "basic", "zcdp"] | None = None
+    unit: Literal["record", "person"] = "record"
+    max_per_unit: Annotated[int, Field(ge=1, le=1 << 20)] | None = None
+    relation: Relation = "add/remove"
+    population: Annotated[int, Field(ge=1, le=10**12)] | None = None
+    allow_large_delta: bool = False
+
+
+class DatasetResponse(ResponseBody):
+    """A dataset; ``budget`` is its state in the ledger."""
+
+    id: str
+    name: str
+    created: str
+    budget: dict[str, Any]
+
+
+class UploadResponse(ResponseBody):
+    """An upload. Its content cannot be downloaded."""
+
+    id: str
+    format: str
+    size: int
+    state: str
+    created: str
+
+
+class TallyRequest(KernelRequest):
+    """What to count of an upload, and how. No parameter may be chosen by looking at the records."""
+
+    upload: Id
+    columns: Annotated[list[Column], Field(min_length=1, max_length=4096)] | None = None
+    unit_column: Column | None = None
+    set_column: Column | None = None
+    method: TallyMethod = "race"
+    rows: Count | None = None
+    width: Annotated[int, Field(ge=2, le=10**8)] | None = None
+    seed: Annotated[int, Field(ge=0, lt=1 << 63)] = 0
+    bounds: Bounds | None = None
+    spacing: Positive | None = None
+    features: Count | None = None
+    max_per_unit: Annotated[int, Field(ge=1, le=1 << 20)] | None = None
+
+
+class TallyResponse(ResponseBody):
+    """The public description of a confidential tally, without its counts."""
+
+    id: str
+    created: str
+    cells: int
+    size: int
+    facts: dict[str, Any]
+
+
+class WriteOffRequest(RequestBody):
+    """A charge for what was spent outside the ledger, or lost from it; 0 is allowed."""
+
+    epsilon: Annotated[float, Field(ge=0, lt=1e9)] | None = None
+    delta: Annotated[float, Field(ge=0, lt=1)] | None = None
+    rho: Annotated[float, Field(ge=0, lt=1e9)] | None = None
+    reason: Reason
+
+
+class PlanRequest(KernelRequest):
+    """A request for predicted errors, from declared quantities only.
+
+    With ``tally`` the plan is for releasing that tally: its kernel, bounds, shape and records per person
+    replace those of the request.
+    """
+
+    tally: Id | None = None
+    records: Annotated[int, Field(ge=1, le=10**12)]
+    dim: Annotated[int, Field(ge=1, le=1 << 16)] | None = None
+    epsilon: Annotated[list[Positive], Field(min_length=1, max_length=8)] | None = None
+    delta: Annotated[float, Field(gt=0, lt=1)] | None = None
+    rho: Positive | None = None
+    rows: Annotated[list[Count], Field(min_length=1, max_length=8)] | None = None
+    width: Annotated[int, Field(ge=2, le=10**8)] | None = None
+    method: PlannedMethod = "auto"
+    bounds: Bounds | None = None
+    density: Annotated[float, Field(gt=0, le=1)] | None = None
+    relation: Relation = "add/remove"
+    max_per_unit: Annotated[int, Field(ge=1, le=1 << 20)] | None = None
+
+
+class PlanResponse(ResponseBody):
+    """The options with their predicted errors, the best one marked."""
+
+    records: int
+    density: float
+    basis: str
+    options: list[dict[str, Any]]
+
+
+class LedgerResponse(ResponseBody):
+    """The state of a dataset's budget, its releases, and a receipt to keep elsewhere."""
+
+    status: dict[str, Any]
+    history: list[dict[str, Any]]
+    receipt: dict[str, Any]

@@ -1,0 +1,67 @@
+"""Field types and base classes of all bodies. Strict: no conversion of types, no unknown fields."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from hushsum.jobs.kernel_choice import KernelChoice
+
+Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._-]*$", max_length=80)]
+Column = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f\x7f]+$", max_length=200)]
+Id = Annotated[str, StringConstraints(pattern=r"^[a-z]+_[0-9a-f]{16}$")]
+Positive = Annotated[float, Field(gt=0, lt=1e9)]
+Bound = Annotated[float, Field(gt=-1e30, lt=1e30)]
+Reason = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f\x7f]*\S[^\x00-\x1f\x7f]*$", max_length=500)]
+Relation = Literal["add/remove", "replace"]
+Scope = Literal["admin", "upload", "release", "query"]
+
+
+class RequestBody(BaseModel):
+    """The body of a request."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
+
+
+class ResponseBody(BaseModel):
+    """The body of a response."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+
+class PrivacyRequest(RequestBody):
+    """Either epsilon (with delta, or pure), or rho."""
+
+    epsilon: Positive | None = None
+    delta: Annotated[float, Field(ge=0, lt=1)] | None = None
+    rho: Positive | None = None
+
+
+Bounds = Annotated[list[Annotated[list[Bound], Field(min_length=2, max_length=2)]], Field(max_length=4096)]
+Count = Annotated[int, Field(ge=1, le=10**8)]
+
+
+class KernelRequest(RequestBody):
+    """A kernel and its parameters."""
+
+    kernel: Annotated[str, StringConstraints(max_length=40)] = "euclidean"
+    bandwidth: Positive | None = None
+    power: Annotated[int, Field(ge=1, le=256)] | None = None
+    bits: Annotated[int, Field(ge=1, le=64)] | None = None
+    projection: Literal["dense", "structured"] | None = None
+    smoothness: Annotated[float, Field(ge=0.5, le=2.5)] | None = None
+
+    def choice(self) -> KernelChoice:
+        """The kernel of the request, before the number of columns is known."""
+        return KernelChoice(
+            self.kernel, self.bandwidth, self.power, self.bits, self.projection, self.smoothness
+        )
+
+
+def bounds_of(bounds: Bounds | None) -> tuple[tuple[float, float], ...] | tuple[float, float] | None:
+    """Bounds as methods take them: one pair for all columns, or one per column."""
+    if not bounds:
+        return None
+    pairs = tuple((low, high) for low, high in bounds)
+    return pairs[0] if len(pairs) == 1 else pairs

@@ -1,0 +1,59 @@
+"""Releases, their claims, and jobs."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, StringConstraints
+
+from hushsum.privacy.request import ReleaseRequest
+from hushsum.service.schemas.fields import Count, Id, Name, PrivacyRequest, Relation, ResponseBody
+
+
+class ReleaseClaimRequest(PrivacyRequest):
+    """The parameters of a release; see Tally.release."""
+
+    tally: Id
+    name: Name
+    relation: Relation = "add/remove"
+    mechanism: Literal["gamma radius"] | None = None
+    rows: Count | Literal["auto"] = "auto"
+    count_share: Annotated[float, Field(gt=0, lt=1)] = 0.02
+    rounded: bool | None = None
+    population: Annotated[int, Field(ge=1, le=10**12)] | None = None
+    allow_large_delta: bool = False
+
+
+class ClaimResponse(ResponseBody):
+    """What the release would claim and cost; a release request must repeat ``confirm``."""
+
+    claim: dict[str, Any]
+    cost: dict[str, Any]
+    remaining: dict[str, Any]
+    confirm: str
+
+
+class ConfirmedReleaseRequest(ReleaseClaimRequest):
+    """The same request with the ``confirm`` of the claim that was shown."""
+
+    confirm: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+
+
+class JobResponse(ResponseBody):
+    """A job: queued, running, done, failed or cancelled. While ``paying`` it cannot be cancelled."""
+
+    id: str
+    kind: str
+    dataset: str
+    state: str
+    paying: bool
+    progress: float | None
+    result: dict[str, Any] | None
+    problem: dict[str, Any] | None
+    created: str
+    updated: str
+
+
+def release_request(body: ReleaseClaimRequest) -> ReleaseRequest:
+    """The request that a tally takes. The service adds the budget and the idempotency key."""
+    return ReleaseRequest(**{name: getattr(body, name) for name in ReleaseRequest().as_json()})

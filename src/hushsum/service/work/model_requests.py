@@ -1,0 +1,99 @@
+"""Requests to fit a model: checked against the service's limits, converted for ``hushsum.jobs``."""
+
+from __future__ import annotations
+
+import threading
+from typing import Final
+
+from hushsum.errors import UsageError
+from hushsum.jobs.exact_model import exact_claim
+from hushsum.jobs.fit_model import TrainingFiles
+from hushsum.jobs.model_catalogue import ModelChoice, model_kind
+from hushsum.jobs.model_claim import claim_beforehand, predicted_error
+from hushsum.models.predicted_error import PredictedError
+from hushsum.privacy.claim import Claim
+from hushsum.service.schemas import ModelClaimRequest
+from hushsum.service.settings import Settings
+
+_ONE_AT_A_TIME = threading.Lock()
+
+UPLOAD_NAME: Final = "the upload"
+"""What error messages call an uploaded file, whose path in the service nobody needs."""
+
+
+def choice_of(request: ModelClaimRequest, settings: Settings) -> ModelChoice:
+    """The model with its parameters.
+
+    Raises
+    ------
+    UsageError
+        if there is no such model or setting, or its tables would be too large.
+    """
+    chosen = model_kind(request.model).checked(request.settings)
+    tables = len(request.classes or ()) or 1
+    cells = [
+        _size(chosen.get("rows")) * _size(chosen.get("width")) * tables,
+        4 * _size(chosen.get("features")) ** 2,
+    ]
+    most = most_numbers(settings)
+    if max(cells) > most:
+        raise UsageError(
+            f"the tables of a model must have at most {most} cells in total; choose smaller ones"
+        )
+    pairs = [(low, high) for low, high in request.bounds]
+    given = {
+        **chosen,
+        "epsilon": request.epsilon,
+        "delta": request.delta or None,
+        "bounds": pairs[0] if len(pairs) == 1 else pairs,
+        "random_state": request.seed,
+    }
+    return ModelChoice(request.model, given)
+
+
+def most_numbers(settings: Settings) -> int:
+    """How many numbers a model may hold: in tables, or in records that it keeps."""
+    return settings.max_cells // 4
+
+
+def claim_for(choice: ModelChoice, request: ModelClaimRequest) -> Claim:
+    """What the model will claim, before any record is read."""
+    # It is computed with made-up records, whose tables are as large as real ones.
+    with _ONE_AT_A_TIME:
+        if request.mode == "exact":
+            return exact_claim(
+                choice,
+                columns=request.columns,
+                target=request.target,
+                classes=request.classes,
+                most_questions=request.most_questions,
+            )
+        return claim_beforehand(
+            choice, columns=request.columns, target=request.target, classes=request.classes
+        )
+
+
+def error_for(choice: ModelChoice, request: ModelClaimRequest) -> PredictedError | None:
+    """The predicted error of the model; None without a declared number of records."""
+    if request.records is None:
+        return None
+    with _ONE_AT_A_TIME:
+        return predicted_error(
+            choice,
+            records=request.records,
+            columns=request.columns,
+            target=request.target,
+            classes=request.classes,
+            exact=request.mode == "exact",
+        )
+
+
+def files_of(request: ModelClaimRequest, path: str) -> TrainingFiles:
+    """The columns of an upload that the model is fitted on."""
+    classes = None if request.classes is None else tuple(request.classes)
+    return TrainingFiles((path,), tuple(request.columns), request.target, classes, name=UPLOAD_NAME)
+
+
+def _size(value: object) -> int:
+    """The size of one axis of a table; 1000, like the defaults, where it is not given."""
+    return value if isinstance(value, int) else 1000

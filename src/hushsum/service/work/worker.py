@@ -1,0 +1,72 @@
+"""A worker process: runs jobs from the queue until its parent process exits.
+
+The parent writes the settings as the first line of standard input, and an empty line whenever there is
+a new job. When standard input ends, the parent has exited and so does the worker: another worker resumes
+its job.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import sys
+import threading
+import time
+
+from hushsum.errors import HushsumError
+from hushsum.service.logs import described, say, start_logs
+from hushsum.service.settings import Settings
+from hushsum.service.store import Store
+from hushsum.service.work.job_runner import JobRunner
+
+_IDLE_SECONDS = 1.0
+_CLEANUP_SECONDS = 600.0
+
+
+def main() -> None:
+    """Run until standard input ends."""
+    settings = Settings(**json.loads(sys.stdin.readline()))
+    start_logs(settings.log_level)
+    limit_memory(settings.worker_memory_bytes)
+    wake = threading.Event()
+    threading.Thread(target=_listen, args=(wake,), daemon=True).start()
+    work = JobRunner(settings, Store.open(settings.place), abandon=_leave)
+    cleaned = 0.0
+    while True:
+        try:
+            if time.monotonic() - cleaned > _CLEANUP_SECONDS:
+                work.clean_up()
+                cleaned = time.monotonic()
+            busy = work.next()
+        except (HushsumError, OSError) as error:
+            # The database is unreachable, or its disk is full. Nothing is lost; try again later.
+            say("worker waits", **described(error))
+            busy = False
+        if not busy:
+            wake.wait(_IDLE_SECONDS)
+            wake.clear()
+
+
+def limit_memory(most: int) -> None:
+    """Limit the memory of this process: a small compressed file can expand to any size."""
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    resource.setrlimit(
+        resource.RLIMIT_DATA, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard)
+    )
+
+
+def _leave() -> None:
+    """Exit in the middle of a stopped job; the parent starts another worker."""
+    os._exit(0)
+
+
+def _listen(wake: threading.Event) -> None:
+    while sys.stdin.readline():
+        wake.set()
+    # At once, also in the middle of a job: every step can be repeated.
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,128 @@
+"""What a kill leaves behind, and what a database that is away does to jobs."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+from hushsum.errors import LedgerUnavailable
+from hushsum.ledger.debits import LedgerDebit
+from hushsum.service.store import Actor, Datasets, Functions, Store
+from hushsum.service.store.job_queue import MOST_ATTEMPTS
+from hushsum.service.work.file_cleanup import GRACE_SECONDS, delete_orphaned_files
+from hushsum.service.work.job_runner import JobRunner
+from tests.service_town import Town
+from tests.unit.service.test_models import confirmed, fitted, people, replaced, terms
+
+
+def aged(path: Path, seconds: float) -> Path:
+    path.write_bytes(b"1,2\n")
+    os.utime(path, (time.time() - seconds,) * 2)
+    return path
+
+
+def test_unfinished_and_unknown_files_go_and_the_rest_stays(town: Town) -> None:
+    dataset = town.dataset()
+    function = town.function(dataset)
+    upload = town.upload(dataset)
+    settings = town.settings
+    kept = [
+        settings.path("uploads", f"{upload}.csv"),
+        settings.path("functions", f"{function}.hush"),
+        *settings.path("tallies").iterdir(),
+    ]
+    for path in kept:
+        os.utime(path, (0, 0))
+    old = [
+        aged(settings.path("uploads", ".up_0.csv.part"), GRACE_SECONDS + 60),
+        aged(settings.path("uploads", "up_0000000000000000.csv"), GRACE_SECONDS + 60),
+        aged(settings.path("tallies", ".ta_0.tally.x"), GRACE_SECONDS + 60),
+        aged(settings.path("tallies", "ta_0000000000000000.tally"), GRACE_SECONDS + 60),
+        aged(settings.path("functions", ".fn_0.hush.x"), GRACE_SECONDS + 60),
+    ]
+    # Published and paid for by a job that will find it again; and one that is still on its way.
+    kept.append(aged(settings.path("functions", "fn_0000000000000000.hush"), GRACE_SECONDS + 60))
+    kept.append(aged(settings.path("uploads", ".up_1.csv.part"), GRACE_SECONDS - 600))
+    assert delete_orphaned_files(
+        settings, Datasets(Store.open(settings.place).database), lambda id: False
+    ) == len(old)
+    assert not any(path.exists() for path in old)
+    assert all(path.exists() for path in kept)
+
+
+def test_a_job_that_misses_the_database_is_taken_up_again(
+    town: Town, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dataset = town.dataset()
+    asked = town.confirmed(dataset, town.tally(dataset))
+    headers = {"idempotency-key": "k"}
+    path = f"/datasets/{dataset}/releases"
+    job = town.ok("olga", "POST", path, 202, json=asked, headers=headers)["id"]
+    store = Store.open(town.settings.place)
+
+    def away(*_: object, **__: object) -> None:
+        raise LedgerUnavailable("the database is away; try again")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("hushsum.service.work.job_runner.release_tally", away)
+        for attempt in range(1, MOST_ATTEMPTS + 1):
+            assert town.work() == 1
+            told = town.ok("olga", "GET", f"/jobs/{job}")
+            assert told["state"] == ("queued" if attempt < MOST_ATTEMPTS else "failed")
+            assert town.work() == 0, "it rests before it is tried again"
+            with store.database.writing() as connection:
+                connection.execute(sa.text("UPDATE hushsum_jobs SET lease = 0"))
+    assert told["problem"]["type"].endswith("ledger-unavailable")
+    assert town.ok("olga", "GET", f"/datasets/{dataset}")["budget"]["spent"]["epsilon"] == "0"
+    assert town.job(path, asked, key="k")["state"] == "done"
+    assert town.ok("olga", "GET", f"/datasets/{dataset}")["budget"]["spent"]["epsilon"] == "1/2"
+
+
+def test_records_that_nobody_serves_go(town: Town, monkeypatch: pytest.MonkeyPatch) -> None:
+    dataset = replaced(town)
+    folder = town.settings.path("served")
+    few = {"mode": "exact", "most_questions": 5}
+    asked, done = fitted(town, dataset, "density", people(300), **few), sorted(folder.iterdir())
+    assert asked["state"] == "done", asked
+    body = {"upload": town.upload(dataset, people(300)), **terms("density", **few)}
+    path, headers = f"/datasets/{dataset}/models", {"idempotency-key": "waits"}
+    waiting = town.ok("olga", "POST", path, 202, json=confirmed(town, dataset, body), headers=headers)
+
+    def fail(*arguments: object, **options: object) -> None:
+        raise MemoryError
+
+    with monkeypatch.context() as patch:
+        # After the payment: the owner may ask again, with the same key.
+        patch.setattr(LedgerDebit, "publish", fail)
+        assert town.work() == 1
+    paid = sorted(set(folder.iterdir()) - set(done))
+    assert town.ok("olga", "GET", f"/jobs/{waiting['id']}")["state"] == "failed"
+    assert len(paid) == 2
+    for each in done + paid:
+        os.utime(each, (0, 0))
+    body = {"upload": town.upload(dataset, people(300)), **terms("density", **few)}
+    headers = {"idempotency-key": "queued"}
+    queued = town.ok("olga", "POST", path, 202, json=confirmed(town, dataset, body), headers=headers)
+    kept = [
+        *done,
+        *paid,
+        aged(folder / f"{queued['id'].replace('job', 'fn')}.secret", GRACE_SECONDS + 60),
+        aged(folder / "fn_1111111111111111.secret", GRACE_SECONDS - 600),
+    ]
+    old = [
+        aged(folder / "fn_0000000000000000.secret", GRACE_SECONDS + 60),
+        aged(folder / "fn_0000000000000000.0.answers", GRACE_SECONDS + 60),
+        aged(folder / ".fn_0000000000000000.secret.x", GRACE_SECONDS + 60),
+    ]
+    JobRunner(town.settings, Store.open(town.settings.place)).clean_up()
+    assert not any(each.exists() for each in old)
+    assert all(each.exists() for each in kept)
+    # The rest of a model that was ended by somebody who was killed on the way.
+    Functions(Store.open(town.settings.place).database).end(asked["result"]["function"], Actor("olga"))
+    JobRunner(town.settings, Store.open(town.settings.place)).clean_up()
+    assert not any(each.exists() for each in done)
+    assert all(each.exists() for each in paid)
