@@ -3,7 +3,7 @@
 A module is counted if one of its functions is called while the flow runs. Everything is imported before, so
 that imports are not counted; dataclasses whose generated methods alone run are not counted either. Child
 processes (a worker of the service, the process that decodes Parquet) are not followed: the service's jobs
-run in this process, as ``Work.next`` runs them in a worker.
+run in this process, as ``JobRunner.next`` runs them in a worker.
 
 ``python -m tests.flows`` writes the lists into the page; with ``--json`` it prints them instead.
 """

@@ -126,7 +126,7 @@ def test_a_model_with_counted_questions_is_asked_sparingly(visit: Visiting) -> N
 
     here.page.on("request", count)
     page = here.open_function("ages exactly")
-    draw = page.get_by_role("button", name="Draw a picture, with 41 questions")
+    draw = page.get_by_role("button", name="Draw a plot with 41 queries")
     expect(draw).to_be_visible()
     expect(page.get_by_role("button", name="Download .hush")).to_have_count(0)
     page.get_by_label("age", exact=True).fill("40")

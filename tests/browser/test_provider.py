@@ -42,9 +42,9 @@ def test_an_administrator_links_somebody_who_then_signs_in(place: ServiceProcess
     page = admin.sign_in(ADMIN)
     page.get_by_role("button", name="Tokens of anna").click()
     card = page.get_by_label("Signing in with the institute")
-    card.get_by_label("Who the provider says it is").fill("anna@example.org")
+    card.get_by_label("The person's identity at the provider").fill("anna@example.org")
     card.get_by_role("button", name="Link", exact=True).click()
-    expect(card).to_contain_text("anna@example.org may, and has not come yet.")
+    expect(card).to_contain_text("anna@example.org may sign in, and has not done so yet.")
     admin.end()
 
     here = Visit(browser, url)

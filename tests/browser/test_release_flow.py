@@ -70,7 +70,7 @@ def test_upload_plan_release_explore(visit: Visiting, world: World, records: Pat
     page.get_by_label("ε to spend").fill("0.4")
     expect(error).to_contain_text(str(first))
 
-    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("button", name="Continue").click()
     expect(page.get_by_role("heading", name="What this release claims")).to_be_visible()
     expect(page.locator("blockquote")).to_contain_text("no answer is more than e^0.4 times as likely")
     expect(page.get_by_text("Then remains")).to_be_visible()
@@ -96,7 +96,7 @@ def test_a_budget_that_does_not_suffice(visit: Visiting, world: World, records: 
     refused = page.get_by_role("alert")
     expect(refused).to_have_text("Only ε 0.3 is left in the budget.")
     expect(page.get_by_label("ε to spend")).to_have_attribute("max", "0.3")
-    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("button", name="Continue").click()
     expect(page.get_by_label("ε to spend")).to_be_focused()
     expect(page.get_by_label("Predicted error").locator(".big-number")).to_contain_text("±")
     here.picture("budget-does-not-suffice", full=True)
@@ -106,7 +106,7 @@ def test_a_budget_that_does_not_suffice(visit: Visiting, world: World, records: 
     assert world.ask("olga", "GET", f"/datasets/{dataset.id}/tallies") == []
     page.get_by_label("ε to spend").fill("0.3")
     expect(refused).to_be_empty()
-    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("button", name="Continue").click()
     expect(page.get_by_role("button", name="Release, and spend ε 0.3")).to_be_visible()
     assert dataset.budget()["spent"]["epsilon"] == "0"
 
@@ -119,7 +119,7 @@ def test_the_predicted_error_is_in_sight_on_a_phone(visit: Visiting, world: Worl
     expect(seen).to_contain_text("Predicted error ±")
     page.evaluate("scrollTo(0, 0)")
     expect(seen).to_be_in_viewport()
-    expect(page.get_by_role("button", name="Go on")).to_be_in_viewport()
+    expect(page.get_by_role("button", name="Continue")).to_be_in_viewport()
     assert here.too_wide() == 0
     here.picture("phone-release")
 
@@ -132,7 +132,7 @@ def test_somebody_else_spends_meanwhile(visit: Visiting, world: World, records: 
     grid: dict[str, Any] = {"kernel": "gaussian", "bandwidth": 4.0, "method": "grid", "bounds": [[16, 70]]}
     other = dataset.tally(dataset.upload(records), columns=["age"], **grid)
     dataset.release(other, "ages", epsilon=0.2)
-    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("button", name="Continue").click()
     expect(page.get_by_role("alert")).to_contain_text("The budget is not sufficient")
     page.get_by_role("button", name="Change it").click()
     expect(page.get_by_label("Name of the function")).to_have_value("age and hours")
@@ -182,7 +182,7 @@ def test_a_broken_connection_does_not_break_a_release(visit: Visiting, world: Wo
     here.page.route("**/events", cut)
     page = begin(here, dataset, records)
     declare(page)
-    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("button", name="Continue").click()
     page.get_by_role("button", name="Release, and spend ε 0.4").click()
     expect(page.get_by_role("heading", name="age and hours", level=1)).to_be_visible()
     assert len(broken) >= 2
@@ -270,7 +270,7 @@ def test_records_that_cannot_be_counted_are_refused(visit: Visiting, world: Worl
     page = begin(here, world.olga.create_dataset("odd shifts", epsilon=1.0), path)
     declare(page)
     expect(page.get_by_label("Predicted error").locator(".big-number")).to_contain_text("±")
-    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("button", name="Continue").click()
     expect(page.get_by_role("alert")).to_contain_text("The records were refused")
     assert "many" not in page.get_by_role("alert").inner_text()
     here.picture("bad-records")
@@ -299,7 +299,7 @@ def test_a_model_is_fitted_from_the_page(visit: Visiting, world: World, tmp_path
     page.get_by_label("ε to spend").fill("6")
     expect(page.get_by_label("Predicted error").get_by_role("status")).not_to_contain_text("Fill in")
     here.picture("release-model", full=True)
-    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("button", name="Continue").click()
     page.get_by_role("button", name="Release, and spend ε 6").click()
     expect(page.get_by_role("heading", name="who repays", level=1)).to_be_visible()
     here.drawn()

@@ -14,7 +14,7 @@ def test_sign_in_and_out(visit: Visiting, world: World) -> None:
     here = visit(None)
     page = here.page
     page.goto(here.url)
-    expect(page.get_by_role("heading", level=1)).to_contain_text("ask it questions for ever")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("query it any number of times")
     here.picture("sign-in")
     here.sign_in(world.tokens["anna"])
     page.get_by_role("link", name="Your account: anna, analyst").click()
@@ -37,7 +37,7 @@ def test_a_wrong_token_is_refused_in_words(visit: Visiting) -> None:
     page.goto(here.url)
     page.get_by_label("Your token").fill("hs_not-a-token")
     page.get_by_role("button", name="Sign in", exact=True).click()
-    expect(page.get_by_role("alert")).to_contain_text("no token of this service")
+    expect(page.get_by_role("alert")).to_contain_text("not a valid token of this service")
     expect(page.get_by_label("Your token")).to_be_focused()
     assert page.evaluate("sessionStorage.length") == 0
     here.picture("wrong-token")

@@ -231,7 +231,7 @@ def test_plan(quick: QuickShell) -> None:
     assert sum(line.startswith("*") for line in text.splitlines()) == 1
     assert "δ 1e-6" in text
     assert max(len(line) for line in text.splitlines()) <= 80
-    assert "at busier places, with mean kernel value 0.1" in text.lower()
+    assert "At mean kernel value 0.1 the error of * is" in text
     assert "busier" not in quick.ok(*asked, "--density", "0.2").text
     assert "Count it with: hushsum tally FILE --bandwidth 5 --rows 5000 -o NAME.tally\n" in text
     assert "With --bounds a grid can" in text
@@ -301,7 +301,7 @@ def test_demo(shell: Shell) -> None:
     for name in ("payroll.parquet", "payroll.tally", "payroll.hush", "payroll.png"):
         assert f"d/{name}" in text
         assert (shell.folder / "d" / name).stat().st_size > 1000
-    command = text.strip().splitlines()[-1].removeprefix("Ask it yourself: ")
+    command = text.strip().splitlines()[-1].removeprefix("Query it yourself: ")
     assert command.endswith("query d/payroll.hush --sum --at 60000")
     ended = subprocess.run(
         ["sh", "-c", command], cwd=shell.folder, env=environment(), check=False, capture_output=True

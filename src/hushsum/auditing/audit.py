@@ -29,9 +29,9 @@ Target = Basis | Kernel | ReleasedFunction | None
 def audit(target: Target = None, *, thorough: bool = False, seed: int | None = None) -> AuditReport:
     """Try to break what is claimed, on made-up data, and say how likely a fault would have been found.
 
-    Private data are never touched. An audit finds faults; that it finds none is no proof, which is why every
-    row states its power: the chance that a copy with a fifth less noise, or a fifth less declared
-    sensitivity, would have been caught. A sound claim is called broken with probability 1e-8 at most a row.
+    Private data are never touched. An audit finds faults; that it finds none is not a proof, which is why
+    every row states its power: the chance that a copy with a fifth less noise, or a fifth less declared
+    sensitivity, would have been caught. A sound claim is called broken with probability 1e-8 at most per row.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def audit_steps(target: Target = None, *, thorough: bool = False) -> list[Step]:
 def run_steps(
     steps: list[Step], *, seed: int | None = None, progress: Callable[[float], None] | None = None
 ) -> AuditReport:
-    """Run tests one after the other; ``progress`` is told the fraction done."""
+    """Run tests one after the other; ``progress`` is called with the fraction done."""
     randomness = Randomness(seed)
     rows = []
     for number, step in enumerate(steps):

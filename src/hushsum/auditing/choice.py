@@ -20,7 +20,7 @@ from hushsum.auditing.tail_test import FALSE_ALARM, Floats, draws_for, too_stron
 from hushsum.errors import UsageError
 
 Choose = Callable[[int], NDArray[np.int64]]
-"""Gives as many independent outcomes, numbered from 0, as asked for."""
+"""Gives as many independent outcomes, numbered from 0, as requested."""
 
 Laws = Callable[[float], tuple[Sequence[float], Sequence[float]]]
 """The probabilities of all outcomes under the two neighbours when the mechanism is run at the given ε."""
@@ -58,7 +58,7 @@ def audit_choice(
     draws : int, optional
         Mean number of draws on each side; default: for a power of 0.995.
     seed : int, optional
-        Of the Poisson numbers; they protect nobody.
+        Of the Poisson numbers; they give no protection.
 
     Raises
     ------

@@ -1,9 +1,9 @@
 """The noise half of an audit: lower bounds on what a mechanism really gives away, by likelihood-ratio tests.
 
 Each test simulates only the cells in which the worst pair of neighbours differ, and reduces them to the
-statistic their likelihood ratio depends on (`tail_test` says what is then counted). A mechanism that keeps
-its claim is accused with probability at most `FALSE_ALARM`. ``power`` is the chance that a copy with a fifth
-less noise is caught: exact for one direction, so that both together do at least as well.
+statistic their likelihood ratio depends on (`tail_test` explains what is then counted). A mechanism that
+keeps its claim is accused with probability at most `FALSE_ALARM`. ``power`` is the chance that a copy with a
+fifth less noise is caught: exact for one direction, so that both together do at least as well.
 
 What no sampling sees: faults in tails that draws do not reach, such as noise cut off at forty deviations.
 """
@@ -33,7 +33,7 @@ from hushsum.auditing.tail_test import (
 from hushsum.errors import UsageError
 
 Draw = Callable[[int], NDArray[np.int64]]
-"""Gives as many independent draws of one cell's noise as asked for."""
+"""Gives as many independent draws of one cell's noise as requested."""
 
 LESS_NOISE = 0.8
 _AT_A_TIME = 1 << 22
@@ -99,7 +99,7 @@ def audit_laplace(
 
 
 def laplace_draws(epsilon: float, *, shift: int = 1, less: float = LESS_NOISE) -> int:
-    """Draws that give the wanted power against noise of ``less`` times the scale.
+    """Draws that give the required power against noise of ``less`` times the scale.
 
     >>> laplace_draws(1.0) < 10_000
     True
@@ -204,7 +204,7 @@ def audit_gaussian(
     """Audit cells, and a count, that neighbours move by ``shift`` each, against the trade-off curve.
 
     The claim is the exact curve of the stated noise, lattice and all: at a variance of 1 a discrete Gaussian
-    is 5 % easier to tell apart than the Gaussian curve of its μ allows (Dong, Roth and Su 2022), and a test
+    is 5 % easier to distinguish than the Gaussian curve of its μ allows (Dong, Roth and Su 2022), and a test
     against that curve would accuse it. The bound is given as a μ, scaled so that the stated noise has
     exactly its own. Events of probability δ are not counted: no affordable number of draws sees them.
 
@@ -234,7 +234,7 @@ def audit_gaussian(
 
 
 def gaussian_draws(pair: GaussianPair, *, less: float = LESS_NOISE) -> int:
-    """How often a pair must be simulated for the wanted power.
+    """How often a pair must be simulated for the required power.
 
     >>> gaussian_draws(GaussianPair(variance=16.0, cells=16)) < 10_000
     True

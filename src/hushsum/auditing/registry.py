@@ -77,7 +77,7 @@ class MechanismCase:
 
 
 _HIGHER: Final = ("hushsum.models.audit_cases", "hushsum.served.audit_cases")
-"""Mechanisms above this layer register their own cases; imported by name, when they are asked for."""
+"""Mechanisms above this layer register their own cases; imported by name, when they are needed."""
 
 _KERNELS: dict[str, KernelCases] = {}
 _BASES: dict[str, BasisCases] = {}

@@ -1,4 +1,4 @@
-"""The audit of a released function, from what its file says in public.
+"""The audit of a released function, from the public contents of its file.
 
 Three questions: does the stated noise suffice for the claim (calibration), does one record of such a basis
 move as little as declared (sensitivity), does noise with these parameters hide it (noise)? The table itself

@@ -12,7 +12,7 @@ from hushsum import _html
 from hushsum.errors import UsageError
 
 STATED_POWER = 0.99
-"""What a test of noise must have before it says anything."""
+"""What a test of noise must have before it reports anything."""
 
 
 class Half(StrEnum):
@@ -36,7 +36,7 @@ class AuditRow:
     ``claim`` is the largest value of ``quantity`` that is allowed and ``lower_bound`` what was shown to be
     reached at least (for sensitivities the largest move found, for a calibration what the stated noise
     spends). ``power`` is the chance that the fault looked for, a fifth less noise or sensitivity unless the
-    half says otherwise, would have been caught. ``draws`` counts simulated pairs.
+    half states otherwise, would have been caught. ``draws`` counts simulated pairs.
     """
 
     what: str
@@ -68,7 +68,7 @@ class AuditRow:
 class AuditReport:
     """All rows of an audit. Printing it gives a table.
 
-    An audit can prove that a claim is broken, never that it is kept: it says which faults it would have
+    An audit can prove that a claim is broken, never that it is kept: it states which faults it would have
     found.
 
     >>> row = AuditRow("discrete laplace", Half.NOISE, "epsilon", 1.0, 0.9, 0.996, 3000)

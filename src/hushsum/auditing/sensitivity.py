@@ -70,7 +70,7 @@ def audit_sensitivity(
         Neighbours in the given relation. A dataset is a `Dataset`, or whatever ``basis.prepare`` takes, which
         is counted in one batch; None is the empty one.
     threads : int
-        For datasets that do not say.
+        For datasets that do not state it.
     """
     found = Sensitivity(0, 0, 0)
     number = 0

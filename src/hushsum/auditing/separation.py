@@ -5,11 +5,11 @@ and looks along given directions: the one in which they differ most for their no
 likely fault would show. Deciding for the second neighbour beyond the middle is the best test of two normal
 laws. Its hits on both sides bound the distance μ of the laws from below (Dong, Roth and Su 2022), which the
 claim allows to be 1/σ for the least σ that keeps (ε, δ) at sensitivity 1. A bound on ε itself would have to
-count events of probability δ, which nobody sees.
+count events of probability δ, which no sample contains.
 
 How many releases that takes is computed from the pair, for two promises: half the noise is caught, and the
-bound on a sound mechanism is not so low that it says nothing. The first does not imply the second: noise that
-is half of what it should be is easily told apart, so it needs fewer releases.
+bound on a sound mechanism is not so low that it carries no information. The first does not imply the second:
+noise that is half of what it should be is easily distinguished, so it needs fewer releases.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ LESS_NOISE = 0.5
 """The fault that the stated power is for. At `THOROUGH_RELEASES` noise less by √2 is caught too."""
 
 INFORMATIVE = 0.3
-"""The part of the claim that the lower bound on a sound mechanism exceeds with the wanted power."""
+"""The part of the claim that the lower bound on a sound mechanism exceeds with the required power."""
 
 _QUANTILES = 129
 
@@ -116,7 +116,7 @@ class Separated:
         return separation_power(INFORMATIVE * self.mu, self.chances(1.0), releases, self.tail)
 
     def releases(self) -> int:
-        """How many of each neighbour give both of these the wanted power."""
+        """How many of each neighbour give both of these the required power."""
         number = draws_for(lambda number: min(self.power(number), self.informs(number)))
         if number is None:
             raise too_strong("mu", self.mu)

@@ -1,4 +1,4 @@
-"""Smoke test of whole releases: two neighbouring tallies are released many times and told apart.
+"""Smoke test of whole releases: two neighbouring tallies are released many times and distinguished.
 
 It catches gross faults only: noise divided by four, a forgotten factor of a person's records, a count that
 was not paid for. With more than one row no test could see all of ε, so one row is released.
@@ -33,7 +33,7 @@ _QUANTILES = 129
 
 @dataclass(frozen=True, slots=True)
 class SmokeCase:
-    """What is asked of the releases: pure ε, or ρ; and how many records a person may have."""
+    """The parameters of the releases: pure ε, or ρ; and how many records a person may have."""
 
     epsilon: float | None = None
     rho: float | None = None

@@ -1,4 +1,4 @@
-"""The single tests that an audit consists of, each with a name, so that progress can be told."""
+"""The single tests that an audit consists of, each with a name, so that progress can be reported."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ def one_direction_power(
 
 
 def draws_for(power: Callable[[int], float]) -> int | None:
-    """The least number of draws, to a few per cent, with the wanted power; None beyond `MOST_DRAWS`."""
+    """The least number of draws, to a few per cent, with the required power; None beyond `MOST_DRAWS`."""
     number = 256
     while power(number) < WANTED_POWER:
         number *= 2

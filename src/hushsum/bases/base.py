@@ -1,9 +1,9 @@
 """Counting and reading.
 
 A `Basis` is a public, integer-valued vector of each record. Everything linear in Hushsum is one: a tally is
-the sum of the vectors, so it is added to, merged and made private by code that knows only this page. A
-`Reading` says how a noisy sum of vectors is read at a query, for one kernel. Some bases are counted for one
-kernel; others, such as a grid, are read with any kernel that has the role their reading needs.
+the sum of the vectors, so it is added to, merged and made private by code that depends on this module only. A
+`Reading` defines how a noisy sum of vectors is read at a query, for one kernel. Some bases are counted for
+one kernel; others, such as a grid, are read with any kernel that has the role their reading needs.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Basis(Protocol):
     """A public map from a record to a vector of integers.
 
     A basis is a frozen dataclass. Its fields are exactly what must agree for two tallies to merge: they make
-    the fingerprint and the header of a file. What only reads a table is no field of its basis.
+    the fingerprint and the header of a file. Parameters that only affect reading are not fields of the basis.
     """
 
     name: ClassVar[str]

@@ -39,8 +39,8 @@ class Explained:
     """Points' weights, what they leave of the table in each row, and the share of its energy that they
     explain.
 
-    ``share`` is measured on rows that the weights have not seen, noise included; it is 0 where no penalty
-    helps, and then the table is left as it was.
+    ``share`` is measured on rows that the weights were not fitted to, noise included; it is 0 where no
+    penalty helps, and then the table is left as it was.
     """
 
     weights: Floats

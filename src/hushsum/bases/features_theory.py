@@ -3,9 +3,9 @@
 Letters: m pairs, N records, K the mean of k(x, x') over pairs of records, which is the mean density at a
 record; ω_j the frequencies and φ(ω) the mean of e^{iω·x} over the records.
 
-A row says g_j = Re(φ(ω_j)·e^{−iω_j·q}), whose mean is f(q) and whose variance is ``(K + B(q))/2 − f(q)²``,
-with B(q) = E Re(φ(ω)²·e^{−2iω·q}), the mean of k(x + x', 2q) over pairs. Since |g_j| ≤ |φ(ω_j)|, and E|φ(ω)|²
-= K, the variance is at most ``K − f²`` at every query.
+A row estimates g_j = Re(φ(ω_j)·e^{−iω_j·q}), whose mean is f(q) and whose variance is ``(K + B(q))/2 −
+f(q)²``, with B(q) = E Re(φ(ω)²·e^{−2iω·q}), the mean of k(x + x', 2q) over pairs. Since |g_j| ≤ |φ(ω_j)|, and
+E|φ(ω)|² = K, the variance is at most ``K − f²`` at every query.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ flat: a factor of ten in this number costs a third of the error.
 def feature_sensitivity(pairs: int, relation: Relation) -> Sensitivity:
     """Every row moves by a vector no longer than L, or 2L where a record is replaced.
 
-    ‖v‖₁ ≤ √2·‖v‖₂ in the plane, so Δ1 is at most ⌊√2·L⌋ a row.
+    ‖v‖₁ ≤ √2·‖v‖₂ in the plane, so Δ1 is at most ⌊√2·L⌋ per row.
 
     >>> feature_sensitivity(10, Relation.ADD_REMOVE)
     Sensitivity(l1=14480, l2_squared=10485760, largest=1024)

@@ -24,7 +24,7 @@ from hushsum.records.bounds import Bounds
 
 MAX_FEATURES = 1 << 24
 MAX_NUMBERS = 1 << 28
-"""Random numbers behind the frequencies: a file that asks for more is refused before any is made."""
+"""Random numbers behind the frequencies: a file that requires more is refused before any is made."""
 
 FEWEST_BLOCKS = 8
 """With fewer independent blocks than this, rows are taken for independent."""

@@ -133,7 +133,7 @@ def _contracted(values: Floats, factors: Sequence[Floats]) -> Floats:
 
 def _factor(profile: Profile, away: Floats, spacing: float) -> Floats:
     """What a node ``away`` from the query counts along one column, so that a record, spread over its nodes
-    as a quadratic B-spline, counts as the profile says.
+    as a quadratic B-spline, counts as the profile states.
 
     A spread record has a variance of a quarter of the squared spacing. A Gaussian is narrowed by that, as far
     as the spacing allows, and keeps its integral. Other profiles are sharpened by second differences.

@@ -23,7 +23,7 @@ from hushsum.records.bounds import Bounds
 MAX_DIM = 4
 MAX_CELLS = 1 << 26
 POSITIONS = 256
-"""Places inside a cell that are told apart: a record is moved by at most a 512th of the spacing."""
+"""Places inside a cell that are distinguished: a record is moved by at most a 512th of the spacing."""
 
 PARTS = {1: 4096, 2: 512, 3: 64, 4: 32}
 """Into how many parts a record is cut along each column, by the number of columns."""
@@ -37,7 +37,7 @@ class GridWeights(Basis):
     """Each record gives the 3^d nodes around it non-negative weights, of a quadratic B-spline, that sum to 1.
 
     The weights of a record have its place as their mean, and a variance of a quarter of the squared spacing,
-    wherever it lies. So reading with a kernel that is narrower by that variance gives the kernel asked for,
+    wherever it lies. So reading with a kernel that is narrower by that variance gives the requested kernel,
     up to the third moment: an error of 0.1, 0.5 or 1.5 % of a record's kernel value for a spacing of a half,
     three quarters or one bandwidth, which alternates with its place and averages out over records.
 

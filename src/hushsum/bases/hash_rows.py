@@ -24,7 +24,7 @@ MAX_ROWS = 1 << 24
 MAX_WIDTH = 1 << 30
 MAX_CELLS = 1 << 34
 MAX_NUMBERS = 1 << 32
-"""Random numbers behind the hash functions: a file that asks for more is refused before any is made."""
+"""Random numbers behind the hash functions: a file that requires more is refused before any is made."""
 
 
 @register

@@ -26,10 +26,10 @@ def audit(
     ] = False,
     json: options.Json = False,
 ) -> None:
-    """Try to break what is claimed, and say how likely a fault would have been found.
+    """Test claims statistically, and report the power of each test.
 
-    Works on made-up data and on the public header of a file; nothing private is touched or spent. Ends with
-    1 if a claim is broken or could not be tested.
+    Uses synthetic data and the public header of a file; it reads no private data and spends nothing. The exit
+    code is 1 if a claim is broken or could not be tested.
 
     hushsum audit skin.hush
     """

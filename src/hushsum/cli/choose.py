@@ -31,7 +31,7 @@ def choose(
         typer.Argument(metavar="FILE...", help="CSV, Parquet or Arrow; - reads CSV from standard input."),
     ],
     epsilon: Annotated[
-        float, typer.Option("--epsilon", help="ε of the choice; a later release adds its own.")
+        float, typer.Option("--epsilon", help="ε of the selection; a later release adds its own.")
     ],
     columns: options.Columns = None,
     within: Annotated[
@@ -39,18 +39,18 @@ def choose(
         typer.Option(
             "--within",
             metavar="LOW:HIGH[,...]",
-            help="For bounds: the widest range that can be, of all columns or of each; declared.",
+            help="For bounds: the widest possible range, of all columns or of each; declared.",
         ),
     ] = None,
     tail: Annotated[
-        float, typer.Option("--tail", help="For bounds: the part of the records left out on either side.")
+        float, typer.Option("--tail", help="For bounds: the fraction of the records outside on either side.")
     ] = 0.01,
-    grid: Annotated[int, typer.Option("--grid", help="For bounds: even steps of the range.")] = 1000,
+    grid: Annotated[
+        int, typer.Option("--grid", help="For bounds: number of equal steps of the range.")
+    ] = 1000,
     candidates: Annotated[
         str | None,
-        typer.Option(
-            "--candidates", metavar="NUMBERS", help="For a bandwidth: the ones to choose from; declared."
-        ),
+        typer.Option("--candidates", metavar="NUMBERS", help="For a bandwidth: declared candidates."),
     ] = None,
     density: Annotated[
         float, typer.Option("--density", help="For a bandwidth: the mean kernel value of two records.")
@@ -60,23 +60,27 @@ def choose(
     relation: options.RelationName = "add/remove",
     unit_column: Annotated[
         str | None,
-        typer.Option("--unit-column", metavar="NAME", help="Column of persons: they become the unit."),
+        typer.Option(
+            "--unit-column",
+            metavar="NAME",
+            help="Column with the id of the person; the unit is then the person.",
+        ),
     ] = None,
     max_per_unit: Annotated[
-        int | None, typer.Option("--max-per-unit", help="Count at most this many records of a person.")
+        int | None, typer.Option("--max-per-unit", help="Count at most this many records per person.")
     ] = None,
     ledger: options.LedgerPlace = None,
     dataset: options.DatasetName = None,
     idempotency_key: options.IdempotencyKey = None,
     to: options.Recipient = None,
     part: options.PartName = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not request confirmation.")] = False,
     insecure_noise_seed: Annotated[int | None, typer.Option("--insecure-noise-seed", hidden=True)] = None,
     json: options.Json = False,
 ) -> None:
-    """Let the private records choose bounds or a bandwidth. This spends privacy, and cannot be taken back.
+    """Choose bounds or a bandwidth from the private records. This spends privacy budget and cannot be undone.
 
-    The files must fit into memory. The claim is shown first, and on a terminal you are asked.
+    The files must fit into memory. The claim is shown first; on a terminal the command requests confirmation.
 
     hushsum choose bounds skin.parquet --columns R,G,B --within 0:1000 --epsilon 0.1
 

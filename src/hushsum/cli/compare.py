@@ -18,7 +18,7 @@ def compare(
     file: Annotated[str, typer.Argument(metavar="FILE", help="Public records: CSV, Parquet or Arrow.")],
     epsilon: Annotated[str, typer.Option("--epsilon", metavar="E[,E...]", help="ε, or several.")],
     public: Annotated[
-        bool, typer.Option("--public", help="Anybody may see these records; refused without it.")
+        bool, typer.Option("--public", help="Declare that these records are public; required.")
     ] = False,
     delta: options.Delta = None,
     kernel: options.KernelName = "gaussian",
@@ -40,7 +40,7 @@ def compare(
 ) -> None:
     """Compare methods on public data: true errors, times and sizes. Refused for private data.
 
-    True errors are functions of the records that no budget pays for. Methods run with their defaults, and
+    True errors depend on the records and are not covered by any claim. Methods run with their defaults, and
     those that hushsum plan knows with the sizes that it chooses for the number of records.
 
     hushsum compare skin.parquet --public --columns R,G,B --epsilon 0.1,1 --bandwidth 3.5 --bounds 0:255
@@ -89,7 +89,7 @@ def _write(compared: MethodsCompared) -> None:
         f"{compared.density:.3g}.\nFor public data alone: on private data this table would be a leak."
     )
     for name, reason in compared.left_out.items():
-        tell(f"left out: {name}: {reason}")
+        tell(f"skipped: {name}: {reason}")
 
 
 def _cells(each: MethodMeasured) -> tuple[str, ...]:

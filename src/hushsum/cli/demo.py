@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def demo(
-    records: Annotated[int, typer.Option("--records", help="People on the made-up payroll.")] = 200_000,
+    records: Annotated[int, typer.Option("--records", help="People on the synthetic payroll.")] = 200_000,
     epsilon: Annotated[float, typer.Option("--epsilon", help="ε of the release.")] = 1.0,
     output: Annotated[
         str, typer.Option("--output", "-o", metavar="DIR", help="Folder to write to.")
@@ -28,7 +28,7 @@ def demo(
     ] = 0,
     json: options.Json = False,
 ) -> None:
-    """Release the salaries of a made-up payroll, ask a few questions, and compare with the truth.
+    """Release the salaries of a synthetic payroll, send some queries, and compare with the exact answers.
 
     hushsum demo
     """
@@ -43,14 +43,14 @@ def _write(done: DemoDone, records: int) -> None:
     from hushsum.jobs.demo import BANDWIDTH
 
     write(
-        f"The salaries of {records:,} made-up people were counted in one pass, and the kernel sum over them\n"
-        f"(bandwidth {BANDWIDTH:,.0f}) was released once. Any number of questions costs nothing more.\n"
+        f"The salaries of {records:,} synthetic people were counted in one pass. The kernel sum over them\n"
+        f"(bandwidth {BANDWIDTH:,.0f}) was released once. Further queries spend nothing.\n"
     )
     write(f"{done.claim.sentence()}\n")
     answers = done.answers
     columns = zip(answers.queries, answers.value, answers.lower, answers.upper, done.truth, strict=True)
     write_table(
-        ("salary", "released", "95% interval", "truth", "off by"),
+        ("salary", "released", "95% interval", "exact", "error"),
         [
             (
                 f"{salary:,.0f}",
@@ -63,22 +63,22 @@ def _write(done: DemoDone, records: int) -> None:
         ],
     )
     write(
-        f"{done.inside} of {len(done.truth)} intervals hold the truth, "
-        "which is known only because the payroll is made up.\n"
+        f"{done.inside} of {len(done.truth)} intervals contain the exact value, "
+        "which is known only because the payroll is synthetic.\n"
     )
     seconds = done.seconds
     write_facts(
         [
-            ("records", f"{done.files['records']}  ({seconds['generate']:.2f} s to make up)"),
+            ("records", f"{done.files['records']}  ({seconds['generate']:.2f} s to generate)"),
             ("tally", f"{done.files['tally']}  (CONFIDENTIAL, {seconds['tally']:.2f} s)"),
             ("function", f"{done.files['function']}  (public, {seconds['release']:.2f} s)"),
             (
-                "picture",
-                f"{done.files['picture']}  ({seconds['picture']:.2f} s, most of it for the true curve)",
+                "plot",
+                f"{done.files['picture']}  ({seconds['picture']:.2f} s, most of it for the exact curve)",
             ),
         ]
     )
-    write(f"\nAsk it yourself: {_this_command()} query {done.files['function']} --sum --at 60000")
+    write(f"\nQuery it yourself: {_this_command()} query {done.files['function']} --sum --at 60000")
 
 
 def _this_command() -> str:

@@ -32,7 +32,7 @@ def fit(
     model: Annotated[
         str,
         typer.Argument(
-            help="Such as classifier, density or outliers; hushsum fit MODEL --help has its options.",
+            help="Such as classifier, density or outliers; hushsum fit MODEL --help lists its options.",
             autocompletion=_completed,
         ),
     ],
@@ -43,20 +43,18 @@ def fit(
     output: Annotated[
         str, typer.Option("--output", "-o", help="The .hush file to write; - is standard output.")
     ],
-    epsilon: Annotated[float, typer.Option("--epsilon", help="ε of the one release.")],
+    epsilon: Annotated[float, typer.Option("--epsilon", help="ε of the release.")],
     delta: Annotated[
         float | None,
-        typer.Option("--delta", help="δ; default: the model's own, which the claim shows."),
+        typer.Option("--delta", help="δ; default: that of the model, shown in the claim."),
     ] = None,
     target: Annotated[
-        str | None, typer.Option("--target", metavar="NAME", help="Column to learn from the others.")
+        str | None, typer.Option("--target", metavar="NAME", help="Column to predict from the others.")
     ] = None,
     columns: options.Columns = None,
     classes: Annotated[
         str | None,
-        typer.Option(
-            "--classes", metavar="LABELS", help="Every label there is, separated by commas; declared."
-        ),
+        typer.Option("--classes", metavar="LABELS", help="All labels, declared, separated by commas."),
     ] = None,
     bounds: Annotated[
         str | None,
@@ -67,24 +65,24 @@ def fit(
         ),
     ] = None,
     seed: Annotated[
-        int | None, typer.Option("--seed", help="Public seed of the hash functions; default: a fresh one.")
+        int | None, typer.Option("--seed", help="Public seed of the hash functions; default: random.")
     ] = None,
     ledger: options.LedgerPlace = None,
     dataset: options.DatasetName = None,
     idempotency_key: options.IdempotencyKey = None,
     to: options.Recipient = None,
     part: options.PartName = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not request confirmation.")] = False,
     json: options.Json = False,
 ) -> None:
-    """Fit a model on private records and make it public. This spends privacy, and cannot be taken back.
+    """Fit a model to private records and write a public file. This spends budget and cannot be undone.
 
-    The records are counted in one pass; then the claim is shown, and on a terminal you are asked. A
-    classifier without --classes takes the labels it finds as public knowledge, which the claim says. With
-    --ledger the dataset's budget is debited first, and the very same command resumes after a crash instead of
-    spending again.
+    The records are counted in one pass; then the claim is shown, and on a terminal the command requests
+    confirmation. A classifier without --classes assumes that the labels in the data are public; the claim
+    lists this assumption. With --ledger the dataset's budget is debited first, and repeating the same command
+    after a crash resumes the release instead of spending again.
 
-    Each model has options of its own: hushsum fit classifier --help shows them.
+    Each model has its own options; hushsum fit classifier --help lists them.
 
     hushsum fit classifier visits.parquet --target ill --classes no,yes --epsilon 1 -o ill.hush
     """
@@ -105,25 +103,25 @@ def fit(
     records = TrainingFiles(
         tuple(files), values.names(columns, "--columns"), target, values.names(classes, "--classes")
     )
-    asks = sys.stdin.isatty() and not yes
+    interactive = sys.stdin.isatty() and not yes
     waiting = interruptible_input() if STANDARD in files else nullcontext()
     with suspicions_told(), waiting, progress_bar("counting") as progress:
         counted = count_model(
             choice,
             records,
             sys.stdout.buffer if piped else output,
-            asked=asks,
+            interactive=interactive,
             ledger=recorded,
             progress=progress,
         )
     with reader_may_leave():
-        released = release_model(counted, approve=asking(output) if asks else None)
+        released = release_model(counted, approve=asking(output) if interactive else None)
     if released is None:
         tell("Nothing was released, and nothing was spent.")
         raise typer.Exit(DECLINED)
     if not released.claim.secure:
         warn("this release protects nobody: its noise can be computed from its seed.")
-    if not asks:
+    if not interactive:
         warn_of(released.claim)
     if json:
         write_json(released.as_json())
@@ -132,7 +130,9 @@ def fit(
         if released.record is not None:
             tell(left(released.record.account))
     else:
-        _write(released, told=asks and not (released.record is not None and released.record.again))
+        _write(
+            released, claim_shown=interactive and not (released.record is not None and released.record.again)
+        )
 
 
 def _parameters(epsilon: float, delta: float | None, bounds: str | None, seed: int | None) -> dict[str, Any]:
@@ -147,12 +147,12 @@ def _parameters(epsilon: float, delta: float | None, bounds: str | None, seed: i
     return {name: value for name, value in named.items() if value is not None}
 
 
-def _write(released: ModelReleased, *, told: bool) -> None:
+def _write(released: ModelReleased, *, claim_shown: bool) -> None:
     """Print the release; the claim's sentence unless it stands above the question already."""
     from hushsum.cli.sizes import bytes_in_words
     from hushsum.records.bounds import names_in_words
 
-    if not told:
+    if not claim_shown:
         write(released.claim.sentence() + "\n")
     about = released.bundle.about
     facts = [

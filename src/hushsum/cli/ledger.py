@@ -30,12 +30,14 @@ def init(
     rho: options.Rho = None,
     accounting: Annotated[
         str | None,
-        typer.Option("--accounting", help="pure, basic or zcdp; default: what the numbers given suggest."),
+        typer.Option("--accounting", help="pure, basic or zcdp; default: determined by the options given."),
     ] = None,
     unit: Annotated[str, typer.Option("--unit", help="record, or person.")] = "record",
     max_per_unit: Annotated[
         int | None,
-        typer.Option("--max-per-unit", help="Most records a person has; converts claims for records."),
+        typer.Option(
+            "--max-per-unit", help="Maximum number of records per person, to convert claims for records."
+        ),
     ] = None,
     relation: options.RelationName = "add/remove",
     population: Annotated[
@@ -51,10 +53,10 @@ def init(
     ] = False,
     json: options.Json = False,
 ) -> None:
-    """Give a dataset a total budget; the ledger is made if it is not there.
+    """Set the total budget of a dataset. The ledger is created if it does not exist.
 
-    ε alone is added up as it is; ε and δ each; ρ is added up too, and takes pure ε as ε²/2. Whom the budget
-    protects (unit, relation) is fixed from then on.
+    With --epsilon the ε of claims add up; with --epsilon and --delta both add up; with --rho the ρ of claims
+    add up, and pure ε counts as ε²/2. The unit and the relation cannot be changed later.
 
     hushsum ledger init --ledger ledger.db --dataset skin --epsilon 2
     """
@@ -79,7 +81,7 @@ def init(
 
 
 def status(ledger: options.Ledger, dataset: options.DatasetName = None, json: options.Json = False) -> None:
-    """Show what is spent and what is left, of one dataset or of all.
+    """Show what is spent and what remains, for one dataset or all.
 
     hushsum ledger status --ledger ledger.db --dataset skin
     """
@@ -96,7 +98,7 @@ def status(ledger: options.Ledger, dataset: options.DatasetName = None, json: op
 
 
 def history(ledger: options.Ledger, dataset: options.DatasetName = None, json: options.Json = False) -> None:
-    """List the releases: when, by whom, to whom, what, for how much, and how far they came.
+    """List the releases: time, user, recipient, output, cost and state.
 
     hushsum ledger history --ledger ledger.db --dataset skin
     """
@@ -114,9 +116,9 @@ def verify(
     ] = None,
     json: options.Json = False,
 ) -> None:
-    """Recompute the whole ledger: every hash, every balance, every step. Ends with 5 at the first wrong row.
+    """Recompute the whole ledger: every hash, every balance, every step. Exit code 5 at the first wrong row.
 
-    A removed tail shows against a receipt, or against what this machine remembers of the ledger.
+    Removed events at the end are detected with a receipt or with the rollback guard of this machine.
 
     hushsum ledger verify --ledger ledger.db --receipt receipt.json
     """
@@ -140,7 +142,7 @@ def export(
     ] = None,
     json: options.Json = False,
 ) -> None:
-    """Write a disclosure report: the claims in plain words, and what was released to whom.
+    """Write a disclosure report: the claims in words, the releases and their recipients.
 
     hushsum ledger export --ledger ledger.db --dataset skin -o skin-report.md
     """
@@ -165,7 +167,7 @@ def receipt(
     ] = None,
     json: options.Json = False,
 ) -> None:
-    """Write down how far the ledger has come. Keep it where whoever keeps the ledger cannot change it.
+    """Write the number and hash of the last event. Store it where the keeper of the ledger cannot change it.
 
     hushsum ledger receipt --ledger ledger.db -o receipt.json
     """

@@ -1,4 +1,4 @@
-"""The commands of ``hushsum ledger`` that are needed seldom."""
+"""The less common commands of ``hushsum ledger``."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import typer
 from hushsum.cli import options
 from hushsum.cli.output import write, write_json
 
-Reason = Annotated[str, typer.Option("--reason", help="For later readers of the ledger.")]
+Reason = Annotated[str, typer.Option("--reason", help="Reason, recorded in the ledger.")]
 
 
 def void(
-    key: Annotated[str, typer.Argument(help="Key of the release; see hushsum ledger history.")],
+    key: Annotated[str, typer.Argument(help="Idempotency key of the release; see hushsum ledger history.")],
     ledger: options.Ledger,
     json: options.Json = False,
 ) -> None:
-    """Give back the budget of a debit for which no noise was ever drawn.
+    """Void a debit for which no noise was drawn, and make its budget available again.
 
     hushsum ledger void KEY --ledger ledger.db
     """
@@ -36,7 +36,7 @@ def set_budget(
     rho: options.Rho = None,
     json: options.Json = False,
 ) -> None:
-    """Set another total for a dataset. The ledger keeps both, and the reason.
+    """Change the total budget of a dataset. The ledger records both totals and the reason.
 
     hushsum ledger set-budget --ledger ledger.db --dataset skin --epsilon 3 --reason "board decision 12"
     """
@@ -54,7 +54,7 @@ def set_budget(
 def retire(
     ledger: options.Ledger, dataset: options.Dataset, reason: Reason, json: options.Json = False
 ) -> None:
-    """Close a dataset for ever: nothing more is released from it.
+    """Close a dataset permanently: no further releases are possible.
 
     hushsum ledger retire --ledger ledger.db --dataset skin --reason "data deleted"
     """
@@ -80,11 +80,13 @@ def accept_restore(ledger: options.Ledger, reason: Reason, json: options.Json = 
 
 def add_guard(
     ledger: options.Ledger,
-    receipt: Annotated[str, typer.Option("--receipt", help="Receipt just taken where the ledger is in use.")],
+    receipt: Annotated[
+        str, typer.Option("--receipt", help="New receipt from a machine that uses the ledger.")
+    ],
     reason: Reason,
     json: options.Json = False,
 ) -> None:
-    """Begin to use a ledger with a history on a machine that has no rollback guard of it.
+    """Use an existing ledger on a machine that has no rollback guard for it.
 
     hushsum ledger add-guard --ledger ledger.db --receipt receipt.json --reason "second machine"
     """
@@ -99,14 +101,12 @@ def write_off(
     ledger: options.Ledger,
     dataset: options.Dataset,
     reason: Reason,
-    epsilon: Annotated[
-        float | None, typer.Option("--epsilon", help="ε to charge; 0 is a statement too.")
-    ] = None,
+    epsilon: Annotated[float | None, typer.Option("--epsilon", help="ε to charge; may be 0.")] = None,
     delta: Annotated[float | None, typer.Option("--delta", help="δ to charge.")] = None,
     rho: Annotated[float | None, typer.Option("--rho", help="ρ to charge.")] = None,
     json: options.Json = False,
 ) -> None:
-    """Charge what was spent outside the ledger, or lost from it, and open a frozen dataset again.
+    """Charge what was spent outside the ledger, or lost from it, and unfreeze the dataset.
 
     hushsum ledger write-off --ledger ledger.db --dataset skin --epsilon 0.5 --reason "releases of 2 May"
     """
@@ -122,7 +122,7 @@ def write_off(
 
 
 def upgrade(ledger: options.Ledger, json: options.Json = False) -> None:
-    """Bring a ledger of an earlier version to this one's schema.
+    """Upgrade the schema of a ledger from an earlier version.
 
     hushsum ledger upgrade --ledger ledger.db
     """

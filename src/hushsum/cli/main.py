@@ -55,7 +55,7 @@ _NOT_A_WRONG_PATH: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 app = typer.Typer(
     name="hushsum",
     cls=Group,
-    help="Release a function of your private data once; ask it questions for ever.",
+    help="Release a function of private data once under differential privacy; query it any number of times.",
     epilog="Start with: hushsum demo",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -95,7 +95,7 @@ def options(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Release a function of your private data once; ask it questions for ever."""
+    """Release a function of private data once under differential privacy; query it any number of times."""
 
 
 def run() -> NoReturn:
@@ -138,7 +138,7 @@ def _run() -> int:
         tell(f"hushsum: {_refused_by_the_system(error)}")
         return USAGE if error.filename and error.errno not in _NOT_A_WRONG_PATH else UNEXPECTED
     except MemoryError:
-        tell("hushsum: the memory of this machine does not suffice; use fewer rows or a smaller width")
+        tell("hushsum: this machine has not enough memory; use fewer rows or a smaller width")
         return UNEXPECTED
     except Exception as error:
         if is_usage_error(error):

@@ -17,13 +17,14 @@ def merge(
     disjoint_units: Annotated[
         bool,
         typer.Option(
-            "--disjoint-units", help="Declare that no person is in two of them; caps then do not add up."
+            "--disjoint-units",
+            help="Declare that no person is in two tallies; the limits per person then do not add up.",
         ),
     ] = False,
     encryption_key_file: options.EncryptionKeyFile = None,
     json: options.Json = False,
 ) -> None:
-    """Add tallies of different records exactly; they need one fingerprint.
+    """Add tallies of different records exactly. They must have the same fingerprint.
 
     hushsum merge a.tally b.tally -o all.tally
     """

@@ -9,7 +9,7 @@ import typer
 
 
 def kernel_completions(incomplete: str) -> list[str]:
-    """The registered kernels, for a shell; imported only when it asks."""
+    """The registered kernels, for a shell; imported only when it completes a command."""
     from hushsum.kernels import kernel_names
 
     return completing(*kernel_names())(incomplete)
@@ -34,7 +34,7 @@ def completing(*choices: str) -> Callable[[str], list[str]]:
     return lambda incomplete: [each for each in choices if each.startswith(incomplete)]
 
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON on standard output, and nothing else there.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON on standard output.")]
 EncryptionKeyFile = Annotated[
     str | None,
     typer.Option(
@@ -73,11 +73,11 @@ BoundsText = Annotated[
 ]
 Spacing = Annotated[
     float | None,
-    typer.Option("--spacing", help="Distance of a grid's nodes in bandwidths. [default: 0.75]"),
+    typer.Option("--spacing", help="Distance between grid nodes, in bandwidths. [default: 0.75]"),
 ]
 Features = Annotated[
     int | None,
-    typer.Option("--features", help="Pairs of a cosine and a sine of fourier_features. [default: 4000]"),
+    typer.Option("--features", help="Number of random frequencies of fourier_features. [default: 4000]"),
 ]
 KernelName = Annotated[
     str,
@@ -94,10 +94,11 @@ Bandwidth = Annotated[
     ),
 ]
 Smoothness = Annotated[
-    float | None, typer.Option("--smoothness", help="0.5, 1.5 or 2.5, of the matern kernel. [default: 1.5]")
+    float | None,
+    typer.Option("--smoothness", help="Smoothness of the matern kernel: 0.5, 1.5 or 2.5. [default: 1.5]"),
 ]
 Power = Annotated[
-    int | None, typer.Option("--power", help="Take the similarity to this power; it falls off faster.")
+    int | None, typer.Option("--power", help="Power of the similarity; a larger power decreases faster.")
 ]
 Bits = Annotated[int | None, typer.Option("--bits", help="Sign bits of the angular kernel.")]
 Projection = Annotated[
@@ -123,7 +124,8 @@ Sum = Annotated[bool, typer.Option("--sum", help="Kernel sums f(q), instead of m
 Epsilon = Annotated[float | None, typer.Option("--epsilon", help="ε; pure unless --delta is given.")]
 Delta = Annotated[float | None, typer.Option("--delta", help="δ, below one over ten times the units.")]
 Rho = Annotated[
-    float | None, typer.Option("--rho", help="ρ of zero-concentrated privacy, in place of ε and δ.")
+    float | None,
+    typer.Option("--rho", help="ρ of zero-concentrated differential privacy, instead of ε and δ."),
 ]
 RelationName = Annotated[
     str,
@@ -137,18 +139,19 @@ LedgerPlace = Annotated[
     str | None,
     typer.Option("--ledger", metavar="PATH|URL", help="Ledger: a file, or a PostgreSQL URL."),
 ]
-DatasetName = Annotated[str | None, typer.Option("--dataset", help="Name of the data in the ledger.")]
+DatasetName = Annotated[str | None, typer.Option("--dataset", help="Name of the dataset in the ledger.")]
 Ledger = Annotated[
     str, typer.Option("--ledger", metavar="PATH|URL", help="Ledger: a file, or a PostgreSQL URL.")
 ]
-Dataset = Annotated[str, typer.Option("--dataset", help="Name of the data in the ledger.")]
+Dataset = Annotated[str, typer.Option("--dataset", help="Name of the dataset in the ledger.")]
 IdempotencyKey = Annotated[
     str | None,
     typer.Option(
         "--idempotency-key", help="Name of this release in the ledger, so that a retry does not spend again."
     ),
 ]
-Recipient = Annotated[str | None, typer.Option("--to", help="Who receives it, for the ledger.")]
+Recipient = Annotated[str | None, typer.Option("--to", help="Recipient, recorded in the ledger.")]
 PartName = Annotated[
-    str | None, typer.Option("--part", help="Declared part of the dataset that is read, for the ledger.")
+    str | None,
+    typer.Option("--part", help="Declared part of the dataset to which the records belong, for the ledger."),
 ]

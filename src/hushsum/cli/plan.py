@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from hushsum.planning import Option, Plan
 
 BUSY = 0.1
-"""The mean kernel value of a place with many records, told beside that of a quiet one."""
+"""The mean kernel value of a place with many records, reported next to that of a place with few records."""
 
 _DEFAULTS: Mapping[str, object] = {"method": "race", "rows": 1000, "width": 1000}
-"""What ``hushsum tally`` takes without being told."""
+"""The defaults of ``hushsum tally``."""
 
 
 def plan(
@@ -40,12 +40,14 @@ def plan(
     projection: options.Projection = None,
     smoothness: options.Smoothness = None,
     rows: Annotated[str | None, typer.Option("--rows", metavar="R[,R...]", help="Rows to compare.")] = None,
-    width: Annotated[int | None, typer.Option("--width", help="Cells of a row.")] = None,
+    width: Annotated[int | None, typer.Option("--width", help="Cells per row.")] = None,
     method: options.PlannedMethod = "auto",
     bounds: options.BoundsText = None,
     density: Annotated[
         float | None,
-        typer.Option("--density", help="Mean kernel value where it matters. [default: a typical one]"),
+        typer.Option(
+            "--density", help="Mean kernel value at the queries of interest. [default: a typical one]"
+        ),
     ] = None,
     public: Annotated[
         str | None,
@@ -55,7 +57,7 @@ def plan(
     set_column: options.SetColumn = None,
     relation: options.RelationName = "add/remove",
     max_per_unit: Annotated[
-        int | None, typer.Option("--max-per-unit", help="Records of a person, at most.")
+        int | None, typer.Option("--max-per-unit", help="Maximum number of records per person.")
     ] = None,
     json: options.Json = False,
 ) -> None:
@@ -145,7 +147,7 @@ def _write(made: Plan, denser: Plan | None) -> None:
             mechanism=made.best.mechanism,
         ).error
         write(
-            f"At busier places, with mean kernel value {denser.density:.3g}, * errs by {error:.2g}, which is "
+            f"At mean kernel value {denser.density:.3g} the error of * is {error:.2g}, which is "
             f"{error / denser.density:.1%}."
         )
 
@@ -167,10 +169,10 @@ def _cells(option: Option, density: float) -> tuple[str, ...]:
 
 def _command(option: Option, given: Mapping[str, object]) -> str:
     """The command that makes the tally of an option; what is the default is left out."""
-    asked: dict[str, object] = {"method": option.method, **given, **option.sizes}
+    chosen: dict[str, object] = {"method": option.method, **given, **option.sizes}
     words = [
         f"--{name} {value:.10g}" if isinstance(value, float) else f"--{name} {shlex.quote(str(value))}"
-        for name, value in asked.items()
+        for name, value in chosen.items()
         if value is not None and value != _DEFAULTS.get(name)
     ]
     return " ".join(["hushsum tally FILE", *words, "-o NAME.tally"])

@@ -12,10 +12,12 @@ from hushsum.cli.output import write, write_json
 
 def plot(
     function: Annotated[str, typer.Argument(metavar="HUSH", help="The .hush file; - is standard input.")],
-    output: Annotated[str, typer.Option("--output", "-o", help="The picture: .png, .svg or .pdf.")],
+    output: Annotated[str, typer.Option("--output", "-o", help="The image to write: .png, .svg or .pdf.")],
     range: Annotated[
         str | None,
-        typer.Option("--range", metavar="LOW:HIGH[,...]", help="What to draw; default: the declared bounds."),
+        typer.Option(
+            "--range", metavar="LOW:HIGH[,...]", help="Range to plot; default: the declared bounds."
+        ),
     ] = None,
     axes: Annotated[
         str | None,

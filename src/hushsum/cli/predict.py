@@ -31,10 +31,10 @@ def predict(
     columns: options.Columns = None,
     json: Annotated[bool, typer.Option("--json", help="Write JSON instead of CSV.")] = False,
 ) -> None:
-    """Ask a released model at the points of a file, as often as you like: it spends nothing.
+    """Predict with a released model at the points of a file. This spends nothing.
 
-    The answers are written as CSV, row for row, after the columns that the model was asked with, while the
-    file is read. A file of answers appears at the end, and only if every point was answered.
+    The predictions are written as CSV while the file is read, one row per point, after the columns that the
+    model uses. An output file is created at the end, and only if all points were predicted.
 
     hushsum predict ill.hush visits.csv -o answers.csv
     """

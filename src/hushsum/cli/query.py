@@ -48,10 +48,10 @@ def query(
             autocompletion=options.completing("mean", "median-of-means"),
         ),
     ] = "mean",
-    threads: Annotated[int, typer.Option("--threads", help="Threads to read the table with.")] = 1,
+    threads: Annotated[int, typer.Option("--threads", help="Number of threads.")] = 1,
     json: options.Json = False,
 ) -> None:
-    """Ask a released function, as often as you like: it spends nothing.
+    """Query a released function. This spends nothing.
 
     Points given by --at are answered in a table. Points of a file are answered as CSV, with the columns of
     the file first, while the file is read.
@@ -88,13 +88,13 @@ def query(
                 _stream_csv(batches)
 
 
-def _write_table(asked: list[str], answered: AnsweredQueries) -> None:
+def _write_table(points: list[str], answered: AnsweredQueries) -> None:
     write_table(
         ("at", "value", "stderr", "lower", "upper"),
         [
             (text, *(short(number) if not math.isnan(number) else "–" for number in row))
             for text, *row in zip(
-                asked, answered.value, answered.stderr, answered.lower, answered.upper, strict=True
+                points, answered.value, answered.stderr, answered.lower, answered.upper, strict=True
             )
         ],
         left=1,

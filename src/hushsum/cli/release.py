@@ -36,44 +36,47 @@ def release(
         typer.Option(
             "--mechanism",
             metavar="NAME",
-            help="'gamma radius': under pure ε half the variance for fourier_features, real arithmetic.",
+            help="'gamma radius': half the variance under pure ε for fourier_features, in real arithmetic.",
             autocompletion=options.completing("gamma radius"),
         ),
     ] = None,
     rows: Annotated[
-        str, typer.Option("--rows", metavar="auto|N", help="Rows to publish; auto suits them to the budget.")
+        str,
+        typer.Option(
+            "--rows", metavar="auto|N", help="Rows to publish; auto chooses the best number for the budget."
+        ),
     ] = "auto",
     count_share: Annotated[
-        float, typer.Option("--count-share", help="Part of the budget that pays for the noisy count.")
+        float, typer.Option("--count-share", help="Fraction of the budget for the noisy count.")
     ] = 0.02,
     rounded: Annotated[
         bool | None,
-        typer.Option("--rounded", help="Round cells: a smaller file, 2 % more variance of the noise."),
+        typer.Option("--rounded", help="Round cells: a smaller file, and 2 % more variance of the noise."),
     ] = None,
     population: Annotated[
         int | None,
         typer.Option("--population", help="Declared number of records or persons, for the rule on δ."),
     ] = None,
     allow_large_delta: Annotated[
-        bool, typer.Option("--allow-large-delta", help="Claim a δ that the rule refuses.")
+        bool, typer.Option("--allow-large-delta", help="Accept a δ of 1/(10 × units) or more.")
     ] = False,
     ledger: options.LedgerPlace = None,
     dataset: options.DatasetName = None,
     idempotency_key: options.IdempotencyKey = None,
     to: options.Recipient = None,
     part: options.PartName = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not request confirmation.")] = False,
     threads: options.Threads = None,
     encryption_key_file: options.EncryptionKeyFile = None,
     insecure_noise_seed: Annotated[int | None, typer.Option("--insecure-noise-seed", hidden=True)] = None,
     json: options.Json = False,
 ) -> None:
-    """Draw noise once and make the function public. This spends privacy, and cannot be taken back.
+    """Draw noise once and write a public function. This spends privacy budget and cannot be undone.
 
-    The claim is shown first, and on a terminal you are asked. Releasing a tally again spends again, also into
-    the same file. A .hush file is replaced; a tally never, and another file only if you are asked. With
-    --ledger the dataset's budget is debited first, and the very same command resumes after a crash instead of
-    spending again.
+    The claim is shown first; on a terminal the command requests confirmation. Releasing a tally again spends
+    again, also with the same output file. An existing .hush file is replaced, a tally never, and another file
+    only after confirmation. With --ledger the dataset's budget is debited first, and repeating the same
+    command after a crash resumes the release instead of spending again.
 
     hushsum release all.tally --epsilon 1 -o skin.hush
     """
@@ -103,7 +106,7 @@ def release(
         allow_large_delta=allow_large_delta,
         insecure_noise_seed=insecure_noise_seed,
     )
-    asks = sys.stdin.isatty() and not yes
+    interactive = sys.stdin.isatty() and not yes
     with reader_may_leave():
         released = release_tally(
             tally,
@@ -111,7 +114,7 @@ def release(
             request,
             encryption_key=None if encryption_key_file is None else read_key(encryption_key_file),
             threads=threads,
-            approve=asking(output) if asks else None,
+            approve=asking(output) if interactive else None,
             ledger=recorded,
         )
     if released is None:
@@ -119,7 +122,7 @@ def release(
         raise typer.Exit(DECLINED)
     if not released.claim.secure:
         warn("this release protects nobody: its noise can be computed from its seed.")
-    if not asks:
+    if not interactive:
         warn_of(released.claim)
     if released.starved and rows == "auto":
         warn(
@@ -133,7 +136,9 @@ def release(
         if released.record is not None:
             tell(left(released.record.account))
     else:
-        _write(released, told=asks and not (released.record is not None and released.record.again))
+        _write(
+            released, claim_shown=interactive and not (released.record is not None and released.record.again)
+        )
 
 
 def _rows(text: str) -> int | str:
@@ -172,12 +177,12 @@ def asking(output: str) -> Callable[[Claim, Account | None], bool]:
     return ask
 
 
-def _write(released: FunctionReleased, *, told: bool) -> None:
+def _write(released: FunctionReleased, *, claim_shown: bool) -> None:
     """Print the release; the claim's sentence unless it stands above the question already."""
     from hushsum.cli.sizes import bytes_in_words
     from hushsum.kernels.parameters import kernel_in_words
 
-    if not told:
+    if not claim_shown:
         write(released.claim.sentence() + "\n")
     facts = [
         ("released", f"{released.output} ({bytes_in_words(released.size)})"),

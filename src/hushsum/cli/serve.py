@@ -28,7 +28,7 @@ def serve(
         typer.Option("--folder", help="For uploads, tallies and functions. [default: hushsum-service]"),
     ] = None,
 ) -> None:
-    """Run the service: owners upload and release, analysts ask, over HTTP and with a web page.
+    """Run the service: owners upload and release, analysts query, over HTTP and with a web page.
 
     The first start prints an administrator's token, once. Everything else is set by HUSHSUM_* variables.
 

@@ -24,7 +24,7 @@ def show(
     ],
     json: options.Json = False,
 ) -> None:
-    """Say what a file is and what it claims. Of a tally only the public header is shown.
+    """Describe a file and its claim. For a tally only the public header is shown.
 
     hushsum show skin.hush
     """
@@ -53,22 +53,22 @@ def _write_function(description: FunctionDescription) -> None:
 
 
 def _write_model(description: ModelDescription) -> None:
-    told = description.as_json()
+    described = description.as_json()
     write(description.bundle.claim.sentence() + "\n")
-    changed = [f"{name} {_in_short(value)}" for name, value in (told["parameters"] or {}).items()]
+    changed = [f"{name} {_in_short(value)}" for name, value in (described["parameters"] or {}).items()]
     facts = [
-        ("model", str(told["model"])),
+        ("model", str(described["model"])),
         ("claim", repr(description.bundle.claim)),
         ("parameters", ", ".join(changed)),
-        ("columns", "not named" if told["columns"] is None else names_in_words(told["columns"])),
+        ("columns", "not named" if described["columns"] is None else names_in_words(described["columns"])),
     ]
-    if told["classes"] is not None:
-        facts.append(("classes", names_in_words([str(each) for each in told["classes"]])))
-    facts.append(("released", names_in_words([*told["parts"], *told["arrays"]])))
+    if described["classes"] is not None:
+        facts.append(("classes", names_in_words([str(each) for each in described["classes"]])))
+    facts.append(("released", names_in_words([*described["parts"], *described["arrays"]])))
     for name, values in description.bundle.arrays.items():
         if values.size <= _MOST_NUMBERS:
             facts.append((name.replace("_", " "), "; ".join(_row(row) for row in values)))
-    facts.append(("producer", told["producer"]))
+    facts.append(("producer", described["producer"]))
     if description.size is not None:
         facts.append(("size", bytes_in_words(description.size)))
     write_facts(facts)

@@ -22,13 +22,13 @@ summarize = typer.Typer(
 
 
 def keys(
-    file: Annotated[str, typer.Argument(help="The key file; made if it is not there.")],
+    file: Annotated[str, typer.Argument(help="The key file; created if it does not exist.")],
     json: options.Json = False,
 ) -> None:
     """Make a key pair for TLS, and show its fingerprint, which the other parties pin.
 
-    The file is the secret half, of mode 0600. The fingerprint is the public key itself: tell it to the others
-    over a channel on which nobody can put another in its place.
+    The file is the private key, with mode 0600. The fingerprint is the public key: send it to the others over
+    an authenticated channel.
 
     hushsum summarize keys owner.key
     """
@@ -38,28 +38,33 @@ def keys(
     if json:
         write_json(shown.as_json())
         return
-    tell(f"Made {file}; keep it secret." if shown.made else f"{file} was there, and is unchanged.")
+    tell(f"Made {file}; keep it secret." if shown.made else f"{file} exists and is unchanged.")
     write(shown.fingerprint)
 
 
 def owner(
     file: Annotated[str, typer.Argument(help="The records: CSV, Parquet or Arrow.")],
     listen: Annotated[
-        str, typer.Option("--listen", metavar="HOST:PORT", help="Where the curator connects; port 0: any.")
+        str,
+        typer.Option(
+            "--listen", metavar="HOST:PORT", help="Address and port to listen on; port 0: any free port."
+        ),
     ],
     key: Annotated[str, typer.Option("--key", metavar="FILE", help="This owner's key file.")],
     peer: Annotated[
         list[str],
-        typer.Option("--peer", metavar="FINGERPRINT", help="A curator that is let in; may be repeated."),
+        typer.Option(
+            "--peer", metavar="FINGERPRINT", help="Fingerprint of an allowed curator; may be repeated."
+        ),
     ],
     columns: Annotated[
         str | None,
         typer.Option(
-            "--columns", metavar="NAMES", help="All columns that may leave, by commas; default: all."
+            "--columns", metavar="NAMES", help="Columns that may be sent, separated by commas; default: all."
         ),
     ] = None,
     cap: Annotated[
-        int | None, typer.Option("--cap", help="Most points that leave in all, whatever the curator asks.")
+        int | None, typer.Option("--cap", help="Maximum number of points that are sent in total.")
     ] = None,
     hashes: Annotated[
         str | None,
@@ -70,7 +75,7 @@ def owner(
     state: Annotated[
         str | None,
         typer.Option(
-            "--state", metavar="DIR", help="Where the run's progress is kept. [default: FILE.summarize]"
+            "--state", metavar="DIR", help="Folder for the state of the run. [default: FILE.summarize]"
         ),
     ] = None,
     ledger: options.LedgerPlace = None,
@@ -84,12 +89,12 @@ def owner(
     ] = 3600.0,
     json: options.Json = False,
 ) -> None:
-    """Take part in one run with a file of private records: answer what the rule allows, and nothing else.
+    """Take part in one run with a file of private records.
 
-    Only the holder of a pinned key is let in. Points that leave are seen by the curator, who is trusted with
-    them, or with --hashes their pairwise distances are; what the other owners learn is what the claim says.
-    The ledger is debited before anything leaves,
-    and the very same command resumes after a crash instead of spending again.
+    Only the holder of a pinned key can connect. The curator is trusted and sees the points that are sent, or
+    with --hashes their pairwise distances. The claim bounds what the other owners learn. The ledger is
+    debited before anything is sent, and repeating the same command after a crash resumes the run instead of
+    spending again.
 
     hushsum summarize owner data.parquet --listen 0.0.0.0:7000 --key owner.key --peer 3f5a…
     """
@@ -110,7 +115,7 @@ def owner(
     )
     address = parse_address(listen, "--listen")
     if choice.ledger is None:
-        warn("no ledger is given, so what this run spends is written down nowhere.")
+        warn("no ledger is given, so the privacy loss of this run is not recorded.")
     ended = take_part(
         choice,
         address,
@@ -127,7 +132,7 @@ def owner(
         ("run", ended.run),
         ("rule", ended.rule),
         ("points sent", str(ended.points)),
-        ("told the others", "nothing is promised" if ended.claim is None else repr(ended.claim)),
+        ("claim", "nothing is promised" if ended.claim is None else repr(ended.claim)),
     ]
     if ended.idempotency_key is not None:
         facts.append(("idempotency key", ended.idempotency_key))

@@ -28,14 +28,12 @@ def curator(
         typer.Option("--validation", metavar="FILE", help="Records that the summary should resemble."),
     ],
     output: Annotated[str, typer.Option("--output", "-o", help="The Parquet file of points to write.")],
-    size: Annotated[int, typer.Option("--size", help="Points of the summary.")],
+    size: Annotated[int, typer.Option("--size", help="Number of points of the summary.")],
     epsilon: Annotated[float, typer.Option("--epsilon", help="ε of all messages together.")],
     delta: Annotated[float, typer.Option("--delta", help="δ, below one over ten times the records.")],
     bandwidth: Annotated[
         float,
-        typer.Option(
-            "--bandwidth", help="Scale of the Gaussian kernel in the units of the data; chosen in public."
-        ),
+        typer.Option("--bandwidth", help="Scale of the Gaussian kernel in the units of the data; public."),
     ],
     rule: Annotated[
         str,
@@ -44,19 +42,22 @@ def curator(
         ),
     ] = "threshold",
     validation_share: Annotated[
-        float, typer.Option("--validation-share", help="Part of the budget for the validation set's release.")
+        float,
+        typer.Option(
+            "--validation-share", help="Fraction of the budget for the release of the validation set."
+        ),
     ] = 0.6,
     rounds: Annotated[
-        int | None, typer.Option("--rounds", help="Rounds, a fixed number. [default: suits the rule]")
+        int | None, typer.Option("--rounds", help="Number of rounds. [default: depends on the rule]")
     ] = None,
     reach: Annotated[
-        int | None, typer.Option("--reach", help="Points to be sent in all. [default: 3 × the size]")
+        int | None, typer.Option("--reach", help="Total number of points to be sent. [default: 3 × the size]")
     ] = None,
-    features: Annotated[int, typer.Option("--features", help="Pairs of a cosine and a sine.")] = 500,
+    features: Annotated[int, typer.Option("--features", help="Number of random frequencies.")] = 500,
     seed: Annotated[int, typer.Option("--seed", help="Public seed of the features.")] = 0,
-    cap: Annotated[int | None, typer.Option("--cap", help="Most points that one owner sends in all.")] = None,
+    cap: Annotated[int | None, typer.Option("--cap", help="Maximum number of points from one owner.")] = None,
     rate: Annotated[
-        float | None, typer.Option("--rate", help="Fall of the log-odds a rank, for the auction.")
+        float | None, typer.Option("--rate", help="Decrease of the log-odds per rank, for the auction.")
     ] = None,
     columns: Annotated[
         str | None,
@@ -67,28 +68,30 @@ def curator(
     carry: Annotated[
         str | None,
         typer.Option(
-            "--carry", metavar="NAMES", help="Columns that come along and are not compared, such as a label."
+            "--carry", metavar="NAMES", help="Columns that are sent and not compared, such as a label."
         ),
     ] = None,
     hashes: Annotated[
         bool,
         typer.Option(
             "--hashes",
-            help="Owners send hashes under a secret; --validation is of: hushsum summarize validation.",
+            help="Owners send hashes; --validation is a file from hushsum summarize validation.",
         ),
     ] = False,
     state: Annotated[
         str | None,
         typer.Option(
-            "--state", metavar="DIR", help="Where the run's progress is kept. [default: OUTPUT.summarize]"
+            "--state", metavar="DIR", help="Folder for the state of the run. [default: OUTPUT.summarize]"
         ),
     ] = None,
     pace: Annotated[
-        float, typer.Option("--pace", metavar="SECONDS", help="Rounds begin on ticks of this clock.")
+        float, typer.Option("--pace", metavar="SECONDS", help="Time between the starts of rounds.")
     ] = 1.0,
     patience: Annotated[
         float,
-        typer.Option("--patience", metavar="SECONDS", help="After that long an owner is lost for good."),
+        typer.Option(
+            "--patience", metavar="SECONDS", help="Exclude an owner that cannot be reached for this time."
+        ),
     ] = 120.0,
     ledger: options.LedgerPlace = None,
     dataset: options.DatasetName = None,
@@ -99,11 +102,11 @@ def curator(
 ) -> None:
     """Collect a summary of the owners' records that resembles a validation set.
 
-    Every owner listens and has pinned this key: hushsum summarize owner. The summary holds records of the
-    owners as they are, for the consumer alone; what owners learn of each other is what the claim says. Each
-    round is drawn once and kept before it is sent, and the very same command resumes after a crash. With
-    --ledger the release of the validation set is debited. With --hashes the curator sees neither points nor
-    validation set, and the summary holds hashes.
+    Every owner runs hushsum summarize owner and has pinned this key. The summary contains original records of
+    the owners and is for the consumer only; the claim bounds what owners learn about each other. Each round
+    is drawn once and stored before it is sent, and repeating the same command after a crash resumes the run.
+    With --ledger the release of the validation set is debited. With --hashes the curator sees neither points
+    nor validation set, and the summary contains hashes.
 
     hushsum summarize curator --owners a.example:7000@3f5a… --key curator.key --validation v.parquet
     --size 2000 --epsilon 2 --delta 1e-5 --bandwidth 3 -o summary.parquet
@@ -140,7 +143,7 @@ def curator(
         debit_rho=debit_rho,
     )
     if pace <= 0:
-        warn("without a clock, the length of a round tells every owner how long the others took.")
+        warn("without --pace the duration of a round reveals to every owner how long the others took.")
     with progress_bar("collecting") as progress:
         made = collect_summary(
             choice,
@@ -150,11 +153,13 @@ def curator(
             progress=progress,
         )
     for name, last in made.summary.lost.items():
-        warn(f"owner {name[:12]}… was lost in round {last}; the summary lacks what it did not send.")
+        warn(
+            f"owner {name[:12]}… was lost in round {last}; the summary does not contain its remaining points."
+        )
     if len(made.summary.points) < size:
         warn(
-            f"{len(made.summary.points)} of {size} points asked; give more --rounds, a larger ε, or more "
-            "records of the owners and for --validation, or ask for fewer. Another run is paid again."
+            f"{len(made.summary.points)} of {size} points requested; give more --rounds, a larger ε, or more "
+            "records of the owners and for --validation, or request fewer. Another run spends again."
         )
     write_json(made.as_json()) if json else _write(made, size)
 

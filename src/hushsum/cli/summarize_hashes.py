@@ -11,14 +11,15 @@ from hushsum.cli.output import tell, warn, write, write_facts, write_json
 
 
 def secret(
-    file: Annotated[str, typer.Argument(help="The secret file; made if it is not there.")],
+    file: Annotated[str, typer.Argument(help="The secret file; created if it does not exist.")],
     json: options.Json = False,
 ) -> None:
-    """Make the secret under which owners send hashes instead of points, and show its check.
+    """Create the secret under which owners send hashes instead of points, and show its check value.
 
-    One owner makes it, and hands the file to the other owners and the consumer over a channel that the
-    curator cannot read. All see the same check. Take a new one for every run. Hashes are no differential
-    privacy: they show all pairwise distances, and whoever has the secret can solve for the points.
+    One owner creates it and sends the file to the other owners and the consumer over a channel that the
+    curator cannot read. The check value is the same for all of them. Use a new secret for every run. Hashes
+    are not differentially private: they reveal all pairwise distances, and anyone who has the secret can
+    recover the points.
 
     hushsum summarize secret owners.secret
     """
@@ -28,7 +29,7 @@ def secret(
     if json:
         write_json(shown.as_json())
         return
-    tell(f"Made {file}; keep it from the curator." if shown.made else f"{file} was there, and is unchanged.")
+    tell(f"Made {file}; keep it from the curator." if shown.made else f"{file} exists and is unchanged.")
     write(shown.check)
 
 
@@ -42,14 +43,12 @@ def validation(
     delta: Annotated[float, typer.Option("--delta", help="δ, below one over ten times the records.")],
     bandwidth: Annotated[
         float,
-        typer.Option(
-            "--bandwidth", help="Scale of the Gaussian kernel in the units of the data; chosen in public."
-        ),
+        typer.Option("--bandwidth", help="Scale of the Gaussian kernel in the units of the data; public."),
     ],
     validation_share: Annotated[
-        float, typer.Option("--validation-share", help="Part of the budget that this release spends.")
+        float, typer.Option("--validation-share", help="Fraction of the budget for this release.")
     ] = 0.6,
-    features: Annotated[int, typer.Option("--features", help="Pairs of a cosine and a sine.")] = 500,
+    features: Annotated[int, typer.Option("--features", help="Number of random frequencies.")] = 500,
     columns: Annotated[
         str | None,
         typer.Option(
@@ -94,7 +93,7 @@ def validation(
         debit_rho=debit_rho,
     )
     if choice.ledger is None:
-        warn("no ledger is given, so what this release spends is written down nowhere.")
+        warn("no ledger is given, so the privacy loss of this release is not recorded.")
     made = release_validation(choice)
     if json:
         write_json(made.as_json())

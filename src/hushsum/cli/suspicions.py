@@ -1,5 +1,5 @@
 """Warnings to the owner, about parameters that look read off the records and about what is taken as public:
-told once, and to the owner's terminal only.
+reported once, and on the owner's terminal only.
 """
 
 from __future__ import annotations

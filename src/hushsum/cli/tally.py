@@ -33,7 +33,7 @@ def tally(
         typer.Option("--rows", help="Rows of a race table; a release may publish fewer. [default: 1000]"),
     ] = None,
     width: Annotated[
-        int | None, typer.Option("--width", help="Cells of a row of a race table. [default: 1000]")
+        int | None, typer.Option("--width", help="Cells per row of a race table. [default: 1000]")
     ] = None,
     spacing: options.Spacing = None,
     features: options.Features = None,
@@ -41,10 +41,14 @@ def tally(
     bounds: options.BoundsText = None,
     unit_column: Annotated[
         str | None,
-        typer.Option("--unit-column", metavar="NAME", help="Column of persons: they become the unit."),
+        typer.Option(
+            "--unit-column",
+            metavar="NAME",
+            help="Column with the id of the person; the unit is then the person.",
+        ),
     ] = None,
     max_per_unit: Annotated[
-        int | None, typer.Option("--max-per-unit", help="Count at most this many records of a person.")
+        int | None, typer.Option("--max-per-unit", help="Count at most this many records per person.")
     ] = None,
     set_column: options.SetColumn = None,
     threads: options.Threads = None,
@@ -53,8 +57,9 @@ def tally(
 ) -> None:
     """Count private records into a confidential tally, in one pass.
 
-    Nothing printed depends on the records, except a warning on standard error if a bound or the bandwidth
-    looks as if it had been read off them. The file appears at the end, and only if every record was counted.
+    The output does not depend on the records, except for a warning on standard error if a bound or the
+    bandwidth seems to be computed from them. The file is created at the end, and only if all records were
+    counted.
 
     hushsum tally skin.parquet --columns R,G,B --kernel euclidean --bandwidth 5 -o skin.tally
     """

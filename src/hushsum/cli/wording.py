@@ -7,8 +7,8 @@ from typing import Final
 _SPELLED: Final = (
     ("population=..., or allow_large_delta=True", "--population, or give --allow-large-delta"),
     ("lower it, or pass allow_large=True", "lower it, or give --allow-large-delta"),
-    ("read it with hushsum.models.load_model", "ask it with hushsum predict"),
-    ("read it with hushsum.load", "ask it with hushsum query"),
+    ("read it with hushsum.models.load_model", "use hushsum predict"),
+    ("read it with hushsum.load", "use hushsum query"),
 )
 """Remedies that name Python, and the commands or options that do the same."""
 
@@ -17,7 +17,7 @@ def in_options(sentence: str) -> str:
     """A sentence of the library whose remedy can be typed.
 
     >>> in_options("the file holds one released function, not a model; read it with hushsum.load")
-    'the file holds one released function, not a model; ask it with hushsum query'
+    'the file holds one released function, not a model; use hushsum query'
     """
     for python, typed in _SPELLED:
         sentence = sentence.replace(python, typed)

@@ -1,6 +1,6 @@
 """One container for all file kinds: magic, version, JSON header, payload, SHA-256.
 
-Layout, little-endian, versions 1 and 2, which differ in what a header may say::
+Layout, little-endian, versions 1 and 2, which differ in what a header may contain::
 
     offset        size  what
     0             8     magic: which kind of file this is
@@ -8,7 +8,7 @@ Layout, little-endian, versions 1 and 2, which differ in what a header may say::
     12            4     header length h (u32)
     16            8     payload length p (u64)
     24            h     header: canonical JSON (sorted keys, no spaces, UTF-8)
-    24+h          p     payload: raw bytes, laid out as the header says
+    24+h          p     payload: raw bytes, laid out as the header states
     24+h+p        32    SHA-256 of everything before it
 
 Nothing in it is code: reading a file runs no pickle. Lengths are checked against the file and against what
@@ -103,7 +103,7 @@ def read_container(
 ) -> tuple[Header, memoryview]:
     """Read and check a container of the given kind.
 
-    ``payload_size`` computes from the header how long the payload must be; it is asked before the payload
+    ``payload_size`` computes from the header how long the payload must be; it is called before the payload
     is read, so a damaged or hostile length allocates nothing.
 
     Raises

@@ -53,7 +53,7 @@ def typed_rational(text: str) -> Fraction:
     Raises
     ------
     ValueError
-        It is no number, has more than 100 characters or an exponent beyond ±400.
+        It is not a number, has more than 100 characters or an exponent beyond ±400.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Let the records choose bounds or a bandwidth, and pay for it."""
+"""Choose bounds or a bandwidth from the records, privately."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class ChoiceTerms:
 
 @dataclass(frozen=True, slots=True)
 class BoundsChosen:
-    """Bounds by column. Everything about them may be told."""
+    """Bounds by column. All of it is public."""
 
     columns: tuple[str, ...]
     bounds: PrivateBounds
@@ -80,7 +80,7 @@ class BoundsChosen:
 
 @dataclass(frozen=True, slots=True)
 class KernelChosen:
-    """The kernel that was chosen. Everything about it may be told."""
+    """The kernel that was chosen. All of it is public."""
 
     choice: Choice[Kernel]
 
@@ -149,7 +149,7 @@ def _read(
         raise UsageError(
             "a unit column and a cap on records per unit need each other, got one; give both, or neither"
         )
-    # A claim that cannot be made is told before a large file is read.
+    # An invalid claim is reported before a large file is read.
     _ = terms.claim
     refuse_repeated(records.paths)
     columns: Sequence[str] | None = records.columns

@@ -59,7 +59,7 @@ class ComparisonTerms:
 class MethodMeasured:
     """One method at one ε: mean errors of f(q)/N, seconds, and bytes of the file.
 
-    ``predicted`` is the error that :func:`hushsum.plan` told, for methods that it knows; ``query`` the
+    ``predicted`` is the error predicted by :func:`hushsum.plan`, for methods that it supports; ``query`` the
     seconds of one query; ``relation`` whom the claim protects.
     """
 
@@ -135,8 +135,8 @@ def compare_methods(
             method_named(name)
     X = _read(records)
     made = kernel.build(X.shape[1])
-    asked = X[np.random.default_rng(0).choice(len(X), min(number, len(X)), replace=False)]
-    race = _Race(X, made, asked, terms)
+    queries = X[np.random.default_rng(0).choice(len(X), min(number, len(X)), replace=False)]
+    race = _Benchmark(X, made, queries, terms)
     measured, left_out = [], {}
     wanted = list(_wanted(made, terms))
     for i, (name, epsilon) in enumerate(wanted):
@@ -166,27 +166,29 @@ def _suits(name: str, kernel: Kernel, terms: ComparisonTerms) -> bool:
     return method.suits(kernel, delta=terms.delta) or method.suits(kernel)
 
 
-class _Race:
+class _Benchmark:
     """The records, the queries and their exact answers."""
 
-    def __init__(self, X: NDArray[Any], kernel: Kernel, asked: NDArray[Any], terms: ComparisonTerms) -> None:
-        self.X, self.kernel, self.asked, self.terms = X, kernel, asked, terms
+    def __init__(
+        self, X: NDArray[Any], kernel: Kernel, queries: NDArray[Any], terms: ComparisonTerms
+    ) -> None:
+        self.X, self.kernel, self.queries, self.terms = X, kernel, queries, terms
         start = time.perf_counter()
-        self.truth = kernel.exact_sum(X, asked) / len(X)
-        self.exact = {"exact sums": (time.perf_counter() - start) / len(asked)}
+        self.truth = kernel.exact_sum(X, queries) / len(X)
+        self.exact = {"exact sums": (time.perf_counter() - start) / len(queries)}
         if isinstance(kernel, GaussianProfileKernel):
             self.exact["scikit-learn KernelDensity"] = self._sklearn_seconds(kernel.gaussian_width())
 
     def run(self, name: str, epsilon: float) -> MethodMeasured:
         """Means over releases with fresh noise."""
-        errors, relative, built, asked = [], [], [], []
+        errors, relative, built, query_seconds = [], [], [], []
         function: ReleasedFunction | None = None
         for seed in range(self.terms.repeats):
             start = time.perf_counter()
             function = self._release(name, epsilon, seed)
             ended = time.perf_counter()
-            away = np.abs(function(self.asked) - self.truth)
-            asked.append((time.perf_counter() - ended) / len(self.asked))
+            away = np.abs(function(self.queries) - self.truth)
+            query_seconds.append((time.perf_counter() - ended) / len(self.queries))
             built.append(ended - start)
             errors.append(away.mean())
             relative.append((away / np.maximum(self.truth, _LEAST_TRUTH)).mean())
@@ -203,7 +205,7 @@ class _Race:
             relative=float(np.mean(relative)),
             predicted=self._predicted(name, epsilon),
             build=min(built),
-            query=min(asked),
+            query=min(query_seconds),
             size=len(file.getvalue()),
         )
 
@@ -252,7 +254,7 @@ class _Race:
         from sklearn.neighbors import KernelDensity
 
         model = KernelDensity(bandwidth=bandwidth, kernel="gaussian").fit(self.X)
-        some = self.asked[:_SKLEARN_QUERIES]
+        some = self.queries[:_SKLEARN_QUERIES]
         start = time.perf_counter()
         model.score_samples(some)
         return (time.perf_counter() - start) / len(some)

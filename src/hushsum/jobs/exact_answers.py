@@ -37,7 +37,7 @@ class ExactModel:
         Parameters
         ----------
         rollback_guard : callable, optional
-            Who remembers for the function of a number how many answers it has told.
+            Who remembers for the function of a number how many answers it has returned.
 
         Raises
         ------
@@ -45,14 +45,14 @@ class ExactModel:
             if one of its files is gone, is another's, or is an older copy.
         """
         kept = SecretModel.load(place, encryption_key=encryption_key)
-        asked = {"most_questions": kept.about["most_questions"], "calibration": kept.about["calibration"]}
+        serving = {"most_questions": kept.about["most_questions"], "calibration": kept.about["calibration"]}
         served = [
             reopen(
                 function,
                 SqliteStore(answers_file(place, number)),
                 kept.claim.promise,
                 rollback_guard=None if rollback_guard is None else rollback_guard(number),
-                **asked,
+                **serving,
             )
             for number, function in enumerate(kept.functions)
         ]
@@ -69,19 +69,23 @@ class ExactModel:
         Raises
         ------
         QuestionsSpent
-            if too many different points were asked; those that were are answered for ever.
+            if too many distinct points were queried; earlier points are still answered.
         DataRefused
             for what are no points of this model.
         """
         values = values_of(points, self.about["features"], self.dim)
         noise = self.served[0].noise_stderr
-        told = np.column_stack([each(values) for each in self.served])
+        values_of_functions = np.column_stack([each(values) for each in self.served])
         if self.about["classes"] is not None:
             labels = labels_from_json(self.about["classes"])
-            decision = np.column_stack((-told, told)) if told.shape[1] == 1 else told
+            decision = (
+                np.column_stack((-values_of_functions, values_of_functions))
+                if values_of_functions.shape[1] == 1
+                else values_of_functions
+            )
             prediction = labels[np.argmax(decision, axis=1)]
             return {"prediction": prediction, "decision": decision, "stderr": np.full(len(values), noise)}
-        value, prediction = told[:, 0], np.maximum(told[:, 0], noise)
+        value, prediction = values_of_functions[:, 0], np.maximum(values_of_functions[:, 0], noise)
         if self.about["target_bounds"] is not None:
             low, high = self.about["target_bounds"]
             value = value + (low + high) / 2.0
@@ -100,7 +104,7 @@ class ExactModel:
 
 
 def describe_exact(kept: SecretModel) -> dict[str, Any]:
-    """What may be told about a model in exact mode, as `describe_model` tells it of a file."""
+    """The public description of a model in exact mode, like that of `describe_model` for a file."""
     about = dict(kept.about)
     labels = about.pop("classes")
     for untold in ("promise", "calibration"):

@@ -52,10 +52,10 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SecretModel:
-    """Functions of private records, what may be told about them, and where they are kept; secret.
+    """Functions of private records, their public description, and where they are kept; secret.
 
     Everything is under one folder and name: ``NAME.secret`` holds the functions, ``NAME.0.answers`` and so on
-    what each was asked. They belong together, and are as secret as the records.
+    the queries that each has answered. They belong together, and are as secret as the records.
     """
 
     functions: list[SecretFunction]
@@ -68,8 +68,8 @@ class SecretModel:
 
     @property
     def _promise(self) -> Promise:
-        told = self.about["promise"]
-        return Promise.of(epsilon=told["epsilon"], delta=told["delta"])
+        stated = self.about["promise"]
+        return Promise.of(epsilon=stated["epsilon"], delta=stated["delta"])
 
     def save(self, place: Path, *, encryption_key: bytes | None) -> None:
         """Write it down, for the owner of the process alone."""
@@ -87,7 +87,7 @@ class SecretModel:
         booking = Booking.of(ledger.budget(), ledger.idempotency_key)
         assert booking is not None
         promise: Any = self.about["promise"]
-        asked = {"most_questions": self.about["most_questions"], "calibration": self.about["calibration"]}
+        serving = {"most_questions": self.about["most_questions"], "calibration": self.about["calibration"]}
         recorded: dict[str, Any] = {
             "budget": booking.budget,
             "idempotency_key": booking.idempotency_key,
@@ -96,7 +96,7 @@ class SecretModel:
         # The last one pays: what is paid for is there.
         for number, function in reversed(list(enumerate(self.functions))):
             store = SqliteStore(answers_file(place, number))
-            first = serve(function, **promise, store=store, **asked, **({} if number else recorded))
+            first = serve(function, **promise, store=store, **serving, **({} if number else recorded))
         assert first is not None
         with suppress(AlreadyPublished):
             spend_json(booking, first.claim, subject_of(first), lambda: {"opened": True})

@@ -56,10 +56,10 @@ def check_tally_output(output: str, *, inputs: Sequence[str] = ()) -> Path:
     return path
 
 
-def check_function_output(output: str, *, inputs: Sequence[str] = (), asked: bool = False) -> Path:
+def check_function_output(output: str, *, inputs: Sequence[str] = (), interactive: bool = False) -> Path:
     """The path of a released function to be written; it never replaces a tally.
 
-    A released function is replaced, and any other file only if a person is ``asked`` about it.
+    A released function is replaced, and any other file only if a person confirms it (``interactive``).
 
     Raises
     ------
@@ -77,7 +77,7 @@ def check_function_output(output: str, *, inputs: Sequence[str] = (), asked: boo
     kind = kind_of(path)
     if kind not in (None, FileKind.RELEASED):
         raise UsageError(f"{output!r} is confidential, which a release never replaces; give another output")
-    if kind is None and not asked and path.stat().st_size:
+    if kind is None and not interactive and path.stat().st_size:
         raise UsageError(
             f"{output!r} exists and is no released function, so it is not replaced; give another output"
         )

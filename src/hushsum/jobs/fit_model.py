@@ -45,7 +45,7 @@ class TrainingFiles:
 
 @dataclass(frozen=True, slots=True)
 class ModelReleased:
-    """A public model and where it was written. Everything about it may be told."""
+    """A public model and where it was written. All of it is public."""
 
     output: str
     bundle: Bundle
@@ -88,7 +88,7 @@ def count_model(
     records: TrainingFiles,
     output: str | IO[bytes],
     *,
-    asked: bool = False,
+    interactive: bool = False,
     ledger: LedgerOptions | None = None,
     progress: Progress | None = None,
     most_numbers: int | None = None,
@@ -110,7 +110,7 @@ def count_model(
     model = choice.build()
     _check(records, model, ledger)
     if isinstance(output, str):
-        check_function_output(output, inputs=records.paths, asked=asked)
+        check_function_output(output, inputs=records.paths, interactive=interactive)
     counted = _counted(model, records, progress, most_numbers)
     return CountedModel(counted, choice, records, output, ledger)
 
@@ -122,7 +122,7 @@ def release_model(counted: CountedModel, *, approve: Approve | None = None) -> M
     Raises
     ------
     BudgetExhausted
-        if the ledger has not enough left; nothing is released.
+        if the remaining budget is too small; nothing is released.
     """
     model, records, output, ledger = counted.model, counted.records, counted.output, counted.ledger
     claim = model.claim()

@@ -109,7 +109,7 @@ def release_with_ledger(
     Raises
     ------
     BudgetExhausted
-        if the ledger has not enough left; no file is written.
+        if the remaining budget is too small; no file is written.
     AlreadyPublished
         if the release was published, and its file is gone or was changed.
     """

@@ -59,7 +59,7 @@ class AnsweringModel:
 
 
 def answers_of(model: Any, points: object) -> dict[str, NDArray[Any]]:
-    """Everything a model says of points, a column for each answer.
+    """All answers of a model at points, a column for each answer.
 
     What it says of every class has the class in its name; of two classes the one decision value is that for
     the second.
@@ -76,7 +76,7 @@ def answers_of(model: Any, points: object) -> dict[str, NDArray[Any]]:
 
 
 def all_answers(model: Any, points: object, *, level: float | None = None) -> dict[str, NDArray[Any]]:
-    """Everything a model says of points: of shape (n,), or (n, classes) where it speaks of every class.
+    """All answers of a model at points: of shape (n,), or (n, classes) if it has a value for every class.
 
     ``prediction``; ``value`` with ``stderr``, ``lower`` and ``upper`` at ``level``; ``probability`` or
     ``decision`` of every class, the largest being the prediction; the ``score`` of a density. ``stderr``
@@ -86,8 +86,13 @@ def all_answers(model: Any, points: object, *, level: float | None = None) -> di
     if hasattr(model, "predict"):
         answers["prediction"] = np.asarray(model.predict(points))
     if hasattr(model, "query"):
-        told = model.query(points) if level is None else model.query(points, level=level)
-        answers |= {"value": told.value, "stderr": told.stderr, "lower": told.lower, "upper": told.upper}
+        queried = model.query(points) if level is None else model.query(points, level=level)
+        answers |= {
+            "value": queried.value,
+            "stderr": queried.stderr,
+            "lower": queried.lower,
+            "upper": queried.upper,
+        }
     if hasattr(model, "predict_proba"):
         answers["probability"] = np.asarray(model.predict_proba(points), np.float64)
     elif hasattr(model, "score_samples"):

@@ -29,7 +29,7 @@ def claim_beforehand(
 ) -> Claim:
     """The claim of a model whose columns, and classes if it has any, are declared.
 
-    The model is asked for its claim, and rehearses its release on made-up records, one in the middle of the
+    The model computes its claim, and rehearses its release on made-up records, one in the middle of the
     bounds for each class, which are nobody's; that spends nothing. So every parameter is checked as it will
     be, nothing private comes near, and what cannot be drawn is reported before a budget is debited for it.
 
@@ -68,8 +68,8 @@ def predicted_error(
     that name.
 
     >>> choice = ModelChoice("density", {"epsilon": 1.0, "bandwidth": 0.1})
-    >>> told = predicted_error(choice, records=10_000, columns=["x"])
-    >>> told.of, 0.0 < told.error < 0.01
+    >>> predicted = predicted_error(choice, records=10_000, columns=["x"])
+    >>> predicted.of, 0.0 < predicted.error < 0.01
     ('density', True)
     """
     model: Any = choice.build()
@@ -99,8 +99,7 @@ def _tried(step: Callable[[], object]) -> None:
 def made_up(
     model: PrivateModel, columns: Sequence[str], target: str | None, classes: Sequence[str] | None
 ) -> tuple[NDArray[np.float64], NDArray[Any] | None]:
-    """Nobody's records: one in the middle of the bounds, for each class if there are any, which the model is
-    told.
+    """Synthetic records: one in the middle of the bounds, for each declared class if there are any.
 
     Raises
     ------

@@ -30,10 +30,10 @@ class PredictedRecords:
     def as_json(self) -> list[dict[str, Any]]:
         """One dictionary a point."""
         at = zip(*(column.to_pylist() for column in self.points.columns), strict=True)
-        told = zip(*(values.tolist() for values in self.answers.values()), strict=True)
+        rows = zip(*(values.tolist() for values in self.answers.values()), strict=True)
         return [
             {"at": list(point), **dict(zip(self.answers, row, strict=True))}
-            for point, row in zip(at, told, strict=True)
+            for point, row in zip(at, rows, strict=True)
         ]
 
 
@@ -54,7 +54,7 @@ def predict_file(
     """Predictions at the points of a CSV, Parquet or Arrow file, batch by batch, in bounded memory.
 
     Columns are found by the names the model was fitted with; ``columns`` gives other names, in the model's
-    order. The first batch is answered before this returns, so that what is wrong is told before anything is
+    order. The first batch is answered before this returns, so that an error is reported before anything is
     written.
     """
     if source == path == STANDARD:

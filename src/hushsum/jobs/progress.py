@@ -1,8 +1,8 @@
-"""How long work tells how far it has come."""
+"""How a long job reports its progress."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 Progress = Callable[[float | None], None]
-"""Told the fraction done, or None where the length of the work is unknown."""
+"""Called with the fraction done, or None if the length of the work is unknown."""

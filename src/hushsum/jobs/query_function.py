@@ -25,7 +25,7 @@ BOUND_LEVEL = 0.95
 
 @dataclass(frozen=True, slots=True)
 class QueryTerms:
-    """What is asked: the mean kernel value f(q)/N or the ``sum`` f(q), at which level, by which estimator."""
+    """The quantity to compute, f(q)/N or the ``sum`` f(q), the level and the estimator."""
 
     sum: bool = False
     level: float = 0.95
@@ -63,7 +63,7 @@ class AnsweredQueries:
 
     def as_json(self) -> list[dict[str, Any]]:
         """One dictionary per query; None for what is not known."""
-        asked = self.queries if isinstance(self.queries, list) else _rows_of(self.queries)
+        points = self.queries if isinstance(self.queries, list) else _rows_of(self.queries)
         columns = (self.value, self.stderr, self.lower, self.upper)
         return [
             {
@@ -73,7 +73,7 @@ class AnsweredQueries:
                     for name, number in zip(("value", "stderr", "lower", "upper"), numbers, strict=True)
                 },
             }
-            for point, *numbers in zip(asked, *(column.tolist() for column in columns), strict=True)
+            for point, *numbers in zip(points, *(column.tolist() for column in columns), strict=True)
         ]
 
 
@@ -119,7 +119,7 @@ def query_file(
     Columns are found by the names the function knows; ``columns`` gives other names, in the function's order,
     and a function without names takes all columns in the file's order. For a function of sets,
     ``set_column`` names the column of them, unless the file has one column only. The first batch is answered
-    before this returns, so that what is wrong is told before anything is written.
+    before this returns, so that an error is reported before anything is written.
     """
     if source == path == "-":
         raise UsageError("function and points cannot both come from standard input; give one as a file")
@@ -128,7 +128,7 @@ def query_file(
         with open_batches(path, columns=columns) as peek:
             names = peek.column_names
         if path == "-" or len(names) != 1:
-            raise UsageError("a function of sets must be told the column of sets; name it as the set column")
+            raise UsageError("a function of sets needs the column of sets; name the set column")
         set_column, columns = names[0], None
     answered = _answer_file(function, path, terms, columns, set_column, progress)
     first = next(answered)

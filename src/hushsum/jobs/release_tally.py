@@ -23,7 +23,7 @@ FEW_ROWS: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class FunctionReleased:
-    """A public function and where it was written. Everything about it may be told."""
+    """A public function and where it was written. All of it is public."""
 
     output: str
     function: ReleasedFunction
@@ -86,14 +86,14 @@ def release_tally(
         if the output would replace a tally or, with nobody to ask, something else than a released function;
         and for a key to a tally that is not encrypted.
     BudgetExhausted
-        if the ledger has not enough left; nothing is released.
+        if the remaining budget is too small; nothing is released.
     FileRefused
         if the tally is damaged.
     """
     # A wrong ε is refused before a large file is read.
     _ = request.promise
     if isinstance(output, str):
-        check_function_output(output, inputs=[tally], asked=approve is not None)
+        check_function_output(output, inputs=[tally], interactive=approve is not None)
     if encryption_key is not None and public_header(tally)["encryption"] is None:
         raise UsageError(f"{tally} is not encrypted, got a key for it; leave the key out")
     secret = load_tally(tally, encryption_key=encryption_key)

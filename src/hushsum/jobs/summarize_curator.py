@@ -51,7 +51,7 @@ class CuratorChoice:
 class Summarized:
     """A summary that was collected and written; for the consumer alone.
 
-    ``together`` is what all messages cost at the δ that was asked for.
+    ``together`` is what all messages cost at the requested δ.
     """
 
     output: str

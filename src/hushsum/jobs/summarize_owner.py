@@ -24,7 +24,7 @@ from hushsum.summarize.vault import Vault
 
 @dataclass(frozen=True, slots=True)
 class OwnerChoice:
-    """What an owner offers, to whom, and its own limits, which hold whatever a curator asks.
+    """What an owner offers, to whom, and its own limits, which hold for every request of a curator.
 
     ``columns`` are all that may leave, None for every column of the file; ``cap`` is the most points that
     leave in all; ``delta`` turns the claim that is debited from ρ into ε and δ. ``secret`` is the file under
@@ -86,7 +86,7 @@ def take_part(
 ) -> TookPart:
     """Listen for a curator and take part in its run until it ends; resumes after a crash with one ``state``.
 
-    ``listening`` is told the port, once connections are taken.
+    ``listening`` is called with the port, once connections are accepted.
 
     Raises
     ------
@@ -94,7 +94,7 @@ def take_part(
         if no curator came in time.
     """
     if choice.cap is not None and choice.cap < 1:
-        raise UsageError(f"cap must be at least 1, got {choice.cap}; leave it out to send what the rule asks")
+        raise UsageError(f"cap must be at least 1, got {choice.cap}; leave it out for no limit")
     identity = Identity.load(choice.key)
     secret = None if choice.secret is None else HashSecret.load(choice.secret)
     peers = [fingerprint_of(each) for each in choice.peers]

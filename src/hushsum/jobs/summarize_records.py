@@ -38,7 +38,7 @@ class ColumnBlocks:
         """
         for name in names:
             if name not in self.blocks:
-                raise UsageError(f"column {name!r} is asked for and not offered; see --columns")
+                raise UsageError(f"column {name!r} is requested and not offered; see --columns")
         chosen = [self.blocks[name] for name in names]
         return chosen[0] if len(chosen) == 1 else np.concatenate(chosen, axis=1)
 

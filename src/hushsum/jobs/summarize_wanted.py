@@ -41,7 +41,7 @@ def read_wanted(
     Raises
     ------
     UsageError
-        no column is left to compare, or the release was made for another run than the one asked for.
+        no column is left to compare, or the release was made for another run than the requested one.
     FileRefused
         the release is damaged.
     """

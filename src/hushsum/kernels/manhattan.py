@@ -29,7 +29,7 @@ from hushsum.kernels.projections import Projections
 class ManhattanKernel(ProjectionKernel, ProfileKernel):
     """Similarity of points by the sum of absolute differences; for columns that differ independently.
 
-    Like the Euclidean kernel it falls off as 1/r and is no probability density.
+    Like the Euclidean kernel it falls off as 1/r and is not a probability density.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The Matérn kernels: functions as smooth as one asks for, rougher than the Gaussian kernel's."""
+"""The Matérn kernels: of a chosen smoothness, rougher than the Gaussian kernel."""
 
 from __future__ import annotations
 

@@ -28,8 +28,8 @@ def fitted_profiles(
 ) -> tuple[Profile, ...]:
     """A kernel as a sum of profiles, fitted at distances from 0 to the diameter of a box.
 
-    ``gaussian`` says of which profiles it is a mixture: of Gaussians where it is a function of the Euclidean
-    distance, of exponentials where it is one of the sum of absolute differences.
+    ``gaussian`` states of which profiles it is a mixture: of Gaussians where it is a function of the
+    Euclidean distance, of exponentials where it is one of the sum of absolute differences.
 
     The Euclidean kernel is the mean of a triangle over normal projections, ``k(r) = ∫ sinc²(ω/2)/π·exp(−ω²r²/
     2w²) dω``, ω > 0; the Manhattan kernel the same over Cauchy projections; a Matérn kernel is a Gaussian

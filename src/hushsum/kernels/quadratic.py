@@ -16,7 +16,7 @@ from hushsum.records.bounds import Bounds
 class QuadraticKernel(Kernel):
     """k(z, q) = (z·q)². Its sum at q = (θ, −1) over records z = (φ, v) is the squared error of v ≈ θ·φ.
 
-    It is no collision probability, so hash rows cannot count it; the moments Σ z zᵀ hold all of its sums.
+    It is not a collision probability, so hash rows cannot count it; the moments Σ z zᵀ hold all of its sums.
     No similarity in the usual sense: it is 1 where unit vectors coincide, and also where they are opposite.
 
     Examples

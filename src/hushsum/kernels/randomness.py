@@ -1,4 +1,4 @@
-"""Public random numbers that are the same on every machine and in every version, for ever.
+"""Public random numbers that are the same on every machine and in every version.
 
 Tallies of different sites merge, and released files are read for years, so the hash functions behind a seed
 must never change. Bits come from SHAKE-128, one stream for each purpose, seed and 64 rows: row ``r`` does

@@ -22,7 +22,7 @@ def multiply_shift(
 
     ``h = (Σᵢ aᵢ·wᵢ + b mod 2⁶⁴) >> 32`` of 32-bit words is pairwise independent and uniform on 32 bits
     (Dietzfelbinger 1996; Thorup, *High speed hashing for integers and strings*, 2015); ``(h·W) >> 32`` then
-    picks the cell. Where W is no power of two, cells differ in probability by at most 2⁻³², which is below
+    picks the cell. Where W is not a power of two, cells differ in probability by at most 2⁻³², which is below
     any error that is reported.
     """
     numbers = row_words(f"{family}/rehash", seed, rows, words + 1)

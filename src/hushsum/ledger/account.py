@@ -122,7 +122,7 @@ class Account:
         return replace(self, state=state)
 
     def epsilon_at(self, charge: Charge) -> float | None:
-        """A charge told as ε: itself, or ρ converted once at the dataset's δ; None without such a δ."""
+        """A charge reported as ε: itself, or ρ converted once at the dataset's δ; None without such a δ."""
         if self.terms.accounting is not Accounting.ZCDP:
             return float(charge.epsilon)
         if self.terms.report_delta is None:

@@ -1,4 +1,4 @@
-"""SQLite or PostgreSQL: how a ledger's database is opened, locked, and said to be out of reach."""
+"""SQLite or PostgreSQL: how a ledger's database is opened, locked, and reported as unreachable."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def _sqlite(url: sa.URL, wait_seconds: float, *, create: bool) -> sa.Engine:
             raise UsageError(
                 f"the folder {str(path.parent)!r} must exist to make a ledger in it; make it first"
             )
-    # A new file is its owner's alone: it says who released what, and to whom.
+    # A new file is its owner's alone: it contains who released what, and to whom.
     if create:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
     # Opened by a URI, since SQLite would otherwise make an empty file in place of one that is gone.

@@ -1,4 +1,4 @@
-"""One transaction's view of the ledger: what it says, and the one way to add to it."""
+"""One transaction's view of the ledger: reading it, and the only way to append to it."""
 
 from __future__ import annotations
 

@@ -201,7 +201,7 @@ class Ledger(LedgerHistory):
         return after
 
     def retire(self, dataset: str, *, reason: str, who: str | None = None) -> Account:
-        """Close a dataset for ever; its history stays."""
+        """Close a dataset permanently; its history stays."""
         with self._writing() as journal:
             after = journal.account(dataset).in_state(RETIRED)
             self._book(journal, Kind.RETIRED, dataset, after, who, reason=reason_of(reason))

@@ -12,7 +12,7 @@ from hushsum.ledger.receipt import Receipt
 from hushsum.ledger.terms import Accounting
 from hushsum.privacy.relation import Relation
 
-_TOLD = (Kind.BUDGET_CHANGED, Kind.RETIRED, Kind.RESTORE_ACCEPTED, Kind.FROZEN, Kind.WRITTEN_OFF)
+_SHOWN = (Kind.BUDGET_CHANGED, Kind.RETIRED, Kind.RESTORE_ACCEPTED, Kind.FROZEN, Kind.WRITTEN_OFF)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +31,8 @@ class DisclosureReport:
         from hushsum.ledger.entries import entries_of
 
         own = [each for each in events if each.dataset in ("", dataset)]
-        told = tuple(each for each in own if each.kind in _TOLD)
-        return cls(dataset, account, tuple(entries_of(own)), told, receipt)
+        shown = tuple(each for each in own if each.kind in _SHOWN)
+        return cls(dataset, account, tuple(entries_of(own)), shown, receipt)
 
     def as_json(self) -> dict[str, Any]:
         """The report for a machine."""

@@ -89,8 +89,8 @@ def _behind(journal: Journal, mark: Watermark) -> str | None:
 def _replaced(journal: Journal, mark: Watermark) -> bool:
     """Whether a restore was accepted after this watermark was written, here or on another machine.
 
-    The watermark knows the last accepted restore of its own history. If the ledger has that one, and a later
-    one, then the history that the watermark belongs to was given up by whoever accepted the later restore,
+    The watermark names the last accepted restore of its own history. If the ledger has that one, and a later
+    one, then the history that the watermark belongs to was given up when the later restore was accepted,
     and every dataset was frozen then. A ledger put back to before the known restore does not have it.
     """
     if mark.last.ledger != journal.receipt.ledger:

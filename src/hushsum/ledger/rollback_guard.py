@@ -1,10 +1,10 @@
 """The rollback guard: how far a ledger had come, kept outside its database.
 
 A restored backup is a valid, older chain of events; only something outside the database can show that it is
-older. So whoever appends to a ledger also writes the last event to two files: one in the user's state folder,
-and one beside the data. A ledger that lacks that event was restored or changed, and nothing is booked in it
-until a person has accepted it. Without either file it is unknown whether the ledger is the newest copy, which
-is treated the same.
+older. So every process that appends to a ledger also writes the last event to two files: one in the user's
+state folder, and one beside the data. A ledger that lacks that event was restored or changed, and nothing is
+booked in it until a person has accepted it. Without either file it is unknown whether the ledger is the
+newest copy, which is treated the same.
 """
 
 from __future__ import annotations

@@ -18,9 +18,9 @@ def check_same(
     entry: Entry, dataset: str, claim: Claim, subject: dict[str, object], part: str | None
 ) -> None:
     """Raise unless a key is used again for the very same release, which was neither voided nor published."""
-    asked = canonical_json([dataset, claim.as_json(), subject, part])
+    requested = canonical_json([dataset, claim.as_json(), subject, part])
     known = canonical_json([entry.dataset, entry.claim.as_json(), entry.subject, entry.part])
-    if asked != known:
+    if requested != known:
         raise UsageError(
             f"the idempotency key {entry.key!r} belongs to another release of dataset {entry.dataset!r}; "
             "give another key, which spends again"

@@ -32,7 +32,7 @@ class Accounting(StrEnum):
     BASIC = "basic"
     """Σε ≤ ε and Σδ ≤ δ."""
     ZCDP = "zcdp"
-    """Σρ ≤ ρ, with pure ε as ε²/2; told as ε once, at the dataset's δ."""
+    """Σρ ≤ ρ, with pure ε as ε²/2; reported as ε once, at the dataset's δ."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class DatasetTerms:
         """Check the combination and read the numbers exactly.
 
         Without ``accounting``: ``epsilon`` is pure, ``epsilon`` and ``delta`` are basic, ``rho`` (and
-        ``delta`` to tell it as ε) is zcdp. With ``accounting="zcdp"``, ``epsilon`` and ``delta`` become
+        ``delta`` to report it as ε) is zcdp. With ``accounting="zcdp"``, ``epsilon`` and ``delta`` become
         the largest ρ that implies them.
 
         Raises
@@ -178,9 +178,9 @@ def _budget(
         return kind, Charge(rho=total), report
     if not report:
         raise ClaimError("accounting 'zcdp' needs rho, or epsilon and delta, got neither; give rho")
-    asked = Promise.of(epsilon=epsilon, delta=report)
-    assert asked.epsilon is not None
-    return kind, Charge(rho=Fraction(zcdp_rho(asked.epsilon, asked.delta))), report
+    requested = Promise.of(epsilon=epsilon, delta=report)
+    assert requested.epsilon is not None
+    return kind, Charge(rho=Fraction(zcdp_rho(requested.epsilon, requested.delta))), report
 
 
 def _accounting(

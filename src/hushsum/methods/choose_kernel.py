@@ -64,10 +64,10 @@ def choose_kernel(
 
     A bandwidth chosen so keeps kernel sums clear of the noise, whose size relative to the mean kernel value
     ``hs.plan(density=...)`` predicts, without blurring everything into one. It does not know what the kernel
-    sums are for: where the subject says what is near, use that instead, at no cost.
+    sums are for: if domain knowledge gives a bandwidth, use that instead, at no cost.
 
-    Works well with a few hundred records a block. With candidates between which the blocks are split, any of
-    them may be chosen.
+    Works well with a few hundred records per block. With candidates between which the blocks are split, any
+    of them may be chosen.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def choose_kernel(
     candidates : list of Kernel
         One kernel with several bandwidths or powers, declared before the data are seen.
     density : float
-        The mean kernel value wanted, above 0 and below 1.
+        The desired mean kernel value, above 0 and below 1.
     blocks : int, optional
         How many votes there are; default ``8·ln(20·candidates)/epsilon``, enough for a majority of a half to
         win with high probability.
@@ -90,7 +90,7 @@ def choose_kernel(
     UsageError, ClaimError
         if a parameter breaks its rule.
     BudgetExhausted
-        if the budget has not enough left; nothing is released.
+        if the budget has too little left; nothing is released.
 
     Privacy
     -------

@@ -1,4 +1,4 @@
-"""The best of many private releases, told for two or three times the price of one."""
+"""The best of many private releases, for two or three times the privacy loss of one."""
 
 from __future__ import annotations
 
@@ -59,7 +59,8 @@ def choose(
     """Release candidates taken at random, a random number of times, and keep the best. Spends ``epsilon``.
 
     For bandwidths, rows, kernels, powers, bounds, or anything else that a release has. Useful if a public
-    validation set can tell good releases from bad ones; each run has only a half or a third of ``epsilon``.
+    validation set can distinguish good releases from bad ones; each run has only a half or a third of
+    ``epsilon``.
 
     Parameters
     ----------
@@ -80,7 +81,7 @@ def choose(
         Geometric: each run gets ε/3. Logarithmic: ε/2, but one run or two are more likely than under
         geometric.
     relation, max_per_unit
-        Whom the runs protect; every run's claim must say the same.
+        Whom the runs protect; every run's claim must have the same.
     budget, idempotency_key
         As for ``Tally.release``; debited before the first run. A retry with the same key returns the staged
         winner.
@@ -93,13 +94,13 @@ def choose(
         if a run claims more than its share, or another unit or relation; what was drawn stays secret, and is
         not refunded.
     BudgetExhausted
-        if the budget has not enough left; nothing is run.
+        if the budget has too little left; nothing is run.
 
     Privacy
     -------
     Pure ε for the winner's name and function together, 3 or 2 times the ε of a run (Liu & Talwar 2019;
     Papernot & Steinke 2022); proof in ``privacy.noise.stopping``. It holds only while the number of runs and
-    the losers stay secret. How long a choice takes tells the number: for the owner's eyes only.
+    the losers stay secret. The time a choice takes reveals the number: show it to the owner only.
 
     Examples
     --------

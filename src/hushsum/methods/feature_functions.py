@@ -162,7 +162,7 @@ def fit_machines(features: Floats, codes: Integers, classes: int, c: float) -> M
     extended precision, and half of it is kept for what that may err (`certified_gap`).
 
     **The claim assumes that the solver reaches the gap on the records and on all their neighbours.** Where it
-    does not, the fit is refused, and that it was refused tells one bit about the records which nothing here
+    does not, the fit is refused, and that it was refused reveals one bit about the records which nothing here
     bounds. Of about 250 fits in a search for such cases two missed it, both with C ≥ 3·10⁸.
 
     Raises

@@ -97,7 +97,7 @@ def solve_hinge(gram: SignedGram, number: int, c: float, *, gap: float) -> Hinge
 
     No intercept: put a constant into the features. The dual is min ½c·aᵀQa − Σa over 0 ≤ a ≤ 1, α = c·a,
     followed along its central path by Mehrotra's predictor and corrector. The gap returned is that of the
-    point returned, whatever the path did; it may be above the one asked for.
+    point returned, whatever the path did; it may be above the requested one.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""MWEM: synthetic weights on a grid, improved where a private choice says that they are worst."""
+"""MWEM: synthetic weights on a grid, improved where a private selection finds the largest error."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ def mwem(
     """Multiplicative weights with the exponential mechanism, over kernel queries. Spends ``epsilon``.
 
     Works well in one or two columns with few rounds at a small ε, where most of the data look like what is
-    known already. It knows only its queries and its cells: with many cells a kernel it is slow, and a query
-    far from all of its own is answered by the prior, which is uniform.
+    known already. It depends only on its queries and its cells: with many cells a kernel it is slow, and a
+    query far from all of its own is answered by the prior, which is uniform.
 
     Parameters
     ----------

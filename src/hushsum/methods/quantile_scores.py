@@ -27,7 +27,7 @@ class Ranks:
         points = len(grid)
         left = np.bincount(np.searchsorted(grid, values, side="right"), minlength=points + 1)
         right = np.bincount(np.searchsorted(grid, values, side="left"), minlength=points + 1)
-        # searchsorted(side="right") ≤ j says value < grid[j]; side="left" ≤ j says value ≤ grid[j].
+        # searchsorted(side="right") ≤ j means value < grid[j]; side="left" ≤ j means value ≤ grid[j].
         below = np.cumsum(left)[:points].astype(np.int64)
         not_above = np.cumsum(right)[:points].astype(np.int64)
         return cls(below, not_above, len(values))

@@ -101,7 +101,7 @@ def private_quantiles(
     DataRefused
         if the records are not finite numbers.
     BudgetExhausted
-        if the budget has not enough left; nothing is released.
+        if the budget has too little left; nothing is released.
 
     Privacy
     -------

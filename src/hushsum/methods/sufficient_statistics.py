@@ -207,7 +207,7 @@ def fit_as_published(
     One record present or absent moves Σφφᵀ, Σvφ and the least eigenvalue by at most 1 each, in the Frobenius
     norm, the L2 norm and absolutely (Weyl). From ε = 1 on the published σ is not enough for three separate
     claims of (ε/3, δ/3), as the paper argues, but the three together spend less than (ε, δ):
-    `PublishedNoise.spent_delta` says how much, and `check_published` compares it. Real arithmetic.
+    `PublishedNoise.spent_delta` states how much, and `check_published` compares it. Real arithmetic.
     """
     check_published(epsilon, delta, adaptive=adaptive)
     published = PublishedNoise(epsilon, delta)

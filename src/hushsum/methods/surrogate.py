@@ -1,10 +1,10 @@
 """Linear models from the private RACE sketch, through a surrogate loss that its kernel sums estimate.
 
 Records in the unit ball are made unit vectors z̃ by one more coordinate, √(1 − ‖z‖²), and counted by p signed
-random projections a row: W = 2^p cells. A query with a unit vector q and no further coordinate collides with
-z̃ with probability k(z·q) = (1 − arccos(z·q)/π)^p, increasing in z·q. For regression z = (φ, v) and the query
-is ±(θ, −1): k(t) + k(−t) is even in the residual t and grows with t². For classification z = φ, a sketch for
-each class, and the query is −y·θ: k(−y·θ·φ) falls with the margin.
+random projections per row: W = 2^p cells. A query with a unit vector q and no further coordinate collides
+with z̃ with probability k(z·q) = (1 − arccos(z·q)/π)^p, increasing in z·q. For regression z = (φ, v) and the
+query is ±(θ, −1): k(t) + k(−t) is even in the residual t and grows with t². For classification z = φ, a
+sketch for each class, and the query is −y·θ: k(−y·θ·φ) falls with the margin.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from hushsum.tally.tally import Tally
 Floats = NDArray[np.float64]
 
 BITS = 4
-"""p of the paper. It is also where noise costs least: a row tells p(p − 1)/2 products of signs from 2^p noisy
+"""p of the paper. It is also where noise costs least: a row gives p(p − 1)/2 products of signs from 2^p noisy
 cells, and 2^p/(p(p − 1)/2) is least for p = 3 and p = 4.
 """
 
@@ -83,8 +83,8 @@ class SketchedMoments:
         """Unbiased, and linear in the noisy table; post-processing.
 
         For a normal vector w and a unit vector z, E[sign(w·z)·w] = √(2/π)·z. The four hyperplanes of a row
-        are independent, so with s_ij = Σ_z sign(wᵢ·z)·sign(wⱼ·z), which the 16 cells tell exactly, (π/2)·s_ij
-        times wᵢwⱼᵀ estimates Σ z zᵀ, six times a row.
+        are independent, so with s_ij = Σ_z sign(wᵢ·z)·sign(wⱼ·z), which the 16 cells give exactly, (π/2)·s_ij
+        times wᵢwⱼᵀ estimates Σ z zᵀ, six times per row.
         """
         if not isinstance(function, TableFunction) or not isinstance(function.kernel, AngularKernel):
             raise UsageError("moments are read from a sketch of the angular kernel, got another function")
@@ -212,9 +212,9 @@ def search(
 ) -> Floats:
     """A point of lower loss near ``start``, by sampling around the best so far; no derivatives.
 
-    In every round a batch of unit vectors is asked at once. The mean of its best quarter is the next centre,
-    and the spread falls by a tenth. The candidate of the least loss over all rounds is not taken: it would be
-    the luckiest, not the best.
+    In every round a batch of unit vectors is queried at once. The mean of its best quarter is the next
+    centre, and the spread falls by a tenth. The candidate of the least loss over all rounds is not taken: it
+    would be the luckiest, not the best.
     """
     rng = np.random.default_rng(seed)
     centre = start / np.linalg.norm(start)

@@ -162,7 +162,7 @@ _HEAD = (
 class Plan:
     """Options in the order of their predicted error within each promise. Printing it shows the best five.
 
-    ``basis`` says what the approximation of hash rows rests on: ``"bound"`` or ``"public data"``.
+    ``basis`` states what the approximation of hash rows is based on: ``"bound"`` or ``"public data"``.
     """
 
     options: tuple[Option, ...]

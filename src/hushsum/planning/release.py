@@ -255,7 +255,7 @@ def _columns(X: object) -> int:
             shape = np.asarray(X).shape
         except ValueError:
             shape = None
-    # Refused out here: NumPy's own message tells the number of records.
+    # Refused out here: NumPy's own message contains the number of records.
     if shape is None or len(shape) not in (1, 2):
         raise DataRefused("records must be rows of one length; pass an array or a frame of two dimensions")
     if len(shape) == 1:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Okabe and Ito's palette, told apart under every common kind of colour blindness.
+# Okabe and Ito's palette, distinguishable under every common kind of colour blindness.
 BLUE: Final = "#0072B2"
 VERMILION: Final = "#D55E00"
 INK: Final = "#262626"

@@ -46,8 +46,8 @@ class Budget(Protocol):
     def debit(self, claim: Claim, *, subject: Mapping[str, object], idempotency_key: str) -> Debit:
         """Debit a claim, or find the debit of this key.
 
-        ``subject`` says publicly what is released (basis fingerprint, rows, …). ``idempotency_key`` names the
-        attempt: the same key never spends twice.
+        ``subject`` describes publicly what is released (basis fingerprint, rows, …). ``idempotency_key``
+        names the attempt: the same key never spends twice.
 
         Raises
         ------

@@ -190,7 +190,7 @@ def gaussian_noises(
 def _vector_variances(
     epsilon: Fraction, delta: Fraction, l2_squared: int, cells: int, count: int, share: Fraction
 ) -> GaussianVariances:
-    """Kept, since a plan asks again what a release will."""
+    """Cached, because a plan and the release that follows need the same values."""
     return vector_variances(
         epsilon=epsilon, delta=delta, l2_squared=l2_squared, cells=cells, count=count, count_share=share
     )

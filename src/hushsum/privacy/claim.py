@@ -1,4 +1,4 @@
-"""What is asked of a release, and what it then claims."""
+"""Promises (the privacy parameters of a release) and claims (what a release guarantees)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ def exact(name: str, value: float | int | str | Fraction) -> Fraction:
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """What is asked for: pure ``epsilon``; ``epsilon`` and ``delta``; or ``rho`` (zero-concentrated privacy).
+    """The requested parameters: pure ``epsilon``; ``epsilon`` and ``delta``; or ``rho`` (zero-concentrated
+    privacy).
 
     Examples
     --------
@@ -90,10 +91,10 @@ class Claim:
     """What a release promises about every unit, whatever an attacker knows or later computes.
 
     ``unit`` is ``'record'`` or ``'person'`` (then up to ``records_per_unit`` records each). ``arithmetic``
-    says in which numbers the proof holds. ``secure`` is false when the noise came from a seed somebody may
-    know: such a release protects nobody. ``assumptions`` are what must be public knowledge for the claim to
-    hold, such as ``'the list of classes is public'``; mostly none. The rational numbers behind ``epsilon``,
-    ``delta`` and ``rho`` are in ``promise``.
+    states in which numbers the proof holds. ``secure`` is false when the noise came from a seed that may be
+    known: such a release gives no protection. ``assumptions`` are what must be public knowledge for the claim
+    to hold, such as ``'the list of classes is public'``; mostly none. The rational numbers behind
+    ``epsilon``, ``delta`` and ``rho`` are in ``promise``.
 
     Examples
     --------

@@ -1,9 +1,9 @@
-"""What one sample from the posterior of a linear model tells about one record; exactly.
+"""What one sample from the posterior of a linear model reveals about one record, computed exactly.
 
 Let H be the regularised Gram matrix of the smaller of two neighbours, θ̂ its solution, and (φ, v) the record
 that the larger one has more. A draw θ of N(θ̂, (γH)⁻¹) and one of the neighbour's law differ in density by
-γ(v − φ·θ)²/2 and a constant, so only φ·θ tells them apart. With the leverage h = φᵀH⁻¹φ and the residual r =
-v − φ·θ̂, and in units of its standard deviation √(h/γ), φ·θ has the laws
+γ(v − φ·θ)²/2 and a constant, so only φ·θ distinguishes them. With the leverage h = φᵀH⁻¹φ and the residual r
+= v − φ·θ̂, and in units of its standard deviation √(h/γ), φ·θ has the laws
 
     N(0, 1)      and      N(μ, 1/(1 + h)),      μ = r·√(γh)/(1 + h).
 
@@ -17,11 +17,11 @@ in its last place changes δ by the square of that only. What counts is the erro
 few units in the last place of their logarithms and, through the arguments, of the products in `_Tail`. It is
 added, so `sample_delta` is never below δ, and a claim that needs more digits than there are is refused.
 
-*All leverages at once.* A pair of leverage h and residual r is nowhere easier to tell apart than the pair
+*All leverages at once.* A pair of leverage h and residual r is nowhere easier to distinguish than the pair
 of leverage k ≥ h and residual r·√(1 + k). Multiply the variable of the latter by a, a² = h(1 + k)/(k(1 +
 h)) ≤ 1, and add independent normal noise of variance 1 − a²: N(0, 1) stays, the other variance becomes 1
 − a²k/(1 + k) = 1/(1 + h), and its mean a·r·√(1 + k)·√(γk)/(1 + k) = r·√(γh)/√(1 + h) is at least that of
-the former. Processing tells nothing more, and δ grows with the distance of the means: it is 1 − ∫ min(p,
+the former. Processing reveals nothing more, and δ grows with the distance of the means: it is 1 − ∫ min(p,
 e^ε q), and the sets {p > t} and {e^ε q > t} are intervals, whose intersection shrinks as one moves away
 from the other's centre.
 """

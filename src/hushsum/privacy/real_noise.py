@@ -1,6 +1,6 @@
 """Noise on real numbers, for methods whose proof is about reals: normal, and the Gamma-radius (L2) law.
 
-Both are made of `standard_normal`, which leaves no lattice that the exact values could be told apart by. The
+Both are made of `standard_normal`, which leaves no lattice by which exact values could be distinguished. The
 numbers they are added to are rounded by floating point; what uses them rounds once more, to a public step,
 and claims ``"real arithmetic"``.
 """

@@ -1,6 +1,6 @@
 """The draws of one release that chooses, counts and perturbs in several steps, all from one fresh key.
 
-Each step is calibrated here from its sensitivity and its share of the budget; a method only says which
+Each step is calibrated here from its sensitivity and its share of the budget; a method only states which
 share a step gets. Integer steps are exact. Gaussian noise on real numbers is an exact draw from a lattice
 2³⁰ times finer than its standard deviation, spread evenly between the points of the lattice; a lattice alone
 would show, since what it is added to lies anywhere between. Floating-point sums round, so the noisy numbers
@@ -100,12 +100,12 @@ def standard_normal(size: int, source: NoiseSource) -> Floats:
     """Independent normal numbers 2⁻³⁰·(k + U): k discrete Gaussian of variance 2⁶⁰, exactly, and U uniform
     between −½ and ½, of 52 bits.
 
-    k alone would leave a lattice of step σ·2⁻³⁰ around the exact value, which tells values apart that are off
-    each other's lattice. k is within 2⁻⁶⁰/24 in total variation of a normal number of deviation 2³⁰, rounded
-    (the lemma of `hushsum.privacy.accounting.vectors`). Between whole numbers the density of that one is flat
-    but for a part of |k|·2⁻⁶¹: a total variation below 2⁻³². Sums with exact values go through `rounded`
-    before they are told, 2¹⁹ points of the lattice to a step: only those cut by the end of a step count then,
-    and less than 2⁻⁵⁰ is left beside the rounding of floating point.
+    k alone would leave a lattice of step σ·2⁻³⁰ around the exact value, which distinguishes values that are
+    off each other's lattice. k is within 2⁻⁶⁰/24 in total variation of a normal number of deviation 2³⁰,
+    rounded (the lemma of `hushsum.privacy.accounting.vectors`). Between whole numbers the density of that one
+    is flat but for a part of |k|·2⁻⁶¹: a total variation below 2⁻³². Sums with exact values go through
+    `rounded` before they are released, 2¹⁹ points of the lattice to a step: only those cut by the end of a
+    step count then, and less than 2⁻⁵⁰ is left beside the rounding of floating point.
 
     >>> standard_normal(3, NoiseSource.insecure(1)).shape
     (3,)
@@ -126,8 +126,8 @@ def rounded(values: Floats, sigma: float) -> Floats:
     array([307.])
     """
     step = 2.0 ** (math.floor(math.log2(sigma)) - _ROUNDING_BITS)
-    told: Floats = step * np.rint(values / step)
-    return told
+    rounded: Floats = step * np.rint(values / step)
+    return rounded
 
 
 def rounded_reach(tail: float) -> float:

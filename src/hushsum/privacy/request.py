@@ -62,7 +62,7 @@ class ReleaseRequest:
         The name of this attempt in the ledger, so that a retry after a crash does not spend again; by default
         a new one.
     insecure_noise_seed : int, optional
-        Deterministic noise for tests. The release is marked and protects nobody.
+        Deterministic noise for tests. The release is marked and gives no protection.
 
     Examples
     --------

@@ -43,7 +43,7 @@ _MECHANISMS: dict[str, Callable[[Sequence[int], Fraction, NoiseSource], int]] = 
 class Question:
     """Integer scores of the candidates, how far one unit moves them, and the ε of this choice; secret.
 
-    ``sensitivity`` bounds the move of any one score. ``monotone`` says that a unit moves no two scores in
+    ``sensitivity`` bounds the move of any one score. ``monotone`` states that a unit moves no two scores in
     opposite directions, which halves the noise: proven by the caller, as for counts under add/remove.
     """
 

@@ -80,7 +80,7 @@ def stage(booking: Booking | None, claim: Claim, subject: Mapping[str, object], 
     Raises
     ------
     BudgetExhausted
-        if the budget has not enough left; ``make`` is not called then.
+        if the budget has too little left; ``make`` is not called then.
     ClaimError
         if the claim cannot be debited.
     AlreadyPublished

@@ -36,8 +36,8 @@ def in_memory(data: object) -> object:
     """Lazy and one-pass data, evaluated once; everything else as it is.
 
     A Polars lazy frame is collected. A DuckDB relation, an Arrow stream and whatever else offers
-    ``__arrow_c_stream__`` or ``arrow()`` and is not a frame in memory becomes an Arrow table. Whoever reads
-    data more than once calls this first: a lazy query may give other rows the second time, and a stream none.
+    ``__arrow_c_stream__`` or ``arrow()`` and is not a frame in memory becomes an Arrow table. Call this first
+    if data are read more than once: a lazy query may give other rows the second time, and a stream none.
 
     Raises
     ------

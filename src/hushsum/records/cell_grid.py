@@ -48,7 +48,7 @@ class CellGrid:
         Raises
         ------
         UsageError
-            A number is no integer from 1 to 2²⁰, there are not as many as columns, or too many cells.
+            A number is not an integer from 1 to 2²⁰, there are not as many as columns, or too many cells.
         """
         given = (
             [bins] * bounds.dim

@@ -54,7 +54,7 @@ def as_dense(
         NaN, infinity, nulls, values beyond float32, another width, no records, or columns that are not of
         numbers.
     UsageError
-        A column asked for is not there.
+        A requested column is missing.
 
     >>> as_dense([[1, 2], [3, 4]], dim=2)
     array([[1., 2.],

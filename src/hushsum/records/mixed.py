@@ -34,7 +34,7 @@ def mixed_columns(data: object, *, count: int, names: Sequence[str] | None = Non
     DataRefused
         No records, another number of columns, or a column of mixed kinds, dates, lists or objects.
     UsageError
-        A column asked for is not there.
+        A requested column is missing.
 
     >>> [column.to_pylist() for column in mixed_columns([["a", 1.5], [None, 2.5]], count=2)]
     [['a', None], [1.5, 2.5]]

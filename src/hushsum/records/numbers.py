@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from hushsum.errors import DataRefused, UsageError
 from hushsum.records import arrow
 
-_MOST_COLUMNS_TOLD: Final = 64
+_MOST_COLUMNS_SHOWN: Final = 64
 _KINDS: Final = {
     "U": "text",
     "S": "bytes",
@@ -66,7 +66,7 @@ def numbers_of(data: object, *, dim: int, columns: Sequence[str] | None = None) 
     DataRefused
         No records, another width, nulls, or a column that is not of numbers.
     UsageError
-        A column asked for is not there.
+        A requested column is missing.
     """
     refuse_path(data)
     if dim == 1 and isinstance(data, int | float | np.number):
@@ -98,7 +98,7 @@ def numbers_of(data: object, *, dim: int, columns: Sequence[str] | None = None) 
 
 
 def refuse_path(data: object) -> None:
-    """Refuse the name of a file where records are wanted.
+    """Refuse the name of a file where records are expected.
 
     Raises
     ------
@@ -157,11 +157,11 @@ def _matrix(array: NDArray[Any], dim: int) -> NDArray[Any]:
 def refuse_width(dim: int, got: int) -> NoReturn:
     """Raise the refusal of another number of columns than the kernel's.
 
-    A table turned on its side has as many columns as there are records, so a large number is not told.
+    A table turned on its side has as many columns as there are records, so a large number is not reported.
     """
-    told = f"got {got}" if got <= _MOST_COLUMNS_TOLD else "got many more"
+    shown = f"got {got}" if got <= _MOST_COLUMNS_SHOWN else "got many more"
     raise DataRefused(
-        f"data must have {dim} columns, {told}; choose the columns, or make a kernel with that dim"
+        f"data must have {dim} columns, {shown}; choose the columns, or make a kernel with that dim"
     )
 
 

@@ -142,7 +142,7 @@ def open_batches(
     UsageError
         No such file, a suffix without a reader, or a column that is not there.
     DataRefused
-        The file cannot be read as what its name says, is empty, or a chosen column is not of numbers.
+        The file cannot be read as its name suggests, is empty, or a chosen column is not of numbers.
     """
     if batch_bytes < 1:
         raise UsageError(f"batch_bytes must be at least 1, got {batch_bytes}")

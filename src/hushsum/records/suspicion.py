@@ -1,8 +1,8 @@
-"""A smell test: does a declared parameter look as if it had been read off the private records?
+"""Detect declared parameters that look as if they had been computed from the private records.
 
 A bound that is the batch's own minimum, or a bandwidth that is Silverman's rule of it, publishes a statistic
-of the data that nobody paid for. The test knows only the common ways to do that, and only for one batch at a
-time; silence proves nothing. Round numbers, at most four significant digits or next to a power of two, are
+of the data that was not paid for. The test detects only the common ways to do that, and only for one batch at
+a time; silence proves nothing. Round numbers, at most four significant digits or next to a power of two, are
 not suspected, so that colours from 0 to 255 that touch both ends stay quiet, and the usual batch is not even
 looked at.
 

@@ -69,7 +69,7 @@ class UnitBall:
     def of_records(self, data: object, *, columns: tuple[str, ...] | None = None) -> tuple[Floats, Floats]:
         """φ of shape (n, features) and v of shape (n,), of records with the target in the last column.
 
-        Raises ``DataRefused`` for what is no table of finite numbers of that width.
+        Raises ``DataRefused`` for anything but a table of finite numbers of that width.
         """
         rows = as_dense(data, dim=self.columns, bounds=self.bounds, columns=columns)
         half = self.bounds.half_width.astype(np.float64)

@@ -24,8 +24,8 @@ class PendingUnits:
 class UnitCap:
     """Keeps the first ``limit`` records of each person, over all batches.
 
-    Two steps, so that a batch refused for another reason changes nothing: `plan` says which records are kept,
-    `commit` remembers them. Memory is 100 to 150 bytes per person.
+    Two steps, so that a batch refused for another reason changes nothing: `plan` decides which records are
+    kept, `commit` remembers them. Memory is 100 to 150 bytes per person.
 
     Parameters
     ----------
@@ -37,8 +37,8 @@ class UnitCap:
     The unit becomes the person, with ``limit`` times the sensitivity of a record: which records of a person
     are kept depends on the order of that person's own records only, so one person more or less changes
     nothing else. Two persons share a counter only if their 128-bit BLAKE2b digests collide. The digests keep
-    ids out of files but hide nobody, since ids can be guessed: the state is as secret as the data, and so is
-    the number of persons.
+    ids out of files but do not hide persons, since ids can be guessed: the state is as secret as the data,
+    and so is the number of persons.
 
     Raises
     ------

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from hushsum.releases.sharpened import SharpenedFunction
 
 _FEWEST_BLOCKS = 8
-"""Below this many independent blocks of rows their spread says too little, and the bound is taken instead."""
+"""Below this many independent blocks of rows their spread is too uncertain; the bound is used instead."""
 
 
 @dataclass(frozen=True, eq=False)

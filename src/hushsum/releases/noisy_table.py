@@ -115,7 +115,7 @@ class NoisyTable(Presented, ABC):
         ----------
         step : int, optional
             Odd, so that rounding has no bias; at most the deviation of the noise. Default: the largest that
-            adds at most 2 % to its variance, about half of the deviation; 4 bits a cell suffice then.
+            adds at most 2 % to its variance, about half of the deviation; 4 bits per cell suffice then.
 
         Raises
         ------

@@ -165,7 +165,7 @@ class PointsFunction(Presented):
         return rows.astype(np.float64)
 
     def _sums(self, Q: object, *, squares: bool) -> tuple[Floats, Floats]:
-        """Σ w·k and, if asked, Σ k² over all points, some points and queries at a time."""
+        """Σ w·k and, if requested, Σ k² over all points, some points and queries at a time."""
         queries = self._queries(Q)
         points, weights = self._live
         if squares:

@@ -32,7 +32,7 @@ class PreparedRelease(Generic[R]):
     claim : Claim
         Known before anything is drawn.
     subject : mapping
-        What a ledger says of it: public.
+        The description in the ledger: public.
     booking : Booking or None
         Where it is debited.
     make : callable

@@ -22,14 +22,14 @@ _RARE = 0.001
 
 _CELLS_AT_A_TIME = 1 << 22
 _FEWEST_BLOCKS = 8
-"""Below this many independent blocks of rows their spread says too little, and the bound is reported
+"""Below this many independent blocks of rows their spread is too uncertain, and the bound is reported
 instead.
 """
 
 
 @dataclass(frozen=True, eq=False)
 class TableFunction(NoisyTable):
-    """A released sketch: public, frozen, answering mean kernel values for any query, for ever.
+    """A released sketch: public, frozen, answering mean kernel values for any number of queries.
 
     Made by ``Tally.release`` or ``hushsum.load``; not by hand.
 

@@ -1,8 +1,8 @@
 """Neighbours for audits of served functions; ``hushsum.auditing.registry`` imports this.
 
-A path is asked where one record shows most; where it was asked before, so that fresh noise would average out;
-far from all records, where a function is its intercept; and at two points next to each other, whose
-difference would be a gradient if they had the same noise.
+A path is queried where one record has the largest effect; where it was queried before, so that fresh noise
+would average out; far from all records, where a function is its intercept; and at two points next to each
+other, whose difference would be a gradient if they had the same noise.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def served_pair(
     reach: float,
     promise: Promise,
 ) -> Separated:
-    """All answers, each question asked `ASKED_AGAIN` times and the answers averaged.
+    """All answers, each query repeated `ASKED_AGAIN` times and the answers averaged.
 
     The best direction for noise of covariance K is K⁻¹ times the difference of the functions.
     """
@@ -70,7 +70,7 @@ def density_pair(
     *,
     promise: Promise = PROMISE,
 ) -> Separated:
-    """One record at 4, in place of one at −40 if it is replaced, among nine at −8; asked at both places."""
+    """One record at 4, in place of one at −40 if it is replaced, among nine at −8; queried at both places."""
     crowd = [[-8.0]] * 9
     others = ([*crowd, [-40.0]], [*crowd, [4.0]]) if relation == "replace" else (crowd, [*crowd, [4.0]])
     first, second = (
@@ -84,7 +84,7 @@ def density_pair(
 def posterior_pair(
     change: Callable[[SecretFunction], SecretFunction] = lambda f: f, *, promise: Promise = PROMISE
 ) -> Separated:
-    """The target of a lonely input goes from one end of its range to the other; asked at that input."""
+    """The target of a lonely input goes from one end of its range to the other; queried at that input."""
     inputs = [[-8.0], [-6.0], [-4.0], [40.0]]
     first, second = (
         change(
@@ -100,7 +100,7 @@ def posterior_pair(
 def machine_pair(
     change: Callable[[SecretFunction], SecretFunction] = lambda f: f, *, promise: Promise = PROMISE
 ) -> Separated:
-    """One label goes over to the other class; asked at its record, and far away, where the intercept is."""
+    """One label goes over to the other class; queried at its record, and far away, where the intercept is."""
     points = np.linspace(-10.0, 10.0, 24)[:, np.newaxis]
     labels = np.arange(24) % 2
     other = labels.copy()

@@ -1,4 +1,4 @@
-"""A function of private data, served for ever under one claim."""
+"""A function of private data that answers queries under one claim."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _ROUNDING_BITS = 10
 class ServedFunction:
     """f + s·G for one path G, answered point by point and remembered; secret inside, public answers.
 
-    Made by `serve`. The same point has the same answer for ever: in one call or in many, in any thread or
+    Made by `serve`. The same point always has the same answer: in one call or in many, in any thread or
     process that opens the store, and after a restart. The n-th distinct point costs about n² operations, and
     there is a limit to their number, set beforehand. Not a file, not to be pickled or copied: it holds the
     data.
@@ -69,7 +69,7 @@ class ServedFunction:
         self._path = GaussianPath(
             function.covariance, function.bounds.dim, largest=function.largest, jitter=jitter
         )
-        # Answers are told on a lattice far below the noise that each point has for itself.
+        # Answers are returned on a lattice far below the noise that each point has for itself.
         self._step = 2.0 ** (math.floor(math.log2(scale * math.sqrt(jitter))) - _ROUNDING_BITS)
 
     @property
@@ -85,7 +85,7 @@ class ServedFunction:
         QuestionsSpent
             if there would be more distinct points than the limit; then none of the new ones is answered.
         FileRefused
-            if the store cannot be written, or has fewer answers than were told.
+            if the store cannot be written, or has fewer answers than were given.
         """
         rows = self._function.prepared(Q)
         keys = [row.tobytes() for row in rows]
@@ -189,7 +189,7 @@ def serve(
     function : SecretFunction
         From `density_function`, `gaussian_process_function` or `kernel_svm_functions`.
     store : AnswerStore, optional
-        Where answers are kept; default in memory, which forgets the path with the process. A store that
+        Where answers are kept; default in memory, which loses the path with the process. A store that
         belongs to this function, with the same data and parameters, is continued without spending again.
     most_questions : int
         How many distinct points are answered; the n-th costs n², and 4n² bytes are held.
@@ -204,7 +204,7 @@ def serve(
     -------
     All answers together are a part of one draw of f + s·(G + √λ·J), rounded: the Gaussian mechanism in the
     space of the kernel and post-processing, adaptive questions included, since the joint law of the path does
-    not depend on them. It is proven for real numbers, and the claim says so.
+    not depend on them. It is proven for real numbers, and the claim states it.
 
     Examples
     --------
@@ -245,12 +245,12 @@ def reopen(
     Parameters
     ----------
     rollback_guard : RollbackGuard, optional
-        Remembers outside of the store how many answers were told, so that an older copy of it is noticed.
+        Remembers outside of the store how many answers were given, so that an older copy of it is noticed.
 
     Raises
     ------
     FileRefused
-        if the store was never opened, or has fewer answers than were told: it is not the one that was paid
+        if the store was never opened, or has fewer answers than were given: it is not the one that was paid
         for, and a second path of one function would show what the first one hides.
     UsageError
         if the store belongs to another function.
@@ -333,7 +333,7 @@ def _bound(served: ServedFunction, facts: dict[str, Any]) -> dict[str, Any]:
 def _open(served: ServedFunction, facts: dict[str, Any], booking: Booking | None) -> None:
     """Spend, unless the store was paid for, and bind it to this function.
 
-    It is bound between *drawn* and *staged*: once the ledger says that something was published, there is a
+    It is bound between *drawn* and *staged*: once the ledger records that something was published, there is a
     store to publish from. Who died in between finds a bound store, and closes the entry with `subject_of`.
     """
     store, bound = served._store, _bound(served, facts)

@@ -125,7 +125,7 @@ class FreshAnswers:
         Raises
         ------
         UsageError
-            if more are asked for than are left; then none is given.
+            if more are requested than are left; then none is given.
         """
         rows = self._function.prepared(Q)
         with self._lock:
@@ -209,13 +209,13 @@ def answer_once(
 ) -> TestSetAnswers:
     """Semi-interactive use: one release of the answers at points that are known beforehand.
 
-    The noise is that of a path, drawn at these points only, and then the path is forgotten: nothing has to be
+    The noise is that of a path, drawn at these points only, and then the path is discarded: nothing has to be
     kept, and nothing else can be queried. Costs n³ for n distinct points. ``budget`` and ``idempotency_key``
     are as for ``Tally.release``.
 
     Privacy
     -------
-    As `serve`, for the questions asked here. A second call is a second release, and spends again. The points
+    As `serve`, for the points given here. A second call is a second release, and spends again. The points
     must not depend on the data. Answers are rounded to a thousandth of the noise.
 
     Examples

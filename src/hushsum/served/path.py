@@ -1,4 +1,4 @@
-"""One path of a Gaussian process, extended point by point and never forgotten."""
+"""One path of a Gaussian process, extended point by point and stored."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _BLOCK = 256
 
 
 class GaussianPath:
-    """G + √λ·J at the points asked so far: G a path with the given covariance, J fresh at every point.
+    """G + √λ·J at the points queried so far: G a path with the given covariance, J fresh at every point.
 
     New values are drawn from the law given all earlier ones, by further rows of the Cholesky factor of
     K + λI = LLᵀ: the values are L·ξ for independent standard normal ξ, so a further point needs one ξ more.
@@ -38,12 +38,12 @@ class GaussianPath:
         sup k(x, x).
     jitter : float
         λ, at least 1e-8·sup k and fixed beforehand. Two points at a distance that floating point cannot see
-        still differ by independent noise of this variance, so their difference tells no gradient.
+        still differ by independent noise of this variance, so their difference reveals no gradient.
 
     Privacy
     -------
     Conditional variances are never taken below λ, where rounding alone could bring them. The state is secret:
-    who knows the path can take it off the answers.
+    anyone who knows the path can subtract it from the answers.
     """
 
     def __init__(

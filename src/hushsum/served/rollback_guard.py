@@ -1,4 +1,4 @@
-"""What remembers, outside of a store, how many answers were given."""
+"""The rollback guard of a store of answers: how many were given, recorded outside of the store."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ class RollbackGuard(Protocol):
     """A number that only grows, kept where the store is not.
 
     An older copy of a store looks like a store in good order. Continued, it would answer points a second
-    time, by another path; who sees both learns the difference. The guard knows that there was more.
+    time, by another path; anyone who sees both learns the difference. The guard detects that answers are
+    missing.
     """
 
     def known(self) -> int:
@@ -22,4 +23,4 @@ class RollbackGuard(Protocol):
         """
 
     def note(self, number: int) -> None:
-        """Remember durably that so many are about to be given; a smaller number changes nothing."""
+        """Record durably that so many are about to be given; a smaller number changes nothing."""

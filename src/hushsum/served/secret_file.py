@@ -1,4 +1,4 @@
-"""Secret functions on the disk of whoever serves them: CONFIDENTIAL, optionally encrypted."""
+"""Secret functions on the disk of their owner: CONFIDENTIAL, optionally encrypted."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def save_secret_functions(
     """Write functions to a file, readable by its owner only. It is as secret as the records in it.
 
     The header is not encrypted: kernel, bounds, the number of records and ``about``, which are further facts
-    that may be told, stand there.
+    that may be disclosed, are there.
     """
     sections: list[Buffer] = []
     for each in functions:
@@ -109,21 +109,21 @@ def _described(function: SecretFunction) -> dict[str, Any]:
     }
 
 
-def _built(told: dict[str, Any], points: memoryview, weights: memoryview) -> SecretFunction:
-    bounds, number = Bounds.from_json(told["bounds"]), told["records"]
+def _built(header: dict[str, Any], points: memoryview, weights: memoryview) -> SecretFunction:
+    bounds, number = Bounds.from_json(header["bounds"]), header["records"]
     function = SecretFunction(
-        kernel=kernel_from_json(told["kernel"]),
+        kernel=kernel_from_json(header["kernel"]),
         bounds=bounds,
         points=np.ascontiguousarray(decode_array(points, (number, bounds.dim), REAL), np.float32),
         weights=np.array(decode_array(weights, (number,), REAL)),
-        sensitivity=float(told["sensitivity"]),
-        pointwise=float(told["pointwise"]),
-        relation=Relation.of(told["relation"]),
-        constant=float(told["constant"]),
-        scale=float(told["scale"]),
-        assumptions=tuple(told["assumptions"]),
+        sensitivity=float(header["sensitivity"]),
+        pointwise=float(header["pointwise"]),
+        relation=Relation.of(header["relation"]),
+        constant=float(header["constant"]),
+        scale=float(header["scale"]),
+        assumptions=tuple(header["assumptions"]),
     )
-    if canonical_json(_described(function)) != canonical_json(told):
+    if canonical_json(_described(function)) != canonical_json(header):
         raise ValueError("a function has one description")
     numbers = (function.sensitivity, function.pointwise, function.constant, function.scale)
     if function.kernel.dim != bounds.dim or not all(0.0 <= each <= _LARGEST for each in numbers):
@@ -133,10 +133,10 @@ def _built(told: dict[str, Any], points: memoryview, weights: memoryview) -> Sec
     return function
 
 
-def _sizes(told: dict[str, Any]) -> tuple[int, int]:
+def _sizes(header: dict[str, Any]) -> tuple[int, int]:
     """Where the points of a function end, and where its weights do."""
-    points = encoded_size((told["records"], len(told["bounds"])), REAL, reals=True)
-    return points, points + encoded_size((told["records"],), REAL, reals=True)
+    points = encoded_size((header["records"], len(header["bounds"])), REAL, reals=True)
+    return points, points + encoded_size((header["records"],), REAL, reals=True)
 
 
 def _payload_size(header: Header) -> int:

@@ -1,4 +1,4 @@
-"""Where the answers of a served function are kept, so that a point has one answer for ever."""
+"""Where the answers of a served function are kept, so that a point always has the same answer."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class StoredAnswer:
-    """One answer: the point's bytes, what was told, and the path's value behind it, which is secret."""
+    """One answer: the point's bytes, the returned value, and the path's value behind it, which is secret."""
 
     point: bytes
     told: float
@@ -35,7 +35,7 @@ class StoreSession(Protocol):
     """One writer's turn; everything in it happens, or nothing does."""
 
     def find(self, point: bytes) -> float | None:
-        """What was told for this point."""
+        """The answer that was returned for this point."""
 
     def count(self) -> int:
         """How many answers are kept."""
@@ -60,7 +60,7 @@ class AnswerStore(Protocol):
         """Bind an empty store to a function; refuses the store of another function."""
 
     def answers(self, points: list[bytes]) -> list[float | None]:
-        """What was told for points, without waiting for a writer."""
+        """The answers that were returned for points, without waiting for a writer."""
 
     def count(self) -> int:
         """How many answers are kept, without waiting for a writer."""
@@ -145,7 +145,7 @@ class SqliteStore:
                 connection.execute("INSERT INTO facts VALUES ('function', ?)", (text,))
 
     def answers(self, points: list[bytes]) -> list[float | None]:
-        """What was told for points; None where nothing was."""
+        """The answers that were returned for points; None where there is none."""
         with self._reading() as session:
             return [session.find(point) for point in points]
 
@@ -174,7 +174,7 @@ class SqliteStore:
                 yield connection
                 connection.execute("COMMIT")
             except BaseException:
-                # Also after a COMMIT that failed: whoever reads on this connection would see its answers.
+                # Also after a COMMIT that failed: a reader on this connection would see its answers.
                 with suppress(sqlite3.Error):
                     connection.execute("ROLLBACK")
                 raise

@@ -62,7 +62,7 @@ class CuratorState:
     store : callable, optional
         Takes the state's bytes; make it durable.
     insecure_noise_seed : int, optional
-        For tests: noise that somebody may know protects nobody.
+        For tests: noise that may be known gives no protection.
     """
 
     def __init__(
@@ -169,7 +169,7 @@ class CuratorState:
             self._settle()
 
     def lose(self, owner: str) -> None:
-        """Go on for good without an owner; the consumer is told, the other owners are not."""
+        """Continue permanently without an owner; the consumer is notified, the other owners are not."""
         if owner not in self.terms.owners:
             raise UsageError("owner must be one of the terms' owners, got another; check its name")
         self.lost.setdefault(owner, self.round)
@@ -290,7 +290,7 @@ class CuratorState:
 
     @property
     def _middle(self) -> Fraction:
-        """The rank that is asked half of the time: a batch of points is expected in each round."""
+        """The rank that is selected half of the time: a batch of points is expected in each round."""
         return self.terms.batch + Fraction(1, 2)
 
     def _for(self, owner: str) -> Broadcast:

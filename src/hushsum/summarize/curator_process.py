@@ -156,9 +156,9 @@ class Peer:
 class CuratorProcess:
     """All owners of one run.
 
-    A round begins on a tick of a fixed clock, ``pace`` seconds apart, so that its length tells an owner
+    A round begins on a tick of a fixed clock, ``pace`` seconds apart, so that its length reveals to an owner
     nothing about the others while all answer within a tick. An owner that refuses, breaks the rule, or cannot
-    be reached for ``patience.lost`` seconds is lost for good; ``log`` is told, the other owners are not.
+    be reached for ``patience.lost`` seconds is lost for good; ``log`` is notified, the other owners are not.
     """
 
     def __init__(

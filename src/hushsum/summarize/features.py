@@ -159,7 +159,7 @@ def best_first(gains: Integers, hashes: Hashes, most: int) -> Integers:
     """The places of the ``most`` best gains, best first; equal gains in the order of their hashes' bytes.
 
     So the order is one of the points themselves: one record more leaves that of the others as it was,
-    whoever ranks them. Points with equal hashes count the same in every sum.
+    which party ranks them. Points with equal hashes count the same in every sum.
 
     >>> best_first(np.array([5, 9, 5]), np.array([[2], [0], [1]], np.int16), 3).tolist()
     [1, 2, 0]

@@ -27,7 +27,7 @@ class HashSecret:
     Privacy
     -------
     The seed has 256 bits, so it cannot be guessed by trying. It hides coordinates and nothing else: pairwise
-    distances of what is sent show, and whoever has the secret can solve for the points. No claim is made.
+    distances of what is sent show, and anyone who has the secret can solve for the points. No claim is made.
 
     Examples
     --------

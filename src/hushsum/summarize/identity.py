@@ -1,11 +1,11 @@
 """Who a peer is: an Ed25519 key pair, and TLS contexts that trust pinned public keys and nothing else.
 
-A peer's *fingerprint* is its public key, 64 hexadecimal digits. There is no authority and no expiry: whoever
-was told a fingerprint over a channel they trust has pinned the key itself.
+A peer's *fingerprint* is its public key, 64 hexadecimal digits. There is no authority and no expiry: a party
+that received a fingerprint over a trusted channel has pinned the key itself.
 
 TLS needs certificates, so both sides make them on the fly. A process signs a short-lived certificate for a
 throw-away key with its identity key. Its peer builds a trust anchor out of the pinned public key; OpenSSL
-takes an anchor's key as given, so the anchor's own signature is by nobody. The handshake then succeeds
+takes an anchor's key as given, so the anchor's own signature is not checked. The handshake then succeeds
 exactly if the peer holds the private key of a pinned fingerprint, in both directions; OpenSSL alone decides.
 """
 
@@ -161,7 +161,7 @@ def peer_of(connection: ssl.SSLSocket) -> str:
 
 
 def _anchor(fingerprint: str) -> bytes:
-    """A certificate that says no more than: this public key may sign certificates. DER."""
+    """A certificate that states no more than: this public key may sign certificates. DER."""
     from cryptography import x509
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
     from cryptography.hazmat.primitives.serialization import Encoding

@@ -62,7 +62,7 @@ class Link:
         Raises
         ------
         PeerRefused
-            if it is no frame of this version, or too long; nothing of its size was allocated.
+            if it is not a frame of this version, or too long; nothing of its size was allocated.
         PeerLost
             if none came in time, it did not end in time, or the connection ended.
         """
@@ -124,9 +124,9 @@ def connect(
     Raises
     ------
     PeerLost
-        if nobody answers.
+        if no peer answers.
     PeerRefused
-        if somebody answers who does not hold that key, or who does not accept ours.
+        if the peer that answers does not hold that key, or who does not accept ours.
     """
     try:
         plain = socket.create_connection((host, port), timeout)
@@ -160,9 +160,9 @@ def accept(
     Raises
     ------
     TimeoutError
-        if nobody came within ``wait`` seconds.
+        if no peer connected within ``wait`` seconds.
     PeerRefused
-        if somebody came who proved none.
+        if a peer connected that proved none.
     """
     listener.settimeout(wait)
     plain, _ = listener.accept()

@@ -1,4 +1,4 @@
-"""What the parties say to each other: public terms, the curator's broadcasts, the owners' answers.
+"""The messages of the protocol: public terms, the curator's broadcasts, the owners' answers.
 
 Each has one spelling in bytes (``to_bytes``, ``from_bytes``), which a transport carries as it is.
 """
@@ -207,7 +207,7 @@ class Answer:
     """What one owner sends for one step; confidential between that owner and the curator.
 
     ``points`` has one row a point (float64, or integers of hashes), ``extra`` what goes with it, such as a
-    label; ``bid`` is the best gain in the phase that asks for it, None where nothing is left to offer.
+    label; ``bid`` is the best gain in the phase that requests it, None where nothing is left to offer.
     """
 
     run: str

@@ -36,7 +36,7 @@ class OwnerState:
 
     A broadcast of another run, out of order, or unlike the one already answered under its number is refused
     with `FileRefused`, and changes nothing. The same broadcast again gets the same answer, bit for bit. The
-    owner's ``cap`` holds whatever is asked.
+    owner's ``cap`` holds whatever is requested.
 
     Parameters
     ----------

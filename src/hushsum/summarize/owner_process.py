@@ -25,7 +25,7 @@ Log = Callable[[str], None]
 
 
 class Offer(Protocol):
-    """The records of an owner, of which columns are asked for by name."""
+    """The records of an owner, of which columns are requested by name."""
 
     def choose(self, names: Sequence[str]) -> Floats:
         """These columns side by side, shape (records, width); UsageError for one that is not offered."""
@@ -44,14 +44,14 @@ class OwnerProcess:
     """One owner in one run.
 
     What is answered is decided by `OwnerState`, which stores where it stands before an answer leaves. A
-    cap of the owner's own must be in the terms, whose noise covers it, and holds whatever is asked. Terms
+    cap of the owner's own must be in the terms, whose noise covers it, and holds whatever is requested. Terms
     are only looked at until the first broadcast comes. Then they are paid for and the vault is bound to them,
     before anything is answered: from there on another run is refused, so a curator cannot start over to get
     round the cap. ``pay`` is called again after a crash; it must not spend twice for one run. ``afford``
     raises if it would refuse. ``settle`` is called when the run has ended. With a ``secret`` hashes are sent
     instead of points, and terms that ask for points are refused.
 
-    Refusals are logged here and told to the curator, in sentences without a data value.
+    Refusals are logged here and sent to the curator, in sentences without a data value.
     """
 
     def __init__(
@@ -216,7 +216,7 @@ class OwnerProcess:
 
 
 def _told(refused: Exception) -> str:
-    """What the curator is told: broken rules of the protocol in words, the owner's own affairs as such."""
+    """The reason that is sent to the curator: broken rules in words, other failures without detail."""
     if isinstance(refused, PeerRefused | FileRefused):
         return str(refused)
     if isinstance(refused, BudgetExhausted):

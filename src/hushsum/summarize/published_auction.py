@@ -2,7 +2,7 @@
 
 The auction asks rank i with probability ``e^{−ε(i−1)}``: an owner that is *not* asked learns that it was not
 first, with a ratio that no ε bounds. And one record shifts every later round, which the published proof does
-not count. So this is no rule of `Terms`: it runs in one process, to reproduce the figures, and warns.
+not count. So this is not a rule of `Terms`: it runs in one process, to reproduce the figures, and warns.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def published_auction(
 
 
 class _Auction:
-    """Bids, questions, the pool, and how often a point stood without being asked for."""
+    """Bids, questions, the pool, and how often a point stood without being requested."""
 
     def __init__(self, vectors: list[Floats], repeats: int, rate: float, rng: np.random.Generator) -> None:
         self._vectors, self._repeats, self._rate, self._rng = vectors, repeats, rate, rng

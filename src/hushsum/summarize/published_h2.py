@@ -74,7 +74,7 @@ class MarginalSums:
     def round(self, vectors: Floats, rng: np.random.Generator) -> Integers:
         """Coordinates in [−1, 1] to grid places from 0 to 2/η, without bias.
 
-        The rounding is no noise that protects: any generator will do.
+        The rounding is not protective noise: any generator will do.
         """
         places = (np.clip(vectors, -1.0, 1.0) + 1.0) * (self.steps / 2.0)
         low = np.floor(places)
@@ -100,7 +100,7 @@ class MarginalSums:
         """Run iterations on the coordinate sums of ``count`` rounded vectors; the averaged means.
 
         ``places`` are the sums of grid places, shape (width,). ``"as-published"`` chooses with
-        ``exp(score)`` and adds Laplace noise of scale 1/ε₂ on sums that move by 2: its figure is no claim.
+        ``exp(score)`` and adds Laplace noise of scale 1/ε₂ on sums that move by 2: its figure is not a claim.
         """
         total: Floats = np.zeros(self.width)
         with release_noise(insecure_noise_seed) as noise:

@@ -51,7 +51,7 @@ class Summary:
     ``seen`` is how many points the curator was sent, ``parsimony`` that number per point of the summary and
     validation set. ``values`` attributes the summary's worth to owners by the gains at which their points
     were taken. ``lost`` names owners that did not stay, with the round in which they left. None of these may
-    be told to an owner: they depend on everyone's records and are not paid for.
+    be disclosed to an owner: they depend on everyone's records and are not paid for.
     """
 
     points: Floats

@@ -1,4 +1,4 @@
-"""What the next round asks for, computed from public numbers alone: direction, threshold and chance."""
+"""The parameters of the next round, computed from public numbers alone: direction, threshold and chance."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class ThresholdSteering:
     def next(self, count: float, deviation: float) -> float:
         """The chance of the coming round, after a noisy count of what has been sent so far.
 
-        Call once a round, in order, with 0 before the first.
+        Call once per round, in order, with 0 before the first.
         """
         past = len(self._chances)
         chance = _FIRST_CHANCE

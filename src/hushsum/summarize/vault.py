@@ -70,7 +70,7 @@ class Vault:
             return None
 
     def keep(self, name: str, data: bytes) -> bytes:
-        """The bytes under a name; these, if there are none yet. What was kept first counts for ever."""
+        """The bytes under a name; these, if there are none yet. What was stored first stays."""
         kept = self.get(name)
         if kept is not None:
             return kept

@@ -27,7 +27,7 @@ _ROOM: Final = 1 << 12
 class Opening:
     """The first message: the public terms, and which columns are compared and which only carried along.
 
-    Names of columns are the curator's question. An owner compares them with what it allows, and tells nothing
+    Names of columns come from the curator. An owner compares them with what it allows, and reveals nothing
     about its own. ``check`` is that of the hash secret, where hashes are sent.
     """
 

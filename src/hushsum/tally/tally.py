@@ -188,7 +188,7 @@ class Tally:
     def merge(self, other: Tally, *, disjoint_units: bool = False) -> Tally:
         """Add another tally's sums to this one, exactly.
 
-        Caps add up (a person may be in both), unless ``disjoint_units`` declares that nobody is.
+        Caps add up (a person may be in both), unless ``disjoint_units`` declares that no person is.
 
         Raises
         ------
@@ -264,12 +264,12 @@ class Tally:
         idempotency_key : str, optional
             Names this attempt in the ledger, so that a retry does not spend again; by default a new one.
         insecure_noise_seed : int, optional
-            Deterministic noise for tests. The release is marked and protects nobody.
+            Deterministic noise for tests. The release is marked and gives no protection.
 
         Raises
         ------
         ClaimError, BudgetExhausted
-            if the numbers cannot be claimed, or the budget has not enough left; nothing is released.
+            if the numbers cannot be claimed, or the budget has too little left; nothing is released.
 
         Privacy
         -------

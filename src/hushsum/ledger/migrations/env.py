@@ -11,7 +11,7 @@ from hushsum.ledger.schema import VERSION_TABLE, metadata
 
 
 def migrate() -> None:
-    """Run what the command asks for."""
+    """Run the requested migrations."""
     context.configure(
         connection=context.config.attributes["connection"],
         target_metadata=metadata,

@@ -37,7 +37,7 @@ class LaplaceTable:
     """Discrete Laplace noise of one ``scale`` on a table that one unit moves by at most ``l1`` in L1.
 
     It enters as a single cell that moves by ``l1``: among all ways to spread the move over cells this one
-    is the easiest to tell apart, since the losses of cells that move less partly cancel.
+    is the easiest to distinguish, since the losses of cells that move less partly cancel.
     """
 
     scale: Fraction
@@ -75,8 +75,8 @@ def compose(releases: Sequence[Release], *, delta: float | Fraction = 0) -> Frac
     Raises
     ------
     ClaimError
-        if a mechanism is unknown, claims differ in unit or relation, δ = 0 is asked of something without it,
-        or no ε holds at this δ.
+        if a mechanism is unknown, claims differ in unit or relation, δ = 0 is requested of a mechanism
+        without it, or no ε holds at this δ.
     UsageError
         if ``dp-accounting`` is needed and not installed.
 

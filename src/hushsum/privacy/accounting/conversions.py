@@ -88,7 +88,8 @@ def convert_epsilon(epsilon: Real, *, have: str, want: str) -> Fraction:
     """Return the ε under the relation ``want`` of a mechanism that has ε under ``have``.
 
     Raises:
-        ClaimError: ε is not finite and above 0, a relation is unknown, or add/remove is wanted from replace.
+        ClaimError: ε is not finite and above 0, a relation is unknown, or add/remove is requested from
+        replace.
 
     >>> convert_epsilon(Fraction(1, 2), have="add/remove", want="replace")
     Fraction(1, 1)
@@ -104,7 +105,8 @@ def convert_rho(rho: Real, *, have: str, want: str) -> Fraction:
     """Return the ρ under the relation ``want`` of a mechanism that has ρ under ``have``.
 
     Raises:
-        ClaimError: ρ is not finite and above 0, a relation is unknown, or add/remove is wanted from replace.
+        ClaimError: ρ is not finite and above 0, a relation is unknown, or add/remove is requested from
+        replace.
 
     >>> convert_rho(Fraction(1, 50), have="add/remove", want="replace")
     Fraction(2, 25)
@@ -116,7 +118,7 @@ def convert_delta(epsilon: Real, delta: Real, *, have: str, want: str) -> float:
     """Return the δ that goes with ``convert_epsilon``; ``epsilon`` is the one under ``have``.
 
     Raises:
-        ClaimError: a parameter is outside its range, a relation is unknown, add/remove is wanted from
+        ClaimError: a parameter is outside its range, a relation is unknown, add/remove is requested from
         replace, or the
             result is 1 or more.
 
@@ -130,8 +132,8 @@ def relation_steps(have: str, want: str) -> int:
     """Return how many steps of the relation ``have`` lead to any neighbour under ``want``: 1 or 2.
 
     Raises:
-        ClaimError: a relation is unknown, or add/remove is wanted from replace, whose steps never change the
-        size.
+        ClaimError: a relation is unknown, or add/remove is requested from replace, whose steps never change
+        the size.
     """
     known, wanted = Relation.of(have), Relation.of(want)
     if known is wanted:

@@ -1,7 +1,7 @@
 """The mechanisms whose claims may be debited, and which kind of claim is proven for each.
 
-A ledger that accepted any name would add numbers nobody has proven. So names are registered with the kinds of
-claim their proof gives, and everything else is refused.
+A ledger that accepted any name would add numbers that are not proven. So names are registered with the kinds
+of claim their proof gives, and everything else is refused.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The random number of runs behind the best of many private releases.
 
 Q is one run: a candidate at random, and its release, pure ε. K is drawn first, from a law that is public and
-independent of the data; Q runs K times, and only the best result is told. K, the losers and how long it took
-stay secret.
+independent of the data; Q runs K times, and only the best result is returned. K, the losers and how long it
+took stay secret.
 
 *What it costs.* K follows the truncated negative binomial law: ``P(K = k) ∝ (1−γ)^k Π_{l=1}^{k−1}
 (l+η)/(l+1)``, k ≥ 1, whose generating function G has ``G'(t) = C·(1 − (1−γ)t)^(−1−η)``. Let b and a be the
@@ -10,8 +10,8 @@ probabilities of a run that is worse than y's score, and of one not better. The 
 
     P(y) = q(y)/(a−b) · (G(a) − G(b)) = q(y) ∫₀¹ G'(b + u·(a−b)) du,
 
-whichever of equally good runs is told, if the rule between them does not look at them (here: the first). With
-a neighbour's data q(y), 1−a and 1−b each grow or shrink by at most e^ε, so ``1 − (1−γ)(b + u(a−b)) = γ +
+whichever of equally good runs is returned, if the rule between them does not look at them (here: the first).
+With a neighbour's data q(y), 1−a and 1−b each grow or shrink by at most e^ε, so ``1 − (1−γ)(b + u(a−b)) = γ +
 (1−γ)(u(1−a) + (1−u)(1−b))`` does too, and P(y) changes by at most ``e^ε·(e^ε)^(1+η)``: the whole is pure
 (2+η)ε, for every γ. ∎ No term for the stop, no truncation, no δ.
 

@@ -13,7 +13,7 @@ class LazyUniform:
     prefix, bits : int
         The first ``bits`` binary digits of U.
     more : callable
-        ``more(i)`` gives the i-th further group of 64 digits as an integer; it is asked for i = 0, 1, 2, …
+        ``more(i)`` gives the i-th further group of 64 digits as an integer; it is called with i = 0, 1, 2, …
         in order.
     """
 

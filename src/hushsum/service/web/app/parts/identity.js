@@ -36,7 +36,7 @@ export function identityCard(account, provider) {
         { class: "soft" },
         linked === null
           ? "Nobody can sign in until a person is linked to this account."
-          : `${linked.subject} may${linked.sub ? "" : ", and has not come yet"}.`,
+          : `${linked.subject} may sign in${linked.sub ? "" : ", and has not done so yet"}.`,
       ),
       said,
       h(

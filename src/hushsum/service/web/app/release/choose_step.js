@@ -64,7 +64,7 @@ export function chooseStep(place, { dataset, models, upload, columns: names, nam
       "div",
       { class: "row go-on" },
       glance,
-      h("button", {}, tally ? "Show the claim" : "Go on"),
+      h("button", {}, tally ? "Show the claim" : "Continue"),
       h("button", { type: "button", class: "quiet", onclick: back }, "Back"),
     ),
   );
