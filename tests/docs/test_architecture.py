@@ -25,6 +25,13 @@ def test_the_tree_is_as_the_packages_say() -> None:
     assert package_tree.PAGE.read_text(encoding="utf-8") == expected, "run python -m tests.docs.package_tree"
 
 
+def test_the_drawing_has_the_layers_of_the_import_rules() -> None:
+    section = PAGE.read_text(encoding="utf-8").split("## Layers\n")[1]
+    lines = section.split("```text\n")[1].split("```")[0].splitlines()
+    for line, names in zip(lines, package_tree.layers(), strict=True):
+        assert line.split()[: len(names)] == names
+
+
 def test_the_flows_are_as_they_run() -> None:
     """In a process of its own, because a cache that is warm would hide a module."""
     run = subprocess.run(

@@ -13,6 +13,7 @@ import hushsum as hs
 from hushsum import errors
 
 from .cli_help import PAGE, commands, parameters_of
+from .error_table import with_table
 from .pages import DOCS, ROOT, all_pages, blocks_of, page_id
 
 REFERENCE = "\n".join(page.read_text(encoding="utf-8") for page in sorted((DOCS / "reference").glob("*.md")))
@@ -46,11 +47,16 @@ def test_every_public_name_has_a_docstring(name: str) -> None:
     assert inspect.getdoc(getattr(hs, name))
 
 
-@pytest.mark.parametrize("each", exceptions(), ids=lambda each: each.__name__)
-def test_every_exception_and_its_exit_code_are_in_one_row(each: type[errors.HushsumError]) -> None:
-    rows = [line for line in ERRORS.splitlines() if line.startswith(f"| `{each.__name__}` ")]
-    assert len(rows) == 1
-    assert rows[0].rstrip(" |").endswith(f"| {each.exit_code}")
+def test_the_table_of_errors_is_as_the_classes_are() -> None:
+    assert with_table(ERRORS) == ERRORS, "run python -m tests.docs.error_table"
+    assert set(exceptions()) == set(errors.KINDS.values())
+
+
+@pytest.mark.parametrize("kind", sorted(kind for kind, each in errors.KINDS.items() if each.status < 500))
+def test_every_kind_of_refusal_is_on_the_page_of_the_service(kind: str) -> None:
+    service = (DOCS / "reference" / "service.md").read_text(encoding="utf-8")
+    rows = [line for line in service.splitlines() if f"`{kind}`" in line]
+    assert any(line.startswith(f"| {errors.KINDS[kind].status} |") for line in rows)
 
 
 @pytest.mark.parametrize("code", [0, 1, 2, 3, 4, 5, 6, 130, 141, 143])

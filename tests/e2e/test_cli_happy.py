@@ -232,9 +232,9 @@ def test_plan(quick: QuickShell) -> None:
     assert "δ 1e-6" in text
     assert max(len(line) for line in text.splitlines()) <= 80
     assert "At mean kernel value 0.1 the error of * is" in text
-    assert "busier" not in quick.ok(*asked, "--density", "0.2").text
+    assert "At mean kernel value" not in quick.ok(*asked, "--density", "0.2").text
     assert "Count it with: hushsum tally FILE --bandwidth 5 --rows 5000 -o NAME.tally\n" in text
-    assert "With --bounds a grid can" in text
+    assert "With --bounds, grid can be used" in text
     assert "race ~" in text
     bounded = quick.ok(*asked, "--kernel", "gaussian", "--bounds", "0:255").text
     (command,) = (line for line in bounded.splitlines() if line.startswith("Count it with: hushsum "))

@@ -110,6 +110,7 @@ def test_every_error_tells_its_exit_code() -> None:
         "UsageError": 2,
         "ClaimError": 2,
         "QuestionsSpent": 2,
+        "QuotaExceeded": 2,
         "AlreadyPublished": 2,
         "AlreadyReleased": 2,
         "BudgetExhausted": 3,

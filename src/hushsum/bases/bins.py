@@ -58,7 +58,9 @@ class Bins(Basis):
 
     def __post_init__(self) -> None:
         if not isinstance(self.bins, tuple):
-            raise UsageError("bins must be one integer for each column; give them all")
+            raise UsageError(
+                parameter="bins", rule="must be one integer for each column", remedy="give them all"
+            )
         object.__setattr__(self, "bins", CellGrid.of(self.bounds, self.bins, most_cells=MOST_CELLS).bins)
         check_columns(self.columns, self.bounds.dim)
 

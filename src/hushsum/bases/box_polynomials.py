@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from hushsum.bases.base import Floats, LinearReading, Table, register
 from hushsum.bases.chebyshev import chebyshev_values, column_profile, reach_of
-from hushsum.bases.declared_box import BoxBasis, blocks, check_columns_of, gaussian_width, queries_of
+from hushsum.bases.declared_box import RACE, BoxBasis, blocks, check_columns_of, gaussian_width, queries_of
 from hushsum.bases.hermite_reading import MONOMIALS, box_readings, check_family, relative_square_error
-from hushsum.errors import UsageError
+from hushsum.errors import PerSurface, UsageError
 from hushsum.kernels.base import Batch, ColumnKernel, Kernel
 from hushsum.kernels.parameters import positive_integer, positive_number
 from hushsum.privacy.relation import Relation
@@ -77,13 +77,17 @@ class BoxPolynomials(BoxBasis):
             type(w) is not int or not 1 <= w <= self.scale for w in self.weights
         ):
             raise UsageError(
-                f"weights must be {degrees} integers from 1 to the scale, got others; use hushsum.hermite"
+                parameter="weights",
+                rule=f"must be {degrees} integers from 1 to the scale",
+                got="others",
+                remedy=("use ", PerSurface("hushsum.hermite", "the hermite method", "the hermite method")),
             )
         cells = degrees * math.prod(max(1.0, 2.0 * half / self.side + 1.0) for half in self.half.tolist())
         if cells > MAX_CELLS:
             raise UsageError(
-                f"boxes × coefficients must be at most {MAX_CELLS}, got about {cells:.2g}; "
-                "use wider boxes, narrower bounds, or hushsum.race, which works in any dimension"
+                rule=f"boxes × coefficients must be at most {MAX_CELLS}",
+                got=f"about {cells:.2g}",
+                remedy=("use wider boxes, narrower bounds, or ", RACE, ", which works in any dimension"),
             )
 
     @cached_property

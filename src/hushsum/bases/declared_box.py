@@ -6,19 +6,21 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol, runtime_checkable
+from typing import Final, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.bases.base import Basis, Floats, LinearReading, Table
-from hushsum.errors import UsageError
+from hushsum.errors import PerSurface, UsageError
 from hushsum.kernels.base import GAUSSIAN, Batch, GaussianProfileKernel, Kernel
 from hushsum.kernels.columns import check_columns
 from hushsum.privacy.sensitivity import Sensitivity
 from hushsum.records.bounds import Bounds
 
 MAX_COEFFICIENTS = 1 << 22
+RACE: Final = PerSurface("hushsum.race", "the race method", "the race method")
+"""The basis that any number of columns has, as each surface calls it."""
 MAX_SCALE = 1 << 20
 DEFAULT_SCALE = 1 << 16
 """Fixed-point steps of a coefficient of size 1: its rounding is far below any noise."""
@@ -43,11 +45,17 @@ class BoxBasis(Basis, Protocol):
         kernel = self.counted_kernel()
         if kernel is not None and kernel.dim != self.dim:
             raise UsageError(
-                f"bounds must have one (low, high) for each of {kernel.dim} columns, got {self.dim}; give all"
+                parameter="bounds",
+                rule=f"must have one (low, high) for each of {kernel.dim} columns",
+                got=f"{self.dim}",
+                remedy="give all",
             )
         if not 2 <= self.scale <= MAX_SCALE or self.scale & (self.scale - 1):
             raise UsageError(
-                f"scale must be a power of two up to {MAX_SCALE}, got {self.scale}; try {DEFAULT_SCALE}"
+                parameter="scale",
+                rule=f"must be a power of two up to {MAX_SCALE}",
+                got=f"{self.scale}",
+                remedy=f"try {DEFAULT_SCALE}",
             )
 
     @property
@@ -128,7 +136,8 @@ def check_power(what: str, terms: int, dim: int) -> int:
     """``terms`` to the power ``dim``; refuses a tensor beyond reach, from public parameters alone."""
     if (terms > 1 and dim > 64) or terms**dim > MAX_COEFFICIENTS:
         raise UsageError(
-            f"({what})^dim must be at most {MAX_COEFFICIENTS} coefficients, got more; "
-            "use fewer of them, or hushsum.race, which works in any dimension"
+            rule=f"({what})^dim must be at most {MAX_COEFFICIENTS} coefficients",
+            got="more",
+            remedy=("use fewer of them, or ", RACE, ", which works in any dimension"),
         )
     return int(terms**dim)

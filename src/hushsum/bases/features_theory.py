@@ -69,7 +69,12 @@ def pair_variance(density: float, dim: int) -> float:
     0.0225
     """
     if not 0.0 < density <= 1.0:
-        raise UsageError(f"density must be above 0 and at most 1, got {density}; give the mean similarity")
+        raise UsageError(
+            parameter="density",
+            rule="must be above 0 and at most 1",
+            got=f"{density}",
+            remedy="give the mean similarity",
+        )
     a: float = (math.pow(density, -2.0 / dim) - 1.0) / 2.0
     moved = math.pow(1.0 + 6.0 * a, -dim / 2.0)
     squared = math.pow((1.0 + a) * (1.0 + 3.0 * a), -dim / 2.0)

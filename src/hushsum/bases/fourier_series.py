@@ -78,7 +78,12 @@ class FourierSeries(BoxBasis):
         highest = positive_integer("frequencies", self.frequencies, at_most=MAX_FREQUENCY)
         object.__setattr__(self, "frequencies", highest)
         if not (math.isfinite(self.padding) and self.padding >= 0.0):
-            raise UsageError(f"padding must be finite and at least 0, got {self.padding}; try 4")
+            raise UsageError(
+                parameter="padding",
+                rule="must be finite and at least 0",
+                got=f"{self.padding}",
+                remedy="try 4",
+            )
         check_power("2·frequencies + 1", 2 * highest + 1, self.dim)
 
     def counted_kernel(self) -> Kernel:

@@ -74,7 +74,10 @@ class GridWeights(Basis):
         cells = tuple(positive_integer("cells", n, at_most=MAX_CELLS) for n in self.cells)
         if len(cells) != dim:
             raise UsageError(
-                f"cells must be {dim} numbers, one for each column, got {len(cells)}; give one each"
+                parameter="cells",
+                rule=f"must be {dim} numbers, one for each column",
+                got=len(cells),
+                remedy="give one each",
             )
         if math.prod(n + 2 for n in cells) > MAX_CELLS:
             raise UsageError(
@@ -151,13 +154,18 @@ class GridReading(LinearReading):
         dim = self.basis.bounds.dim
         if self.kernel.dim != dim:
             raise UsageError(
-                f"bounds must have one (low, high) for each of {self.kernel.dim} columns, got {dim}; give all"
+                parameter="bounds",
+                rule=f"must have one (low, high) for each of {self.kernel.dim} columns",
+                got=f"{dim}",
+                remedy="give all",
             )
         coarsest = max(self.basis.spacing)
         if not self._profiles.cusp and coarsest > 1.25 * self._profiles.width:
             raise UsageError(
-                "bandwidth must be at least 0.8 of the grid's spacing, "
-                f"got {self._profiles.width / coarsest:.3g}; make a finer grid, or read a wider kernel"
+                parameter="bandwidth",
+                rule="must be at least 0.8 of the grid's spacing",
+                got=f"{self._profiles.width / coarsest:.3g}",
+                remedy="make a finer grid, or read a wider kernel",
             )
 
     @property

@@ -76,7 +76,10 @@ class HashRows(Basis):
         width = positive_integer("width", self.width, at_most=MAX_WIDTH)
         if width < 2:
             raise UsageError(
-                "width must be at least 2, got 1; with one cell every record looks alike, try 1000"
+                parameter="width",
+                rule="must be at least 2",
+                got="1",
+                remedy="with one cell every record looks alike, try 1000",
             )
         distinct = self._hashable.distinct_hashes()
         width = width if distinct is None else min(width, distinct)

@@ -24,7 +24,10 @@ def check_family(polynomials: str) -> None:
     """Refuse an unknown family."""
     if polynomials not in FAMILIES:
         raise UsageError(
-            f"polynomials must be one of {', '.join(FAMILIES)}, got {shown(polynomials)}; choose one"
+            parameter="polynomials",
+            rule=f"must be one of {', '.join(FAMILIES)}",
+            got=shown(polynomials),
+            remedy="choose one",
         )
 
 

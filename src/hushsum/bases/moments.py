@@ -75,7 +75,12 @@ class Moments(Basis):
 
     def __post_init__(self) -> None:
         if type(self.bits) is not int or not 4 <= self.bits <= MOST_BITS:
-            raise UsageError(f"bits must be an integer from 4 to {MOST_BITS}, got {shown(self.bits)}; try 12")
+            raise UsageError(
+                parameter="bits",
+                rule=f"must be an integer from 4 to {MOST_BITS}",
+                got=shown(self.bits),
+                remedy="try 12",
+            )
         if self.ball.features > MOST_FEATURES:
             raise UsageError(
                 f"moments take at most {MOST_FEATURES - 1} columns and a target, got "
@@ -83,8 +88,10 @@ class Moments(Basis):
             )
         if self.columns is not None and len(self.columns) != self.ball.columns:
             raise UsageError(
-                f"columns must be {self.ball.columns} names, the target's last, got {len(self.columns)}; "
-                "name them all"
+                parameter="columns",
+                rule=f"must be {self.ball.columns} names, the target's last",
+                got=len(self.columns),
+                remedy="name them all",
             )
 
     @property

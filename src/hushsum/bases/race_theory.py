@@ -19,7 +19,9 @@ def groups_for(failure: float) -> int:
     24
     """
     if not 0.0 < failure < 1.0:
-        raise UsageError(f"failure must be between 0 and 1, got {failure}; try 0.05")
+        raise UsageError(
+            parameter="failure", rule="must be between 0 and 1", got=f"{failure}", remedy="try 0.05"
+        )
     return max(1, math.ceil(8.0 * math.log(1.0 / failure)))
 
 
@@ -32,8 +34,10 @@ def median_of_means_bound(row_variance: float, rows: int, failure: float) -> flo
     """
     if rows < groups_for(failure):
         raise UsageError(
-            f"rows must be at least 8·ln(1/failure) = {groups_for(failure)} for this bound, got {rows}; "
-            "use more rows or a larger failure probability"
+            parameter="rows",
+            rule=f"must be at least 8·ln(1/failure) = {groups_for(failure)} for this bound",
+            got=f"{rows}",
+            remedy="use more rows or a larger failure probability",
         )
     return math.sqrt(32.0 * row_variance * math.log(1.0 / failure) / rows)
 

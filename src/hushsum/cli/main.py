@@ -33,8 +33,15 @@ from hushsum.cli.serve import serve
 from hushsum.cli.show import show
 from hushsum.cli.summarize import summarize
 from hushsum.cli.tally import tally
-from hushsum.cli.usage import Command, Group, help_of, is_usage_error, sentence_of, shows_help
-from hushsum.cli.wording import in_options
+from hushsum.cli.usage import (
+    Command,
+    Group,
+    failed_surface,
+    help_of,
+    is_usage_error,
+    sentence_of,
+    shows_help,
+)
 from hushsum.errors import HushsumError
 from hushsum.version import __version__
 
@@ -130,7 +137,7 @@ def _run() -> int:
     except HushsumError as error:
         if debug:
             raise
-        tell(f"hushsum: {in_options(str(error))}")
+        tell(f"hushsum: {error.words(failed_surface())}")
         return error.exit_code
     except OSError as error:
         if debug:

@@ -10,7 +10,7 @@ import typer
 
 from hushsum.cli import values
 from hushsum.cli.usage import Command
-from hushsum.errors import UsageError
+from hushsum.errors import UsageError, shown
 
 if TYPE_CHECKING:
     from hushsum.models.parameters import Parameter
@@ -125,7 +125,10 @@ def read_option(each: Parameter, text: str) -> Any:
         each.check(value)
     except UsageError:
         raise UsageError(
-            f"{option_name(each)} must be {each.rule(none=False)}; see the help of the model"
+            parameter=each.name,
+            rule=f"must be {each.rule(none=False)}",
+            got=shown(value),
+            remedy="see the help of the model",
         ) from None
     return value
 

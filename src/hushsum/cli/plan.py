@@ -116,7 +116,7 @@ def plan(
     if bounds is None and method == "auto":
         others = planned.needing_bounds
         if others:
-            write(f"With --bounds {' or '.join(others)} can do it too, often better.")
+            write(f"With --bounds, {' or '.join(others)} can be used too, often with a smaller error.")
 
 
 def _write(made: Plan, denser: Plan | None) -> None:

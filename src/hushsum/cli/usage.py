@@ -4,17 +4,48 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 from typer.core import TyperCommand, TyperGroup
+
+from hushsum.errors import HushsumError, Surface
 
 _WRONG_NUMBER: Final = re.compile(r"Invalid value for ([^:]+): .*valid (number|float|int\w*).*")
 _SUGGESTION: Final = re.compile(r"\.? *\(?(Did you mean|Possible options:|Did you mean one of:) *")
 
 
+_options_of_failed: dict[str, str] = {}
+
+
+def failed_surface() -> Surface:
+    """How an error is spelled on the command line: with the options of the command that raised it."""
+    return Surface("command line", dict(_options_of_failed))
+
+
 class Command(TyperCommand):
     """A command whose help names no type for flags, which take no value."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run it; an error is spelled with its options."""
+        with self._spelling(ctx):
+            return super().invoke(ctx)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse its arguments; an error is spelled with its options."""
+        with self._spelling(ctx):
+            rest: list[str] = super().parse_args(ctx, args)
+            return rest
+
+    @contextmanager
+    def _spelling(self, ctx: Any) -> Iterator[None]:
+        try:
+            yield
+        except HushsumError:
+            _options_of_failed.clear()
+            _options_of_failed.update(options_of(self.get_params(ctx)))
+            raise
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Its parameters, flags without a placeholder."""
@@ -34,6 +65,16 @@ def _without_placeholders(parameters: list[Any]) -> list[Any]:
         if getattr(each, "is_flag", False):
             each.metavar = ""
     return parameters
+
+
+def options_of(parameters: list[Any]) -> dict[str, str]:
+    """The long option of every parameter, by the name that the library has for it."""
+    found: dict[str, str] = {}
+    for each in parameters:
+        long = next((option for option in each.opts if option.startswith("--")), None)
+        if long is not None:
+            found[each.name.removeprefix("model_")] = long
+    return found
 
 
 def help_of(command: Callable[..., None]) -> str:

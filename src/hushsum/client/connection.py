@@ -5,35 +5,13 @@ from __future__ import annotations
 import time
 import weakref
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-from hushsum.errors import (
-    AlreadyPublished,
-    BudgetExhausted,
-    ClaimError,
-    DataRefused,
-    FileRefused,
-    HushsumError,
-    LedgerUnavailable,
-    QuestionsSpent,
-    ServiceRefused,
-    UsageError,
-)
+from hushsum.errors import HushsumError, ServiceRefused, error_from_json
 
 if TYPE_CHECKING:
     import httpx
 
-_ERRORS: Final[dict[str, type[HushsumError]]] = {
-    "budget-exhausted": BudgetExhausted,
-    "ledger-unavailable": LedgerUnavailable,
-    "questions-spent": QuestionsSpent,
-    "claim-refused": ClaimError,
-    "file-refused": FileRefused,
-    "data-refused": DataRefused,
-    "parameter-refused": UsageError,
-    "request-refused": UsageError,
-    "not-confirmed": UsageError,
-}
 _PREFIX = "urn:hushsum:problem:"
 _ATTEMPTS = 4
 _LONGEST_PAUSE = 5.0
@@ -94,13 +72,14 @@ class Connection:
 def error_of(problem: Mapping[str, Any]) -> HushsumError:
     """The error that a local call would have raised for this problem."""
     kind = str(problem.get("type", "")).removeprefix(_PREFIX)
+    about = problem.get("error")
+    if isinstance(about, Mapping):
+        return error_from_json(kind, about)
     detail = str(problem.get("detail", "the service refused"))
-    if kind == "already-published":
-        return AlreadyPublished(detail, "")
     faults = problem.get("faults") or []
     if faults:
         detail += ": " + ", ".join(f"{each['at']} ({each['rule']})" for each in faults)
-    return _ERRORS.get(kind, ServiceRefused)(detail)
+    return error_from_json(kind, {"rule": detail})
 
 
 def _problem(answer: httpx.Response) -> Mapping[str, Any]:

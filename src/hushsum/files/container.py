@@ -26,7 +26,7 @@ from enum import Enum
 from pathlib import Path
 from typing import IO, Any
 
-from hushsum.errors import FileRefused, UsageError
+from hushsum.errors import FilePath, FileRefused, UsageError
 from hushsum.files.atomic import atomic_file
 
 VERSION = 1
@@ -91,7 +91,13 @@ def write_container(
         return
     path = Path(target)
     if not path.parent.is_dir():
-        raise UsageError(f"no folder {str(path.parent)!r} to write into; make it first")
+        raise UsageError(
+            (
+                "no folder ",
+                FilePath(path.parent, service="the folder", quoted=True),
+                " to write into; make it first",
+            )
+        )
     with atomic_file(path, mode=mode) as stream:
         _write_parts(stream, [memoryview(prefix), memoryview(encoded), *views])
 
@@ -118,9 +124,9 @@ def read_container(
                 size = os.fstat(stream.fileno()).st_size
                 return _read_stream(stream, kind, payload_size, name=path.name, size=size)
         except FileNotFoundError:
-            raise UsageError(f"no file {str(path)!r}; check the path") from None
+            raise UsageError(("no file ", FilePath(path, quoted=True), "; check the path")) from None
         except IsADirectoryError:
-            raise UsageError(f"{str(path)!r} is a folder; give the file in it") from None
+            raise UsageError((FilePath(path, quoted=True), " is a folder; give the file in it")) from None
     return _read_stream(source, kind, payload_size, name="the input", size=None)
 
 
@@ -138,7 +144,10 @@ def _read_stream(
     _check_magic(magic, kind, name)
     if version != VERSION:
         raise FileRefused(
-            f"{name} has format version {version}, this Hushsum reads version {VERSION}; install another one"
+            (
+                FilePath(name),
+                (f" has format version {version}, this Hushsum reads version {VERSION}; install another one"),
+            )
         )
     if header_length > _MAX_HEADER:
         raise _damaged(name)
@@ -168,8 +177,10 @@ def _check_magic(magic: bytes, kind: FileKind, name: str) -> None:
         return
     other = next((each for each in FileKind if each.value == magic), None)
     if other is not None:
-        raise FileRefused(f"{name} is {other.noun}, not {kind.noun}; give the right file")
-    raise FileRefused(f"{name} is not {kind.noun}; it may be another format, or its first bytes are damaged")
+        raise FileRefused((FilePath(name), f" is {other.noun}, not {kind.noun}; give the right file"))
+    raise FileRefused(
+        (FilePath(name), f" is not {kind.noun}; it may be another format, or its first bytes are damaged")
+    )
 
 
 def _parse_header(encoded: memoryview, name: str) -> Header:
@@ -199,7 +210,7 @@ def _take(stream: IO[bytes], size: int, name: str) -> memoryview:
 
 def _damaged(name: str) -> FileRefused:
     return FileRefused(
-        f"{name} is damaged: its bytes do not match its checksum or its lengths; get a fresh copy"
+        (FilePath(name), " is damaged: its bytes do not match its checksum or its lengths; get a fresh copy")
     )
 
 

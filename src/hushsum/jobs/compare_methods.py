@@ -129,7 +129,9 @@ def compare_methods(
     number = positive_integer("queries", terms.queries, at_most=1 << 20)
     positive_integer("repeats", terms.repeats, at_most=1 << 20)
     if not terms.epsilons:
-        raise UsageError("epsilon must hold at least one value, got none; try 0.1,1")
+        raise UsageError(
+            parameter="epsilon", rule="must hold at least one value", got="none", remedy="try 0.1,1"
+        )
     for name in terms.methods or ():
         if name != AUTO:
             method_named(name)

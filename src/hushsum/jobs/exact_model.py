@@ -11,7 +11,7 @@ from typing import Any, Final, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.errors import AlreadyPublished, DataRefused, HushsumError, SecretRefused, UsageError
+from hushsum.errors import AlreadyPublished, Argument, DataRefused, HushsumError, SecretRefused, UsageError
 from hushsum.jobs.fit_model import TrainingFiles, training_batches
 from hushsum.jobs.ledger_release import LedgerOptions
 from hushsum.jobs.model_catalogue import EXACT, ModelChoice, takes_labels
@@ -166,7 +166,12 @@ def _built(
     _check_settings(choice.name, model)
     check_target(model, columns, target, classes)
     if model.check_parameters().pure:
-        raise UsageError("delta must be above 0 in exact mode, got none; give delta=1e-6")
+        raise UsageError(
+            parameter="delta",
+            rule="must be above 0 in exact mode",
+            got="none",
+            remedy=("give ", Argument("delta", 1e-6)),
+        )
     return model
 
 
@@ -177,8 +182,9 @@ def _check_settings(name: str, model: PrivateModel) -> None:
         # Functional perturbation is what exact mode does.
         if given[setting] not in (usual[setting], "functional"):
             raise UsageError(
-                f"{setting} must be {usual[setting]!r} in exact mode, {reason}; leave it out, or release the "
-                "model as a file"
+                parameter=setting,
+                rule=f"must be {usual[setting]!r} in exact mode, {reason}",
+                remedy="leave it out, or release the model as a file",
             )
 
 

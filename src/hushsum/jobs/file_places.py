@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from hushsum.errors import UsageError
+from hushsum.errors import FilePath, UsageError
 from hushsum.files.container import FileKind
 from hushsum.files.encryption import KEY_BYTES
 
@@ -27,14 +27,33 @@ def check_output(output: str, *, inputs: Sequence[str] = ()) -> Path:
     path = Path(output)
     folder = path.parent
     if not folder.is_dir():
-        raise UsageError(f"the folder {str(folder)!r} must exist to write {path.name!r} in it; make it first")
+        raise UsageError(
+            (
+                "the folder ",
+                FilePath(folder, service="the folder", quoted=True),
+                " must exist to write ",
+                FilePath(path.name, quoted=True),
+                " in it; make it first",
+            )
+        )
     if path.is_dir():
-        raise UsageError(f"{output!r} is a folder; give the path of a file")
+        raise UsageError((FilePath(output, quoted=True), " is a folder; give the path of a file"))
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise UsageError(f"the folder {str(folder)!r} must be writable; check its permissions")
+        raise UsageError(
+            (
+                "the folder ",
+                FilePath(folder, service="the folder", quoted=True),
+                " must be writable; check its permissions",
+            )
+        )
     for each in inputs:
         if path.exists() and each != STANDARD and Path(each).exists() and path.samefile(each):
-            raise UsageError(f"{output!r} is an input too, and would be overwritten; give another output")
+            raise UsageError(
+                (
+                    FilePath(output, quoted=True),
+                    " is an input too, and would be overwritten; give another output",
+                )
+            )
     return path
 
 
@@ -49,10 +68,19 @@ def check_tally_output(output: str, *, inputs: Sequence[str] = ()) -> Path:
     path = check_output(output, inputs=inputs)
     if path.suffix.lower() == ".hush":
         raise UsageError(
-            f"a tally is secret, and .hush is for public files, got {output!r}; let its name end in .tally"
+            (
+                "a tally is secret, and .hush is for public files, got ",
+                FilePath(output, quoted=True),
+                "; let its name end in .tally",
+            )
         )
     if path.exists() and kind_of(path) is not FileKind.TALLY and path.stat().st_size:
-        raise UsageError(f"{output!r} exists and is no tally, so it is not replaced; give another output")
+        raise UsageError(
+            (
+                FilePath(output, quoted=True),
+                " exists and is no tally, so it is not replaced; give another output",
+            )
+        )
     return path
 
 
@@ -69,17 +97,28 @@ def check_function_output(output: str, *, inputs: Sequence[str] = (), interactiv
     path = check_output(output, inputs=inputs)
     if path.suffix.lower() == ".tally":
         raise UsageError(
-            f".tally is for confidential tallies, got {output!r} for a released function; "
-            "let its name end in .hush"
+            (
+                ".tally is for confidential tallies, got ",
+                FilePath(output, quoted=True),
+                " for a released function; let its name end in .hush",
+            )
         )
     if not path.exists():
         return path
     kind = kind_of(path)
     if kind not in (None, FileKind.RELEASED):
-        raise UsageError(f"{output!r} is confidential, which a release never replaces; give another output")
+        raise UsageError(
+            (
+                FilePath(output, quoted=True),
+                " is confidential, which a release never replaces; give another output",
+            )
+        )
     if kind is None and not interactive and path.stat().st_size:
         raise UsageError(
-            f"{output!r} exists and is no released function, so it is not replaced; give another output"
+            (
+                FilePath(output, quoted=True),
+                " exists and is no released function, so it is not replaced; give another output",
+            )
         )
     return path
 
@@ -95,7 +134,10 @@ def check_answers_output(output: str, *, inputs: Sequence[str] = ()) -> Path:
     path = check_output(output, inputs=inputs)
     if kind_of(path) is not None:
         raise UsageError(
-            f"{output!r} is a tally or a released file, which answers never replace; give another output"
+            (
+                FilePath(output, quoted=True),
+                " is a tally or a released file, which answers never replace; give another output",
+            )
         )
     return path
 
@@ -118,7 +160,12 @@ def refuse_repeated(paths: Sequence[str]) -> None:
         status = None if each == STANDARD else os.stat(each)
         place = STANDARD if status is None else (status.st_dev, status.st_ino)
         if place in seen:
-            raise UsageError(f"{each!r} is named twice, and its records would count twice; name it once")
+            raise UsageError(
+                (
+                    FilePath(each, quoted=True),
+                    " is named twice, and its records would count twice; name it once",
+                )
+            )
         seen.add(place)
 
 
@@ -133,10 +180,14 @@ def read_key(path: str) -> bytes:
     try:
         data = Path(path).read_bytes()
     except FileNotFoundError:
-        raise UsageError(f"no key file {path!r}; check the path") from None
+        raise UsageError(("no key file ", FilePath(path, quoted=True), "; check the path")) from None
     except OSError:
         raise UsageError(
-            f"the key file {path!r} cannot be read; check the path and its permissions"
+            (
+                "the key file ",
+                FilePath(path, quoted=True),
+                " cannot be read; check the path and its permissions",
+            )
         ) from None
     if len(data) == KEY_BYTES:
         return data

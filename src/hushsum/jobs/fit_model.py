@@ -11,7 +11,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.errors import ClaimError, DataRefused, HushsumError, UsageError
+from hushsum.errors import ClaimError, DataRefused, FilePath, HushsumError, UsageError
 from hushsum.jobs.file_places import STANDARD, check_function_output, refuse_repeated
 from hushsum.jobs.ledger_release import Approve, LedgerOptions, LedgerRecord, release_with_ledger
 from hushsum.jobs.model_catalogue import ModelChoice, takes_labels
@@ -203,7 +203,10 @@ def training_batches(
             columns = [name for name in stream.column_names if name != records.target]
             if not columns:
                 raise UsageError(
-                    f"{records.name or path} must have a column besides the target; choose the columns"
+                    (
+                        FilePath(records.name or path),
+                        " must have a column besides the target; choose the columns",
+                    )
                 )
             for batch, marked in stream:
                 if records.target is None:

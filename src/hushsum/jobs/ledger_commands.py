@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hushsum.errors import UsageError
+from hushsum.errors import FilePath, UsageError
 from hushsum.files.atomic import atomic_file
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def read_receipt(path: str) -> Receipt:
     try:
         return Receipt.from_text(Path(path).read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise UsageError(f"no receipt {path!r}; check the path") from None
+        raise UsageError(("no receipt ", FilePath(path, quoted=True), "; check the path")) from None
     except UnicodeDecodeError:
         return Receipt.from_text("")
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from hushsum.errors import LedgerUnavailable
+from hushsum.errors import FilePath, LedgerUnavailable
 from hushsum.files.container import canonical_json
 
 _STEP = 1 << 20
@@ -47,11 +47,19 @@ def _secret() -> bytes:
         key = path.read_bytes()
     except OSError:
         raise LedgerUnavailable(
-            f"the folder {path.parent} cannot be written; make it writable, name another in HUSHSUM_STATE, "
-            "or give an --idempotency-key"
+            (
+                "the folder ",
+                FilePath(path.parent, service="of the state"),
+                (
+                    " cannot be written; make it writable, name another in HUSHSUM_STATE, or give an "
+                    "--idempotency-key"
+                ),
+            )
         ) from None
     if len(key) != 32:
-        raise LedgerUnavailable(f"the file {path} is damaged; remove it, or give an --idempotency-key")
+        raise LedgerUnavailable(
+            ("the file ", FilePath(path), " is damaged; remove it, or give an --idempotency-key")
+        )
     return key
 
 

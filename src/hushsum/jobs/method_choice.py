@@ -35,7 +35,10 @@ class TableSize:
         names = tally_methods()
         if self.method not in names:
             raise UsageError(
-                f"method must be one of {', '.join(names)}, got {shown(self.method)}; choose one"
+                parameter="method",
+                rule=f"must be one of {', '.join(names)}",
+                got=shown(self.method),
+                remedy="choose one",
             )
         for name in _SIZES:
             if getattr(self, name) is not None and name not in method_named(self.method).settings:

@@ -96,7 +96,12 @@ def model_class(name: str) -> type[PrivateModel]:
     """
     found = _classes().get(name)
     if found is None:
-        raise UsageError(f"model must be one of {', '.join(_classes())}, got another; choose one")
+        raise UsageError(
+            parameter="model",
+            rule=f"must be one of {', '.join(_classes())}",
+            got="another",
+            remedy="choose one",
+        )
     return found
 
 

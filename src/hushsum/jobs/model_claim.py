@@ -109,12 +109,20 @@ def made_up(
     if takes_labels(model):
         if classes is None:
             raise UsageError(
-                "classes must be declared before the claim is shown, got none; list every label there is"
+                parameter="classes",
+                rule="must be declared before the claim is shown",
+                got="none",
+                remedy="list every label there is",
             )
         model.set_params(classes=list(classes))
     box = Bounds.of(model.bounds, len(columns), columns)
     if box is None:
-        raise UsageError("bounds must be declared, got none; give [low, high], or one pair for each column")
+        raise UsageError(
+            parameter="bounds",
+            rule="must be declared",
+            got="none",
+            remedy="give [low, high], or one pair for each column",
+        )
     labels = None if target is None else np.array(classes if classes else [0.0])
     middle = (np.array(box.low) + np.array(box.high)) / 2.0
     return np.tile(middle, (1 if labels is None else len(labels), 1)), labels

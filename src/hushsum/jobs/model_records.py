@@ -95,11 +95,18 @@ def read_classes(classes: Sequence[str], labels: NDArray[Any]) -> list[Any]:
     if kind == "b":
         flags = {"false": False, "0": False, "true": True, "1": True}
         if any(each.lower() not in flags for each in classes):
-            raise UsageError("classes must be true or false for a column of booleans, got something else")
+            raise UsageError(
+                parameter="classes",
+                rule="must be true or false for a column of booleans",
+                got="something else",
+            )
         return [flags[each.lower()] for each in classes]
     try:
         return [int(each) for each in classes]
     except ValueError:
         raise UsageError(
-            "classes must be whole numbers for a column of numbers, got something else; write them alike"
+            parameter="classes",
+            rule="must be whole numbers for a column of numbers",
+            got="something else",
+            remedy="write them alike",
         ) from None

@@ -78,8 +78,10 @@ def _answer(
         names = stream.column_names
         if len(names) != model.n_features_in_:
             raise UsageError(
-                f"points must have {model.n_features_in_} columns for this model, got {len(names)}; "
-                "choose the columns"
+                parameter="points",
+                rule=f"must have {model.n_features_in_} columns for this model",
+                got=len(names),
+                remedy="choose the columns",
             )
         for batch, _ in stream:
             table = features_of(batch, names)

@@ -35,10 +35,15 @@ class QueryTerms:
     def __post_init__(self) -> None:
         if self.estimator not in ESTIMATORS:
             raise UsageError(
-                f"estimator must be one of {', '.join(ESTIMATORS)}, got {self.estimator!r}; choose one"
+                parameter="estimator",
+                rule=f"must be one of {', '.join(ESTIMATORS)}",
+                got=f"{self.estimator!r}",
+                remedy="choose one",
             )
         if not 0.0 < self.level < 1.0:
-            raise UsageError(f"level must be between 0 and 1, got {self.level}; try 0.95")
+            raise UsageError(
+                parameter="level", rule="must be between 0 and 1", got=f"{self.level}", remedy="try 0.95"
+            )
         if self.estimator != "mean" and self.level != BOUND_LEVEL:
             raise UsageError(
                 f"the median of means has its bound at level {BOUND_LEVEL}, got {self.level}; "
@@ -154,8 +159,10 @@ def _answer_file(
         for batch, _ in stream:
             if dim is not None and 1 < batch.num_columns != dim:
                 raise UsageError(
-                    f"points must have {dim} columns for this function, got {batch.num_columns}; "
-                    "choose the columns"
+                    parameter="points",
+                    rule=f"must have {dim} columns for this function",
+                    got=f"{batch.num_columns}",
+                    remedy="choose the columns",
                 )
             renamed = own is not None and columns is not None and len(own) == batch.num_columns
             yield _ask(function, batch, batch.rename_columns(list(own)) if renamed and own else batch, terms)

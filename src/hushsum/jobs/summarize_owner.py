@@ -94,7 +94,12 @@ def take_part(
         if no curator came in time.
     """
     if choice.cap is not None and choice.cap < 1:
-        raise UsageError(f"cap must be at least 1, got {choice.cap}; leave it out for no limit")
+        raise UsageError(
+            parameter="cap",
+            rule="must be at least 1",
+            got=f"{choice.cap}",
+            remedy="leave it out for no limit",
+        )
     identity = Identity.load(choice.key)
     secret = None if choice.secret is None else HashSecret.load(choice.secret)
     peers = [fingerprint_of(each) for each in choice.peers]

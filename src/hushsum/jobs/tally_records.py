@@ -9,7 +9,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from hushsum.errors import DataRefused, UsageError
+from hushsum.errors import DataRefused, FilePath, UsageError
 from hushsum.jobs.file_places import STANDARD, check_tally_output, refuse_repeated
 from hushsum.jobs.kernel_choice import KernelChoice
 from hushsum.jobs.method_choice import TableSize, empty_tally
@@ -149,9 +149,9 @@ def _open(records: RecordFiles, name: str, columns: Sequence[str] | None) -> Rec
             name=records.name,
         )
     except UsageError as error:
-        if len(records.paths) == 1 or name in str(error):
+        if len(records.paths) == 1 or error.names_file(name):
             raise
-        raise UsageError(f"{name}: {error}") from None
+        raise UsageError((FilePath(name), ": ", *error.parts())) from None
 
 
 def _count(
@@ -191,7 +191,9 @@ def _with_first(stream: RecordStream, name: str) -> Iterator[tuple[Any, Any]]:
     try:
         first = next(batches)
     except StopIteration:
-        raise DataRefused(f"{name} must have at least one record, got none; check what wrote it") from None
+        raise DataRefused(
+            (FilePath(name), " must have at least one record, got none; check what wrote it")
+        ) from None
     return chain([first], batches)
 
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.errors import UsageError
+from hushsum.errors import Argument, UsageError
 from hushsum.kernels.base import Batch, Floats, Hasher, ProjectionKernel, dense_batch, register
 from hushsum.kernels.columns import MAX_DIM, MAX_POWER
 from hushsum.kernels.parameters import positive_integer
@@ -100,7 +100,12 @@ class AngularKernel(ProjectionKernel):
             for structured projections, which have none that could be listed.
         """
         if self.projection != "dense":
-            raise UsageError("a structured projection has no list of normals; use projection='dense'")
+            raise UsageError(
+                parameter="projection",
+                rule="must be 'dense' to list its normals",
+                got="'structured'",
+                remedy=("give ", Argument("projection", "dense")),
+            )
         return self.projections().numbers(seed=seed, rows=rows)[0]
 
     def numbers_per_row(self) -> int:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, cast, runtim
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.errors import FileRefused, UsageError, shown
+from hushsum.errors import FileRefused, Parameter, UsageError, shown
 from hushsum.files.container import canonical_json
 from hushsum.kernels.batch import Batch as Batch
 from hushsum.kernels.batch import Floats as Floats
@@ -328,14 +328,20 @@ def named(
     arguments = {parameter: value for parameter, value in given.items() if value is not None}
     for parameter in arguments:
         if parameter not in taken:
-            raise UsageError(f"the {name} kernel has no {parameter}; leave it out")
+            raise UsageError(rule=(f"the {name} kernel has no ", Parameter(parameter)), remedy="leave it out")
     if "dim" in taken:
         if dim is None:
-            raise UsageError(f"dim must be given for the {name} kernel; give the number of columns")
+            raise UsageError(
+                parameter="dim",
+                rule=f"must be given for the {name} kernel",
+                remedy="give the number of columns",
+            )
         arguments["dim"] = dim
     if "bandwidth" in taken and bandwidth is None:
         raise UsageError(
-            f"bandwidth must be given for the {name} kernel; choose it without looking at the data"
+            parameter="bandwidth",
+            rule=f"must be given for the {name} kernel",
+            remedy="choose it without looking at the data",
         )
     kernel: Kernel = kind(**arguments)
     return kernel
@@ -362,7 +368,12 @@ def kernel_as_json(kernel: Kernel) -> dict[str, Any]:
 
 def _kernel_class(name: str) -> type[Kernel]:
     if name not in _KERNELS:
-        raise UsageError(f"kernel must be one of {', '.join(kernel_names())}, got {shown(name)}; choose one")
+        raise UsageError(
+            parameter="kernel",
+            rule=f"must be one of {', '.join(kernel_names())}",
+            got=shown(name),
+            remedy="choose one",
+        )
     return _KERNELS[name]
 
 

@@ -13,9 +13,18 @@ def check_columns(columns: tuple[str, ...] | None, dim: int) -> None:
     if columns is None:
         return
     if not isinstance(columns, tuple) or not all(isinstance(name, str) and name for name in columns):
-        raise UsageError("columns must be names, got something else; give a list of strings")
+        raise UsageError(
+            parameter="columns", rule="must be names", got="something else", remedy="give a list of strings"
+        )
     if len(set(columns)) != len(columns):
-        raise UsageError("columns must name each column once; leave the repetitions out")
+        raise UsageError(
+            parameter="columns", rule="must name each column once", remedy="leave the repetitions out"
+        )
     # One name may stand for a column of lists, such as embeddings.
     if len(columns) not in (1, dim):
-        raise UsageError(f"columns must be {dim} names, one for each, got {len(columns)}; name them all")
+        raise UsageError(
+            parameter="columns",
+            rule=f"must be {dim} names, one for each",
+            got=len(columns),
+            remedy="name them all",
+        )

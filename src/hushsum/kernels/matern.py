@@ -62,8 +62,10 @@ class MaternKernel(SpectralKernel, ProfileKernel):
         object.__setattr__(self, "bandwidth", bandwidth_number(self.bandwidth))
         if self.smoothness not in SMOOTHNESS:
             raise UsageError(
-                f"smoothness must be 0.5, 1.5 or 2.5, got {shown(self.smoothness)}; "
-                "choose one, or the gaussian kernel for smoother functions"
+                parameter="smoothness",
+                rule="must be 0.5, 1.5 or 2.5",
+                got=shown(self.smoothness),
+                remedy="choose one, or the gaussian kernel for smoother functions",
             )
         object.__setattr__(self, "smoothness", float(self.smoothness))
 

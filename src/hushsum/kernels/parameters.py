@@ -20,7 +20,10 @@ def positive_integer(name: str, value: int, *, at_most: int) -> int:
         number = 0
     if not 1 <= number <= at_most:
         raise UsageError(
-            f"{name} must be an integer from 1 to {at_most}, got {shown(value)}; give one in that range"
+            parameter=name,
+            rule=f"must be an integer from 1 to {at_most}",
+            got=shown(value),
+            remedy="give one in that range",
         )
     return number
 
@@ -33,8 +36,10 @@ def positive_number(name: str, value: float) -> float:
         number = math.nan
     if not (math.isfinite(number) and number > 0):
         raise UsageError(
-            f"{name} must be a finite number above 0, got {shown(value)}; "
-            "give the scale of the data in its units"
+            parameter=name,
+            rule="must be a finite number above 0",
+            got=shown(value),
+            remedy="give the scale of the data in its units",
         )
     return number
 
@@ -43,14 +48,21 @@ def bandwidth_number(value: float) -> float:
     """A bandwidth that single-precision records can be divided by: from 1e-30 to 1e30."""
     number = positive_number("bandwidth", value)
     if not 1e-30 <= number <= 1e30:
-        raise UsageError(f"bandwidth must be from 1e-30 to 1e30, got {number:g}; rescale the columns")
+        raise UsageError(
+            parameter="bandwidth",
+            rule="must be from 1e-30 to 1e30",
+            got=f"{number:g}",
+            remedy="rescale the columns",
+        )
     return number
 
 
 def integer_seed(value: object) -> int:
     """A public seed: any integer."""
     if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise UsageError(f"seed must be an integer, got {type(value).__name__}; give one such as 7")
+        raise UsageError(
+            parameter="seed", rule="must be an integer", got=type(value).__name__, remedy="give one such as 7"
+        )
     return operator.index(value)
 
 

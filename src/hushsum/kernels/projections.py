@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum import _native
-from hushsum.errors import UsageError, shown
+from hushsum.errors import Argument, UsageError, shown
 from hushsum.kernels.base import Hasher
 from hushsum.kernels.randomness import normals, row_words, uniforms
 from hushsum.kernels.rehash import multiply_shift
@@ -107,10 +107,17 @@ def structured_block(dim: int, count: int) -> int:
 def check_projection(projection: str, dim: int, count: int) -> str:
     """A projection's name, refused where it cannot give enough coordinates a row."""
     if projection not in PROJECTIONS:
-        raise UsageError(f"projection must be 'dense' or 'structured', got {shown(projection)}; choose one")
+        raise UsageError(
+            parameter="projection",
+            rule="must be 'dense' or 'structured'",
+            got=shown(projection),
+            remedy="choose one",
+        )
     if projection == "structured" and count > padded(dim):
         raise UsageError(
-            f"a structured projection of {dim} columns gives at most {padded(dim)} numbers a row, "
-            f"got {count}; use projection='dense'"
+            parameter="projection",
+            rule=f"must be 'dense' for more than {padded(dim)} numbers per row of {dim} columns",
+            got=f"'structured' for {count}",
+            remedy=("give ", Argument("projection", "dense")),
         )
     return projection

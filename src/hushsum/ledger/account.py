@@ -176,7 +176,10 @@ class Account:
         if part not in self.terms.partition:
             known = ", ".join(map(repr, self.terms.partition)) or "none declared"
             raise UsageError(
-                f"part must be one of the dataset's parts ({known}), got {shown(part)}; choose one"
+                parameter="part",
+                rule=f"must be one of the dataset's parts ({known})",
+                got=shown(part),
+                remedy="choose one",
             )
         return self.terms.partition.index(part)
 

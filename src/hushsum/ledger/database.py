@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from sqlalchemy import exc
 from sqlalchemy.pool import NullPool
 
-from hushsum.errors import FileRefused, LedgerUnavailable, UsageError
+from hushsum.errors import FilePath, FileRefused, LedgerUnavailable, UsageError
 from hushsum.ledger import schema
 
 WAIT_SECONDS = 60
@@ -153,13 +153,23 @@ def _sqlite(url: sa.URL, wait_seconds: float, *, create: bool) -> sa.Engine:
         raise UsageError("a ledger must outlive its process, got no file; give the path of a file")
     path = Path(name)
     if path.is_dir():
-        raise UsageError(f"{name!r} is a folder; give the path of a file in it")
+        raise UsageError((FilePath(name, quoted=True), " is a folder; give the path of a file in it"))
     if not path.exists():
         if not create:
-            raise UsageError(f"no ledger {name!r}; check the path, or make one with: hushsum ledger init")
+            raise UsageError(
+                (
+                    "no ledger ",
+                    FilePath(name, quoted=True),
+                    "; check the path, or make one with: hushsum ledger init",
+                )
+            )
         if not path.parent.is_dir():
             raise UsageError(
-                f"the folder {str(path.parent)!r} must exist to make a ledger in it; make it first"
+                (
+                    "the folder ",
+                    FilePath(path.parent, service="of the ledger", quoted=True),
+                    " must exist to make a ledger in it; make it first",
+                )
             )
     # A new file is its owner's alone: it contains who released what, and to whom.
     if create:

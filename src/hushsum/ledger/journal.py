@@ -118,8 +118,10 @@ class Journal:
         if row is None:
             known = ", ".join(map(repr, self.datasets())) or "none yet"
             raise UsageError(
-                f"dataset must be one of the ledger's ({known}), got {dataset!r}; "
-                "check the name, or add it with: hushsum ledger init"
+                parameter="dataset",
+                rule=f"must be one of the ledger's ({known})",
+                got=f"{dataset!r}",
+                remedy="check the name, or add it with: hushsum ledger init",
             )
         return Account.from_json(self._checked(row).body["account"])
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from hushsum.errors import ClaimError, FileRefused, UsageError
+from hushsum.errors import ClaimError, FilePath, FileRefused, UsageError
 from hushsum.ledger import restores
 from hushsum.ledger.account import OPEN, RETIRED, Account
 from hushsum.ledger.chain import Kind
@@ -317,7 +317,12 @@ class Ledger(LedgerHistory):
 
 def _lost(guard: Path | None) -> FileRefused:
     return FileRefused(
-        f"there is no ledger here, but the rollback guard of one, {str(guard)!r}: its database was lost, "
-        "and a new one would have the whole budget again; put the newest copy back, or remove the guard if "
-        "everything that was released is given up"
+        (
+            "there is no ledger here, but the rollback guard of one, ",
+            FilePath(str(guard), quoted=True),
+            (
+                ": its database was lost, and a new one would have the whole budget again; put the "
+                "newest copy back, or remove the guard if everything that was released is given up"
+            ),
+        )
     )

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hushsum.errors import FileRefused, LedgerUnavailable
+from hushsum.errors import FilePath, FileRefused, LedgerUnavailable
 from hushsum.ledger.database import file_of
 from hushsum.ledger.receipt import Receipt
 
@@ -169,8 +169,14 @@ class GuardFile:
 
     def _unusable(self) -> LedgerUnavailable:
         return LedgerUnavailable(
-            f"the folder {self._path.parent}, which keeps the ledger's rollback guard, cannot be read or "
-            "written; make it writable, or name another in HUSHSUM_STATE"
+            (
+                "the folder ",
+                FilePath(self._path.parent, service="of the state"),
+                (
+                    ", which keeps the ledger's rollback guard, cannot be read or written; make it "
+                    "writable, or name another in HUSHSUM_STATE"
+                ),
+            )
         )
 
 

@@ -92,9 +92,11 @@ class DatasetTerms:
             )
         if bound:
             # The claims' own δ sum to at most this one, so the rule holds for each of them.
-            check_delta(bound, population, allow_large=allow_large_delta)
+            check_delta(bound, population, allow_large_delta=allow_large_delta)
         if unit not in ("record", "person"):
-            raise UsageError(f"unit must be 'record' or 'person', got {shown(unit)}; choose one")
+            raise UsageError(
+                parameter="unit", rule="must be 'record' or 'person'", got=shown(unit), remedy="choose one"
+            )
         if max_per_unit is not None:
             if unit == "record":
                 raise UsageError("max_per_unit is for persons, got the unit 'record'; leave it out")
@@ -194,12 +196,24 @@ def _accounting(
         return Accounting(accounting)
     except ValueError:
         known = ", ".join(repr(str(each)) for each in Accounting)
-        raise UsageError(f"accounting must be one of {known}, got {shown(accounting)}; choose one") from None
+        raise UsageError(
+            parameter="accounting", rule=f"must be one of {known}", got=shown(accounting), remedy="choose one"
+        ) from None
 
 
 def _checked_parts(partition: tuple[str, ...]) -> tuple[str, ...]:
     if len(set(partition)) != len(partition) or any(not name.strip() for name in partition):
-        raise UsageError("partition must name each part once, got an empty or repeated name; name each once")
+        raise UsageError(
+            parameter="partition",
+            rule="must name each part once",
+            got="an empty or repeated name",
+            remedy="name each once",
+        )
     if len(partition) == 1:
-        raise UsageError("partition must name at least two parts, got one; leave it out for the whole data")
+        raise UsageError(
+            parameter="partition",
+            rule="must name at least two parts",
+            got="one",
+            remedy="leave it out for the whole data",
+        )
     return tuple(partition)

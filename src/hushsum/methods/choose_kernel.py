@@ -111,7 +111,9 @@ def choose_kernel(
     """
     _check_candidates(candidates)
     if not 0.0 < density < 1.0:
-        raise UsageError(f"density must be above 0 and below 1, got {density:g}; try 0.05")
+        raise UsageError(
+            parameter="density", rule="must be above 0 and below 1", got=f"{density:g}", remedy="try 0.05"
+        )
     if (units is None) != (max_per_unit is None):
         raise UsageError("units and max_per_unit need each other, got one; give both, or neither")
     promise = choice_promise(epsilon)
@@ -181,7 +183,12 @@ def _units(units: object, records: int) -> NDArray[np.intp]:
         return np.arange(records)
     person = identify(units).person
     if len(person) != records:
-        raise DataRefused("units must have one id for each record, got another number; align them")
+        raise DataRefused(
+            parameter="units",
+            rule="must have one id for each record",
+            got="another number",
+            remedy="align them",
+        )
     return person
 
 
@@ -193,11 +200,18 @@ def _blocks(blocks: int | None, epsilon: Fraction, candidates: int) -> int:
 
 def _check_candidates(candidates: Sequence[Kernel]) -> None:
     if not candidates:
-        raise UsageError("candidates must name at least one kernel, got none; list what may be chosen")
+        raise UsageError(
+            parameter="candidates",
+            rule="must name at least one kernel",
+            got="none",
+            remedy="list what may be chosen",
+        )
     first = candidates[0]
     for each in candidates:
         if type(each) is not type(first) or each.dim != first.dim:
             raise UsageError(
-                "candidates must be one kernel with several bandwidths or powers, got different kernels; "
-                "choose the kernel by the subject"
+                parameter="candidates",
+                rule="must be one kernel with several bandwidths or powers",
+                got="different kernels",
+                remedy="choose the kernel by the subject",
             )

@@ -116,7 +116,12 @@ def choose(
     (3.0, 'random stopping')
     """
     if not candidates:
-        raise UsageError("candidates must name at least one, got none; list what may be chosen")
+        raise UsageError(
+            parameter="candidates",
+            rule="must name at least one",
+            got="none",
+            remedy="list what may be chosen",
+        )
     rule = Stopping.with_mean(stopping, 4.0 * len(candidates) if runs is None else runs)
     promise = choice_promise(epsilon)
     assert promise.epsilon is not None
@@ -164,7 +169,10 @@ def _at_most(share: Fraction) -> float:
 def _check_run(function: object, share: Fraction, whole: Claim) -> None:
     if not isinstance(function, ReleasedFunction):
         raise UsageError(
-            f"run must return a released function, got {type(function).__name__}; release a tally"
+            parameter="run",
+            rule="must return a released function",
+            got=type(function).__name__,
+            remedy="release a tally",
         )
     claim = function.claim
     if not claim.promise.pure or claim.promise.epsilon is None or claim.promise.epsilon > share:

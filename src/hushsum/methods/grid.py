@@ -85,7 +85,12 @@ def cells_for(
     if cells is not None:
         return (cells,) * len(box.low) if isinstance(cells, int) else tuple(cells)
     if not spacing > 0.0 or not math.isfinite(spacing):
-        raise UsageError(f"spacing must be above 0, got {spacing}; 0.75 of a bandwidth is a common choice")
+        raise UsageError(
+            parameter="spacing",
+            rule="must be above 0",
+            got=f"{spacing}",
+            remedy="0.75 of a bandwidth is a common choice",
+        )
     sides = (high - low for low, high in zip(box.low, box.high, strict=True))
     return tuple(max(1, math.ceil(side / (spacing * width))) for side in sides)
 

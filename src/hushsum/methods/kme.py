@@ -126,11 +126,17 @@ def kme(
     box = declared.bounds
     if algorithm not in ALGORITHMS:
         raise UsageError(
-            f"algorithm must be one of {', '.join(ALGORITHMS)}, got {shown(algorithm)}; choose one"
+            parameter="algorithm",
+            rule=f"must be one of {', '.join(ALGORITHMS)}",
+            got=shown(algorithm),
+            remedy="choose one",
         )
     if sensitivity not in SENSITIVITIES:
         raise UsageError(
-            f"sensitivity must be one of {', '.join(SENSITIVITIES)}, got {shown(sensitivity)}; choose one"
+            parameter="sensitivity",
+            rule=f"must be one of {', '.join(SENSITIVITIES)}",
+            got=shown(sensitivity),
+            remedy="choose one",
         )
     if algorithm == "features" or lattice is not None:
         GAUSSIAN.check(kernel, "kme with features or a lattice")
@@ -261,7 +267,9 @@ def _public_points(points: int | object, kernel: Kernel, box: Bounds, seed: int)
         return np.asarray(qmc.scale(spread, box.low, box.high) - box.centre)
     given = kernel.prepare(points, box).arrays[0].astype(np.float64)
     if len(given) > MOST_POINTS:
-        raise UsageError(f"points must be at most {MOST_POINTS}, got {len(given)}; give fewer")
+        raise UsageError(
+            parameter="points", rule=f"must be at most {MOST_POINTS}", got=len(given), remedy="give fewer"
+        )
     return np.unique(given, axis=0)
 
 

@@ -223,7 +223,9 @@ def _queries(queries: object, kernel: Kernel, box: Bounds) -> NDArray[np.float32
         return (lattice.centres() - box.centre).astype(np.float32)
     rows: NDArray[np.float32] = kernel.prepare(queries, box, clip=False).arrays[0]
     if len(rows) > MOST_QUERIES:
-        raise UsageError(f"queries must be at most {MOST_QUERIES}, got {len(rows)}; give fewer")
+        raise UsageError(
+            parameter="queries", rule=f"must be at most {MOST_QUERIES}", got=len(rows), remedy="give fewer"
+        )
     return rows
 
 

@@ -69,7 +69,9 @@ def fit_squares(
     ‖φ‖² ≤ 1. The minimum over the ball is found exactly, up to rounding: from the eigenvalues of the Hessian.
     """
     if not (math.isfinite(theta_bound) and theta_bound > 0):
-        raise UsageError(f"theta_bound must be finite and above 0, got {theta_bound}; try 2")
+        raise UsageError(
+            parameter="theta_bound", rule="must be finite and above 0", got=f"{theta_bound}", remedy="try 2"
+        )
     ridge, scale = perturbation(epsilon, gradient=1.0 + theta_bound, curvature=1.0)
     with real_noise(insecure_noise_seed) as noise:
         linear = noise.gamma_vector(features.shape[1], scale)

@@ -74,7 +74,7 @@ class OneCallRelease:
             rule, got = ("a delta above 0", "none") if promise.pure else ("no delta", "one")
             remedy = "try delta=1e-6" if promise.pure else "leave it out"
             raise ClaimError(f"{method.name} takes {rule}, got {got}; {remedy}")
-        check_declared_delta(promise, None, allow_large=keywords.get("allow_large_delta", False))
+        check_declared_delta(promise, None, allow_large_delta=keywords.get("allow_large_delta", False))
         neighbours = Relation.of(relation)
         if neighbours not in method.relations:
             raise ClaimError(
@@ -140,7 +140,12 @@ class DeclaredBox:
         check_kernel(kernel, kernel.dim or 1)
         box, names = declared_bounds(bounds, dim=kernel.dim or 1, columns=columns)
         if box is None:
-            raise ClaimError("bounds must be declared, got none; give (low, high) for every column")
+            raise ClaimError(
+                parameter="bounds",
+                rule="must be declared",
+                got="none",
+                remedy="give (low, high) for every column",
+            )
         return cls(kernel, box, names)
 
     def records(self, X: object) -> NDArray[np.float32]:

@@ -143,10 +143,12 @@ def pfda(
     process = kernel if covariance is None else covariance
     DeclaredBox.of(process, box, None)
     if not (math.isfinite(penalty) and penalty > 0.0):
-        raise UsageError(f"penalty must be a finite number above 0, got {shown(penalty)}; try 0.01")
+        raise UsageError(
+            parameter="penalty", rule="must be a finite number above 0", got=shown(penalty), remedy="try 0.01"
+        )
     number = positive_integer("steps", steps, at_most=MOST_STEPS)
     if number < 8:
-        raise UsageError(f"steps must be at least 8, got {number}; try 1024")
+        raise UsageError(parameter="steps", rule="must be at least 8", got=f"{number}", remedy="try 1024")
     prepared = OneCallRelease.of(METHOD, epsilon=epsilon, delta=delta, relation=relation, **keywords)
     rows = declared.records(X)
     low, high = (float(end - box.centre[0]) for end in (box.low[0], box.high[0]))

@@ -52,7 +52,9 @@ def fit_ops(
     that scores of one sign save.
     """
     if not (math.isfinite(theta_bound) and theta_bound > 0):
-        raise UsageError(f"theta_bound must be finite and above 0, got {theta_bound}; try 2")
+        raise UsageError(
+            parameter="theta_bound", rule="must be finite and above 0", got=f"{theta_bound}", remedy="try 2"
+        )
     precision = 2.0 * epsilon / (1.0 + theta_bound) ** 2 * (1.0 - 1e-14)
     ridge = 2.0 * features.shape[1] / (precision * theta_bound**2)
     posterior = Posterior.of(features, target, ridge, precision)

@@ -131,7 +131,12 @@ def privbayes(
     points = positive_integer("size", size, at_most=MOST_POINTS)
     share = exact("network_share", network_share)
     if not 0 < share < 1:
-        raise UsageError(f"network_share must be above 0 and below 1, got {network_share:g}; try 0.3")
+        raise UsageError(
+            parameter="network_share",
+            rule="must be above 0 and below 1",
+            got=f"{network_share:g}",
+            remedy="try 0.3",
+        )
     rows = declared.records(X)
 
     def make() -> PointsFunction:
@@ -260,8 +265,10 @@ def _degree(degree: int | str, grid: CellGrid) -> int | None:
         return None
     if isinstance(degree, bool) or not isinstance(degree, int) or not 0 <= degree < columns:
         raise UsageError(
-            f"degree must be 'auto' or an integer from 0 to {columns - 1}, one less than the columns, "
-            f"got {shown(degree)}; try 2"
+            parameter="degree",
+            rule=f"must be 'auto' or an integer from 0 to {columns - 1}, one less than the columns",
+            got=shown(degree),
+            remedy="try 2",
         )
     largest = float(np.prod([float(each) for each in sorted(grid.bins, reverse=True)[: degree + 1]]))
     if largest > MOST_CELLS:

@@ -190,7 +190,9 @@ def private_bounds(
     within = _in_order(within, X)
     share = exact("tail", tail)
     if not 0 < share < Fraction(1, 2):
-        raise UsageError(f"tail must be above 0 and below 0.5, got {tail:g}; try 0.01")
+        raise UsageError(
+            parameter="tail", rule="must be above 0 and below 0.5", got=f"{tail:g}", remedy="try 0.01"
+        )
     found = private_quantiles(
         X,
         [float(share), float(1 - share)],
@@ -221,13 +223,25 @@ def _quantiles(q: float | Sequence[float]) -> list[Fraction]:
     except (ValueError, TypeError):
         given = []
     if not given:
-        raise UsageError("q must name at least one quantile, got none; give numbers such as [0.01, 0.99]")
+        raise UsageError(
+            parameter="q",
+            rule="must name at least one quantile",
+            got="none",
+            remedy="give numbers such as [0.01, 0.99]",
+        )
     wanted = [exact("q", each) for each in given]
     for each in wanted:
         if not 0 <= each <= 1:
-            raise UsageError(f"q must be from 0 to 1, got {float(each):g}; 0.5 is the median")
+            raise UsageError(
+                parameter="q", rule="must be from 0 to 1", got=f"{float(each):g}", remedy="0.5 is the median"
+            )
         if each.denominator > _LARGEST_DENOMINATOR:
-            raise UsageError(f"q must have at most six decimals, got {float(each)!r}; round it")
+            raise UsageError(
+                parameter="q",
+                rule="must have at most six decimals",
+                got=f"{float(each)!r}",
+                remedy="round it",
+            )
     return wanted
 
 
@@ -268,16 +282,29 @@ def _grids(bounds: Sequence[Pair] | Pair, columns: int, grid: int | Sequence[flo
     assert box is not None
     if isinstance(grid, int) and not isinstance(grid, bool):
         if not 1 <= grid <= MOST_STEPS:
-            raise UsageError(f"grid must be from 1 to {MOST_STEPS} steps, got {grid}; try 1000")
+            raise UsageError(
+                parameter="grid",
+                rule=f"must be from 1 to {MOST_STEPS} steps",
+                got=f"{grid}",
+                remedy="try 1000",
+            )
         return [np.linspace(low, high, grid + 1) for low, high in zip(box.low, box.high, strict=True)]
     points = np.asarray(grid, dtype=np.float64)
     if points.ndim != 1 or not 2 <= len(points) <= MOST_STEPS + 1 or not np.all(np.diff(points) > 0):
-        raise UsageError("grid must be a number of steps, or 2 or more rising points; try np.geomspace(...)")
+        raise UsageError(
+            parameter="grid",
+            rule="must be a number of steps, or 2 or more rising points",
+            remedy="try np.geomspace(...)",
+        )
     if not np.isfinite(points).all():
-        raise UsageError("grid must have finite points; leave infinity out")
+        raise UsageError(parameter="grid", rule="must have finite points", remedy="leave infinity out")
     inside = [points[(points >= low) & (points <= high)] for low, high in zip(box.low, box.high, strict=True)]
     if any(len(each) < 2 for each in inside):
-        raise UsageError("grid must have at least 2 points within the bounds of every column; add some")
+        raise UsageError(
+            parameter="grid",
+            rule="must have at least 2 points within the bounds of every column",
+            remedy="add some",
+        )
     return inside
 
 
@@ -296,6 +323,11 @@ def _values(X: object, columns: int, units: object, max_per_unit: int | None) ->
         return values
     keep, _ = UnitCap(max_per_unit).plan(units)
     if len(keep) != len(values):
-        raise DataRefused("units must have one id for each record, got another number; align them")
+        raise DataRefused(
+            parameter="units",
+            rule="must have one id for each record",
+            got="another number",
+            remedy="align them",
+        )
     kept: Floats = values[keep]
     return kept

@@ -139,5 +139,10 @@ def method_named(name: str) -> Method:
     True
     """
     if name not in _METHODS:
-        raise UsageError(f"method must be one of {', '.join(method_names())}, got {shown(name)}; choose one")
+        raise UsageError(
+            parameter="method",
+            rule=f"must be one of {', '.join(method_names())}",
+            got=shown(name),
+            remedy="choose one",
+        )
     return _METHODS[name]

@@ -52,7 +52,11 @@ def estimated_row_variance(
     basis = HashRows(kernel, _ESTIMATION_ROWS, width, seed)
     sample = basis.prepare(public)
     if len(sample) < 3:
-        raise UsageError("public must hold at least 3 records to estimate from; give a larger sample")
+        raise UsageError(
+            parameter="public",
+            rule="must hold at least 3 records to estimate from",
+            remedy="give a larger sample",
+        )
     own = queries is None
     places = _thin(sample) if own else _thin(basis.prepare_queries(queries))
     table = np.zeros(basis.shape, np.int64)

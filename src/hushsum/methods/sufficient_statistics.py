@@ -94,7 +94,12 @@ def moments(bounds: object, *, dim: int, radius: float | None = None, bits: int 
     """
     box = Bounds.of(bounds, dim)
     if box is None:
-        raise UsageError("bounds must be declared, got None; give (low, high), or one pair for each column")
+        raise UsageError(
+            parameter="bounds",
+            rule="must be declared",
+            got="None",
+            remedy="give (low, high), or one pair for each column",
+        )
     return Tally(Moments(UnitBall(box, radius), bits))
 
 

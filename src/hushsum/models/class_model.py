@@ -71,7 +71,10 @@ class ClassModel(ClassifierMixin, PrivateModel):  # type: ignore[misc]
             return _distinct(self.classes)
         if not hasattr(self, "classes_"):
             raise UsageError(
-                "classes must be declared before records are counted, got none; list every label"
+                parameter="classes",
+                rule="must be declared before records are counted",
+                got="none",
+                remedy="list every label",
             )
         return self.classes_
 
@@ -85,7 +88,12 @@ class ClassModel(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         if reset:
             self._settle_classes(labels, given)
         elif given is not None and not np.array_equal(given, self.classes_):
-            raise UsageError("classes must be those of the first partial_fit, got others; leave them out")
+            raise UsageError(
+                parameter="classes",
+                rule="must be those of the first partial_fit",
+                got="others",
+                remedy="leave them out",
+            )
         return records, self._codes(labels)
 
     def _settle_classes(self, labels: NDArray[Any], given: NDArray[Any] | None) -> None:
@@ -93,9 +101,10 @@ class ClassModel(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         classes = showing_nothing(lambda: np.unique(labels)) if declared is None else declared
         if declared is None and len(classes) > MOST_FOUND:
             raise UsageError(
-                f"classes must be declared where there are more than {MOST_FOUND}, got a target with more: "
-                "its values, which look like numbers or names, would be published; declare them, or use a "
-                "regressor"
+                parameter="classes",
+                rule=f"must be declared where there are more than {MOST_FOUND}",
+                got="a target with more: its values, which look like numbers or names, would be published",
+                remedy="declare them, or use a regressor",
             )
         self._check_number(classes)
         self._classes_from_labels, self.classes_ = declared is None, classes
@@ -115,7 +124,12 @@ class ClassModel(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         if len(classes) < self._fewest:
             rule = "at least one class" if self._fewest == 1 else "two classes or more"
             got = "one class" if len(classes) else "none"
-            raise UsageError(f"classes must name {rule}, got {got}; declare every label there is")
+            raise UsageError(
+                parameter="classes",
+                rule=f"must name {rule}",
+                got=f"{got}",
+                remedy="declare every label there is",
+            )
 
     def _codes(self, labels: NDArray[Any]) -> NDArray[Any]:
         """Each label's place in ``classes_``."""
@@ -125,7 +139,12 @@ class ClassModel(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         except TypeError:
             known = False
         if not known:
-            raise DataRefused("y must hold declared classes only, got another label; declare it too")
+            raise DataRefused(
+                parameter="y",
+                rule="must hold declared classes only",
+                got="another label",
+                remedy="declare it too",
+            )
         return codes
 
     def score(self, X: object, y: object, sample_weight: object = None) -> float:
@@ -163,5 +182,8 @@ def _distinct(classes: object) -> NDArray[Any]:
     except (ValueError, TypeError):
         pass
     raise UsageError(
-        "classes must be a list of labels of one kind, got something else; declare every label there is"
+        parameter="classes",
+        rule="must be a list of labels of one kind",
+        got="something else",
+        remedy="declare every label there is",
     )

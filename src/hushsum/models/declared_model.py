@@ -118,7 +118,12 @@ class DeclaredModel(BaseEstimator):  # type: ignore[misc]
     def _width(self, n_features: int | None) -> int:
         width = getattr(self, "n_features_in_", None) if n_features is None else n_features
         if width is None:
-            raise UsageError("n_features must be given before records are counted, got None; give a number")
+            raise UsageError(
+                parameter="n_features",
+                rule="must be given before records are counted",
+                got="None",
+                remedy="give a number",
+            )
         return int(width)
 
     @property
@@ -145,6 +150,9 @@ class DeclaredModel(BaseEstimator):  # type: ignore[misc]
         box = Bounds.of(bounds, self._width(n_features), columns)
         if box is None:
             raise UsageError(
-                "bounds must be declared, got None; give (low, high), or one pair for each column"
+                parameter="bounds",
+                rule="must be declared",
+                got="None",
+                remedy="give (low, high), or one pair for each column",
             )
         return list(zip(box.low, box.high, strict=True))

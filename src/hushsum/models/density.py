@@ -291,7 +291,9 @@ class PrivateDensity(PrivateModel):
         released function only, so this spends nothing; ``random_state`` makes it repeatable.
         """
         if isinstance(n_samples, bool) or not isinstance(n_samples, int | np.integer) or n_samples < 1:
-            raise UsageError("n_samples must be a whole number of at least 1; give one or more")
+            raise UsageError(
+                parameter="n_samples", rule="must be a whole number of at least 1", remedy="give one or more"
+            )
         estimate = self._estimate(kernel, bandwidth)
         low, high = np.array(self._box(self._fitted("bounds"))).T
         random = np.random.default_rng(int(generator_of(random_state).randint(_SEEDS)))

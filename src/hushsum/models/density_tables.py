@@ -118,10 +118,20 @@ def table_method(kernel: Kernel, dim: int) -> str:
 
 def _kernels(name: object, bandwidths: list[Any], dim: int) -> list[Kernel]:
     if not isinstance(name, str):
-        raise UsageError(f"kernel must be a name or a list of names, got {shown(name)}; try 'gaussian'")
+        raise UsageError(
+            parameter="kernel",
+            rule="must be a name or a list of names",
+            got=shown(name),
+            remedy="try 'gaussian'",
+        )
     takes = parameter_names(name)
     if "dim" not in takes:
-        raise UsageError(f"kernel must be one of columns of numbers, got {name!r}; try 'gaussian'")
+        raise UsageError(
+            parameter="kernel",
+            rule="must be one of columns of numbers",
+            got=f"{name!r}",
+            remedy="try 'gaussian'",
+        )
     if "bandwidth" not in takes:
         return [named(name, dim=dim)]
     return [named(name, dim=dim, bandwidth=each) for each in bandwidths]
@@ -132,7 +142,9 @@ def _listed(name: str, value: object) -> list[Any]:
         return [value]
     values = list(value)
     if not values or len(set(values)) != len(values):
-        raise UsageError(f"{name} must name different values, at least one; give each once")
+        raise UsageError(
+            parameter=name, rule="must name different values, at least one", remedy="give each once"
+        )
     return values
 
 

@@ -164,13 +164,21 @@ class PublicEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """The columns by name, in order; positions are called x0, x1, …."""
         if self.output not in OUTPUTS:
             raise UsageError(
-                f"output must be one of {', '.join(OUTPUTS)}, got {shown(self.output)}; choose one"
+                parameter="output",
+                rule=f"must be one of {', '.join(OUTPUTS)}",
+                got=shown(self.output),
+                remedy="choose one",
             )
         if self.columns is None:
             width = getattr(self, "n_features_in_", 1)
             box = Bounds.of(self.bounds, width)
             if box is None:
-                raise UsageError("bounds must be (low, high), got none; declare the range of the columns")
+                raise UsageError(
+                    parameter="bounds",
+                    rule="must be (low, high)",
+                    got="none",
+                    remedy="declare the range of the columns",
+                )
             names = getattr(self, "feature_names_in_", [f"x{i}" for i in range(width)])
             sides = zip(names, box.low, box.high, strict=True)
             return {str(name): NumberColumn(low, high) for name, low, high in sides}
@@ -180,12 +188,17 @@ class PublicEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             listed = {f"x{i}": each for i, each in enumerate(self.columns)}
         else:
             raise UsageError(
-                f"columns must be a dictionary or a list of columns, got {type(self.columns).__name__}; "
-                "declare each column"
+                parameter="columns",
+                rule="must be a dictionary or a list of columns",
+                got=type(self.columns).__name__,
+                remedy="declare each column",
             )
         if not listed or not all(isinstance(each, DeclaredColumn) for each in listed.values()):
             raise UsageError(
-                "columns must be CategoryColumn, FlagColumn or NumberColumn, got something else; declare each"
+                parameter="columns",
+                rule="must be CategoryColumn, FlagColumn or NumberColumn",
+                got="something else",
+                remedy="declare each",
             )
         return listed
 

@@ -63,7 +63,10 @@ class CategoryColumn:
     def __post_init__(self) -> None:
         if isinstance(self.values, str) or not isinstance(self.values, Iterable):
             raise UsageError(
-                f"categories must be a list of values, got {type(self.values).__name__}; list them all"
+                parameter="categories",
+                rule="must be a list of values",
+                got=type(self.values).__name__,
+                remedy="list them all",
             )
         values = tuple(each.item() if isinstance(each, np.generic) else each for each in self.values)
         object.__setattr__(self, "values", values)
@@ -74,11 +77,15 @@ class CategoryColumn:
         text = all(isinstance(each, str) for each in values)
         if not text and not all(_is_category_number(each) for each in values):
             raise UsageError(
-                "categories must be all text, or all finite numbers below 2⁵³, got something else; "
-                "write them alike"
+                parameter="categories",
+                rule="must be all text, or all finite numbers below 2⁵³",
+                got="something else",
+                remedy="write them alike",
             )
         if len(set(values)) != len(values):
-            raise UsageError("categories must be listed once each; leave the repetitions out")
+            raise UsageError(
+                parameter="categories", rule="must be listed once each", remedy="leave the repetitions out"
+            )
         _one_of("unknown", self.unknown, ("refuse", OTHER))
         _one_of("missing", self.missing, ("category", "refuse"))
         if len(set(self.labels)) != len(self.labels):
@@ -188,9 +195,16 @@ class NumberColumn:
                 "declare the range that a record may have"
             )
         if self.fill is not None and not self.low <= self.fill <= self.high:
-            raise UsageError(f"fill must be within the declared range, got {self.fill:g}; choose one inside")
+            raise UsageError(
+                parameter="fill",
+                rule="must be within the declared range",
+                got=f"{self.fill:g}",
+                remedy="choose one inside",
+            )
         if isinstance(self.bins, bool) or not isinstance(self.bins, int | np.integer) or self.bins < 1:
-            raise UsageError(f"bins must be a positive integer, got {shown(self.bins)}; try 10")
+            raise UsageError(
+                parameter="bins", rule="must be a positive integer", got=shown(self.bins), remedy="try 10"
+            )
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -232,7 +246,12 @@ def _as_text(value: object) -> str:
 
 def _one_of(name: str, value: object, choices: tuple[str, ...]) -> None:
     if value not in choices:
-        raise UsageError(f"{name} must be {' or '.join(map(repr, choices))}, got {shown(value)}; choose one")
+        raise UsageError(
+            parameter=name,
+            rule=f"must be {' or '.join(map(repr, choices))}",
+            got=shown(value),
+            remedy="choose one",
+        )
 
 
 def _refuse_missing(where: str, remedy: str) -> None:

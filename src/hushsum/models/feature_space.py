@@ -28,7 +28,12 @@ def feature_kernel(name: Any, *, dim: int, bandwidth: float, smoothness: float) 
     """
     if isinstance(name, Kernel):
         if getattr(name, "dim", None) != dim:
-            raise UsageError(f"kernel must compare {dim} columns, got another number; give it dim={dim}")
+            raise UsageError(
+                parameter="kernel",
+                rule=f"must compare {dim} columns",
+                got="another number",
+                remedy=f"give it dim={dim}",
+            )
         return name
     if name == "gaussian":
         return GaussianKernel(dim=dim, bandwidth=bandwidth)
@@ -37,7 +42,10 @@ def feature_kernel(name: Any, *, dim: int, bandwidth: float, smoothness: float) 
     if name == "laplacian":
         return LaplacianKernel(dim=dim, bandwidth=bandwidth)
     raise UsageError(
-        f"kernel must be one of {', '.join(KERNELS)}, or a kernel of columns, got {shown(name)}; choose one"
+        parameter="kernel",
+        rule=f"must be one of {', '.join(KERNELS)}, or a kernel of columns",
+        got=shown(name),
+        remedy="choose one",
     )
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hushsum.bases.fourier_features import FourierFeatures
 from hushsum.bases.moments import Moments
-from hushsum.errors import UsageError
+from hushsum.errors import Argument, UsageError
 from hushsum.methods.feature_functions import TARGET_BITS, perturbed_posterior, smoother
 from hushsum.methods.sufficient_statistics import NoisyMoments, solve_adaptive
 from hushsum.models.base import Floats
@@ -184,7 +184,12 @@ class PrivateGaussianProcessRegressor(RegressionModel):
 
     def _check_together(self, promise: Promise) -> None:
         if self.inputs == PUBLIC and promise.pure:
-            raise UsageError("delta must be above 0 where inputs are public, got none; give delta=1e-6")
+            raise UsageError(
+                parameter="delta",
+                rule="must be above 0 where inputs are public",
+                got="none",
+                remedy=("give ", Argument("delta", 1e-6)),
+            )
 
     def _columns_of_part(self, name: str) -> int:
         # The moments of cosines and sines, of a constant and of the target.

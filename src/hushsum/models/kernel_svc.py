@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.bases.fourier_features import FourierFeatures
-from hushsum.errors import UsageError
+from hushsum.errors import Argument, UsageError
 from hushsum.methods.feature_functions import (
     Machines,
     allowed_gap,
@@ -177,7 +177,12 @@ class PrivateKernelSVC(ClassModel):
 
     def _check_together(self, promise: Promise) -> None:
         if promise.pure:
-            raise UsageError("delta must be above 0 for this model, got none; give delta=1e-6")
+            raise UsageError(
+                parameter="delta",
+                rule="must be above 0 for this model",
+                got="none",
+                remedy=("give ", Argument("delta", 1e-6)),
+            )
 
     def _kept_per_record(self, n_features: int) -> int:
         return 2 * self.features

@@ -8,7 +8,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from hushsum.errors import FileRefused, HushsumError
+from hushsum.errors import FileRefused, HushsumError, PerSurface
 from hushsum.files.container import canonical_json
 from hushsum.models.base import MODELS, PrivateModel
 from hushsum.models.model_state import ModelState
@@ -42,7 +42,10 @@ def load_model(source: str | os.PathLike[str] | IO[bytes]) -> PrivateModel:
     """
     bundle = load_released(source)
     if not isinstance(bundle, Bundle):
-        raise FileRefused("the file holds one released function, not a model; read it with hushsum.load")
+        raise FileRefused(
+            rule="the file holds one released function, not a model",
+            remedy=PerSurface("read it with hushsum.load", "query it with: hushsum query", "query it"),
+        )
     return model_of(bundle)
 
 
@@ -54,7 +57,7 @@ def model_of(bundle: Bundle) -> PrivateModel:
     try:
         return _restored(MODELS[name], bundle)
     except HushsumError as error:
-        raise FileRefused(f"the file's model makes no sense: {error}") from None
+        raise FileRefused(("the file's model makes no sense: ", *error.parts())) from None
     except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, IndexError):
         raise FileRefused(
             "the file's model makes no sense, though its checksum holds; ask who wrote it"

@@ -143,7 +143,12 @@ class PrivateNeighbors(TableModel):
             or not isinstance(n_candidates, int | np.integer)
             or n_candidates < 1
         ):
-            raise UsageError(f"n_candidates must be a positive integer, got {shown(n_candidates)}; try 5")
+            raise UsageError(
+                parameter="n_candidates",
+                rule="must be a positive integer",
+                got=shown(n_candidates),
+                remedy="try 5",
+            )
         counts = self.decision_function(X) + self.min_records
         best: NDArray[np.int64] = np.argsort(-counts, kind="stable")[:n_candidates]
         return counts[best], best
@@ -155,7 +160,12 @@ class PrivateNeighbors(TableModel):
         f(q)/k(radius); the upper end of the interval stands for f(q).
         """
         if not 0.0 <= radius < np.inf:
-            raise UsageError(f"radius must be a distance, got {shown(radius)}; give a number from 0 on")
+            raise UsageError(
+                parameter="radius",
+                rule="must be a distance",
+                got=shown(radius),
+                remedy="give a number from 0 on",
+            )
         queries = self._queries(X)
         f = self._reading()
         if not isinstance(f.kernel, ColumnKernel):

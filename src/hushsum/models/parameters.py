@@ -86,7 +86,12 @@ class Parameter:
         """
         if self._allows(value):
             return
-        raise UsageError(f"{self.name} must be {self.rule()}, got {shown(value)}; see the help of the model")
+        raise UsageError(
+            parameter=self.name,
+            rule=f"must be {self.rule()}",
+            got=shown(value),
+            remedy="see the help of the model",
+        )
 
     def from_form(self, value: object) -> Any:
         """A value that came as JSON, checked; pairs become tuples."""
@@ -264,8 +269,10 @@ def to_json(name: str, value: object) -> Any:
         return [to_json(name, each) for each in iter(value)]  # type: ignore[call-overload]
     except TypeError:
         raise UsageError(
-            f"{name} must be made of numbers, names and kernels to be stored with the model, "
-            f"got {type(value).__name__}; give such a value"
+            parameter=name,
+            rule="must be made of numbers, names and kernels to be stored with the model",
+            got=type(value).__name__,
+            remedy="give such a value",
         ) from None
 
 
@@ -294,7 +301,11 @@ def labels_to_json(labels: NDArray[Any]) -> dict[str, Any]:
     if labels.dtype.kind not in "biufUO" or any(
         not isinstance(each, bool | int | float | str) for each in values
     ):
-        raise UsageError("labels must be numbers, truth values or strings to be stored; encode them so")
+        raise UsageError(
+            parameter="labels",
+            rule="must be numbers, truth values or strings to be stored",
+            remedy="encode them so",
+        )
     return {"kind": labels.dtype.kind, "values": values}
 
 

@@ -143,5 +143,8 @@ def generator_of(random_state: Any) -> np.random.RandomState:
     except (ValueError, TypeError):
         pass
     raise UsageError(
-        f"random_state must be an integer, a RandomState or None, got {shown(random_state)}; try 0"
+        parameter="random_state",
+        rule="must be an integer, a RandomState or None",
+        got=shown(random_state),
+        remedy="try 0",
     )

@@ -57,7 +57,9 @@ def declared_target(value: object) -> Bounds:
         box = None
     if box is None:
         raise UsageError(
-            f"target_bounds must be (low, high), finite and with low < high, got {shown(value)}; "
-            "declare the range that a target may have"
+            parameter="target_bounds",
+            rule="must be (low, high), finite and with low < high",
+            got=shown(value),
+            remedy="declare the range that a target may have",
         )
     return box

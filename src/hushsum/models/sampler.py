@@ -170,7 +170,9 @@ class PrivateSampler(TableModel):
 
 def _positive_integer(name: str, value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise UsageError(f"{name} must be a positive integer, got {shown(value)}; try 100")
+        raise UsageError(
+            parameter=name, rule="must be a positive integer", got=shown(value), remedy="try 100"
+        )
     return int(value)
 
 

@@ -296,7 +296,12 @@ def _methods(name: str, kernel: Kernel) -> list[Method]:
         return [each for each in all_methods() if each.predict is not None and each.role.test(kernel)]
     if name not in planned_methods():
         names = ", ".join(planned_methods())
-        raise UsageError(f"method must be {AUTO!r} or one of {names}, got {name!r}; choose one")
+        raise UsageError(
+            parameter="method",
+            rule=f"must be {AUTO!r} or one of {names}",
+            got=f"{name!r}",
+            remedy="choose one",
+        )
     method = method_named(name)
     method.role.check(kernel, name)
     return [method]
@@ -321,7 +326,12 @@ def _width(reading: Reading | None, width: int | None) -> int:
 def _density(density: float) -> float:
     positive_number("density", density)
     if density > 1:
-        raise UsageError(f"density must be at most 1, got {density}; it is a mean kernel value")
+        raise UsageError(
+            parameter="density",
+            rule="must be at most 1",
+            got=f"{density}",
+            remedy="it is a mean kernel value",
+        )
     return density
 
 
@@ -339,6 +349,11 @@ def _nothing(kernel: Kernel, reading: Reading | None, methods: Sequence[Method],
 def _each(epsilon: float | Sequence[float] | None) -> Iterable[float | None]:
     if isinstance(epsilon, Sequence):
         if not epsilon:
-            raise UsageError("epsilon must hold at least one value, got an empty list; try [0.5, 1.0]")
+            raise UsageError(
+                parameter="epsilon",
+                rule="must hold at least one value",
+                got="an empty list",
+                remedy="try [0.5, 1.0]",
+            )
         return epsilon
     return [epsilon]

@@ -119,7 +119,7 @@ insecure_noise_seed
         _refuse_table_options(method, mechanism, rows, count_share, rounded)
         # The δ of the others is checked here; a method that takes δ has the option itself.
         check_declared_delta(
-            Promise.of(epsilon=epsilon, delta=delta), population, allow_large=allow_large_delta
+            Promise.of(epsilon=epsilon, delta=delta), population, allow_large_delta=allow_large_delta
         )
         large = {"allow_large_delta": True} if known.approximate else {}
         sized: dict[str, Any] = {"records": records} if known.sized else {}

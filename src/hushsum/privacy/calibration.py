@@ -198,5 +198,10 @@ def _vector_variances(
 
 def _checked_share(share: Fraction) -> Fraction:
     if not 0 < share < 1:
-        raise ClaimError(f"count_share must be above 0 and below 1, got {float(share):g}; try 0.02")
+        raise ClaimError(
+            parameter="count_share",
+            rule="must be above 0 and below 1",
+            got=f"{float(share):g}",
+            remedy="try 0.02",
+        )
     return share

@@ -26,16 +26,23 @@ def exact(name: str, value: float | int | str | Fraction) -> Fraction:
             value = float(value)
         except (TypeError, ValueError):
             raise ClaimError(
-                f"{name} must be a number, got {type(value).__name__}; give a number such as 1.0"
+                parameter=name,
+                rule="must be a number",
+                got=type(value).__name__,
+                remedy="give a number such as 1.0",
             ) from None
     if isinstance(value, float):
         if not math.isfinite(value):
-            raise ClaimError(f"{name} must be finite, got {value}; give a number such as 1.0")
+            raise ClaimError(
+                parameter=name, rule="must be finite", got=f"{value}", remedy="give a number such as 1.0"
+            )
         value = repr(float(value))
     try:
         return typed_rational(value) if isinstance(value, str) else Fraction(value)
     except ValueError:
-        raise ClaimError(f"{name} must be a number, got text; give a number such as 1.0") from None
+        raise ClaimError(
+            parameter=name, rule="must be a number", got="text", remedy="give a number such as 1.0"
+        ) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +75,21 @@ class Promise:
         if rho is not None:
             if delta is not None:
                 raise ClaimError(
-                    "delta must not be given with rho, got both; give rho alone, or epsilon and delta"
+                    parameter="delta",
+                    rule="must not be given with rho",
+                    got="both",
+                    remedy="give rho alone, or epsilon and delta",
                 )
             return cls(None, Fraction(0), _positive("rho", rho))
         assert epsilon is not None
         small = Fraction(0) if delta is None else exact("delta", delta)
         if not 0 <= small < 1:
-            raise ClaimError(f"delta must be at least 0 and below 1, got {float(small):g}; try 1e-6")
+            raise ClaimError(
+                parameter="delta",
+                rule="must be at least 0 and below 1",
+                got=f"{float(small):g}",
+                remedy="try 1e-6",
+            )
         return cls(_positive("epsilon", epsilon), small, None)
 
     @property
@@ -258,5 +273,7 @@ def _stored(text: object) -> Fraction:
 def _positive(name: str, value: float | Fraction) -> Fraction:
     number = exact(name, value)
     if number <= 0:
-        raise ClaimError(f"{name} must be above 0, got {float(number):g}; 1.0 is a common choice")
+        raise ClaimError(
+            parameter=name, rule="must be above 0", got=f"{float(number):g}", remedy="1.0 is a common choice"
+        )
     return number

@@ -14,7 +14,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.errors import ClaimError, shown
+from hushsum.errors import Argument, ClaimError, Parameter, shown
 from hushsum.privacy.accounting.analytic import analytic_gaussian_sigma
 from hushsum.privacy.accounting.vectors import rounding_gap
 from hushsum.privacy.accounting.zcdp import zcdp_rho
@@ -50,10 +50,18 @@ def path_scale(sensitivity: float, promise: Promise, *, calibration: str = ANALY
     """
     if calibration not in CALIBRATIONS:
         raise ClaimError(
-            f"calibration must be one of {', '.join(CALIBRATIONS)}, got {shown(calibration)}; choose one"
+            parameter="calibration",
+            rule=f"must be one of {', '.join(CALIBRATIONS)}",
+            got=shown(calibration),
+            remedy="choose one",
         )
     if promise.pure:
-        raise ClaimError("functional perturbation needs a delta above 0, got none; give delta=1e-6")
+        raise ClaimError(
+            parameter="delta",
+            rule="must be above 0 for functional perturbation",
+            got="none",
+            remedy=("give ", Argument("delta", 1e-6)),
+        )
     if promise.epsilon is None:
         assert promise.rho is not None
         return sensitivity / math.sqrt(2.0 * float(promise.rho)) * (1.0 + 1e-12)
@@ -61,8 +69,10 @@ def path_scale(sensitivity: float, promise: Promise, *, calibration: str = ANALY
         return analytic_gaussian_sigma(promise.epsilon, promise.delta, sensitivity)
     if promise.epsilon > 1:
         raise ClaimError(
-            f"the published calibration is proven for epsilon up to 1, got {float(promise.epsilon):g}; "
-            "leave calibration out"
+            parameter="epsilon",
+            rule="must be up to 1 for the published calibration",
+            got=f"{float(promise.epsilon):g}",
+            remedy=("leave out ", Parameter("calibration")),
         )
     published = math.sqrt(2.0 * math.log(2.0 / float(promise.delta))) / float(promise.epsilon)
     return sensitivity * published * (1.0 + 1e-12)

@@ -29,5 +29,8 @@ class Relation(StrEnum):
             return cls(value)
         except ValueError:
             raise ClaimError(
-                f"relation must be 'add/remove' or 'replace', got {shown(value)}; choose one"
+                parameter="relation",
+                rule="must be 'add/remove' or 'replace'",
+                got=shown(value),
+                remedy="choose one",
             ) from None

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from fractions import Fraction
 
-from hushsum.errors import ClaimError, UsageError
+from hushsum.errors import Argument, ClaimError, UsageError
 from hushsum.privacy.accounting.parameters import check_delta
 from hushsum.privacy.budget import Budget
 from hushsum.privacy.calibration import GAMMA
@@ -98,7 +98,12 @@ class ReleaseRequest:
     def gamma(self) -> bool:
         """Whether the Gamma-radius mechanism is requested; UsageError for a mechanism that is unknown."""
         if self.mechanism not in (None, *MECHANISMS):
-            raise UsageError(f"mechanism must be {GAMMA!r} or left out, got {self.mechanism!r}; choose one")
+            raise UsageError(
+                parameter="mechanism",
+                rule=f"must be {GAMMA!r} or left out",
+                got=f"{self.mechanism!r}",
+                remedy="choose one",
+            )
         if self.mechanism is None:
             return False
         if not self.promise.pure:
@@ -120,10 +125,12 @@ class ReleaseRequest:
 
     def check_delta(self) -> None:
         """Refuse a δ that is too large for the declared population; see `check_declared_delta`."""
-        check_declared_delta(self.promise, self.population, allow_large=self.allow_large_delta)
+        check_declared_delta(self.promise, self.population, allow_large_delta=self.allow_large_delta)
 
 
-def check_declared_delta(promise: Promise, population: int | None, *, allow_large: bool = False) -> None:
+def check_declared_delta(
+    promise: Promise, population: int | None, *, allow_large_delta: bool = False
+) -> None:
     """Refuse a δ that would allow to publish somebody: below a tenth of one over the units, or below 1e-5.
 
     A mechanism that publishes one random record has δ = 1/units. The true number is private, so the rule
@@ -132,12 +139,14 @@ def check_declared_delta(promise: Promise, population: int | None, *, allow_larg
     Raises
     ------
     ClaimError
-        for a larger δ without ``allow_large``.
+        for a larger δ without ``allow_large_delta``.
     """
     if population is not None:
-        check_delta(promise.delta, population, allow_large=allow_large)
-    elif promise.delta > LARGEST_UNDECLARED_DELTA and not allow_large:
+        check_delta(promise.delta, population, allow_large_delta=allow_large_delta)
+    elif promise.delta > LARGEST_UNDECLARED_DELTA and not allow_large_delta:
         raise ClaimError(
-            f"delta must be at most {float(LARGEST_UNDECLARED_DELTA):g} where no population is declared, "
-            f"got {float(promise.delta):g}; declare population=..., or allow_large_delta=True"
+            parameter="delta",
+            rule=f"must be at most {float(LARGEST_UNDECLARED_DELTA):g} where no population is declared",
+            got=f"{float(promise.delta):g}",
+            remedy=("declare ", Argument("population"), ", or give ", Argument("allow_large_delta", True)),
         )

@@ -109,7 +109,10 @@ def choice_claim(
     """What a choice claims; known before anything is drawn."""
     if max_per_unit is not None and (type(max_per_unit) is not int or max_per_unit < 1):
         raise ClaimError(
-            f"max_per_unit must be an integer of at least 1, got {shown(max_per_unit)}; give a cap"
+            parameter="max_per_unit",
+            rule="must be an integer of at least 1",
+            got=shown(max_per_unit),
+            remedy="give a cap",
         )
     return Claim(
         promise=promise,

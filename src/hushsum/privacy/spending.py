@@ -11,14 +11,19 @@ import json
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
-from hushsum.errors import UsageError
+from hushsum.errors import PerSurface, UsageError
 from hushsum.files.container import canonical_json
 from hushsum.privacy.budget import Budget, Debit
 from hushsum.privacy.claim import Claim
 
 Make = Callable[[], bytes]
+
+
+_GIVE_BUDGET: Final = PerSurface(
+    "give budget=hs.Ledger(...).dataset(...)", "give --ledger and --dataset", "release from a dataset"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +47,18 @@ class Booking:
         if budget is None:
             if idempotency_key is not None:
                 raise UsageError(
-                    "idempotency_key names a release in a ledger, got no budget; "
-                    "give budget=hs.Ledger(...).dataset(...)"
+                    parameter="idempotency_key",
+                    rule="names a release in a ledger",
+                    got="no budget",
+                    remedy=_GIVE_BUDGET,
                 )
             return None
         if not isinstance(budget, Budget):
             raise UsageError(
-                f"budget must be the budget of a dataset, got {type(budget).__name__}; "
-                "give budget=hs.Ledger(...).dataset(...)"
+                parameter="budget",
+                rule="must be the budget of a dataset",
+                got=type(budget).__name__,
+                remedy=_GIVE_BUDGET,
             )
         return cls(budget, secrets.token_hex(16) if idempotency_key is None else idempotency_key)
 

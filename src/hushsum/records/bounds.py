@@ -58,17 +58,21 @@ class Bounds:
 
     def __post_init__(self) -> None:
         if len(self.low) != len(self.high) or not self.low:
-            raise UsageError("bounds must have one low and one high for every column")
+            raise UsageError(parameter="bounds", rule="must have one low and one high for every column")
         for column, (low, high) in enumerate(zip(self.low, self.high, strict=True)):
             if not (math.isfinite(low) and math.isfinite(high) and low < high):
                 raise UsageError(
-                    f"bounds of column {column} must be finite with low < high, got ({low:g}, {high:g}); "
-                    "declare the range that a record may have"
+                    parameter="bounds",
+                    rule=f"of column {column} must be finite with low < high",
+                    got=f"({low:g}, {high:g})",
+                    remedy="declare the range that a record may have",
                 )
             if high / 2 - low / 2 > _FLOAT32_MAX:
                 raise UsageError(
-                    f"bounds of column {column} must be narrower than float32's range, "
-                    f"got ({low:g}, {high:g}); declare a narrower range, or rescale the column"
+                    parameter="bounds",
+                    rule=f"of column {column} must be narrower than float32's range",
+                    got=f"({low:g}, {high:g})",
+                    remedy="declare a narrower range, or rescale the column",
                 )
         low_array, high_array = np.array(self.low), np.array(self.high)
         for name, array in (
@@ -175,7 +179,7 @@ class Bounds:
     def from_json(cls, value: object) -> Bounds:
         """The inverse of `as_json`; raises UsageError for anything else."""
         if not isinstance(value, list) or not value:
-            raise UsageError("bounds must be a list of [low, high], one per column")
+            raise UsageError(parameter="bounds", rule="must be a list of [low, high], one per column")
         bounds = cls.of(value, len(value))
         assert bounds is not None
         return bounds
@@ -205,23 +209,33 @@ def _in_order(value: Mapping[Any, Any], columns: Sequence[str] | None) -> object
     """The pairs of a dictionary in the order of the columns; the one pair of a column of lists."""
     if columns is None:
         raise UsageError(
-            "bounds by name need the names of the columns, got columns without names; give a list of pairs"
+            parameter="bounds",
+            rule="by name need the names of the columns",
+            got="columns without names",
+            remedy="give a list of pairs",
         )
     names = list(columns)
     if set(value) != set(names) or not all(isinstance(name, str) for name in value):
         raise UsageError(
-            "bounds must have the name of every column once and no other, got other names; "
-            "give one (low, high) for each column"
+            parameter="bounds",
+            rule="must have the name of every column once and no other",
+            got="other names",
+            remedy="give one (low, high) for each column",
         )
     return value[names[0]] if len(names) == 1 else [value[name] for name in names]
 
 
 def _pairs(value: object, dim: int) -> list[tuple[float, float]]:
-    rule = f"bounds must be (low, high), or a list of {dim} such pairs, of numbers"
+    rule = f"must be (low, high), or a list of {dim} such pairs, of numbers"
     if isinstance(value, np.ndarray):
         value = value.tolist()
     if not isinstance(value, Sequence) or isinstance(value, str):
-        raise UsageError(f"{rule}, got {type(value).__name__}; declare the range that a record may have")
+        raise UsageError(
+            parameter="bounds",
+            rule=rule,
+            got=type(value).__name__,
+            remedy="declare the range that a record may have",
+        )
     if len(value) == 2 and all(_is_number(end) for end in value):
         return [(float(value[0]), float(value[1]))] * dim
     pairs = []
@@ -229,7 +243,12 @@ def _pairs(value: object, dim: int) -> list[tuple[float, float]]:
         if isinstance(pair, np.ndarray):
             pair = pair.tolist()
         if not isinstance(pair, Sequence) or len(pair) != 2 or not all(_is_number(end) for end in pair):
-            raise UsageError(f"{rule}, got something else among them; declare a pair of numbers for each")
+            raise UsageError(
+                parameter="bounds",
+                rule=rule,
+                got="something else among them",
+                remedy="declare a pair of numbers for each",
+            )
         pairs.append((float(pair[0]), float(pair[1])))
     if len(pairs) != dim:
         raise _another_number(dim)
@@ -239,8 +258,10 @@ def _pairs(value: object, dim: int) -> list[tuple[float, float]]:
 def _another_number(dim: int) -> UsageError:
     # Not how many: who passes the records as bounds would see their number.
     return UsageError(
-        f"bounds must have one (low, high) for each of {dim} columns, got another number; "
-        "declare as many, or one for all"
+        parameter="bounds",
+        rule=f"must have one (low, high) for each of {dim} columns",
+        got="another number",
+        remedy="declare as many, or one for all",
     )
 
 

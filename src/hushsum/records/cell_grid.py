@@ -57,16 +57,26 @@ class CellGrid:
         )
         if len(given) != bounds.dim:
             raise UsageError(
-                f"bins must be one number, or one for each of {bounds.dim} columns, got another number"
+                parameter="bins",
+                rule=f"must be one number, or one for each of {bounds.dim} columns",
+                got="another number",
             )
         for each in given:
             whole = isinstance(each, int | np.integer) and not isinstance(each, bool)
             if not whole or not 1 <= each <= MOST_BINS:
-                raise UsageError(f"bins must be integers from 1 to {MOST_BINS}, got another; try 64")
+                raise UsageError(
+                    parameter="bins",
+                    rule=f"must be integers from 1 to {MOST_BINS}",
+                    got="another",
+                    remedy="try 64",
+                )
         grid = cls(bounds, tuple(int(each) for each in given))
         if most_cells is not None and grid.cells > most_cells:
             raise UsageError(
-                f"bins must make at most {most_cells} cells together, got {grid.cells}; use fewer bins"
+                parameter="bins",
+                rule=f"must make at most {most_cells} cells together",
+                got=f"{grid.cells}",
+                remedy="use fewer bins",
             )
         return grid
 

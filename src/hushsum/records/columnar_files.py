@@ -7,7 +7,7 @@ from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from hushsum.errors import DataRefused
+from hushsum.errors import DataRefused, FilePath
 from hushsum.records import arrow
 from hushsum.records.arrow_stream import read_stream
 from hushsum.records.columnar_process import Decoder, DecoderDied
@@ -82,8 +82,13 @@ class ColumnarSource:
         self._left -= len(content)
         if self._left < 0:
             raise DataRefused(
-                f"{self._name} must not unfold to more than {_LARGEST_RATIO} times its size; "
-                "check what wrote it, or write it without compression"
+                (
+                    FilePath(self._name),
+                    (
+                        f" must not unfold to more than {_LARGEST_RATIO} times its "
+                        "size; check what wrote it, or write it without compression"
+                    ),
+                )
             )
         try:
             return read_stream(content)
@@ -98,8 +103,13 @@ class ColumnarSource:
         refused = json.loads(content).get("refused") if kind == b"j" else None
         if refused == "memory":
             raise DataRefused(
-                f"{self._name} needs more memory to decode than a file may take; "
-                "check what wrote it, or write it in smaller pages and batches"
+                (
+                    FilePath(self._name),
+                    (
+                        " needs more memory to decode than a file may take; check what wrote it, or write it "
+                        "in smaller pages and batches"
+                    ),
+                )
             )
         if refused is not None:
             raise unreadable(self._name, self._kind)
@@ -109,7 +119,7 @@ class ColumnarSource:
 def unreadable(name: str, kind: str) -> DataRefused:
     """The refusal of a file, without the engine's own words, which may quote data."""
     return DataRefused(
-        f"{name} cannot be read as {kind}; it is damaged, or of another kind than its name says"
+        (FilePath(name), f" cannot be read as {kind}; it is damaged, or of another kind than its name says")
     )
 
 

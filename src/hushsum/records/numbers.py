@@ -175,7 +175,9 @@ def refuse_length(dim: int) -> NoReturn:
 def choose_columns(available: Sequence[str], columns: Sequence[str]) -> list[int]:
     """The positions of columns by name; raises UsageError naming the first that is missing or ambiguous."""
     if len(set(columns)) != len(columns):
-        raise UsageError("columns must name each column once; leave the repetitions out")
+        raise UsageError(
+            parameter="columns", rule="must name each column once", remedy="leave the repetitions out"
+        )
     positions = []
     for name in columns:
         hits = [i for i, other in enumerate(available) if other == name]

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Protocol
 
-from hushsum.errors import DataRefused, UsageError
+from hushsum.errors import DataRefused, FilePath, UsageError
 from hushsum.records.numbers import choose_columns
 
 DEFAULT_BATCH_BYTES: Final = 1 << 20
@@ -145,7 +145,7 @@ def open_batches(
         The file cannot be read as its name suggests, is empty, or a chosen column is not of numbers.
     """
     if batch_bytes < 1:
-        raise UsageError(f"batch_bytes must be at least 1, got {batch_bytes}")
+        raise UsageError(parameter="batch_bytes", rule="must be at least 1", got=f"{batch_bytes}")
     if set_column is not None and columns is not None:
         raise UsageError("columns and set_column exclude each other; give one of them")
     if name is None:
@@ -159,10 +159,15 @@ def open_batches(
         elif columns is None:
             columns = [column for column in source.column_names if column != unit_column]
             if "" in columns:
-                raise UsageError(f"{name} has a column without a name; say which columns make a record")
+                raise UsageError(
+                    (FilePath(name), " has a column without a name; say which columns make a record")
+                )
         if not columns:
             raise UsageError(
-                f"{name} must have a column besides the one of persons; choose the columns of a record"
+                (
+                    FilePath(name),
+                    " must have a column besides the one of persons; choose the columns of a record",
+                )
             )
         if unit_column in columns:
             raise UsageError(f"column {unit_column!r} holds persons, and cannot be a column of records too")
@@ -183,14 +188,14 @@ def _open(path: str | os.PathLike[str], name: str, batch_bytes: int) -> Source:
     lowered = file.name.lower()
     kind = next((kind for suffix, kind in _FORMATS.items() if lowered.endswith(suffix)), None)
     if not file.exists():
-        raise UsageError(f"{name} does not exist; check the path")
+        raise UsageError((FilePath(name), " does not exist; check the path"))
     if file.is_dir():
-        raise UsageError(f"{name} must be a file, got a directory; name one file of it at a time")
+        raise UsageError((FilePath(name), " must be a file, got a directory; name one file of it at a time"))
     if kind is None:
-        raise UsageError(f"{name} must end in one of {', '.join(_FORMATS)}; rename or convert it")
+        raise UsageError((FilePath(name), f" must end in one of {', '.join(_FORMATS)}; rename or convert it"))
     try:
         if kind == "CSV":
             return csv_files.CsvSource.of_file(file, name, batch_bytes)
         return columnar_files.ColumnarSource(file, name, kind, batch_bytes)
     except PermissionError:
-        raise UsageError(f"{name} must be readable by this user; check its permissions") from None
+        raise UsageError((FilePath(name), " must be readable by this user; check its permissions")) from None

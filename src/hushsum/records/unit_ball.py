@@ -49,7 +49,12 @@ class UnitBall:
 
     def __post_init__(self) -> None:
         if self.radius is not None and not (math.isfinite(self.radius) and self.radius > 1.0):
-            raise UsageError(f"radius must be finite and above 1, got {self.radius}; leave it out")
+            raise UsageError(
+                parameter="radius",
+                rule="must be finite and above 1",
+                got=f"{self.radius}",
+                remedy="leave it out",
+            )
 
     @property
     def columns(self) -> int:

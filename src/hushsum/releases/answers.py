@@ -92,7 +92,7 @@ def normal_answers(value: Floats, stderr: Floats, level: float, points: Points) 
     from scipy.special import ndtri
 
     if not 0.0 < level < 1.0:
-        raise UsageError(f"level must be between 0 and 1, got {level}; try 0.95")
+        raise UsageError(parameter="level", rule="must be between 0 and 1", got=f"{level}", remedy="try 0.95")
     reach = float(ndtri(0.5 + level / 2.0)) * stderr
     return Answers(value, stderr, value - reach, value + reach, stderr.copy(), level, points)
 

@@ -101,7 +101,9 @@ class CurveFunction(Presented):
     def query(self, Q: object, *, of: str = "mean", level: float = 0.95, threads: int = 1) -> Answers:
         """Values with the standard error of the noise; the bias of a smoothing penalty is no part of it."""
         if of not in ("mean", "sum"):
-            raise UsageError(f"of must be 'mean' or 'sum', got {shown(of)}; choose one")
+            raise UsageError(
+                parameter="of", rule="must be 'mean' or 'sum'", got=shown(of), remedy="choose one"
+            )
         scale = 1.0 if of == "mean" else self.count
         points = query_points(Q, dim=self.dim, columns=self.columns)
         value = self._read(points, self.values)

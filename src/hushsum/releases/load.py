@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from typing import IO
 
-from hushsum.errors import FileRefused
+from hushsum.errors import FileRefused, PerSurface
 from hushsum.files.container import FileKind, Header, read_container
 from hushsum.releases.base import Released, ReleasedFunction
 
@@ -45,8 +45,8 @@ def load_function(source: str | os.PathLike[str] | IO[bytes]) -> ReleasedFunctio
     def codec(header: Header) -> tuple[Sizer, Builder]:
         if header.get("type") == "bundle":
             raise FileRefused(
-                "the file holds a model, not one released function; read it with hushsum.load, "
-                "or use 'hushsum predict'"
+                rule="the file holds a model, not one released function",
+                remedy=PerSurface("read it with hushsum.load", "use hushsum predict", "predict with it"),
             )
         return _codec(header)
 

@@ -134,8 +134,10 @@ class NoisyTable(Presented, ABC):
         step = largest_step(self.noise.variance) if step is None else step
         if type(step) is not int or step < 1 or step % 2 == 0 or (step > 1 and step > deviation):
             raise UsageError(
-                f"step must be odd and at most the deviation of the noise, {deviation:.3g}, got {step}; "
-                "leave it out"
+                parameter="step",
+                rule=f"must be odd and at most the deviation of the noise, {deviation:.3g}",
+                got=f"{step}",
+                remedy="leave it out",
             )
         if self.step != 1:
             raise UsageError(f"the cells are rounded to {self.step} already; round the release itself")
@@ -218,9 +220,9 @@ def largest_step(variance: float) -> int:
 def check_question(of: str, level: float) -> None:
     """Refuse a ``query`` for something else than means or sums, or at an impossible level."""
     if of not in ("mean", "sum"):
-        raise UsageError(f"of must be 'mean' or 'sum', got {shown(of)}; choose one")
+        raise UsageError(parameter="of", rule="must be 'mean' or 'sum'", got=shown(of), remedy="choose one")
     if not 0.0 < level < 1.0:
-        raise UsageError(f"level must be between 0 and 1, got {level}; try 0.95")
+        raise UsageError(parameter="level", rule="must be between 0 and 1", got=f"{level}", remedy="try 0.95")
 
 
 def _roomy(table: Table, step: int) -> Table:

@@ -68,11 +68,18 @@ class View:
         """
         dim = _number_of_columns(function.kernel)
         if of not in ("mean", "sum"):
-            raise UsageError(f"of must be 'mean' or 'sum', got {shown(of)}; choose one")
+            raise UsageError(
+                parameter="of", rule="must be 'mean' or 'sum'", got=shown(of), remedy="choose one"
+            )
         drawn = _axes(axes, dim, function.columns)
         if labels is not None and (isinstance(labels, str) or len(labels) != len(drawn)):
             got = "a text" if isinstance(labels, str) else str(len(labels))
-            raise UsageError(f"labels must name each of {len(drawn)} axes, got {got}; give one for each")
+            raise UsageError(
+                parameter="labels",
+                rule=f"must name each of {len(drawn)} axes",
+                got=f"{got}",
+                remedy="give one for each",
+            )
         names = [_name(function.columns, axis) for axis in drawn] if labels is None else labels
         others = [column for column in np.arange(dim).tolist() if column not in drawn]
         return cls(
@@ -198,8 +205,10 @@ def _axes(
     if not 1 <= len(axes) <= 2 or len(numbers) != len(axes) or len(set(axes)) != len(axes):
         named = "" if names is None else f", or one of {', '.join(names[:8])}"
         raise UsageError(
-            f"axes must be one or two different columns from 0 to {dim - 1}{named}, "
-            f"got {','.join(map(str, listed))}; columns are numbered in the order in which they were counted"
+            parameter="axes",
+            rule=f"must be one or two different columns from 0 to {dim - 1}{named}",
+            got=f"{','.join(map(str, listed))}",
+            remedy="columns are numbered in the order in which they were counted",
         )
     return tuple(numbers)
 
@@ -214,7 +223,9 @@ def _ranges(
     if given is None:
         if bounds is None:
             raise UsageError(
-                "range must be given, since this function was released without bounds; such as 0 to 100"
+                parameter="range",
+                rule="must be given, since this function was released without bounds",
+                remedy="such as 0 to 100",
             )
         return tuple((bounds.low[axis], bounds.high[axis]) for axis in axes)
     pairs = _pairs(given)
@@ -233,7 +244,9 @@ def _ranges(
 def _pairs(given: Range | Sequence[Range]) -> tuple[Range, ...]:
     array = np.asarray(given, np.float64)
     if array.shape[-1:] != (2,) or array.ndim > 2:
-        raise UsageError("range must be (low, high), or one such pair for each axis, got another shape")
+        raise UsageError(
+            parameter="range", rule="must be (low, high), or one such pair for each axis", got="another shape"
+        )
     return tuple((float(low), float(high)) for low, high in array.reshape(-1, 2))
 
 
@@ -245,8 +258,11 @@ def _fixed(
     if at is None:
         if bounds is None:
             raise UsageError(
-                "at must be given for every column that is not drawn, since this function was released "
-                "without bounds"
+                parameter="at",
+                rule=(
+                    "must be given for every column that is not drawn, since this function was released "
+                    "without bounds"
+                ),
             )
         return {column: float(bounds.centre[column]) for column in others}
     values = tuple(np.atleast_1d(np.asarray(at, np.float64)).tolist())

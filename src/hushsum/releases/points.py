@@ -77,7 +77,11 @@ class PointsFunction(Presented):
         check_kernel(self.kernel, self.bounds.dim)
         check_columns(self.columns, self.bounds.dim)
         if self.points.ndim != 2 or self.points.shape != (len(self.weights), self.bounds.dim):
-            raise UsageError("points must have one row a weight and one column a bound; give both alike")
+            raise UsageError(
+                parameter="points",
+                rule="must have one row a weight and one column a bound",
+                remedy="give both alike",
+            )
         for array in (self.points, self.weights):
             array.flags.writeable = False
 
@@ -124,7 +128,9 @@ class PointsFunction(Presented):
             variance = (variance + value**2 * self.count_variance) / number**2
             return normal_answers(value, np.sqrt(variance), level, points)
         if of != "sum":
-            raise UsageError(f"of must be 'mean' or 'sum', got {shown(of)}; choose one")
+            raise UsageError(
+                parameter="of", rule="must be 'mean' or 'sum'", got=shown(of), remedy="choose one"
+            )
         return normal_answers(sums, np.sqrt(variance), level, points)
 
     def details(self) -> tuple[Detail, ...]:
@@ -188,7 +194,12 @@ def check_kernel(kernel: Kernel, dim: int) -> None:
     """Refuse a kernel that does not compare columns of numbers, or not as many."""
     COLUMNS.check(kernel, "a function of points in a box")
     if kernel.dim != dim:
-        raise UsageError(f"kernel must have dim {dim}, one for each bound, got another; make one with it")
+        raise UsageError(
+            parameter="kernel",
+            rule=f"must have dim {dim}, one for each bound",
+            got="another",
+            remedy="make one with it",
+        )
 
 
 def _from_bytes(payload: bytes) -> ReleasedFunction:

@@ -58,7 +58,10 @@ class SharpenedFunction(Presented):
             )
         if not 1 <= len(self.points) <= MOST_POINTS:
             raise UsageError(
-                f"points must be 1 to {MOST_POINTS}, got {len(self.points)}; a few hundred to 2000 will do"
+                parameter="points",
+                rule=f"must be 1 to {MOST_POINTS}",
+                got=len(self.points),
+                remedy="a few hundred to 2000 will do",
             )
         self.points.flags.writeable = False
 

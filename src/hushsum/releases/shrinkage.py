@@ -70,7 +70,9 @@ def shrunk_sums(function: TableFunction, Q: object, *, deviations: float = 1.0) 
         opposite sign.
     """
     if not deviations >= 0.0 or not math.isfinite(deviations):
-        raise UsageError(f"deviations must be at least 0, got {deviations}; try 1.0")
+        raise UsageError(
+            parameter="deviations", rule="must be at least 0", got=f"{deviations}", remedy="try 1.0"
+        )
     reading = function.reading
     cells = reading.cells(reading.basis.prepare_queries(Q))
     background = function.count * reading.fold_rate

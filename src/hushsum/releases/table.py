@@ -155,7 +155,9 @@ class TableFunction(NoisyTable):
             return self.count
         if count == "table":
             return self.table_count
-        raise UsageError(f"count must be 'combined' or 'table', got {shown(count)}; choose one")
+        raise UsageError(
+            parameter="count", rule="must be 'combined' or 'table'", got=shown(count), remedy="choose one"
+        )
 
     def _read(self, Q: object, threads: int) -> RowAverages:
         return self.reading.read(self.table, self.basis.prepare_queries(Q), threads=threads)
@@ -178,7 +180,10 @@ class TableFunction(NoisyTable):
             sums = scale * self.reading.unfold(self._median_of_means(batch, failure), number)
         else:
             raise UsageError(
-                f"estimator must be one of {', '.join(ESTIMATORS)}, got {shown(estimator)}; choose one"
+                parameter="estimator",
+                rule=f"must be one of {', '.join(ESTIMATORS)}",
+                got=shown(estimator),
+                remedy="choose one",
             )
         return np.maximum(sums, 0.0) if nonnegative else sums
 

@@ -216,7 +216,7 @@ def serve(
     (True, True)
     """
     promise = Promise.of(epsilon=epsilon, delta=delta)
-    check_declared_delta(promise, None, allow_large=allow_large_delta)
+    check_declared_delta(promise, None, allow_large_delta=allow_large_delta)
     claim = path_claim(promise, function, calibration=calibration, secure=insecure_noise_seed is None)
     served, facts = _prepared(
         function,
@@ -301,7 +301,9 @@ def _prepared(
 ) -> tuple[ServedFunction, dict[str, Any]]:
     """A served function that has not been opened, and the facts to which its store is bound."""
     if type(most_questions) is not int or most_questions < 1:
-        raise UsageError("most_questions must be a whole number above 0; leave it out for 5000")
+        raise UsageError(
+            parameter="most_questions", rule="must be a whole number above 0", remedy="leave it out for 5000"
+        )
     scale = path_scale(function.sensitivity, claim.promise, calibration=calibration)
     lam = SMALLEST_JITTER * function.largest if jitter is None else float(jitter)
     served = ServedFunction(

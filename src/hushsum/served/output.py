@@ -73,11 +73,20 @@ class FreshAnswers:
         insecure_noise_seed: int | None = None,
     ) -> None:
         if mechanism not in MECHANISMS:
-            raise UsageError(f"mechanism must be gaussian or laplace, got {shown(mechanism)}; choose one")
+            raise UsageError(
+                parameter="mechanism",
+                rule="must be gaussian or laplace",
+                got=shown(mechanism),
+                remedy="choose one",
+            )
         if type(answers) is not int or answers < 1:
-            raise UsageError("answers must be a whole number above 0; say how many there will be")
+            raise UsageError(
+                parameter="answers",
+                rule="must be a whole number above 0",
+                remedy="say how many there will be",
+            )
         promise = Promise.of(epsilon=epsilon, delta=delta)
-        check_declared_delta(promise, None, allow_large=allow_large_delta)
+        check_declared_delta(promise, None, allow_large_delta=allow_large_delta)
         self._function = function
         self._left = answers
         self._lock = Lock()
@@ -228,7 +237,7 @@ def answer_once(
     (4.22, True)
     """
     promise = Promise.of(epsilon=epsilon, delta=delta)
-    check_declared_delta(promise, None, allow_large=allow_large_delta)
+    check_declared_delta(promise, None, allow_large_delta=allow_large_delta)
     scale = path_scale(function.sensitivity, promise, calibration=calibration)
     distinct, places = np.unique(function.prepared(Q), axis=0, return_inverse=True)
     claim = path_claim(promise, function, calibration=calibration, secure=insecure_noise_seed is None)

@@ -51,8 +51,10 @@ class GaussianPath:
     ) -> None:
         if not (math.isfinite(jitter) and jitter >= SMALLEST_JITTER * largest):
             raise UsageError(
-                f"jitter must be at least {SMALLEST_JITTER:g} times the largest variance, got {jitter:g}; "
-                "leave it out"
+                parameter="jitter",
+                rule=f"must be at least {SMALLEST_JITTER:g} times the largest variance",
+                got=f"{jitter:g}",
+                remedy="leave it out",
             )
         self._covariance = covariance
         self._jitter = jitter

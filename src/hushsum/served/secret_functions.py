@@ -181,7 +181,9 @@ def gaussian_process_function(
     half = (target.high[0] - target.low[0]) / 2.0
     values = np.clip(np.asarray(y, np.float64).reshape(-1), target.low[0], target.high[0])
     if len(values) != len(rows) or not np.isfinite(values).all():
-        raise UsageError("y must have one finite number for each record of X; check both")
+        raise UsageError(
+            parameter="y", rule="must have one finite number for each record of X", remedy="check both"
+        )
     gram = kernel.prepared_similarity(Batch((rows,), len(rows)), Batch((rows,), len(rows)))
     inverse = np.linalg.inv(gram + noise**2 * np.eye(len(rows)))
     length = math.sqrt(max(float(((inverse @ gram) * inverse).sum(axis=1).max(initial=0.0)), 1e-300))
@@ -253,7 +255,12 @@ def kernel_svm_functions(
 def _records(X: object, kernel: Kernel, bounds: object) -> tuple[Bounds, Rows]:
     box = Bounds.of(bounds, kernel.dim or 1)
     if box is None:
-        raise UsageError("bounds must be declared, got None; give (low, high), or one pair for each column")
+        raise UsageError(
+            parameter="bounds",
+            rule="must be declared",
+            got="None",
+            remedy="give (low, high), or one pair for each column",
+        )
     rows: Rows = kernel.prepare(X, box).arrays[0] + np.float32(0.0)
     if not 0 < len(rows) <= MOST_RECORDS:
         raise UsageError(f"a served function takes 1 to {MOST_RECORDS} records; release a model instead")

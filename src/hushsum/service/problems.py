@@ -6,35 +6,10 @@ import errno
 from http import HTTPStatus
 from typing import Any, Final
 
-from hushsum.errors import (
-    AlreadyPublished,
-    BudgetExhausted,
-    ClaimError,
-    DataRefused,
-    FileRefused,
-    HushsumError,
-    IncompatibleTallies,
-    LedgerUnavailable,
-    QuestionsSpent,
-    UsageError,
-)
-from hushsum.service.store import QuotaExceeded
+from hushsum.errors import SERVICE, HushsumError
 
 MEDIA_TYPE: Final = "application/problem+json"
 FULL_DISK: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-
-_KINDS: Final[tuple[tuple[type[HushsumError], int, str], ...]] = (
-    (BudgetExhausted, 409, "budget-exhausted"),
-    (AlreadyPublished, 409, "already-published"),
-    (QuestionsSpent, 409, "questions-spent"),
-    (LedgerUnavailable, 503, "ledger-unavailable"),
-    (IncompatibleTallies, 409, "incompatible-tallies"),
-    (ClaimError, 422, "claim-refused"),
-    (FileRefused, 422, "file-refused"),
-    (DataRefused, 422, "data-refused"),
-    (QuotaExceeded, 409, "quota-exceeded"),
-    (UsageError, 422, "parameter-refused"),
-)
 
 
 def problem(status: int, kind: str, detail: str, **extra: Any) -> dict[str, Any]:
@@ -50,9 +25,8 @@ def problem(status: int, kind: str, detail: str, **extra: Any) -> dict[str, Any]
 
 def problem_of_error(error: Exception) -> dict[str, Any]:
     """The problem details of an error; of an unexpected one only its class, since its text may quote data."""
-    for known, status, kind in _KINDS:
-        if isinstance(error, known):
-            return problem(status, kind, str(error))
+    if isinstance(error, HushsumError):
+        return problem(error.status, error.kind, error.words(SERVICE), error=error.as_json())
     if isinstance(error, OSError) and error.errno in FULL_DISK:
         return problem(507, "disk-full", "the service's disk is full; nothing was stored, try again later")
     if isinstance(error, MemoryError):

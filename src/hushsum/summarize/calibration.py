@@ -72,7 +72,9 @@ def sum_variance(terms: Terms) -> Fraction:
     left = terms.rho - answers_rho(terms)
     if left <= 0:
         raise ClaimError(
-            f"rate must leave something of rho = {float(terms.rho):g} for the sums; take a smaller rate"
+            parameter="rate",
+            rule=f"must leave something of rho = {float(terms.rho):g} for the sums",
+            remedy="take a smaller rate",
         )
     return Fraction(max(sum_squared(terms), 1)) / (2 * left)
 

@@ -171,7 +171,12 @@ class CuratorState:
     def lose(self, owner: str) -> None:
         """Continue permanently without an owner; the consumer is notified, the other owners are not."""
         if owner not in self.terms.owners:
-            raise UsageError("owner must be one of the terms' owners, got another; check its name")
+            raise UsageError(
+                parameter="owner",
+                rule="must be one of the terms' owners",
+                got="another",
+                remedy="check its name",
+            )
         self.lost.setdefault(owner, self.round)
         self._bids.pop(owner, None)
         if owner in self._awaited:

@@ -78,7 +78,12 @@ class SummaryFeatures:
         most = MAX_WIDTH // 2 if self.paired else MAX_WIDTH
         object.__setattr__(self, "features", positive_integer("features", self.features, at_most=most))
         if isinstance(self.seed, bool) or not hasattr(self.seed, "__index__"):
-            raise UsageError(f"seed must be an integer, got {type(self.seed).__name__}; give one such as 7")
+            raise UsageError(
+                parameter="seed",
+                rule="must be an integer",
+                got=type(self.seed).__name__,
+                remedy="give one such as 7",
+            )
 
     @property
     def kernel(self) -> GaussianKernel:

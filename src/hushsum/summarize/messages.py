@@ -62,12 +62,20 @@ class Terms:
 
     def __post_init__(self) -> None:
         if self.rule not in RULES:
-            raise UsageError(f"rule must be one of {', '.join(RULES)}, got {self.rule!r:.40}; take threshold")
+            raise UsageError(
+                parameter="rule",
+                rule=f"must be one of {', '.join(RULES)}",
+                got=f"{self.rule!r:.40}",
+                remedy="take threshold",
+            )
         whole = {"size": self.size, "rounds": self.rounds, "batch": self.batch, "reach": self.reach}
         for name, value in whole.items():
             if type(value) is not int or not 1 <= value <= MAX_POINTS:
                 raise UsageError(
-                    f"{name} must be an integer from 1 to {MAX_POINTS}, got {value!r:.40}; give one"
+                    parameter=name,
+                    rule=f"must be an integer from 1 to {MAX_POINTS}",
+                    got=f"{value!r:.40}",
+                    remedy="give one",
                 )
         if self.rounds > MAX_ROUNDS or not 1 <= len(self.owners) <= MAX_OWNERS:
             raise UsageError(
@@ -75,9 +83,16 @@ class Terms:
                 f"got {self.rounds} and {len(self.owners)}; use larger batches"
             )
         if len(set(self.owners)) != len(self.owners):
-            raise UsageError("owners must have different names, got one twice; rename it")
+            raise UsageError(
+                parameter="owners", rule="must have different names", got="one twice", remedy="rename it"
+            )
         if self.cap is not None and (type(self.cap) is not int or not 1 <= self.cap <= MAX_POINTS):
-            raise UsageError(f"cap must be an integer of at least 1, got {self.cap!r:.40}; or give none")
+            raise UsageError(
+                parameter="cap",
+                rule="must be an integer of at least 1",
+                got=f"{self.cap!r:.40}",
+                remedy="or give none",
+            )
 
     def to_bytes(self) -> bytes:
         """The one spelling of these terms."""

@@ -66,7 +66,11 @@ def submodular(kernel_matrix: ArrayLike) -> bool:
     matrix = np.asarray(kernel_matrix, dtype=np.float64)
     n = len(matrix)
     if matrix.shape != (n, n) or n < 2:
-        raise UsageError("kernel_matrix must be square with at least 2 rows; give k of all pairs of points")
+        raise UsageError(
+            parameter="kernel_matrix",
+            rule="must be square with at least 2 rows",
+            remedy="give k of all pairs of points",
+        )
     diagonal = matrix.diagonal()
     others = matrix[~np.eye(n, dtype=np.bool_)]
     bound = diagonal[0] / ((n + 1) * (n**2 + 3 * n + 1))

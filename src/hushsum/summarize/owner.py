@@ -77,7 +77,12 @@ class OwnerState:
         insecure_noise_seed: int | None = None,
     ) -> None:
         if name not in terms.owners:
-            raise UsageError("name must be one of the owners in the terms, got another; check the terms")
+            raise UsageError(
+                parameter="name",
+                rule="must be one of the owners in the terms",
+                got="another",
+                remedy="check the terms",
+            )
         self.name = name
         self.terms = terms
         self._features = _own_features(terms, features)
@@ -238,9 +243,18 @@ def _extra_columns(extra: ArrayLike | None, rows: int, columns: int) -> Floats:
     values: Floats = np.empty((rows, 0)) if extra is None else np.asarray(extra, dtype=np.float64)
     values = np.ascontiguousarray(values.reshape(rows, -1) if values.size or rows == 0 else values)
     if values.shape != (rows, columns):
-        raise DataRefused(f"extra must have {columns} columns and a row for each record; reshape it")
+        raise DataRefused(
+            parameter="extra",
+            rule=f"must have {columns} columns and a row for each record",
+            remedy="reshape it",
+        )
     if not np.isfinite(values).all():
-        raise DataRefused("extra must be finite numbers, got one that is not; drop or fill such rows")
+        raise DataRefused(
+            parameter="extra",
+            rule="must be finite numbers",
+            got="one that is not",
+            remedy="drop or fill such rows",
+        )
     return values
 
 
@@ -248,10 +262,18 @@ def _own_features(terms: Terms, features: SummaryFeatures | None) -> SummaryFeat
     """The terms' features, or in hashed mode the same under the owners' own seed."""
     if not terms.hashed:
         if features not in (None, terms.features):
-            raise UsageError("features must be those of the terms unless hashes are sent; leave them out")
+            raise UsageError(
+                parameter="features",
+                rule="must be those of the terms unless hashes are sent",
+                remedy="leave them out",
+            )
         return terms.features
     if features is None:
-        raise UsageError("features must be given where hashes are sent, with the seed that owners share")
+        raise UsageError(
+            parameter="features", rule="must be given where hashes are sent, with the seed that owners share"
+        )
     if replace(features, seed=terms.features.seed) != terms.features:
-        raise UsageError("features must be those of the terms up to the seed; check them")
+        raise UsageError(
+            parameter="features", rule="must be those of the terms up to the seed", remedy="check them"
+        )
     return features

@@ -79,7 +79,9 @@ def published_auction(
         stacklevel=2,
     )
     if features.paired:
-        raise UsageError("features must be the published ones, got pairs; give paired=False")
+        raise UsageError(
+            parameter="features", rule="must be the published ones", got="pairs", remedy="give paired=False"
+        )
     table = parameters or PublishedParameters()
     rng = np.random.default_rng(seed)
     bounded = 1.0 / (features.unit * math.sqrt(features.features / 2.0))

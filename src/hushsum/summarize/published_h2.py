@@ -49,7 +49,9 @@ class Iteration:
     def for_rho(cls, rho: Fraction) -> Iteration:
         """Half of ρ on either, rounded down."""
         if rho <= 0:
-            raise ClaimError(f"rho must be above 0, got {float(rho):g}; give one such as 0.01")
+            raise ClaimError(
+                parameter="rho", rule="must be above 0", got=f"{float(rho):g}", remedy="give one such as 0.01"
+            )
         half = float(rho) / 2
         down = 1 - 2.0**-50
         return cls(Fraction(math.sqrt(8 * half) * down), Fraction(math.sqrt(2 * half) * down))

@@ -59,8 +59,10 @@ def plan_terms(
         cap = reach if rule == THRESHOLD else rounds * batch
     elif rule == FRESH and cap < rounds * batch:
         raise UsageError(
-            f"cap must be at least rounds × batch = {rounds * batch} under the rule fresh, got {cap}; "
-            "an owner that drops out halfway would change what the claim rests on"
+            parameter="cap",
+            rule=f"must be at least rounds × batch = {rounds * batch} under the rule fresh",
+            got=f"{cap}",
+            remedy="an owner that drops out halfway would change what the claim rests on",
         )
     return Terms(
         run=secrets.token_hex(16),
@@ -89,7 +91,12 @@ def split_budget(
     0.1083
     """
     if not 0.0 < validation_share < 1.0:
-        raise ClaimError(f"validation_share must be between 0 and 1, got {validation_share:g}; try 0.6")
+        raise ClaimError(
+            parameter="validation_share",
+            rule="must be between 0 and 1",
+            got=f"{validation_share:g}",
+            remedy="try 0.6",
+        )
     whole = Fraction(zcdp_rho(epsilon, delta))
     of_validation = whole * Fraction(validation_share)
     return whole - of_validation, of_validation
@@ -150,12 +157,17 @@ def summarize(
     sizes = [np.asarray(records).shape for records in owners.values()]
     if not sizes or any(len(shape) != 2 for shape in sizes):
         raise UsageError(
-            "owners must map names to tables of records, got none or no table; give at least one"
+            parameter="owners",
+            rule="must map names to tables of records",
+            got="none or no table",
+            remedy="give at least one",
         )
     mine = {} if extra is None else {name: np.asarray(extra[name], np.float64) for name in owners}
     columns = {1 if each.ndim == 1 else each.shape[1] for each in mine.values()} or {0}
     if len(columns) > 1:
-        raise UsageError("extra must have the same columns for every owner; align them")
+        raise UsageError(
+            parameter="extra", rule="must have the same columns for every owner", remedy="align them"
+        )
     compared = SummaryFeatures(sizes[0][1], bandwidth, features, seed)
     of_owners, of_validation = split_budget(epsilon, delta, validation_share)
     terms = plan_terms(

@@ -98,7 +98,9 @@ def release_target(
     """
     spent = Fraction(rho)
     if spent <= 0:
-        raise ClaimError(f"rho must be above 0, got {float(spent):g}; 0.02 is a common choice")
+        raise ClaimError(
+            parameter="rho", rule="must be above 0", got=f"{float(spent):g}", remedy="0.02 is a common choice"
+        )
     hashes = features.hashes(validation)
     step = count_step(features)
     cells = np.append(hashes.sum(axis=0, dtype=np.int64), len(hashes) * step)

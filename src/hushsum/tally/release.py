@@ -54,7 +54,9 @@ class ReleaseOptions:
         """Check the options of a request; ``rows`` becomes None for ``"auto"``."""
         rows = request.rows
         if isinstance(rows, str) and rows != AUTO:
-            raise UsageError(f"rows must be a number or {AUTO!r}, got {shown(rows)}; choose one")
+            raise UsageError(
+                parameter="rows", rule=f"must be a number or {AUTO!r}", got=shown(rows), remedy="choose one"
+            )
         return cls(
             relation=Relation.of(request.relation),
             rows=None if isinstance(rows, str) else positive_integer("rows", rows, at_most=MOST_ROWS),
@@ -159,7 +161,10 @@ def _check_rows(basis: Basis, options: ReleaseOptions) -> None:
     capacity = basis.shape[0]
     if options.rows is not None and options.rows > capacity:
         raise UsageError(
-            f"rows must be at most the tally's {capacity}, got {options.rows}; make a tally with more rows"
+            parameter="rows",
+            rule=f"must be at most the tally's {capacity}",
+            got=f"{options.rows}",
+            remedy="make a tally with more rows",
         )
 
 

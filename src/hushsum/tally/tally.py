@@ -166,7 +166,12 @@ class Tally:
             raise UsageError("this tally counts persons: add needs units, one id for each record")
         keep, pending = cap.plan(units)
         if len(keep) != len(batch):
-            raise DataRefused("units must have one id for each record, got another number; align them")
+            raise DataRefused(
+                parameter="units",
+                rule="must have one id for each record",
+                got="another number",
+                remedy="align them",
+            )
         self._accumulate(batch.select(keep), 1, threads, first=lambda: cap.commit(pending))
         return self
 

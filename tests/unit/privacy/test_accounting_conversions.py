@@ -109,14 +109,14 @@ def test_delta_is_compared_exactly_with_the_number_of_units() -> None:
     check_delta(Fraction(1, 1001), 100)
     with pytest.raises(ClaimError, match=r"^delta must be below .*got .*; .*allow_large"):
         check_delta(Fraction(1, 1000), 100)
-    check_delta(Fraction(1, 1000), 100, allow_large=True)
+    check_delta(Fraction(1, 1000), 100, allow_large_delta=True)
     check_delta(0.3, None)
 
 
 @pytest.mark.parametrize("delta", [0.0, 1.0, -1e-6, math.nan, math.inf])
 def test_no_option_makes_a_delta_of_what_is_none(delta: float) -> None:
     with pytest.raises(ClaimError, match=r"^delta must .*got .*; "):
-        check_delta(delta, None, allow_large=True)
+        check_delta(delta, None, allow_large_delta=True)
 
 
 def test_units_are_counted_from_one() -> None:

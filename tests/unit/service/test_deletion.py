@@ -23,7 +23,7 @@ def test_an_owner_cleans_up(town: Town) -> None:
         assert dataset._submit("tallies", {"upload": upload, **SMALL}, "k") == job
         town.work()
         tally = dataset.wait(job)["tally"]
-        with pytest.raises(ServiceRefused, match="ended"):
+        with pytest.raises(ServiceRefused, match="finished"):
             olga.cancel(job)
         assert [each["id"] for each in dataset.tallies()] == [tally]
         dataset.delete_tally(tally)

@@ -98,8 +98,10 @@ def compose(releases: Sequence[Release], *, delta: float | Fraction = 0) -> Frac
     epsilon = float(total.get_epsilon_for_delta(float_below(delta)))
     if epsilon == float("inf"):
         raise ClaimError(
-            f"delta must be above what the releases use up themselves, got {float(delta):.3g}; "
-            "give a larger one"
+            parameter="delta",
+            rule="must be above what the releases use up themselves",
+            got=f"{float(delta):.3g}",
+            remedy="give a larger one",
         )
     pure = [each for each in releases if _is_pure(each)]
     if len(pure) == len(releases):

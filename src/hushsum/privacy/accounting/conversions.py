@@ -79,7 +79,10 @@ def group_delta(epsilon: Real, delta: Real, size: int) -> float:
     rounding = 16 * 2.0**-53 * (1 + abs(math.log(start)) + size * step + abs(growth))
     if exponent + rounding >= 0:
         raise ClaimError(
-            f"delta must stay below 1 for a group of {size}, got a bound of 1 or more; lower delta or epsilon"
+            parameter="delta",
+            rule=f"must stay below 1 for a group of {size}",
+            got="a bound of 1 or more",
+            remedy="lower delta or epsilon",
         )
     return math.exp(exponent + rounding)
 

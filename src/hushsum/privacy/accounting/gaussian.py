@@ -210,7 +210,9 @@ def short_above(value: float) -> Fraction:
 def _proper_share(share: Real) -> float:
     if isinstance(share, bool) or not isinstance(share, (int, float, Fraction)) or not 0 < share < 1:
         raise ClaimError(
-            f"count_share must lie strictly between 0 and 1, got {share}; "
-            "0.02 suits most tables, None releases no count"
+            parameter="count_share",
+            rule="must lie strictly between 0 and 1",
+            got=f"{share}",
+            remedy="0.02 suits most tables, None releases no count",
         )
     return float(share)

@@ -6,7 +6,7 @@ import math
 import operator
 from fractions import Fraction
 
-from hushsum.errors import ClaimError
+from hushsum.errors import Argument, ClaimError
 
 Real = float | Fraction
 """A number given by the user: a float, an int or an exact fraction."""
@@ -21,9 +21,11 @@ DELTA_MARGIN = 10
 def positive(name: str, value: Real, remedy: str) -> Real:
     """Return ``value`` if it is a finite number above zero, else raise ClaimError."""
     if isinstance(value, bool) or not isinstance(value, (int, float, Fraction)):
-        raise ClaimError(f"{name} must be a number above 0, got {type(value).__name__}; {remedy}")
+        raise ClaimError(
+            parameter=name, rule="must be a number above 0", got=type(value).__name__, remedy=remedy
+        )
     if not math.isfinite(value) or value <= 0:
-        raise ClaimError(f"{name} must be finite and above 0, got {value}; {remedy}")
+        raise ClaimError(parameter=name, rule="must be finite and above 0", got=f"{value}", remedy=remedy)
     return value
 
 
@@ -42,8 +44,10 @@ def positive_variance(name: str, variance: Real) -> Real:
     value = positive(name, variance, "take it from gaussian_variances(...)")
     if not 1e-100 < float(value) < 1e100:
         raise ClaimError(
-            f"{name} must lie between 1e-100 and 1e100, got {float(value):.3g}; "
-            "take it from gaussian_variances(...)"
+            parameter=name,
+            rule="must lie between 1e-100 and 1e100",
+            got=f"{float(value):.3g}",
+            remedy="take it from gaussian_variances(...)",
         )
     return value
 
@@ -52,17 +56,24 @@ def proper_delta(delta: Real) -> Real:
     """Return δ if it lies strictly between 0 and 1, and not so near 0 that floats cannot tell."""
     if isinstance(delta, bool) or not isinstance(delta, (int, float, Fraction)):
         raise ClaimError(
-            f"delta must be a number between 0 and 1, got {type(delta).__name__}; take 1e-6 or less"
+            parameter="delta",
+            rule="must be a number between 0 and 1",
+            got=type(delta).__name__,
+            remedy="take 1e-6 or less",
         )
     if not 0 < delta < 1:  # also refuses nan
         raise ClaimError(
-            f"delta must lie strictly between 0 and 1, got {delta}; "
-            "take 1e-6 or less, or ask for a pure epsilon claim"
+            parameter="delta",
+            rule="must lie strictly between 0 and 1",
+            got=f"{delta}",
+            remedy="take 1e-6 or less, or ask for a pure epsilon claim",
         )
     if delta < SMALLEST_DELTA:
         raise ClaimError(
-            f"delta must be at least {SMALLEST_DELTA:g}, got {float(delta):.3g}; "
-            "ask for a pure epsilon claim instead"
+            parameter="delta",
+            rule=f"must be at least {SMALLEST_DELTA:g}",
+            got=f"{float(delta):.3g}",
+            remedy="ask for a pure epsilon claim instead",
         )
     return delta
 
@@ -73,10 +84,12 @@ def at_least_one(name: str, value: int, remedy: str) -> int:
         number = operator.index(value)
     except TypeError:
         raise ClaimError(
-            f"{name} must be an integer of at least 1, got {type(value).__name__}; {remedy}"
+            parameter=name, rule="must be an integer of at least 1", got=type(value).__name__, remedy=remedy
         ) from None
     if number < 1 or isinstance(value, bool):
-        raise ClaimError(f"{name} must be an integer of at least 1, got {value}; {remedy}")
+        raise ClaimError(
+            parameter=name, rule="must be an integer of at least 1", got=f"{value}", remedy=remedy
+        )
     return number
 
 
@@ -85,12 +98,15 @@ def cell_count(cells: int) -> int:
     number = at_least_one("cells", cells, "it is the number of cells one unit moves by 1")
     if number > 2**50:
         raise ClaimError(
-            "cells must be at most 2**50, got more; it is the number of cells one unit moves by 1"
+            parameter="cells",
+            rule="must be at most 2**50",
+            got="more",
+            remedy="it is the number of cells one unit moves by 1",
         )
     return number
 
 
-def check_delta(delta: Real, units: int | None, *, allow_large: bool = False) -> None:
+def check_delta(delta: Real, units: int | None, *, allow_large_delta: bool = False) -> None:
     """Refuse a δ of 1/(10·units) or more: it would allow a release that shows some records as they are.
 
     Publishing one unit chosen at random is (0, 1/units)-private, so δ means something only well below
@@ -100,7 +116,7 @@ def check_delta(delta: Real, units: int | None, *, allow_large: bool = False) ->
     Args:
         delta: the δ of a claim, strictly between 0 and 1.
         units: how many records or persons the release covers, if known.
-        allow_large: accept δ up to 1 all the same.
+        allow_large_delta: accept δ up to 1 all the same.
 
     Raises:
         ClaimError: δ is not in (0, 1), or is too large for ``units``.
@@ -112,13 +128,15 @@ def check_delta(delta: Real, units: int | None, *, allow_large: bool = False) ->
     hushsum.errors.ClaimError: delta must be below 1/(10 × units) = 2e-07, got 1e-06; lower it, or ...
     """
     proper_delta(delta)
-    if units is None or allow_large:
+    if units is None or allow_large_delta:
         return
     at_least_one("units", units, "declare the number of records or persons, or leave it out")
     if Fraction(delta) * DELTA_MARGIN * units >= 1:
         raise ClaimError(
-            f"delta must be below 1/(10 × units) = {1 / (DELTA_MARGIN * units):.3g}, got {float(delta):.3g}; "
-            "lower it, or pass allow_large=True"
+            parameter="delta",
+            rule=f"must be below 1/(10 × units) = {1 / (DELTA_MARGIN * units):.3g}",
+            got=f"{float(delta):.3g}",
+            remedy=("lower it, or give ", Argument("allow_large_delta", True)),
         )
 
 

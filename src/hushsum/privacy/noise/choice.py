@@ -106,11 +106,26 @@ def exponential_choice(scores: Sequence[int], rate: Fraction, source: NoiseSourc
 
 def _check(scores: Sequence[int], rate: Fraction) -> int:
     if not 1 <= len(scores) <= MOST_CANDIDATES:
-        raise UsageError(f"candidates must number from 1 to {MOST_CANDIDATES}, got {len(scores)}; list some")
+        raise UsageError(
+            parameter="candidates",
+            rule=f"must number from 1 to {MOST_CANDIDATES}",
+            got=len(scores),
+            remedy="list some",
+        )
     if not all(type(score) is int for score in scores):
-        raise UsageError("scores must be Python integers, got something else; count or round before choosing")
+        raise UsageError(
+            parameter="scores",
+            rule="must be Python integers",
+            got="something else",
+            remedy="count or round before choosing",
+        )
     if not isinstance(rate, int | Fraction) or rate <= 0:
-        raise UsageError("rate must be a Fraction above 0, got something else; give ε divided by the range")
+        raise UsageError(
+            parameter="rate",
+            rule="must be a Fraction above 0",
+            got="something else",
+            remedy="give ε divided by the range",
+        )
     return max(scores)
 
 

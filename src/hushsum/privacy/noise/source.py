@@ -63,7 +63,12 @@ class NoiseSource:
             If ``seed`` is negative.
         """
         if seed < 0:
-            raise UsageError(f"seed must not be negative, got {seed}; any integer from 0 will do")
+            raise UsageError(
+                parameter="seed",
+                rule="must not be negative",
+                got=f"{seed}",
+                remedy="any integer from 0 will do",
+            )
         digest = hashlib.sha256(b"hushsum insecure noise seed " + str(seed).encode("ascii")).digest()
         return cls(StreamKey(digest), secure=False)
 

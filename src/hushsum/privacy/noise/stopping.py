@@ -55,12 +55,21 @@ class Stopping:
     def __post_init__(self) -> None:
         if self.name not in _ETA:
             raise UsageError(
-                f"stopping must be 'geometric' or 'logarithmic', got {shown(self.name)}; choose one"
+                parameter="stopping",
+                rule="must be 'geometric' or 'logarithmic'",
+                got=shown(self.name),
+                remedy="choose one",
             )
         if not (isinstance(self.gamma, Fraction) and 0 < self.gamma <= 1):
-            raise UsageError("gamma must be a Fraction above 0 and at most 1; give 1 over the mean of runs")
+            raise UsageError(
+                parameter="gamma",
+                rule="must be a Fraction above 0 and at most 1",
+                remedy="give 1 over the mean of runs",
+            )
         if self.gamma.denominator > 1 << 62:
-            raise UsageError("gamma must have a denominator of at most 2^62; round it")
+            raise UsageError(
+                parameter="gamma", rule="must have a denominator of at most 2^62", remedy="round it"
+            )
 
     @classmethod
     def with_mean(cls, name: str, runs: float) -> Stopping:
@@ -69,7 +78,12 @@ class Stopping:
         γ is found in floating point and then taken as the rational it is: any γ costs the same.
         """
         if not 1 <= runs <= MOST_RUNS:
-            raise UsageError(f"runs must be from 1 to {MOST_RUNS} on average, got {runs:g}; try 20")
+            raise UsageError(
+                parameter="runs",
+                rule=f"must be from 1 to {MOST_RUNS} on average",
+                got=f"{runs:g}",
+                remedy="try 20",
+            )
         low, high = -2.0 * math.log(MOST_RUNS) - 8.0, 0.0
         if name == "geometric":
             return cls(name, 1 / Fraction(runs).limit_denominator(_DENOMINATOR))

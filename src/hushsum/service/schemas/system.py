@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from pydantic import BaseModel, Field
 
 from hushsum.service.schemas.fields import Reason, RequestBody, ResponseBody
@@ -33,6 +35,16 @@ class RestoreResponse(ResponseBody):
     frozen: int
 
 
+class ErrorFields(BaseModel):
+    """What an error is about; a text may be a list of strings and parts that clients spell themselves."""
+
+    parameter: str | None
+    rule: str | dict[str, Any] | list[str | dict[str, Any]]
+    got: str | None
+    remedy: str | dict[str, Any] | list[str | dict[str, Any]] | None
+    sha256: str | None = None
+
+
 class Problem(BaseModel):
     """RFC 9457."""
 
@@ -42,3 +54,4 @@ class Problem(BaseModel):
     detail: str
     request: str
     faults: list[dict[str, str]] = []
+    error: ErrorFields | None = None

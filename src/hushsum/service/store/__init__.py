@@ -6,7 +6,7 @@ from hushsum.service.store.functions import Function, Functions
 from hushsum.service.store.identities import Identities, Link
 from hushsum.service.store.job_queue import Job, JobQueue
 from hushsum.service.store.served_answers import ServedAnswers
-from hushsum.service.store.store import Actor, LogLine, QuotaExceeded, Store
+from hushsum.service.store.store import Actor, LogLine, Store
 
 __all__ = [
     "Account",
@@ -22,7 +22,6 @@ __all__ = [
     "Link",
     "LogLine",
     "Quota",
-    "QuotaExceeded",
     "ServedAnswers",
     "Store",
     "StoredTally",

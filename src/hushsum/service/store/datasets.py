@@ -8,10 +8,10 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from hushsum.errors import UsageError
+from hushsum.errors import QuotaExceeded, UsageError
 from hushsum.ledger.database import Database
 from hushsum.service.store.schema import accounts, datasets, tallies, uploads
-from hushsum.service.store.store import Actor, QuotaExceeded, as_dict, now, write_log
+from hushsum.service.store.store import Actor, as_dict, now, write_log
 
 WAITING = "waiting"
 USED = "used"

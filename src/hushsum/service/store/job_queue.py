@@ -15,10 +15,10 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from hushsum.errors import UsageError
+from hushsum.errors import QuotaExceeded, UsageError
 from hushsum.ledger.database import Database
 from hushsum.service.store.schema import accounts, jobs
-from hushsum.service.store.store import Actor, QuotaExceeded, new_id, now, write_log
+from hushsum.service.store.store import Actor, new_id, now, write_log
 
 QUEUED = "queued"
 RUNNING = "running"

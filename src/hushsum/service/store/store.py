@@ -10,7 +10,6 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from hushsum.errors import UsageError
 from hushsum.ledger.database import WAIT_SECONDS, Database, connect
 from hushsum.service.store import schema
 from hushsum.service.store.deployment import agree_on_versions, check_schema, is_later, make_agreements
@@ -34,10 +33,6 @@ class LogLine:
     account: str
     action: str
     object: str
-
-
-class QuotaExceeded(UsageError):
-    """A quota of an account is exhausted."""
 
 
 def new_id(prefix: str) -> str:

@@ -259,8 +259,11 @@ class JobRunner:
 
     def _problem(self, error: Exception) -> dict[str, Any]:
         """The problem that is reported to the owner; it does not contain the service's paths."""
-        folders = (f"{self._settings.path(kind)}/" for kind in ("uploads", "tallies", "functions", "served"))
-        if isinstance(error, HushsumError) and any(folder in str(error) for folder in folders):
+        places = [f"{self._settings.path(kind)}/" for kind in ("uploads", "tallies", "functions", "served")]
+        folder = str(Path(self._settings.folder))
+        # The current folder is a full stop, which every message may contain.
+        places += [folder] if folder != "." else []
+        if isinstance(error, HushsumError) and any(place in str(error) for place in places):
             text = "a file of the service is missing or cannot be written; report it to the administrator"
             return problem(500, "service-file", text)
         return problem_of_error(error)
