@@ -86,7 +86,7 @@ def _bad_records() -> dict[str, Any]:
         "an Arrow table with text": pa.table({"a": X[:, 0], "b": ["SMITH"] * N}),
         "an Arrow table with nulls": pa.table({"a": X[:, 0], "b": [None] + [VALUE] * (N - 1)}),
         "a Polars frame with text": pl.DataFrame({"a": X[:, 0], "b": ["SMITH"] * N}),
-        "a lazy frame": pl.DataFrame({"a": X[:, 0], "b": X[:, 1]}).lazy(),
+        "a lazy frame with text": pl.DataFrame({"a": X[:, 0], "b": ["SMITH"] * N}).lazy(),
     }
 
 

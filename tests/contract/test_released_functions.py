@@ -22,9 +22,6 @@ from hushsum.releases.load import _CODECS
 from tests.released_cases import RELEASES
 
 REMOTE = "remote "
-TABLES = ("race", "grid", "bins")
-"""What a tally releases, and therefore a service."""
-
 _PREFIX = struct.Struct("<8sIIQ")
 
 
@@ -70,7 +67,7 @@ def test_every_kind_of_file_is_held_to_the_contract() -> None:
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """A service that holds every function that is a table, and a connection to it."""
+    """A service that holds every kind of function, and a connection to it."""
     from tests.service_town import Town, listening
 
     folder = tmp_path_factory.mktemp("service")
@@ -78,7 +75,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
         patch.setenv("HUSHSUM_STATE", str(folder / "state"))
         town = Town(folder)
         dataset = town.dataset()
-        for name in TABLES:
+        for name in RELEASES:
             town.publish(dataset, name, released(name))
     with listening(town.app) as url, hs.connect(url, town.tokens["olga"]) as connected:
         yield connected
@@ -93,7 +90,7 @@ def f(name: str, request: pytest.FixtureRequest) -> ReleasedFunction:
     return service.function(name.removeprefix(REMOTE))
 
 
-@pytest.mark.parametrize("name", [*RELEASES, *(REMOTE + name for name in TABLES)])
+@pytest.mark.parametrize("name", [*RELEASES, *(REMOTE + name for name in RELEASES)])
 class TestReleasedFunction:
     """The contract of answers, also for functions in a service."""
 
@@ -139,7 +136,7 @@ class TestReleasedFunction:
                 f(wrong)
 
 
-@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("name", RELEASES)
 def test_a_remote_function_answers_as_the_local_one_bit_for_bit(service: Service, name: str) -> None:
     local: Any = released(name)
     remote = service.function(name)

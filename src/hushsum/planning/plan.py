@@ -154,7 +154,7 @@ MOST_SHOWN = 5
 """Options of what was requested that a table shows."""
 
 _HEAD = (
-    "method", "mechanism", "promise", "table", "noise", "approximation", "error", "relative", "file", "build",
+    "method", "mechanism", "promise", "table", "noise", "approx.", "error", "relative", "file", "build",
 )  # fmt: skip
 
 

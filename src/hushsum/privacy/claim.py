@@ -186,19 +186,15 @@ arithmetic='integers')
 
     def _repr_html_(self) -> str:
         """The claim in words and numbers, for notebooks."""
-        numbers = (
-            {"rho": self.rho} if self.rho is not None else {"epsilon": self.epsilon, "delta": self.delta}
-        )
+        numbers = {"epsilon": self.epsilon, "delta": self.delta} if self.rho is None else {"rho": self.rho}
+        unit = self.unit if self.unit == "record" else f"person with up to {self.records_per_unit} records"
         return _html.block(
             "Privacy claim",
             _html.paragraph(self.sentence()),
             _html.facts(
                 [
                     *((name, f"{value:.15g}") for name, value in numbers.items() if value is not None),
-                    (
-                        "unit",
-                        self.unit if self.unit == "record" else f"person, {self.records_per_unit} records",
-                    ),
+                    ("unit", unit),
                     ("relation", str(self.relation)),
                     ("mechanism", self.mechanism),
                     ("arithmetic", self.arithmetic),

@@ -255,5 +255,3 @@ def test_wrong_declarations_are_refused(make: Callable[[], object]) -> None:
 def test_another_number_of_columns_is_refused() -> None:
     with pytest.raises(DataRefused, match="3 columns"):
         PublicEncoder(COLUMNS).fit([[1.0, "care"]])
-    with pytest.raises(DataRefused, match="lazy"):
-        PublicEncoder(COLUMNS).fit(pl.DataFrame(ROWS, schema=list(COLUMNS), orient="row").lazy())

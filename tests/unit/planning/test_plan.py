@@ -218,9 +218,24 @@ def test_a_plan_prints_as_a_table_with_the_best_marked() -> None:
     assert f" {plan.best.rows}×" in marked[0]
     assert "eps=1" in marked[0]
     assert len({len(line) for line in lines[:-2]}) == 1, "columns are not aligned"
+    assert len(repr(plan)) < 120
+    assert repr(plan.best.method) in repr(plan)
     assert "10,000 records" in lines[-1]
     assert "a bound" in lines[-1]
     assert "rho=0.5" in str(hs.plan(records=100, kernel=KERNEL, rho=0.5, rows=10))
+
+
+def test_a_plan_shows_the_best_five_of_what_was_requested() -> None:
+    plan = hs.plan(records=10_000, kernel=KERNEL, epsilon=1.0, rows=[50, 100, 200, 400, 800, 1600, 3200])
+    shown = plan.shown()
+    requested = [option for option in shown if option.requested]
+    errors = sorted(option.error for option in plan if option.requested)
+    assert [option.error for option in requested] == errors[:5]
+    assert len(shown) == 6, "the best option with delta is shown for comparison"
+    assert f"{len(plan) - 6} more options" in str(plan)
+    several = hs.plan(records=10_000, kernel=KERNEL, epsilon=[0.1, 1.0, 10.0], rows=[50, 100, 200])
+    assert {option.epsilon for option in several.shown() if option.requested} == {0.1, 1.0, 10.0}
+    assert several.best in several.shown()
 
 
 def test_a_plan_is_data_for_machines() -> None:

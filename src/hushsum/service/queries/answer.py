@@ -14,6 +14,7 @@ from hushsum.jobs.exact_answers import ExactModel
 from hushsum.jobs.model_answers import AnsweringModel
 from hushsum.records.arrow import pyarrow
 from hushsum.records.arrow_stream import read_stream
+from hushsum.service.queries.function_cache import Queryable
 from hushsum.service.queries.json_points import dense_points, largest_json, set_points
 from hushsum.service.settings import Settings
 
@@ -22,7 +23,6 @@ JSON: Final = "application/json"
 PARTS: Final = ("value", "stderr", "lower", "upper", "bound")
 _JSON: Final = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
 PREDICT: Final = "predict"
-MODELS: Final = (AnsweringModel, ExactModel)
 _AT_A_TIME: Final = 1024
 """Numbers encoded per call, which holds the interpreter lock for a millisecond."""
 _ARROW_AROUND: Final = 1 << 16
@@ -31,15 +31,9 @@ _ARROW_PER_NUMBER: Final = 17
 """The widest number has 16 bytes, and one bit marks whether it is null."""
 
 
-def dim_of(function: Any) -> int | None:
-    """How many numbers a point has; None for a function on sets."""
-    dim: int | None = function.dim if isinstance(function, MODELS) else function.kernel.dim
-    return dim
-
-
-def largest_body(function: Any, request_type: str, settings: Settings) -> int:
+def largest_body(function: Queryable, request_type: str, settings: Settings) -> int:
     """The largest body that a query of this function can need; a larger one is refused before it is read."""
-    dim, points = dim_of(function), settings.max_points
+    dim, points = function.dim, settings.max_points
     if dim is None:
         return settings.max_query_bytes
     if request_type == ARROW:
@@ -50,7 +44,7 @@ def largest_body(function: Any, request_type: str, settings: Settings) -> int:
 
 
 def answer(
-    function: Any,
+    function: Queryable,
     body: bytes | bytearray,
     *,
     request_type: str,
@@ -69,7 +63,7 @@ def answer(
     UsageError
         if ``of`` does not fit the function.
     """
-    model = isinstance(function, MODELS)
+    model = isinstance(function, AnsweringModel | ExactModel)
     of = of or (PREDICT if model else "mean")
     if model != (of == PREDICT) or (model and only_values):
         takes = (
@@ -83,7 +77,8 @@ def answer(
     number = len(points)
     if not 0 < number <= most:
         raise DataRefused(f"a query must have 1 to {most} points, got {number}; send several queries")
-    if model:
+    parts: dict[str, NDArray[Any]]
+    if isinstance(function, AnsweringModel | ExactModel):
         parts = function.answers(points, level=level)
     elif only_values:
         parts = {"value": function(points) if of == "mean" else function.sum(points)}
@@ -94,8 +89,8 @@ def answer(
     return encode(parts, of, level), number
 
 
-def _points_of_json(body: bytes | bytearray, function: Any, most: int) -> Any:
-    dim = dim_of(function)
+def _points_of_json(body: bytes | bytearray, function: Queryable, most: int) -> Any:
+    dim = function.dim
     return set_points(body, most=most) if dim is None else dense_points(body, dim=dim, most=most)
 
 

@@ -5,15 +5,18 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from functools import partial
-from typing import Any
 
 from hushsum.errors import FileRefused, UsageError
 from hushsum.jobs.exact_answers import ExactModel
 from hushsum.jobs.model_answers import AnsweringModel
+from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.bundle import Bundle
 from hushsum.releases.load import load_released
 from hushsum.service.queries.rollback_guard import RollbackGuards
 from hushsum.service.settings import Settings
+
+Queryable = ReleasedFunction | AnsweringModel | ExactModel
+"""Whatever the service answers queries of."""
 
 
 class FunctionCache:
@@ -23,13 +26,13 @@ class FunctionCache:
         self._guards = guards
         self._size = size
         self._lock = threading.Lock()
-        self._functions: OrderedDict[str, Any] = OrderedDict()
+        self._functions: OrderedDict[str, Queryable] = OrderedDict()
 
-    def get(self, id: str) -> Any:
+    def get(self, id: str) -> Queryable | None:
         """A function that is in the cache, or None."""
         return self._functions.get(id)
 
-    def load(self, id: str, settings: Settings) -> Any:
+    def load(self, id: str, settings: Settings) -> Queryable:
         """A function, loaded from its files if it is not in the cache."""
         with self._lock:
             found = self._functions.get(id)
@@ -46,7 +49,7 @@ class FunctionCache:
             self._functions.pop(id, None)
 
 
-def _load(id: str, settings: Settings, guards: RollbackGuards) -> Any:
+def _load(id: str, settings: Settings, guards: RollbackGuards) -> Queryable:
     """A released function, a released model, or a model in exact mode, whose records the service keeps.
 
     Raises
@@ -63,4 +66,7 @@ def _load(id: str, settings: Settings, guards: RollbackGuards) -> Any:
         found = load_released(settings.path("functions", f"{id}.hush"))
     except UsageError:
         raise FileRefused("the function's file is missing from the service; restore it") from None
-    return AnsweringModel.of(found) if isinstance(found, Bundle) else found
+    if isinstance(found, Bundle):
+        return AnsweringModel.of(found)
+    assert isinstance(found, ReleasedFunction)
+    return found
