@@ -131,7 +131,7 @@ def _write(made: Plan, denser: Plan | None) -> None:
     )
     rests = "a bound" if made.basis == "bound" else "an estimate from public data"
     write(
-        f"Mean absolute error of f(q)/N for {made.records:,} records; * is best for what was requested.\n"
+        f"Mean absolute error of f(q)/N for {made.records:,} records; * is the best option.\n"
         f"The relative error is for places with mean kernel value {made.density:.3g}; the\n"
         f"approximation error of hash rows is {rests}."
     )

@@ -83,11 +83,9 @@ class Tally:
         self._origins: frozenset[bytes] = frozenset()
         self._broken = False
         self._lock = threading.Lock()
-        self._cap = (
-            None
-            if max_per_unit is None
-            else UnitCap(positive_integer("max_per_unit", max_per_unit, at_most=MAX_PER_UNIT))
-        )
+        self._cap: UnitCap | None = None
+        if max_per_unit is not None:
+            self._cap = UnitCap(positive_integer("max_per_unit", max_per_unit, at_most=MAX_PER_UNIT))
 
     @property
     def basis(self) -> Basis:
@@ -96,9 +94,7 @@ class Tally:
 
     @property
     def kernel(self) -> Kernel | None:
-        """What the released table is read with; public. None where the basis serves several and none was
-        chosen.
-        """
+        """What the released table is read with; public. None where none of several was chosen."""
         return self._kernel
 
     @property
@@ -166,12 +162,8 @@ class Tally:
             raise UsageError("this tally counts persons: add needs units, one id for each record")
         keep, pending = cap.plan(units)
         if len(keep) != len(batch):
-            raise DataRefused(
-                parameter="units",
-                rule="must have one id for each record",
-                got="another number",
-                remedy="align them",
-            )
+            rule = "must have one id for each record"
+            raise DataRefused(parameter="units", rule=rule, got="another number", remedy="align them")
         self._accumulate(batch.select(keep), 1, threads, first=lambda: cap.commit(pending))
         return self
 
