@@ -17,6 +17,8 @@ class Surface:
     ``options`` are the options of the command that runs, by the name of the parameter; on a command line a
     parameter without an option keeps its name.
 
+    Examples
+    --------
     >>> COMMAND_LINE = Surface("command line", {"allow_large_delta": "--allow-large-delta"})
     >>> [each.parameter("allow_large_delta") for each in (PYTHON, COMMAND_LINE, SERVICE)]
     ['allow_large_delta', '--allow-large-delta', 'allow_large_delta']

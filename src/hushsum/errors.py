@@ -108,6 +108,8 @@ class HushsumError(Exception):
     remedy : str or tuple of parts, optional
         what helps.
 
+    Examples
+    --------
     >>> error = UsageError(parameter="width", rule="must be at least 2", got=1, remedy="try 1000")
     >>> str(error)
     'width must be at least 2, got 1; try 1000'
