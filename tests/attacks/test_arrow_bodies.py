@@ -74,7 +74,14 @@ def test_a_query_is_answered_from_its_own_bytes_alone(name: str) -> None:
     """Once answered with 5,000 values computed from the server's memory, or with the end of the server."""
     tally = hs.race(hs.EuclideanKernel(dim=1, bandwidth=1.0), rows=20, width=20).add([[0.0]] * 50)
     function = tally.release(epsilon=1.0)
-    ask = {"sent": ARROW, "wanted": ARROW, "of": None, "level": 0.95, "only_values": True, "most": 100_000}
+    ask = {
+        "request_type": ARROW,
+        "response_type": ARROW,
+        "of": None,
+        "level": 0.95,
+        "only_values": True,
+        "most": 100_000,
+    }
     with pytest.raises(DataRefused, match=r"its bytes|bytes received"):
         answer(function, BODIES[name](), **ask)  # type: ignore[arg-type]
     honest = stream_of(pa.table({"a": np.zeros(3, np.uint8)}))

@@ -42,23 +42,23 @@ def test_ticks_are_nice_numbers(call: Call) -> None:
 
 
 def test_values_have_the_places_that_their_errors_justify(call: Call) -> None:
-    assert call("words", "withError", 0.04321, 0.0021) == {"value": "0.0432", "error": "0.0021"}
-    assert call("words", "withError", 1234.567, 21.3) == {"value": "1235", "error": "21"}
-    assert call("words", "withError", -1.5, None) == {"value": "−1.5", "error": "unknown"}
-    assert call("words", "short", 1e-6) == "10⁻⁶"
-    assert call("words", "short", 0.00123456) == "0.00123"
-    assert call("words", "short", 1234567) == "1,234,567"
-    assert call("words", "short", None) == "–"
+    assert call("format", "withError", 0.04321, 0.0021) == {"value": "0.0432", "error": "0.0021"}
+    assert call("format", "withError", 1234.567, 21.3) == {"value": "1235", "error": "21"}
+    assert call("format", "withError", -1.5, None) == {"value": "−1.5", "error": "unknown"}
+    assert call("format", "short", 1e-6) == "10⁻⁶"
+    assert call("format", "short", 0.00123456) == "0.00123"
+    assert call("format", "short", 1234567) == "1,234,567"
+    assert call("format", "short", None) == "–"
 
 
 def test_promises_and_columns_in_words(call: Call) -> None:
-    assert call("words", "promise", {"epsilon": "1/2", "delta": "0", "rho": "0"}) == "ε 0.5"
-    assert call("words", "promise", {"epsilon": 1, "delta": 1e-6, "rho": None}) == "ε 1, δ 10⁻⁶"
-    assert call("words", "promise", {"epsilon": "0", "delta": "0", "rho": "1/8"}) == "ρ 0.125"
-    assert call("words", "columnLabel", "height_cm") == "height (cm)"
-    assert call("words", "columnLabel", "income [EUR]") == "income (EUR)"
-    assert call("words", "columnLabel", "hours_per_week") == "hours per week"
-    assert call("words", "columnValue", "height_cm", 164.2) == "height 164 cm"
+    assert call("format", "promise", {"epsilon": "1/2", "delta": "0", "rho": "0"}) == "ε 0.5"
+    assert call("format", "promise", {"epsilon": 1, "delta": 1e-6, "rho": None}) == "ε 1, δ 10⁻⁶"
+    assert call("format", "promise", {"epsilon": "0", "delta": "0", "rho": "1/8"}) == "ρ 0.125"
+    assert call("format", "columnLabel", "height_cm") == "height (cm)"
+    assert call("format", "columnLabel", "income [EUR]") == "income (EUR)"
+    assert call("format", "columnLabel", "hours_per_week") == "hours per week"
+    assert call("format", "columnValue", "height_cm", 164.2) == "height 164 cm"
 
 
 def test_axes_of_one_unit_have_one_scale(call: Call) -> None:
@@ -86,19 +86,19 @@ def test_axes_of_one_unit_have_one_scale(call: Call) -> None:
 
 
 def test_headers_are_read_and_records_are_not_taken_for_them(call: Call) -> None:
-    assert call("release/columns_of", "headerOf", '\ufeffa,"b, c","d ""e"""\r\n1,2,3') == [
+    assert call("release/file_columns", "headerOf", '\ufeffa,"b, c","d ""e"""\r\n1,2,3') == [
         "a",
         "b, c",
         'd "e"',
     ]
-    assert call("release/columns_of", "headerOf", "31,17\n4,5") is None
-    assert call("release/columns_of", "headerOf", "a,,b\n") is None
-    assert call("release/columns_of", "headerOf", "PAR1\x00\x01") is None
-    assert call("release/columns_of", "isText", "größe,alter\r\n1,2\n")
-    assert not call("release/columns_of", "isText", "gr\ufffd\ufffde,alter\n1,2\n")
-    assert not call("release/columns_of", "isText", "a,b\n\x00\x01")
-    assert call("release/columns_of", "formatOf", "Pay.CSV.gz") == "csv.gz"
-    assert call("release/columns_of", "formatOf", "pay.xlsx") is None
+    assert call("release/file_columns", "headerOf", "31,17\n4,5") is None
+    assert call("release/file_columns", "headerOf", "a,,b\n") is None
+    assert call("release/file_columns", "headerOf", "PAR1\x00\x01") is None
+    assert call("release/file_columns", "isText", "größe,alter\r\n1,2\n")
+    assert not call("release/file_columns", "isText", "gr\ufffd\ufffde,alter\n1,2\n")
+    assert not call("release/file_columns", "isText", "a,b\n\x00\x01")
+    assert call("release/file_columns", "formatOf", "Pay.CSV.gz") == "csv.gz"
+    assert call("release/file_columns", "formatOf", "pay.xlsx") is None
 
 
 def test_the_ramp_grows_lighter_all_the_way(call: Call) -> None:
