@@ -104,6 +104,17 @@ def test_a_process_that_ended_is_replaced(tmp_path: Path) -> None:
     assert read(path) == 5
 
 
+def test_the_socket_of_a_process_that_ended_is_closed() -> None:
+    """An unclosed one warns whenever it is collected, in whatever runs then."""
+    columnar_process.Decoder().close()
+    running = columnar_process._running
+    assert running is not None
+    running[1].kill()
+    running[1].wait()
+    columnar_process.Decoder().close()
+    assert running[2].fileno() == -1
+
+
 @pytest.mark.parametrize("suffix", [".parquet", ".arrow"])
 def test_names_that_are_not_text_are_refused(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"x{suffix}"

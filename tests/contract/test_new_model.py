@@ -100,7 +100,7 @@ def test_the_command_line(toy: Any, tmp_path: Path) -> None:
     assert load_model(made).get_params()["factor"] == 3
     app(["predict", made, source, "-o", answers], standalone_mode=False)
     assert (tmp_path / "answers.csv").read_text(encoding="utf-8").startswith("a,b,prediction\n")
-    with pytest.raises(UsageError, match="--factor must be a number above 0"):
+    with pytest.raises(UsageError, match="factor must be a number above 0"):
         app([*fit, "--factor", "-1"], standalone_mode=False)
 
 

@@ -106,6 +106,10 @@ def _control() -> socket.socket:
     global _running
     if _running is not None and _running[0] == os.getpid() and _running[1].poll() is None:
         return _running[2]
+    if _running is not None:
+        # It ended, being idle, or belongs to a parent, which has its own copy of the socket.
+        _running[2].close()
+        _running = None
     if not sys.executable:
         raise UsageError("Parquet and Arrow files need a Python program to decode them in; give CSV instead")
     control, theirs = socket.socketpair()
@@ -129,8 +133,8 @@ def _forget() -> None:
     global _running
     with _lock:
         if _running is not None and _running[0] == os.getpid():
-            _, process, control = _running
-            control.close()
-            process.kill()
-            process.wait()
+            _running[1].kill()
+            _running[1].wait()
+        if _running is not None:
+            _running[2].close()
         _running = None
