@@ -78,6 +78,7 @@ coverage: $(VENV)/.dev
 lock: $(VENV)/.dev
 	$(BIN)/pip-compile --quiet --extra dev --strip-extras --no-emit-index-url --no-emit-find-links --no-emit-trusted-host \
 	  --no-header --no-annotate --output-file requirements/dev.lock pyproject.toml
+	sed -i "/^hushsum /d" requirements/dev.lock
 
 wheel: $(VENV)/.dev
 	$(BIN)/pip wheel --no-deps --wheel-dir dist .

@@ -9,7 +9,7 @@ import random
 import struct
 from typing import Any
 
-from hushsum.files.container import canonical_json
+from hushsum.files.container import VERSION, canonical_json
 
 NUMBERS = [
     0,
@@ -118,11 +118,11 @@ def split(data: bytes) -> tuple[bytes, bytes, bytes]:
 
 
 def joined(prefix: bytes, header: bytes, payload: bytes) -> bytes:
-    """A container whose lengths and checksum hold, and whose JSON is canonical if it is JSON."""
-    magic, version, _, _ = _PREFIX.unpack(prefix)
+    """A container whose version, lengths and checksum hold, and whose JSON is canonical if it is JSON."""
+    magic = _PREFIX.unpack(prefix)[0]
     with contextlib.suppress(ValueError, RecursionError):
         header = canonical_json(json.loads(header))
-    whole = _PREFIX.pack(magic, 1 + version % 2, len(header), len(payload)) + header + payload
+    whole = _PREFIX.pack(magic, VERSION, len(header), len(payload)) + header + payload
     return whole + hashlib.sha256(whole).digest()
 
 
