@@ -67,7 +67,7 @@ def test_compressed_bytes_on_standard_input(shell: Shell) -> None:
 
 def test_methods_that_do_not_fit(quick: QuickShell) -> None:
     tally = ("tally", "ok.csv", "--bandwidth", "1", "-o", "x.tally")
-    assert "use another method" in quick.refused(2, *tally, "--kernel", "gaussian")
+    assert "or another method" in quick.refused(2, *tally, "--kernel", "gaussian")
     assert "needs declared bounds" in quick.refused(2, *tally, "--kernel", "gaussian", "--method", "grid")
     assert "spacing is for the method grid" in quick.refused(2, *tally, "--spacing", "1")
     assert "method must be one of" in quick.refused(2, *tally, "--method", "guess")

@@ -209,7 +209,7 @@ def test_a_port_that_is_taken(tmp_path: Path) -> None:
         )
     assert done.returncode == 2
     assert done.stderr == (
-        f"hushsum: the port {port} of '127.0.0.1' must be free and this machine's own; "
+        f"hushsum: the port {port} of '127.0.0.1' must be free, and the address must be this machine's; "
         "choose another with --port\n"
     )
 

@@ -123,7 +123,7 @@ def _write(made: Plan, denser: Plan | None) -> None:
     shown = list(made.shown())
     best = shown.index(made.best)
     write_table(
-        ("", "method", "promise", "table", "noise", "approx.", "error", "rel.", "file", "build"),
+        ("", "method", "promise", "table", "noise", "approx", "error", "rel.", "file", "build"),
         [("*" if i == best else "", *_cells(option, made.density)) for i, option in enumerate(shown)],
         left=3,
         best=best,

@@ -41,7 +41,7 @@ def starting(place: str, folder: Path, *, wait_seconds: float = WAIT_SECONDS) ->
     Two that share a folder wait at a file in it, two that share a PostgreSQL server at a lock there. Makes
     no database: whether one was lost is for the ledger to find out.
     """
-    with (folder / ".starting").open("w") as file:
+    with (folder / "starting.lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         if file_of(place) is not None:
             yield
