@@ -132,6 +132,9 @@ def _value(database: Database, name: str) -> str | None:
 
 
 def _agree(database: Database, name: str, value: str) -> None:
+    if _value(database, name) == value:
+        # A start on a full disk writes nothing.
+        return
     with database.writing() as connection:
         connection.execute(sa.delete(agreements).where(agreements.c.name == name))
         connection.execute(sa.insert(agreements).values(name=name, value=value))
