@@ -49,12 +49,12 @@ def records(number: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
 
 
 @pytest.mark.parametrize(
-    ("counts", "speaks"),
+    ("counts", "enough"),
     [((5.0,), True), ((4.9,), False), ((6.0, 1.1), True), ((7.0, 0.0), False), ((-9.0,), False)],
 )
-def test_five_standard_errors_are_asked_for(counts: tuple[float, ...], speaks: bool) -> None:
+def test_five_standard_errors_are_asked_for(counts: tuple[float, ...], enough: bool) -> None:
     functions: list[Any] = [Counted(each, 1.0) for each in counts]
-    assert enough_records(functions) == speaks
+    assert enough_records(functions) == enough
 
 
 def test_noise_alone_passes_as_rarely_as_stated() -> None:
