@@ -69,6 +69,7 @@ def test_a_job_that_misses_the_database_is_taken_up_again(
 
     with monkeypatch.context() as patch:
         patch.setattr("hushsum.service.work.job_runner.release_tally", away)
+        patch.setattr("hushsum.service.work.job_runner.FIRST_PAUSE_SECONDS", 3600.0)
         for attempt in range(1, MOST_ATTEMPTS + 1):
             assert town.work() == 1
             told = town.ok("olga", "GET", f"/jobs/{job}")

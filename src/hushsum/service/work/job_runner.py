@@ -52,6 +52,9 @@ from hushsum.service.work.parameter_warnings import collect_parameter_warnings
 from hushsum.service.work.running_job import JobStopped, RunningJob, renewed_lease
 from hushsum.tally.file import load_tally, public_header
 
+#: Before a job that met an unavailable database is tried again; doubled after each further attempt.
+FIRST_PAUSE_SECONDS = 2.0
+
 
 class JobRunner:
     """Runs the jobs of one service, one per call of :meth:`next`.
@@ -94,7 +97,7 @@ class JobRunner:
                 # reachable.
                 if job.attempts < MOST_ATTEMPTS:
                     say("job postponed", job=job.id, kind=job.kind, **described(error))
-                    self._jobs.postpone(job, 2.0**job.attempts)
+                    self._jobs.postpone(job, FIRST_PAUSE_SECONDS * 2.0 ** (job.attempts - 1))
                 else:
                     self._jobs.fail(job, self._problem(error), paid=self._is_paid(job))
             except Exception as error:
