@@ -50,7 +50,7 @@ def load_function(source: str | os.PathLike[str] | IO[bytes]) -> ReleasedFunctio
             )
         return _codec(header)
 
-    return _function(_read(source, codec))
+    return function_in(_read(source, codec))
 
 
 def load_table(source: IO[bytes]) -> ReleasedFunction:
@@ -61,10 +61,10 @@ def load_table(source: IO[bytes]) -> ReleasedFunction:
             raise FileRefused("the file inside this file must be a released table; get a fresh copy")
         return _codec(header)
 
-    return _function(_read(source, codec))
+    return function_in(_read(source, codec))
 
 
-def _function(released: Released) -> ReleasedFunction:
+def function_in(released: Released) -> ReleasedFunction:
     """What a codec made, which is a function unless it is a bundle."""
     if not isinstance(released, ReleasedFunction):
         raise TypeError(f"{type(released).__name__} is not a released function")
