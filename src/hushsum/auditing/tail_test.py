@@ -106,8 +106,11 @@ def draws_for(power: Callable[[int], float]) -> int | None:
 def too_strong(quantity: str, value: float) -> UsageError:
     """The error for a claim that no affordable number of draws can test."""
     return UsageError(
-        f"the claim {quantity} = {value:.3g} is too strong to be audited by {MOST_DRAWS:.0e} draws, or its "
-        "telling events are too rare; audit a larger or a smaller move of the same noise"
+        rule=(
+            f"the claim {quantity} = {value:.3g} is too strong to be audited by "
+            f"{MOST_DRAWS:.0e} draws, or its telling events are too rare"
+        ),
+        remedy="audit a larger or a smaller move of the same noise",
     )
 
 

@@ -119,7 +119,10 @@ def check_columns_of(kernel: Kernel, basis: BoxBasis) -> None:
     """Refuse to read a table with a kernel of another number of columns."""
     if kernel.dim != basis.dim:
         raise UsageError(
-            f"the kernel must have {basis.dim} columns as the table, got {kernel.dim}; make one with that dim"
+            parameter="kernel",
+            rule=f"must have {basis.dim} columns, as the table",
+            got=f"{kernel.dim}",
+            remedy="make one with that dim",
         )
 
 

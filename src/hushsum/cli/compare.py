@@ -48,18 +48,18 @@ def compare(
     from hushsum.jobs.compare_methods import ComparisonTerms, PublicRecords, compare_methods
     from hushsum.jobs.kernel_choice import KernelChoice
 
-    box = values.ranges(bounds, "--bounds")
+    box = values.ranges(bounds, "bounds")
     terms = ComparisonTerms(
-        epsilons=values.numbers(epsilon, "--epsilon"),
+        epsilons=values.numbers(epsilon, "epsilon"),
         delta=delta,
         bounds=box[0] if box is not None and len(box) == 1 else box,
-        methods=values.names(methods, "--methods"),
+        methods=values.names(methods, "methods"),
         queries=queries,
         repeats=repeats,
     )
     with progress_bar("comparing") as progress:
         compared = compare_methods(
-            PublicRecords(file, values.names(columns, "--columns")),
+            PublicRecords(file, values.names(columns, "columns")),
             terms,
             kernel=KernelChoice(kernel, bandwidth, power),
             public=public,

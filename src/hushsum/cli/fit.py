@@ -95,13 +95,16 @@ def fit(
     piped = output == STANDARD
     if piped and json:
         raise UsageError(
-            "the file and the JSON cannot both go to standard output; give a path, or leave --json out"
+            rule="the file and the JSON cannot both go to standard output",
+            remedy="give a path, or leave --json out",
         )
     if piped and sys.stdout.isatty():
-        raise UsageError("the file is binary and standard output is a terminal; give a path, or redirect it")
+        raise UsageError(
+            rule="the file is binary and standard output is a terminal", remedy="give a path, or redirect it"
+        )
     choice = ModelChoice(model, {**_parameters(epsilon, delta, bounds, seed), **given_parameters(context)})
     records = TrainingFiles(
-        tuple(files), values.names(columns, "--columns"), target, values.names(classes, "--classes")
+        tuple(files), values.names(columns, "columns"), target, values.names(classes, "classes")
     )
     interactive = sys.stdin.isatty() and not yes
     waiting = interruptible_input() if STANDARD in files else nullcontext()
@@ -137,7 +140,7 @@ def fit(
 
 def _parameters(epsilon: float, delta: float | None, bounds: str | None, seed: int | None) -> dict[str, Any]:
     """The parameters of every model that were given."""
-    box = values.ranges(bounds, "--bounds")
+    box = values.ranges(bounds, "bounds")
     named = {
         "epsilon": epsilon,
         "delta": delta,

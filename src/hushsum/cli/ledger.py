@@ -73,7 +73,7 @@ def init(
         max_per_unit=max_per_unit,
         relation=relation,
         population=population,
-        partition=tuple(values.names(partition, "--partition") or ()),
+        partition=tuple(values.names(partition, "partition") or ()),
         allow_large_delta=allow_large_delta,
     )
     made = init_ledger(ledger, dataset, terms)
@@ -128,7 +128,7 @@ def verify(
     if json:
         write_json(result.as_json())
     if result.problem is not None:
-        raise FileRefused(f"the ledger does not hold: {result.problem}")
+        raise FileRefused(rule=f"the ledger does not hold: {result.problem}")
     if not json:
         write(f"All {result.events} events of ledger {result.ledger} hold.")
 
@@ -154,7 +154,12 @@ def export(
         write_json(report.as_json()) if json else write(report.as_markdown().rstrip())
         return
     if not output.endswith((".md", ".json")):
-        raise UsageError(f"a report is a .md or a .json file, got {output!r}; choose one of these endings")
+        raise UsageError(
+            parameter="output",
+            rule="must end in .md or .json",
+            got=f"{output!r}",
+            remedy="choose one of these endings",
+        )
     check_output(output)
     write_text(output, as_text(report.as_json()) if output.endswith(".json") else report.as_markdown())
     write_json({"output": output}) if json else write(f"Wrote {output}.")

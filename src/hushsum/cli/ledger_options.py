@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hushsum.errors import UsageError
+from hushsum.errors import Parameter, UsageError
 from hushsum.jobs.ledger_release import LedgerOptions
 
 
@@ -21,11 +21,25 @@ def ledger_options(
         if only some of the options are given.
     """
     if (ledger is None) != (dataset is None):
-        raise UsageError("--ledger and --dataset go together, got one of them; give both")
+        raise UsageError(
+            parameter="ledger",
+            rule=("and ", Parameter("dataset"), " go together"),
+            got="one of them",
+            remedy="give both",
+        )
     if ledger is None or dataset is None:
         if any(each is not None for each in (idempotency_key, to, part)):
             raise UsageError(
-                "--idempotency-key, --to and --part are for a ledger, got none; give --ledger and --dataset"
+                rule=(
+                    Parameter("idempotency_key"),
+                    ", ",
+                    Parameter("to"),
+                    " and ",
+                    Parameter("part"),
+                    " are for a ledger",
+                ),
+                got="none",
+                remedy=("give ", Parameter("ledger"), " and ", Parameter("dataset")),
             )
         return None
     return LedgerOptions(ledger, dataset, idempotency_key, to, part)

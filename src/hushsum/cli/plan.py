@@ -70,11 +70,11 @@ def plan(
 
     source = None
     if public is not None:
-        source = PublicFile(public, values.names(columns, "--columns"), set_column)
+        source = PublicFile(public, values.names(columns, "columns"), set_column)
     choice = KernelChoice(kernel, bandwidth, power, bits, projection, smoothness)
-    epsilons = None if epsilon is None else values.numbers(epsilon, "--epsilon")
-    counts = values.integers(rows, "--rows")
-    box = values.ranges(bounds, "--bounds")
+    epsilons = None if epsilon is None else values.numbers(epsilon, "epsilon")
+    counts = values.integers(rows, "rows")
+    box = values.ranges(bounds, "bounds")
 
     def at(place: float | None) -> ReleasePlanned:
         return plan_release(

@@ -45,7 +45,7 @@ def predict(
         check_answers_output(output, inputs=[model, points])
     waiting = interruptible_input() if points == STANDARD else nullcontext()
     with waiting, progress_bar("asking") as progress:
-        batches = predict_file(model, points, columns=values.names(columns, "--columns"), progress=progress)
+        batches = predict_file(model, points, columns=values.names(columns, "columns"), progress=progress)
         with reader_may_leave(), results_to(output) as stream:
             _stream_json(batches, stream) if json else _stream_csv(batches, stream)
 

@@ -89,10 +89,13 @@ def release(
     piped = output == STANDARD
     if piped and json:
         raise UsageError(
-            "the file and the JSON cannot both go to standard output; give a path, or leave --json out"
+            rule="the file and the JSON cannot both go to standard output",
+            remedy="give a path, or leave --json out",
         )
     if piped and sys.stdout.isatty():
-        raise UsageError("the file is binary and standard output is a terminal; give a path, or redirect it")
+        raise UsageError(
+            rule="the file is binary and standard output is a terminal", remedy="give a path, or redirect it"
+        )
     request = ReleaseRequest(
         epsilon=epsilon,
         delta=delta,

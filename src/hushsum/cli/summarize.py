@@ -107,13 +107,13 @@ def owner(
         key=key,
         peers=read_peers(peer),
         state=state if state is not None else f"{file}.summarize",
-        columns=values.names(columns, "--columns"),
+        columns=values.names(columns, "columns"),
         cap=cap,
         delta=delta,
         secret=hashes,
         ledger=ledger_options(ledger, dataset),
     )
-    address = parse_address(listen, "--listen")
+    address = parse_address(listen, "listen")
     if choice.ledger is None:
         warn("no ledger is given, so the privacy loss of this run is not recorded.")
     ended = take_part(

@@ -137,8 +137,8 @@ def curator(
             rate=rate,
             hashed=hashes,
         ),
-        columns=values.names(columns, "--columns"),
-        carried=values.names(carry, "--carry") or (),
+        columns=values.names(columns, "columns"),
+        carried=values.names(carry, "carry") or (),
         ledger=ledger_options(ledger, dataset),
         debit_rho=debit_rho,
     )

@@ -88,7 +88,7 @@ def validation(
         secret=hashes,
         output=output,
         run=run,
-        columns=values.names(columns, "--columns"),
+        columns=values.names(columns, "columns"),
         ledger=ledger_options(ledger, dataset),
         debit_rho=debit_rho,
     )

@@ -68,11 +68,11 @@ def tally(
     from hushsum.jobs.method_choice import TableSize
     from hushsum.jobs.tally_records import RecordFiles, tally_records
 
-    box = values.ranges(bounds, "--bounds")
+    box = values.ranges(bounds, "bounds")
     piped = interruptible_input() if STANDARD in files else nullcontext()
     with suspicions_told(), piped, progress_bar("counting") as progress:
         written = tally_records(
-            RecordFiles(tuple(files), values.names(columns, "--columns"), unit_column, set_column),
+            RecordFiles(tuple(files), values.names(columns, "columns"), unit_column, set_column),
             output,
             kernel=KernelChoice(kernel, bandwidth, power, bits, projection, smoothness),
             size=TableSize(

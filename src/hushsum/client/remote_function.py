@@ -65,8 +65,8 @@ class RemoteFunction(Presented):
 
     def __reduce__(self) -> NoReturn:
         raise SecretRefused(
-            "a remote function holds a token and must not be pickled, because pickles travel; "
-            "take f.local(), or connect again"
+            rule=("a remote function holds a token and must not be pickled, because pickles travel"),
+            remedy="take f.local(), or connect again",
         )
 
     def __call__(self, Q: object) -> Floats:

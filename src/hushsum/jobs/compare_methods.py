@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.errors import HushsumError, SuspiciousParameter, UsageError
+from hushsum.errors import Argument, HushsumError, SuspiciousParameter, UsageError
 from hushsum.jobs.kernel_choice import KernelChoice
 from hushsum.jobs.progress import Progress
 from hushsum.kernels.base import GaussianProfileKernel, Kernel
@@ -121,11 +121,21 @@ def compare_methods(
     """
     if not public:
         raise UsageError(
-            "a comparison shows true errors, which leak what private records are; "
-            "say --public if anybody may see them, or choose by hushsum plan, which reads no records"
+            parameter="public",
+            rule="must be declared: a comparison shows true errors, which leak what private records are",
+            remedy=(
+                "give ",
+                Argument("public", True),
+                " if anybody may see them, or use hushsum plan, which reads no records",
+            ),
         )
     if kernel.takes_sets:
-        raise UsageError(f"methods are compared on columns of numbers, got the {kernel.name} kernel for sets")
+        raise UsageError(
+            parameter="kernel",
+            rule="must compare columns of numbers",
+            got=repr(kernel.name),
+            remedy="choose another",
+        )
     number = positive_integer("queries", terms.queries, at_most=1 << 20)
     positive_integer("repeats", terms.repeats, at_most=1 << 20)
     if not terms.epsilons:
@@ -270,8 +280,16 @@ def _read(records: PublicRecords) -> NDArray[np.float64]:
         X = np.column_stack([column.to_numpy().astype(np.float64) for column in table.columns])
     except (TypeError, ValueError):
         raise UsageError(
-            "methods are compared on columns of numbers, got others; name them by --columns"
+            parameter="columns",
+            rule="must be columns of numbers",
+            got="others",
+            remedy="choose those",
         ) from None
     if not np.isfinite(X).all() or math.prod(X.shape) == 0:
-        raise UsageError("records must be finite numbers, got none, NaN or infinity; leave such records out")
+        raise UsageError(
+            parameter="records",
+            rule="must be finite numbers",
+            got="none, NaN or infinity",
+            remedy="leave such records out",
+        )
     return X

@@ -88,7 +88,12 @@ def run_demo(
     number = positive_integer("records", records, at_most=_MOST_RECORDS)
     place = Path(folder)
     if place.exists() and not place.is_dir():
-        raise UsageError(f"{folder!r} is a file; give the path of a folder")
+        raise UsageError(
+            parameter="output",
+            rule="must be the path of a folder",
+            got="a file",
+            remedy="give another",
+        )
     place.mkdir(parents=True, exist_ok=True)
     files = {
         name: str(place / f"payroll.{suffix}")

@@ -36,7 +36,12 @@ def merge_tallies(
         if two fingerprints differ; nothing is written.
     """
     if len(paths) < 2:
-        raise UsageError(f"merge takes at least two tallies, got {len(paths)}; name them all")
+        raise UsageError(
+            parameter="tallies",
+            rule="must be at least two",
+            got=len(paths),
+            remedy="name them all",
+        )
     refuse_repeated(paths)
     path = check_tally_output(output)
     total = load_tally(paths[0], encryption_key=encryption_key)

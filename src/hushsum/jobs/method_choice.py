@@ -44,7 +44,10 @@ class TableSize:
             if getattr(self, name) is not None and name not in method_named(self.method).settings:
                 fitting = ", ".join(each for each in names if name in method_named(each).settings)
                 raise UsageError(
-                    f"{name} is for the method {fitting}, got it for {self.method}; leave it out"
+                    parameter=name,
+                    rule=f"is for the method {fitting}",
+                    got=f"it for {self.method}",
+                    remedy="leave it out",
                 )
 
 
@@ -55,7 +58,12 @@ def empty_tally(
     method = method_named(size.method)
     assert method.tally is not None
     if method.needs_bounds and size.bounds is None:
-        raise UsageError(f"{size.method} needs declared bounds, got none; give the range of each column")
+        raise UsageError(
+            parameter="bounds",
+            rule=f"must be declared for the method {size.method}",
+            got="none",
+            remedy="give the range of each column",
+        )
     own: dict[str, Any] = {name: getattr(size, name) for name in (*_SIZES, "seed") if name in method.settings}
     given = {name: value for name, value in own.items() if value is not None}
     return method.tally(kernel, **given, bounds=size.bounds, columns=columns, max_per_unit=max_per_unit)

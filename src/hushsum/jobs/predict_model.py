@@ -58,7 +58,9 @@ def predict_file(
     written.
     """
     if source == path == STANDARD:
-        raise UsageError("model and points cannot both come from standard input; give one as a file")
+        raise UsageError(
+            rule="model and points cannot both come from standard input", remedy="give one as a file"
+        )
     answered = _answer(open_model(source), path, columns, progress)
     first = next(answered)
     return _chain(first, answered)

@@ -95,7 +95,9 @@ def release_tally(
     if isinstance(output, str):
         check_function_output(output, inputs=[tally], interactive=approve is not None)
     if encryption_key is not None and public_header(tally)["encryption"] is None:
-        raise UsageError((FilePath(tally), " is not encrypted, got a key for it; leave the key out"))
+        raise UsageError(
+            rule=(FilePath(tally), " is not encrypted"), got="a key for it", remedy="leave the key out"
+        )
     secret = load_tally(tally, encryption_key=encryption_key)
     prepared = secret.prepare(request, threads=threads)
     claim, make = prepared.claim, prepared.make

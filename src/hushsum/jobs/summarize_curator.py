@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hushsum.errors import AlreadyPublished, UsageError
+from hushsum.errors import AlreadyPublished, Parameter, UsageError
 from hushsum.jobs.file_places import check_output
 from hushsum.jobs.ledger_release import LedgerOptions
 from hushsum.jobs.summarize_owner import parse_address
@@ -87,11 +87,20 @@ def parse_owners(text: str) -> dict[str, Address]:
     for each in text.split(","):
         place, at, fingerprint = each.strip().rpartition("@")
         if not at:
-            raise UsageError(f"--owners must be HOST:PORT@FINGERPRINT,..., got {each!r:.60} among them")
+            raise UsageError(
+                parameter="owners",
+                rule="must be HOST:PORT@FINGERPRINT,...",
+                got=f"{each!r:.60} among them",
+            )
         name = fingerprint_of(fingerprint)
         if name in found:
-            raise UsageError("--owners must name every owner once, got one twice; give each its own key")
-        found[name] = Address(*parse_address(place, "--owners"))
+            raise UsageError(
+                parameter="owners",
+                rule="must name every owner once",
+                got="one twice",
+                remedy="give each its own key",
+            )
+        found[name] = Address(*parse_address(place, "owners"))
     return found
 
 
@@ -118,7 +127,14 @@ def collect_summary(
     identity = Identity.load(choice.key)
     output = check_output(choice.output, inputs=[choice.validation, choice.key])
     if choice.run.hashed and choice.ledger is not None:
-        raise UsageError("the validation release of --hashes was paid where it was made; leave --ledger out")
+        raise UsageError(
+            parameter="ledger",
+            rule=(
+                "must be left out with ",
+                Parameter("hashes"),
+                ": the validation release was paid where it was made",
+            ),
+        )
     wanted = read_wanted(choice.validation, choice.columns, choice.carried, choice.run)
     with Vault(choice.state) as vault:
         opening = _opening(choice, vault, tuple(addresses), wanted)
@@ -158,7 +174,11 @@ def _opening(
     terms = choice.run.terms(run, owners, wanted.dim, len(choice.carried))
     opening = Opening(terms, wanted.names, choice.carried, wanted.check)
     if vault.keep("opening", opening.to_bytes()) != opening.to_bytes():
-        raise UsageError("--state belongs to a run on other terms; repeat its options, or give another")
+        raise UsageError(
+            parameter="state",
+            rule="belongs to a run on other terms",
+            remedy="repeat its options, or give another",
+        )
     return opening
 
 
@@ -172,7 +192,9 @@ def _target(
         mine = wanted.released.to_bytes()
         if vault.keep("target", mine) != mine:
             raise UsageError(
-                "--state belongs to a run with another validation release; give that, or another"
+                parameter="state",
+                rule="belongs to a run with another validation release",
+                remedy="give that, or another",
             )
         return wanted.released, None
     rho = choice.run.validation_rho

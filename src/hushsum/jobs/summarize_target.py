@@ -68,7 +68,8 @@ def release_validation(choice: TargetChoice) -> TargetReleased:
     output = check_output(choice.output, inputs=[choice.file, choice.secret])
     if output.exists():
         raise UsageError(
-            f"{choice.output!r} exists, and a validation set is released once for a run; give another output"
+            rule=f"{choice.output!r} exists, and a validation set is released once for a run",
+            remedy="give another output",
         )
     records = read_columns(choice.file, choice.columns)
     names = tuple(records.blocks)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+import os
 from typing import TYPE_CHECKING
 
 from hushsum.errors import UsageError, shown
@@ -26,6 +27,13 @@ def positive_integer(name: str, value: int, *, at_most: int) -> int:
             remedy="give one in that range",
         )
     return number
+
+
+def thread_count(threads: int | None) -> int:
+    """The requested number, or all cores this process may use; results do not depend on it."""
+    if threads is None:
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return positive_integer("threads", threads, at_most=1024)
 
 
 def positive_number(name: str, value: float) -> float:

@@ -101,9 +101,14 @@ class GuardFile:
             return Watermark.from_text(text)
         except FileRefused:
             raise FileRefused(
-                f"the rollback guard {self._path.name!r} is damaged, so it is unknown whether the ledger is "
-                "the newest copy; compare it with a receipt (hushsum ledger verify --receipt FILE), then "
-                "accept it: hushsum ledger accept-restore"
+                rule=(
+                    f"the rollback guard {self._path.name!r} is damaged, so it is unknown whether "
+                    "the ledger is the newest copy"
+                ),
+                remedy=(
+                    "compare it with a receipt (hushsum ledger verify --receipt FILE), then accept "
+                    "it: hushsum ledger accept-restore"
+                ),
             ) from None
 
     def prepare(self) -> None:
@@ -169,14 +174,12 @@ class GuardFile:
 
     def _unusable(self) -> LedgerUnavailable:
         return LedgerUnavailable(
-            (
+            rule=(
                 "the folder ",
                 FilePath(self._path.parent, service="of the state"),
-                (
-                    ", which keeps the ledger's rollback guard, cannot be read or written; make it "
-                    "writable, or name another in HUSHSUM_STATE"
-                ),
-            )
+                ", which keeps the ledger's rollback guard, cannot be read or written",
+            ),
+            remedy="make it writable, or name another in HUSHSUM_STATE",
         )
 
 

@@ -99,7 +99,12 @@ class DatasetTerms:
             )
         if max_per_unit is not None:
             if unit == "record":
-                raise UsageError("max_per_unit is for persons, got the unit 'record'; leave it out")
+                raise UsageError(
+                    parameter="max_per_unit",
+                    rule="is for persons",
+                    got="the unit 'record'",
+                    remedy="leave it out",
+                )
             max_per_unit = at_least_one("max_per_unit", max_per_unit, "leave it out if unknown")
         return cls(
             kind,
@@ -164,11 +169,15 @@ def _budget(
     kind = _accounting(delta, rho, accounting)
     if kind is not Accounting.ZCDP:
         if rho is not None:
-            raise ClaimError(f"accounting {str(kind)!r} adds epsilon, got rho; give epsilon, or take 'zcdp'")
+            raise ClaimError(
+                rule=f"accounting {str(kind)!r} adds epsilon",
+                got="rho",
+                remedy="give epsilon, or take 'zcdp'",
+            )
         promise = Promise.of(epsilon=epsilon, delta=delta)
         if (promise.delta > 0) != (kind is Accounting.BASIC):
             raise ClaimError(
-                f"accounting {str(kind)!r} takes "
+                rule=f"accounting {str(kind)!r} takes "
                 + ("a delta above 0, got none; give one" if kind is Accounting.BASIC else "no delta, got one")
             )
         assert promise.epsilon is not None
@@ -179,7 +188,9 @@ def _budget(
         assert total is not None
         return kind, Charge(rho=total), report
     if not report:
-        raise ClaimError("accounting 'zcdp' needs rho, or epsilon and delta, got neither; give rho")
+        raise ClaimError(
+            rule="accounting 'zcdp' needs rho, or epsilon and delta", got="neither", remedy="give rho"
+        )
     requested = Promise.of(epsilon=epsilon, delta=report)
     assert requested.epsilon is not None
     return kind, Charge(rho=Fraction(zcdp_rho(requested.epsilon, requested.delta))), report

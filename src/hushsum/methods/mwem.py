@@ -127,10 +127,15 @@ def mwem(
     asked = _queries(queries, kernel, box)
     number = positive_integer("rounds", rounds, at_most=len(asked))
     if grid.cells * len(asked) > MOST_ENTRIES:
-        raise UsageError(f"cells × queries must be at most {MOST_ENTRIES}, got more; use fewer bins")
+        raise UsageError(
+            parameter="bins",
+            rule=f"must give at most {MOST_ENTRIES} cells × queries",
+            got="more",
+            remedy="use fewer",
+        )
     rows = declared.records(X)
     if len(rows) > _MOST_RECORDS:
-        raise DataRefused("mwem takes fewer than 2³⁷ records, got more; use another method")
+        raise DataRefused(rule="mwem takes fewer than 2³⁷ records", got="more", remedy="use another method")
 
     def make() -> PointsFunction:
         table = query_table(kernel, grid, asked)

@@ -9,7 +9,7 @@ from typing import Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.errors import UsageError, shown
+from hushsum.errors import Parameter, UsageError, shown
 from hushsum.kernels.base import COLUMNS, Kernel
 from hushsum.kernels.parameters import positive_integer
 from hushsum.methods.bayes_network import (
@@ -272,7 +272,12 @@ def _degree(degree: int | str, grid: CellGrid) -> int | None:
         )
     largest = float(np.prod([float(each) for each in sorted(grid.bins, reverse=True)[: degree + 1]]))
     if largest > MOST_CELLS:
-        raise UsageError(f"a table must have at most {MOST_CELLS} cells, got more; use fewer bins or parents")
+        raise UsageError(
+            parameter="bins",
+            rule=("and ", Parameter("parents"), f" must give tables of at most {MOST_CELLS} cells"),
+            got="more",
+            remedy="use fewer",
+        )
     return degree
 
 

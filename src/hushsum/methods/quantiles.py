@@ -10,7 +10,7 @@ from typing import overload
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.errors import DataRefused, UsageError
+from hushsum.errors import DataRefused, Parameter, UsageError
 from hushsum.methods.quantile_scores import Ranks, rank_sensitivity
 from hushsum.privacy.budget import Budget
 from hushsum.privacy.claim import Claim, exact
@@ -310,7 +310,12 @@ def _grids(bounds: Sequence[Pair] | Pair, columns: int, grid: int | Sequence[flo
 
 def _cap(units: object, max_per_unit: int | None) -> int | None:
     if (units is None) != (max_per_unit is None):
-        raise UsageError("units and max_per_unit need each other, got one; give both, or neither")
+        raise UsageError(
+            parameter="units",
+            rule=("and ", Parameter("max_per_unit"), " need each other"),
+            got="one",
+            remedy="give both, or neither",
+        )
     return max_per_unit
 
 
@@ -318,7 +323,12 @@ def _values(X: object, columns: int, units: object, max_per_unit: int | None) ->
     parts = numbers_of(X, dim=columns)
     values = np.concatenate([part.values.astype(np.float64) for part in parts], axis=1)
     if not np.isfinite(values).all():
-        raise DataRefused("records must be finite, got NaN or infinity; fill them with a public constant")
+        raise DataRefused(
+            parameter="records",
+            rule="must be finite",
+            got="NaN or infinity",
+            remedy="fill them with a public constant",
+        )
     if max_per_unit is None:
         return values
     keep, _ = UnitCap(max_per_unit).plan(units)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.errors import ClaimError, UsageError
+from hushsum.errors import Argument, ClaimError, UsageError
 from hushsum.kernels.base import ColumnKernel, Kernel
 from hushsum.models.base import Floats, PrivateModel
 from hushsum.models.density_tables import (
@@ -193,7 +193,12 @@ class PrivateDensity(PrivateModel):
 
     def _check_together(self, promise: Promise) -> None:
         if self.method == FUNCTIONAL and promise.pure:
-            raise ClaimError("method 'functional' needs a delta above 0, got none; give delta=1e-6")
+            raise ClaimError(
+                parameter="delta",
+                rule=("must be above 0 for ", Argument("method", "functional")),
+                got="none",
+                remedy=("give ", Argument("delta", 1e-6)),
+            )
 
     def _predicted_error(self, records: int, n_features: int, promise: Promise) -> PredictedError:
         wanted = self._planned(n_features)
@@ -322,6 +327,8 @@ class PrivateDensity(PrivateModel):
             if bandwidth is None or math.isclose(getattr(found, "bandwidth", math.nan), bandwidth):
                 return each
         raise UsageError(
-            "kernel and bandwidth must be among those the model was made with, got others; "
-            "declare them before fit, or leave them out"
+            parameter="kernel",
+            rule="and bandwidth must be among those the model was made with",
+            got="others",
+            remedy="declare them before fit, or leave them out",
         )

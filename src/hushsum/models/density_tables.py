@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.bases.fourier_features import FeatureReading, FourierFeatures
-from hushsum.errors import ClaimError, SecretRefused, UsageError, shown
+from hushsum.errors import Argument, ClaimError, SecretRefused, UsageError, shown
 from hushsum.kernels.base import (
     ColumnKernel,
     GaussianProfileKernel,
@@ -167,7 +167,12 @@ class FunctionalSums:
 
     def __init__(self, wanted: Sequence[KernelTable], promise: Promise, seed: int, box: Box) -> None:
         if promise.pure:
-            raise ClaimError("method 'functional' needs a delta above 0, got none; give delta=1e-6")
+            raise ClaimError(
+                parameter="delta",
+                rule=("must be above 0 for ", Argument("method", "functional")),
+                got="none",
+                remedy=("give ", Argument("delta", 1e-6)),
+            )
         bounds = Bounds.of(box, len(box))
         self._promise = promise
         self._bases = {
@@ -219,7 +224,9 @@ class FunctionalSums:
         return "<FunctionalSums CONFIDENTIAL>"
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise SecretRefused("private sums must not be pickled or copied; release the model and share that")
+        raise SecretRefused(
+            rule="private sums must not be pickled or copied", remedy="release the model and share that"
+        )
 
 
 Floats = NDArray[np.float64]

@@ -68,9 +68,9 @@ class CurveFunction(Presented):
         check_kernel(self.kernel, self.bounds.dim)
         check_columns(self.columns, self.bounds.dim)
         if self.bounds.dim != 1 or self.values.ndim != 1 or len(self.values) < 2:
-            raise UsageError("a curve has one column and at least two values, got another shape")
+            raise UsageError(rule="a curve has one column and at least two values", got="another shape")
         if self.values.shape != self.errors.shape:
-            raise UsageError("a curve has one error for each value, got another number")
+            raise UsageError(rule="a curve has one error for each value", got="another number")
         for array in (self.values, self.errors):
             array.flags.writeable = False
 

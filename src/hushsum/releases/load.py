@@ -58,7 +58,9 @@ def load_table(source: IO[bytes]) -> ReleasedFunction:
 
     def codec(header: Header) -> tuple[Sizer, Builder]:
         if header.get("type") != "table":
-            raise FileRefused("the file inside this file must be a released table; get a fresh copy")
+            raise FileRefused(
+                rule="the file inside this file must be a released table", remedy="get a fresh copy"
+            )
         return _codec(header)
 
     return function_in(_read(source, codec))
@@ -79,7 +81,7 @@ def _read(
         return codec(header)[1](header, payload)
     except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError):
         raise FileRefused(
-            "the file's header makes no sense, though its checksum holds; ask who wrote it"
+            rule="the file's header makes no sense, though its checksum holds", remedy="ask who wrote it"
         ) from None
 
 
@@ -87,6 +89,7 @@ def _codec(header: Header) -> tuple[Sizer, Builder]:
     name = header.get("type")
     if name not in _CODECS:
         raise FileRefused(
-            f"the file holds a function of type {name!r}, which this Hushsum does not know; upgrade it"
+            rule=f"the file holds a function of type {name!r}, which this Hushsum does not know",
+            remedy="upgrade it",
         )
     return _CODECS[name]

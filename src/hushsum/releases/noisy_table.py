@@ -140,7 +140,9 @@ class NoisyTable(Presented, ABC):
                 remedy="leave it out",
             )
         if self.step != 1:
-            raise UsageError(f"the cells are rounded to {self.step} already; round the release itself")
+            raise UsageError(
+                rule=f"the cells are rounded to {self.step} already", remedy="round the release itself"
+            )
         if step == 1:
             return self
         # A cell at the end of 32 bits would leave them.

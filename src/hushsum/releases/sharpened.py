@@ -53,8 +53,10 @@ class SharpenedFunction(Presented):
     def __post_init__(self) -> None:
         if not isinstance(self.function.reading, FeatureReading):
             raise UsageError(
-                f"points sharpen Fourier features, got a release of {self.function.basis.name}; "
-                "read it without them"
+                parameter="points",
+                rule="sharpen Fourier features alone",
+                got=f"a release of {self.function.basis.name}",
+                remedy="read it without them",
             )
         if not 1 <= len(self.points) <= MOST_POINTS:
             raise UsageError(

@@ -117,8 +117,8 @@ class ServedFunction:
             # Before the path is touched: a refusal must cost nothing.
             if answered + len(places) > self._most:
                 raise QuestionsSpent(
-                    f"this function answers at most {self._most} distinct points; ask those that were asked, "
-                    "or release a model, which has no limit"
+                    rule=f"this function answers at most {self._most} distinct points",
+                    remedy="ask those that were asked, or release a model, which has no limit",
                 )
             self._unsure = True
             self._catch_up(session)
@@ -141,8 +141,11 @@ class ServedFunction:
         kept = session.count()
         if kept < max(len(self._path), 0 if self._rollback_guard is None else self._rollback_guard.known()):
             raise FileRefused(
-                "the store of answers has fewer than were told, as an older copy has: going on would draw a "
-                "second path; put the newest copy back, or end this function"
+                rule=(
+                    "the store of answers has fewer than were told, as an older copy has: going on "
+                    "would draw a second path"
+                ),
+                remedy="put the newest copy back, or end this function",
             )
         return kept
 
@@ -161,11 +164,11 @@ class ServedFunction:
     def save(self, target: str | IO[bytes]) -> NoReturn:
         """Refused: it needs the data to answer."""
         raise SecretRefused(
-            "a served function holds the data and is no file; release a model of hushsum.models"
+            rule="a served function holds the data and is no file", remedy="release a model of hushsum.models"
         )
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise SecretRefused("a served function holds the data and must not be pickled or copied")
+        raise SecretRefused(rule="a served function holds the data and must not be pickled or copied")
 
 
 def serve(
@@ -266,7 +269,9 @@ def reopen(
         rollback_guard=rollback_guard,
     )
     if not store.belongs_to(_bound(served, facts)):
-        raise FileRefused("the store of answers is not the one that was opened; restore it, or serve anew")
+        raise FileRefused(
+            rule="the store of answers is not the one that was opened", remedy="restore it, or serve anew"
+        )
     with store.session() as session:
         served._number_kept(session)
     return served

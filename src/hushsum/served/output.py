@@ -116,8 +116,9 @@ class FreshAnswers:
         subject = {"fresh answers": answers, "kernel": self._function.kernel.name}
         if spend_json(booking, self.claim, subject, lambda: {"opened": mine})["opened"] != mine:
             raise UsageError(
-                "the idempotency key belongs to answers that were opened before, and what was not given of "
-                "them is lost; give another key, which spends again"
+                parameter="idempotency_key",
+                rule="belongs to answers that were opened before, and what was not given of them is lost",
+                remedy="give another key, which spends again",
             )
 
     @property
@@ -140,7 +141,8 @@ class FreshAnswers:
         with self._lock:
             if len(rows) > self._left:
                 raise UsageError(
-                    f"only {self._left} answers are left of those paid for; serve the function instead"
+                    rule=f"only {self._left} answers are left of those paid for",
+                    remedy="serve the function instead",
                 )
             self._left -= len(rows)
             seed = None if self._seed is None else self._seed + self._left
@@ -159,7 +161,7 @@ class FreshAnswers:
         return values
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise SecretRefused("fresh answers hold the data and must not be pickled or copied")
+        raise SecretRefused(rule="fresh answers hold the data and must not be pickled or copied")
 
 
 def laplace_rate(promise: Promise, answers: int) -> Fraction:

@@ -100,7 +100,8 @@ class SqliteStore:
                 self._prepare(connection)
             except (sqlite3.DatabaseError, UnicodeDecodeError, OSError) as error:
                 raise FileRefused(
-                    f"the store of answers cannot be opened ({type(error).__name__}); give another path"
+                    rule=f"the store of answers cannot be opened ({type(error).__name__})",
+                    remedy="give another path",
                 ) from None
             self._connection, self._process = connection, os.getpid()
         return self._connection
@@ -188,8 +189,8 @@ class SqliteStore:
             # SQLite quotes a damaged schema in its messages, which Python then cannot decode.
             self.close()
             raise FileRefused(
-                f"the store of answers cannot be read or written now ({type(error).__name__}); "
-                "nothing new was told, ask again"
+                rule=f"the store of answers cannot be read or written now ({type(error).__name__})",
+                remedy="nothing new was told, ask again",
             ) from None
 
     def close(self) -> None:
@@ -203,15 +204,19 @@ class SqliteStore:
         return "<SqliteStore CONFIDENTIAL>"
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise SecretRefused("a store of answers must not be pickled; open its file where it is needed")
+        raise SecretRefused(
+            rule="a store of answers must not be pickled", remedy="open its file where it is needed"
+        )
 
 
 def _bound(connection: sqlite3.Connection, facts: dict[str, Any]) -> bool:
     found = connection.execute("SELECT value FROM facts WHERE name = 'function'").fetchone()
     if found is not None and found[0] != json.dumps(facts, sort_keys=True):
         raise UsageError(
-            "the store of answers belongs to another function, or to other data, kernel, budget or limits; "
-            "give each served function a store of its own"
+            rule=(
+                "the store of answers belongs to another function, or to other data, kernel, budget or limits"
+            ),
+            remedy="give each served function a store of its own",
         )
     return found is not None
 
@@ -268,7 +273,9 @@ class MemoryStore(SqliteStore):
             self._prepare(self._connection)
             self._process = os.getpid()
         if self._process != os.getpid():
-            raise SecretRefused("answers in memory must not cross a fork: the path would be continued twice")
+            raise SecretRefused(
+                rule="answers in memory must not cross a fork: the path would be continued twice"
+            )
         return self._connection
 
     def close(self) -> None:

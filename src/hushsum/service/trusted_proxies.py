@@ -57,13 +57,18 @@ class TrustedProxies:
             if one of them is neither, or the header is another one.
         """
         if header not in HEADERS:
-            raise UsageError(f"HUSHSUM_FORWARDED_HEADER must be {' or '.join(HEADERS)}; choose one")
+            raise UsageError(
+                rule=f"HUSHSUM_FORWARDED_HEADER must be {' or '.join(HEADERS)}", remedy="choose one"
+            )
         try:
             networks = tuple(ipaddress.ip_network(each) for each in re.split(r"[,\s]+", text.strip()) if each)
         except ValueError:
             raise UsageError(
-                "HUSHSUM_TRUSTED_PROXIES must be addresses or networks with commas between them, such as "
-                "10.0.0.0/8,127.0.0.1; correct it"
+                rule=(
+                    "HUSHSUM_TRUSTED_PROXIES must be addresses or networks with commas between "
+                    "them, such as 10.0.0.0/8,127.0.0.1"
+                ),
+                remedy="correct it",
             ) from None
         return cls(networks, header)
 

@@ -74,7 +74,9 @@ class CuratorState:
         insecure_noise_seed: int | None = None,
     ) -> None:
         if target.cells.shape != (terms.features.width + 1,):
-            raise UsageError("target has another width than the terms' features; release it with the same")
+            raise UsageError(
+                rule="target has another width than the terms' features", remedy="release it with the same"
+            )
         self.terms, self.target = terms, target
         self.collected = Collected(terms)
         self.lost: dict[str, int] = {}
@@ -125,9 +127,11 @@ class CuratorState:
             while answers are awaited, or when the run is over.
         """
         if self._awaited:
-            raise UsageError("answers are still awaited; take them, or lose the owners that do not come back")
+            raise UsageError(
+                rule="answers are still awaited", remedy="take them, or lose the owners that do not come back"
+            )
         if self.done:
-            raise UsageError("the agreed number of rounds is over; read the summary")
+            raise UsageError(rule="the agreed number of rounds is over", remedy="read the summary")
         if self._phases == 1 or self._step % 2 == 0:
             self._current = self._next_round()
             self._asked = ()
@@ -152,7 +156,9 @@ class CuratorState:
             is kept.
         """
         if answer.run != self.terms.run or answer.step != self._step or answer.owner not in self._awaited:
-            raise FileRefused("this answer is of another run or step, or was given before; check the owner")
+            raise FileRefused(
+                rule="this answer is of another run or step, or was given before", remedy="check the owner"
+            )
         assert self._current is not None
         phase = self._for(answer.owner).phase
         if phase == BID:
@@ -210,7 +216,9 @@ class CuratorState:
         """
         _, values, arrays = unpack(data, "curator")
         if values["terms"] != self.terms.to_bytes().hex() or values["target"] != self.target.to_bytes().hex():
-            raise FileRefused("this state is of another run; give the terms and the target it began with")
+            raise FileRefused(
+                rule="this state is of another run", remedy="give the terms and the target it began with"
+            )
         self._step, self._awaited = values["step"], set(values["awaited"])
         self._bids, self._asked, self.lost = values["bids"], tuple(values["asked"]), values["lost"]
         current = values["current"]
@@ -320,9 +328,9 @@ class CuratorState:
         gains = scores(hashes, self._current.direction)
         threshold = self._current.threshold
         if threshold is not None and len(gains) and int(gains.min()) < threshold:
-            raise FileRefused("a point does not reach the threshold; check the owner")
+            raise FileRefused(rule="a point does not reach the threshold", remedy="check the owner")
         if phase == DELIVER and len(gains) and int(gains[0]) != self._bids.get(answer.owner):
-            raise FileRefused("the point is not worth its bid; check the owner")
+            raise FileRefused(rule="the point is not worth its bid", remedy="check the owner")
 
     def _settle(self) -> None:
         """All answers are in: move what the rule takes from the pool into the summary."""

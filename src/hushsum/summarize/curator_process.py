@@ -86,10 +86,10 @@ class Peer:
             received = link.receive(most=self._most, wait=self._patience.wait)
             kind, values = wire.kind_of(received, "answer", "refusal")
             if kind == "refusal":
-                raise PeerRefused(f"it refused: {wire.reason_in(values)}")
+                raise PeerRefused(rule=f"it refused: {wire.reason_in(values)}")
             answer = Answer.from_bytes(received, most=self._most)
             if answer.owner != self.fingerprint:
-                raise PeerRefused("it answered in the name of another owner")
+                raise PeerRefused(rule="it answered in the name of another owner")
             return answer
 
         return self._again(exchange, stop)
@@ -127,7 +127,7 @@ class Peer:
             received = link.receive(most=wire.MOST_CONTROL, wait=self._patience.wait)
             kind, values = wire.kind_of(received, "ready", "refusal")
             if kind == "refusal":
-                raise PeerRefused(f"it does not take part: {wire.reason_in(values)}")
+                raise PeerRefused(rule=f"it does not take part: {wire.reason_in(values)}")
         except BaseException:
             link.close()
             raise
@@ -147,7 +147,7 @@ class Peer:
                 pause = min(2 * pause, _LONGEST_PAUSE)
             except FileRefused as refused:
                 self.close()
-                raise PeerRefused(f"it sent something that is no answer: {refused}") from None
+                raise PeerRefused(rule=f"it sent something that is no answer: {refused}") from None
             except PeerRefused:
                 self.close()
                 raise
@@ -217,7 +217,7 @@ class CuratorProcess:
             except PeerRefused as reason:
                 refused = refused or f"owner {short(name)}: {reason}"
         if refused:
-            raise PeerRefused(f"{refused}; settle that and start again, nothing is spent twice")
+            raise PeerRefused(rule=f"{refused}", remedy="settle that and start again, nothing is spent twice")
         self._check_present()
 
     def run(self) -> None:
@@ -267,7 +267,7 @@ class CuratorProcess:
 
     def _check_present(self) -> None:
         if not self._present():
-            raise PeerLost("no owner is left; start the owners, and then this command again")
+            raise PeerLost(rule="no owner is left", remedy="start the owners, and then this command again")
 
     def _tick(self, started: float) -> None:
         """Wait for the next tick of the clock."""

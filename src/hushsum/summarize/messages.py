@@ -79,8 +79,9 @@ class Terms:
                 )
         if self.rounds > MAX_ROUNDS or not 1 <= len(self.owners) <= MAX_OWNERS:
             raise UsageError(
-                f"a run has at most {MAX_ROUNDS} rounds and from 1 to {MAX_OWNERS} owners, "
-                f"got {self.rounds} and {len(self.owners)}; use larger batches"
+                rule=f"a run has at most {MAX_ROUNDS} rounds and from 1 to {MAX_OWNERS} owners",
+                got=f"{self.rounds} and {len(self.owners)}",
+                remedy="use larger batches",
             )
         if len(set(self.owners)) != len(self.owners):
             raise UsageError(
@@ -144,7 +145,9 @@ class Terms:
                 raise ValueError("rho")
             return terms
         except (KeyError, TypeError, ValueError, ArithmeticError):
-            raise FileRefused("these terms are damaged or of a later version; get a fresh copy") from None
+            raise FileRefused(
+                rule="these terms are damaged or of a later version", remedy="get a fresh copy"
+            ) from None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -262,7 +265,9 @@ class Answer:
 
 
 def _refused(what: str) -> FileRefused:
-    return FileRefused(f"this {what} has a number outside its range or of the wrong shape; check the peer")
+    return FileRefused(
+        rule=f"this {what} has a number outside its range or of the wrong shape", remedy="check the peer"
+    )
 
 
 def _text(value: Any) -> str:

@@ -144,8 +144,11 @@ def relation_steps(have: str, want: str) -> int:
     if wanted is Relation.REPLACE:
         return 2
     raise ClaimError(
-        "relation 'add/remove' cannot be had from 'replace', which leaves the number of records unprotected; "
-        "release under 'add/remove'"
+        rule=(
+            "relation 'add/remove' cannot be had from 'replace', which leaves the number "
+            "of records unprotected"
+        ),
+        remedy="release under 'add/remove'",
     )
 
 

@@ -63,14 +63,16 @@ def check_mechanism(claim: Claim) -> None:
     kinds = _kinds(claim.mechanism)
     if kinds is None:
         raise ClaimError(
-            f"the claim's mechanism must be one of {', '.join(known_mechanisms())}, got {claim.mechanism!r}; "
-            "what it spends is not known, so it cannot be debited"
+            rule=f"the claim's mechanism must be one of {', '.join(known_mechanisms())}",
+            got=f"{claim.mechanism!r}",
+            remedy="what it spends is not known, so it cannot be debited",
         )
     if ClaimKind.of(claim) not in kinds:
         proven = " or ".join(sorted(kinds))
         raise ClaimError(
-            f"a claim of the mechanism {claim.mechanism!r} must be in {proven}, got {ClaimKind.of(claim)}; "
-            "release with a mechanism that gives it"
+            rule=f"a claim of the mechanism {claim.mechanism!r} must be in {proven}",
+            got=ClaimKind.of(claim),
+            remedy="release with a mechanism that gives it",
         )
 
 

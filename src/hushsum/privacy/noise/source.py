@@ -82,7 +82,7 @@ class NoiseSource:
             self._refuse_if_unusable()
             if self._opened or self._draws:
                 raise SecretRefused(
-                    "noise source already used; a source serves one release: make a fresh one"
+                    rule="noise source already used", remedy="a source serves one release: make a fresh one"
                 )
             self._opened = True
         return self
@@ -109,22 +109,30 @@ class NoiseSource:
         with self._lock:
             self._refuse_if_unusable()
             if self._draws == _MOST_DRAWS:
-                raise SecretRefused(f"noise source exhausted after {_MOST_DRAWS} draws; split the release")
+                raise SecretRefused(
+                    rule=f"noise source exhausted after {_MOST_DRAWS} draws", remedy="split the release"
+                )
             self._draws += 1
             return NoiseStream(self._key, self._draws - 1)
 
     def _refuse_if_unusable(self) -> None:
         if self._closed:
-            raise SecretRefused("noise source closed; a source serves one release: make a fresh one")
+            raise SecretRefused(
+                rule="noise source closed", remedy="a source serves one release: make a fresh one"
+            )
         if not self._key.usable:
             self._key.clear()
-            raise SecretRefused("noise source made in another process; make a fresh one after the fork")
+            raise SecretRefused(
+                rule="noise source made in another process", remedy="make a fresh one after the fork"
+            )
 
     def __repr__(self) -> str:
         return f"NoiseSource(secure={self._secure})"
 
     def _refuse_copy(self, *_: object) -> NoReturn:
-        raise SecretRefused("noise source cannot be copied or pickled; make a fresh one where it is needed")
+        raise SecretRefused(
+            rule="noise source cannot be copied or pickled", remedy="make a fresh one where it is needed"
+        )
 
     __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = _refuse_copy
 
@@ -158,4 +166,4 @@ class NoiseStream:
         return "NoiseStream()"
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise SecretRefused("noise stream cannot be copied or pickled")
+        raise SecretRefused(rule="noise stream cannot be copied or pickled")

@@ -167,7 +167,9 @@ def _sign_in(settings: Settings) -> SignIn | None:
         from hushsum.service.http.oidc.provider_settings import ProviderSettings
         from hushsum.service.http.oidc.sign_in import SignIn
     except ImportError:
-        raise UsageError("signing in with a provider needs PyJWT; install hushsum[oidc]") from None
+        raise UsageError(
+            rule="signing in with a provider needs PyJWT", remedy="install hushsum[oidc]"
+        ) from None
     return SignIn(ProviderSettings.of(settings), settings.failures_per_minute)
 
 

@@ -31,7 +31,7 @@ def _one_of(names: Callable[[], Sequence[str]]) -> Any:
     def check(name: str) -> str:
         if name not in names():
             # The type is what a problem document shows as the rule.
-            raise PydanticCustomError(f"must be one of {', '.join(names())}", "unknown name")  # type: ignore[arg-type]
+            raise PydanticCustomError(f"must be one of {', '.join(names())}", "unknown name")
         return name
 
     def listed(schema: dict[str, Any]) -> None:

@@ -100,7 +100,8 @@ class JobQueue:
             row = connection.execute(sa.select(jobs).where(*mine)).one_or_none()
             if row is not None and row.request != text:
                 raise UsageError(
-                    "the Idempotency-Key belongs to another request; repeat that one, or give a new key"
+                    rule="the Idempotency-Key belongs to another request",
+                    remedy="repeat that one, or give a new key",
                 )
             if row is not None and row.state not in (FAILED, CANCELLED):
                 return _job(row), False
@@ -277,7 +278,8 @@ class JobQueue:
     def _check_number(self, connection: sa.Connection, account: str, most: int | None) -> None:
         if most is not None and _number_active(connection, account) >= most:
             raise QuotaExceeded(
-                f"an account must have at most {most} jobs queued and running; wait for one, or cancel it"
+                rule=f"an account must have at most {most} jobs queued and running",
+                remedy="wait for one, or cancel it",
             )
 
 

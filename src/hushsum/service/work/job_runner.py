@@ -184,7 +184,11 @@ class JobRunner:
     def _check_cells(self, cells: int) -> None:
         most = self._settings.max_cells
         if cells > most:
-            raise UsageError(f"a tally must have at most {most} cells, got more; use fewer rows or features")
+            raise UsageError(
+                rule=f"a tally must have at most {most} cells",
+                got="more",
+                remedy="use fewer rows or features",
+            )
 
     def _tally(
         self, request: TallyRequest, source: Path, output: Path, notes: list[str], report_progress: Progress
@@ -213,7 +217,7 @@ class JobRunner:
     def _store_uploaded_tally(self, source: Path, output: Path) -> dict[str, Any]:
         """Store an uploaded tally, which is read once to check that it is intact."""
         if public_header(source)["encryption"] is not None:
-            raise FileRefused("a tally must be uploaded unencrypted; save it without a key")
+            raise FileRefused(rule="a tally must be uploaded unencrypted", remedy="save it without a key")
         tally = load_tally(source)
         key = self._settings.tally_key()
         if key is None:

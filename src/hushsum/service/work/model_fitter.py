@@ -136,4 +136,6 @@ class ModelFitter:
 
 
 def _not_confirmed() -> UsageError:
-    return UsageError("the claim of this model is not the one that was confirmed; request the claim again")
+    return UsageError(
+        rule="the claim of this model is not the one that was confirmed", remedy="request the claim again"
+    )

@@ -65,7 +65,10 @@ class RunningJob:
         """
         if Ledger(self._settings.place, guard=self._settings.guard).rollback_problem() is not None:
             raise LedgerUnavailable(
-                "the ledger may be a restored backup, and accepts no debits until an administrator accepts it"
+                rule=(
+                    "the ledger may be a restored backup, and accepts no debits until an "
+                    "administrator accepts it"
+                )
             )
         if self.stopped or not self._jobs.begin_paying(self.job):
             raise JobStopped
