@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from hushsum.auditing import cases  # noqa: F401  (registers them)
-from hushsum.auditing.registry import audited_bases, basis_cases, kernel_cases
-from hushsum.auditing.released import released_steps
-from hushsum.auditing.report import AuditReport, report_of
-from hushsum.auditing.steps import (
+from hushsum.auditing.audit_tests import (
     Randomness,
     Step,
     mechanism_steps,
@@ -16,6 +13,9 @@ from hushsum.auditing.steps import (
     sensitivity_steps,
     smoke_steps,
 )
+from hushsum.auditing.registry import audited_bases, basis_cases, kernel_cases
+from hushsum.auditing.released_function import released_steps
+from hushsum.auditing.report import AuditReport, report_of
 from hushsum.bases.base import Basis
 from hushsum.errors import SecretRefused, UsageError
 from hushsum.kernels.base import Kernel

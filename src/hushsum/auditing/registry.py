@@ -13,8 +13,8 @@ from typing import Final
 import numpy as np
 
 from hushsum.auditing.adversaries import Adversary, Pool
+from hushsum.auditing.gaussian_separation import Separated
 from hushsum.auditing.noise import NoiseAudit
-from hushsum.auditing.separation import Separated
 from hushsum.bases.base import Basis
 from hushsum.errors import UsageError
 from hushsum.kernels import Kernel

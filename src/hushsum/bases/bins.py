@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from hushsum.bases.base import Basis, Floats, LinearReading, Table, register
 from hushsum.errors import UsageError
 from hushsum.kernels.base import COLUMNS, Batch, ColumnKernel, GaussianProfileKernel, Kernel
-from hushsum.kernels.columns import check_columns
+from hushsum.kernels.parameters import check_columns
 from hushsum.privacy.relation import Relation
 from hushsum.privacy.sensitivity import Sensitivity
 from hushsum.records.bounds import Bounds

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from hushsum.bases.base import Basis, Floats, LinearReading, Table
 from hushsum.errors import PerSurface, UsageError
 from hushsum.kernels.base import GAUSSIAN, Batch, GaussianProfileKernel, Kernel
-from hushsum.kernels.columns import check_columns
+from hushsum.kernels.parameters import check_columns
 from hushsum.privacy.sensitivity import Sensitivity
 from hushsum.records.bounds import Bounds
 

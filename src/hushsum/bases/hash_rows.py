@@ -14,8 +14,7 @@ from hushsum.bases.base import Basis, Floats, RowAverages, RowReading, Table, re
 from hushsum.bases.race_theory import rows_for_laplace
 from hushsum.errors import Parameter, UsageError
 from hushsum.kernels.base import HASHABLE, Batch, ColumnKernel, HashableKernel, Hasher, Kernel
-from hushsum.kernels.columns import check_columns
-from hushsum.kernels.parameters import integer_seed, positive_integer
+from hushsum.kernels.parameters import check_columns, integer_seed, positive_integer
 from hushsum.privacy.relation import Relation
 from hushsum.privacy.sensitivity import Sensitivity
 from hushsum.records.bounds import Bounds

@@ -86,9 +86,9 @@ def choose(
 
     hushsum choose bandwidth skin.parquet --columns R,G,B --candidates 1,5,25 --epsilon 0.1
     """
-    from hushsum.cli.ledger_options import ledger_options
+    from hushsum.cli.options import ledger_options
     from hushsum.jobs.choose_parameters import ChoiceTerms
-    from hushsum.jobs.file_places import STANDARD
+    from hushsum.jobs.files import STANDARD
     from hushsum.jobs.tally_records import RecordFiles
 
     if what not in _WHAT:
@@ -154,7 +154,7 @@ def _bandwidth(
     ask: Approve | None,
 ) -> KernelChosen | None:
     from hushsum.jobs.choose_parameters import choose_bandwidth
-    from hushsum.jobs.kernel_choice import KernelChoice
+    from hushsum.jobs.kernel_and_method import KernelChoice
 
     listed = values.numbers(candidates or "", "candidates")
     if not listed:

@@ -8,7 +8,15 @@ from typing import Annotated, Final
 import typer
 
 from hushsum.cli import options
-from hushsum.cli.ledger_care import accept_restore, add_guard, retire, set_budget, upgrade, void, write_off
+from hushsum.cli.ledger_maintenance import (
+    accept_restore,
+    add_guard,
+    retire,
+    set_budget,
+    upgrade,
+    void,
+    write_off,
+)
 from hushsum.cli.ledger_views import write_entries, write_status
 from hushsum.cli.output import tell, write, write_json
 from hushsum.cli.usage import Command, Group, help_of
@@ -146,7 +154,7 @@ def export(
 
     hushsum ledger export --ledger ledger.db --dataset skin -o skin-report.md
     """
-    from hushsum.jobs.file_places import check_output
+    from hushsum.jobs.files import check_output
     from hushsum.jobs.ledger_commands import as_text, disclosure, write_text
 
     report = disclosure(ledger, dataset)
@@ -176,7 +184,7 @@ def receipt(
 
     hushsum ledger receipt --ledger ledger.db -o receipt.json
     """
-    from hushsum.jobs.file_places import check_output
+    from hushsum.jobs.files import check_output
     from hushsum.jobs.ledger_commands import as_text, open_ledger, write_text
 
     made = open_ledger(ledger).receipt()

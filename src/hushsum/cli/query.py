@@ -14,8 +14,7 @@ import typer
 
 from hushsum.cli import options, values
 from hushsum.cli.interrupts import interruptible_input
-from hushsum.cli.output import progress_bar, reader_may_leave, write_json, write_table
-from hushsum.cli.sizes import short
+from hushsum.cli.output import progress_bar, reader_may_leave, short, write_json, write_table
 from hushsum.errors import Parameter, UsageError
 
 if TYPE_CHECKING:

@@ -98,7 +98,7 @@ def owner(
 
     hushsum summarize owner data.parquet --listen 0.0.0.0:7000 --key owner.key --peer 3f5a…
     """
-    from hushsum.cli.ledger_options import ledger_options
+    from hushsum.cli.options import ledger_options
     from hushsum.jobs.summarize_owner import OwnerChoice, parse_address, read_peers, take_part
     from hushsum.summarize.owner_process import Patience
 

@@ -19,10 +19,9 @@ from hushsum.records.bounds import Bounds
 from hushsum.records.sets import as_sets
 from hushsum.releases.answers import Answers, query_points
 from hushsum.releases.base import ReleasedFunction
-from hushsum.releases.description import COMMON, Detail
 from hushsum.releases.load import load_function
 from hushsum.releases.noisy_table import check_question
-from hushsum.releases.presentation import Presented
+from hushsum.releases.presentation import COMMON, Detail, Presented
 
 
 class RemoteFunction(Presented):

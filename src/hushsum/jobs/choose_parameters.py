@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.errors import Parameter, UsageError
-from hushsum.jobs.file_places import refuse_repeated
-from hushsum.jobs.kernel_choice import KernelChoice
+from hushsum.jobs.files import refuse_repeated
+from hushsum.jobs.kernel_and_method import KernelChoice
 from hushsum.jobs.tally_records import RecordFiles
 from hushsum.kernels.base import Kernel, kernel_as_json
 from hushsum.methods.choose_kernel import Choice, choose_kernel

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.errors import Argument, HushsumError, SuspiciousParameter, UsageError
-from hushsum.jobs.kernel_choice import KernelChoice
+from hushsum.jobs.kernel_and_method import KernelChoice
 from hushsum.jobs.progress import Progress
 from hushsum.kernels.base import GaussianProfileKernel, Kernel
 from hushsum.kernels.parameters import positive_integer
@@ -150,10 +150,10 @@ def compare_methods(
     queries = X[np.random.default_rng(0).choice(len(X), min(number, len(X)), replace=False)]
     race = _Benchmark(X, made, queries, terms)
     measured, left_out = [], {}
-    wanted = list(_wanted(made, terms))
-    for i, (name, epsilon) in enumerate(wanted):
+    runs = list(_runs(made, terms))
+    for i, (name, epsilon) in enumerate(runs):
         if progress is not None:
-            progress(i / len(wanted))
+            progress(i / len(runs))
         if name in left_out:
             continue
         try:
@@ -164,7 +164,7 @@ def compare_methods(
     return MethodsCompared(len(X), float(race.truth.mean()), made, tuple(order), race.exact, left_out)
 
 
-def _wanted(kernel: Kernel, terms: ComparisonTerms) -> Iterator[tuple[str, float]]:
+def _runs(kernel: Kernel, terms: ComparisonTerms) -> Iterator[tuple[str, float]]:
     fitting = [name for name in method_names() if _suits(name, kernel, terms)]
     names: Sequence[str] = terms.methods or [AUTO, *fitting]
     for name in dict.fromkeys(names):

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.errors import ClaimError, DataRefused, FilePath, HushsumError, UsageError
-from hushsum.jobs.file_places import STANDARD, check_function_output, refuse_repeated
+from hushsum.jobs.files import STANDARD, check_function_output, refuse_repeated
 from hushsum.jobs.ledger_release import Approve, LedgerOptions, LedgerRecord, release_with_ledger
 from hushsum.jobs.model_catalogue import ModelChoice, takes_labels
 from hushsum.jobs.model_claim import check_target

@@ -8,7 +8,7 @@ from typing import Any
 
 from hushsum.bases.base import Reading
 from hushsum.errors import Parameter, UsageError
-from hushsum.jobs.kernel_choice import KernelChoice
+from hushsum.jobs.kernel_and_method import KernelChoice
 from hushsum.methods.registry import all_methods
 from hushsum.planning.plan import Plan, plan
 from hushsum.records.arrow import pyarrow

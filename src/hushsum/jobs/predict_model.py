@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.errors import UsageError
-from hushsum.jobs.file_places import STANDARD
+from hushsum.jobs.files import STANDARD
 from hushsum.jobs.model_answers import answers_of
 from hushsum.jobs.model_records import features_of
 from hushsum.jobs.progress import Progress

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.errors import Parameter, UsageError
-from hushsum.jobs.open_function import open_function
+from hushsum.jobs.files import open_function
 from hushsum.jobs.progress import Progress
 from hushsum.records.streams import open_batches
 from hushsum.releases.base import ReleasedFunction

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 from hushsum.errors import FilePath, UsageError
-from hushsum.jobs.file_places import STANDARD, check_function_output
+from hushsum.jobs.files import STANDARD, check_function_output
 from hushsum.jobs.ledger_release import Approve, LedgerOptions, LedgerRecord, release_with_ledger
 from hushsum.privacy.claim import Claim
 from hushsum.privacy.request import ReleaseRequest

@@ -7,7 +7,7 @@ from typing import Any
 
 from hushsum.errors import UsageError
 from hushsum.files.atomic import atomic_file
-from hushsum.jobs.file_places import check_output
+from hushsum.jobs.files import check_output
 from hushsum.jobs.ledger_keys import release_key
 from hushsum.jobs.ledger_release import LedgerOptions
 from hushsum.jobs.summarize_records import read_columns

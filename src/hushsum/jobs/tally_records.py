@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from hushsum.errors import DataRefused, FilePath, Parameter, UsageError
-from hushsum.jobs.file_places import STANDARD, check_tally_output, refuse_repeated
-from hushsum.jobs.kernel_choice import KernelChoice
-from hushsum.jobs.method_choice import TableSize, empty_tally
+from hushsum.jobs.files import STANDARD, check_tally_output, refuse_repeated
+from hushsum.jobs.kernel_and_method import KernelChoice, TableSize, empty_tally
 from hushsum.jobs.progress import Progress
 from hushsum.kernels.base import Kernel
 from hushsum.records.bounds import Bounds

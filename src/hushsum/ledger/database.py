@@ -49,7 +49,7 @@ class Database:
     @contextmanager
     def reading(self) -> Iterator[sa.Connection]:
         """A transaction that sees one state of the ledger and changes nothing."""
-        with self._told(), self._engine.connect() as connection, connection.begin():
+        with self._errors_translated(), self._engine.connect() as connection, connection.begin():
             if self.dialect == "postgresql":
                 connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
             yield connection
@@ -57,13 +57,13 @@ class Database:
     @contextmanager
     def writing(self) -> Iterator[sa.Connection]:
         """A transaction that is durable when the block has ended; on SQLite it excludes other writers."""
-        with self._told(), self._engine.connect() as connection:
+        with self._errors_translated(), self._engine.connect() as connection:
             connection = connection.execution_options(hushsum_writing=True)
             with connection.begin():
                 yield connection
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _errors_translated(self) -> Iterator[None]:
         """One sentence for what a database says; its own words may quote the URL."""
         try:
             yield

@@ -27,7 +27,7 @@ def charge_for(claim: Claim, terms: DatasetTerms, *, part: str | None = None) ->
     """
     if not claim.secure:
         raise ClaimError(
-            rule="a release with a noise seed protects nobody and cannot be booked",
+            rule="a release with a noise seed protects nobody and cannot be debited",
             remedy=("leave ", Parameter("insecure_noise_seed"), " out"),
         )
     check_mechanism(claim)

@@ -175,14 +175,14 @@ def count_votes(
     return votes
 
 
-def _nearest(block: Batch, candidates: Sequence[Kernel], wanted: float) -> int:
+def _nearest(block: Batch, candidates: Sequence[Kernel], target: float) -> int:
     """The candidate whose mean kernel value over pairs of different records is nearest, on a log scale."""
     pairs = len(block) * (len(block) - 1)
     distances = []
     for kernel in candidates:
         values = kernel._pairwise(block, block)
         mean = (float(values.sum()) - float(np.trace(values))) / pairs
-        distances.append(abs(math.log(mean) - wanted) if mean > 0.0 else math.inf)
+        distances.append(abs(math.log(mean) - target) if mean > 0.0 else math.inf)
     return distances.index(min(distances))
 
 

@@ -184,12 +184,12 @@ def kme(
 def mean_kernel_values(rows: Rows, points: Floats, kernel: Kernel) -> Floats:
     """The mean over records of k(x, z) at each point; secret. Equal records are compared once."""
     records, counts = np.unique(rows, axis=0, return_counts=True)
-    asked = Batch((points,), len(points))
+    queries = Batch((points,), len(points))
     total = np.zeros(len(points))
     step = max(1, _CELLS_AT_A_TIME // len(points))
     for start in range(0, len(records), step):
         some = records[start : start + step]
-        total += counts[start : start + step] @ kernel._pairwise(Batch((some,), len(some)), asked)
+        total += counts[start : start + step] @ kernel._pairwise(Batch((some,), len(some)), queries)
     return total / len(rows)
 
 

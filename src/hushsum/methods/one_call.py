@@ -1,4 +1,4 @@
-"""What every method that releases in one call does: check the promise, book it, make the function."""
+"""What every method that releases in one call does: check the promise, debit it, make the function."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class ReleaseKeywords(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class OneCallRelease:
-    """The claim of a method's release, known before anything is drawn, and where it is booked."""
+    """The claim of a method's release, known before anything is drawn, and where it is debited."""
 
     method: str
     claim: Claim

@@ -127,7 +127,7 @@ def privbayes(
     box = declared.bounds
     prepared = OneCallRelease.of(METHOD, epsilon=epsilon, delta=delta, relation=relation, **keywords)
     grid = CellGrid.of(box, bins)
-    wanted = _degree(degree, grid)
+    given = _degree(degree, grid)
     points = positive_integer("size", size, at_most=MOST_POINTS)
     share = exact("network_share", network_share)
     if not 0 < share < 1:
@@ -145,7 +145,7 @@ def privbayes(
         with release_noise(prepared.insecure_noise_seed) as noise:
             count, count_variance, left = prepared.count(noise, len(rows))
             moved = 1 if prepared.private_count else 2
-            parents = wanted if wanted is not None else useful_degree(grid, count, float(left), moved)
+            parents = given if given is not None else useful_degree(grid, count, float(left), moved)
             network, left = _network(codes, grid, parents, left, share, moved, noise, rng)
             tables = _tables(codes, grid, network, left, moved, noise)
         drawn = sample(network, tables, points, rng)

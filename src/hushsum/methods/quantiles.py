@@ -115,13 +115,13 @@ def private_quantiles(
     >>> private_quantiles(ages, [0.5], bounds=(0, 120), epsilon=1.0, grid=120, insecure_noise_seed=1).values
     ((53.0,),)
     """
-    wanted = _quantiles(q)
+    levels = _quantiles(q)
     bounds = _in_order(bounds, X)
     columns = _columns(X, bounds)
     grids = _grids(bounds, columns, grid)
     promise = choice_promise(epsilon)
     assert promise.epsilon is not None
-    share = promise.epsilon / (columns * len(wanted))
+    share = promise.epsilon / (columns * len(levels))
     claim = choice_claim(
         promise,
         PERMUTE_AND_FLIP,
@@ -135,22 +135,22 @@ def private_quantiles(
         questions = []
         for column, points in enumerate(grids):
             ranks = Ranks.of(values[:, column], points)
-            for each in wanted:
+            for each in levels:
                 moved = rank_sensitivity(each, claim.relation, claim.records_per_unit)
                 questions.append(Question(ranks.scores(each), share, moved))
         chosen = iter(select(questions, insecure_noise_seed=insecure_noise_seed))
         return {
-            "values": [_by_rank([float(points[next(chosen)]) for _ in wanted], wanted) for points in grids]
+            "values": [_by_rank([float(points[next(chosen)]) for _ in levels], levels) for points in grids]
         }
 
     subject: dict[str, object] = {
         "choice": "quantiles",
-        "q": [str(each) for each in wanted],
+        "q": [str(each) for each in levels],
         "grid": [[float(points[0]), float(points[-1]), len(points)] for points in grids],
     }
     result = spend_json(Booking.of(budget, idempotency_key), claim, subject, make)
     return PrivateQuantiles(
-        q=tuple(float(each) for each in wanted),
+        q=tuple(float(each) for each in levels),
         values=tuple(tuple(row) for row in result["values"]),
         claim=claim,
     )
@@ -229,8 +229,8 @@ def _quantiles(q: float | Sequence[float]) -> list[Fraction]:
             got="none",
             remedy="give numbers such as [0.01, 0.99]",
         )
-    wanted = [exact("q", each) for each in given]
-    for each in wanted:
+    levels = [exact("q", each) for each in given]
+    for each in levels:
         if not 0 <= each <= 1:
             raise UsageError(
                 parameter="q", rule="must be from 0 to 1", got=f"{float(each):g}", remedy="0.5 is the median"
@@ -242,13 +242,13 @@ def _quantiles(q: float | Sequence[float]) -> list[Fraction]:
                 got=f"{float(each)!r}",
                 remedy="round it",
             )
-    return wanted
+    return levels
 
 
-def _by_rank(values: list[float], wanted: list[Fraction]) -> list[float]:
+def _by_rank(values: list[float], levels: list[Fraction]) -> list[float]:
     """The values, each given to the quantile of its rank; post-processing."""
     ordered = sorted(values)
-    places = sorted(range(len(wanted)), key=lambda i: wanted[i])
+    places = sorted(range(len(levels)), key=lambda i: levels[i])
     result = [0.0] * len(values)
     for value, place in zip(ordered, places, strict=True):
         result[place] = value

@@ -138,7 +138,7 @@ class FromMoments:
 
     def draw(self, secret: Tally, promise: Promise) -> Drawn:
         """One release of all sums."""
-        released = secret.release(**_asked(promise), count_share=_COUNT_SHARE["moments"])
+        released = secret.release(**_parameters_of(promise), count_share=_COUNT_SHARE["moments"])
         return Drawn({"moments": released}, {})
 
 
@@ -167,11 +167,11 @@ class FromSketch:
         """The target's moments first; their noisy count decides how many rows of the sketch are published."""
         sketch, level = secret
         first, second = _split(promise, LEVEL_SHARE)
-        released = level.release(**_asked(first), count_share=_COUNT_SHARE["level"])
+        released = level.release(**_parameters_of(first), count_share=_COUNT_SHARE["level"])
         rows = self.rows
         if second.epsilon is not None:
             rows = rows_for_moments(released.count, float(second.epsilon), self.rows)
-        return Drawn({"level": released, "sketch": sketch.release(**_asked(second), rows=rows)}, {})
+        return Drawn({"level": released, "sketch": sketch.release(**_parameters_of(second), rows=rows)}, {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +199,7 @@ class FromClassSketches:
     def draw(self, secret: tuple[Tally, Tally], promise: Promise) -> Drawn:
         """Both, in parallel composition."""
         parts = {
-            f"class {i}": tally.release(**_asked(promise), count_share=COUNT_SHARE)
+            f"class {i}": tally.release(**_parameters_of(promise), count_share=COUNT_SHARE)
             for i, tally in enumerate(secret)
         }
         return Drawn(dict(parts), {})
@@ -347,7 +347,7 @@ def _epsilon(promise: Promise) -> float:
     return float_below(promise.epsilon)
 
 
-def _asked(promise: Promise) -> dict[str, Any]:
+def _parameters_of(promise: Promise) -> dict[str, Any]:
     """A promise as the arguments of a release."""
     if promise.rho is not None:
         return {"rho": promise.rho}

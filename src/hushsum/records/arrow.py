@@ -23,7 +23,7 @@ def from_package(data: object, package: str) -> bool:
     )
 
 
-def speaks_arrow(data: object) -> bool:
+def has_arrow_interface(data: object) -> bool:
     """Whether data is Arrow's own, or offers itself through the Arrow C interface (Polars, DuckDB, ...)."""
     return (
         hasattr(data, "__arrow_c_stream__")

@@ -110,7 +110,7 @@ def _named(data: object) -> tuple[list[str] | None, list[Any]]:
     if arrow.from_package(data, "pandas"):
         frame: Any = data if getattr(data, "ndim", 0) == 2 else data.to_frame()  # type: ignore[attr-defined]
         return column_names_of(frame), [frame.iloc[:, i] for i in range(frame.shape[1])]
-    if arrow.speaks_arrow(data):
+    if arrow.has_arrow_interface(data):
         return arrow.as_columns(data)
     if isinstance(data, np.ma.MaskedArray):
         raise DataRefused(rule="data must not be a masked array", remedy="give a table with nulls instead")

@@ -84,7 +84,7 @@ def numbers_of(data: object, *, dim: int, columns: Sequence[str] | None = None) 
         )
     elif arrow.from_package(data, "pandas"):
         parts = _from_pandas(data, dim, columns)
-    elif arrow.speaks_arrow(data):
+    elif arrow.has_arrow_interface(data):
         names, found = arrow.as_columns(data)
         parts = _from_columns(names, found, dim, columns)
     elif hasattr(data, "__array__"):

@@ -50,7 +50,7 @@ def identify(units: object) -> UnitIds:
         return _from_numpy(units)
     if arrow.from_package(units, "pandas"):
         return _from_pandas(units)
-    if arrow.speaks_arrow(units):
+    if arrow.has_arrow_interface(units):
         _, columns = arrow.as_columns(units)
         if len(columns) != 1:
             raise DataRefused(

@@ -15,15 +15,14 @@ from numpy.typing import NDArray
 
 from hushsum.errors import UsageError, shown
 from hushsum.kernels.base import Kernel
-from hushsum.kernels.columns import check_columns
+from hushsum.kernels.parameters import check_columns
 from hushsum.privacy.claim import Claim
 from hushsum.records.bounds import Bounds
 from hushsum.releases.answers import Answers, normal_answers, query_points
 from hushsum.releases.base import ReleasedFunction
-from hushsum.releases.description import Detail
 from hushsum.releases.load import load_function
 from hushsum.releases.points import check_kernel
-from hushsum.releases.presentation import Presented
+from hushsum.releases.presentation import Detail, Presented
 
 Floats = NDArray[np.float64]
 

@@ -18,7 +18,7 @@ from hushsum.privacy.real_noise import real_noise
 from hushsum.privacy.release_noise import REAL_ARITHMETIC
 from hushsum.privacy.request import check_declared_delta
 from hushsum.privacy.spending import Booking, spend_json
-from hushsum.served.path import SMALLEST_JITTER, GaussianPath
+from hushsum.served.gaussian_path import SMALLEST_JITTER, GaussianPath
 from hushsum.served.rollback_guard import RollbackGuard
 from hushsum.served.secret_functions import Rows, SecretFunction
 from hushsum.served.store import AnswerStore, MemoryStore, StoredAnswer, StoreSession
@@ -89,12 +89,12 @@ class ServedFunction:
         """
         rows = self._function.prepared(Q)
         keys = [row.tobytes() for row in rows]
-        told = self._store.answers(keys)
-        if any(each is None for each in told):
-            told = self._draw(rows, keys)
+        answers = self._store.answers(keys)
+        if any(each is None for each in answers):
+            answers = self._draw(rows, keys)
         if self._rollback_guard is not None:
             self._rollback_guard.note(self._store.count())
-        values: Floats = self._function.scale * np.array(told, np.float64)
+        values: Floats = self._function.scale * np.array(answers, np.float64)
         return values
 
     def _draw(self, rows: Rows, keys: list[bytes]) -> list[float | None]:
@@ -105,9 +105,9 @@ class ServedFunction:
                 # What the store did not keep must not be continued: forget it, and read the store again.
                 self._path = self._path.emptied()
                 self._unsure = False
-            told = self._drawn(rows, keys)
+            answers = self._drawn(rows, keys)
             self._unsure = False
-            return told
+            return answers
 
     def _drawn(self, rows: Rows, keys: list[bytes]) -> list[float | None]:
         with self._store.session() as session:
@@ -118,7 +118,7 @@ class ServedFunction:
             if answered + len(places) > self._most:
                 raise QuestionsSpent(
                     rule=f"this function answers at most {self._most} distinct points",
-                    remedy="ask those that were asked, or release a model, which has no limit",
+                    remedy="query those that were queried, or release a model, which has no limit",
                 )
             self._unsure = True
             self._catch_up(session)
@@ -127,11 +127,11 @@ class ServedFunction:
             seed = None if self._seed is None else self._seed + answered
             with real_noise(seed) as noise:
                 path = self._path.extend(points, noise.normal(len(points)))
-            told = self._step * np.rint((exact + self._scale * path) / self._step)
+            answers = self._step * np.rint((exact + self._scale * path) / self._step)
             session.append(
                 [
                     StoredAnswer(keys[place], float(answer), float(value))
-                    for place, answer, value in zip(places, told, path, strict=True)
+                    for place, answer, value in zip(places, answers, path, strict=True)
                 ]
             )
             return [session.find(key) for key in keys]
@@ -142,7 +142,7 @@ class ServedFunction:
         if kept < max(len(self._path), 0 if self._rollback_guard is None else self._rollback_guard.known()):
             raise FileRefused(
                 rule=(
-                    "the store of answers has fewer than were told, as an older copy has: going on "
+                    "the store of answers has fewer than were returned, as an older copy has: going on "
                     "would draw a second path"
                 ),
                 remedy="put the newest copy back, or end this function",

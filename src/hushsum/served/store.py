@@ -27,7 +27,7 @@ class StoredAnswer:
     """One answer: the point's bytes, the returned value, and the path's value behind it, which is secret."""
 
     point: bytes
-    told: float
+    answer: float
     path: float
 
 
@@ -117,7 +117,7 @@ class SqliteStore:
             connection.execute("CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL)")
             connection.execute(
                 "CREATE TABLE answers (number INTEGER PRIMARY KEY, point BLOB UNIQUE NOT NULL, "
-                "told REAL NOT NULL, path REAL NOT NULL)"
+                "answer REAL NOT NULL, path REAL NOT NULL)"
             )
             connection.execute("COMMIT")
             return
@@ -163,12 +163,12 @@ class SqliteStore:
 
     @contextmanager
     def _reading(self) -> Iterator[StoreSession]:
-        with self._lock, self._told():
+        with self._lock, self._errors_translated():
             yield _SqliteSession(self._connected())
 
     @contextmanager
     def _exclusive(self) -> Iterator[sqlite3.Connection]:
-        with self._lock, self._told():
+        with self._lock, self._errors_translated():
             connection = self._connected()
             try:
                 connection.execute("BEGIN IMMEDIATE")
@@ -181,7 +181,7 @@ class SqliteStore:
                 raise
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _errors_translated(self) -> Iterator[None]:
         """Say what SQLite said in one sentence, and trust the connection no more."""
         try:
             yield
@@ -190,7 +190,7 @@ class SqliteStore:
             self.close()
             raise FileRefused(
                 rule=f"the store of answers cannot be read or written now ({type(error).__name__})",
-                remedy="nothing new was told, ask again",
+                remedy="nothing new was returned, query again",
             ) from None
 
     def close(self) -> None:
@@ -226,7 +226,7 @@ class _SqliteSession:
         self._connection = connection
 
     def find(self, point: bytes) -> float | None:
-        found = self._connection.execute("SELECT told FROM answers WHERE point = ?", (point,)).fetchone()
+        found = self._connection.execute("SELECT answer FROM answers WHERE point = ?", (point,)).fetchone()
         return None if found is None else _number(found[0])
 
     def count(self) -> int:
@@ -236,14 +236,16 @@ class _SqliteSession:
 
     def since(self, number: int) -> list[StoredAnswer]:
         rows = self._connection.execute(
-            "SELECT point, told, path FROM answers WHERE number > ? ORDER BY number", (number,)
+            "SELECT point, answer, path FROM answers WHERE number > ? ORDER BY number", (number,)
         )
-        return [StoredAnswer(_kept(point, bytes), _number(told), _number(path)) for point, told, path in rows]
+        return [
+            StoredAnswer(_kept(point, bytes), _number(answer), _number(path)) for point, answer, path in rows
+        ]
 
     def append(self, answers: list[StoredAnswer]) -> None:
         self._connection.executemany(
-            "INSERT INTO answers (point, told, path) VALUES (?, ?, ?)",
-            [(each.point, each.told, each.path) for each in answers],
+            "INSERT INTO answers (point, answer, path) VALUES (?, ?, ?)",
+            [(each.point, each.answer, each.path) for each in answers],
         )
 
 

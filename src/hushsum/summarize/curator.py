@@ -23,8 +23,7 @@ from hushsum.summarize.messages import (
 )
 from hushsum.summarize.packing import pack, unpack
 from hushsum.summarize.points import Collected
-from hushsum.summarize.running_sums import FactoredSums, FreshSums
-from hushsum.summarize.steering import (
+from hushsum.summarize.round_parameters import (
     ThresholdSteering,
     as_chance,
     as_integers,
@@ -32,6 +31,7 @@ from hushsum.summarize.steering import (
     kept_share,
     mean_gain,
 )
+from hushsum.summarize.running_sums import FactoredSums, FreshSums
 from hushsum.summarize.target import NoisyTarget
 
 Store = Callable[[bytes], None]
@@ -84,7 +84,7 @@ class CuratorState:
         self._step = 0
         self._awaited: set[str] = set()
         self._bids: dict[str, int] = {}
-        self._asked: tuple[str, ...] = ()
+        self._requested: tuple[str, ...] = ()
         self._current: Broadcast | None = None
         self._sums = self._new_sums()
         self._outputs: Integers = np.zeros((0, terms.features.width + 1), np.int64)
@@ -134,7 +134,7 @@ class CuratorState:
             raise UsageError(rule="the agreed number of rounds is over", remedy="read the summary")
         if self._phases == 1 or self._step % 2 == 0:
             self._current = self._next_round()
-            self._asked = ()
+            self._requested = ()
         else:
             self._ask()
         self._step += 1
@@ -198,7 +198,7 @@ class CuratorState:
             "step": self._step,
             "awaited": sorted(self._awaited),
             "bids": self._bids,
-            "asked": list(self._asked),
+            "requested": list(self._requested),
             "lost": self.lost,
             "current": None if self._current is None else self._current.to_bytes().hex(),
             "secure": self.secure,
@@ -220,7 +220,7 @@ class CuratorState:
                 rule="this state is of another run", remedy="give the terms and the target it began with"
             )
         self._step, self._awaited = values["step"], set(values["awaited"])
-        self._bids, self._asked, self.lost = values["bids"], tuple(values["asked"]), values["lost"]
+        self._bids, self._requested, self.lost = values["bids"], tuple(values["requested"]), values["lost"]
         current = values["current"]
         self._current = None if current is None else Broadcast.from_bytes(bytes.fromhex(current))
         self._outputs = arrays["outputs"]
@@ -299,7 +299,7 @@ class CuratorState:
         rate = Fraction(self.terms.rate or 0)
         against = [rate * (rank - self._middle) for rank in range(1, len(ranked) + 1)]
         coins = flip_coins(against, insecure_noise_seed=self._round_seed())
-        self._asked = tuple(name for name, coin in zip(ranked, coins, strict=True) if coin)
+        self._requested = tuple(name for name, coin in zip(ranked, coins, strict=True) if coin)
 
     @property
     def _middle(self) -> Fraction:
@@ -312,12 +312,17 @@ class CuratorState:
         if current.phase != BID or self._step == current.step:
             return current
         return Broadcast(
-            current.run, self._step, current.round, DELIVER, current.direction, asked=owner in self._asked
+            current.run,
+            self._step,
+            current.round,
+            DELIVER,
+            current.direction,
+            requested=owner in self._requested,
         )
 
     def _most(self, owner: str, phase: str) -> int | None:
         if phase == DELIVER:
-            return 1 if owner in self._asked else 0
+            return 1 if owner in self._requested else 0
         if self.terms.rule == FRESH:
             return self.terms.batch
         return self.terms.cap

@@ -247,11 +247,11 @@ class CuratorProcess:
     def _hold(self) -> None:
         """One step: ask all who have not answered, then take the answers in the owners' order."""
         outgoing = self._state.outgoing()
-        asked = {
+        requested = {
             name: self._pool.submit(self._peers[name].ask, broadcast, self._stop)
             for name, broadcast in outgoing.items()
         }
-        for name, future in asked.items():
+        for name, future in requested.items():
             try:
                 self._state.take(future.result())
             except (PeerLost, PeerRefused, FileRefused) as reason:

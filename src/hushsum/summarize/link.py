@@ -74,7 +74,7 @@ class Link:
             raise PeerRefused(rule="the peer sent something that is no message of this protocol")
         if version != VERSION:
             raise PeerRefused(
-                rule=f"the peer speaks version {version} of the protocol, this side {VERSION}",
+                rule=f"the peer uses version {version} of the protocol, this side {VERSION}",
                 remedy="install the same Hushsum on both",
             )
         if length > most:

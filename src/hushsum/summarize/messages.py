@@ -152,12 +152,12 @@ class Terms:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Broadcast:
-    """One message of the curator; the same for every owner, except ``asked`` in an auction.
+    """One message of the curator; the same for every owner, except ``requested`` in an auction.
 
     ``step`` counts messages from 1 without gaps. ``direction`` (int64, |·| ≤ 2³⁰) makes a point's gain:
     its hashes times the direction. In phase ``send`` every unsent point with a gain of at least ``threshold``
     is sent with probability ``chance``/65536 where a threshold is given, else the ``quota`` best are. In
-    phase ``bid`` an owner names its best gain, in ``deliver`` it sends that point if ``asked``.
+    phase ``bid`` an owner names its best gain, in ``deliver`` it sends that point if ``requested``.
     """
 
     run: str
@@ -168,7 +168,7 @@ class Broadcast:
     threshold: int | None = None
     chance: int = CERTAIN
     quota: int = 0
-    asked: bool = False
+    requested: bool = False
 
     def to_bytes(self) -> bytes:
         """The one spelling of this broadcast."""
@@ -180,7 +180,7 @@ class Broadcast:
             "threshold": self.threshold,
             "chance": self.chance,
             "quota": self.quota,
-            "asked": self.asked,
+            "requested": self.requested,
         }
         return pack("broadcast", values, {"direction": self.direction.astype(np.int64)})
 
@@ -199,7 +199,7 @@ class Broadcast:
                 threshold=None if threshold is None else _integer(threshold),
                 chance=_count(values["chance"]),
                 quota=_count(values["quota"]),
-                asked=bool(values["asked"]),
+                requested=bool(values["requested"]),
             )
             check_spelling(broadcast, data)
         except (KeyError, TypeError, ValueError, ArithmeticError):

@@ -131,7 +131,7 @@ class OwnerState:
         if broadcast.phase == BID:
             self._offer(broadcast)
         elif broadcast.phase == DELIVER:
-            self._choose(np.array([self._best] if broadcast.asked and self._best >= 0 else [], np.int64))
+            self._choose(np.array([self._best] if broadcast.requested and self._best >= 0 else [], np.int64))
             self._bid = None
         else:
             self._choose(self._allowed(broadcast))

@@ -149,7 +149,7 @@ class OwnerProcess:
         except (PeerRefused, FileRefused, UsageError, DataRefused, BudgetExhausted) as refused:
             self._log(f"refused: {refused}")
             with suppress(PeerLost):
-                link.send(wire.refusal(_told(refused)))
+                link.send(wire.refusal(_reason(refused)))
 
     def _open(self, link: Link) -> None:
         data = link.receive(most=wire.MOST_OPENING, wait=self._patience.wait)
@@ -231,7 +231,7 @@ class OwnerProcess:
             link.send(self.state.answer(Broadcast.from_bytes(data)).to_bytes())
             return
         if values.get("run") != self.state.terms.run:
-            raise PeerRefused(rule="the end of another run was told")
+            raise PeerRefused(rule="the message ends another run")
         self._settle()
         self._vault.put("ended", data)
         self._ended = True
@@ -239,7 +239,7 @@ class OwnerProcess:
             link.send(wire.ready(self.state.terms.run))
 
 
-def _told(refused: Exception) -> str:
+def _reason(refused: Exception) -> str:
     """The reason that is sent to the curator: broken rules in words, other failures without detail."""
     if isinstance(refused, PeerRefused | FileRefused):
         return str(refused)

@@ -57,7 +57,7 @@ class Collected:
                 rule="an answer's points have the wrong number of columns", remedy="check the owner"
             )
         if most is not None and len(points) > most:
-            raise FileRefused(rule="an answer has more points than were asked for", remedy="check the owner")
+            raise FileRefused(rule="an answer has more points than were requested", remedy="check the owner")
         cap = self._terms.cap
         number = self._terms.owners.index(answer.owner)
         if cap is not None and int((self.owners == number).sum()) + len(points) > cap:

@@ -119,6 +119,7 @@ register_mechanism("gaussian", ClaimKind.APPROXIMATE)
 # Constants of Wang (2018), which spend less than they claim: `PublishedNoise.spent_delta`, checked before a
 # debit in `hushsum.methods.sufficient_statistics`.
 register_mechanism("gaussian, as-published", ClaimKind.APPROXIMATE)
-# Answers that are each drawn afresh, composed over a number fixed beforehand: `hushsum.served.output`.
+# Answers that are each drawn afresh, composed over a number fixed beforehand, in
+# `hushsum.served.output_perturbation`.
 register_mechanism("gaussian, fresh for each answer", ClaimKind.APPROXIMATE)
 register_mechanism("laplace, fresh for each answer", ClaimKind.PURE, ClaimKind.APPROXIMATE)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Callable
+from fractions import Fraction
 from types import TracebackType
 from typing import NoReturn, Self
 
@@ -167,3 +168,29 @@ class NoiseStream:
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise SecretRefused(rule="noise stream cannot be copied or pickled")
+
+
+def check_parameter(name: str, value: Fraction, smallest: Fraction, largest: Fraction) -> Fraction:
+    """The parameter as a Fraction within its range."""
+    if not isinstance(value, (int, Fraction)):
+        raise UsageError(
+            parameter=name,
+            rule="must be a Fraction or an integer",
+            got=type(value).__name__,
+            remedy="use Fraction(...)",
+        )
+    if not smallest <= value <= largest:
+        # Not as a float: a number so large has none.
+        got = "less" if value < smallest else "more"
+        raise UsageError(
+            parameter=name, rule=f"must be from {float(smallest):.3g} to {float(largest):.3g}", got=f"{got}"
+        )
+    return Fraction(value)
+
+
+def check_draw(size: int, threads: int) -> None:
+    """Refuse a negative size and fewer than one thread."""
+    if size < 0:
+        raise UsageError(parameter="size", rule="must not be negative", got=f"{size}")
+    if threads < 1:
+        raise UsageError(parameter="threads", rule="must be at least 1", got=f"{threads}")

@@ -13,8 +13,8 @@ from typing import Any
 from hushsum.bases.base import reading_as_json, reading_from_json
 from hushsum.errors import FileRefused, HushsumError, LedgerUnavailable, UsageError
 from hushsum.jobs.describe_function import describe_file
+from hushsum.jobs.kernel_and_method import TableSize
 from hushsum.jobs.ledger_release import LedgerOptions
-from hushsum.jobs.method_choice import TableSize
 from hushsum.jobs.progress import Progress
 from hushsum.jobs.release_tally import release_tally
 from hushsum.jobs.tally_records import RecordFiles, tally_records
@@ -48,8 +48,7 @@ from hushsum.service.store.store import now
 from hushsum.service.work.file_cleanup import delete_orphaned_files
 from hushsum.service.work.model_fitter import ModelFitter
 from hushsum.service.work.model_requests import UPLOAD_NAME
-from hushsum.service.work.parameter_warnings import collect_parameter_warnings
-from hushsum.service.work.running_job import JobStopped, RunningJob, renewed_lease
+from hushsum.service.work.running_job import JobStopped, RunningJob, collect_parameter_warnings, renewed_lease
 from hushsum.tally.file import load_tally, public_header
 
 

@@ -1,14 +1,17 @@
-"""A running job: its lease is renewed, and it is stopped when it was cancelled or takes too long."""
+"""A running job: its lease is renewed, and it is stopped when it was cancelled or takes too long;
+warnings for its owner are collected.
+"""
 
 from __future__ import annotations
 
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from hushsum.errors import HushsumError, LedgerUnavailable
+from hushsum.errors import HushsumError, LedgerUnavailable, SuspiciousParameter
 from hushsum.ledger import Ledger
 from hushsum.service.logs import described, say
 from hushsum.service.problems import problem
@@ -135,3 +138,16 @@ def renewed_lease(
     finally:
         ended.set()
         thread.join()
+
+
+@contextmanager
+def collect_parameter_warnings(notes: list[str]) -> Iterator[None]:
+    """Collect warnings about suspicious parameters, once each. They depend on the records, so they go into
+    the result of the owner's job, which nobody else can see.
+    """
+    with warnings.catch_warnings(record=True) as caught:
+        # Warnings of other libraries are for developers, and nobody would read them here.
+        warnings.simplefilter("ignore", UserWarning)
+        warnings.simplefilter("always", SuspiciousParameter)
+        yield
+    notes += sorted({str(each.message) for each in caught if each.category is SuspiciousParameter})

@@ -1,14 +1,19 @@
-"""Where results go, and the keys of encrypted tallies: checked before long work starts."""
+"""The files of a job: outputs and the keys of encrypted tallies, checked before long work starts; and
+released functions from a path or from standard input.
+"""
 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from hushsum.errors import FilePath, UsageError
 from hushsum.files.container import FileKind
 from hushsum.files.encryption import KEY_BYTES
+from hushsum.releases.base import ReleasedFunction
+from hushsum.releases.load import load_function
 
 STANDARD = "-"
 """The name of standard input or output where a path is expected."""
@@ -198,3 +203,8 @@ def read_key(path: str) -> bytes:
             remedy=f"make one with: openssl rand -hex {KEY_BYTES}",
         )
     return key
+
+
+def open_function(source: str) -> ReleasedFunction:
+    """The function in a ``.hush`` file; ``"-"`` reads it from standard input."""
+    return load_function(sys.stdin.buffer if source == STANDARD else source)

@@ -23,7 +23,7 @@ from hushsum.privacy.release_noise import REAL_ARITHMETIC, release_noise, rounde
 from hushsum.privacy.request import check_declared_delta
 from hushsum.privacy.spending import Booking, spend_json
 from hushsum.served.function import path_claim
-from hushsum.served.path import SMALLEST_JITTER, GaussianPath
+from hushsum.served.gaussian_path import SMALLEST_JITTER, GaussianPath
 from hushsum.served.secret_functions import SecretFunction
 
 Floats = NDArray[np.float64]

@@ -18,7 +18,7 @@ _MOST = 1 << 24
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Wanted:
+class Validation:
     """The columns that are compared, and the validation set: exact ``points``, or a release of them.
 
     ``widths`` has the name and the width of each column that the summary's points have. ``check`` is that of
@@ -33,9 +33,9 @@ class Wanted:
     check: str = ""
 
 
-def read_wanted(
+def read_validation(
     validation: str, columns: tuple[str, ...] | None, carried: tuple[str, ...], run: RunChoice
-) -> Wanted:
+) -> Validation:
     """Read the validation set, or with ``run.hashed`` its release.
 
     Raises
@@ -56,12 +56,12 @@ def read_wanted(
             remedy=("see ", Parameter("columns"), " and ", Parameter("carry")),
         )
     widths = tuple((name, records.blocks[name].shape[1]) for name in names)
-    return Wanted(names, records.width(names), widths, points=records.choose(names))
+    return Validation(names, records.width(names), widths, points=records.choose(names))
 
 
 def _released(
     validation: str, columns: tuple[str, ...] | None, carried: tuple[str, ...], run: RunChoice
-) -> Wanted:
+) -> Validation:
     path = Path(validation)
     if not path.is_file():
         raise UsageError(
@@ -115,4 +115,4 @@ def _released(
             remedy="rename it",
         )
     widths = ((HASHES, made.features.width),)
-    return Wanted(made.columns, made.features.dim, widths, released=made.target, check=made.check)
+    return Validation(made.columns, made.features.dim, widths, released=made.target, check=made.check)
