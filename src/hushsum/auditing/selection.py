@@ -117,8 +117,7 @@ def _power_against(claimed: float, left: Floats, right: Floats) -> Callable[[int
 def _outcomes(drawn: NDArray[np.int64], number: int) -> NDArray[np.int64]:
     if drawn.size and not (drawn.min() >= 0 and drawn.max() < number):
         raise UsageError(
-            parameter="outcomes",
-            rule=f"must be numbered from 0 to {number - 1}",
+            rule=f"outcomes must be numbered from 0 to {number - 1}",
             got="another",
             remedy="number them so",
         )

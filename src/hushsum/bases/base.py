@@ -164,8 +164,7 @@ class Basis(Protocol):
         if rows != self.shape[0]:
             raise UsageError(
                 parameter="rows",
-                rule=f"is for hash rows; a {self.name} table is released whole",
-                remedy="leave it out",
+                rule=f"must be left out: a {self.name} table is released whole",
             )
         return self
 

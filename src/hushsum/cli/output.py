@@ -19,7 +19,7 @@ from hushsum.files.atomic import atomic_file
 from hushsum.jobs.progress import Progress
 
 BROKEN_PIPE = 141
-"""As a shell reports a program that SIGPIPE ended: the reader had enough, which is no error."""
+"""As a shell reports a program that SIGPIPE ended: the reader had enough, which is not an error."""
 
 _WIDEST = 1000
 

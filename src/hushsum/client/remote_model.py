@@ -96,7 +96,7 @@ class RemoteModel:
         Raises
         ------
         ServiceRefused
-            if the owner did not, or the model is no file.
+            if the owner did not, or the model is not a file.
         """
         save_file(fetch_file(self._connection, self.id, self.sha256), target)
 

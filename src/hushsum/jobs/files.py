@@ -71,7 +71,7 @@ def check_tally_output(output: str, *, inputs: Sequence[str] = ()) -> Path:
     Raises
     ------
     UsageError
-        as `check_output` does, for a name that belongs to public files, and for a file that is no tally.
+        as `check_output` does, for a name that belongs to public files, and for a file that is not a tally.
     """
     path = check_output(output, inputs=inputs)
     if path.suffix.lower() == ".hush":
@@ -81,7 +81,7 @@ def check_tally_output(output: str, *, inputs: Sequence[str] = ()) -> Path:
         )
     if path.exists() and kind_of(path) is not FileKind.TALLY and path.stat().st_size:
         raise UsageError(
-            rule=(FilePath(output, quoted=True), " exists and is no tally, so it is not replaced"),
+            rule=(FilePath(output, quoted=True), " exists and is not a tally, so it is not replaced"),
             remedy="give another output",
         )
     return path
@@ -119,7 +119,7 @@ def check_function_output(output: str, *, inputs: Sequence[str] = (), interactiv
         raise UsageError(
             rule=(
                 FilePath(output, quoted=True),
-                " exists and is no released function, so it is not replaced",
+                " exists and is not a released function, so it is not replaced",
             ),
             remedy="give another output",
         )

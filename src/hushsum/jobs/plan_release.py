@@ -66,7 +66,7 @@ def plan_release(
     max_per_unit: int | None = None,
     reading: Reading | None = None,
 ) -> ReleasePlanned:
-    """The predicted error of each way to release; see :func:`hushsum.plan`. No private data is read.
+    """The predicted error of each method of release; see :func:`hushsum.plan`. No private data is read.
 
     The number of columns is taken from the public file where ``dim`` is not given. With the ``reading`` of a
     tally that exists the plan is for that one, and its kernel replaces ``kernel``.

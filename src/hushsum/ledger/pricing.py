@@ -107,8 +107,9 @@ def _in_accounting(charge: Charge, claim: Claim, terms: DatasetTerms) -> Charge:
         return Charge(rho=charge.rho or charge.epsilon**2 / 2)
     if claim.promise.rho is not None:
         raise ClaimError(
-            rule="this dataset adds epsilon, got a claim in rho; release with epsilon"
-            + ("" if terms.accounting is Accounting.PURE else " and delta")
+            rule="this dataset adds epsilon",
+            got="a claim in rho",
+            remedy="release with epsilon" + ("" if terms.accounting is Accounting.PURE else " and delta"),
         )
     if terms.accounting is Accounting.PURE and charge.delta:
         raise ClaimError(

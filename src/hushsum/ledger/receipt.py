@@ -39,6 +39,6 @@ class Receipt:
                 raise ValueError
         except (ValueError, KeyError, TypeError):
             raise FileRefused(
-                rule="this is no receipt", remedy="give a file written by: hushsum ledger receipt"
+                rule="this is not a receipt", remedy="give a file written by: hushsum ledger receipt"
             ) from None
         return receipt

@@ -7,7 +7,7 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Any
 
-from hushsum.errors import ClaimError, UsageError, shown
+from hushsum.errors import Argument, ClaimError, Parameter, UsageError, shown
 from hushsum.files.rationals import stored_rational
 from hushsum.ledger.charge import Charge
 from hushsum.privacy.accounting.parameters import at_least_one, check_delta
@@ -170,15 +170,19 @@ def _budget(
     if kind is not Accounting.ZCDP:
         if rho is not None:
             raise ClaimError(
-                rule=f"accounting {str(kind)!r} adds epsilon",
-                got="rho",
-                remedy="give epsilon, or take 'zcdp'",
+                parameter="rho",
+                rule=("is for ", Argument("accounting", "zcdp")),
+                got=f"it for {str(kind)!r}",
+                remedy="give epsilon",
             )
         promise = Promise.of(epsilon=epsilon, delta=delta)
         if (promise.delta > 0) != (kind is Accounting.BASIC):
+            needed = kind is Accounting.BASIC
             raise ClaimError(
-                rule=f"accounting {str(kind)!r} takes "
-                + ("a delta above 0, got none; give one" if kind is Accounting.BASIC else "no delta, got one")
+                parameter="delta",
+                rule=(f"must be {'above 0' if needed else '0'} for ", Argument("accounting", str(kind))),
+                got="none" if needed else "one",
+                remedy="give one" if needed else "leave it out",
             )
         assert promise.epsilon is not None
         return kind, Charge(promise.epsilon, promise.delta), None
@@ -189,7 +193,13 @@ def _budget(
         return kind, Charge(rho=total), report
     if not report:
         raise ClaimError(
-            rule="accounting 'zcdp' needs rho, or epsilon and delta", got="neither", remedy="give rho"
+            rule=(
+                Parameter("rho"),
+                ", or epsilon and delta, must be given for ",
+                Argument("accounting", "zcdp"),
+            ),
+            got="neither",
+            remedy="give it",
         )
     requested = Promise.of(epsilon=epsilon, delta=report)
     assert requested.epsilon is not None

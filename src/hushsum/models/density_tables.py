@@ -84,8 +84,8 @@ def planned(names: object, bandwidths: object, method: str, dim: int) -> list[Ke
     ]
     planned = []
     for number, kernel in enumerate(kernels):
-        way = table_method(kernel, dim) if method == "auto" else method
-        planned.append(KernelTable(kernel, way, GRID if way == GRID else f"{way} {number}"))
+        counting = table_method(kernel, dim) if method == "auto" else method
+        planned.append(KernelTable(kernel, counting, GRID if counting == GRID else f"{counting} {number}"))
     return planned
 
 

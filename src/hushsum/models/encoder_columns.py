@@ -63,7 +63,7 @@ class CategoryColumn:
     def __post_init__(self) -> None:
         if isinstance(self.values, str) or not isinstance(self.values, Iterable):
             raise UsageError(
-                parameter="categories",
+                parameter="values",
                 rule="must be a list of values",
                 got=type(self.values).__name__,
                 remedy="list them all",
@@ -72,28 +72,28 @@ class CategoryColumn:
         object.__setattr__(self, "values", values)
         if not 1 <= len(values) <= MAX_CATEGORIES:
             raise UsageError(
-                parameter="categories",
-                rule=f"must be 1 to {MAX_CATEGORIES}",
+                parameter="values",
+                rule=f"must be 1 to {MAX_CATEGORIES} categories",
                 got=len(values),
                 remedy="list them all",
             )
         text = all(isinstance(each, str) for each in values)
         if not text and not all(_is_category_number(each) for each in values):
             raise UsageError(
-                parameter="categories",
+                parameter="values",
                 rule="must be all text, or all finite numbers below 2⁵³",
                 got="something else",
                 remedy="write them alike",
             )
         if len(set(values)) != len(values):
             raise UsageError(
-                parameter="categories", rule="must be listed once each", remedy="leave the repetitions out"
+                parameter="values", rule="must be listed once each", remedy="leave the repetitions out"
             )
         _one_of("unknown", self.unknown, ("refuse", OTHER))
         _one_of("missing", self.missing, ("category", "refuse"))
         if len(set(self.labels)) != len(self.labels):
             raise UsageError(
-                parameter="categories",
+                parameter="values",
                 rule="must not contain 'other' or 'missing' beside those of the encoder",
                 remedy="rename it",
             )

@@ -1,4 +1,4 @@
-"""The ways to a linear model: what each keeps in secret, what it noise, and how that is read."""
+"""The methods for linear models: what each keeps in secret, where it adds noise, and how that is read."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ LEVEL_SHARE = Fraction(1, 10)
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """What a way released: functions, or the parameters themselves."""
+    """What a method released: functions, or the parameters themselves."""
 
     parts: dict[str, ReleasedFunction]
     arrays: dict[str, NDArray[Any]]
@@ -96,7 +96,7 @@ class KeptRecords:
 
 
 class LinearMethod(Protocol):
-    """One way from records to θ of v ≈ θ·φ in the unit ball."""
+    """One method from records to θ of v ≈ θ·φ in the unit ball."""
 
     @property
     def mechanism(self) -> str | None:
@@ -230,7 +230,7 @@ class FromRecords:
 
 
 def regression_method(method: str, *, rows: int, theta_bound: float, published: bool) -> LinearMethod:
-    """The way of a named method."""
+    """The method of that name."""
     if published and method in ("ssp", "adassp"):
         return FromRecords(
             PUBLISHED_GAUSSIAN,
@@ -247,7 +247,7 @@ def regression_method(method: str, *, rows: int, theta_bound: float, published: 
                 _epsilon(promise), float(promise.delta), adaptive=method == "adassp"
             ),
         )
-    ways: dict[str, LinearMethod] = {
+    methods: dict[str, LinearMethod] = {
         "ssp": FromMoments(),
         "adassp": FromMoments(),
         "sketch": FromSketch(rows),
@@ -276,12 +276,12 @@ def regression_method(method: str, *, rows: int, theta_bound: float, published: 
             needs_delta=True,
         ),
     }
-    return ways[method]
+    return methods[method]
 
 
 def classification_method(method: str, *, rows: int, ridge: float) -> LinearMethod:
-    """The way of a named method to a linear classifier; targets are −1 and 1."""
-    ways: dict[str, LinearMethod] = {
+    """The method of that name for a linear classifier; targets are −1 and 1."""
+    methods: dict[str, LinearMethod] = {
         "sketch": FromClassSketches(rows),
         "objective": FromRecords(
             objective.MECHANISM,
@@ -292,11 +292,11 @@ def classification_method(method: str, *, rows: int, ridge: float) -> LinearMeth
             needs_delta=False,
         ),
     }
-    return ways[method]
+    return methods[method]
 
 
 def classification_theta(bundle: Bundle, ball: UnitBall) -> Floats:
-    """θ of sign(θ·φ), from what any of the ways released; post-processing.
+    """θ of sign(θ·φ), from what any of the methods released; post-processing.
 
     Zero, which is the first class, where the counts of records are within the noise.
     """
@@ -309,7 +309,7 @@ def classification_theta(bundle: Bundle, ball: UnitBall) -> Floats:
 
 
 def regression_theta(bundle: Bundle, ball: UnitBall) -> Floats:
-    """θ of v ≈ θ·φ, from what any of the ways released; post-processing.
+    """θ of v ≈ θ·φ, from what any of the methods released; post-processing.
 
     Zero, the middle of the target's bounds, where the count of records is within the noise.
     """
@@ -332,13 +332,13 @@ def _theta(bundle: Bundle, ball: UnitBall) -> Floats:
     return theta
 
 
-def claimed(way: LinearMethod, promise: Promise) -> tuple[Promise, str, str]:
-    """The promise that a way keeps, its mechanism and its arithmetic; ClaimError if it cannot keep it."""
-    kept = Promise(promise.epsilon, Fraction(0), None) if way.pure else promise
-    if isinstance(way, FromRecords):
-        way.check(kept)
-    if way.mechanism is not None:
-        return kept, way.mechanism, REAL_ARITHMETIC
+def claimed(chosen: LinearMethod, promise: Promise) -> tuple[Promise, str, str]:
+    """The promise that a method keeps, its mechanism and its arithmetic; ClaimError if it cannot keep it."""
+    kept = Promise(promise.epsilon, Fraction(0), None) if chosen.pure else promise
+    if isinstance(chosen, FromRecords):
+        chosen.check(kept)
+    if chosen.mechanism is not None:
+        return kept, chosen.mechanism, REAL_ARITHMETIC
     return kept, LAPLACE if kept.pure else GAUSSIAN, EXACT_INTEGERS
 
 

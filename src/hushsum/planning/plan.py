@@ -1,4 +1,4 @@
-"""The predicted error of each way to release, from declared quantities; no private data comes near it."""
+"""The predicted error of each method of release, from declared quantities; no private data comes near it."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def plan(
     allow_real: bool = False,
     reading: Reading | None = None,
 ) -> Plan:
-    """The predicted error of each way to release, before any budget is spent.
+    """The predicted error of each method of release, before any budget is spent.
 
     Parameters
     ----------

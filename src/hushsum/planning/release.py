@@ -80,7 +80,7 @@ insecure_noise_seed
     kernel : str or Kernel
         A name, or a kernel object, which then brings its own bandwidth.
     bounds : (low, high) for all columns, a list of them, or a dictionary by column name, optional
-        Declared; records are clipped to it. Grids, the most accurate way in one to four columns, need it.
+        Declared; records are clipped to it. Grids, the most accurate method in one to four columns, need it.
     method : str
         ``"auto"`` takes the best of :func:`hushsum.plan`, and one of the methods that it plans takes the best
         sizes of that. The other names of ``hushsum.methods.method_names()`` run with their defaults.

@@ -98,7 +98,7 @@ class CurveFunction(Presented):
         return self.count * self(Q)
 
     def query(self, Q: object, *, of: str = "mean", level: float = 0.95, threads: int = 1) -> Answers:
-        """Values with the standard error of the noise; the bias of a smoothing penalty is no part of it."""
+        """Values with the standard error of the noise; the bias of a smoothing penalty is not included."""
         if of not in ("mean", "sum"):
             raise UsageError(
                 parameter="of", rule="must be 'mean' or 'sum'", got=shown(of), remedy="choose one"

@@ -286,11 +286,18 @@ def _fixed(
         return dict(zip(others, values, strict=True))
     if len(values) == 1 and others:
         return dict.fromkeys(others, values[0])
+    if not others:
+        raise UsageError(
+            parameter="at",
+            rule="is for columns that are not drawn, and all are drawn",
+            got=f"{len(values)} of them",
+            remedy="leave it out",
+        )
     raise UsageError(
-        "at must be one value for all columns that are not drawn, or one for each of them "
-        f"({len(others)}), got {len(values)}; such as {','.join(['0'] * len(others))}"
-        if others
-        else f"at fixes columns that are not drawn, got {len(values)} and all are drawn; leave at out"
+        parameter="at",
+        rule=f"must be one value for all columns that are not drawn, or one for each of them ({len(others)})",
+        got=len(values),
+        remedy=f"such as {','.join(['0'] * len(others))}",
     )
 
 

@@ -142,7 +142,7 @@ class ServedFunction:
         if kept < max(len(self._path), 0 if self._rollback_guard is None else self._rollback_guard.known()):
             raise FileRefused(
                 rule=(
-                    "the store of answers has fewer than were returned, as an older copy has: going on "
+                    "the store of answers has fewer than were returned, as an older copy has: continuing "
                     "would draw a second path"
                 ),
                 remedy="put the newest copy back, or end this function",
@@ -164,7 +164,8 @@ class ServedFunction:
     def save(self, target: str | IO[bytes]) -> NoReturn:
         """Refused: it needs the data to answer."""
         raise SecretRefused(
-            rule="a served function holds the data and is no file", remedy="release a model of hushsum.models"
+            rule="a served function holds the data and is not a file",
+            remedy="release a model of hushsum.models",
         )
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:

@@ -83,7 +83,7 @@ class FreshAnswers:
             raise UsageError(
                 parameter="answers",
                 rule="must be a whole number above 0",
-                remedy="say how many there will be",
+                remedy="declare how many there will be",
             )
         promise = Promise.of(epsilon=epsilon, delta=delta)
         check_declared_delta(promise, None, allow_large_delta=allow_large_delta)

@@ -15,7 +15,7 @@ from typing import cast
 
 from hushsum.errors import Parameter, UsageError
 from hushsum.service.http.app import create_app
-from hushsum.service.logs import say, start_logs
+from hushsum.service.logs import log_event, start_logs
 from hushsum.service.settings import Settings
 
 _KEEP_ALIVE_SECONDS = 75
@@ -43,7 +43,7 @@ def serve(settings: Settings) -> None:
     for each in (signal.SIGTERM, signal.SIGINT):
         signal.signal(each, _end)
     place = _listen(settings.host, settings.port)
-    say("serving", host=settings.host, port=settings.port, level=logging.INFO)
+    log_event("serving", host=settings.host, port=settings.port, level=logging.INFO)
     limits = ConnectionLimits(available_connections(), settings.connections_per_address, settings.proxies)
     server = uvicorn.Server(
         uvicorn.Config(

@@ -147,7 +147,7 @@ class Peer:
                 pause = min(2 * pause, _LONGEST_PAUSE)
             except FileRefused as refused:
                 self.close()
-                raise PeerRefused(rule=f"it sent something that is no answer: {refused}") from None
+                raise PeerRefused(rule=f"it sent something that is not an answer: {refused}") from None
             except PeerRefused:
                 self.close()
                 raise
@@ -260,7 +260,7 @@ class CuratorProcess:
     def _lose(self, name: str, reason: HushsumError) -> None:
         self._peers[name].close()
         self._state.lose(name)
-        self._log(f"going on without owner {short(name)}: {reason}")
+        self._log(f"continuing without owner {short(name)}: {reason}")
 
     def _present(self) -> list[tuple[str, Peer]]:
         return [(name, peer) for name, peer in self._peers.items() if name not in self._state.lost]

@@ -71,7 +71,7 @@ class Link:
         deadline = time.monotonic() + self._transfer
         magic, version, zero, length = _HEAD.unpack(first + self._take(_HEAD.size - 1, deadline))
         if magic != MAGIC or zero:
-            raise PeerRefused(rule="the peer sent something that is no message of this protocol")
+            raise PeerRefused(rule="the peer sent something that is not a message of this protocol")
         if version != VERSION:
             raise PeerRefused(
                 rule=f"the peer uses version {version} of the protocol, this side {VERSION}",

@@ -172,7 +172,7 @@ class OwnerProcess:
             # A cap lets one record displace another, so the noise must have been made for it.
             raise PeerRefused(
                 rule=(
-                    "this owner limits the points that it sends, and the terms must say so: ",
+                    "this owner limits the points that it sends, and the terms must contain the limit: ",
                     Argument("cap", self._cap),
                 )
             )

@@ -117,6 +117,6 @@ class Collected:
         squares = (whole**2).sum(axis=1)
         if (whole != points).any() or (len(whole) and squares.max() > self._terms.features.length_squared):
             raise FileRefused(
-                rule="an answer's hashes are no integers, or too long", remedy="check the owner"
+                rule="an answer's hashes must be integers, and not too long", remedy="check the owner"
             )
         return whole.astype(np.int16)

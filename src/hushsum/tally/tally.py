@@ -196,7 +196,7 @@ class Tally:
             same records, one being a copy or a continuation of the other.
         """
         if not isinstance(other, Tally):
-            raise UsageError(parameter="other", rule="must be a tally; load it", got=type(other).__name__)
+            raise UsageError(parameter="other", rule="must be a tally", got=type(other).__name__)
         if other is self:
             raise UsageError(parameter="other", rule="must be another tally, or its records count twice")
         if other.fingerprint != self.fingerprint:

@@ -1,5 +1,5 @@
 """The middleware of every request: request id, authentication, limits, security headers, a log line; and the
-short way of queries to their handler.
+direct route of queries to their handler.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from hushsum.service.http.request_limits import (
     too_large,
     too_often,
 )
-from hushsum.service.logs import described, say
+from hushsum.service.logs import described, log_event
 from hushsum.service.settings import Settings
 
 PUBLIC: Final = frozenset({"/", "/healthz", "/readyz", "/metrics", "/openapi.json", "/sign-in"})
@@ -111,7 +111,7 @@ class RequestMiddleware:
                     await self._app(scope, bounded(receive, limit), reply)
         except Exception as error:
             if not isinstance(error, Refusal | HushsumError | ClientDisconnect):
-                say("failed", level=logging.ERROR, request=id, **described(error))
+                log_event("failed", level=logging.ERROR, request=id, **described(error))
             if not status:
                 await problem_response(error, id)(scope, receive, reply)
         finally:
@@ -184,7 +184,7 @@ class RequestMiddleware:
         self._metrics.answered(method, route, status, seconds)
         caller = scope["state"].get("caller")
         facts: dict[str, Any] = {"account": caller.account} if caller is not None else {}
-        say(
+        log_event(
             "answered",
             request=id,
             client=scope["client"][0],

@@ -19,7 +19,7 @@ from hushsum.jobs.progress import Progress
 from hushsum.jobs.release_tally import release_tally
 from hushsum.jobs.tally_records import RecordFiles, tally_records
 from hushsum.ledger import Ledger
-from hushsum.service.logs import described, say
+from hushsum.service.logs import described, log_event
 from hushsum.service.problems import problem, problem_of_error
 from hushsum.service.schemas import ConfirmedReleaseRequest, TallyRequest, bounds_of, release_request
 from hushsum.service.settings import Settings
@@ -72,7 +72,7 @@ class JobRunner:
         job = self._jobs.claim(self._settings.lease_seconds, most_running=self._settings.most_running)
         if job is None:
             return False
-        say("job started", job=job.id, kind=job.kind, attempt=job.attempts)
+        log_event("job started", job=job.id, kind=job.kind, attempt=job.attempts)
         if job.attempts > MOST_ATTEMPTS:
             text = (
                 "the worker died on this job several times; repeat the request with the same Idempotency-Key"
@@ -86,22 +86,22 @@ class JobRunner:
             try:
                 result = self._do(running)
             except JobStopped:
-                say("job stopped", job=job.id, kind=job.kind)
+                log_event("job stopped", job=job.id, kind=job.kind)
                 self._jobs.end_unpaid(job, *running.ended())
             except LedgerUnavailable as error:
                 # The job itself is fine. Every step can be repeated, so it runs again when the database is
                 # reachable.
                 if job.attempts < MOST_ATTEMPTS:
-                    say("job postponed", job=job.id, kind=job.kind, **described(error))
+                    log_event("job postponed", job=job.id, kind=job.kind, **described(error))
                     self._jobs.postpone(job, 2.0**job.attempts)
                 else:
                     self._jobs.fail(job, self._problem(error), paid=self._is_paid(job))
             except Exception as error:
-                say("job failed", job=job.id, kind=job.kind, **described(error))
+                log_event("job failed", job=job.id, kind=job.kind, **described(error))
                 self._jobs.fail(job, self._problem(error), paid=self._is_paid(job))
             else:
                 self._jobs.finish(job, result)
-                say("job done", job=job.id, kind=job.kind)
+                log_event("job done", job=job.id, kind=job.kind)
         return True
 
     def _do(self, running: RunningJob) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from hushsum.errors import HushsumError, LedgerUnavailable, SuspiciousParameter
 from hushsum.ledger import Ledger
-from hushsum.service.logs import described, say
+from hushsum.service.logs import described, log_event
 from hushsum.service.problems import problem
 from hushsum.service.settings import Settings
 from hushsum.service.store import Job, JobQueue
@@ -126,10 +126,10 @@ def renewed_lease(
             try:
                 running.renew()
                 if abandon is not None and running.overdue and jobs.end_unpaid(job, *running.ended()):
-                    say("job abandoned", job=job.id, kind=job.kind)
+                    log_event("job abandoned", job=job.id, kind=job.kind)
                     abandon()
             except HushsumError as error:
-                say("lease not renewed", job=job.id, **described(error))
+                log_event("lease not renewed", job=job.id, **described(error))
 
     thread = threading.Thread(target=renew, daemon=True)
     thread.start()
