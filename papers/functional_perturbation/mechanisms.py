@@ -21,7 +21,7 @@ from hushsum.privacy.claim import Promise
 from hushsum.privacy.functional import path_scale
 from hushsum.privacy.real_noise import real_noise
 from hushsum.served import answer_once, density_function
-from hushsum.served.output import laplace_rate
+from hushsum.served.output_perturbation import laplace_rate
 
 FUNCTIONAL, GAUSSIAN, LAPLACE, NONE = "functional", "gaussian", "laplace", "no privacy"
 MECHANISMS = (FUNCTIONAL, GAUSSIAN, LAPLACE)

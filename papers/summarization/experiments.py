@@ -12,9 +12,9 @@ from papers.summarization.network import accuracy as network_accuracy
 
 from hushsum.errors import UnsoundRule
 from hushsum.summarize import SummaryFeatures, published_auction, split_budget, summarize
-from hushsum.summarize.choice import greedy_choice
 from hushsum.summarize.features import Floats, Hashes, Integers
-from hushsum.summarize.published_h2 import Iteration, MarginalSums
+from hushsum.summarize.greedy_selection import greedy_choice
+from hushsum.summarize.published_broadcasts import Iteration, MarginalSums
 
 DELTA = 1e-5
 PUBLISHED_WIDTH = 140

@@ -10,7 +10,7 @@ True
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from hushsum import _starting as _  # noqa: F401  # first: what follows takes a while
+from hushsum import _early_interrupt as _  # noqa: F401  # first: what follows takes a while
 from hushsum import errors
 from hushsum.auditing import AuditReport, audit
 from hushsum.client.connect import connect

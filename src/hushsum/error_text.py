@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import EllipsisType
@@ -55,8 +56,8 @@ class Parameter:
 class Argument:
     """A parameter with a value to give, inside a rule or a remedy; ``...`` is any value.
 
-    >>> Argument("delta", 0.001).words(PYTHON), Argument("delta", 0.001).words(SERVICE)
-    ('delta=0.001', '"delta": 0.001')
+    >>> Argument("delta", 1e-6).words(PYTHON), Argument("delta", 0.001).words(SERVICE)
+    ('delta=1e-6', '"delta": 0.001')
     """
 
     name: str
@@ -66,16 +67,21 @@ class Argument:
         """The argument, option or JSON field."""
         name = surface.parameter(self.name)
         if surface.name == PYTHON.name:
-            return f"{name}=..." if self.value is ... else f"{name}={self.value!r}"
+            return f"{name}=..." if self.value is ... else f"{name}={_written(self.value)}"
         if self.value is ... or self.value is True:
             return name
         if surface.name == SERVICE.name:
             return f"{json.dumps(name)}: {json.dumps(self.value)}"
-        return f"{name} {self.value}"
+        return f"{name} {self.value if isinstance(self.value, str) else _written(self.value)}"
 
     def as_json(self) -> dict[str, Any]:
         """Its fields, as a problem document has them."""
         return {"argument": self.name} | ({} if self.value is ... else {"value": self.value})
+
+
+def _written(value: bool | float | str) -> str:
+    """A value as people write it: 1e-6, not 1e-06."""
+    return re.sub(r"e([+-])0+(?=[0-9])", r"e\1", repr(value)) if isinstance(value, float) else repr(value)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import os
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING
 
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.bundle import Bundle
-from hushsum.releases.load import load_released
+from hushsum.releases.load import function_in, load_released
+
+if TYPE_CHECKING:
+    from hushsum.models.base import PrivateModel
 
 
-def load(source: str | os.PathLike[str] | IO[bytes]) -> ReleasedFunction | Any:
+def load(source: str | os.PathLike[str] | IO[bytes]) -> ReleasedFunction | PrivateModel:
     """What a ``.hush`` file holds: a released function, or a released model of :mod:`hushsum.models`.
 
-    Which of the two it is only the file knows. The annotation therefore lets both ``load(...)(Q)`` and
-    ``load(...).predict(X)`` pass a type checker; :func:`hushsum.releases.load_function` and
-    :func:`hushsum.models.load_model` have the exact types.
+    Which of the two it is only the file knows. Where that is known beforehand,
+    :func:`hushsum.releases.load_function` and :func:`hushsum.models.load_model` have the exact types, and
+    refuse a file of the other kind.
 
     Raises
     ------
@@ -36,7 +39,7 @@ def load(source: str | os.PathLike[str] | IO[bytes]) -> ReleasedFunction | Any:
     """
     released = load_released(source)
     if not isinstance(released, Bundle):
-        return released
+        return function_in(released)
     # scikit-learn is imported for models alone.
     from hushsum.models.load import model_of
 

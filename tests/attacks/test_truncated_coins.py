@@ -83,7 +83,7 @@ def test_every_answer_of_an_auction_is_possible(
     curator = auction(12, Fraction(7))
     monkeypatch.setattr(selection, "NoiseSource", ChosenSource(byte))
     curator._ask()
-    assert len(curator._asked) == asked
+    assert len(curator._requested) == asked
 
 
 def test_the_auction_asks_with_the_claimed_log_odds() -> None:
@@ -93,7 +93,7 @@ def test_the_auction_asks_with_the_claimed_log_odds() -> None:
     names = list(curator._bids)
     for _ in range(4000):
         curator._ask()
-        hits += [name in curator._asked for name in names]
+        hits += [name in curator._requested for name in names]
     chances = 1.0 / (1.0 + np.exp(0.5 * (np.arange(1, 9) - float(curator._middle))))
     assert (np.abs(hits - 4000 * chances) < 5 * np.sqrt(4000 * chances * (1 - chances))).all()
 

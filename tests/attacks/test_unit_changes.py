@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from hushsum.auditing.audit_tests import basis_in_words
 from hushsum.auditing.registry import audited_bases, basis_cases, pool_for
 from hushsum.auditing.sensitivity import counted
-from hushsum.auditing.steps import basis_in_words
 from hushsum.bases.base import Basis
 from hushsum.kernels.base import Batch
 from hushsum.methods.bayes_network import SCORE_SENSITIVITY, Family, dependence_score

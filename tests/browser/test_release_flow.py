@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from hushsum.client.service import RemoteDataset
+from hushsum.client.dataset import RemoteDataset
 from tests.browser.visits import PHONE, WIDE, Visit, Visiting, number_in
 from tests.browser.world import World
 

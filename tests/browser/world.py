@@ -12,7 +12,7 @@ import httpx
 import numpy as np
 
 import hushsum as hs
-from hushsum.client.service import RemoteDataset
+from hushsum.client.dataset import RemoteDataset
 from tests.e2e.service_process import ADMIN, ServiceProcess
 
 

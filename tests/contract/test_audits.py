@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 import hushsum as hs
 from hushsum.auditing.audit import audit_steps
+from hushsum.auditing.audit_tests import basis_in_words
 from hushsum.auditing.neighbours import neighbours
 from hushsum.auditing.persons import audit_persons
 from hushsum.auditing.registry import (
@@ -32,7 +33,6 @@ from hushsum.auditing.registry import (
 from hushsum.auditing.report import STATED_POWER, Half
 from hushsum.auditing.sensitivity import audit_sensitivity
 from hushsum.auditing.smoke import CASES, SmokeCase, audit_smoke
-from hushsum.auditing.steps import basis_in_words
 from hushsum.bases import HashRows
 from hushsum.bases import base as bases
 from hushsum.bases.base import Basis

@@ -1,4 +1,5 @@
-"""A kernel, a basis and a method of one's own, in one file: they work in Python and on the command line.
+"""A kernel, a basis and a method of one's own, in one file: they work in Python, on the command line and
+in the service.
 
 The registries are put back afterwards.
 """
@@ -28,6 +29,7 @@ from hushsum.methods.prediction import Option, PredictionRequest
 from hushsum.privacy.relation import Relation
 from hushsum.privacy.sensitivity import Sensitivity
 from hushsum.records.bounds import Bounds, DeclaredBounds, declared_bounds
+from tests.service_town import Town
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,3 +194,33 @@ def test_the_command_line_knows_them(tmp_path: Path) -> None:
     for command in commands:
         result = run.invoke(app, command)
         assert result.exit_code == 0, (command, result.output)
+
+
+def test_the_service_knows_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HUSHSUM_STATE", str(tmp_path / "state"))
+    town = Town(tmp_path)
+    kernel = {"kernel": "triangle", "bandwidth": 0.6, "bounds": [[0, 1]]}
+    dataset = town.dataset(epsilon=9.0)
+    path = f"/datasets/{dataset}"
+    for method in ("auto", "halves"):
+        request = {"records": 1000, "dim": 1, "epsilon": [1.0], "method": method, **kernel}
+        plan = town.ok("olga", "POST", f"{path}/plans", json=request)
+        assert "halves" in {option["method"] for option in plan["options"]}
+    upload = town.upload(dataset, ("x\n" + "\n".join(str(value) for value in X[:, 0])).encode())
+    counted = town.job(f"{path}/tallies", {"upload": upload, "columns": ["x"], "method": "halves", **kernel})
+    assert counted["state"] == "done", counted
+    terms = town.confirmed(dataset, counted["result"]["tally"], epsilon=8.0)
+    released = town.job(f"{path}/releases", terms)
+    assert released["state"] == "done", released
+    function = f"/functions/{released['result']['function']}"
+    assert town.ok("olga", "GET", function)["facts"]["kernel"]["name"] == "triangle"
+    answer = town.ok("olga", "POST", f"{function}/query", json={"points": [[0.25]]})
+    assert answer["value"][0] == pytest.approx(0.6, abs=0.1)
+    enum = town.app.openapi()["components"]["schemas"]["TallyRequest"]["properties"]["method"]["enum"]
+    assert "halves" in enum
+    refused = town.refused(
+        "olga", "POST", f"{path}/tallies", 422,
+        json={"upload": upload, "columns": ["x"], "method": "thirds", **kernel},
+        headers={"idempotency-key": "0123456789"},
+    )  # fmt: skip
+    assert "halves" in str(refused)

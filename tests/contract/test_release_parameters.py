@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 import hushsum as hs
 from hushsum.cli.release import release as release_command
-from hushsum.client.service import RemoteDataset
+from hushsum.client.dataset import RemoteDataset
 from hushsum.methods import method_named, method_names
 from hushsum.methods.one_call import ReleaseKeywords
 from hushsum.models import PrivateDensity

@@ -17,7 +17,7 @@ PAGE: Final = DOCS / "reference" / "model-parameters.md"
 _HEAD: Final = """# Parameters of models
 
 Every parameter of every model, from the declarations that also make the checks, the forms of the service
-and the options of [`hushsum fit`](../how-to/fit-and-predict.md). `random_state` and where a release is booked
+and the options of [`hushsum fit`](../how-to/fit-and-predict.md). `random_state` and the budget of a release
 are the same for all, and are left out here.
 This page is written by `python -m tests.docs.model_parameters`.
 """

@@ -242,7 +242,7 @@ def check_answers(data: bytes) -> bool:
             store.close()
     assert all(each is None or np.isfinite(each) for each in found)
     assert all(
-        np.isfinite(each.told) and np.isfinite(each.path) and type(each.point) is bytes for each in kept
+        np.isfinite(each.answer) and np.isfinite(each.path) and type(each.point) is bytes for each in kept
     )
     return True
 

@@ -17,9 +17,7 @@ import pytest
 
 from hushsum.auditing import audit  # noqa: F401  (registers the cases)
 from hushsum.auditing.cases import functional as cases
-from hushsum.auditing.registry import MechanismCase, mechanism_cases
-from hushsum.auditing.report import STATED_POWER, AuditRow
-from hushsum.auditing.separation import (
+from hushsum.auditing.gaussian_separation import (
     INFORMATIVE,
     LESS_NOISE,
     THOROUGH_RELEASES,
@@ -30,6 +28,8 @@ from hushsum.auditing.separation import (
     normal_chances,
     separation_power,
 )
+from hushsum.auditing.registry import MechanismCase, mechanism_cases
+from hushsum.auditing.report import STATED_POWER, AuditRow
 from hushsum.bases.fourier_features import FourierFeatures
 from hushsum.methods.feature_functions import (
     Machines,
@@ -48,7 +48,7 @@ from hushsum.privacy.sensitivity import Sensitivity
 from hushsum.served import audit_cases as served
 from hushsum.served import function as served_function
 from hushsum.served.function import ServedFunction
-from hushsum.served.path import GaussianPath
+from hushsum.served.gaussian_path import GaussianPath
 from hushsum.served.store import MemoryStore
 
 EVERY = [
@@ -257,7 +257,7 @@ def test_the_stated_power_is_that_of_simulations(actual: float) -> None:
     """Within six standard errors of 4,000 simulated audits of two normal laws."""
     from scipy.special import ndtr
 
-    from hushsum.auditing.separation import _distance
+    from hushsum.auditing.gaussian_separation import _distance
 
     allowed, releases, tail = 1.5, 400, 1e-8 / 2
     rng = np.random.default_rng(6)

@@ -11,7 +11,7 @@ import hushsum as hs
 from hushsum.errors import SecretRefused, UsageError
 from hushsum.privacy.claim import Promise
 from hushsum.served import FreshAnswers, answer_once, density_function, serve
-from hushsum.served.output import laplace_rate
+from hushsum.served.output_perturbation import laplace_rate
 
 KERNEL = hs.GaussianKernel(dim=1, bandwidth=0.2)
 X = np.random.default_rng(3).uniform(0.0, 1.0, size=(300, 1))

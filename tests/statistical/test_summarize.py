@@ -115,7 +115,7 @@ def test_auction_sums_differ_by_one_point_for_another_and_ranks_by_one() -> None
             asked = [{**coins}, {**coins, "a": coins["a"] or rng.random() < 0.2 * (ranks[0] != ranks[1])}]
             for i, world in enumerate(worlds):
                 for name, owner in world.items():
-                    ask = replace(bid, step=2 * number, phase=DELIVER, asked=asked[i][name])
+                    ask = replace(bid, step=2 * number, phase=DELIVER, requested=asked[i][name])
                     points = owner.answer(ask).points
                     if len(points):
                         sums[i] = sums[i] + CIRCLE.hashes(points).sum(axis=0, dtype=np.int64)

@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from hushsum.auditing import cases  # noqa: F401  (registers them)
-from hushsum.auditing.registry import audited_bases, basis_cases, kernel_cases
-from hushsum.auditing.released import released_steps
-from hushsum.auditing.report import AuditReport, report_of
-from hushsum.auditing.steps import (
+from hushsum.auditing.audit_tests import (
     Randomness,
     Step,
     mechanism_steps,
@@ -16,6 +13,9 @@ from hushsum.auditing.steps import (
     sensitivity_steps,
     smoke_steps,
 )
+from hushsum.auditing.registry import audited_bases, basis_cases, kernel_cases
+from hushsum.auditing.released_function import released_steps
+from hushsum.auditing.report import AuditReport, report_of
 from hushsum.bases.base import Basis
 from hushsum.errors import SecretRefused, UsageError
 from hushsum.kernels.base import Kernel
@@ -71,7 +71,9 @@ def audit_steps(target: Target = None, *, thorough: bool = False) -> list[Step]:
     """The tests that ``audit`` runs for a target, in order."""
     if isinstance(target, Tally):
         raise SecretRefused(
-            "an audit takes nothing secret, got a tally; audit tally.basis, or the function it released"
+            rule="an audit takes nothing secret",
+            got="a tally",
+            remedy="audit tally.basis, or the function it released",
         )
     if target is None:
         bases = [basis for name in audited_bases() for basis in basis_cases(name).examples]
@@ -92,8 +94,10 @@ def audit_steps(target: Target = None, *, thorough: bool = False) -> list[Step]:
         bases = [target]
     else:
         raise UsageError(
-            f"an audit takes a basis, a kernel or a released table, got {type(target).__name__}; "
-            "give one of them, or nothing to audit all that is registered"
+            parameter="target",
+            rule="must be a basis, a kernel or a released table",
+            got=type(target).__name__,
+            remedy="give one of them, or nothing to audit all that is registered",
         )
     return [step for basis in bases for step in sensitivity_steps(basis, thorough=thorough)]
 

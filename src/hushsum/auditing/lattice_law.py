@@ -40,14 +40,14 @@ class LatticeLaw:
         Up to a deviation of 20,000 by Fourier sums, right to 1e−13. Beyond, the normal law with the threshold
         moved by ½, whose relative error is of the order of 1/deviation², far below what draws can see.
         """
-        wanted = np.asarray(threshold)
+        thresholds = np.asarray(threshold)
         if self.survival is None:
             from scipy.special import ndtr
 
-            smooth: Floats = ndtr((0.5 - wanted) / self.deviation)
+            smooth: Floats = ndtr((0.5 - thresholds) / self.deviation)
             return smooth
         middle = len(self.survival) // 2
-        values: Floats = self.survival[np.clip(wanted + middle, 0, len(self.survival) - 1)]
+        values: Floats = self.survival[np.clip(thresholds + middle, 0, len(self.survival) - 1)]
         return values
 
 

@@ -30,7 +30,7 @@ from hushsum.auditing.tail_test import (
     one_direction_power,
     too_strong,
 )
-from hushsum.errors import UsageError
+from hushsum.errors import Parameter, UsageError
 
 Draw = Callable[[int], NDArray[np.int64]]
 """Gives as many independent draws of one cell's noise as requested."""
@@ -89,7 +89,10 @@ def audit_laplace(
     claimed = float(epsilon)
     if not claimed > 0 or shift < 1:
         raise UsageError(
-            f"epsilon must be above 0 and shift at least 1, got {claimed:g} and {shift}; give those claimed"
+            parameter="epsilon",
+            rule="must be above 0 and shift at least 1",
+            got=f"{claimed:g} and {shift}",
+            remedy="give those claimed",
         )
     number = laplace_draws(claimed, shift=shift, less=less) if draws is None else draws
     directions = _counted(draw, number, Events(0, shift))
@@ -258,7 +261,11 @@ def _mu_bound(pair: GaussianPair, hits: Hits) -> float:
 def _design(pair: GaussianPair, less: float, draws: int | None) -> _Design:
     """The threshold that needs the fewest draws, and how many."""
     if not (pair.variance > 0 and pair.cells >= 1 and pair.shift >= 1):
-        raise UsageError("variance must be above 0, cells and shift at least 1; give the stated ones")
+        raise UsageError(
+            parameter="variance",
+            rule=("must be above 0, ", Parameter("cells"), " and ", Parameter("shift"), " at least 1"),
+            remedy="give the stated ones",
+        )
     from scipy.special import ndtri
 
     stated, weaker, move = pair.law(), pair.law(less), pair.move

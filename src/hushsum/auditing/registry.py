@@ -13,8 +13,8 @@ from typing import Final
 import numpy as np
 
 from hushsum.auditing.adversaries import Adversary, Pool
+from hushsum.auditing.gaussian_separation import Separated
 from hushsum.auditing.noise import NoiseAudit
-from hushsum.auditing.separation import Separated
 from hushsum.bases.base import Basis
 from hushsum.errors import UsageError
 from hushsum.kernels import Kernel
@@ -109,8 +109,11 @@ def kernel_cases(name: str) -> KernelCases:
     """The cases of a kernel; refuses one that nothing is known about."""
     if name not in _KERNELS:
         raise UsageError(
-            f"the kernel {name!r} has no audit: no table of counts releases it, or it was never registered; "
-            f"audit one of {', '.join(sorted(_KERNELS))}"
+            rule=(
+                f"the kernel {name!r} has no audit: no table of counts releases it, or it was "
+                "never registered"
+            ),
+            remedy=f"audit one of {', '.join(sorted(_KERNELS))}",
         )
     return _KERNELS[name]
 
@@ -119,7 +122,8 @@ def basis_cases(name: str) -> BasisCases:
     """The cases of a basis; refuses one that nothing is known about."""
     if name not in _BASES:
         raise UsageError(
-            f"the basis {name!r} has no audit; register its worst pairs in hushsum.auditing.registry"
+            rule=f"the basis {name!r} has no audit",
+            remedy="register its worst pairs in hushsum.auditing.registry",
         )
     return _BASES[name]
 

@@ -153,7 +153,12 @@ def report_of(rows: Iterable[AuditRow]) -> AuditReport:
     """A report of at least one row; nothing audited must not look like everything in order."""
     collected = tuple(rows)
     if not collected:
-        raise UsageError("there is nothing to audit; give a basis, a kernel or a released function")
+        raise UsageError(
+            parameter="target",
+            rule="must have an audit",
+            got="nothing to audit",
+            remedy="give a basis, a kernel or a released function",
+        )
     return AuditReport(collected)
 
 

@@ -31,7 +31,7 @@ Integers = NDArray[np.int64]
 FALSE_ALARM = 1e-8
 """The chance that an audit accuses a mechanism that keeps its claim; for each row of a report."""
 
-WANTED_POWER = 0.995
+REQUIRED_POWER = 0.995
 MOST_DRAWS = 1 << 27
 _QUANTILES = 129
 
@@ -92,22 +92,25 @@ def one_direction_power(
 def draws_for(power: Callable[[int], float]) -> int | None:
     """The least number of draws, to a few per cent, with the required power; None beyond `MOST_DRAWS`."""
     number = 256
-    while power(number) < WANTED_POWER:
+    while power(number) < REQUIRED_POWER:
         number *= 2
         if number > MOST_DRAWS:
             return None
     low, high = number // 2, number
     while high - low > high // 32:
         middle = (low + high) // 2
-        low, high = (low, middle) if power(middle) >= WANTED_POWER else (middle, high)
+        low, high = (low, middle) if power(middle) >= REQUIRED_POWER else (middle, high)
     return high
 
 
 def too_strong(quantity: str, value: float) -> UsageError:
     """The error for a claim that no affordable number of draws can test."""
     return UsageError(
-        f"the claim {quantity} = {value:.3g} is too strong to be audited by {MOST_DRAWS:.0e} draws, or its "
-        "telling events are too rare; audit a larger or a smaller move of the same noise"
+        rule=(
+            f"the claim {quantity} = {value:.3g} is too strong to be audited by "
+            f"{MOST_DRAWS:.0e} draws, or its telling events are too rare"
+        ),
+        remedy="audit a larger or a smaller move of the same noise",
     )
 
 

@@ -101,11 +101,18 @@ class Basis(Protocol):
         own = self.counted_kernel()
         chosen = own if kernel is None else kernel
         if chosen is None:
-            raise UsageError(f"a {self.name} table serves several kernels, got none; give the one to read")
+            raise UsageError(
+                parameter="kernel",
+                rule=f"must be given, because a {self.name} table serves several",
+                got="none",
+                remedy="give the one to read",
+            )
         if own is not None and chosen != own:
             raise UsageError(
-                f"a {self.name} table is counted for one kernel and bandwidth, got another; "
-                "release that too, or a grid, which is read with any kernel of its columns"
+                parameter="kernel",
+                rule=f"must be the one that a {self.name} table was counted for",
+                got="another",
+                remedy="release that too, or a grid, which is read with any kernel of its columns",
             )
         return self._reading(chosen)
 
@@ -155,7 +162,10 @@ class Basis(Protocol):
     def prefix(self, rows: int) -> Self:
         """The basis of the first rows alone; refused where rows do not stand for each other."""
         if rows != self.shape[0]:
-            raise UsageError(f"a {self.name} table is released whole, got a number of rows; leave rows out")
+            raise UsageError(
+                parameter="rows",
+                rule=f"must be left out: a {self.name} table is released whole",
+            )
         return self
 
     def rows_for(self, count: int, epsilon: float, moves: int) -> int:
@@ -268,7 +278,8 @@ def basis_from_json(data: dict[str, Any]) -> Basis:
     name = data.get("name")
     if name not in _BASES:
         raise FileRefused(
-            f"the file uses the basis {name!r}, which this Hushsum does not know; install a later one"
+            rule=f"the file uses the basis {name!r}, which this Hushsum does not know",
+            remedy="install a later one",
         )
     basis = _BASES[name].from_parameters(data["parameters"])
     if canonical_json(basis.parameters()) != canonical_json(data["parameters"]):

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from hushsum.bases.base import Basis, Floats, LinearReading, Table, register
 from hushsum.errors import UsageError
 from hushsum.kernels.base import COLUMNS, Batch, ColumnKernel, GaussianProfileKernel, Kernel
-from hushsum.kernels.columns import check_columns
+from hushsum.kernels.parameters import check_columns
 from hushsum.privacy.relation import Relation
 from hushsum.privacy.sensitivity import Sensitivity
 from hushsum.records.bounds import Bounds
@@ -98,8 +98,10 @@ class BinsReading(LinearReading):
         COLUMNS.check(self.kernel, "a histogram")
         if self.kernel.dim != self.basis.bounds.dim:
             raise UsageError(
-                f"the kernel must have {self.basis.bounds.dim} columns, one for each bound, "
-                f"got {self.kernel.dim}; make one with that dim"
+                parameter="kernel",
+                rule=f"must have {self.basis.bounds.dim} columns, one for each bound",
+                got=f"{self.kernel.dim}",
+                remedy="make one with that dim",
             )
 
     def evaluate(self, table: Table, batch: Batch, *, threads: int) -> Floats:

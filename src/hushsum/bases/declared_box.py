@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from hushsum.bases.base import Basis, Floats, LinearReading, Table
 from hushsum.errors import PerSurface, UsageError
 from hushsum.kernels.base import GAUSSIAN, Batch, GaussianProfileKernel, Kernel
-from hushsum.kernels.columns import check_columns
+from hushsum.kernels.parameters import check_columns
 from hushsum.privacy.sensitivity import Sensitivity
 from hushsum.records.bounds import Bounds
 
@@ -119,7 +119,10 @@ def check_columns_of(kernel: Kernel, basis: BoxBasis) -> None:
     """Refuse to read a table with a kernel of another number of columns."""
     if kernel.dim != basis.dim:
         raise UsageError(
-            f"the kernel must have {basis.dim} columns as the table, got {kernel.dim}; make one with that dim"
+            parameter="kernel",
+            rule=f"must have {basis.dim} columns, as the table",
+            got=f"{kernel.dim}",
+            remedy="make one with that dim",
         )
 
 

@@ -69,7 +69,7 @@ def explain(basis: FourierFeatures, table: Table, points: Batch) -> Explained:
     for fold, rows in enumerate(folds):
         fit = fits[fold][best]
         weights += fit * (len(rows) / basis.features)
-        # A cell is a whole number with noise of many units: rounding what is left of it is no loss.
+        # A cell is a whole number with noise of many units: rounding what is left of it is not a loss.
         remainder[rows] = np.rint(table[rows] - AMPLITUDE * _parts(basis, rows, points, fit))
     return Explained(weights, remainder, share)
 

@@ -16,8 +16,7 @@ from hushsum.bases.base import Basis, Floats, RowAverages, SampledReading, Table
 from hushsum.bases.features_theory import AMPLITUDE, LENGTH, feature_sensitivity, pairs_for_laplace
 from hushsum.errors import UsageError
 from hushsum.kernels.base import SPECTRAL, Batch, Kernel, SpectralKernel
-from hushsum.kernels.columns import check_columns
-from hushsum.kernels.parameters import integer_seed, positive_integer
+from hushsum.kernels.parameters import check_columns, integer_seed, positive_integer
 from hushsum.privacy.relation import Relation
 from hushsum.privacy.sensitivity import Sensitivity
 from hushsum.records.bounds import Bounds

@@ -14,8 +14,7 @@ from hushsum.bases.base import Basis, Floats, LinearReading, Table, register
 from hushsum.bases.grid_reading import GridReader
 from hushsum.errors import UsageError
 from hushsum.kernels.base import PROFILES, Batch, Kernel, ProfileKernel
-from hushsum.kernels.columns import check_columns
-from hushsum.kernels.parameters import positive_integer
+from hushsum.kernels.parameters import check_columns, positive_integer
 from hushsum.privacy.relation import Relation
 from hushsum.privacy.sensitivity import Sensitivity
 from hushsum.records.bounds import Bounds

@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 
 from hushsum.bases.base import Basis, Floats, RowAverages, RowReading, Table, register
 from hushsum.bases.race_theory import rows_for_laplace
-from hushsum.errors import UsageError
+from hushsum.errors import Parameter, UsageError
 from hushsum.kernels.base import HASHABLE, Batch, ColumnKernel, HashableKernel, Hasher, Kernel
-from hushsum.kernels.columns import check_columns
-from hushsum.kernels.parameters import integer_seed, positive_integer
+from hushsum.kernels.parameters import check_columns, integer_seed, positive_integer
 from hushsum.privacy.relation import Relation
 from hushsum.privacy.sensitivity import Sensitivity
 from hushsum.records.bounds import Bounds
@@ -85,13 +84,24 @@ class HashRows(Basis):
         width = width if distinct is None else min(width, distinct)
         if rows * self._hashable.numbers_per_row() > MAX_NUMBERS:
             raise UsageError(
-                f"rows × columns × power must be at most {MAX_NUMBERS}, got more; use fewer rows"
+                parameter="rows",
+                rule=f"× columns × power must be at most {MAX_NUMBERS}",
+                got="more",
+                remedy="use fewer rows",
             )
         if rows * width > MAX_CELLS:
-            raise UsageError(f"rows × width must be at most {MAX_CELLS}, got {rows * width}; use fewer rows")
+            raise UsageError(
+                parameter="rows",
+                rule=("× ", Parameter("width"), f" must be at most {MAX_CELLS}"),
+                got=rows * width,
+                remedy="use fewer rows",
+            )
         check_columns(self.columns, self.kernel.dim or 1)
         if self.bounds is not None and not isinstance(self.kernel, ColumnKernel):
-            raise UsageError(f"the {self.kernel.name} kernel takes no bounds; leave them out")
+            raise UsageError(
+                parameter="bounds",
+                rule=f"must be left out: the {self.kernel.name} kernel takes none",
+            )
         for field, value in (("rows", rows), ("width", width), ("seed", integer_seed(self.seed))):
             object.__setattr__(self, field, value)
 

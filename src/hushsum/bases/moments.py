@@ -83,8 +83,10 @@ class Moments(Basis):
             )
         if self.ball.features > MOST_FEATURES:
             raise UsageError(
-                f"moments take at most {MOST_FEATURES - 1} columns and a target, got "
-                f"{self.ball.columns - 1}; select columns, or use the sketch"
+                parameter="moments",
+                rule=f"take at most {MOST_FEATURES - 1} columns and a target",
+                got=self.ball.columns - 1,
+                remedy="select columns, or use the sketch",
             )
         if self.columns is not None and len(self.columns) != self.ball.columns:
             raise UsageError(

@@ -86,13 +86,18 @@ def choose(
 
     hushsum choose bandwidth skin.parquet --columns R,G,B --candidates 1,5,25 --epsilon 0.1
     """
-    from hushsum.cli.ledger_options import ledger_options
+    from hushsum.cli.options import ledger_options
     from hushsum.jobs.choose_parameters import ChoiceTerms
-    from hushsum.jobs.file_places import STANDARD
+    from hushsum.jobs.files import STANDARD
     from hushsum.jobs.tally_records import RecordFiles
 
     if what not in _WHAT:
-        raise UsageError(f"what to choose must be bounds or bandwidth, got {what!r}; name one of them")
+        raise UsageError(
+            parameter="what",
+            rule="must be bounds or bandwidth",
+            got=f"{what!r}",
+            remedy="name one of them",
+        )
     recorded = ledger_options(ledger, dataset, idempotency_key, to, part)
     terms = ChoiceTerms(
         epsilon,
@@ -102,7 +107,7 @@ def choose(
         idempotency_key=idempotency_key,
         insecure_noise_seed=insecure_noise_seed,
     )
-    records = RecordFiles(tuple(files), values.names(columns, "--columns"), unit_column)
+    records = RecordFiles(tuple(files), values.names(columns, "columns"), unit_column)
     ask = _ask if sys.stdin.isatty() and not yes else None
     with interruptible_input() if STANDARD in files else nullcontext():
         chosen: BoundsChosen | KernelChosen | None
@@ -128,9 +133,14 @@ def _bounds(
 ) -> BoundsChosen | None:
     from hushsum.jobs.choose_parameters import choose_bounds
 
-    box = values.ranges(within, "--within")
+    box = values.ranges(within, "within")
     if box is None:
-        raise UsageError("bounds are chosen within a declared range, got none; give --within such as 0:255")
+        raise UsageError(
+            parameter="bounds",
+            rule="are chosen within a declared range",
+            got="none",
+            remedy="give --within such as 0:255",
+        )
     return choose_bounds(records, terms, within=box, tail=tail, grid=grid, approve=ask)
 
 
@@ -144,12 +154,15 @@ def _bandwidth(
     ask: Approve | None,
 ) -> KernelChosen | None:
     from hushsum.jobs.choose_parameters import choose_bandwidth
-    from hushsum.jobs.kernel_choice import KernelChoice
+    from hushsum.jobs.kernel_and_method import KernelChoice
 
-    listed = values.numbers(candidates or "", "--candidates")
+    listed = values.numbers(candidates or "", "candidates")
     if not listed:
         raise UsageError(
-            "a bandwidth is chosen from declared ones, got none; give --candidates such as 1,5,25"
+            parameter="candidates",
+            rule="must be declared to choose a bandwidth from",
+            got="none",
+            remedy="such as 1,5,25",
         )
     return choose_bandwidth(
         records,

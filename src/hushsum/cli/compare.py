@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hushsum.cli import options, values
-from hushsum.cli.output import progress_bar, tell, write, write_json, write_table
-from hushsum.cli.sizes import bytes_in_words
+from hushsum.cli.output import bytes_in_words, progress_bar, tell, write, write_json, write_table
 
 if TYPE_CHECKING:
     from hushsum.jobs.compare_methods import MethodMeasured, MethodsCompared
@@ -46,20 +45,20 @@ def compare(
     hushsum compare skin.parquet --public --columns R,G,B --epsilon 0.1,1 --bandwidth 3.5 --bounds 0:255
     """
     from hushsum.jobs.compare_methods import ComparisonTerms, PublicRecords, compare_methods
-    from hushsum.jobs.kernel_choice import KernelChoice
+    from hushsum.jobs.kernel_and_method import KernelChoice
 
-    box = values.ranges(bounds, "--bounds")
+    box = values.ranges(bounds, "bounds")
     terms = ComparisonTerms(
-        epsilons=values.numbers(epsilon, "--epsilon"),
+        epsilons=values.numbers(epsilon, "epsilon"),
         delta=delta,
         bounds=box[0] if box is not None and len(box) == 1 else box,
-        methods=values.names(methods, "--methods"),
+        methods=values.names(methods, "methods"),
         queries=queries,
         repeats=repeats,
     )
     with progress_bar("comparing") as progress:
         compared = compare_methods(
-            PublicRecords(file, values.names(columns, "--columns")),
+            PublicRecords(file, values.names(columns, "columns")),
             terms,
             kernel=KernelChoice(kernel, bandwidth, power),
             public=public,

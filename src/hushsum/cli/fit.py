@@ -11,9 +11,17 @@ import typer
 from hushsum.cli import options, values
 from hushsum.cli.interrupts import interruptible_input
 from hushsum.cli.model_options import given_parameters
-from hushsum.cli.output import progress_bar, reader_may_leave, tell, warn, write, write_facts, write_json
+from hushsum.cli.output import (
+    progress_bar,
+    reader_may_leave,
+    tell,
+    warn,
+    warnings_printed,
+    write,
+    write_facts,
+    write_json,
+)
 from hushsum.cli.release import DECLINED, asking, left, warn_of
-from hushsum.cli.suspicions import suspicions_told
 from hushsum.errors import UsageError
 
 if TYPE_CHECKING:
@@ -86,8 +94,8 @@ def fit(
 
     hushsum fit classifier visits.parquet --target ill --classes no,yes --epsilon 1 -o ill.hush
     """
-    from hushsum.cli.ledger_options import ledger_options
-    from hushsum.jobs.file_places import STANDARD
+    from hushsum.cli.options import ledger_options
+    from hushsum.jobs.files import STANDARD
     from hushsum.jobs.fit_model import TrainingFiles, count_model, release_model
     from hushsum.jobs.model_catalogue import ModelChoice
 
@@ -95,17 +103,20 @@ def fit(
     piped = output == STANDARD
     if piped and json:
         raise UsageError(
-            "the file and the JSON cannot both go to standard output; give a path, or leave --json out"
+            rule="the file and the JSON cannot both go to standard output",
+            remedy="give a path, or leave --json out",
         )
     if piped and sys.stdout.isatty():
-        raise UsageError("the file is binary and standard output is a terminal; give a path, or redirect it")
+        raise UsageError(
+            rule="the file is binary and standard output is a terminal", remedy="give a path, or redirect it"
+        )
     choice = ModelChoice(model, {**_parameters(epsilon, delta, bounds, seed), **given_parameters(context)})
     records = TrainingFiles(
-        tuple(files), values.names(columns, "--columns"), target, values.names(classes, "--classes")
+        tuple(files), values.names(columns, "columns"), target, values.names(classes, "classes")
     )
     interactive = sys.stdin.isatty() and not yes
     waiting = interruptible_input() if STANDARD in files else nullcontext()
-    with suspicions_told(), waiting, progress_bar("counting") as progress:
+    with warnings_printed(), waiting, progress_bar("counting") as progress:
         counted = count_model(
             choice,
             records,
@@ -137,7 +148,7 @@ def fit(
 
 def _parameters(epsilon: float, delta: float | None, bounds: str | None, seed: int | None) -> dict[str, Any]:
     """The parameters of every model that were given."""
-    box = values.ranges(bounds, "--bounds")
+    box = values.ranges(bounds, "bounds")
     named = {
         "epsilon": epsilon,
         "delta": delta,
@@ -149,7 +160,7 @@ def _parameters(epsilon: float, delta: float | None, bounds: str | None, seed: i
 
 def _write(released: ModelReleased, *, claim_shown: bool) -> None:
     """Print the release; the claim's sentence unless it stands above the question already."""
-    from hushsum.cli.sizes import bytes_in_words
+    from hushsum.cli.output import bytes_in_words
     from hushsum.records.bounds import names_in_words
 
     if not claim_shown:

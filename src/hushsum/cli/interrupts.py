@@ -24,7 +24,7 @@ def end_on_signals() -> None:
     signal.signal(signal.SIGTERM, _leave)
 
 
-def leave_if_asked() -> None:
+def exit_if_interrupted() -> None:
     """Leave if a signal has come whose exception was lost, as happens inside other packages' imports."""
     if _received:
         _raise(_received[0])

@@ -8,7 +8,15 @@ from typing import Annotated, Final
 import typer
 
 from hushsum.cli import options
-from hushsum.cli.ledger_care import accept_restore, add_guard, retire, set_budget, upgrade, void, write_off
+from hushsum.cli.ledger_maintenance import (
+    accept_restore,
+    add_guard,
+    retire,
+    set_budget,
+    upgrade,
+    void,
+    write_off,
+)
 from hushsum.cli.ledger_views import write_entries, write_status
 from hushsum.cli.output import tell, write, write_json
 from hushsum.cli.usage import Command, Group, help_of
@@ -73,7 +81,7 @@ def init(
         max_per_unit=max_per_unit,
         relation=relation,
         population=population,
-        partition=tuple(values.names(partition, "--partition") or ()),
+        partition=tuple(values.names(partition, "partition") or ()),
         allow_large_delta=allow_large_delta,
     )
     made = init_ledger(ledger, dataset, terms)
@@ -128,7 +136,7 @@ def verify(
     if json:
         write_json(result.as_json())
     if result.problem is not None:
-        raise FileRefused(f"the ledger does not hold: {result.problem}")
+        raise FileRefused(rule=f"the ledger does not hold: {result.problem}")
     if not json:
         write(f"All {result.events} events of ledger {result.ledger} hold.")
 
@@ -146,7 +154,7 @@ def export(
 
     hushsum ledger export --ledger ledger.db --dataset skin -o skin-report.md
     """
-    from hushsum.jobs.file_places import check_output
+    from hushsum.jobs.files import check_output
     from hushsum.jobs.ledger_commands import as_text, disclosure, write_text
 
     report = disclosure(ledger, dataset)
@@ -154,7 +162,12 @@ def export(
         write_json(report.as_json()) if json else write(report.as_markdown().rstrip())
         return
     if not output.endswith((".md", ".json")):
-        raise UsageError(f"a report is a .md or a .json file, got {output!r}; choose one of these endings")
+        raise UsageError(
+            parameter="output",
+            rule="must end in .md or .json",
+            got=f"{output!r}",
+            remedy="choose one of these endings",
+        )
     check_output(output)
     write_text(output, as_text(report.as_json()) if output.endswith(".json") else report.as_markdown())
     write_json({"output": output}) if json else write(f"Wrote {output}.")
@@ -171,7 +184,7 @@ def receipt(
 
     hushsum ledger receipt --ledger ledger.db -o receipt.json
     """
-    from hushsum.jobs.file_places import check_output
+    from hushsum.jobs.files import check_output
     from hushsum.jobs.ledger_commands import as_text, open_ledger, write_text
 
     made = open_ledger(ledger).receipt()

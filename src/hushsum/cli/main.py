@@ -90,8 +90,8 @@ app.add_typer(ledger)
 app.add_typer(summarize)
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _version(requested: bool) -> None:
+    if requested:
         typer.echo(f"hushsum {__version__}")
         raise typer.Exit
 

@@ -8,7 +8,7 @@ import typer
 
 from hushsum.cli import options
 from hushsum.cli.output import progress_bar, write_json
-from hushsum.cli.tally_facts import write_tally
+from hushsum.cli.tally import write_tally
 
 
 def merge(
@@ -28,7 +28,7 @@ def merge(
 
     hushsum merge a.tally b.tally -o all.tally
     """
-    from hushsum.jobs.file_places import read_key
+    from hushsum.jobs.files import read_key
     from hushsum.jobs.merge_tallies import merge_tallies
 
     with progress_bar("merging") as progress:

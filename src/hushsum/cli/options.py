@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from hushsum.errors import Parameter, UsageError
+
+if TYPE_CHECKING:
+    from hushsum.jobs.ledger_release import LedgerOptions
 
 
 def kernel_completions(incomplete: str) -> list[str]:
@@ -155,3 +160,44 @@ PartName = Annotated[
     str | None,
     typer.Option("--part", help="Declared part of the dataset to which the records belong, for the ledger."),
 ]
+
+
+def ledger_options(
+    ledger: str | None,
+    dataset: str | None,
+    idempotency_key: str | None = None,
+    to: str | None = None,
+    part: str | None = None,
+) -> LedgerOptions | None:
+    """Where the release is recorded; None without a ledger.
+
+    Raises
+    ------
+    UsageError
+        if only some of the options are given.
+    """
+    if (ledger is None) != (dataset is None):
+        raise UsageError(
+            parameter="ledger",
+            rule=("and ", Parameter("dataset"), " go together"),
+            got="one of them",
+            remedy="give both",
+        )
+    if ledger is None or dataset is None:
+        if any(each is not None for each in (idempotency_key, to, part)):
+            raise UsageError(
+                rule=(
+                    Parameter("idempotency_key"),
+                    ", ",
+                    Parameter("to"),
+                    " and ",
+                    Parameter("part"),
+                    " are for a ledger",
+                ),
+                got="none",
+                remedy=("give ", Parameter("ledger"), " and ", Parameter("dataset")),
+            )
+        return None
+    from hushsum.jobs.ledger_release import LedgerOptions
+
+    return LedgerOptions(ledger, dataset, idempotency_key, to, part)

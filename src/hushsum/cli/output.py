@@ -1,10 +1,11 @@
-"""Results on standard output, everything else on standard error."""
+"""Results on standard output, everything else on standard error; sizes and numbers as people read them."""
 
 from __future__ import annotations
 
 import json
 import os
 import sys
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,12 +13,13 @@ from typing import IO
 
 import typer
 
-from hushsum.cli.interrupts import leave_if_asked
+from hushsum.cli.interrupts import exit_if_interrupted
+from hushsum.errors import PublicAssumption, SuspiciousParameter
 from hushsum.files.atomic import atomic_file
 from hushsum.jobs.progress import Progress
 
 BROKEN_PIPE = 141
-"""As a shell reports a program that SIGPIPE ended: the reader had enough, which is no error."""
+"""As a shell reports a program that SIGPIPE ended: the reader had enough, which is not an error."""
 
 _WIDEST = 1000
 
@@ -118,7 +120,7 @@ def progress_bar(what: str) -> Iterator[Progress]:
     It shows a fraction, never a number of records. Telling it how far the work is also lets a signal end it.
     """
     if not sys.stderr.isatty():
-        yield lambda _: leave_if_asked()
+        yield lambda _: exit_if_interrupted()
         return
     from rich.console import Console
     from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
@@ -129,8 +131,47 @@ def progress_bar(what: str) -> Iterator[Progress]:
         task = bar.add_task(what, total=None)
 
         def at(fraction: float | None) -> None:
-            leave_if_asked()
+            exit_if_interrupted()
             if fraction is not None:
                 bar.update(task, total=1.0, completed=fraction)
 
         yield at
+
+
+def bytes_in_words(size: int, *, digits: int = 3) -> str:
+    """A number of bytes with three digits, or fewer.
+
+    >>> bytes_in_words(2_345_678), bytes_in_words(668_400, digits=2)
+    ('2.35 MB', '670 kB')
+    """
+    number = float(f"{float(size):.{digits}g}")
+    for unit in ("B", "kB", "MB"):
+        if number < 999.5:
+            return f"{number:.3g} {unit}"
+        number /= 1000
+    return f"{number:.3g} GB"
+
+
+def short(number: float) -> str:
+    """A number with five digits, whatever its size.
+
+    >>> short(12345.678), short(0.00012345678)
+    ('12346', '0.00012346')
+    """
+    return f"{number:.5g}" if abs(number) < 1e5 else f"{number:.0f}"
+
+
+_PRINTED = (SuspiciousParameter, PublicAssumption)
+
+
+@contextmanager
+def warnings_printed() -> Iterator[None]:
+    """Collect the warnings of the block and say each once on standard error, where results never go."""
+    with warnings.catch_warnings(record=True) as caught:
+        for kind in _PRINTED:
+            warnings.simplefilter("always", kind)
+        yield
+    for sentence in dict.fromkeys(
+        str(each.message) for each in caught if issubclass(each.category, _PRINTED)
+    ):
+        warn(sentence)

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hushsum.cli import options, values
-from hushsum.cli.output import write, write_json, write_table
-from hushsum.cli.sizes import bytes_in_words
+from hushsum.cli.output import bytes_in_words, write, write_json, write_table
 
 if TYPE_CHECKING:
     from hushsum.jobs.plan_release import ReleasePlanned
@@ -65,16 +64,16 @@ def plan(
 
     hushsum plan --records 241000 --dim 3 --epsilon 1 --bandwidth 5
     """
-    from hushsum.jobs.kernel_choice import KernelChoice
+    from hushsum.jobs.kernel_and_method import KernelChoice
     from hushsum.jobs.plan_release import PublicFile, plan_release
 
     source = None
     if public is not None:
-        source = PublicFile(public, values.names(columns, "--columns"), set_column)
+        source = PublicFile(public, values.names(columns, "columns"), set_column)
     choice = KernelChoice(kernel, bandwidth, power, bits, projection, smoothness)
-    epsilons = None if epsilon is None else values.numbers(epsilon, "--epsilon")
-    counts = values.integers(rows, "--rows")
-    box = values.ranges(bounds, "--bounds")
+    epsilons = None if epsilon is None else values.numbers(epsilon, "epsilon")
+    counts = values.integers(rows, "rows")
+    box = values.ranges(bounds, "bounds")
 
     def at(place: float | None) -> ReleasePlanned:
         return plan_release(

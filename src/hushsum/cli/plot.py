@@ -52,9 +52,9 @@ def plot(
         function,
         output,
         axes=_columns(axes),
-        range=values.ranges(range, "--range"),
-        at=None if at is None else values.numbers(at, "--at"),
-        labels=values.names(labels, "--labels"),
+        range=values.ranges(range, "range"),
+        at=None if at is None else values.numbers(at, "at"),
+        labels=values.names(labels, "labels"),
         of="sum" if sum else "mean",
         level=level,
     )
@@ -63,5 +63,5 @@ def plot(
 
 def _columns(text: str | None) -> tuple[int | str, ...] | None:
     """Columns by their numbers or names."""
-    names = values.names(text, "--axes")
+    names = values.names(text, "axes")
     return None if names is None else tuple(int(name) if name.isdecimal() else name for name in names)

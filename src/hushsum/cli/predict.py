@@ -38,14 +38,14 @@ def predict(
 
     hushsum predict ill.hush visits.csv -o answers.csv
     """
-    from hushsum.jobs.file_places import STANDARD, check_answers_output
+    from hushsum.jobs.files import STANDARD, check_answers_output
     from hushsum.jobs.predict_model import predict_file
 
     if output != STANDARD:
         check_answers_output(output, inputs=[model, points])
     waiting = interruptible_input() if points == STANDARD else nullcontext()
     with waiting, progress_bar("asking") as progress:
-        batches = predict_file(model, points, columns=values.names(columns, "--columns"), progress=progress)
+        batches = predict_file(model, points, columns=values.names(columns, "columns"), progress=progress)
         with reader_may_leave(), results_to(output) as stream:
             _stream_json(batches, stream) if json else _stream_csv(batches, stream)
 

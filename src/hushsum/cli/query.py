@@ -14,9 +14,8 @@ import typer
 
 from hushsum.cli import options, values
 from hushsum.cli.interrupts import interruptible_input
-from hushsum.cli.output import progress_bar, reader_may_leave, write_json, write_table
-from hushsum.cli.sizes import short
-from hushsum.errors import UsageError
+from hushsum.cli.output import progress_bar, reader_may_leave, short, write_json, write_table
+from hushsum.errors import Parameter, UsageError
 
 if TYPE_CHECKING:
     from hushsum.jobs.query_function import AnsweredQueries
@@ -61,10 +60,15 @@ def query(
     from hushsum.jobs.query_function import QueryTerms, query_file, query_points
 
     if (at is None) == (points is None):
-        raise UsageError("points are given by --at or by --points, got both or neither; give one of them")
+        raise UsageError(
+            parameter="at",
+            rule=("or ", Parameter("points"), " must be given, one of the two"),
+            got="both or neither",
+            remedy="give one of them",
+        )
     terms = QueryTerms(sum=sum, level=level, estimator=estimator, threads=threads)
     if at is not None:
-        answered = query_points(function, [values.point(each, "--at") for each in at], terms)
+        answered = query_points(function, [values.point(each, "at") for each in at], terms)
         if json:
             write_json({"of": "sum" if sum else "mean", "level": level, "answers": answered.as_json()})
         else:
@@ -77,7 +81,7 @@ def query(
             function,
             points,
             terms,
-            columns=values.names(columns, "--columns"),
+            columns=values.names(columns, "columns"),
             set_column=set_column,
             progress=progress,
         )

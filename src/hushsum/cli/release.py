@@ -80,8 +80,8 @@ def release(
 
     hushsum release all.tally --epsilon 1 -o skin.hush
     """
-    from hushsum.cli.ledger_options import ledger_options
-    from hushsum.jobs.file_places import STANDARD, read_key
+    from hushsum.cli.options import ledger_options
+    from hushsum.jobs.files import STANDARD, read_key
     from hushsum.jobs.release_tally import release_tally
     from hushsum.privacy.request import ReleaseRequest
 
@@ -89,10 +89,13 @@ def release(
     piped = output == STANDARD
     if piped and json:
         raise UsageError(
-            "the file and the JSON cannot both go to standard output; give a path, or leave --json out"
+            rule="the file and the JSON cannot both go to standard output",
+            remedy="give a path, or leave --json out",
         )
     if piped and sys.stdout.isatty():
-        raise UsageError("the file is binary and standard output is a terminal; give a path, or redirect it")
+        raise UsageError(
+            rule="the file is binary and standard output is a terminal", remedy="give a path, or redirect it"
+        )
     request = ReleaseRequest(
         epsilon=epsilon,
         delta=delta,
@@ -179,7 +182,7 @@ def asking(output: str) -> Callable[[Claim, Account | None], bool]:
 
 def _write(released: FunctionReleased, *, claim_shown: bool) -> None:
     """Print the release; the claim's sentence unless it stands above the question already."""
-    from hushsum.cli.sizes import bytes_in_words
+    from hushsum.cli.output import bytes_in_words
     from hushsum.kernels.parameters import kernel_in_words
 
     if not claim_shown:

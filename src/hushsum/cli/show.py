@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from hushsum.cli import options
-from hushsum.cli.output import warn, write, write_facts, write_json
-from hushsum.cli.sizes import bytes_in_words, short
+from hushsum.cli.output import bytes_in_words, short, warn, write, write_facts, write_json
 from hushsum.kernels.parameters import kernel_in_words
 from hushsum.records.bounds import bounds_in_words, names_in_words
 

@@ -98,7 +98,7 @@ def owner(
 
     hushsum summarize owner data.parquet --listen 0.0.0.0:7000 --key owner.key --peer 3f5a…
     """
-    from hushsum.cli.ledger_options import ledger_options
+    from hushsum.cli.options import ledger_options
     from hushsum.jobs.summarize_owner import OwnerChoice, parse_address, read_peers, take_part
     from hushsum.summarize.owner_process import Patience
 
@@ -107,13 +107,13 @@ def owner(
         key=key,
         peers=read_peers(peer),
         state=state if state is not None else f"{file}.summarize",
-        columns=values.names(columns, "--columns"),
+        columns=values.names(columns, "columns"),
         cap=cap,
         delta=delta,
         secret=hashes,
         ledger=ledger_options(ledger, dataset),
     )
-    address = parse_address(listen, "--listen")
+    address = parse_address(listen, "listen")
     if choice.ledger is None:
         warn("no ledger is given, so the privacy loss of this run is not recorded.")
     ended = take_part(

@@ -111,7 +111,7 @@ def curator(
     hushsum summarize curator --owners a.example:7000@3f5a… --key curator.key --validation v.parquet
     --size 2000 --epsilon 2 --delta 1e-5 --bandwidth 3 -o summary.parquet
     """
-    from hushsum.cli.ledger_options import ledger_options
+    from hushsum.cli.options import ledger_options
     from hushsum.jobs.summarize_curator import CuratorChoice, collect_summary
     from hushsum.jobs.summarize_terms import RunChoice
     from hushsum.summarize.owner_process import Patience
@@ -137,8 +137,8 @@ def curator(
             rate=rate,
             hashed=hashes,
         ),
-        columns=values.names(columns, "--columns"),
-        carried=values.names(carry, "--carry") or (),
+        columns=values.names(columns, "columns"),
+        carried=values.names(carry, "carry") or (),
         ledger=ledger_options(ledger, dataset),
         debit_rho=debit_rho,
     )

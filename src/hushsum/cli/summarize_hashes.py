@@ -70,7 +70,7 @@ def validation(
     hushsum summarize validation v.parquet --hashes owners.secret --epsilon 2 --delta 1e-5 --bandwidth 3
     -o v.target
     """
-    from hushsum.cli.ledger_options import ledger_options
+    from hushsum.cli.options import ledger_options
     from hushsum.jobs.summarize_target import TargetChoice, release_validation
     from hushsum.jobs.summarize_terms import RunChoice
 
@@ -88,7 +88,7 @@ def validation(
         secret=hashes,
         output=output,
         run=run,
-        columns=values.names(columns, "--columns"),
+        columns=values.names(columns, "columns"),
         ledger=ledger_options(ledger, dataset),
         debit_rho=debit_rho,
     )

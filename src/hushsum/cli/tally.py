@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from hushsum.cli import options, values
 from hushsum.cli.interrupts import interruptible_input
-from hushsum.cli.output import progress_bar, write_json
-from hushsum.cli.suspicions import suspicions_told
-from hushsum.cli.tally_facts import write_tally
+from hushsum.cli.output import progress_bar, warnings_printed, write_facts, write_json
+
+if TYPE_CHECKING:
+    from hushsum.jobs.tally_records import TallyWritten
 
 
 def tally(
@@ -63,16 +64,15 @@ def tally(
 
     hushsum tally skin.parquet --columns R,G,B --kernel euclidean --bandwidth 5 -o skin.tally
     """
-    from hushsum.jobs.file_places import STANDARD, read_key
-    from hushsum.jobs.kernel_choice import KernelChoice
-    from hushsum.jobs.method_choice import TableSize
+    from hushsum.jobs.files import STANDARD, read_key
+    from hushsum.jobs.kernel_and_method import KernelChoice, TableSize
     from hushsum.jobs.tally_records import RecordFiles, tally_records
 
-    box = values.ranges(bounds, "--bounds")
+    box = values.ranges(bounds, "bounds")
     piped = interruptible_input() if STANDARD in files else nullcontext()
-    with suspicions_told(), piped, progress_bar("counting") as progress:
+    with warnings_printed(), piped, progress_bar("counting") as progress:
         written = tally_records(
-            RecordFiles(tuple(files), values.names(columns, "--columns"), unit_column, set_column),
+            RecordFiles(tuple(files), values.names(columns, "columns"), unit_column, set_column),
             output,
             kernel=KernelChoice(kernel, bandwidth, power, bits, projection, smoothness),
             size=TableSize(
@@ -90,3 +90,22 @@ def tally(
             progress=progress,
         )
     write_json(written.as_json()) if json else write_tally(written)
+
+
+def write_tally(written: TallyWritten) -> None:
+    """Print what is public of a tally that was written."""
+    from hushsum.kernels.parameters import kernel_in_words
+    from hushsum.records.bounds import bounds_in_words, names_in_words
+
+    columns = written.columns
+    write_facts(
+        [
+            ("tally", f"{written.output} (CONFIDENTIAL{', encrypted' if written.encrypted else ''})"),
+            *([] if columns is None else [("columns", names_in_words(columns))]),
+            ("kernel", kernel_in_words(written.kernel)),
+            ("bounds", bounds_in_words(written.bounds)),
+            ("table", f"{written.basis}, {written.rows} × {written.width}"),
+            ("unit", written.unit),
+            ("fingerprint", written.fingerprint),
+        ]
+    )

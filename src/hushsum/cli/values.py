@@ -8,24 +8,29 @@ import re
 from hushsum.errors import UsageError
 
 
-def names(text: str | None, option: str) -> tuple[str, ...] | None:
+def names(text: str | None, parameter: str) -> tuple[str, ...] | None:
     """Names separated by commas, with or without blanks; a name with a comma in it stands in quotes.
 
-    >>> names('R, "a, b"', "--columns")
+    >>> names('R, "a, b"', "columns")
     ('R', 'a, b')
     """
     if text is None:
         return None
     found = tuple(each.strip() for each in next(csv.reader([text], skipinitialspace=True), []))
     if not found or "" in found:
-        raise UsageError(f"{option} must be names separated by commas, got an empty one; such as R,G,B")
+        raise UsageError(
+            parameter=parameter,
+            rule="must be names separated by commas",
+            got="an empty one",
+            remedy="such as R,G,B",
+        )
     return found
 
 
-def numbers(text: str, option: str) -> tuple[float, ...]:
+def numbers(text: str, parameter: str) -> tuple[float, ...]:
     """Numbers separated by commas.
 
-    >>> numbers("120,80.5", "--at")
+    >>> numbers("120,80.5", "at")
     (120.0, 80.5)
     """
     if not text.strip():
@@ -34,29 +39,34 @@ def numbers(text: str, option: str) -> tuple[float, ...]:
         return tuple(float(each) for each in text.split(","))
     except ValueError:
         raise UsageError(
-            f"{option} must be numbers separated by commas, got something else; such as 120,80,60"
+            parameter=parameter,
+            rule="must be numbers separated by commas",
+            got="something else",
+            remedy="such as 120,80,60",
         ) from None
 
 
-def point(text: str, option: str) -> tuple[float, ...]:
+def point(text: str, parameter: str) -> tuple[float, ...]:
     """The numbers of a point, or the members of a set, which files separate by blanks or semicolons too.
 
-    >>> point("3 17;20", "--at")
+    >>> point("3 17;20", "at")
     (3.0, 17.0, 20.0)
     """
     try:
         return tuple(float(each) for each in re.split(r"[,;\s]+", text.strip(" ,;")) if each)
     except ValueError:
         raise UsageError(
-            f"{option} must be the numbers of a point, or the members of a set, separated by commas, got "
-            "something else; such as 120,80,60"
+            parameter=parameter,
+            rule="must be the numbers of a point, or the members of a set, separated by commas",
+            got="something else",
+            remedy="such as 120,80,60",
         ) from None
 
 
-def integers(text: str | None, option: str) -> tuple[int, ...] | None:
+def integers(text: str | None, parameter: str) -> tuple[int, ...] | None:
     """Integers separated by commas.
 
-    >>> integers("100,200", "--rows")
+    >>> integers("100,200", "rows")
     (100, 200)
     """
     if text is None:
@@ -65,14 +75,17 @@ def integers(text: str | None, option: str) -> tuple[int, ...] | None:
         return tuple(int(each) for each in text.split(","))
     except ValueError:
         raise UsageError(
-            f"{option} must be integers separated by commas, got something else; such as 100,200"
+            parameter=parameter,
+            rule="must be integers separated by commas",
+            got="something else",
+            remedy="such as 100,200",
         ) from None
 
 
-def ranges(text: str | None, option: str) -> tuple[tuple[float, float], ...] | None:
+def ranges(text: str | None, parameter: str) -> tuple[tuple[float, float], ...] | None:
     """Ranges ``low:high`` separated by commas.
 
-    >>> ranges("0:255,-1:1", "--bounds")
+    >>> ranges("0:255,-1:1", "bounds")
     ((0.0, 255.0), (-1.0, 1.0))
     """
     if text is None:
@@ -84,7 +97,10 @@ def ranges(text: str | None, option: str) -> tuple[tuple[float, float], ...] | N
             low, high = (float(end) for end in ends)
         except ValueError:
             raise UsageError(
-                f"{option} must be low:high, separated by commas, got something else; such as 0:255"
+                parameter=parameter,
+                rule="must be low:high, separated by commas",
+                got="something else",
+                remedy="such as 0:255",
             ) from None
         found.append((low, high))
     return tuple(found)

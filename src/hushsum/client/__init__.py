@@ -1,8 +1,9 @@
 """A service's functions from afar: :func:`connect`, and functions that answer as local ones do."""
 
 from hushsum.client.connect import connect
+from hushsum.client.dataset import RemoteDataset
 from hushsum.client.remote_function import RemoteFunction
 from hushsum.client.remote_model import RemoteModel
-from hushsum.client.service import RemoteDataset, Service
+from hushsum.client.service import Service
 
 __all__ = ["RemoteDataset", "RemoteFunction", "RemoteModel", "Service", "connect"]

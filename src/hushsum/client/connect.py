@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from hushsum.errors import UsageError
+from hushsum.errors import Argument, UsageError
 from hushsum.version import PRODUCER
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def connect(url: str, token: str, *, timeout: float = 60.0, allow_plain_http: bo
         if the service cannot be reached, or does not know the token.
     """
     if find_spec("httpx") is None:
-        raise UsageError("the client needs another package; install hushsum[service]")
+        raise UsageError(rule="the client needs another package", remedy="install hushsum[service]")
     import httpx
 
     from hushsum.client.connection import Connection
@@ -47,14 +47,22 @@ def connect(url: str, token: str, *, timeout: float = 60.0, allow_plain_http: bo
     except (httpx.InvalidURL, TypeError):
         parsed = httpx.URL("")
     if parsed.scheme not in ("http", "https") or not parsed.host:
-        raise UsageError("url must be an address such as https://sums.example.org; give the service's")
+        raise UsageError(
+            parameter="url",
+            rule="must be an address such as https://sums.example.org",
+            remedy="give the service's",
+        )
     if parsed.scheme == "http" and parsed.host not in _LOCAL and not allow_plain_http:
         raise UsageError(
-            "a token must not travel unencrypted to another machine, got an http:// address; "
-            "use https://, or allow_plain_http=True on a network of your own"
+            parameter="url",
+            rule="must begin with https://, because a token must not travel unencrypted to another machine",
+            got="http://",
+            remedy=("use https://, or ", Argument("allow_plain_http", True), " on a network of your own"),
         )
     if not token.isascii() or not token.isprintable() or not token:
-        raise UsageError("token must be the text that an administrator gave; copy it whole")
+        raise UsageError(
+            parameter="token", rule="must be the text that an administrator gave", remedy="copy it whole"
+        )
     client = httpx.Client(
         base_url=parsed,
         timeout=timeout,

@@ -41,8 +41,8 @@ class Connection:
                 answer = self._client.request(method, path, **options)
             except httpx.TransportError as error:
                 raise ServiceRefused(
-                    f"the service at {self.url} cannot be reached ({type(error).__name__}); "
-                    "check the address and whether it runs"
+                    rule=f"the service at {self.url} cannot be reached ({type(error).__name__})",
+                    remedy="check the address and whether it runs",
                 ) from None
             busy = answer.status_code in (429, 503) and again and attempt + 1 < _ATTEMPTS
             if not busy:

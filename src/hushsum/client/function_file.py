@@ -25,7 +25,8 @@ def fetch_file(connection: Connection, function: str, sha256: str) -> bytes:
     data = connection.request("GET", f"/functions/{function}/file", again=True).content
     if hashlib.sha256(data).hexdigest() != sha256:
         raise FileRefused(
-            "the downloaded file is not the one that was released; report it to the service's administrator"
+            rule="the downloaded file is not the one that was released",
+            remedy="report it to the service's administrator",
         )
     return data
 

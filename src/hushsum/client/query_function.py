@@ -68,11 +68,12 @@ def _piece(
     try:
         table = read_stream(answer.content, most_rows=points.num_rows, name="the response")
         if table.num_rows != points.num_rows:
-            raise DataRefused("the response has another number of rows than the query")
+            raise DataRefused(rule="the response has another number of rows than the query")
         return {name: _array(table.column(name)) for name in table.column_names}
     except DataRefused:
         raise ServiceRefused(
-            f"the response of {connection.url} is not one of Hushsum; check the address and its version"
+            rule=f"the response of {connection.url} is not one of Hushsum",
+            remedy="check the address and its version",
         ) from None
 
 

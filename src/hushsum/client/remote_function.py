@@ -19,10 +19,9 @@ from hushsum.records.bounds import Bounds
 from hushsum.records.sets import as_sets
 from hushsum.releases.answers import Answers, query_points
 from hushsum.releases.base import ReleasedFunction
-from hushsum.releases.description import COMMON, Detail
 from hushsum.releases.load import load_function
 from hushsum.releases.noisy_table import check_question
-from hushsum.releases.presentation import Presented
+from hushsum.releases.presentation import COMMON, Detail, Presented
 
 
 class RemoteFunction(Presented):
@@ -65,8 +64,8 @@ class RemoteFunction(Presented):
 
     def __reduce__(self) -> NoReturn:
         raise SecretRefused(
-            "a remote function holds a token and must not be pickled, because pickles travel; "
-            "take f.local(), or connect again"
+            rule=("a remote function holds a token and must not be pickled, because pickles travel"),
+            remedy="take f.local(), or connect again",
         )
 
     def __call__(self, Q: object) -> Floats:

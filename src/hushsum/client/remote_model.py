@@ -61,8 +61,8 @@ class RemoteModel:
 
     def __reduce__(self) -> NoReturn:
         raise SecretRefused(
-            "a remote model holds a token and must not be pickled, because pickles travel; "
-            "take model.local(), or connect again"
+            rule="a remote model holds a token and must not be pickled, because pickles travel",
+            remedy="take model.local(), or connect again",
         )
 
     def predict(self, X: object) -> NDArray[Any]:
@@ -96,7 +96,7 @@ class RemoteModel:
         Raises
         ------
         ServiceRefused
-            if the owner did not, or the model is no file.
+            if the owner did not, or the model is not a file.
         """
         save_file(fetch_file(self._connection, self.id, self.sha256), target)
 
@@ -114,7 +114,8 @@ class RemoteModel:
     def _check(self, name: str) -> None:
         if name not in self.facts["answers"]:
             raise UsageError(
-                f"a {self.kind} model gives no {name}; it gives {', '.join(self.facts['answers'])}"
+                rule=f"a {self.kind} model gives no {name}",
+                remedy=f"it gives {', '.join(self.facts['answers'])}",
             )
 
     def _points(self, X: object) -> Floats:
@@ -124,7 +125,7 @@ class RemoteModel:
         names = [str(name) for name in self.feature_names_in_]
         values = self._points(X)
         if not np.isfinite(values).all():
-            raise DataRefused("X must be finite, got NaN or infinity; leave those points out")
+            raise DataRefused(rule="X must be finite", got="NaN or infinity", remedy="leave those points out")
         return query_function(
             self._connection, self.id, table_of(values, names), {"of": "predict", "level": level}
         )

@@ -47,7 +47,9 @@ def encoded_size(shape: tuple[int, ...], type_name: str, *, reals: bool = False)
     """How many bytes an array of this shape takes; refuses unknown types and negative shapes."""
     known = _TYPES if reals else _INTEGERS
     if type_name not in known or any(type(n) is not int or n < 0 for n in shape):
-        raise FileRefused("the header names an unknown number type or a negative size; get a fresh copy")
+        raise FileRefused(
+            rule="the header names an unknown number type or a negative size", remedy="get a fresh copy"
+        )
     return prod(shape) * _TYPES[type_name].itemsize
 
 

@@ -83,7 +83,9 @@ def write_container(
     """
     encoded = canonical_json(header)
     if len(encoded) > _MAX_HEADER:
-        raise UsageError(f"header must be at most {_MAX_HEADER} bytes, got {len(encoded)}; use fewer columns")
+        raise UsageError(
+            rule=f"header must be at most {_MAX_HEADER} bytes", got=len(encoded), remedy="use fewer columns"
+        )
     views = [memoryview(section).cast("B") for section in sections]
     prefix = _PREFIX.pack(kind.value, VERSION, len(encoded), sum(len(view) for view in views))
     if not isinstance(target, str | os.PathLike):
@@ -92,11 +94,8 @@ def write_container(
     path = Path(target)
     if not path.parent.is_dir():
         raise UsageError(
-            (
-                "no folder ",
-                FilePath(path.parent, service="the folder", quoted=True),
-                " to write into; make it first",
-            )
+            rule=("no folder ", FilePath(path.parent, service="the folder", quoted=True), " to write into"),
+            remedy="make it first",
         )
     with atomic_file(path, mode=mode) as stream:
         _write_parts(stream, [memoryview(prefix), memoryview(encoded), *views])
@@ -124,9 +123,13 @@ def read_container(
                 size = os.fstat(stream.fileno()).st_size
                 return _read_stream(stream, kind, payload_size, name=path.name, size=size)
         except FileNotFoundError:
-            raise UsageError(("no file ", FilePath(path, quoted=True), "; check the path")) from None
+            raise UsageError(
+                rule=("no file ", FilePath(path, quoted=True)), remedy="check the path"
+            ) from None
         except IsADirectoryError:
-            raise UsageError((FilePath(path, quoted=True), " is a folder; give the file in it")) from None
+            raise UsageError(
+                rule=(FilePath(path, quoted=True), " is a folder"), remedy="give the file in it"
+            ) from None
     return _read_stream(source, kind, payload_size, name="the input", size=None)
 
 
@@ -144,10 +147,8 @@ def _read_stream(
     _check_magic(magic, kind, name)
     if version != VERSION:
         raise FileRefused(
-            (
-                FilePath(name),
-                (f" has format version {version}, this Hushsum reads version {VERSION}; install another one"),
-            )
+            rule=(FilePath(name), f" has format version {version}, this Hushsum reads version {VERSION}"),
+            remedy="install another one",
         )
     if header_length > _MAX_HEADER:
         raise _damaged(name)
@@ -177,9 +178,12 @@ def _check_magic(magic: bytes, kind: FileKind, name: str) -> None:
         return
     other = next((each for each in FileKind if each.value == magic), None)
     if other is not None:
-        raise FileRefused((FilePath(name), f" is {other.noun}, not {kind.noun}; give the right file"))
+        raise FileRefused(
+            rule=(FilePath(name), f" is {other.noun}, not {kind.noun}"), remedy="give the right file"
+        )
     raise FileRefused(
-        (FilePath(name), f" is not {kind.noun}; it may be another format, or its first bytes are damaged")
+        rule=(FilePath(name), f" is not {kind.noun}"),
+        remedy="it may be another format, or its first bytes are damaged",
     )
 
 
@@ -210,7 +214,8 @@ def _take(stream: IO[bytes], size: int, name: str) -> memoryview:
 
 def _damaged(name: str) -> FileRefused:
     return FileRefused(
-        (FilePath(name), " is damaged: its bytes do not match its checksum or its lengths; get a fresh copy")
+        rule=(FilePath(name), " is damaged: its bytes do not match its checksum or its lengths"),
+        remedy="get a fresh copy",
     )
 
 

@@ -46,7 +46,9 @@ def decrypt(payload: memoryview, key: bytes, salt: bytes, header: bytes, chunk: 
             piece = bytes(payload[start : start + chunk + _TAG])
             plain += cipher.decrypt(_nonce(i, i == len(starts) - 1), piece, header)
     except InvalidTag:
-        raise FileRefused("the key does not open this file; give the key it was written with") from None
+        raise FileRefused(
+            rule="the key does not open this file", remedy="give the key it was written with"
+        ) from None
     return memoryview(plain)
 
 
@@ -67,5 +69,9 @@ def _cipher(key: bytes, salt: bytes) -> AESGCM:
     from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
     if not isinstance(key, bytes) or len(key) != KEY_BYTES:
-        raise UsageError(f"encryption_key must be {KEY_BYTES} bytes; make one with os.urandom({KEY_BYTES})")
+        raise UsageError(
+            parameter="encryption_key",
+            rule=f"must be {KEY_BYTES} bytes",
+            remedy=f"make one with os.urandom({KEY_BYTES})",
+        )
     return AESGCM(HKDF(SHA256(), KEY_BYTES, salt, b"hushsum tally 1").derive(key))

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.errors import UsageError
-from hushsum.jobs.file_places import refuse_repeated
-from hushsum.jobs.kernel_choice import KernelChoice
+from hushsum.errors import Parameter, UsageError
+from hushsum.jobs.files import refuse_repeated
+from hushsum.jobs.kernel_and_method import KernelChoice
 from hushsum.jobs.tally_records import RecordFiles
 from hushsum.kernels.base import Kernel, kernel_as_json
 from hushsum.methods.choose_kernel import Choice, choose_kernel
@@ -133,7 +133,12 @@ def choose_bandwidth(
     says no. Raises as `choose_bounds` does.
     """
     if kernel.takes_sets:
-        raise UsageError(f"the {kernel.name} kernel has no bandwidth to choose; use euclidean or manhattan")
+        raise UsageError(
+            parameter="kernel",
+            rule="must have a bandwidth to choose",
+            got=repr(kernel.name),
+            remedy="use euclidean or manhattan",
+        )
     values, names, units = _read(records, terms)
     kernels = [replace(kernel, bandwidth=each).build(len(names)) for each in candidates]
     if approve is not None and not approve(terms.claim):
@@ -147,7 +152,10 @@ def _read(
     """All records of the files, the names of their columns, and whose they are."""
     if (records.unit_column is None) != (terms.max_per_unit is None):
         raise UsageError(
-            "a unit column and a cap on records per unit need each other, got one; give both, or neither"
+            parameter="unit_column",
+            rule=("and ", Parameter("max_per_unit"), " need each other"),
+            got="one",
+            remedy="give both, or neither",
         )
     # An invalid claim is reported before a large file is read.
     _ = terms.claim
@@ -163,5 +171,9 @@ def _read(
                 values.append(np.concatenate([part.values.astype(np.float64) for part in parts], axis=1))
                 units.extend([] if persons is None else persons.to_pylist())
     if columns is None:
-        raise UsageError("at least one file of records must be given, got none")
+        raise UsageError(
+            parameter="files",
+            rule="must be at least one file of records",
+            got="none",
+        )
     return np.concatenate(values), tuple(columns), units if records.unit_column is not None else None

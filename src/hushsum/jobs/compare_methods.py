@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.errors import HushsumError, SuspiciousParameter, UsageError
-from hushsum.jobs.kernel_choice import KernelChoice
+from hushsum.errors import Argument, HushsumError, SuspiciousParameter, UsageError
+from hushsum.jobs.kernel_and_method import KernelChoice
 from hushsum.jobs.progress import Progress
 from hushsum.kernels.base import GaussianProfileKernel, Kernel
 from hushsum.kernels.parameters import positive_integer
@@ -121,11 +121,21 @@ def compare_methods(
     """
     if not public:
         raise UsageError(
-            "a comparison shows true errors, which leak what private records are; "
-            "say --public if anybody may see them, or choose by hushsum plan, which reads no records"
+            parameter="public",
+            rule="must be declared: a comparison shows true errors, which leak what private records are",
+            remedy=(
+                "give ",
+                Argument("public", True),
+                " if anybody may see them, or use hushsum plan, which reads no records",
+            ),
         )
     if kernel.takes_sets:
-        raise UsageError(f"methods are compared on columns of numbers, got the {kernel.name} kernel for sets")
+        raise UsageError(
+            parameter="kernel",
+            rule="must compare columns of numbers",
+            got=repr(kernel.name),
+            remedy="choose another",
+        )
     number = positive_integer("queries", terms.queries, at_most=1 << 20)
     positive_integer("repeats", terms.repeats, at_most=1 << 20)
     if not terms.epsilons:
@@ -140,10 +150,10 @@ def compare_methods(
     queries = X[np.random.default_rng(0).choice(len(X), min(number, len(X)), replace=False)]
     race = _Benchmark(X, made, queries, terms)
     measured, left_out = [], {}
-    wanted = list(_wanted(made, terms))
-    for i, (name, epsilon) in enumerate(wanted):
+    runs = list(_runs(made, terms))
+    for i, (name, epsilon) in enumerate(runs):
         if progress is not None:
-            progress(i / len(wanted))
+            progress(i / len(runs))
         if name in left_out:
             continue
         try:
@@ -154,7 +164,7 @@ def compare_methods(
     return MethodsCompared(len(X), float(race.truth.mean()), made, tuple(order), race.exact, left_out)
 
 
-def _wanted(kernel: Kernel, terms: ComparisonTerms) -> Iterator[tuple[str, float]]:
+def _runs(kernel: Kernel, terms: ComparisonTerms) -> Iterator[tuple[str, float]]:
     fitting = [name for name in method_names() if _suits(name, kernel, terms)]
     names: Sequence[str] = terms.methods or [AUTO, *fitting]
     for name in dict.fromkeys(names):
@@ -270,8 +280,16 @@ def _read(records: PublicRecords) -> NDArray[np.float64]:
         X = np.column_stack([column.to_numpy().astype(np.float64) for column in table.columns])
     except (TypeError, ValueError):
         raise UsageError(
-            "methods are compared on columns of numbers, got others; name them by --columns"
+            parameter="columns",
+            rule="must be columns of numbers",
+            got="others",
+            remedy="choose those",
         ) from None
     if not np.isfinite(X).all() or math.prod(X.shape) == 0:
-        raise UsageError("records must be finite numbers, got none, NaN or infinity; leave such records out")
+        raise UsageError(
+            parameter="records",
+            rule="must be finite numbers",
+            got="none, NaN or infinity",
+            remedy="leave such records out",
+        )
     return X

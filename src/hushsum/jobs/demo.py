@@ -1,4 +1,4 @@
-"""The main job from end to end on generated data: count, release, ask, draw, and compare with the truth."""
+"""The main job on a synthetic payroll: count, release, query, plot, and compare with the truth."""
 
 from __future__ import annotations
 
@@ -12,10 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.errors import UsageError
-from hushsum.jobs.kernel_choice import KernelChoice
-from hushsum.jobs.method_choice import TableSize
-from hushsum.jobs.open_function import open_function
-from hushsum.jobs.payroll import SALARY_BOUNDS, write_payroll
+from hushsum.jobs.files import open_function
+from hushsum.jobs.kernel_and_method import KernelChoice, TableSize
 from hushsum.jobs.progress import Progress
 from hushsum.jobs.query_function import AnsweredQueries, QueryTerms, query_points
 from hushsum.jobs.release_tally import release_tally
@@ -26,6 +24,7 @@ from hushsum.plotting.curve import Curve, draw_curve
 from hushsum.plotting.figure import new_figure, save_figure
 from hushsum.privacy.claim import Claim
 from hushsum.privacy.request import ReleaseRequest
+from hushsum.records.arrow import pyarrow
 from hushsum.releases.picture import caption_of
 
 BANDWIDTH: Final = 5_000.0
@@ -88,7 +87,12 @@ def run_demo(
     number = positive_integer("records", records, at_most=_MOST_RECORDS)
     place = Path(folder)
     if place.exists() and not place.is_dir():
-        raise UsageError(f"{folder!r} is a file; give the path of a folder")
+        raise UsageError(
+            parameter="output",
+            rule="must be the path of a folder",
+            got="a file",
+            remedy="give another",
+        )
     place.mkdir(parents=True, exist_ok=True)
     files = {
         name: str(place / f"payroll.{suffix}")
@@ -155,3 +159,46 @@ class _Clock:
         result = work()
         self.seconds[step] = round(time.perf_counter() - start, 3)
         return result
+
+
+SALARY_BOUNDS: Final = (0.0, 250_000.0)
+"""Declared, as an owner would: what a salary may be, without looking at any."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobGroup:
+    """One mode of the mixture: its share of people, its median salary, and the spread of its logarithm."""
+
+    name: str
+    share: float
+    median: float
+    spread: float
+
+
+GROUPS: Final = (
+    JobGroup("care", 0.20, 29_000, 0.12),
+    JobGroup("trade", 0.26, 41_000, 0.14),
+    JobGroup("office", 0.22, 55_000, 0.10),
+    JobGroup("engineering", 0.20, 92_000, 0.13),
+    JobGroup("medicine", 0.09, 146_000, 0.11),
+    JobGroup("management", 0.03, 195_000, 0.16),
+)
+
+
+def write_payroll(path: Path, *, records: int, seed: int) -> NDArray[np.float64]:
+    """Write a Parquet file with a job group and a yearly salary a row; returns the salaries.
+
+    The same seed gives the same salaries on every machine.
+    """
+    random = np.random.default_rng(seed)
+    group = random.choice(len(GROUPS), size=records, p=[each.share for each in GROUPS])
+    median = np.array([each.median for each in GROUPS])[group]
+    spread = np.array([each.spread for each in GROUPS])[group]
+    salary = np.clip(median * np.exp(spread * random.standard_normal(records)), *SALARY_BOUNDS).round(2)
+    pa = pyarrow()
+    names = pa.DictionaryArray.from_arrays(
+        pa.array(group.astype(np.int8)), pa.array([each.name for each in GROUPS])
+    )
+    table = pa.table({"job": names, "salary": salary})
+    pyarrow("parquet").write_table(table, path, row_group_size=1 << 16)
+    return np.asarray(salary, np.float64)

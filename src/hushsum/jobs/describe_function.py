@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from hushsum.bases.base import reading_from_json
 from hushsum.files.container import FileKind
-from hushsum.jobs.file_places import STANDARD, kind_of
+from hushsum.jobs.files import STANDARD, kind_of
 from hushsum.kernels.base import Kernel, kernel_as_json
 from hushsum.records.bounds import Bounds
 from hushsum.releases.base import ReleasedFunction
@@ -17,7 +17,7 @@ from hushsum.releases.bundle import Bundle
 from hushsum.releases.load import load_released
 from hushsum.tally.file import public_header
 
-MOST_TOLD: Final = 1000
+MOST_LISTED: Final = 1000
 """How many numbers of an array a description lists."""
 
 
@@ -96,7 +96,7 @@ class ModelDescription:
             "claim": self.bundle.claim.in_numbers(),
             "parts": list(self.bundle.parts),
             "arrays": {
-                name: values.tolist() if values.size <= MOST_TOLD else {"shape": list(values.shape)}
+                name: values.tolist() if values.size <= MOST_LISTED else {"shape": list(values.shape)}
                 for name, values in self.bundle.arrays.items()
             },
             "producer": self.bundle.producer,

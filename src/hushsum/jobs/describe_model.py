@@ -10,7 +10,7 @@ from hushsum.jobs.model_answers import AnsweringModel
 from hushsum.records.bounds import Bounds
 from hushsum.releases.bundle import Bundle
 
-MOST_TOLD: Final = 100
+MOST_LISTED: Final = 100
 """How many numbers of an array a description lists."""
 
 
@@ -39,7 +39,7 @@ def describe_model(bundle: Bundle, *, target: str | None, size: int) -> dict[str
             "parameters": about["parameters"],
             "answers": list(answering.answers(middle)),
             "arrays": {
-                name: values.tolist() for name, values in bundle.arrays.items() if values.size <= MOST_TOLD
+                name: values.tolist() for name, values in bundle.arrays.items() if values.size <= MOST_LISTED
             },
         },
         "columns": about["feature_names"],

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hushsum.jobs.file_places import check_output
-from hushsum.jobs.open_function import open_function
+from hushsum.jobs.files import check_output, open_function
 from hushsum.plotting.figure import check_format, save_figure
 from hushsum.releases.picture import Column, Range, View, figure_of
 

@@ -107,8 +107,8 @@ def describe_exact(kept: SecretModel) -> dict[str, Any]:
     """The public description of a model in exact mode, like that of `describe_model` for a file."""
     about = dict(kept.about)
     labels = about.pop("classes")
-    for untold in ("promise", "calibration"):
-        del about[untold]
+    for secret in ("promise", "calibration"):
+        del about[secret]
     answers = ["prediction", "value", "stderr", "lower", "upper"]
     return {
         "kind": "served model",

@@ -11,7 +11,15 @@ from typing import Any, Final, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.errors import AlreadyPublished, Argument, DataRefused, HushsumError, SecretRefused, UsageError
+from hushsum.errors import (
+    AlreadyPublished,
+    Argument,
+    DataRefused,
+    HushsumError,
+    Parameter,
+    SecretRefused,
+    UsageError,
+)
 from hushsum.jobs.fit_model import TrainingFiles, training_batches
 from hushsum.jobs.ledger_release import LedgerOptions
 from hushsum.jobs.model_catalogue import EXACT, ModelChoice, takes_labels
@@ -105,7 +113,9 @@ class SecretModel:
         return "<SecretModel CONFIDENTIAL>"
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise SecretRefused("a function of private data must not be pickled or copied; serve or release it")
+        raise SecretRefused(
+            rule="a function of private data must not be pickled or copied", remedy="serve or release it"
+        )
 
 
 def exact_claim(
@@ -150,8 +160,9 @@ def secret_model(
         number += table.num_rows
         if number > EXACT[choice.name]:
             raise DataRefused(
-                f"a {choice.name} model in exact mode takes at most {EXACT[choice.name]} records, "
-                "got more; release it as a file"
+                rule=f"a {choice.name} model in exact mode takes at most {EXACT[choice.name]} records",
+                got="more",
+                remedy="release it as a file",
             )
         kept.append((table, target))
     return _secret_model(choice, model, kept, columns, records.target, most_questions)
@@ -161,7 +172,12 @@ def _built(
     choice: ModelChoice, columns: Sequence[str], target: str | None, classes: Sequence[str] | None
 ) -> PrivateModel:
     if choice.name not in EXACT:
-        raise UsageError(f"exact mode is for {', '.join(EXACT)}; release this model as a file")
+        raise UsageError(
+            parameter="model",
+            rule=("must be ".__add__(" or ".join(EXACT))),
+            got=repr(choice.name),
+            remedy="release this model as a file",
+        )
     model = choice.build()
     _check_settings(choice.name, model)
     check_target(model, columns, target, classes)
@@ -207,7 +223,9 @@ def _secret_model(
         functions = []
     if not functions:
         raise DataRefused(
-            "the records must be numbers, and the target what the model learns, got others; check the columns"
+            rule="the records must be numbers, and the target what the model learns",
+            got="others",
+            remedy="check the columns",
         )
     parameters = {name: value for name, value in choice.parameters.items() if name != "random_state"}
     about = {
@@ -232,7 +250,12 @@ def _functions(name: str, model: Any, X: Floats, y: NDArray[Any] | None) -> list
     if name == "density":
         kernels = model.kernels()
         if len(kernels) != 1:
-            raise UsageError("exact mode takes one kernel with one bandwidth; give one of each")
+            raise UsageError(
+                parameter="bandwidth",
+                rule=("and ", Parameter("kernel"), " must be one of each in exact mode"),
+                got="several",
+                remedy="give one of each",
+            )
         return [density_function(X, kernels[0], bounds=box, relation="replace")]
     kernel: Kernel = feature_kernel(
         model.kernel, dim=model.n_features_in_, bandwidth=model.bandwidth, smoothness=model.smoothness

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.errors import ClaimError, DataRefused, FilePath, HushsumError, UsageError
-from hushsum.jobs.file_places import STANDARD, check_function_output, refuse_repeated
+from hushsum.jobs.files import STANDARD, check_function_output, refuse_repeated
 from hushsum.jobs.ledger_release import Approve, LedgerOptions, LedgerRecord, release_with_ledger
 from hushsum.jobs.model_catalogue import ModelChoice, takes_labels
 from hushsum.jobs.model_claim import check_target
@@ -161,21 +161,28 @@ def _check_relation(ledger: LedgerOptions, claim: Claim) -> None:
         return
     if ledger.budget().account.terms.relation is not Relation.REPLACE:
         raise ClaimError(
-            "this model claims 'replace', which leaves the number of records unprotected, and the dataset is "
-            "kept under 'add/remove'; keep it in a dataset made with "
-            "'hushsum ledger init --relation replace --delta ...'"
+            rule=(
+                "this model claims 'replace', which leaves the number of records unprotected, "
+                "and the dataset is kept under 'add/remove'"
+            ),
+            remedy=("keep it in a dataset made with 'hushsum ledger init --relation replace --delta ...'"),
         )
 
 
 def _check(records: TrainingFiles, model: PrivateModel, ledger: LedgerOptions | None) -> None:
     if not records.paths:
-        raise UsageError("at least one file of records must be given, got none; '-' reads CSV")
+        raise UsageError(
+            parameter="files",
+            rule="must be at least one file of records",
+            got="none",
+            remedy="'-' reads CSV",
+        )
     refuse_repeated(records.paths)
     check_target(model, records.columns, records.target, records.classes)
     if ledger is not None and ledger.idempotency_key is None and STANDARD in records.paths:
         raise UsageError(
-            "a release from standard input must have an idempotency key, since nothing else names it in the "
-            "ledger; give --idempotency-key"
+            parameter="idempotency_key",
+            rule="must be given for a release from standard input, since nothing else names it in the ledger",
         )
     for path in records.paths:
         if path != STANDARD:
@@ -203,10 +210,8 @@ def training_batches(
             columns = [name for name in stream.column_names if name != records.target]
             if not columns:
                 raise UsageError(
-                    (
-                        FilePath(records.name or path),
-                        " must have a column besides the target; choose the columns",
-                    )
+                    rule=(FilePath(records.name or path), " must have a column besides the target"),
+                    remedy="choose the columns",
                 )
             for batch, marked in stream:
                 if records.target is None:
@@ -234,8 +239,8 @@ def _counted(
         number += table.num_rows
         if most_numbers is not None and number * model.kept_per_record(table.num_columns) > most_numbers:
             raise DataRefused(
-                "this model keeps its records until the release, and got more than there is room for; "
-                "take fewer features or records, or another model"
+                rule=("this model keeps its records until the release, and got more than there is room for"),
+                remedy="take fewer features or records, or another model",
             )
         if classes is not None and target is not None:
             model.set_params(classes=read_classes(classes, target))
@@ -263,7 +268,9 @@ def _add(method: Callable[..., PrivateModel], table: Any, target: Target) -> Non
     except (ValueError, TypeError):
         pass
     raise DataRefused(
-        "the records must be numbers, and the target what the model learns, got others; check the columns"
+        rule="the records must be numbers, and the target what the model learns",
+        got="others",
+        remedy="check the columns",
     )
 
 

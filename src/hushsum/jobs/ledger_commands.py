@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hushsum.errors import FilePath, UsageError
+from hushsum.errors import FilePath, Parameter, UsageError
 from hushsum.files.atomic import atomic_file
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def read_receipt(path: str) -> Receipt:
     try:
         return Receipt.from_text(Path(path).read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise UsageError(("no receipt ", FilePath(path, quoted=True), "; check the path")) from None
+        raise UsageError(rule=("no receipt ", FilePath(path, quoted=True)), remedy="check the path") from None
     except UnicodeDecodeError:
         return Receipt.from_text("")
 
@@ -150,7 +150,11 @@ def amount(*, epsilon: float | None, delta: float | None, rho: float | None) -> 
     from hushsum.privacy.claim import exact
 
     if epsilon is None and delta is None and rho is None:
-        raise UsageError("an amount must be given, got none; give --epsilon, --delta or --rho (0 is allowed)")
+        raise UsageError(
+            rule=(Parameter("epsilon"), ", ", Parameter("delta"), " or ", Parameter("rho"), " must be given"),
+            got="none",
+            remedy="0 is allowed",
+        )
     named = (("epsilon", epsilon), ("delta", delta), ("rho", rho))
     return Charge(*(Fraction(0) if value is None else exact(name, value) for name, value in named))
 

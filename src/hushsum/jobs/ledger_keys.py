@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from hushsum.errors import FilePath, LedgerUnavailable
+from hushsum.errors import FilePath, LedgerUnavailable, Parameter
 from hushsum.files.container import canonical_json
 
 _STEP = 1 << 20
@@ -47,18 +47,16 @@ def _secret() -> bytes:
         key = path.read_bytes()
     except OSError:
         raise LedgerUnavailable(
-            (
-                "the folder ",
-                FilePath(path.parent, service="of the state"),
-                (
-                    " cannot be written; make it writable, name another in HUSHSUM_STATE, or give an "
-                    "--idempotency-key"
-                ),
-            )
+            rule=("the folder ", FilePath(path.parent, service="of the state"), " cannot be written"),
+            remedy=(
+                "make it writable, name another in HUSHSUM_STATE, or give ",
+                Parameter("idempotency_key"),
+            ),
         ) from None
     if len(key) != 32:
         raise LedgerUnavailable(
-            ("the file ", FilePath(path), " is damaged; remove it, or give an --idempotency-key")
+            rule=("the file ", FilePath(path), " is damaged"),
+            remedy=("remove it, or give ", Parameter("idempotency_key")),
         )
     return key
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hushsum.errors import UsageError
-from hushsum.jobs.file_places import check_tally_output, refuse_repeated
+from hushsum.jobs.files import check_tally_output, refuse_repeated
 from hushsum.jobs.progress import Progress
 from hushsum.jobs.tally_records import TallyWritten
 from hushsum.tally.file import load_tally
@@ -36,7 +36,12 @@ def merge_tallies(
         if two fingerprints differ; nothing is written.
     """
     if len(paths) < 2:
-        raise UsageError(f"merge takes at least two tallies, got {len(paths)}; name them all")
+        raise UsageError(
+            parameter="tallies",
+            rule="must be at least two",
+            got=len(paths),
+            remedy="name them all",
+        )
     refuse_repeated(paths)
     path = check_tally_output(output)
     total = load_tally(paths[0], encryption_key=encryption_key)

@@ -55,7 +55,7 @@ class AnsweringModel:
             raise
         except (ValueError, ArithmeticError):
             pass
-        raise DataRefused("the points must be finite numbers in the columns of this model, got others")
+        raise DataRefused(rule="the points must be finite numbers in the columns of this model", got="others")
 
 
 def answers_of(model: Any, points: object) -> dict[str, NDArray[Any]]:

@@ -38,7 +38,9 @@ class ModelChoice:
         for name in self.parameters:
             if name not in allowed:
                 raise UsageError(
-                    f"the {self.name} model has no parameter {name!r}; it has {', '.join(sorted(allowed))}"
+                    parameter=name,
+                    rule=f"must be a parameter of the {self.name} model",
+                    remedy=f"it has {', '.join(sorted(allowed))}",
                 )
         model = kind(**self.parameters)
         model.check_parameters()
@@ -73,7 +75,10 @@ class ModelKind:
         for name in given:
             if name not in known:
                 raise UsageError(
-                    f"the {self.name} model has no setting of that name; it has {', '.join(known) or 'none'}"
+                    parameter="settings",
+                    rule=f"must be settings of the {self.name} model",
+                    got="another",
+                    remedy=f"it has {', '.join(known) or 'none'}",
                 )
         return {name: known[name].from_form(value) for name, value in given.items()}
 

@@ -93,7 +93,12 @@ def _tried(step: Callable[[], object]) -> None:
         raise
     except (ValueError, TypeError, ArithmeticError):
         pass
-    raise UsageError("the settings must suit this model, got others; check the kind of each")
+    raise UsageError(
+        parameter="settings",
+        rule="must have the types that the model declares",
+        got="others",
+        remedy="see the list of models",
+    )
 
 
 def made_up(
@@ -137,11 +142,23 @@ def check_target(
     if takes_target(model) != (target is not None):
         rule = "needs the column to learn" if target is None else "learns no column"
         remedy = "name it as the target" if target is None else "leave the target out"
-        raise UsageError(f"{type(model).__name__} {rule}; {remedy}")
+        raise UsageError(rule=f"{type(model).__name__} {rule}", remedy=f"{remedy}")
     if classes is not None and not takes_labels(model):
-        raise UsageError(f"{type(model).__name__} has no classes, got some; leave them out")
+        raise UsageError(
+            parameter="classes",
+            rule=f"must be left out: {type(model).__name__} has none",
+        )
     for name, listed in (("columns", columns or ()), ("classes", classes or ())):
         if len(set(listed)) != len(listed):
-            raise UsageError(f"{name} must be named once each, got one twice; leave it out")
+            raise UsageError(
+                parameter=name,
+                rule="must be named once each",
+                got="one twice",
+                remedy="leave it out",
+            )
     if target is not None and target in (columns or ()):
-        raise UsageError(f"column {target!r} is the target, and cannot be learned from; leave it out")
+        raise UsageError(
+            parameter="columns",
+            rule=f"must not contain the target {target!r}",
+            remedy="leave it out",
+        )

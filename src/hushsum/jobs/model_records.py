@@ -35,8 +35,9 @@ def values_of(batch: object, columns: Sequence[str] | None, dim: int) -> NDArray
         first = int(np.argmin(finite))
         name = f"column {first}" if columns is None else f"column {columns[first]!r}"
         raise DataRefused(
-            f"{name} must be finite, got NaN or infinity; "
-            "fill it with a public constant or drop those records"
+            rule=f"{name} must be finite",
+            got="NaN or infinity",
+            remedy="fill it with a public constant or drop those records",
         )
     return values
 
@@ -52,7 +53,9 @@ def labels_of(column: Any, name: str) -> NDArray[Any]:
     pa = pyarrow()
     (chunks,) = mixed_columns(pa.table({name: column}), count=1, names=[name])
     if chunks.null_count:
-        raise DataRefused(f"column {name!r} must have a label in every record, got missing ones; drop those")
+        raise DataRefused(
+            rule=f"column {name!r} must have a label in every record", got="missing ones", remedy="drop those"
+        )
     if pa.types.is_large_string(chunks.type):
         texts = np.array(chunks.to_pylist(), dtype=np.str_)
         if _has_fractions(_numbers_in(texts)):
@@ -67,7 +70,9 @@ def labels_of(column: Any, name: str) -> NDArray[Any]:
 
 
 def _fractions_refused(name: str) -> DataRefused:
-    return DataRefused(f"column {name!r} must have labels, got numbers with a fraction; use a regressor")
+    return DataRefused(
+        rule=f"column {name!r} must have labels", got="numbers with a fraction", remedy="use a regressor"
+    )
 
 
 def _has_fractions(values: NDArray[np.float64]) -> bool:

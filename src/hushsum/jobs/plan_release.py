@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from hushsum.bases.base import Reading
-from hushsum.errors import UsageError
-from hushsum.jobs.kernel_choice import KernelChoice
+from hushsum.errors import Parameter, UsageError
+from hushsum.jobs.kernel_and_method import KernelChoice
 from hushsum.methods.registry import all_methods
 from hushsum.planning.plan import Plan, plan
 from hushsum.records.arrow import pyarrow
@@ -66,13 +66,17 @@ def plan_release(
     max_per_unit: int | None = None,
     reading: Reading | None = None,
 ) -> ReleasePlanned:
-    """The predicted error of each way to release; see :func:`hushsum.plan`. No private data is read.
+    """The predicted error of each method of release; see :func:`hushsum.plan`. No private data is read.
 
     The number of columns is taken from the public file where ``dim`` is not given. With the ``reading`` of a
     tally that exists the plan is for that one, and its kernel replaces ``kernel``.
     """
     if density is not None and public is not None:
-        raise UsageError("density and a public file exclude each other; give one of them")
+        raise UsageError(
+            parameter="density",
+            rule=("and ", Parameter("public"), " exclude each other"),
+            remedy="give one of them",
+        )
     sample = None if public is None else _read(public)
     if dim is None and sample is not None and not kernel.takes_sets:
         dim = int(sample.num_columns)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.errors import UsageError
-from hushsum.jobs.file_places import STANDARD
+from hushsum.jobs.files import STANDARD
 from hushsum.jobs.model_answers import answers_of
 from hushsum.jobs.model_records import features_of
 from hushsum.jobs.progress import Progress
@@ -58,7 +58,9 @@ def predict_file(
     written.
     """
     if source == path == STANDARD:
-        raise UsageError("model and points cannot both come from standard input; give one as a file")
+        raise UsageError(
+            rule="model and points cannot both come from standard input", remedy="give one as a file"
+        )
     answered = _answer(open_model(source), path, columns, progress)
     first = next(answered)
     return _chain(first, answered)

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.errors import UsageError
-from hushsum.jobs.open_function import open_function
+from hushsum.errors import Parameter, UsageError
+from hushsum.jobs.files import open_function
 from hushsum.jobs.progress import Progress
 from hushsum.records.streams import open_batches
 from hushsum.releases.base import ReleasedFunction
@@ -46,8 +46,10 @@ class QueryTerms:
             )
         if self.estimator != "mean" and self.level != BOUND_LEVEL:
             raise UsageError(
-                f"the median of means has its bound at level {BOUND_LEVEL}, got {self.level}; "
-                "leave the level out, or use the mean"
+                parameter="level",
+                rule=f"must be {BOUND_LEVEL} for the median of means",
+                got=self.level,
+                remedy="leave it out, or use the mean",
             )
 
 
@@ -92,18 +94,36 @@ def query_points(source: str, points: Sequence[Sequence[float]], terms: QueryTer
     """
     function = open_function(source)
     if not points:
-        raise UsageError("at least one point must be given, got none; name a point or a file of points")
+        raise UsageError(
+            parameter="at",
+            rule="must be at least one point",
+            got="none",
+            remedy=("give a point, or a file with ", Parameter("points")),
+        )
     dim = function.dim
     listed = [list(point) for point in points]
     for point in listed:
         if dim is not None and len(point) != dim:
             raise UsageError(
-                f"a point must have {dim} values for this function, got {len(point)}; separate them by commas"
+                parameter="at",
+                rule=f"must have {dim} values for this function",
+                got=len(point),
+                remedy="separate them by commas",
             )
         if not all(math.isfinite(value) for value in point):
-            raise UsageError("a point must have finite values, got NaN or infinity; give numbers")
+            raise UsageError(
+                parameter="at",
+                rule="must have finite values",
+                got="NaN or infinity",
+                remedy="give numbers",
+            )
         if dim is None and any(value != int(value) for value in point):
-            raise UsageError("a set must have integers as members, got a fraction; number the members")
+            raise UsageError(
+                parameter="at",
+                rule="must have integers as members of a set",
+                got="a fraction",
+                remedy="number the members",
+            )
     if dim is None:
         sets = [[int(value) for value in point] for point in listed]
         return _ask(function, sets, sets, terms)
@@ -127,13 +147,19 @@ def query_file(
     before this returns, so that an error is reported before anything is written.
     """
     if source == path == "-":
-        raise UsageError("function and points cannot both come from standard input; give one as a file")
+        raise UsageError(
+            rule="function and points cannot both come from standard input", remedy="give one as a file"
+        )
     function = open_function(source)
     if function.dim is None and set_column is None:
         with open_batches(path, columns=columns) as peek:
             names = peek.column_names
         if path == "-" or len(names) != 1:
-            raise UsageError("a function of sets needs the column of sets; name the set column")
+            raise UsageError(
+                parameter="set_column",
+                rule="must name the column of sets for this function",
+                remedy="give it",
+            )
         set_column, columns = names[0], None
     answered = _answer_file(function, path, terms, columns, set_column, progress)
     first = next(answered)
@@ -178,7 +204,10 @@ def _ask(function: ReleasedFunction, shown: Any, queries: object, terms: QueryTe
         return AnsweredQueries(shown, answers.value, answers.stderr, answers.lower, answers.upper)
     if not isinstance(function, TableFunction):
         raise UsageError(
-            f"the {terms.estimator} estimator is for hash rows, got another method; use the mean"
+            parameter="estimator",
+            rule="must be mean for this function, which has no hash rows",
+            got=repr(terms.estimator),
+            remedy="leave it out",
         )
     sums = function.sum(queries, estimator=terms.estimator)
     reach = function.error_bound(queries, failure=1.0 - BOUND_LEVEL)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 from hushsum.errors import FilePath, UsageError
-from hushsum.jobs.file_places import STANDARD, check_function_output
+from hushsum.jobs.files import STANDARD, check_function_output
 from hushsum.jobs.ledger_release import Approve, LedgerOptions, LedgerRecord, release_with_ledger
 from hushsum.privacy.claim import Claim
 from hushsum.privacy.request import ReleaseRequest
@@ -95,7 +95,9 @@ def release_tally(
     if isinstance(output, str):
         check_function_output(output, inputs=[tally], interactive=approve is not None)
     if encryption_key is not None and public_header(tally)["encryption"] is None:
-        raise UsageError((FilePath(tally), " is not encrypted, got a key for it; leave the key out"))
+        raise UsageError(
+            rule=(FilePath(tally), " is not encrypted"), got="a key for it", remedy="leave the key out"
+        )
     secret = load_tally(tally, encryption_key=encryption_key)
     prepared = secret.prepare(request, threads=threads)
     claim, make = prepared.claim, prepared.make

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from hushsum.errors import AlreadyPublished, UsageError
-from hushsum.jobs.file_places import check_output
+from hushsum.errors import AlreadyPublished, Parameter, UsageError
+from hushsum.jobs.files import check_output
 from hushsum.jobs.ledger_release import LedgerOptions
 from hushsum.jobs.summarize_owner import parse_address
 from hushsum.jobs.summarize_records import Floats, write_columns
 from hushsum.jobs.summarize_terms import RunChoice, at_delta
-from hushsum.jobs.summarize_wanted import Wanted, read_wanted
+from hushsum.jobs.summarize_validation import Validation, read_validation
 from hushsum.privacy.claim import Claim
 from hushsum.privacy.spending import Booking, StagedRelease, another_release, stage
 from hushsum.summarize.curator import CuratorState
@@ -87,11 +87,20 @@ def parse_owners(text: str) -> dict[str, Address]:
     for each in text.split(","):
         place, at, fingerprint = each.strip().rpartition("@")
         if not at:
-            raise UsageError(f"--owners must be HOST:PORT@FINGERPRINT,..., got {each!r:.60} among them")
+            raise UsageError(
+                parameter="owners",
+                rule="must be HOST:PORT@FINGERPRINT,...",
+                got=f"{each!r:.60} among them",
+            )
         name = fingerprint_of(fingerprint)
         if name in found:
-            raise UsageError("--owners must name every owner once, got one twice; give each its own key")
-        found[name] = Address(*parse_address(place, "--owners"))
+            raise UsageError(
+                parameter="owners",
+                rule="must name every owner once",
+                got="one twice",
+                remedy="give each its own key",
+            )
+        found[name] = Address(*parse_address(place, "owners"))
     return found
 
 
@@ -118,11 +127,18 @@ def collect_summary(
     identity = Identity.load(choice.key)
     output = check_output(choice.output, inputs=[choice.validation, choice.key])
     if choice.run.hashed and choice.ledger is not None:
-        raise UsageError("the validation release of --hashes was paid where it was made; leave --ledger out")
-    wanted = read_wanted(choice.validation, choice.columns, choice.carried, choice.run)
+        raise UsageError(
+            parameter="ledger",
+            rule=(
+                "must be left out with ",
+                Parameter("hashes"),
+                ": the validation release was paid where it was made",
+            ),
+        )
+    validation = read_validation(choice.validation, choice.columns, choice.carried, choice.run)
     with Vault(choice.state) as vault:
-        opening = _opening(choice, vault, tuple(addresses), wanted)
-        target, staged = _target(choice, vault, opening, wanted)
+        opening = _opening(choice, vault, tuple(addresses), validation)
+        target, staged = _target(choice, vault, opening, validation)
         state = CuratorState(opening.terms, target, store=lambda saved: vault.put("state", saved))
         kept = vault.get("state")
         if kept is not None:
@@ -137,46 +153,52 @@ def collect_summary(
                 process.gather()
                 log("all owners that answer have accepted the terms")
             process.run()
-            summary = summary_of(state, wanted.points)
-            write_columns(output, _columns(wanted, opening.carried, summary))
+            summary = summary_of(state, validation.points)
+            write_columns(output, _columns(validation, opening.carried, summary))
             if staged is not None:
                 staged.publish()
             process.end()
     key = None if choice.ledger is None else _idempotency_key(choice.ledger, opening)
-    return _told(choice, state, summary, key)
+    return _result(choice, state, summary, key)
 
 
 def _opening(
     choice: CuratorChoice,
     vault: Vault,
     owners: tuple[str, ...],
-    wanted: Wanted,
+    validation: Validation,
 ) -> Opening:
     """The terms of this run; of the one under way, if they are the same."""
     kept = vault.get("opening")
     run = None if kept is None else Opening.from_bytes(kept).terms.run
-    terms = choice.run.terms(run, owners, wanted.dim, len(choice.carried))
-    opening = Opening(terms, wanted.names, choice.carried, wanted.check)
+    terms = choice.run.terms(run, owners, validation.dim, len(choice.carried))
+    opening = Opening(terms, validation.names, choice.carried, validation.check)
     if vault.keep("opening", opening.to_bytes()) != opening.to_bytes():
-        raise UsageError("--state belongs to a run on other terms; repeat its options, or give another")
+        raise UsageError(
+            parameter="state",
+            rule="belongs to a run on other terms",
+            remedy="repeat its options, or give another",
+        )
     return opening
 
 
 def _target(
-    choice: CuratorChoice, vault: Vault, opening: Opening, wanted: Wanted
+    choice: CuratorChoice, vault: Vault, opening: Opening, validation: Validation
 ) -> tuple[NoisyTarget, StagedRelease | None]:
     """The validation set's release: debited, drawn once, and kept before anyone can see it."""
     kept = vault.get("target")
-    if wanted.points is None:
-        assert wanted.released is not None
-        mine = wanted.released.to_bytes()
+    if validation.points is None:
+        assert validation.released is not None
+        mine = validation.released.to_bytes()
         if vault.keep("target", mine) != mine:
             raise UsageError(
-                "--state belongs to a run with another validation release; give that, or another"
+                parameter="state",
+                rule="belongs to a run with another validation release",
+                remedy="give that, or another",
             )
-        return wanted.released, None
+        return validation.released, None
     rho = choice.run.validation_rho
-    points = wanted.points
+    points = validation.points
 
     def make() -> bytes:
         drawn = kept or release_target(opening.terms.features, points, rho).to_bytes()
@@ -203,15 +225,15 @@ def _idempotency_key(ledger: LedgerOptions, opening: Opening) -> str:
     return ledger.idempotency_key or f"summarize-{opening.terms.run}"
 
 
-def _columns(wanted: Wanted, carried: tuple[str, ...], summary: Summary) -> dict[str, Floats]:
+def _columns(validation: Validation, carried: tuple[str, ...], summary: Summary) -> dict[str, Floats]:
     """The summary's points as named columns, in the shape that the validation file has."""
-    ends = np.cumsum([width for _, width in wanted.widths])
+    ends = np.cumsum([width for _, width in validation.widths])
     parts = np.split(summary.points, ends[:-1], axis=1)
-    compared = {name: part for (name, _), part in zip(wanted.widths, parts, strict=True)}
+    compared = {name: part for (name, _), part in zip(validation.widths, parts, strict=True)}
     return {**compared, **{name: summary.extra[:, [i]] for i, name in enumerate(carried)}}
 
 
-def _told(choice: CuratorChoice, state: CuratorState, summary: Summary, key: str | None) -> Summarized:
+def _result(choice: CuratorChoice, state: CuratorState, summary: Summary, key: str | None) -> Summarized:
     terms = state.terms
     counts = np.bincount(summary.owners, minlength=len(terms.owners))
     return Summarized(

@@ -63,16 +63,21 @@ class TookPart:
         }
 
 
-def parse_address(text: str, option: str) -> tuple[str, int]:
+def parse_address(text: str, parameter: str) -> tuple[str, int]:
     """``HOST:PORT``; an IPv6 address stands in brackets.
 
-    >>> parse_address("[::1]:7000", "--listen")
+    >>> parse_address("[::1]:7000", "listen")
     ('::1', 7000)
     """
     host, colon, port = text.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
     if not colon or not host or not port.isdecimal() or int(port) > 65535:
-        raise UsageError(f"{option} must be HOST:PORT, got {text!r:.60}; such as 127.0.0.1:7000")
+        raise UsageError(
+            parameter=parameter,
+            rule="must be HOST:PORT",
+            got=f"{text!r:.60}",
+            remedy="such as 127.0.0.1:7000",
+        )
     return host, int(port)
 
 
@@ -155,7 +160,9 @@ class _RunSpending:
         try:
             self._staged = stage(booking, self.claim, subject, terms.to_bytes)
         except AlreadyPublished:
-            raise UsageError("this run is closed in the ledger; its owner does not take part again") from None
+            raise UsageError(
+                rule="this run is closed in the ledger", remedy="its owner does not take part again"
+            ) from None
 
     def settle(self) -> None:
         """Record that the run has ended."""
@@ -169,12 +176,18 @@ def _listener(host: str, port: int) -> socket.socket:
         return socket.create_server((host, port), family=family, backlog=4)
     except OSError as error:
         raise UsageError(
-            f"cannot listen on {host}:{port} ({(error.strerror or 'refused').lower()}); choose another"
+            rule=f"cannot listen on {host}:{port} ({(error.strerror or 'refused').lower()})",
+            remedy="choose another",
         ) from None
 
 
 def read_peers(peers: Sequence[str] | None) -> tuple[str, ...]:
     """The fingerprints of --peer, at least one."""
     if not peers:
-        raise UsageError("a curator's fingerprint must be given, got none; give --peer FINGERPRINT")
+        raise UsageError(
+            parameter="peer",
+            rule="must be a curator's fingerprint",
+            got="none",
+            remedy="give at least one",
+        )
     return tuple(fingerprint_of(each) for each in peers)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.errors import DataRefused, UsageError
+from hushsum.errors import DataRefused, Parameter, UsageError
 from hushsum.files.atomic import atomic_file
 from hushsum.records.arrow import is_any_list, pyarrow
 from hushsum.records.numbers import numbers_of
@@ -38,7 +38,10 @@ class ColumnBlocks:
         """
         for name in names:
             if name not in self.blocks:
-                raise UsageError(f"column {name!r} is requested and not offered; see --columns")
+                raise UsageError(
+                    rule=(f"column {name!r} is requested, and not among ", Parameter("columns")),
+                    remedy="add it there",
+                )
         chosen = [self.blocks[name] for name in names]
         return chosen[0] if len(chosen) == 1 else np.concatenate(chosen, axis=1)
 
@@ -63,7 +66,9 @@ def read_columns(path: str, columns: Sequence[str] | None) -> ColumnBlocks:
     widths = {name: {each.shape[1] for each in found} for name, found in parts.items()}
     for name, found in widths.items():
         if len(found) > 1:
-            raise DataRefused(f"column {name!r} must have lists of one length; pad them, or leave it out")
+            raise DataRefused(
+                rule=f"column {name!r} must have lists of one length", remedy="pad them, or leave it out"
+            )
     # Parts are as narrow as the file's numbers, and are given up column by column.
     blocks = {name: np.concatenate(parts.pop(name), dtype=np.float64) for name in list(parts)}
     pyarrow().default_memory_pool().release_unused()
@@ -78,8 +83,9 @@ def _numbers(batch: Any, name: str) -> NDArray[Any]:
     values = part.values
     if not np.isfinite(values).all():
         raise DataRefused(
-            f"column {name!r} must be finite, got NaN or infinity; "
-            "fill it with a public constant or drop those records"
+            rule=f"column {name!r} must be finite",
+            got="NaN or infinity",
+            remedy="fill it with a public constant or drop those records",
         )
     # A copy: a view would keep the file's whole batch.
     return values.copy()

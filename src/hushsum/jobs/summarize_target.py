@@ -7,7 +7,7 @@ from typing import Any
 
 from hushsum.errors import UsageError
 from hushsum.files.atomic import atomic_file
-from hushsum.jobs.file_places import check_output
+from hushsum.jobs.files import check_output
 from hushsum.jobs.ledger_keys import release_key
 from hushsum.jobs.ledger_release import LedgerOptions
 from hushsum.jobs.summarize_records import read_columns
@@ -68,7 +68,8 @@ def release_validation(choice: TargetChoice) -> TargetReleased:
     output = check_output(choice.output, inputs=[choice.file, choice.secret])
     if output.exists():
         raise UsageError(
-            f"{choice.output!r} exists, and a validation set is released once for a run; give another output"
+            rule=f"{choice.output!r} exists, and a validation set is released once for a run",
+            remedy="give another output",
         )
     records = read_columns(choice.file, choice.columns)
     names = tuple(records.blocks)

@@ -9,10 +9,9 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from hushsum.errors import DataRefused, FilePath, UsageError
-from hushsum.jobs.file_places import STANDARD, check_tally_output, refuse_repeated
-from hushsum.jobs.kernel_choice import KernelChoice
-from hushsum.jobs.method_choice import TableSize, empty_tally
+from hushsum.errors import DataRefused, FilePath, Parameter, UsageError
+from hushsum.jobs.files import STANDARD, check_tally_output, refuse_repeated
+from hushsum.jobs.kernel_and_method import KernelChoice, TableSize, empty_tally
 from hushsum.jobs.progress import Progress
 from hushsum.kernels.base import Kernel
 from hushsum.records.bounds import Bounds
@@ -126,16 +125,32 @@ def tally_records(
 def _check_columns(records: RecordFiles, kernel: KernelChoice, max_per_unit: int | None) -> None:
     if not records.paths:
         raise UsageError(
-            "at least one file of records must be given, got none; '-' reads CSV from standard input"
+            parameter="files",
+            rule="must be at least one file of records",
+            got="none",
+            remedy="'-' reads CSV from standard input",
         )
     refuse_repeated(records.paths)
     if kernel.takes_sets and records.set_column is None:
-        raise UsageError(f"the {kernel.name} kernel needs the column of sets; name it as the set column")
+        raise UsageError(
+            parameter="set_column",
+            rule=f"must name the column of sets for the {kernel.name} kernel",
+            got="none",
+            remedy="give it",
+        )
     if not kernel.takes_sets and records.set_column is not None:
-        raise UsageError(f"the {kernel.name} kernel takes columns of numbers, got a set column; use jaccard")
+        raise UsageError(
+            parameter="set_column",
+            rule="is for kernels of sets",
+            got=f"it for the {kernel.name} kernel",
+            remedy="leave it out, or use jaccard",
+        )
     if (records.unit_column is None) != (max_per_unit is None):
         raise UsageError(
-            "a unit column and a cap on records per unit need each other, got one; give both, or neither"
+            parameter="unit_column",
+            rule=("and ", Parameter("max_per_unit"), " need each other"),
+            got="one",
+            remedy="give both, or neither",
         )
 
 
@@ -151,7 +166,7 @@ def _open(records: RecordFiles, name: str, columns: Sequence[str] | None) -> Rec
     except UsageError as error:
         if len(records.paths) == 1 or error.names_file(name):
             raise
-        raise UsageError((FilePath(name), ": ", *error.parts())) from None
+        raise UsageError(rule=(FilePath(name), ": ", *error.parts())) from None
 
 
 def _count(
@@ -192,7 +207,7 @@ def _with_first(stream: RecordStream, name: str) -> Iterator[tuple[Any, Any]]:
         first = next(batches)
     except StopIteration:
         raise DataRefused(
-            (FilePath(name), " must have at least one record, got none; check what wrote it")
+            rule=(FilePath(name), " must have at least one record"), got="none", remedy="check what wrote it"
         ) from None
     return chain([first], batches)
 

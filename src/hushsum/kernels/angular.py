@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from hushsum.errors import Argument, UsageError
 from hushsum.kernels.base import Batch, Floats, Hasher, ProjectionKernel, dense_batch, register
-from hushsum.kernels.columns import MAX_DIM, MAX_POWER
-from hushsum.kernels.parameters import positive_integer
+from hushsum.kernels.parameters import MAX_DIM, MAX_POWER, positive_integer
 from hushsum.kernels.projections import Projections, check_projection, structured_block
 from hushsum.records.bounds import Bounds
 

@@ -249,8 +249,10 @@ class Role:
         """
         if not self.test(kernel):
             raise UsageError(
-                f"{asker} needs a kernel that {self.what}, got the {kernel.name} kernel; "
-                f"use {_one_of(self.kernels(kernel.dim or 1))}, or another method"
+                parameter="kernel",
+                rule=f"must be one that {self.what}, for {asker}",
+                got=f"the {kernel.name} kernel",
+                remedy=f"use {_one_of(self.kernels(kernel.dim or 1))}, or another method",
             )
 
     def kernels(self, dim: int = 1) -> list[str]:
@@ -352,7 +354,8 @@ def kernel_from_json(data: dict[str, Any]) -> Kernel:
     name = data.get("name")
     if name not in _KERNELS:
         raise FileRefused(
-            f"the file uses the kernel {name!r}, which this Hushsum does not know; install a later one"
+            rule=f"the file uses the kernel {name!r}, which this Hushsum does not know",
+            remedy="install a later one",
         )
     kind: Any = _KERNELS[name]
     kernel: Kernel = kind(**data["parameters"])

@@ -18,8 +18,7 @@ from hushsum.kernels.base import (
     ProjectionKernel,
     register,
 )
-from hushsum.kernels.columns import MAX_DIM, MAX_POWER
-from hushsum.kernels.parameters import bandwidth_number, positive_integer
+from hushsum.kernels.parameters import MAX_DIM, MAX_POWER, bandwidth_number, positive_integer
 from hushsum.kernels.profiles import Profile, fitted_profiles, single_column_profile
 from hushsum.kernels.projections import Projections, check_projection, structured_block
 

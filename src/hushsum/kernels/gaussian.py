@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.kernels.base import Batch, ColumnProfile, Floats, GaussianProfileKernel, SpectralKernel, register
-from hushsum.kernels.columns import MAX_DIM, MAX_POWER
-from hushsum.kernels.parameters import bandwidth_number, positive_integer
+from hushsum.kernels.parameters import MAX_DIM, MAX_POWER, bandwidth_number, positive_integer
 from hushsum.kernels.profiles import Profile
 from hushsum.kernels.spectra import in_turns, normal_directions
 

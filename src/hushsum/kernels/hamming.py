@@ -10,10 +10,8 @@ import numpy as np
 
 from hushsum import _native
 from hushsum.kernels.base import Batch, Floats, HashableKernel, Hasher, register
-from hushsum.kernels.columns import MAX_DIM, MAX_POWER
-from hushsum.kernels.parameters import positive_integer
-from hushsum.kernels.randomness import row_words
-from hushsum.kernels.rehash import multiply_shift
+from hushsum.kernels.parameters import MAX_DIM, MAX_POWER, positive_integer
+from hushsum.kernels.randomness import multiply_shift, row_words
 from hushsum.records.bounds import Bounds
 from hushsum.records.codes import as_codes
 

@@ -37,8 +37,10 @@ class HashPartitions:
         projections = kernel.projections() if isinstance(kernel, ProjectionKernel) else None
         if projections is None or projections.signs or projections.structured:
             raise UsageError(
-                f"the hash rows of the {kernel.name} kernel are not slabs of dense projections; "
-                "use the euclidean or manhattan kernel"
+                parameter="kernel",
+                rule="must have hash rows that are slabs of dense projections",
+                got=f"the {kernel.name} kernel",
+                remedy="use the euclidean or manhattan kernel",
             )
         weights, offsets = projections.numbers(seed=seed, rows=rows)
         return cls(weights.astype(np.float64), offsets.astype(np.float64))

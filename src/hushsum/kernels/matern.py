@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from hushsum.errors import UsageError, shown
 from hushsum.kernels.base import Batch, ColumnProfile, Floats, ProfileKernel, SpectralKernel, register
-from hushsum.kernels.columns import MAX_DIM
-from hushsum.kernels.parameters import bandwidth_number, positive_integer
+from hushsum.kernels.parameters import MAX_DIM, bandwidth_number, positive_integer
 from hushsum.kernels.profiles import Profile, fitted_profiles, single_column_profile
 from hushsum.kernels.spectra import in_turns, normal_directions
 

@@ -1,9 +1,10 @@
-"""Checks of kernel parameters, each one sentence when it fails, and the parameters in words."""
+"""Checks of parameters of kernels and counting, and the parameters in words."""
 
 from __future__ import annotations
 
 import math
 import operator
+import os
 from typing import TYPE_CHECKING
 
 from hushsum.errors import UsageError, shown
@@ -26,6 +27,13 @@ def positive_integer(name: str, value: int, *, at_most: int) -> int:
             remedy="give one in that range",
         )
     return number
+
+
+def thread_count(threads: int | None) -> int:
+    """The requested number, or all cores this process may use; results do not depend on it."""
+    if threads is None:
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return positive_integer("threads", threads, at_most=1024)
 
 
 def positive_number(name: str, value: float) -> float:
@@ -78,3 +86,29 @@ def kernel_in_words(kernel: Kernel) -> str:
         for name, value in kernel.parameters().items()
     )
     return f"{kernel.name} ({shown})"
+
+
+MAX_DIM = 1 << 20
+MAX_POWER = 256
+
+
+def check_columns(columns: tuple[str, ...] | None, dim: int) -> None:
+    """Refuse names of columns that are not ``dim`` different ones, or one for a column of lists."""
+    if columns is None:
+        return
+    if not isinstance(columns, tuple) or not all(isinstance(name, str) and name for name in columns):
+        raise UsageError(
+            parameter="columns", rule="must be names", got="something else", remedy="give a list of strings"
+        )
+    if len(set(columns)) != len(columns):
+        raise UsageError(
+            parameter="columns", rule="must name each column once", remedy="leave the repetitions out"
+        )
+    # One name may stand for a column of lists, such as embeddings.
+    if len(columns) not in (1, dim):
+        raise UsageError(
+            parameter="columns",
+            rule=f"must be {dim} names, one for each",
+            got=len(columns),
+            remedy="name them all",
+        )

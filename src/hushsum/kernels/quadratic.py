@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from hushsum.kernels.base import Batch, Floats, Kernel, dense_batch
-from hushsum.kernels.columns import MAX_DIM
-from hushsum.kernels.parameters import positive_integer
+from hushsum.kernels.parameters import MAX_DIM, positive_integer
 from hushsum.records.bounds import Bounds
 
 

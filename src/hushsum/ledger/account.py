@@ -94,13 +94,15 @@ class Account:
             if it does not fit, or nothing may be spent.
         """
         if self.state != OPEN:
-            raise BudgetExhausted(_closed(dataset, self.state))
+            raise BudgetExhausted(rule=_closed(dataset, self.state))
         after = self.charged(charge, part=part)
         if not after.spent.fits(self.terms.budget):
             raise BudgetExhausted(
-                f"the release would spend {charge.in_words()} of dataset {dataset!r}, which has "
-                f"{self.remaining_in(part).in_words()} left of {self.terms.budget.in_words()}; "
-                "nothing was released, ask for less"
+                rule=(
+                    f"the release would spend {charge.in_words()} of dataset {dataset!r}, which has "
+                    f"{self.remaining_in(part).in_words()} left of {self.terms.budget.in_words()}"
+                ),
+                remedy="nothing was released, ask for less",
             )
         return after
 

@@ -49,7 +49,7 @@ class Database:
     @contextmanager
     def reading(self) -> Iterator[sa.Connection]:
         """A transaction that sees one state of the ledger and changes nothing."""
-        with self._told(), self._engine.connect() as connection, connection.begin():
+        with self._errors_translated(), self._engine.connect() as connection, connection.begin():
             if self.dialect == "postgresql":
                 connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
             yield connection
@@ -57,20 +57,22 @@ class Database:
     @contextmanager
     def writing(self) -> Iterator[sa.Connection]:
         """A transaction that is durable when the block has ended; on SQLite it excludes other writers."""
-        with self._told(), self._engine.connect() as connection:
+        with self._errors_translated(), self._engine.connect() as connection:
             connection = connection.execution_options(hushsum_writing=True)
             with connection.begin():
                 yield connection
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _errors_translated(self) -> Iterator[None]:
         """One sentence for what a database says; its own words may quote the URL."""
         try:
             yield
         except exc.TimeoutError as error:
             raise LedgerUnavailable(
-                f"all connections to the ledger's database were in use for {self._wait_seconds:g} seconds; "
-                f"{_AGAIN}"
+                rule=(
+                    f"all connections to the ledger's database were in use for {self._wait_seconds:g} seconds"
+                ),
+                remedy=f"{_AGAIN}",
             ) from error
         except exc.DBAPIError as error:
             raise _in_words(error, self._wait_seconds) from error
@@ -121,12 +123,18 @@ def has_ledger(connection: sa.Connection) -> bool:
 def check_revision(connection: sa.Connection) -> None:
     """Raise unless the database holds a ledger of this code's revision."""
     if not has_ledger(connection):
-        raise UsageError("there is no ledger in this database; make one with: hushsum ledger init")
+        raise UsageError(
+            rule="there is no ledger in this database", remedy="make one with: hushsum ledger init"
+        )
     found = connection.execute(sa.select(schema.version.c.version_num)).scalar()
     if found is None or found > schema.REVISION:
-        raise FileRefused(f"the ledger has schema {found}, made by a later Hushsum; install that one")
+        raise FileRefused(
+            rule=f"the ledger has schema {found}, made by a later Hushsum", remedy="install that one"
+        )
     if found < schema.REVISION:
-        raise FileRefused(f"the ledger has the older schema {found}; upgrade it with: hushsum ledger upgrade")
+        raise FileRefused(
+            rule=f"the ledger has the older schema {found}", remedy="upgrade it with: hushsum ledger upgrade"
+        )
 
 
 def _url(place: str | os.PathLike[str]) -> sa.URL:
@@ -136,13 +144,16 @@ def _url(place: str | os.PathLike[str]) -> sa.URL:
     try:
         url = sa.make_url(text)
     except exc.ArgumentError:
-        raise UsageError("the ledger's URL cannot be read; write postgresql://user@host/name") from None
+        raise UsageError(
+            rule="the ledger's URL cannot be read", remedy="write postgresql://user@host/name"
+        ) from None
     if url.drivername in ("postgresql", "postgres"):
         url = url.set(drivername="postgresql+psycopg")
     if url.get_backend_name() not in ("sqlite", "postgresql"):
         raise UsageError(
-            f"a ledger is a file or a PostgreSQL database, got a URL of {url.get_backend_name()!r}; "
-            "give a path, or postgresql://user@host/name"
+            rule="a ledger is a file or a PostgreSQL database",
+            got=f"a URL of {url.get_backend_name()!r}",
+            remedy="give a path, or postgresql://user@host/name",
         )
     return url
 
@@ -150,26 +161,28 @@ def _url(place: str | os.PathLike[str]) -> sa.URL:
 def _sqlite(url: sa.URL, wait_seconds: float, *, create: bool) -> sa.Engine:
     name = url.database
     if not name or name == ":memory:" or name.startswith("file:"):
-        raise UsageError("a ledger must outlive its process, got no file; give the path of a file")
+        raise UsageError(
+            rule="a ledger must outlive its process", got="no file", remedy="give the path of a file"
+        )
     path = Path(name)
     if path.is_dir():
-        raise UsageError((FilePath(name, quoted=True), " is a folder; give the path of a file in it"))
+        raise UsageError(
+            rule=(FilePath(name, quoted=True), " is a folder"), remedy="give the path of a file in it"
+        )
     if not path.exists():
         if not create:
             raise UsageError(
-                (
-                    "no ledger ",
-                    FilePath(name, quoted=True),
-                    "; check the path, or make one with: hushsum ledger init",
-                )
+                rule=("no ledger ", FilePath(name, quoted=True)),
+                remedy="check the path, or make one with: hushsum ledger init",
             )
         if not path.parent.is_dir():
             raise UsageError(
-                (
+                rule=(
                     "the folder ",
                     FilePath(path.parent, service="of the ledger", quoted=True),
-                    " must exist to make a ledger in it; make it first",
-                )
+                    " must exist to make a ledger in it",
+                ),
+                remedy="make it first",
             )
     # A new file is its owner's alone: it contains who released what, and to whom.
     if create:
@@ -241,7 +254,9 @@ def _new_postgresql(url: sa.URL, wait_seconds: float) -> sa.Engine:
             connect_args={"connect_timeout": 10},
         )
     except ImportError:
-        raise UsageError("a ledger in PostgreSQL needs a driver; install hushsum[ledger]") from None
+        raise UsageError(
+            rule="a ledger in PostgreSQL needs a driver", remedy="install hushsum[ledger]"
+        ) from None
 
     @sa.event.listens_for(engine, "begin")
     def _durable(connection: sa.Connection) -> None:
@@ -254,20 +269,35 @@ def _new_postgresql(url: sa.URL, wait_seconds: float) -> sa.Engine:
 
 def _in_words(error: exc.DBAPIError, wait_seconds: float) -> Exception:
     if isinstance(error, exc.DataError):
-        return UsageError("a name or id has a character that the database cannot keep; leave it out")
+        return UsageError(
+            rule="a name or id has a character that the database cannot keep", remedy="leave it out"
+        )
     text = str(error.orig).lower()
     if "not a database" in text or "malformed" in text:
-        return FileRefused("the ledger's file is damaged or no SQLite database; restore it from a backup")
+        return FileRefused(
+            rule="the ledger's file is damaged or no SQLite database", remedy="restore it from a backup"
+        )
     if "no such table" in text or "undefinedtable" in type(error.orig).__name__.lower():
-        return FileRefused("the ledger's database lacks a table; it is damaged, restore it from a backup")
+        return FileRefused(
+            rule="the ledger's database lacks a table", remedy="it is damaged, restore it from a backup"
+        )
     if "append-only" in text:
-        return FileRefused("the events of a ledger are append-only, and the database refused to change one")
+        return FileRefused(
+            rule="the events of a ledger are append-only, and the database refused to change one"
+        )
     if "locked" in text or "lock timeout" in text:
         return LedgerUnavailable(
-            f"another process has held the ledger for more than {wait_seconds:g} seconds; {_AGAIN}"
+            rule=f"another process has held the ledger for more than {wait_seconds:g} seconds",
+            remedy=f"{_AGAIN}",
         )
     if "full" in text or "disk" in text or "no space" in text:
-        return LedgerUnavailable(f"the ledger's disk is full or failing, and nothing was recorded; {_AGAIN}")
+        return LedgerUnavailable(
+            rule="the ledger's disk is full or failing, and nothing was recorded", remedy=f"{_AGAIN}"
+        )
     if "readonly" in text or "read-only" in text or "unable to open" in text or "permission denied" in text:
-        return LedgerUnavailable("the ledger cannot be opened for writing; check its permissions and folder")
-    return LedgerUnavailable(f"the ledger's database cannot be reached, or was lost on the way; {_AGAIN}")
+        return LedgerUnavailable(
+            rule="the ledger cannot be opened for writing", remedy="check its permissions and folder"
+        )
+    return LedgerUnavailable(
+        rule="the ledger's database cannot be reached, or was lost on the way", remedy=f"{_AGAIN}"
+    )

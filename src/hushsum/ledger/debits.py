@@ -74,7 +74,9 @@ class LedgerDebit:
                 return staged_bytes(journal, entry)
             entry.refuse_again()
             if entry.step is not Kind.DRAWN:
-                raise UsageError(f"bytes are staged after they were drawn, got the step {str(entry.step)!r}")
+                raise UsageError(
+                    rule="bytes are staged after they were drawn", got=f"the step {str(entry.step)!r}"
+                )
             self._refuse_lost(journal, entry)
             for position, piece in enumerate(_pieces(payload)):
                 journal.connection.execute(
@@ -92,7 +94,7 @@ class LedgerDebit:
             if entry.step is Kind.PUBLISHED:
                 return
             if entry.step is not Kind.STAGED:
-                raise UsageError(f"only staged bytes are published, got the step {str(entry.step)!r}")
+                raise UsageError(rule="only staged bytes are published", got=f"the step {str(entry.step)!r}")
             journal.append(Kind.PUBLISHED, dataset=entry.dataset, key=self.key)
             journal.connection.execute(sa.delete(staged).where(staged.c.key == self.key))
 
@@ -100,16 +102,21 @@ class LedgerDebit:
         entry = journal.entry(self.key)
         if entry is None:
             raise FileRefused(
-                f"the entry {self.key!r} is no longer in the ledger; was a backup restored? "
-                "compare with a receipt: hushsum ledger verify --receipt FILE"
+                rule=f"the entry {self.key!r} is no longer in the ledger",
+                remedy=(
+                    "was a backup restored? compare with a receipt: hushsum ledger verify --receipt FILE"
+                ),
             )
         return entry
 
     def _refuse_lost(self, journal: Journal, entry: Entry) -> None:
         if journal.restored_since(entry.sequence):
             raise UsageError(
-                f"the debit {self.key!r} is older than a restored backup that was accepted, and may have "
-                "been released in what was lost; release with another idempotency key, which spends again"
+                rule=(
+                    f"the debit {self.key!r} is older than a restored backup that was accepted, and "
+                    "may have been released in what was lost"
+                ),
+                remedy="release with another idempotency key, which spends again",
             )
 
 
@@ -125,14 +132,14 @@ def staged_bytes(journal: Journal, entry: Entry) -> bytes:
     payload = b"".join(bytes(piece) for piece in journal.connection.execute(query).scalars())
     if hashlib.sha256(payload).hexdigest() != entry.sha256:
         raise FileRefused(
-            f"the staged bytes of {entry.key!r} are not those that were staged; they must not be published, "
-            "restore the ledger from a backup"
+            rule=f"the staged bytes of {entry.key!r} are not those that were staged",
+            remedy="they must not be published, restore the ledger from a backup",
         )
     return payload
 
 
 def _voided(key: str) -> UsageError:
-    return UsageError(f"the debit {key!r} was voided; release with another idempotency key")
+    return UsageError(rule=f"the debit {key!r} was voided", remedy="release with another idempotency key")
 
 
 def _pieces(payload: bytes) -> Iterator[bytes]:

@@ -80,9 +80,12 @@ class Entry:
         """Raise AlreadyPublished if the release has reached its reader."""
         if self.step is Kind.PUBLISHED and self.sha256 is not None:
             raise AlreadyPublished(
-                f"the release {self.key!r} was published already, and its bytes are not kept by the ledger; "
-                f"find the file with SHA-256 {self.sha256}, or give another key, which spends again",
-                self.sha256,
+                rule=(
+                    f"the release {self.key!r} was published already, and its bytes are not kept by "
+                    "the ledger"
+                ),
+                remedy=(f"find the file with SHA-256 {self.sha256}, or give another key, which spends again"),
+                sha256=self.sha256,
             )
 
     def as_json(self) -> dict[str, Any]:

@@ -57,7 +57,9 @@ class LedgerHistory:
             check_revision(connection)
             journal = Journal.opened(connection, damaged=damaged)
         if journal is None:
-            raise UsageError("there is no ledger in this database; make one with: hushsum ledger init")
+            raise UsageError(
+                rule="there is no ledger in this database", remedy="make one with: hushsum ledger init"
+            )
         self._identity = journal.receipt.ledger
         self._guard = guard_of(self._identity, place, state, guard)
 
@@ -140,5 +142,7 @@ class LedgerHistory:
     def _opened(self, connection: Connection, *, lock: bool = False) -> Journal:
         journal = Journal.opened(connection, lock=lock)
         if journal is None or journal.receipt.ledger != self._identity:
-            raise FileRefused("another ledger stands where this one was; check the path, and open it again")
+            raise FileRefused(
+                rule="another ledger stands where this one was", remedy="check the path, and open it again"
+            )
         return journal

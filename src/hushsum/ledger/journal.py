@@ -63,8 +63,8 @@ class Journal:
         last = connection.execute(sa.select(sa.func.max(events.c.sequence))).scalar()
         if last != row.sequence or journal.event(row.sequence).hash != row.hash:
             raise FileRefused(
-                "the ledger's head is not its last event: rows were removed or changed; "
-                "see which with: hushsum ledger verify"
+                rule="the ledger's head is not its last event: rows were removed or changed",
+                remedy="see which with: hushsum ledger verify",
             )
         return journal
 
@@ -201,6 +201,6 @@ def parsed(row: sa.Row[Any]) -> Event:
 
 def _changed(sequence: int) -> FileRefused:
     return FileRefused(
-        f"event {sequence} of the ledger was changed or removed after it was written; "
-        "compare with a receipt (hushsum ledger verify --receipt FILE) and restore a backup"
+        rule=f"event {sequence} of the ledger was changed or removed after it was written",
+        remedy=("compare with a receipt (hushsum ledger verify --receipt FILE) and restore a backup"),
     )

@@ -109,7 +109,9 @@ class Ledger(LedgerHistory):
         database = connect(place)
         with database.writing() as connection:
             if not has_ledger(connection):
-                raise UsageError("there is no ledger in this database; make one with: hushsum ledger init")
+                raise UsageError(
+                    rule="there is no ledger in this database", remedy="make one with: hushsum ledger init"
+                )
             upgrade(connection)
         return cls(place)
 
@@ -125,7 +127,9 @@ class Ledger(LedgerHistory):
         account = Account.opened(terms)
         with self._writing() as journal:
             if name in journal.datasets():
-                raise UsageError(f"dataset {name!r} is in the ledger already; choose another name")
+                raise UsageError(
+                    rule=f"dataset {name!r} is in the ledger already", remedy="choose another name"
+                )
             self._book(journal, Kind.DATASET_CREATED, name, account, who)
         return account
 
@@ -177,16 +181,17 @@ class Ledger(LedgerHistory):
         with self._writing() as journal:
             entry = journal.entry(key)
             if entry is None:
-                raise UsageError(f"no release has the key {key!r}; see hushsum ledger history")
+                raise UsageError(rule=f"no release has the key {key!r}", remedy="see hushsum ledger history")
             if entry.step is not Kind.DEBITED:
                 raise UsageError(
-                    f"only a debit that was never drawn can be voided, got the step {str(entry.step)!r}; "
-                    "what may have been seen is spent"
+                    rule="only a debit that was never drawn can be voided",
+                    got=f"the step {str(entry.step)!r}",
+                    remedy="what may have been seen is spent",
                 )
             if journal.restored_since(entry.sequence):
                 raise UsageError(
-                    "a debit older than a restored backup may have been drawn in what was lost; "
-                    "it stays spent"
+                    rule="a debit older than a restored backup may have been drawn in what was lost",
+                    remedy="it stays spent",
                 )
             after = journal.account(entry.dataset).voided(entry.charge, part=entry.part)
             self._book(journal, Kind.VOIDED, entry.dataset, after, who, key=key)
@@ -210,7 +215,9 @@ class Ledger(LedgerHistory):
     def write_off(self, dataset: str, charge: Charge, *, reason: str, who: str | None = None) -> Account:
         """Charge what was spent outside this ledger, or lost from it, and open a frozen dataset again."""
         if charge != charge.at_least_zero():
-            raise ClaimError("a write-off must be at least 0, got less; what was spent is not given back")
+            raise ClaimError(
+                rule="a write-off must be at least 0", got="less", remedy="what was spent is not given back"
+            )
         with self._writing() as journal:
             account = journal.account(dataset)
             after = account.charged(charge).in_state(RETIRED if account.state == RETIRED else OPEN)
@@ -239,7 +246,8 @@ class Ledger(LedgerHistory):
             journal = self._opened(connection, lock=True)
             if self._refusal(journal) is None:
                 raise UsageError(
-                    "the ledger has all that its rollback guard names; there is nothing to accept"
+                    rule="the ledger has all that its rollback guard names",
+                    remedy="there is nothing to accept",
                 )
             marks = self._guard.readable()
             frozen = restores.accept(journal, marks, who=person(who), reason=reason_of(reason))
@@ -264,14 +272,18 @@ class Ledger(LedgerHistory):
         self._guard.prepare()
         if self._guard.read():
             raise UsageError(
-                "this machine has a rollback guard of the ledger already; there is nothing to add"
+                rule="this machine has a rollback guard of the ledger already",
+                remedy="there is nothing to add",
             )
         with self._database.writing() as connection:
             journal = self._opened(connection, lock=True)
             if not restores.contains(journal, receipt):
                 raise FileRefused(
-                    "the ledger does not contain the event of the receipt: it is an older copy or another "
-                    "ledger; use the newest copy, or accept this one with: hushsum ledger accept-restore"
+                    rule=(
+                        "the ledger does not contain the event of the receipt: it is an older copy or "
+                        "another ledger"
+                    ),
+                    remedy="use the newest copy, or accept this one with: hushsum ledger accept-restore",
                 )
             body = {"who": person(who), "reason": reason_of(reason), "receipt": receipt.as_json()}
             journal.append(Kind.GUARD_ADDED, body=body)
@@ -305,7 +317,7 @@ class Ledger(LedgerHistory):
             journal = self._opened(connection, lock=True)
             problem = restores.refusal(journal, marks)
             if problem is not None:
-                raise FileRefused(problem)
+                raise FileRefused(rule=problem)
             if not marks:
                 # A crash after the first commit must not leave a history without a guard.
                 self._guard.advance(restores.watermark(journal))
@@ -317,12 +329,10 @@ class Ledger(LedgerHistory):
 
 def _lost(guard: Path | None) -> FileRefused:
     return FileRefused(
-        (
+        rule=(
             "there is no ledger here, but the rollback guard of one, ",
             FilePath(str(guard), quoted=True),
-            (
-                ": its database was lost, and a new one would have the whole budget again; put the "
-                "newest copy back, or remove the guard if everything that was released is given up"
-            ),
-        )
+            ": its database was lost, and a new one would have the whole budget again",
+        ),
+        remedy=("put the newest copy back, or remove the guard if everything that was released is given up"),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from hushsum.errors import ClaimError
+from hushsum.errors import ClaimError, Parameter
 from hushsum.ledger.charge import Charge
 from hushsum.ledger.terms import Accounting, DatasetTerms
 from hushsum.privacy.accounting.conversions import group_delta, group_epsilon, group_rho, relation_steps
@@ -27,7 +27,8 @@ def charge_for(claim: Claim, terms: DatasetTerms, *, part: str | None = None) ->
     """
     if not claim.secure:
         raise ClaimError(
-            "a release with a noise seed protects nobody and cannot be booked; leave insecure_noise_seed out"
+            rule="a release with a noise seed protects nobody and cannot be debited",
+            remedy=("leave ", Parameter("insecure_noise_seed"), " out"),
         )
     check_mechanism(claim)
     return _in_accounting(_for_group(claim, steps_to(claim, terms, part=part)), claim, terms)
@@ -52,26 +53,34 @@ def steps_to(claim: Claim, terms: DatasetTerms, *, part: str | None = None) -> i
     """
     if part is not None and terms.relation is Relation.REPLACE and claim.relation is not Relation.ADD_REMOVE:
         raise ClaimError(
-            "a release of one part must claim 'add/remove', got 'replace', which does not cover a unit "
-            "that moves to another part; release under 'add/remove'"
+            rule="a release of one part must claim 'add/remove'",
+            got="'replace', which does not cover a unit that moves to another part",
+            remedy="release under 'add/remove'",
         )
     steps = relation_steps(claim.relation, terms.relation)
     if claim.unit == terms.unit:
         return steps
     if claim.unit == "person":
         raise ClaimError(
-            "the dataset's unit is the record, got a claim for persons, which does not convert; "
-            "keep a dataset with the unit 'person'"
+            rule="the dataset's unit is the record",
+            got="a claim for persons, which does not convert",
+            remedy="keep a dataset with the unit 'person'",
         )
     if claim.relation is Relation.REPLACE:
         raise ClaimError(
-            "a claim for records under 'replace' does not protect persons, whose number of records may "
-            "change; release under 'add/remove', or with max_per_unit"
+            rule=(
+                "a claim for records under 'replace' does not protect persons, whose number of "
+                "records may change"
+            ),
+            remedy=("release under 'add/remove', or with ", Parameter("max_per_unit")),
         )
     if terms.max_per_unit is None:
         raise ClaimError(
-            "a claim for records must be multiplied by the records a person may have, which this dataset "
-            "does not declare; release with max_per_unit"
+            rule=(
+                "a claim for records must be multiplied by the records a person may have, "
+                "which this dataset does not declare"
+            ),
+            remedy=("release with ", Parameter("max_per_unit")),
         )
     return steps * terms.max_per_unit
 
@@ -91,15 +100,19 @@ def _in_accounting(charge: Charge, claim: Claim, terms: DatasetTerms) -> Charge:
     if terms.accounting is Accounting.ZCDP:
         if charge.delta:
             raise ClaimError(
-                "this dataset adds rho, got a claim in epsilon and delta, from which rho does not follow; "
-                "release with rho, or with pure epsilon"
+                rule="this dataset adds rho",
+                got="a claim in epsilon and delta, from which rho does not follow",
+                remedy="release with rho, or with pure epsilon",
             )
         return Charge(rho=charge.rho or charge.epsilon**2 / 2)
     if claim.promise.rho is not None:
         raise ClaimError(
-            "this dataset adds epsilon, got a claim in rho; release with epsilon"
-            + ("" if terms.accounting is Accounting.PURE else " and delta")
+            rule="this dataset adds epsilon",
+            got="a claim in rho",
+            remedy="release with epsilon" + ("" if terms.accounting is Accounting.PURE else " and delta"),
         )
     if terms.accounting is Accounting.PURE and charge.delta:
-        raise ClaimError("this dataset takes pure epsilon only, got a delta; release without delta")
+        raise ClaimError(
+            rule="this dataset takes pure epsilon only", got="a delta", remedy="release without delta"
+        )
     return charge

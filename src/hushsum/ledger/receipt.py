@@ -38,5 +38,7 @@ class Receipt:
             ):
                 raise ValueError
         except (ValueError, KeyError, TypeError):
-            raise FileRefused("this is no receipt; give a file written by: hushsum ledger receipt") from None
+            raise FileRefused(
+                rule="this is not a receipt", remedy="give a file written by: hushsum ledger receipt"
+            ) from None
         return receipt

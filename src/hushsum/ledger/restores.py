@@ -23,7 +23,7 @@ def watermark(journal: Journal) -> Watermark:
 
 
 def refusal(journal: Journal, marks: Sequence[Watermark]) -> str | None:
-    """Why nothing may be booked, and what to do; None if the ledger has all that the guard knows.
+    """Why nothing may be debited, and what to do; None if the ledger has all that the guard knows.
 
     A new ledger, with no event but its creation, needs no guard: there is nothing that it could have lost.
     """

@@ -3,7 +3,7 @@
 A restored backup is a valid, older chain of events; only something outside the database can show that it is
 older. So every process that appends to a ledger also writes the last event to two files: one in the user's
 state folder, and one beside the data. A ledger that lacks that event was restored or changed, and nothing is
-booked in it until a person has accepted it. Without either file it is unknown whether the ledger is the
+debited in it until a person has accepted it. Without either file it is unknown whether the ledger is the
 newest copy, which is treated the same.
 """
 
@@ -101,13 +101,18 @@ class GuardFile:
             return Watermark.from_text(text)
         except FileRefused:
             raise FileRefused(
-                f"the rollback guard {self._path.name!r} is damaged, so it is unknown whether the ledger is "
-                "the newest copy; compare it with a receipt (hushsum ledger verify --receipt FILE), then "
-                "accept it: hushsum ledger accept-restore"
+                rule=(
+                    f"the rollback guard {self._path.name!r} is damaged, so it is unknown whether "
+                    "the ledger is the newest copy"
+                ),
+                remedy=(
+                    "compare it with a receipt (hushsum ledger verify --receipt FILE), then accept "
+                    "it: hushsum ledger accept-restore"
+                ),
             ) from None
 
     def prepare(self) -> None:
-        """Make sure that the file can be written, before anything is booked that would need it."""
+        """Make sure that the file can be written, before anything is debited that would need it."""
         folder = self._path.parent
         try:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -169,14 +174,12 @@ class GuardFile:
 
     def _unusable(self) -> LedgerUnavailable:
         return LedgerUnavailable(
-            (
+            rule=(
                 "the folder ",
                 FilePath(self._path.parent, service="of the state"),
-                (
-                    ", which keeps the ledger's rollback guard, cannot be read or written; make it "
-                    "writable, or name another in HUSHSUM_STATE"
-                ),
-            )
+                ", which keeps the ledger's rollback guard, cannot be read or written",
+            ),
+            remedy="make it writable, or name another in HUSHSUM_STATE",
         )
 
 

@@ -22,24 +22,30 @@ def check_same(
     known = canonical_json([entry.dataset, entry.claim.as_json(), entry.subject, entry.part])
     if requested != known:
         raise UsageError(
-            f"the idempotency key {entry.key!r} belongs to another release of dataset {entry.dataset!r}; "
-            "give another key, which spends again"
+            rule=(
+                f"the idempotency key {entry.key!r} belongs to another release of dataset {entry.dataset!r}"
+            ),
+            remedy="give another key, which spends again",
         )
     if entry.step is Kind.VOIDED:
-        raise UsageError(f"the debit {entry.key!r} was voided; release with another idempotency key")
+        raise UsageError(
+            rule=f"the debit {entry.key!r} was voided", remedy="release with another idempotency key"
+        )
     entry.refuse_again()
 
 
 def check_name(what: str, name: str) -> None:
     """Raise unless a name can stand in a table and in a message."""
     if not isinstance(name, str) or not name.strip() or len(name) > _LONGEST or not name.isprintable():
-        raise UsageError(f"{what} must be a name of 1 to {_LONGEST} printable characters; give such a one")
+        raise UsageError(
+            rule=f"{what} must be a name of 1 to {_LONGEST} printable characters", remedy="give such a one"
+        )
 
 
 def reason_of(text: str) -> str:
     """The reason, which must be given."""
     if not text.strip():
-        raise UsageError("a reason must be given, for later readers of the ledger; got none")
+        raise UsageError(rule="a reason must be given, for later readers of the ledger", remedy="got none")
     return text
 
 

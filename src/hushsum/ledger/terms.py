@@ -7,7 +7,7 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Any
 
-from hushsum.errors import ClaimError, UsageError, shown
+from hushsum.errors import Argument, ClaimError, Parameter, UsageError, shown
 from hushsum.files.rationals import stored_rational
 from hushsum.ledger.charge import Charge
 from hushsum.privacy.accounting.parameters import at_least_one, check_delta
@@ -99,7 +99,12 @@ class DatasetTerms:
             )
         if max_per_unit is not None:
             if unit == "record":
-                raise UsageError("max_per_unit is for persons, got the unit 'record'; leave it out")
+                raise UsageError(
+                    parameter="max_per_unit",
+                    rule="is for persons",
+                    got="the unit 'record'",
+                    remedy="leave it out",
+                )
             max_per_unit = at_least_one("max_per_unit", max_per_unit, "leave it out if unknown")
         return cls(
             kind,
@@ -164,12 +169,20 @@ def _budget(
     kind = _accounting(delta, rho, accounting)
     if kind is not Accounting.ZCDP:
         if rho is not None:
-            raise ClaimError(f"accounting {str(kind)!r} adds epsilon, got rho; give epsilon, or take 'zcdp'")
+            raise ClaimError(
+                parameter="rho",
+                rule=("is for ", Argument("accounting", "zcdp")),
+                got=f"it for {str(kind)!r}",
+                remedy="give epsilon",
+            )
         promise = Promise.of(epsilon=epsilon, delta=delta)
         if (promise.delta > 0) != (kind is Accounting.BASIC):
+            needed = kind is Accounting.BASIC
             raise ClaimError(
-                f"accounting {str(kind)!r} takes "
-                + ("a delta above 0, got none; give one" if kind is Accounting.BASIC else "no delta, got one")
+                parameter="delta",
+                rule=(f"must be {'above 0' if needed else '0'} for ", Argument("accounting", str(kind))),
+                got="none" if needed else "one",
+                remedy="give one" if needed else "leave it out",
             )
         assert promise.epsilon is not None
         return kind, Charge(promise.epsilon, promise.delta), None
@@ -179,7 +192,15 @@ def _budget(
         assert total is not None
         return kind, Charge(rho=total), report
     if not report:
-        raise ClaimError("accounting 'zcdp' needs rho, or epsilon and delta, got neither; give rho")
+        raise ClaimError(
+            rule=(
+                Parameter("rho"),
+                ", or epsilon and delta, must be given for ",
+                Argument("accounting", "zcdp"),
+            ),
+            got="neither",
+            remedy="give it",
+        )
     requested = Promise.of(epsilon=epsilon, delta=report)
     assert requested.epsilon is not None
     return kind, Charge(rho=Fraction(zcdp_rho(requested.epsilon, requested.delta))), report

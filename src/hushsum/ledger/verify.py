@@ -1,4 +1,4 @@
-"""Recompute the whole book, and name the first row that does not follow from those before it."""
+"""Recompute the whole ledger, and name the first row that does not follow from those before it."""
 
 from __future__ import annotations
 
@@ -57,29 +57,29 @@ def verify_chain(connection: sa.Connection, *, receipts: Sequence[Receipt] = ())
     """Check hashes, order, balances, steps, staged bytes, the head, and what receipts say."""
     row = connection.execute(sa.select(head)).one_or_none()
     ledger = "" if row is None else row.id
-    book = _Book(ledger)
+    found = _Recomputed(ledger)
     sequence: int | None = None
     try:
         if row is None:
             raise _BrokenError("the head row is missing")
         for each in connection.execute(sa.select(events).order_by(events.c.sequence)):
             sequence = each.sequence
-            book.take(each)
+            found.take(each)
         sequence = None
-        if (row.sequence, row.hash) != (book.count, book.last):
-            sequence = book.count + 1
+        if (row.sequence, row.hash) != (found.count, found.last):
+            sequence = found.count + 1
             raise _BrokenError("the head row names another event than the last one: the tail is missing")
-        sequence = book.compare(receipts)
-        _check_staged(Journal(connection, Receipt(ledger, row.sequence, row.hash)), book)
+        sequence = found.compare(receipts)
+        _check_staged(Journal(connection, Receipt(ledger, row.sequence, row.hash)), found)
     except _BrokenError as broken:
-        return Verification(ledger, book.count, str(broken), sequence or book.count + 1)
+        return Verification(ledger, found.count, str(broken), sequence or found.count + 1)
     except FileRefused as refused:
-        return Verification(ledger, book.count, str(refused), sequence)
-    return Verification(ledger, book.count, None, None)
+        return Verification(ledger, found.count, str(refused), sequence)
+    return Verification(ledger, found.count, None, None)
 
 
 @dataclass(slots=True)
-class _Book:
+class _Recomputed:
     """The state that the events so far make."""
 
     ledger: str
@@ -178,7 +178,7 @@ class _Book:
         return account.in_state(FROZEN if event.kind is Kind.FROZEN else RETIRED)
 
 
-def _check_staged(journal: Journal, book: _Book) -> None:
-    for entry in book.entries.values():
+def _check_staged(journal: Journal, found: _Recomputed) -> None:
+    for entry in found.entries.values():
         if entry.step is Kind.STAGED:
             staged_bytes(journal, entry)

@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.errors import DataRefused, UsageError
+from hushsum.errors import DataRefused, Parameter, UsageError
 from hushsum.kernels.base import Batch, Kernel, kernel_as_json
 from hushsum.kernels.parameters import positive_integer
 from hushsum.privacy.budget import Budget
@@ -115,7 +115,12 @@ def choose_kernel(
             parameter="density", rule="must be above 0 and below 1", got=f"{density:g}", remedy="try 0.05"
         )
     if (units is None) != (max_per_unit is None):
-        raise UsageError("units and max_per_unit need each other, got one; give both, or neither")
+        raise UsageError(
+            parameter="units",
+            rule=("and ", Parameter("max_per_unit"), " need each other"),
+            got="one",
+            remedy="give both, or neither",
+        )
     promise = choice_promise(epsilon)
     assert promise.epsilon is not None
     number = _blocks(blocks, promise.epsilon, len(candidates))
@@ -128,7 +133,11 @@ def choose_kernel(
     )
     batch = candidates[0].prepare(X)
     if len(batch.arrays) != 1:
-        raise UsageError("a vote needs rows of numbers or codes, got sets; choose the kernel by the subject")
+        raise UsageError(
+            rule="a vote needs rows of numbers or codes",
+            got="sets",
+            remedy="choose the kernel by the subject",
+        )
     unit = _units(units, len(batch))
 
     def judge(block: Batch) -> int:
@@ -166,14 +175,14 @@ def count_votes(
     return votes
 
 
-def _nearest(block: Batch, candidates: Sequence[Kernel], wanted: float) -> int:
+def _nearest(block: Batch, candidates: Sequence[Kernel], target: float) -> int:
     """The candidate whose mean kernel value over pairs of different records is nearest, on a log scale."""
     pairs = len(block) * (len(block) - 1)
     distances = []
     for kernel in candidates:
         values = kernel._pairwise(block, block)
         mean = (float(values.sum()) - float(np.trace(values))) / pairs
-        distances.append(abs(math.log(mean) - wanted) if mean > 0.0 else math.inf)
+        distances.append(abs(math.log(mean) - target) if mean > 0.0 else math.inf)
     return distances.index(min(distances))
 
 

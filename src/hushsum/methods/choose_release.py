@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any, Generic, TypeVar
 
-from hushsum.errors import ClaimError, UsageError
+from hushsum.errors import ClaimError, Parameter, UsageError
 from hushsum.privacy.budget import Budget
 from hushsum.privacy.claim import Claim
 from hushsum.privacy.relation import Relation
@@ -177,22 +177,30 @@ def _check_run(function: object, share: Fraction, whole: Claim) -> None:
     claim = function.claim
     if not claim.promise.pure or claim.promise.epsilon is None or claim.promise.epsilon > share:
         raise ClaimError(
-            f"a run must claim pure epsilon of at most {float(share):g}, got {claim!r}; "
-            "release with the epsilon that run is given"
+            rule=f"a run must claim pure epsilon of at most {float(share):g}",
+            got=f"{claim!r}",
+            remedy="release with the epsilon that run is given",
         )
     if claim.relation is not whole.relation:
         raise ClaimError(
-            f"a run must have the choice's relation, {str(whole.relation)!r}, got {str(claim.relation)!r}; "
-            "give both the same"
+            rule=f"a run must have the choice's relation, {str(whole.relation)!r}",
+            got=f"{str(claim.relation)!r}",
+            remedy="give both the same",
         )
     if (claim.unit, claim.records_per_unit) != (whole.unit, whole.records_per_unit):
         raise ClaimError(
-            f"a run must protect a {whole.unit} with up to {whole.records_per_unit} records, as the choice "
-            f"does, got a {claim.unit} with up to {claim.records_per_unit}; give both the same max_per_unit"
+            rule=(
+                f"a run must protect a {whole.unit} with up to {whole.records_per_unit} "
+                "records, as the choice does"
+            ),
+            got=f"a {claim.unit} with up to {claim.records_per_unit}",
+            remedy=("give both the same ", Parameter("max_per_unit")),
         )
     if whole.secure and not claim.secure:
         raise ClaimError(
-            "a run must draw its noise from the operating system, got a seed; leave the seed out"
+            rule="a run must draw its noise from the operating system",
+            got="a seed",
+            remedy="leave the seed out",
         )
 
 

@@ -92,7 +92,9 @@ def perturbed_posterior(
     B²·max_i [C⁻¹KC⁻¹]_ii in the units of the rounding. Nothing here depends on how exact the matrix is.
     """
     if matrix.shape[1] > _MOST_RECORDS:
-        raise DataRefused(f"at most {_MOST_RECORDS} records fit this method; take a sample of them")
+        raise DataRefused(
+            rule=f"at most {_MOST_RECORDS} records fit this method", remedy="take a sample of them"
+        )
     longest = float(np.sqrt((matrix**2).sum(axis=0)).max(initial=0.0)) or 1.0
     step = 2.0 ** math.ceil(math.log2(longest) - _SMOOTHER_BITS)
     rounded = np.rint(matrix / step)
@@ -127,8 +129,10 @@ def allowed_gap(c: float, number: int, square: float) -> float:
 def gap_missed(c: float, number: int) -> DataRefused:
     """The refusal of a machine whose solver has not reached its gap; tells public numbers alone."""
     return DataRefused(
-        f"a machine must be solved to its duality gap, and was not with C = {c:g} and {number} records; "
-        "use a smaller C"
+        parameter="C",
+        rule="must let the machine be solved to its duality gap",
+        got=f"{c:g}, with which it was not",
+        remedy="use a smaller one",
     )
 
 

@@ -149,8 +149,8 @@ def points_of(function: ReleasedFunction) -> PointsFunction:
 def _bins(box: Bounds, kernel: Kernel, bins: int | Sequence[int] | None) -> tuple[int, ...]:
     if bins is None:
         assert isinstance(kernel, ColumnKernel)
-        wanted = bins_for_bandwidth(box, kernel.bandwidth, fraction=DEFAULT_WIDTH, most_cells=_DEFAULT_CELLS)
-        return tuple(wanted)
+        bins = bins_for_bandwidth(box, kernel.bandwidth, fraction=DEFAULT_WIDTH, most_cells=_DEFAULT_CELLS)
+        return tuple(bins)
     return (bins,) * box.dim if isinstance(bins, int) else tuple(bins)
 
 

@@ -11,7 +11,7 @@ from typing import Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.errors import UsageError, shown
+from hushsum.errors import Argument, UsageError, shown
 from hushsum.kernels.base import COLUMNS, GAUSSIAN, Batch, GaussianProfileKernel, Kernel
 from hushsum.kernels.gaussian import GaussianKernel
 from hushsum.kernels.parameters import positive_integer
@@ -141,7 +141,12 @@ def kme(
     if algorithm == "features" or lattice is not None:
         GAUSSIAN.check(kernel, "kme with features or a lattice")
     if algorithm == "features" and lattice is not None:
-        raise UsageError("a lattice is for algorithm='subspace', got 'features'; leave it out")
+        raise UsageError(
+            parameter="lattice",
+            rule=("is for ", Argument("algorithm", "subspace")),
+            got="'features'",
+            remedy="leave it out",
+        )
     cells = None if lattice is None else CellGrid.of(box, lattice, most_cells=MOST_LATTICE_POINTS)
     public = _public_points(points, kernel, box, seed) if cells is None else cells.centres() - box.centre
     number = positive_integer("features", features, at_most=MOST_FEATURES)
@@ -179,12 +184,12 @@ def kme(
 def mean_kernel_values(rows: Rows, points: Floats, kernel: Kernel) -> Floats:
     """The mean over records of k(x, z) at each point; secret. Equal records are compared once."""
     records, counts = np.unique(rows, axis=0, return_counts=True)
-    asked = Batch((points,), len(points))
+    queries = Batch((points,), len(points))
     total = np.zeros(len(points))
     step = max(1, _CELLS_AT_A_TIME // len(points))
     for start in range(0, len(records), step):
         some = records[start : start + step]
-        total += counts[start : start + step] @ kernel._pairwise(Batch((some,), len(some)), asked)
+        total += counts[start : start + step] @ kernel._pairwise(Batch((some,), len(some)), queries)
     return total / len(rows)
 
 

@@ -124,16 +124,21 @@ def mwem(
     box = declared.bounds
     prepared = OneCallRelease.of(METHOD, epsilon=epsilon, delta=delta, relation=relation, **keywords)
     grid = _grid(box, kernel, bins)
-    asked = _queries(queries, kernel, box)
-    number = positive_integer("rounds", rounds, at_most=len(asked))
-    if grid.cells * len(asked) > MOST_ENTRIES:
-        raise UsageError(f"cells × queries must be at most {MOST_ENTRIES}, got more; use fewer bins")
+    points = _queries(queries, kernel, box)
+    number = positive_integer("rounds", rounds, at_most=len(points))
+    if grid.cells * len(points) > MOST_ENTRIES:
+        raise UsageError(
+            parameter="bins",
+            rule=f"must give at most {MOST_ENTRIES} cells × queries",
+            got="more",
+            remedy="use fewer",
+        )
     rows = declared.records(X)
     if len(rows) > _MOST_RECORDS:
-        raise DataRefused("mwem takes fewer than 2³⁷ records, got more; use another method")
+        raise DataRefused(rule="mwem takes fewer than 2³⁷ records", got="more", remedy="use another method")
 
     def make() -> PointsFunction:
-        table = query_table(kernel, grid, asked)
+        table = query_table(kernel, grid, points)
         exact = answers_of(grid.count(rows), table)
         with release_noise(prepared.insecure_noise_seed) as noise:
             count, count_variance, left = prepared.count(noise, len(rows))
@@ -153,7 +158,7 @@ def mwem(
             columns=declared.columns,
         )
 
-    return prepared.released(make, bins=list(grid.bins), rounds=number, queries=len(asked))
+    return prepared.released(make, bins=list(grid.bins), rounds=number, queries=len(points))
 
 
 def query_table(kernel: Kernel, grid: CellGrid, queries: NDArray[np.float32]) -> Floats:

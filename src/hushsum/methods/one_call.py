@@ -1,4 +1,4 @@
-"""What every method that releases in one call does: check the promise, book it, make the function."""
+"""What every method that releases in one call does: check the promise, debit it, make the function."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class ReleaseKeywords(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class OneCallRelease:
-    """The claim of a method's release, known before anything is drawn, and where it is booked."""
+    """The claim of a method's release, known before anything is drawn, and where it is debited."""
 
     method: str
     claim: Claim
@@ -73,13 +73,17 @@ class OneCallRelease:
         if not (method.pure if promise.pure else method.approximate):
             rule, got = ("a delta above 0", "none") if promise.pure else ("no delta", "one")
             remedy = "try delta=1e-6" if promise.pure else "leave it out"
-            raise ClaimError(f"{method.name} takes {rule}, got {got}; {remedy}")
+            raise ClaimError(rule=f"{method.name} takes {rule}", got=got, remedy=f"{remedy}")
         check_declared_delta(promise, None, allow_large_delta=keywords.get("allow_large_delta", False))
         neighbours = Relation.of(relation)
         if neighbours not in method.relations:
             raise ClaimError(
-                f"{method.name} divides by the number of records, which is public under "
-                f"{method.relations[0]} alone, got {neighbours}; use another method"
+                rule=(
+                    f"{method.name} divides by the number of records, which is public under "
+                    f"{method.relations[0]} alone"
+                ),
+                got=neighbours,
+                remedy="use another method",
             )
         seed = keywords.get("insecure_noise_seed")
         claim = Claim(

@@ -139,7 +139,12 @@ def pfda(
     declared = DeclaredBox.of(kernel, bounds, columns)
     box = declared.bounds
     if box.dim != 1:
-        raise UsageError(f"pfda takes one column, got {box.dim}; use kme, or a grid")
+        raise UsageError(
+            parameter="bounds",
+            rule="must be of one column for pfda",
+            got=box.dim,
+            remedy="use kme, or a grid",
+        )
     process = kernel if covariance is None else covariance
     DeclaredBox.of(process, box, None)
     if not (math.isfinite(penalty) and penalty > 0.0):

@@ -107,7 +107,9 @@ def sample_in_ball(posterior: Posterior, bound: float, noise: RealNoise) -> Floa
         if room >= 0.0 and noise.coin(posterior.precision * tilt * room / 2.0):
             drawn: Floats = posterior.vectors @ theta
             return drawn
-    raise UsageError("theta_bound is too small for a posterior sample; declare a larger one")
+    raise UsageError(
+        parameter="theta_bound", rule="is too small for a posterior sample", remedy="declare a larger one"
+    )
 
 
 def _tilt(posterior: Posterior, bound: float) -> float:

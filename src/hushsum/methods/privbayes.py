@@ -9,7 +9,7 @@ from typing import Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.errors import UsageError, shown
+from hushsum.errors import Parameter, UsageError, shown
 from hushsum.kernels.base import COLUMNS, Kernel
 from hushsum.kernels.parameters import positive_integer
 from hushsum.methods.bayes_network import (
@@ -127,7 +127,7 @@ def privbayes(
     box = declared.bounds
     prepared = OneCallRelease.of(METHOD, epsilon=epsilon, delta=delta, relation=relation, **keywords)
     grid = CellGrid.of(box, bins)
-    wanted = _degree(degree, grid)
+    given = _degree(degree, grid)
     points = positive_integer("size", size, at_most=MOST_POINTS)
     share = exact("network_share", network_share)
     if not 0 < share < 1:
@@ -145,7 +145,7 @@ def privbayes(
         with release_noise(prepared.insecure_noise_seed) as noise:
             count, count_variance, left = prepared.count(noise, len(rows))
             moved = 1 if prepared.private_count else 2
-            parents = wanted if wanted is not None else useful_degree(grid, count, float(left), moved)
+            parents = given if given is not None else useful_degree(grid, count, float(left), moved)
             network, left = _network(codes, grid, parents, left, share, moved, noise, rng)
             tables = _tables(codes, grid, network, left, moved, noise)
         drawn = sample(network, tables, points, rng)
@@ -272,7 +272,12 @@ def _degree(degree: int | str, grid: CellGrid) -> int | None:
         )
     largest = float(np.prod([float(each) for each in sorted(grid.bins, reverse=True)[: degree + 1]]))
     if largest > MOST_CELLS:
-        raise UsageError(f"a table must have at most {MOST_CELLS} cells, got more; use fewer bins or parents")
+        raise UsageError(
+            parameter="bins",
+            rule=("and ", Parameter("parents"), f" must give tables of at most {MOST_CELLS} cells"),
+            got="more",
+            remedy="use fewer",
+        )
     return degree
 
 

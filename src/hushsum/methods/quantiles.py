@@ -10,7 +10,7 @@ from typing import overload
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.errors import DataRefused, UsageError
+from hushsum.errors import DataRefused, Parameter, UsageError
 from hushsum.methods.quantile_scores import Ranks, rank_sensitivity
 from hushsum.privacy.budget import Budget
 from hushsum.privacy.claim import Claim, exact
@@ -115,13 +115,13 @@ def private_quantiles(
     >>> private_quantiles(ages, [0.5], bounds=(0, 120), epsilon=1.0, grid=120, insecure_noise_seed=1).values
     ((53.0,),)
     """
-    wanted = _quantiles(q)
+    levels = _quantiles(q)
     bounds = _in_order(bounds, X)
     columns = _columns(X, bounds)
     grids = _grids(bounds, columns, grid)
     promise = choice_promise(epsilon)
     assert promise.epsilon is not None
-    share = promise.epsilon / (columns * len(wanted))
+    share = promise.epsilon / (columns * len(levels))
     claim = choice_claim(
         promise,
         PERMUTE_AND_FLIP,
@@ -135,22 +135,22 @@ def private_quantiles(
         questions = []
         for column, points in enumerate(grids):
             ranks = Ranks.of(values[:, column], points)
-            for each in wanted:
+            for each in levels:
                 moved = rank_sensitivity(each, claim.relation, claim.records_per_unit)
                 questions.append(Question(ranks.scores(each), share, moved))
         chosen = iter(select(questions, insecure_noise_seed=insecure_noise_seed))
         return {
-            "values": [_by_rank([float(points[next(chosen)]) for _ in wanted], wanted) for points in grids]
+            "values": [_by_rank([float(points[next(chosen)]) for _ in levels], levels) for points in grids]
         }
 
     subject: dict[str, object] = {
         "choice": "quantiles",
-        "q": [str(each) for each in wanted],
+        "q": [str(each) for each in levels],
         "grid": [[float(points[0]), float(points[-1]), len(points)] for points in grids],
     }
     result = spend_json(Booking.of(budget, idempotency_key), claim, subject, make)
     return PrivateQuantiles(
-        q=tuple(float(each) for each in wanted),
+        q=tuple(float(each) for each in levels),
         values=tuple(tuple(row) for row in result["values"]),
         claim=claim,
     )
@@ -229,8 +229,8 @@ def _quantiles(q: float | Sequence[float]) -> list[Fraction]:
             got="none",
             remedy="give numbers such as [0.01, 0.99]",
         )
-    wanted = [exact("q", each) for each in given]
-    for each in wanted:
+    levels = [exact("q", each) for each in given]
+    for each in levels:
         if not 0 <= each <= 1:
             raise UsageError(
                 parameter="q", rule="must be from 0 to 1", got=f"{float(each):g}", remedy="0.5 is the median"
@@ -242,13 +242,13 @@ def _quantiles(q: float | Sequence[float]) -> list[Fraction]:
                 got=f"{float(each)!r}",
                 remedy="round it",
             )
-    return wanted
+    return levels
 
 
-def _by_rank(values: list[float], wanted: list[Fraction]) -> list[float]:
+def _by_rank(values: list[float], levels: list[Fraction]) -> list[float]:
     """The values, each given to the quantile of its rank; post-processing."""
     ordered = sorted(values)
-    places = sorted(range(len(wanted)), key=lambda i: wanted[i])
+    places = sorted(range(len(levels)), key=lambda i: levels[i])
     result = [0.0] * len(values)
     for value, place in zip(ordered, places, strict=True):
         result[place] = value
@@ -310,7 +310,12 @@ def _grids(bounds: Sequence[Pair] | Pair, columns: int, grid: int | Sequence[flo
 
 def _cap(units: object, max_per_unit: int | None) -> int | None:
     if (units is None) != (max_per_unit is None):
-        raise UsageError("units and max_per_unit need each other, got one; give both, or neither")
+        raise UsageError(
+            parameter="units",
+            rule=("and ", Parameter("max_per_unit"), " need each other"),
+            got="one",
+            remedy="give both, or neither",
+        )
     return max_per_unit
 
 
@@ -318,7 +323,12 @@ def _values(X: object, columns: int, units: object, max_per_unit: int | None) ->
     parts = numbers_of(X, dim=columns)
     values = np.concatenate([part.values.astype(np.float64) for part in parts], axis=1)
     if not np.isfinite(values).all():
-        raise DataRefused("records must be finite, got NaN or infinity; fill them with a public constant")
+        raise DataRefused(
+            parameter="records",
+            rule="must be finite",
+            got="NaN or infinity",
+            remedy="fill them with a public constant",
+        )
     if max_per_unit is None:
         return values
     keep, _ = UnitCap(max_per_unit).plan(units)

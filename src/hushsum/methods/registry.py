@@ -1,4 +1,4 @@
-"""The ways from records to a released function, by name, and what each of them needs and promises."""
+"""The methods from records to a released function, by name, and what each of them needs and promises."""
 
 from __future__ import annotations
 

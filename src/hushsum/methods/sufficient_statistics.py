@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.bases.moments import Moments
-from hushsum.errors import ClaimError, UsageError
+from hushsum.errors import Argument, ClaimError, UsageError
 from hushsum.privacy.accounting import gaussian_delta_above
 from hushsum.privacy.real_noise import real_noise
 from hushsum.privacy.release_noise import rounded
@@ -57,7 +57,11 @@ class NoisyMoments:
     def of(cls, function: ReleasedFunction) -> NoisyMoments:
         """The sums in a released function of moments."""
         if not isinstance(function, CoefficientFunction) or not isinstance(function.basis, Moments):
-            raise UsageError("moments must be released from hushsum.methods.moments, got another function")
+            raise UsageError(
+                parameter="moments",
+                rule="must be released from hushsum.methods.moments",
+                got="another function",
+            )
         whole = function.basis.matrix(function.table)
         sigma = math.sqrt(function.noise.variance) / function.basis.unit**2
         return cls(whole[:-1, :-1], whole[:-1, -1], sigma, function.count)
@@ -184,8 +188,12 @@ def check_published(epsilon: float, delta: float, *, adaptive: bool) -> None:
     """
     if PublishedNoise(epsilon, delta).spent_delta(3 if adaptive else 2) > delta:
         raise ClaimError(
-            f"the published constants do not keep epsilon={epsilon:g} with delta={delta:g}; "
-            "use calibration='tight'"
+            parameter="calibration",
+            rule=(
+                "must not be the published constants, "
+                f"which do not keep epsilon={epsilon:g} with delta={delta:g}"
+            ),
+            remedy=("use ", Argument("calibration", "tight")),
         )
 
 

@@ -87,12 +87,19 @@ class SketchedMoments:
         times wᵢwⱼᵀ estimates Σ z zᵀ, six times per row.
         """
         if not isinstance(function, TableFunction) or not isinstance(function.kernel, AngularKernel):
-            raise UsageError("moments are read from a sketch of the angular kernel, got another function")
+            raise UsageError(
+                parameter="moments",
+                rule="are read from a sketch of the angular kernel",
+                got="another function",
+            )
         kernel, rows = function.kernel, function.rows
         bits = kernel.bits * kernel.power
         if function.basis.shape[1] != 1 << bits:
             raise UsageError(
-                "moments need a cell for every pattern of signs, got folded cells; widen the rows"
+                parameter="moments",
+                rule="need a cell for every pattern of signs",
+                got="folded cells",
+                remedy="widen the rows",
             )
         seed: int = function.basis.parameters()["seed"]
         planes = kernel.directions(rows=rows, seed=seed).astype(np.float64)

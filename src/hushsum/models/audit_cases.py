@@ -8,8 +8,8 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from hushsum.auditing.gaussian_separation import Separated, allowed_distance, normal_chances
 from hushsum.auditing.registry import MechanismCase, register_mechanism
-from hushsum.auditing.separation import Separated, allowed_distance, normal_chances
 from hushsum.kernels.gaussian import GaussianKernel
 from hushsum.models.density_tables import FUNCTIONAL, FunctionalSums, KernelTable
 from hushsum.privacy.claim import Claim, Promise
@@ -33,11 +33,11 @@ _SEED = 7
 
 def _density(bandwidths: tuple[float, ...], promise: Promise) -> Separated:
     """One record, with a crowd elsewhere, in the coefficients of all kernels together."""
-    wanted = [
+    planned = [
         KernelTable(GaussianKernel(dim=1, bandwidth=width), FUNCTIONAL, f"part{i}")
         for i, width in enumerate(bandwidths)
     ]
-    sides = [FunctionalSums(wanted, promise, _SEED, [(-20.0, 20.0)]) for _ in range(2)]
+    sides = [FunctionalSums(planned, promise, _SEED, [(-20.0, 20.0)]) for _ in range(2)]
     for sums, records in zip(sides, ([[-3.0]] * 9, [[-3.0]] * 9 + [[4.0]]), strict=True):
         sums.add(np.array(records))
 

@@ -220,8 +220,8 @@ class PrivateModel(DeclaredModel):
     def _refuse(parameters: dict[str, object]) -> None:
         if parameters.pop("sample_weight", None) is not None:
             raise UsageError(
-                "sample_weight is refused: a record of weight w moves the sums w times as far, so the noise "
-                "would have to be as large as the largest weight allows; leave it out"
+                parameter="sample_weight",
+                rule="must be left out: the noise would have to be as large as the largest weight allows",
             )
         if parameters:
             raise TypeError(f"fit got an unexpected argument {next(iter(parameters))!r}")
@@ -258,8 +258,9 @@ class PrivateModel(DeclaredModel):
         state.check_whole()
         if state.facts != self._described():
             raise UsageError(
-                "parameters were changed between fit and the release, got others than what was counted for; "
-                "set them back, or fit again"
+                rule="parameters were changed between fit and the release",
+                got="others than what was counted for",
+                remedy="set them back, or fit again",
             )
         promise = Promise.of(epsilon=self.epsilon, delta=self.delta)
         check_declared_delta(promise, None)

@@ -120,7 +120,9 @@ class ClassModel(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         if self._most is not None and len(classes) > self._most:
             # scikit-learn's checks look for these words.
             kind = type_of_target(classes)
-            raise UsageError(f"Only binary classification is supported. The type of the target is {kind}.")
+            raise UsageError(
+                rule=f"Only binary classification is supported. The type of the target is {kind}."
+            )
         if len(classes) < self._fewest:
             rule = "at least one class" if self._fewest == 1 else "two classes or more"
             got = "one class" if len(classes) else "none"

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.errors import ClaimError, UsageError
+from hushsum.errors import Argument, ClaimError, UsageError
 from hushsum.kernels.base import ColumnKernel, Kernel
 from hushsum.models.base import Floats, PrivateModel
 from hushsum.models.density_tables import (
@@ -52,19 +52,19 @@ class _Estimate:
     standard error it has at some public points.
     """
 
-    wanted: KernelTable
+    planned: KernelTable
     function: ReleasedFunction
     integral: float
     error: float
 
     @classmethod
-    def of(cls, wanted: KernelTable, function: ReleasedFunction, box: Box) -> _Estimate:
+    def of(cls, planned: KernelTable, function: ReleasedFunction, box: Box) -> _Estimate:
         """Everything from what was released: post-processing."""
         low, high = np.array(box).T
         error = float(function.query(spread_points(low, high, _PROBES, seed=0)).stderr.max())
-        constant = normalising_constant(wanted.kernel)
+        constant = normalising_constant(planned.kernel)
         integral = integral_over_box(function, box) if constant is None else constant
-        return cls(wanted, function, integral, error)
+        return cls(planned, function, integral, error)
 
     def floored(self, queries: Floats) -> Floats:
         """Densities, those below their standard error raised to it."""
@@ -193,12 +193,17 @@ class PrivateDensity(PrivateModel):
 
     def _check_together(self, promise: Promise) -> None:
         if self.method == FUNCTIONAL and promise.pure:
-            raise ClaimError("method 'functional' needs a delta above 0, got none; give delta=1e-6")
+            raise ClaimError(
+                parameter="delta",
+                rule=("must be above 0 for ", Argument("method", "functional")),
+                got="none",
+                remedy=("give ", Argument("delta", 1e-6)),
+            )
 
     def _predicted_error(self, records: int, n_features: int, promise: Promise) -> PredictedError:
-        wanted = self._planned(n_features)
-        tables = len({each.part for each in wanted})
-        first = wanted[0]
+        planned = self._planned(n_features)
+        tables = len({each.part for each in planned})
+        first = planned[0]
         error = planned_error(
             first.kernel,
             records,
@@ -299,7 +304,7 @@ class PrivateDensity(PrivateModel):
         random = np.random.default_rng(int(generator_of(random_state).randint(_SEEDS)))
         if len(low) <= _GRID_COLUMNS:
             return from_grid(estimate.above_noise, low, high, int(n_samples), random)
-        kernel_used = estimate.wanted.kernel
+        kernel_used = estimate.planned.kernel
         step = kernel_used.bandwidth if isinstance(kernel_used, ColumnKernel) else 0.25
         return by_chain(estimate.above_noise, low, high, int(n_samples), random, step=step, steps=_STEPS)
 
@@ -309,19 +314,21 @@ class PrivateDensity(PrivateModel):
         _ = self.released_
         return (
             "bounds"
-            if normalising_constant(self._estimate(None, None).wanted.kernel) is None
+            if normalising_constant(self._estimate(None, None).planned.kernel) is None
             else "all space"
         )
 
     def _estimate(self, kernel: str | None, bandwidth: float | None) -> _Estimate:
         estimates: list[_Estimate] = self._reading()
         for each in estimates:
-            found = each.wanted.kernel
+            found = each.planned.kernel
             if kernel not in (None, found.name):
                 continue
             if bandwidth is None or math.isclose(getattr(found, "bandwidth", math.nan), bandwidth):
                 return each
         raise UsageError(
-            "kernel and bandwidth must be among those the model was made with, got others; "
-            "declare them before fit, or leave them out"
+            parameter="kernel",
+            rule="and bandwidth must be among those the model was made with",
+            got="others",
+            remedy="declare them before fit, or leave them out",
         )

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.bases.fourier_features import FeatureReading, FourierFeatures
-from hushsum.errors import ClaimError, SecretRefused, UsageError, shown
+from hushsum.errors import Argument, ClaimError, SecretRefused, UsageError, shown
 from hushsum.kernels.base import (
     ColumnKernel,
     GaussianProfileKernel,
@@ -82,18 +82,18 @@ def planned(names: object, bandwidths: object, method: str, dim: int) -> list[Ke
         for name in _listed("kernel", names)
         for each in _kernels(name, _listed("bandwidth", bandwidths), dim)
     ]
-    wanted = []
+    planned = []
     for number, kernel in enumerate(kernels):
-        way = table_method(kernel, dim) if method == "auto" else method
-        wanted.append(KernelTable(kernel, way, GRID if way == GRID else f"{way} {number}"))
-    return wanted
+        counting = table_method(kernel, dim) if method == "auto" else method
+        planned.append(KernelTable(kernel, counting, GRID if counting == GRID else f"{counting} {number}"))
+    return planned
 
 
-def tallies(wanted: Sequence[KernelTable], *, seed: int, box: Box) -> dict[str, Tally]:
+def tallies(planned: Sequence[KernelTable], *, seed: int, box: Box) -> dict[str, Tally]:
     """An empty tally for each part."""
     made: dict[str, Tally] = {}
-    on_the_grid = [each.kernel for each in wanted if each.part == GRID]
-    for each in wanted:
+    on_the_grid = [each.kernel for each in planned if each.part == GRID]
+    for each in planned:
         if each.part in made:
             continue
         if each.method == GRID:
@@ -153,7 +153,7 @@ def _width(kernel: Kernel) -> float:
 
 
 class FunctionalSums:
-    """Σ φ(x) in whole numbers for every kernel wanted, and the number of records; secret.
+    """Σ φ(x) in whole numbers for every kernel, and the number of records; secret.
 
     Privacy
     -------
@@ -165,13 +165,18 @@ class FunctionalSums:
 
     __slots__ = ("_bases", "_count", "_promise", "_tables")
 
-    def __init__(self, wanted: Sequence[KernelTable], promise: Promise, seed: int, box: Box) -> None:
+    def __init__(self, planned: Sequence[KernelTable], promise: Promise, seed: int, box: Box) -> None:
         if promise.pure:
-            raise ClaimError("method 'functional' needs a delta above 0, got none; give delta=1e-6")
+            raise ClaimError(
+                parameter="delta",
+                rule=("must be above 0 for ", Argument("method", "functional")),
+                got="none",
+                remedy=("give ", Argument("delta", 1e-6)),
+            )
         bounds = Bounds.of(box, len(box))
         self._promise = promise
         self._bases = {
-            each.part: FourierFeatures(each.kernel, DEFAULT_FEATURES, seed, True, bounds) for each in wanted
+            each.part: FourierFeatures(each.kernel, DEFAULT_FEATURES, seed, True, bounds) for each in planned
         }
         self._tables: dict[str, NDArray[np.int64]] = {
             name: np.zeros(basis.shape, np.int64) for name, basis in self._bases.items()
@@ -219,7 +224,9 @@ class FunctionalSums:
         return "<FunctionalSums CONFIDENTIAL>"
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise SecretRefused("private sums must not be pickled or copied; release the model and share that")
+        raise SecretRefused(
+            rule="private sums must not be pickled or copied", remedy="release the model and share that"
+        )
 
 
 Floats = NDArray[np.float64]

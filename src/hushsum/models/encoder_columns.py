@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.errors import DataRefused, UsageError, shown
+from hushsum.errors import Argument, DataRefused, UsageError, shown
 from hushsum.records import arrow
 from hushsum.records.mixed import numbers_with_missing
 
@@ -63,7 +63,7 @@ class CategoryColumn:
     def __post_init__(self) -> None:
         if isinstance(self.values, str) or not isinstance(self.values, Iterable):
             raise UsageError(
-                parameter="categories",
+                parameter="values",
                 rule="must be a list of values",
                 got=type(self.values).__name__,
                 remedy="list them all",
@@ -72,24 +72,31 @@ class CategoryColumn:
         object.__setattr__(self, "values", values)
         if not 1 <= len(values) <= MAX_CATEGORIES:
             raise UsageError(
-                f"a column must have 1 to {MAX_CATEGORIES} categories, got {len(values)}; list them all"
+                parameter="values",
+                rule=f"must be 1 to {MAX_CATEGORIES} categories",
+                got=len(values),
+                remedy="list them all",
             )
         text = all(isinstance(each, str) for each in values)
         if not text and not all(_is_category_number(each) for each in values):
             raise UsageError(
-                parameter="categories",
+                parameter="values",
                 rule="must be all text, or all finite numbers below 2⁵³",
                 got="something else",
                 remedy="write them alike",
             )
         if len(set(values)) != len(values):
             raise UsageError(
-                parameter="categories", rule="must be listed once each", remedy="leave the repetitions out"
+                parameter="values", rule="must be listed once each", remedy="leave the repetitions out"
             )
         _one_of("unknown", self.unknown, ("refuse", OTHER))
         _one_of("missing", self.missing, ("category", "refuse"))
         if len(set(self.labels)) != len(self.labels):
-            raise UsageError("a category must not be called 'other' or 'missing' beside them; rename it")
+            raise UsageError(
+                parameter="values",
+                rule="must not contain 'other' or 'missing' beside those of the encoder",
+                remedy="rename it",
+            )
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -107,8 +114,9 @@ class CategoryColumn:
         unknown = (position < 0) & ~missing
         if self.unknown == "refuse" and unknown.any():
             raise DataRefused(
-                f"{where} must have declared categories only, got another value; "
-                "add it to the public list, or declare unknown='other'"
+                rule=f"{where} must have declared categories only",
+                got="another value",
+                remedy=("add it to the public list, or declare ", Argument("unknown", "other")),
             )
         position[unknown] = len(self.values)
         position[missing] = len(self.labels) - 1
@@ -123,7 +131,9 @@ class CategoryColumn:
         if text != pa.types.is_large_string(chunks.type):
             declared, got = ("text", "numbers") if text else ("numbers", "text")
             raise DataRefused(
-                f"{where} is declared with categories that are {declared}, got {got}; write them alike"
+                rule=f"{where} is declared with categories that are {declared}",
+                got=got,
+                remedy="write them alike",
             )
         if not text:
             values, missing = numbers_with_missing(chunks, where)
@@ -191,8 +201,9 @@ class NumberColumn:
         numbers = (self.low, self.high) if self.fill is None else (self.low, self.high, self.fill)
         if not all(_is_number(each) and math.isfinite(each) for each in numbers) or self.low >= self.high:
             raise UsageError(
-                "a column of numbers must have a finite low < high, got something else; "
-                "declare the range that a record may have"
+                rule="a column of numbers must have a finite low < high",
+                got="something else",
+                remedy="declare the range that a record may have",
             )
         if self.fill is not None and not self.low <= self.fill <= self.high:
             raise UsageError(
@@ -255,4 +266,4 @@ def _one_of(name: str, value: object, choices: tuple[str, ...]) -> None:
 
 
 def _refuse_missing(where: str, remedy: str) -> None:
-    raise DataRefused(f"{where} must not have missing values, got some; {remedy}")
+    raise DataRefused(rule=f"{where} must not have missing values", got="some", remedy=f"{remedy}")

@@ -82,4 +82,6 @@ class KeptPairs:
         return "<KeptPairs CONFIDENTIAL>"
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise SecretRefused("kept records must not be pickled or copied; release the model and share that")
+        raise SecretRefused(
+            rule="kept records must not be pickled or copied", remedy="release the model and share that"
+        )

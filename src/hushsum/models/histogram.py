@@ -145,7 +145,9 @@ class PrivateHistogram(PrivateModel):
     def _open(self, bundle: Bundle) -> CoefficientFunction:
         part = bundle.parts[PART]
         if not isinstance(part, CoefficientFunction) or not isinstance(part.basis, Bins):
-            raise UsageError("the model's part must be a released histogram, got another; fit it again")
+            raise UsageError(
+                rule="the model's part must be a released histogram", got="another", remedy="fit it again"
+            )
         return part
 
     @property

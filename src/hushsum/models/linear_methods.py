@@ -1,4 +1,4 @@
-"""The ways to a linear model: what each keeps in secret, what it noise, and how that is read."""
+"""The methods for linear models: what each keeps in secret, where it adds noise, and how that is read."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ LEVEL_SHARE = Fraction(1, 10)
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """What a way released: functions, or the parameters themselves."""
+    """What a method released: functions, or the parameters themselves."""
 
     parts: dict[str, ReleasedFunction]
     arrays: dict[str, NDArray[Any]]
@@ -90,11 +90,13 @@ class KeptRecords:
         return "<KeptRecords CONFIDENTIAL>"
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise SecretRefused("kept records must not be pickled or copied; release the model and share that")
+        raise SecretRefused(
+            rule="kept records must not be pickled or copied", remedy="release the model and share that"
+        )
 
 
 class LinearMethod(Protocol):
-    """One way from records to θ of v ≈ θ·φ in the unit ball."""
+    """One method from records to θ of v ≈ θ·φ in the unit ball."""
 
     @property
     def mechanism(self) -> str | None:
@@ -136,7 +138,7 @@ class FromMoments:
 
     def draw(self, secret: Tally, promise: Promise) -> Drawn:
         """One release of all sums."""
-        released = secret.release(**_asked(promise), count_share=_COUNT_SHARE["moments"])
+        released = secret.release(**_parameters_of(promise), count_share=_COUNT_SHARE["moments"])
         return Drawn({"moments": released}, {})
 
 
@@ -165,11 +167,11 @@ class FromSketch:
         """The target's moments first; their noisy count decides how many rows of the sketch are published."""
         sketch, level = secret
         first, second = _split(promise, LEVEL_SHARE)
-        released = level.release(**_asked(first), count_share=_COUNT_SHARE["level"])
+        released = level.release(**_parameters_of(first), count_share=_COUNT_SHARE["level"])
         rows = self.rows
         if second.epsilon is not None:
             rows = rows_for_moments(released.count, float(second.epsilon), self.rows)
-        return Drawn({"level": released, "sketch": sketch.release(**_asked(second), rows=rows)}, {})
+        return Drawn({"level": released, "sketch": sketch.release(**_parameters_of(second), rows=rows)}, {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +199,7 @@ class FromClassSketches:
     def draw(self, secret: tuple[Tally, Tally], promise: Promise) -> Drawn:
         """Both, in parallel composition."""
         parts = {
-            f"class {i}": tally.release(**_asked(promise), count_share=COUNT_SHARE)
+            f"class {i}": tally.release(**_parameters_of(promise), count_share=COUNT_SHARE)
             for i, tally in enumerate(secret)
         }
         return Drawn(dict(parts), {})
@@ -228,7 +230,7 @@ class FromRecords:
 
 
 def regression_method(method: str, *, rows: int, theta_bound: float, published: bool) -> LinearMethod:
-    """The way of a named method."""
+    """The method of that name."""
     if published and method in ("ssp", "adassp"):
         return FromRecords(
             PUBLISHED_GAUSSIAN,
@@ -245,7 +247,7 @@ def regression_method(method: str, *, rows: int, theta_bound: float, published: 
                 _epsilon(promise), float(promise.delta), adaptive=method == "adassp"
             ),
         )
-    ways: dict[str, LinearMethod] = {
+    methods: dict[str, LinearMethod] = {
         "ssp": FromMoments(),
         "adassp": FromMoments(),
         "sketch": FromSketch(rows),
@@ -274,12 +276,12 @@ def regression_method(method: str, *, rows: int, theta_bound: float, published: 
             needs_delta=True,
         ),
     }
-    return ways[method]
+    return methods[method]
 
 
 def classification_method(method: str, *, rows: int, ridge: float) -> LinearMethod:
-    """The way of a named method to a linear classifier; targets are −1 and 1."""
-    ways: dict[str, LinearMethod] = {
+    """The method of that name for a linear classifier; targets are −1 and 1."""
+    methods: dict[str, LinearMethod] = {
         "sketch": FromClassSketches(rows),
         "objective": FromRecords(
             objective.MECHANISM,
@@ -290,11 +292,11 @@ def classification_method(method: str, *, rows: int, ridge: float) -> LinearMeth
             needs_delta=False,
         ),
     }
-    return ways[method]
+    return methods[method]
 
 
 def classification_theta(bundle: Bundle, ball: UnitBall) -> Floats:
-    """θ of sign(θ·φ), from what any of the ways released; post-processing.
+    """θ of sign(θ·φ), from what any of the methods released; post-processing.
 
     Zero, which is the first class, where the counts of records are within the noise.
     """
@@ -307,7 +309,7 @@ def classification_theta(bundle: Bundle, ball: UnitBall) -> Floats:
 
 
 def regression_theta(bundle: Bundle, ball: UnitBall) -> Floats:
-    """θ of v ≈ θ·φ, from what any of the ways released; post-processing.
+    """θ of v ≈ θ·φ, from what any of the methods released; post-processing.
 
     Zero, the middle of the target's bounds, where the count of records is within the noise.
     """
@@ -330,13 +332,13 @@ def _theta(bundle: Bundle, ball: UnitBall) -> Floats:
     return theta
 
 
-def claimed(way: LinearMethod, promise: Promise) -> tuple[Promise, str, str]:
-    """The promise that a way keeps, its mechanism and its arithmetic; ClaimError if it cannot keep it."""
-    kept = Promise(promise.epsilon, Fraction(0), None) if way.pure else promise
-    if isinstance(way, FromRecords):
-        way.check(kept)
-    if way.mechanism is not None:
-        return kept, way.mechanism, REAL_ARITHMETIC
+def claimed(chosen: LinearMethod, promise: Promise) -> tuple[Promise, str, str]:
+    """The promise that a method keeps, its mechanism and its arithmetic; ClaimError if it cannot keep it."""
+    kept = Promise(promise.epsilon, Fraction(0), None) if chosen.pure else promise
+    if isinstance(chosen, FromRecords):
+        chosen.check(kept)
+    if chosen.mechanism is not None:
+        return kept, chosen.mechanism, REAL_ARITHMETIC
     return kept, LAPLACE if kept.pure else GAUSSIAN, EXACT_INTEGERS
 
 
@@ -345,7 +347,7 @@ def _epsilon(promise: Promise) -> float:
     return float_below(promise.epsilon)
 
 
-def _asked(promise: Promise) -> dict[str, Any]:
+def _parameters_of(promise: Promise) -> dict[str, Any]:
     """A promise as the arguments of a release."""
     if promise.rho is not None:
         return {"rho": promise.rho}

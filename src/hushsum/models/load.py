@@ -53,14 +53,16 @@ def model_of(bundle: Bundle) -> PrivateModel:
     """The estimator that a bundle describes."""
     name = bundle.about.get("model")
     if not isinstance(name, str) or name not in MODELS:
-        raise FileRefused(f"the file holds a model {name!r}, which this Hushsum does not know; upgrade it")
+        raise FileRefused(
+            rule=f"the file holds a model {name!r}, which this Hushsum does not know", remedy="upgrade it"
+        )
     try:
         return _restored(MODELS[name], bundle)
     except HushsumError as error:
-        raise FileRefused(("the file's model makes no sense: ", *error.parts())) from None
+        raise FileRefused(rule=("the file's model makes no sense: ", *error.parts())) from None
     except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, IndexError):
         raise FileRefused(
-            "the file's model makes no sense, though its checksum holds; ask who wrote it"
+            rule="the file's model makes no sense, though its checksum holds", remedy="ask who wrote it"
         ) from None
 
 

@@ -56,7 +56,8 @@ class ModelState:
         """Refuse a state that was interrupted while counting."""
         if self.broken:
             raise UsageError(
-                "this model was interrupted while counting and may hold a part of a batch; fit it anew"
+                rule="this model was interrupted while counting and may hold a part of a batch",
+                remedy="fit it anew",
             )
 
     def settle(self, bundle: Bundle, reading: object) -> None:
@@ -69,8 +70,8 @@ class ModelState:
     def refuse_to_leave(self) -> NoReturn:
         """Say why an unreleased model is not copied or pickled."""
         raise SecretRefused(
-            "a model that has not been released holds private sums and must not be pickled or copied; "
-            "call release() first, which spends its budget, and share that"
+            rule=("a model that has not been released holds private sums and must not be pickled or copied"),
+            remedy="call release() first, which spends its budget, and share that",
         )
 
     def __reduce_ex__(self, protocol: object) -> tuple[Callable[..., ModelState], tuple[Any, ...]]:
@@ -101,7 +102,7 @@ class _UntilReleased:
         state = getattr(model, "_state", None)
         if state is not None and state.bundle is not None:
             raise AlreadyReleased(
-                "a released model takes no more records, because its budget was spent on those it had; "
-                "fit again, which spends again"
+                rule=("a released model takes no more records, because its budget was spent on those it had"),
+                remedy="fit again, which spends again",
             )
         return MethodType(self._method, model)

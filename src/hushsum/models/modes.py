@@ -181,7 +181,10 @@ class PrivateModes(TableModel):
         kernel = self._kernel()
         if not isinstance(kernel, ColumnKernel):
             raise UsageError(
-                f"modes are points in a box, which the {kernel.name} kernel does not have; use euclidean"
+                parameter="kernel",
+                rule="must compare columns of numbers, because modes are points in a box",
+                got=f"the {kernel.name} kernel",
+                remedy="use euclidean",
             )
         if self.method != "search":
             Partitions.check(kernel)

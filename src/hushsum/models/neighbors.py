@@ -169,7 +169,12 @@ class PrivateNeighbors(TableModel):
         queries = self._queries(X)
         f = self._reading()
         if not isinstance(f.kernel, ColumnKernel):
-            raise UsageError(f"the {f.kernel.name} kernel has no radius; use euclidean or manhattan")
+            raise UsageError(
+                parameter="kernel",
+                rule="must have a radius",
+                got=f"the {f.kernel.name} kernel",
+                remedy="use euclidean or manhattan",
+            )
         ends = np.zeros((2, self.n_features_in_))
         ends[1, 0] = radius
         least = float(f.kernel.similarity(ends[:1], ends[1:])[0, 0])

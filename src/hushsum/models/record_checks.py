@@ -120,13 +120,15 @@ def _refusal(text: str, kind: type[Exception]) -> Exception:
         found = re.match(r"X has (\d+) features", text)
         # So many "columns" are probably the records of a table that was transposed.
         if found is None or int(found[1]) <= MOST_COLUMNS_SHOWN:
-            return DataRefused(text)
-        return DataRefused("X must have as many features as the records had, got more; transpose it?")
+            return DataRefused(rule=text)
+        return DataRefused(
+            rule="X must have as many features as the records had", got="more", remedy="transpose it?"
+        )
     lowered = text.lower()
     for part, words in _REFUSALS:
         if part in lowered:
-            return DataRefused(words)
-    return DataRefused(f"X and y must be tables of numbers, got something else; {_COLUMNS}")
+            return DataRefused(rule=words)
+    return DataRefused(rule="X and y must be tables of numbers", got="something else", remedy=f"{_COLUMNS}")
 
 
 def generator_of(random_state: Any) -> np.random.RandomState:

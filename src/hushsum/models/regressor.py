@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.errors import UsageError
+from hushsum.errors import Argument, UsageError
 from hushsum.models.base import Floats
 from hushsum.models.linear_methods import KEEPING, LinearMethod, claimed, regression_method, regression_theta
 from hushsum.models.parameters import INTEGER, NUMBER, TARGET_BOUNDS, TEXT, Parameter
@@ -218,7 +218,10 @@ class PrivateRegressor(RegressionModel):
             )
         if self._linear_method().needs_delta and promise.pure:
             raise UsageError(
-                f"method {self.method_!r} with this calibration needs delta, got none; give delta=1e-6"
+                parameter="delta",
+                rule=("must be above 0 for ", Argument("method", self.method_), " with this calibration"),
+                got="none",
+                remedy=("give ", Argument("delta", 1e-6)),
             )
 
     def _columns_of_part(self, name: str) -> int:

@@ -51,8 +51,11 @@ class RefitGuard:
         """Refuse an array that is the same object with other contents."""
         if _digest(records, target) != self._digest:
             raise UsageError(
-                "X or y was changed in place since this model was fitted on it and released, so it is "
-                "neither the same data nor visibly other data; pass a copy, which spends again"
+                rule=(
+                    "X or y was changed in place since this model was fitted on it and released, "
+                    "so it is neither the same data nor visibly other data"
+                ),
+                remedy="pass a copy, which spends again",
             )
 
 
@@ -101,8 +104,10 @@ def check_first(lineage: str, key: str) -> None:
         earlier = frozenset(_SPENT.get(lineage, ()))
     if key in earlier:
         raise UsageError(
-            "idempotency_key names one release, got it for a second model of the same lineage, which would "
-            "be given the first one's answers; leave it out, or give each model its own"
+            parameter="idempotency_key",
+            rule="names one release",
+            got=("it for a second model of the same lineage, which would be given the first one's answers"),
+            remedy="leave it out, or give each model its own",
         )
     if earlier:
         warnings.warn(

@@ -106,7 +106,9 @@ class TableModel(PrivateModel):
     def _open(self, bundle: Bundle) -> NoisyTable:
         sketch = bundle.parts[PART]
         if not isinstance(sketch, NoisyTable):
-            raise UsageError("the model's part must be a released table, got something else; fit it again")
+            raise UsageError(
+                rule="the model's part must be a released table", got="something else", remedy="fit it again"
+            )
         return sketch
 
     def _kernel(self, n_features: int | None = None) -> Kernel:

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.errors import UsageError
+from hushsum.errors import Argument, UsageError
 from hushsum.models.mode_search import spread_points
 
 Floats = NDArray[np.float64]
@@ -32,7 +32,12 @@ def from_grid(w: Weights, low: Floats, high: Floats, number: int, random: np.ran
     """
     dim = len(low)
     if dim > _LARGEST_GRID:
-        raise UsageError(f"a grid has at most {_LARGEST_GRID} columns, got {dim}; use method='chain'")
+        raise UsageError(
+            parameter="method",
+            rule=f"must be 'chain' for more than {_LARGEST_GRID} columns",
+            got=dim,
+            remedy=("use ", Argument("method", "chain")),
+        )
     side = round(_GRID_CELLS ** (1.0 / dim))
     unit = np.stack(np.meshgrid(*[np.arange(side)] * dim, indexing="ij"), axis=-1).reshape(-1, dim)
     weights = _positive(w(low + (high - low) * (unit + 0.5) / side))
@@ -57,7 +62,9 @@ def by_rejection(w: Weights, low: Floats, high: Floats, number: int, random: np.
     while len(kept) < number:
         if proposed >= _MOST_PROPOSALS:
             raise UsageError(
-                "rejection must keep a point now and then, got too few in this box; use method='chain'"
+                rule="rejection must keep a point now and then",
+                got="too few in this box",
+                remedy=("use ", Argument("method", "chain")),
             )
         points = low + (high - low) * random.random((_SPREAD, len(low)))
         weights = w(points)
@@ -135,8 +142,9 @@ def diverse_choice(weights: Floats, similarity: Callable[[int], Floats], number:
 def _positive(weights: Floats) -> Floats:
     if not (weights > 0.0).any():
         raise UsageError(
-            "the released function must stand out of its noise somewhere, got nothing above its error; "
-            "use a larger ε or bandwidth, or floor=0"
+            rule="the released function must stand out of its noise somewhere",
+            got="nothing above its error",
+            remedy=("use a larger ε or bandwidth, or ", Argument("floor", 0)),
         )
     return weights
 

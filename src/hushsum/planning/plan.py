@@ -1,4 +1,4 @@
-"""The predicted error of each way to release, from declared quantities; no private data comes near it."""
+"""The predicted error of each method of release, from declared quantities; no private data comes near it."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def plan(
     allow_real: bool = False,
     reading: Reading | None = None,
 ) -> Plan:
-    """The predicted error of each way to release, before any budget is spent.
+    """The predicted error of each method of release, before any budget is spent.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ def plan(
         quick = quick or sorted(group, key=lambda option: option.seconds)[:1]
         options += sorted(quick, key=lambda option: option.error)
     if not options:
-        raise UsageError(_nothing(chosen, reading, methods, box is not None))
+        raise UsageError(rule=_nothing(chosen, reading, methods, box is not None))
     return Plan(tuple(options), number, place, "bound" if measured is None else measured.source)
 
 
@@ -191,7 +191,9 @@ class Plan:
             if all(value is None or getattr(option, name) == value for name, value in properties.items())
         ]
         if not found:
-            raise UsageError(f"the plan has no option with {properties}; plan with those values")
+            raise UsageError(
+                rule=f"the plan has no option with {properties}", remedy="plan with those values"
+            )
         return min(found, key=lambda option: option.error)
 
     def __iter__(self) -> Iterator[Option]:

@@ -80,7 +80,7 @@ insecure_noise_seed
     kernel : str or Kernel
         A name, or a kernel object, which then brings its own bandwidth.
     bounds : (low, high) for all columns, a list of them, or a dictionary by column name, optional
-        Declared; records are clipped to it. Grids, the most accurate way in one to four columns, need it.
+        Declared; records are clipped to it. Grids, the most accurate method in one to four columns, need it.
     method : str
         ``"auto"`` takes the best of :func:`hushsum.plan`, and one of the methods that it plans takes the best
         sizes of that. The other names of ``hushsum.methods.method_names()`` run with their defaults.
@@ -114,7 +114,10 @@ insecure_noise_seed
         known = method_named(method)
         if rho is not None or epsilon is None:
             raise ClaimError(
-                f"{method} promises epsilon, or epsilon and delta, got rho or nothing; give epsilon"
+                parameter="epsilon",
+                rule=f"must be given, with or without delta, for {method}",
+                got="rho or nothing",
+                remedy="give epsilon",
             )
         _refuse_table_options(method, mechanism, rows, count_share, rounded)
         # The δ of the others is checked here; a method that takes δ has the option itself.
@@ -188,7 +191,12 @@ def _refuse_table_options(
     }
     for name, is_given in given.items():
         if is_given:
-            raise UsageError(f"{name} is not an option of method {method!r}; leave it out")
+            raise UsageError(
+                parameter=name,
+                rule=f"must be an option of the method {method!r}",
+                got="no option of it",
+                remedy="leave it out",
+            )
 
 
 def planned_tally(
@@ -224,7 +232,9 @@ def _with_settings(name: str, given: dict[str, int]) -> str:
 
     if name != AUTO:
         if not takes(method_named(name)):
-            raise UsageError(f"{name} has no {' or '.join(given)}; leave that out, or choose another method")
+            raise UsageError(
+                rule=f"{name} has no {' or '.join(given)}", remedy="leave that out, or choose another method"
+            )
         return name
     fitting = [method.name for method in all_methods() if takes(method)]
     return fitting[0] if given and len(fitting) == 1 else AUTO
@@ -257,12 +267,17 @@ def _columns(X: object) -> int:
             shape = None
     # Refused out here: NumPy's own message contains the number of records.
     if shape is None or len(shape) not in (1, 2):
-        raise DataRefused("records must be rows of one length; pass an array or a frame of two dimensions")
+        raise DataRefused(
+            parameter="records",
+            rule="must be rows of one length",
+            remedy="pass an array or a frame of two dimensions",
+        )
     if len(shape) == 1:
         return 1
     if shape[1] > shape[0]:
         raise DataRefused(
-            "the number of columns is taken as public, got more columns than records; "
-            "turn the table, or give a kernel with its dim"
+            rule="the number of columns is taken as public",
+            got="more columns than records",
+            remedy="turn the table, or give a kernel with its dim",
         )
     return int(shape[1])

@@ -30,7 +30,12 @@ def check_format(path: str | os.PathLike[str]) -> Path:
     """The path of a picture; raises UsageError unless its suffix is one that can be drawn."""
     file = Path(path)
     if file.suffix.lower() not in FORMATS:
-        raise UsageError(f"a picture must end in one of {', '.join(FORMATS)}, got {file.name!r}; rename it")
+        raise UsageError(
+            parameter="output",
+            rule=f"must end in one of {', '.join(FORMATS)}",
+            got=f"{file.name!r}",
+            remedy="rename it",
+        )
     return file
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.errors import ClaimError
+from hushsum.errors import ClaimError, Parameter
 from hushsum.files.rationals import stored_rational
 from hushsum.privacy.accounting.gaussian import GaussianVariances, gaussian_variances
 from hushsum.privacy.accounting.vectors import vector_variances
@@ -149,8 +149,17 @@ def gamma_noise(l2_squared: int, cells: int, epsilon: Fraction) -> IntegerNoise:
     if scale**2 * (cells + 1) > _LARGEST_GAMMA**2:
         power = math.log2(scale) + math.log2(cells + 1) / 2.0
         raise ClaimError(
-            f"gamma radius noise must be below 2**40 in a cell, got 2**{power:.1f}; use a larger epsilon, "
-            "fewer rows, or leave mechanism out"
+            rule="gamma radius noise must be below 2**40 in a cell",
+            got=f"2**{power:.1f}",
+            remedy=(
+                "use a larger ",
+                Parameter("epsilon"),
+                ", fewer ",
+                Parameter("rows"),
+                ", or leave ",
+                Parameter("mechanism"),
+                " out",
+            ),
         )
     return IntegerNoise(GAMMA, scale, cells)
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from hushsum import _html
-from hushsum.errors import ClaimError
+from hushsum.errors import ClaimError, Parameter
 from hushsum.files.rationals import stored_rational, typed_rational
 from hushsum.privacy.relation import Relation
 
@@ -71,7 +71,12 @@ class Promise:
         """Check the combination and read the numbers exactly."""
         if (epsilon is None) == (rho is None):
             got = "neither" if epsilon is None else "both"
-            raise ClaimError(f"a release takes either epsilon or rho, got {got}; give one of them")
+            raise ClaimError(
+                parameter="epsilon",
+                rule=("or ", Parameter("rho"), " must be given, one of the two"),
+                got=got,
+                remedy="give one of them",
+            )
         if rho is not None:
             if delta is not None:
                 raise ClaimError(

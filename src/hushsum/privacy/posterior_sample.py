@@ -30,7 +30,7 @@ from __future__ import annotations
 
 import math
 
-from hushsum.errors import ClaimError
+from hushsum.errors import ClaimError, Parameter
 
 _UNIT = 2.0**-53
 _TINY = 1e-300
@@ -148,8 +148,13 @@ def largest_precision(epsilon: float, delta: float, *, leverage: float, residual
         low -= 1.0
         if low < _LEAST_LOG_PRECISION:
             raise ClaimError(
-                "one posterior sample cannot keep this epsilon and delta at this leverage; "
-                "use a larger ridge, or a larger delta"
+                parameter="epsilon",
+                rule=(
+                    "and ",
+                    Parameter("delta"),
+                    " must be larger for one posterior sample at this leverage",
+                ),
+                remedy="use a larger ridge, or a larger delta",
             )
     while private(high):
         high += 1.0
@@ -175,7 +180,10 @@ def largest_leverage(epsilon: float, delta: float) -> float:
     low, high = _LEAST_LEVERAGE, 1.0
     if not private(low):
         raise ClaimError(
-            f"one posterior sample cannot keep delta = {delta:.3g} at this epsilon; use a larger delta"
+            parameter="delta",
+            rule="must be larger for one posterior sample at this epsilon",
+            got=f"{delta:.3g}",
+            remedy="use a larger delta",
         )
     while private(high):
         low, high = high, 2.0 * high

@@ -20,7 +20,12 @@ from numpy.typing import NDArray
 from hushsum.privacy.accounting.analytic import analytic_gaussian_sigma
 from hushsum.privacy.calibration import IntegerNoise, laplace_noise
 from hushsum.privacy.noise import NoiseSource, discrete_gaussian
-from hushsum.privacy.noise.choice import EXPONENTIAL, PERMUTE_AND_FLIP, exponential_choice, permute_and_flip
+from hushsum.privacy.noise.selection import (
+    EXPONENTIAL,
+    PERMUTE_AND_FLIP,
+    exponential_choice,
+    permute_and_flip,
+)
 from hushsum.privacy.selection import Question
 
 __all__ = [

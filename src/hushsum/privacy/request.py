@@ -107,7 +107,12 @@ class ReleaseRequest:
         if self.mechanism is None:
             return False
         if not self.promise.pure:
-            raise ClaimError(f"{GAMMA} noise keeps pure epsilon, got delta or rho; leave mechanism out")
+            raise ClaimError(
+                parameter="mechanism",
+                rule=f"{GAMMA} keeps pure epsilon",
+                got="delta or rho",
+                remedy="leave it out",
+            )
         return True
 
     @property

@@ -168,4 +168,8 @@ def spend_json(
 
 def another_release() -> UsageError:
     """The refusal of staged bytes that were made for something else."""
-    return UsageError("the idempotency key belongs to another release; leave it out, or give a new one")
+    return UsageError(
+        parameter="idempotency_key",
+        rule="belongs to another release",
+        remedy="leave it out, or give a new one",
+    )

@@ -23,7 +23,7 @@ def from_package(data: object, package: str) -> bool:
     )
 
 
-def speaks_arrow(data: object) -> bool:
+def has_arrow_interface(data: object) -> bool:
     """Whether data is Arrow's own, or offers itself through the Arrow C interface (Polars, DuckDB, ...)."""
     return (
         hasattr(data, "__arrow_c_stream__")
@@ -60,8 +60,9 @@ def in_memory(data: object) -> object:
     except Exception:
         # Messages of the engine below may quote values.
         raise DataRefused(
-            f"data must be readable, got a {type(data).__name__} that could not be evaluated; "
-            "evaluate it yourself and pass the table"
+            rule="data must be readable",
+            got=f"a {type(data).__name__} that could not be evaluated",
+            remedy="evaluate it yourself and pass the table",
         ) from None
     return data
 
@@ -93,8 +94,9 @@ def as_chunks(data: object) -> Any:
     except Exception:
         # Messages of the engine below may quote values.
         raise DataRefused(
-            f"data must be readable as Arrow columns, got {type(data).__name__}; "
-            "pass numbers in a NumPy array or a table"
+            rule="data must be readable as Arrow columns",
+            got=type(data).__name__,
+            remedy="pass numbers in a NumPy array or a table",
         ) from None
 
 
@@ -130,8 +132,9 @@ def refuse_nulls(chunks: Any, where: str) -> None:
     """Raise DataRefused if a ChunkedArray has nulls."""
     if chunks.null_count:
         raise DataRefused(
-            f"{where} must not have missing values, got nulls; "
-            "fill them with a public constant or drop those records"
+            rule=f"{where} must not have missing values",
+            got="nulls",
+            remedy="fill them with a public constant or drop those records",
         )
 
 

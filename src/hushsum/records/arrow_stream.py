@@ -74,7 +74,7 @@ def read_stream(
         # PyArrow's own words may quote data.
         reason = "it is damaged"
     raise DataRefused(
-        f"{name} cannot be read as an Arrow stream: {reason}; write one with pyarrow.ipc"
+        rule=f"{name} cannot be read as an Arrow stream: {reason}", remedy="write one with pyarrow.ipc"
     ) from None
 
 

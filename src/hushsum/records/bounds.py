@@ -121,7 +121,12 @@ class Bounds:
         """Read the ``bounds=`` argument of a method that cannot do without."""
         bounds = cls.of(value, dim, columns=columns)
         if bounds is None:
-            raise UsageError(f"{method} needs bounds, got none; declare the range that a record may have")
+            raise UsageError(
+                parameter="bounds",
+                rule=f"must be declared for {method}",
+                got="none",
+                remedy="declare the range that a record may have",
+            )
         return bounds
 
     @property

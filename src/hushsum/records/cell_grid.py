@@ -127,10 +127,10 @@ def bins_for_bandwidth(bounds: Bounds, bandwidth: float, *, fraction: float, mos
     [20]
     """
     spans = np.array(bounds.high) - np.array(bounds.low)
-    wanted = np.maximum(1.0, np.ceil(spans / (fraction * bandwidth)))
+    cells = np.maximum(1.0, np.ceil(spans / (fraction * bandwidth)))
     # Columns that are narrower than a cell keep their one cell; the others share what is left.
-    while math.prod(int(each) for each in wanted) > most_cells:
-        free = wanted > 1.0
-        excess = float(np.prod(wanted)) / most_cells
-        wanted[free] = np.maximum(1.0, np.floor(wanted[free] * min(excess ** (-1.0 / free.sum()), 0.999)))
-    return [int(each) for each in wanted]
+    while math.prod(int(each) for each in cells) > most_cells:
+        free = cells > 1.0
+        excess = float(np.prod(cells)) / most_cells
+        cells[free] = np.maximum(1.0, np.floor(cells[free] * min(excess ** (-1.0 / free.sum()), 0.999)))
+    return [int(each) for each in cells]

@@ -60,11 +60,15 @@ def _refuse_non_codes(part: Numbers) -> None:
                 integral = bool((values - np.trunc(values) == 0).all())
             if not integral:
                 raise DataRefused(
-                    f"{where} must be of integer codes, got numbers with a fraction, NaN or infinity; "
-                    "encode the column with a public list of categories, or use a kernel on real numbers"
+                    rule=f"{where} must be of integer codes",
+                    got="numbers with a fraction, NaN or infinity",
+                    remedy=(
+                        "encode the column with a public list of categories, or use a kernel on real numbers"
+                    ),
                 )
         if values.dtype.kind != "b" and (values.min() < _INT32.min or values.max() > _INT32.max):
             raise DataRefused(
-                f"{where} must be of integer codes within int32, got a code beyond it; "
-                "number the categories from 0 with a public list of them"
+                rule=f"{where} must be of integer codes within int32",
+                got="a code beyond it",
+                remedy="number the categories from 0 with a public list of them",
             )

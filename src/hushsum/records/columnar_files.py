@@ -49,7 +49,9 @@ class ColumnarSource:
         self._decoder.send(columns=self._columns)
         for column, kind in self._json()["other"].items():
             if column == unit_column:
-                raise DataRefused(f"column {column!r} must be of numbers or text, got {kind}; convert it")
+                raise DataRefused(
+                    rule=f"column {column!r} must be of numbers or text", got=kind, remedy="convert it"
+                )
             raise wrong_type(column, kind, sets=column == set_column)
         empty = self._batch()
         if empty is None:
@@ -82,13 +84,8 @@ class ColumnarSource:
         self._left -= len(content)
         if self._left < 0:
             raise DataRefused(
-                (
-                    FilePath(self._name),
-                    (
-                        f" must not unfold to more than {_LARGEST_RATIO} times its "
-                        "size; check what wrote it, or write it without compression"
-                    ),
-                )
+                rule=(FilePath(self._name), f" must not unfold to more than {_LARGEST_RATIO} times its size"),
+                remedy="check what wrote it, or write it without compression",
             )
         try:
             return read_stream(content)
@@ -103,13 +100,8 @@ class ColumnarSource:
         refused = json.loads(content).get("refused") if kind == b"j" else None
         if refused == "memory":
             raise DataRefused(
-                (
-                    FilePath(self._name),
-                    (
-                        " needs more memory to decode than a file may take; check what wrote it, or write it "
-                        "in smaller pages and batches"
-                    ),
-                )
+                rule=(FilePath(self._name), " needs more memory to decode than a file may take"),
+                remedy="check what wrote it, or write it in smaller pages and batches",
             )
         if refused is not None:
             raise unreadable(self._name, self._kind)
@@ -119,7 +111,8 @@ class ColumnarSource:
 def unreadable(name: str, kind: str) -> DataRefused:
     """The refusal of a file, without the engine's own words, which may quote data."""
     return DataRefused(
-        (FilePath(name), f" cannot be read as {kind}; it is damaged, or of another kind than its name says")
+        rule=(FilePath(name), f" cannot be read as {kind}"),
+        remedy="it is damaged, or of another kind than its name says",
     )
 
 
@@ -141,10 +134,12 @@ def wrong_type(column: str, kind: object, *, sets: bool) -> DataRefused:
     """The refusal of a column by its type."""
     if sets:
         return DataRefused(
-            f"column {column!r} must have lists of integers, got {kind}; "
-            "number the members with a public list of them"
+            rule=f"column {column!r} must have lists of integers",
+            got=kind,
+            remedy="number the members with a public list of them",
         )
     return DataRefused(
-        f"column {column!r} must be of numbers, got {kind}; "
-        "encode it with a public list of categories, or leave the column out"
+        rule=f"column {column!r} must be of numbers",
+        got=kind,
+        remedy="encode it with a public list of categories, or leave the column out",
     )

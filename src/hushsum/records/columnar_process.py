@@ -47,7 +47,9 @@ class Decoder:
                 # The program that forks had ended, being idle, when the connection reached it.
                 self.close()
                 _forget()
-        raise UsageError("no process can be started to decode files in; check the limits of this system")
+        raise UsageError(
+            rule="no process can be started to decode files in", remedy="check the limits of this system"
+        )
 
     def send(self, **content: object) -> None:
         """Send JSON."""
@@ -98,7 +100,9 @@ def _connect() -> socket.socket:
                     pass
             _forget()
     ours.close()
-    raise UsageError("no process can be started to decode files in; check the limits of this system")
+    raise UsageError(
+        rule="no process can be started to decode files in", remedy="check the limits of this system"
+    )
 
 
 def _control() -> socket.socket:
@@ -111,7 +115,9 @@ def _control() -> socket.socket:
         _running[2].close()
         _running = None
     if not sys.executable:
-        raise UsageError("Parquet and Arrow files need a Python program to decode them in; give CSV instead")
+        raise UsageError(
+            rule="Parquet and Arrow files need a Python program to decode them in", remedy="give CSV instead"
+        )
     control, theirs = socket.socketpair()
     environment = {name: os.environ[name] for name in _KEPT if name in os.environ}
     with theirs:

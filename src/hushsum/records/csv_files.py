@@ -119,59 +119,55 @@ class CsvSource:
             start = self._text.read(_HEADER_BYTES)
         except (OSError, EOFError, arrow.pyarrow().ArrowException):
             raise DataRefused(
-                (FilePath(self._name), " cannot be read as gzipped CSV; check what wrote it")
+                rule=(FilePath(self._name), " cannot be read as gzipped CSV"), remedy="check what wrote it"
             ) from None
         start = bytes(start).removeprefix(b"\xef\xbb\xbf")
         self._refuse_other_formats(start)
         if not start.strip():
             raise DataRefused(
-                (
-                    FilePath(self._name),
-                    " must have a header and records, got an empty file; check what wrote it",
-                )
+                rule=(FilePath(self._name), " must have a header and records"),
+                got="an empty file",
+                remedy="check what wrote it",
             )
         line, ending, rest = _first_line(start)
         try:
             names = next(csv.reader([line.decode()], strict=True))
         except (UnicodeDecodeError, csv.Error):
             raise DataRefused(
-                (FilePath(self._name), " cannot be read as CSV: its first line must be a header in UTF-8")
+                rule=(
+                    FilePath(self._name),
+                    " cannot be read as CSV: its first line must be a header in UTF-8",
+                )
             ) from None
         # A file without a header would have its first record taken for names, and shown in messages.
         if any(_is_number(field) for field in names):
             raise DataRefused(
-                (
-                    "the first line of ",
-                    FilePath(self._name),
-                    " must name the columns, got numbers; add a header, with names that are not numbers",
-                )
+                rule=("the first line of ", FilePath(self._name), " must name the columns"),
+                got="numbers",
+                remedy="add a header, with names that are not numbers",
             )
         if len(names) == 1 and any(names[0].count(each) for each in ";\t|"):
             separator = max(";\t|", key=names[0].count)
             raise DataRefused(
-                (
-                    "the fields of ",
-                    FilePath(self._name),
-                    (
-                        f" must be separated by commas, got {_SEPARATORS[separator]} "
-                        "in its first line; write it again with commas"
-                    ),
-                )
+                rule=("the fields of ", FilePath(self._name), " must be separated by commas"),
+                got=f"{_SEPARATORS[separator]} in its first line",
+                remedy="write it again with commas",
             )
         if len(set(names)) != len(names):
             raise UsageError(
-                ("the columns of ", FilePath(self._name), " must have distinct names; rename them")
+                rule=("the columns of ", FilePath(self._name), " must have distinct names"),
+                remedy="rename them",
             )
         if not ending and len(start) == _HEADER_BYTES:
             raise DataRefused(
-                (FilePath(self._name), " cannot be read as CSV: its first line is too long for a header")
+                rule=(FilePath(self._name), " cannot be read as CSV: its first line is too long for a header")
             )
         return names, rest
 
     def _refuse_other_formats(self, start: bytes) -> None:
         for magic, (kind, remedy) in _OTHER_FORMATS.items():
             if start.startswith(magic):
-                raise DataRefused((FilePath(self._name), f" must be CSV, got {kind}; {remedy}"))
+                raise DataRefused(rule=(FilePath(self._name), " must be CSV"), got=kind, remedy=f"{remedy}")
 
     def _with_sets(self, batch: Any) -> Any:
         """Replace text by the lists of integers that it writes."""
@@ -186,8 +182,9 @@ class CsvSource:
             values = members.filter(written).cast(pa.int64())
         except pa.ArrowInvalid:
             raise DataRefused(
-                f"column {self._set_column!r} must have integers separated by spaces or semicolons, "
-                "got something else; number the members with a public list of them"
+                rule=(f"column {self._set_column!r} must have integers separated by spaces or semicolons"),
+                got="something else",
+                remedy="number the members with a public list of them",
             ) from None
         offsets = np.searchsorted(owners, np.arange(batch.num_rows + 1)).astype(np.int32)
         return batch.set_column(position, self._set_column, pa.ListArray.from_arrays(offsets, values))
@@ -198,32 +195,26 @@ class CsvSource:
             column = self.column_names[int(fault.group(1))]
             if self._types.get(column) == arrow.pyarrow().string():
                 return DataRefused(
-                    (
-                        f"column {column!r} of ",
-                        FilePath(self._name),
-                        " must be text in UTF-8, got other bytes; convert the file",
-                    )
+                    rule=(f"column {column!r} of ", FilePath(self._name), " must be text in UTF-8"),
+                    got="other bytes",
+                    remedy="convert the file",
                 )
             return DataRefused(
-                (
-                    f"column {column!r} of ",
-                    FilePath(self._name),
-                    (
-                        " must be of numbers, got at least one cell that is none; correct or drop such "
-                        "records, or if it is a column of text, encode it with a public list of categories "
-                        "or leave it out"
-                    ),
-                )
+                rule=(f"column {column!r} of ", FilePath(self._name), " must be of numbers"),
+                got="at least one cell that is none",
+                remedy=(
+                    "correct or drop such records, or if it is a column of text, encode it with a "
+                    "public list of categories or leave it out"
+                ),
             )
         if str(error).startswith("Empty CSV file"):
             return DataRefused(
-                (
-                    FilePath(self._name),
-                    " must have at least one record, got only a header; check what wrote it",
-                )
+                rule=(FilePath(self._name), " must have at least one record"),
+                got="only a header",
+                remedy="check what wrote it",
             )
         return DataRefused(
-            (
+            rule=(
                 FilePath(self._name),
                 (
                     " cannot be read as CSV: every line must have as many fields as the header, "

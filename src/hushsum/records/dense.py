@@ -135,12 +135,15 @@ def _refuse_not_finite(part: Numbers) -> NoReturn:
         where = part.where(column)
         if np.isnan(values).any():
             raise DataRefused(
-                f"{where} must be finite, got NaN; fill it with a public constant or drop those records"
+                rule=f"{where} must be finite",
+                got="NaN",
+                remedy="fill it with a public constant or drop those records",
             )
         if np.isinf(values).any():
             raise DataRefused(
-                f"{where} must be finite, got infinity; "
-                "replace it with a public constant or drop those records"
+                rule=f"{where} must be finite",
+                got="infinity",
+                remedy="replace it with a public constant or drop those records",
             )
         with np.errstate(over="ignore", under="ignore"):
             if not np.isfinite(values.astype(np.float32)).all():
@@ -150,5 +153,7 @@ def _refuse_not_finite(part: Numbers) -> NoReturn:
 
 def _refuse_range(where: str) -> NoReturn:
     raise DataRefused(
-        f"{where} must be within float32's range, got a value beyond it; rescale the column or declare bounds"
+        rule=f"{where} must be within float32's range",
+        got="a value beyond it",
+        remedy="rescale the column or declare bounds",
     )

@@ -88,13 +88,17 @@ def numbers_with_missing(chunks: Any, where: str) -> tuple[NDArray[np.float64], 
     if pa.types.is_null(chunks.type):
         return np.full(len(chunks), np.nan), np.ones(len(chunks), bool)
     if not arrow.is_number(chunks.type):
-        raise DataRefused(f"{where} is declared as numbers, got text; declare its categories, or convert it")
+        raise DataRefused(
+            rule=f"{where} is declared as numbers", got="text", remedy="declare its categories, or convert it"
+        )
     missing = np.asarray(chunks.is_null(), bool)
     plain = chunks.cast(pa.int8()) if pa.types.is_boolean(chunks.type) else chunks
     values = np.asarray(plain.to_numpy(), np.float64)
     missing = missing | np.isnan(values)
     if np.isinf(values).any():
-        raise DataRefused(f"{where} must be finite, got infinity; replace it with a public constant")
+        raise DataRefused(
+            rule=f"{where} must be finite", got="infinity", remedy="replace it with a public constant"
+        )
     return values, missing
 
 
@@ -102,14 +106,14 @@ def _named(data: object) -> tuple[list[str] | None, list[Any]]:
     """Names, if the container has any, and its columns as they are."""
     data = arrow.in_memory(data)
     if arrow.from_package(data, "scipy.sparse"):
-        raise DataRefused("data must be dense, got a sparse matrix; pass data.toarray()")
+        raise DataRefused(rule="data must be dense", got="a sparse matrix", remedy="pass data.toarray()")
     if arrow.from_package(data, "pandas"):
         frame: Any = data if getattr(data, "ndim", 0) == 2 else data.to_frame()  # type: ignore[attr-defined]
         return column_names_of(frame), [frame.iloc[:, i] for i in range(frame.shape[1])]
-    if arrow.speaks_arrow(data):
+    if arrow.has_arrow_interface(data):
         return arrow.as_columns(data)
     if isinstance(data, np.ma.MaskedArray):
-        raise DataRefused("data must not be a masked array; give a table with nulls instead")
+        raise DataRefused(rule="data must not be a masked array", remedy="give a table with nulls instead")
     if isinstance(data, np.ndarray):
         table = data
     elif isinstance(data, list | tuple):
@@ -118,12 +122,13 @@ def _named(data: object) -> tuple[list[str] | None, list[Any]]:
         table = np.asarray(data)
     else:
         raise DataRefused(
-            f"data must be an array, a frame, Arrow data or a list of records, got {type(data).__name__}"
+            rule="data must be an array, a frame, Arrow data or a list of records", got=type(data).__name__
         )
     if table.ndim != 2:
         raise DataRefused(
-            f"data must have the two dimensions (records, columns), got {table.ndim}; "
-            "reshape your data with data.reshape(-1, 1) for one column"
+            rule="data must have the two dimensions (records, columns)",
+            got=table.ndim,
+            remedy="reshape your data with data.reshape(-1, 1) for one column",
         )
     return None, [table[:, i] for i in range(table.shape[1])]
 
@@ -131,11 +136,13 @@ def _named(data: object) -> tuple[list[str] | None, list[Any]]:
 def _rectangle(rows: Sequence[Any]) -> NDArray[Any]:
     """Nested lists as they are: NumPy would turn the numbers beside a text into text."""
     if not rows or not all(isinstance(row, list | tuple | np.ndarray) for row in rows):
-        raise DataRefused("data must be a list of records, got something else; give every record as a list")
+        raise DataRefused(
+            rule="data must be a list of records", got="something else", remedy="give every record as a list"
+        )
     width = len(rows[0])
     if any(len(row) != width for row in rows):
         raise DataRefused(
-            "every record must have as many values as the first; fill what is missing with None"
+            rule="every record must have as many values as the first", remedy="fill what is missing with None"
         )
     table = np.empty((len(rows), width), object)
     for i, row in enumerate(rows):
@@ -156,8 +163,9 @@ def _arrow_column(column: Any, where: str) -> Any:
     # Refused out here: the engine's own message, which shows a value, must not stand above ours.
     if converted is None:
         raise DataRefused(
-            f"{where} must be of one kind (text, numbers or booleans) besides missing values, got a mixture; "
-            "convert the column to one of them"
+            rule=f"{where} must be of one kind (text, numbers or booleans) besides missing values",
+            got="a mixture",
+            remedy="convert the column to one of them",
         )
     chunks = converted if isinstance(converted, pa.ChunkedArray) else pa.chunked_array([converted])
     chunks = arrow.storage_of(chunks)
@@ -192,5 +200,7 @@ def _plain(column: Any) -> Any:
 
 def _refuse_kind(where: str) -> NoReturn:
     raise DataRefused(
-        f"{where} must be of text, numbers or booleans, got another kind; convert it, or leave it out"
+        rule=f"{where} must be of text, numbers or booleans",
+        got="another kind",
+        remedy="convert it, or leave it out",
     )

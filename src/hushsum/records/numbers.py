@@ -78,19 +78,20 @@ def numbers_of(data: object, *, dim: int, columns: Sequence[str] | None = None) 
         parts = [Numbers(_matrix(_array(data), dim))]
     elif arrow.from_package(data, "scipy.sparse"):
         raise DataRefused(
-            "data must be dense, got a sparse matrix; "
-            "use a kernel on sets, such as Jaccard, or pass data.toarray()"
+            rule="data must be dense",
+            got="a sparse matrix",
+            remedy="use a kernel on sets, such as Jaccard, or pass data.toarray()",
         )
     elif arrow.from_package(data, "pandas"):
         parts = _from_pandas(data, dim, columns)
-    elif arrow.speaks_arrow(data):
+    elif arrow.has_arrow_interface(data):
         names, found = arrow.as_columns(data)
         parts = _from_columns(names, found, dim, columns)
     elif hasattr(data, "__array__"):
         parts = [Numbers(_matrix(_array(data), dim))]
     else:
         raise DataRefused(
-            f"data must be an array, a frame, Arrow data or a list of records, got {type(data).__name__}"
+            rule="data must be an array, a frame, Arrow data or a list of records", got=type(data).__name__
         )
     if not len(parts[0].values):
         refuse_empty()
@@ -107,14 +108,20 @@ def refuse_path(data: object) -> None:
     """
     if isinstance(data, str | os.PathLike):
         raise DataRefused(
-            f"data must be records, got a {type(data).__name__}; read the file first, such as with "
-            "pandas.read_csv or pyarrow.parquet.read_table, or count it with 'hushsum tally'"
+            rule="data must be records",
+            got=f"a {type(data).__name__}",
+            remedy=(
+                "read the file first, such as with pandas.read_csv or "
+                "pyarrow.parquet.read_table, or count it with 'hushsum tally'"
+            ),
         )
 
 
 def refuse_empty() -> NoReturn:
     """Raise the refusal of a batch without records."""
-    raise DataRefused("data must have at least one record, got none; check that the source is not empty")
+    raise DataRefused(
+        rule="data must have at least one record", got="none", remedy="check that the source is not empty"
+    )
 
 
 def _array(data: object) -> NDArray[Any]:
@@ -123,8 +130,9 @@ def _array(data: object) -> NDArray[Any]:
     except Exception:
         # NumPy and the objects that convert themselves may quote values.
         raise DataRefused(
-            f"data must be a rectangle of numbers, got a {type(data).__name__} that is none; "
-            "give every record the same number of numbers"
+            rule="data must be a rectangle of numbers",
+            got=f"a {type(data).__name__} that is none",
+            remedy="give every record the same number of numbers",
         ) from None
 
 
@@ -132,13 +140,14 @@ def _matrix(array: NDArray[Any], dim: int) -> NDArray[Any]:
     if isinstance(array, np.ma.MaskedArray):
         if np.ma.is_masked(array):
             raise DataRefused(
-                "data must not have missing values, got a masked array; "
-                "fill the masked entries with a public constant"
+                rule="data must not have missing values",
+                got="a masked array",
+                remedy="fill the masked entries with a public constant",
             )
         array = array.data
     if array.dtype.kind not in "biuf":
         raise DataRefused(
-            f"data must be of numbers, got {_KINDS.get(array.dtype.kind, 'objects')}; {_ENCODE}"
+            rule="data must be of numbers", got=_KINDS.get(array.dtype.kind, "objects"), remedy=f"{_ENCODE}"
         )
     if array.ndim == 1:
         if dim not in (1, len(array)):
@@ -146,8 +155,9 @@ def _matrix(array: NDArray[Any], dim: int) -> NDArray[Any]:
         array = array.reshape(-1, 1) if dim == 1 else array.reshape(1, -1)
     elif array.ndim != 2:
         raise DataRefused(
-            f"data must have the two dimensions (records, {dim}), got {array.ndim}; "
-            f"pass data.reshape(-1, {dim})"
+            rule=f"data must have the two dimensions (records, {dim})",
+            got=array.ndim,
+            remedy=f"pass data.reshape(-1, {dim})",
         )
     if array.shape[1] != dim:
         refuse_width(dim, array.shape[1])
@@ -161,14 +171,17 @@ def refuse_width(dim: int, got: int) -> NoReturn:
     """
     shown = f"got {got}" if got <= _MOST_COLUMNS_SHOWN else "got many more"
     raise DataRefused(
-        f"data must have {dim} columns, {shown}; choose the columns, or make a kernel with that dim"
+        rule=f"data must have {dim} columns, {shown}",
+        remedy="choose the columns, or make a kernel with that dim",
     )
 
 
 def refuse_length(dim: int) -> NoReturn:
     """Raise the refusal of one-dimensional data that are not one record; their length may be private."""
     raise DataRefused(
-        f"data must have {dim} columns, got one dimension of another length; pass data.reshape(-1, {dim})"
+        rule=f"data must have {dim} columns",
+        got="one dimension of another length",
+        remedy=f"pass data.reshape(-1, {dim})",
     )
 
 
@@ -182,9 +195,19 @@ def choose_columns(available: Sequence[str], columns: Sequence[str]) -> list[int
     for name in columns:
         hits = [i for i, other in enumerate(available) if other == name]
         if not hits:
-            raise UsageError(f"column {name!r} is not in the data; {_listed(available)}")
+            raise UsageError(
+                parameter="columns",
+                rule="must be columns of the data",
+                got=f"{name!r}",
+                remedy=f"{_listed(available)}",
+            )
         if len(hits) > 1:
-            raise UsageError(f"column {name!r} must be unique, got {len(hits)} of that name; rename one")
+            raise UsageError(
+                parameter="columns",
+                rule="must be unique names in the data",
+                got=f"{len(hits)} of the name {name!r}",
+                remedy="rename one",
+            )
         positions.append(hits[0])
     return positions
 
@@ -228,21 +251,26 @@ def _from_arrow(chunks: Any, where: str, width: int) -> NDArray[Any]:
         lengths = arrow.pyarrow("compute").list_value_length(chunks)
         if np.any(np.asarray(lengths) != width):
             raise DataRefused(
-                f"{where} must have lists of {width} numbers, got another length; "
-                "cut the lists to one length, or use a kernel on sets"
+                rule=f"{where} must have lists of {width} numbers",
+                got="another length",
+                remedy="cut the lists to one length, or use a kernel on sets",
             )
         inner = arrow.pyarrow().chunked_array(
             [chunk.flatten() for chunk in chunks.chunks], type=chunks.type.value_type
         )
         if arrow.is_any_list(inner.type):
-            raise DataRefused(f"{where} must have lists of numbers, got lists of lists; flatten them")
+            raise DataRefused(
+                rule=f"{where} must have lists of numbers", got="lists of lists", remedy="flatten them"
+            )
         return _from_arrow(inner, where, width).reshape(-1, width)
     if types.is_dictionary(chunks.type):
-        raise DataRefused(f"{where} must be of numbers, got categories; {_ENCODE}")
+        raise DataRefused(rule=f"{where} must be of numbers", got="categories", remedy=f"{_ENCODE}")
     if types.is_decimal(chunks.type):
-        raise DataRefused(f"{where} must be of integers or floats, got decimals; cast them to float64")
+        raise DataRefused(
+            rule=f"{where} must be of integers or floats", got="decimals", remedy="cast them to float64"
+        )
     if not arrow.is_number(chunks.type):
-        raise DataRefused(f"{where} must be of numbers, got {chunks.type}; {_ENCODE}")
+        raise DataRefused(rule=f"{where} must be of numbers", got=chunks.type, remedy=f"{_ENCODE}")
     values: NDArray[Any] = chunks.to_numpy()
     return values
 
@@ -277,16 +305,22 @@ def _pandas_column(series: Any, where: str, width: int) -> NDArray[Any]:
         return values
     if isinstance(series.dtype, np.dtype) and series.dtype.kind != "O":
         raise DataRefused(
-            f"{where} must be of numbers, got {_KINDS.get(series.dtype.kind, 'objects')}; {_ENCODE}"
+            rule=f"{where} must be of numbers",
+            got=_KINDS.get(series.dtype.kind, "objects"),
+            remedy=f"{_ENCODE}",
         )
     pa = arrow.pyarrow()
     try:
         converted = pa.array(series, from_pandas=True)
     except Exception:
-        raise DataRefused(f"{where} must be of numbers, got Python objects; {_ENCODE}") from None
+        raise DataRefused(
+            rule=f"{where} must be of numbers", got="Python objects", remedy=f"{_ENCODE}"
+        ) from None
     chunks = converted if isinstance(converted, pa.ChunkedArray) else pa.chunked_array([converted])
     # Objects that happen to be numbers now may be something else in the next batch; lists are how pandas
     # holds vectors.
     if series.dtype == np.dtype(object) and len(series) and not arrow.is_any_list(chunks.type):
-        raise DataRefused(f"{where} must be of numbers, got Python objects; convert the column with astype")
+        raise DataRefused(
+            rule=f"{where} must be of numbers", got="Python objects", remedy="convert the column with astype"
+        )
     return _from_arrow(chunks, where, width)

@@ -85,7 +85,7 @@ def as_sets(data: object) -> Sets:
         sets = _from_iterables(data.tolist())
     elif arrow.from_package(data, "pandas"):
         sets = _from_pandas(data)
-    elif arrow.speaks_arrow(data):
+    elif arrow.has_arrow_interface(data):
         _, columns = arrow.as_columns(data)
         sets = _from_arrow(_only(columns))
     elif isinstance(data, Sequence) and not isinstance(data, str | bytes):

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Protocol
 
-from hushsum.errors import DataRefused, FilePath, UsageError
+from hushsum.errors import DataRefused, FilePath, Parameter, UsageError
 from hushsum.records.numbers import choose_columns
 
 DEFAULT_BATCH_BYTES: Final = 1 << 20
@@ -80,7 +80,7 @@ class RecordStream:
 
     def __iter__(self) -> Iterator[tuple[Any, Any]]:
         if self._opened:
-            raise UsageError(f"{self._name} was read already; open it again")
+            raise UsageError(rule=f"{self._name} was read already", remedy="open it again")
         self._opened = True
         empty = True
         with closing(self._source), closing(self._source.batches()) as batches:
@@ -91,7 +91,9 @@ class RecordStream:
                 units = None if self._unit_column is None else batch.column(self._unit_column)
                 yield batch.select(self._columns), units
         if empty:
-            raise DataRefused(f"{self._name} must have at least one record, got none; check what wrote it")
+            raise DataRefused(
+                rule=f"{self._name} must have at least one record", got="none", remedy="check what wrote it"
+            )
 
     def close(self) -> None:
         """Close the file."""
@@ -147,7 +149,11 @@ def open_batches(
     if batch_bytes < 1:
         raise UsageError(parameter="batch_bytes", rule="must be at least 1", got=f"{batch_bytes}")
     if set_column is not None and columns is not None:
-        raise UsageError("columns and set_column exclude each other; give one of them")
+        raise UsageError(
+            parameter="columns",
+            rule=("and ", Parameter("set_column"), " exclude each other"),
+            remedy="give one of them",
+        )
     if name is None:
         name = "standard input" if path == "-" else str(path)
     source = _open(path, name, batch_bytes)
@@ -160,17 +166,20 @@ def open_batches(
             columns = [column for column in source.column_names if column != unit_column]
             if "" in columns:
                 raise UsageError(
-                    (FilePath(name), " has a column without a name; say which columns make a record")
+                    rule=(FilePath(name), " has a column without a name"),
+                    remedy="say which columns make a record",
                 )
         if not columns:
             raise UsageError(
-                (
-                    FilePath(name),
-                    " must have a column besides the one of persons; choose the columns of a record",
-                )
+                rule=(FilePath(name), " must have a column besides the one of persons"),
+                remedy="choose the columns of a record",
             )
         if unit_column in columns:
-            raise UsageError(f"column {unit_column!r} holds persons, and cannot be a column of records too")
+            raise UsageError(
+                parameter="unit_column",
+                rule="must not be a column of records too",
+                got=f"{unit_column!r}",
+            )
         choose_columns(source.column_names, columns)
         source.choose(columns, unit_column, set_column)
     except BaseException:
@@ -188,14 +197,22 @@ def _open(path: str | os.PathLike[str], name: str, batch_bytes: int) -> Source:
     lowered = file.name.lower()
     kind = next((kind for suffix, kind in _FORMATS.items() if lowered.endswith(suffix)), None)
     if not file.exists():
-        raise UsageError((FilePath(name), " does not exist; check the path"))
+        raise UsageError(rule=(FilePath(name), " does not exist"), remedy="check the path")
     if file.is_dir():
-        raise UsageError((FilePath(name), " must be a file, got a directory; name one file of it at a time"))
+        raise UsageError(
+            rule=(FilePath(name), " must be a file"),
+            got="a directory",
+            remedy="name one file of it at a time",
+        )
     if kind is None:
-        raise UsageError((FilePath(name), f" must end in one of {', '.join(_FORMATS)}; rename or convert it"))
+        raise UsageError(
+            rule=(FilePath(name), f" must end in one of {', '.join(_FORMATS)}"), remedy="rename or convert it"
+        )
     try:
         if kind == "CSV":
             return csv_files.CsvSource.of_file(file, name, batch_bytes)
         return columnar_files.ColumnarSource(file, name, kind, batch_bytes)
     except PermissionError:
-        raise UsageError((FilePath(name), " must be readable by this user; check its permissions")) from None
+        raise UsageError(
+            rule=(FilePath(name), " must be readable by this user"), remedy="check its permissions"
+        ) from None

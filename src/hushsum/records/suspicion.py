@@ -12,6 +12,7 @@ no value.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any, Final
@@ -19,6 +20,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from hushsum.errors import SuspiciousParameter
 from hushsum.records.bounds import Bounds
 from hushsum.records.numbers import numbers_of
 
@@ -40,6 +42,12 @@ def is_round(value: float) -> bool:
     if not value.is_integer():
         return False
     return any(near.bit_count() == 1 for near in range(abs(int(value)) - 1, abs(int(value)) + 2))
+
+
+def warn_if_suspicious(data: object, *, dim: int, bounds: Bounds | None, bandwidth: float | None) -> None:
+    """Warn the caller's caller of every suspicion."""
+    for sentence in suspicions(data, dim=dim, bounds=bounds, bandwidth=bandwidth):
+        warnings.warn(sentence, SuspiciousParameter, stacklevel=3)
 
 
 def suspicions(data: object, *, dim: int, bounds: Bounds | None, bandwidth: float | None) -> list[str]:

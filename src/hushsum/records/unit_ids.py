@@ -50,11 +50,11 @@ def identify(units: object) -> UnitIds:
         return _from_numpy(units)
     if arrow.from_package(units, "pandas"):
         return _from_pandas(units)
-    if arrow.speaks_arrow(units):
+    if arrow.has_arrow_interface(units):
         _, columns = arrow.as_columns(units)
         if len(columns) != 1:
             raise DataRefused(
-                f"unit ids must be one column, got {len(columns)}; pass the column of ids alone"
+                rule="unit ids must be one column", got=len(columns), remedy="pass the column of ids alone"
             )
         return _from_arrow(columns[0])
     if isinstance(units, Sequence) and not isinstance(units, str | bytes):
@@ -66,7 +66,9 @@ def identify(units: object) -> UnitIds:
 
 def _from_numpy(units: NDArray[Any]) -> UnitIds:
     if units.ndim != 1:
-        raise DataRefused(f"unit ids must have one dimension, got {units.ndim}; pass one id per record")
+        raise DataRefused(
+            rule="unit ids must have one dimension", got=units.ndim, remedy="pass one id per record"
+        )
     if units.dtype.kind in "iu":
         distinct, person = np.unique(units, return_inverse=True)
         return UnitIds(_digests(b"%d" % unit for unit in distinct.tolist()), person)
@@ -77,7 +79,9 @@ def _from_numpy(units: NDArray[Any]) -> UnitIds:
 
 def _from_pandas(units: Any) -> UnitIds:
     if units.ndim != 1:
-        raise DataRefused("unit ids must be one column, got a frame; pass the column of ids alone")
+        raise DataRefused(
+            rule="unit ids must be one column", got="a frame", remedy="pass the column of ids alone"
+        )
     if isinstance(units.dtype, np.dtype):
         return _from_numpy(units.to_numpy())
     try:
@@ -150,9 +154,13 @@ def _digests(canonical: Iterable[bytes]) -> list[bytes]:
 
 def _refuse_missing() -> NoReturn:
     raise DataRefused(
-        "unit ids must not be missing, got a null; drop those records, or give each a person of its own"
+        rule="unit ids must not be missing",
+        got="a null",
+        remedy="drop those records, or give each a person of its own",
     )
 
 
 def _refuse_type(got: str) -> NoReturn:
-    raise DataRefused(f"unit ids must be integers or strings, got {got}; convert the column to one of them")
+    raise DataRefused(
+        rule="unit ids must be integers or strings", got=got, remedy="convert the column to one of them"
+    )

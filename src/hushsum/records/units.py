@@ -59,7 +59,9 @@ class UnitCap:
     def __init__(self, limit: int) -> None:
         if isinstance(limit, bool) or not isinstance(limit, int | np.integer) or limit < 1:
             raise UsageError(
-                f"the cap on a person's records must be an integer of at least 1, got {shown(limit)}"
+                parameter="max_per_unit",
+                rule="must be an integer of at least 1",
+                got=shown(limit),
             )
         self._limit = int(limit)
         self._counts: dict[bytes, int] = {}
@@ -74,7 +76,9 @@ class UnitCap:
         return f"UnitCap(limit={self._limit})"
 
     def __reduce__(self) -> NoReturn:
-        raise SecretRefused("a cap's counters are secret and cannot be pickled; save the tally instead")
+        raise SecretRefused(
+            rule="a cap's counters are secret and cannot be pickled", remedy="save the tally instead"
+        )
 
     def plan(self, units: object) -> tuple[NDArray[np.bool_], PendingUnits]:
         """Say which records of a batch are kept, changing nothing.
@@ -110,7 +114,9 @@ class UnitCap:
     def commit(self, pending: PendingUnits) -> None:
         """Remember the records that a plan kept; raises UsageError if the cap has changed since the plan."""
         if pending.version != self._version:
-            raise UsageError("a plan of capped records must be committed before the next change; plan again")
+            raise UsageError(
+                rule="a plan of capped records must be committed before the next change", remedy="plan again"
+            )
         self._counts.update(zip(pending.digests, pending.counts.tolist(), strict=True))
         self._version += 1
 
@@ -128,8 +134,9 @@ class UnitCap:
         if disjoint:
             if not self._counts.keys().isdisjoint(other._counts.keys()):
                 raise DataRefused(
-                    "persons declared disjoint must be in one of the two tallies only, got some in both; "
-                    "merge without declaring them disjoint"
+                    rule="persons declared disjoint must be in one of the two tallies only",
+                    got="some in both",
+                    remedy="merge without declaring them disjoint",
                 )
             self._counts = self._counts | other._counts
             self._limit = max(self._limit, other._limit)
@@ -166,13 +173,16 @@ class UnitCap:
             and counts.dtype == np.int64
         )
         if not fits or np.any(counts < 1) or np.any(counts > cap.limit):
-            raise FileRefused("the counters of persons must lie between 1 and the cap; the file is damaged")
+            raise FileRefused(
+                rule="the counters of persons must lie between 1 and the cap", remedy="the file is damaged"
+            )
         data = np.ascontiguousarray(digests).tobytes()
         keys = [data[i : i + DIGEST_BYTES] for i in range(0, len(data), DIGEST_BYTES)]
         cap._counts = dict(zip(keys, counts.tolist(), strict=True))
         if len(cap._counts) != len(keys) or np.any(np.diff(_ascending(digests)) != 1):
             raise FileRefused(
-                "the persons of a cap must be distinct and in ascending order; the file is damaged"
+                rule="the persons of a cap must be distinct and in ascending order",
+                remedy="the file is damaged",
             )
         return cap
 

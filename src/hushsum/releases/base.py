@@ -16,8 +16,8 @@ from hushsum.releases.answers import Answers
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from hushsum.releases.description import Description, Detail
     from hushsum.releases.picture import Column, Range
+    from hushsum.releases.presentation import Description, Detail
 
 Floats = NDArray[np.float64]
 

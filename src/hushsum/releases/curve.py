@@ -15,15 +15,14 @@ from numpy.typing import NDArray
 
 from hushsum.errors import UsageError, shown
 from hushsum.kernels.base import Kernel
-from hushsum.kernels.columns import check_columns
+from hushsum.kernels.parameters import check_columns
 from hushsum.privacy.claim import Claim
 from hushsum.records.bounds import Bounds
 from hushsum.releases.answers import Answers, normal_answers, query_points
 from hushsum.releases.base import ReleasedFunction
-from hushsum.releases.description import Detail
 from hushsum.releases.load import load_function
 from hushsum.releases.points import check_kernel
-from hushsum.releases.presentation import Presented
+from hushsum.releases.presentation import Detail, Presented
 
 Floats = NDArray[np.float64]
 
@@ -68,9 +67,9 @@ class CurveFunction(Presented):
         check_kernel(self.kernel, self.bounds.dim)
         check_columns(self.columns, self.bounds.dim)
         if self.bounds.dim != 1 or self.values.ndim != 1 or len(self.values) < 2:
-            raise UsageError("a curve has one column and at least two values, got another shape")
+            raise UsageError(rule="a curve has one column and at least two values", got="another shape")
         if self.values.shape != self.errors.shape:
-            raise UsageError("a curve has one error for each value, got another number")
+            raise UsageError(rule="a curve has one error for each value", got="another number")
         for array in (self.values, self.errors):
             array.flags.writeable = False
 
@@ -99,7 +98,7 @@ class CurveFunction(Presented):
         return self.count * self(Q)
 
     def query(self, Q: object, *, of: str = "mean", level: float = 0.95, threads: int = 1) -> Answers:
-        """Values with the standard error of the noise; the bias of a smoothing penalty is no part of it."""
+        """Values with the standard error of the noise; the bias of a smoothing penalty is not included."""
         if of not in ("mean", "sum"):
             raise UsageError(
                 parameter="of", rule="must be 'mean' or 'sum'", got=shown(of), remedy="choose one"

@@ -50,7 +50,7 @@ def load_function(source: str | os.PathLike[str] | IO[bytes]) -> ReleasedFunctio
             )
         return _codec(header)
 
-    return _function(_read(source, codec))
+    return function_in(_read(source, codec))
 
 
 def load_table(source: IO[bytes]) -> ReleasedFunction:
@@ -58,13 +58,15 @@ def load_table(source: IO[bytes]) -> ReleasedFunction:
 
     def codec(header: Header) -> tuple[Sizer, Builder]:
         if header.get("type") != "table":
-            raise FileRefused("the file inside this file must be a released table; get a fresh copy")
+            raise FileRefused(
+                rule="the file inside this file must be a released table", remedy="get a fresh copy"
+            )
         return _codec(header)
 
-    return _function(_read(source, codec))
+    return function_in(_read(source, codec))
 
 
-def _function(released: Released) -> ReleasedFunction:
+def function_in(released: Released) -> ReleasedFunction:
     """What a codec made, which is a function unless it is a bundle."""
     if not isinstance(released, ReleasedFunction):
         raise TypeError(f"{type(released).__name__} is not a released function")
@@ -79,7 +81,7 @@ def _read(
         return codec(header)[1](header, payload)
     except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError):
         raise FileRefused(
-            "the file's header makes no sense, though its checksum holds; ask who wrote it"
+            rule="the file's header makes no sense, though its checksum holds", remedy="ask who wrote it"
         ) from None
 
 
@@ -87,6 +89,7 @@ def _codec(header: Header) -> tuple[Sizer, Builder]:
     name = header.get("type")
     if name not in _CODECS:
         raise FileRefused(
-            f"the file holds a function of type {name!r}, which this Hushsum does not know; upgrade it"
+            rule=f"the file holds a function of type {name!r}, which this Hushsum does not know",
+            remedy="upgrade it",
         )
     return _CODECS[name]

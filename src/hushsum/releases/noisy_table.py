@@ -14,7 +14,7 @@ from typing import IO, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.bases.base import Basis, Reading, Table
+from hushsum.bases.base import Basis, LinearReading, Reading, RowReading, Table
 from hushsum.errors import UsageError, shown
 from hushsum.kernels.base import Kernel
 from hushsum.privacy.calibration import IntegerNoise
@@ -22,9 +22,8 @@ from hushsum.privacy.claim import Claim
 from hushsum.records.bounds import Bounds
 from hushsum.releases.answers import Answers, Points, query_points
 from hushsum.releases.base import ReleasedFunction
-from hushsum.releases.description import Detail
 from hushsum.releases.load import load_function
-from hushsum.releases.presentation import Presented
+from hushsum.releases.presentation import Detail, Presented
 
 Floats = NDArray[np.float64]
 
@@ -140,7 +139,9 @@ class NoisyTable(Presented, ABC):
                 remedy="leave it out",
             )
         if self.step != 1:
-            raise UsageError(f"the cells are rounded to {self.step} already; round the release itself")
+            raise UsageError(
+                rule=f"the cells are rounded to {self.step} already", remedy="round the release itself"
+            )
         if step == 1:
             return self
         # A cell at the end of 32 bits would leave them.
@@ -234,3 +235,25 @@ def _roomy(table: Table, step: int) -> Table:
 def _from_bytes(payload: bytes) -> ReleasedFunction:
     """A function from the bytes of its file, which is what travels in a pickle."""
     return load_function(io.BytesIO(payload))
+
+
+def function_of(
+    reading: Reading,
+    table: Table,
+    claim: Claim,
+    noise: IntegerNoise,
+    noisy_count: int,
+    count_noise: IntegerNoise,
+    producer: str,
+    step: int = 1,
+) -> NoisyTable:
+    """The released function of a noisy table, by how it is read."""
+    # Both kinds derive from this module's class.
+    from hushsum.releases.coefficients import CoefficientFunction
+    from hushsum.releases.table import TableFunction
+
+    if isinstance(reading, RowReading):
+        return TableFunction(reading, table, claim, noise, noisy_count, count_noise, producer, step)
+    if isinstance(reading, LinearReading):
+        return CoefficientFunction(reading, table, claim, noise, noisy_count, count_noise, producer, step)
+    raise TypeError(f"the reading {type(reading).__name__} reads neither single cells nor the whole table")

@@ -189,7 +189,9 @@ def _note(picture: Curve | HeatMap) -> str:
 def _number_of_columns(kernel: Kernel) -> int:
     if kernel.dim is None or isinstance(kernel, HammingKernel):
         raise UsageError(
-            f"a picture needs columns of numbers, got a {kernel.name} function; query it instead"
+            rule="a picture needs columns of numbers",
+            got=f"a {kernel.name} function",
+            remedy="query it instead",
         )
     return kernel.dim
 
@@ -231,12 +233,17 @@ def _ranges(
     pairs = _pairs(given)
     if len(pairs) not in (1, len(axes)):
         raise UsageError(
-            f"the range must be one low and high, or one for each of {len(axes)} axes, got {len(pairs)}"
+            parameter="range",
+            rule=f"must be one low and high, or one for each of {len(axes)} axes",
+            got=len(pairs),
         )
     for low, high in pairs:
         if not (np.isfinite(low) and np.isfinite(high) and low < high):
             raise UsageError(
-                f"a range must be finite with low < high, got {low:g} to {high:g}; swap or change it"
+                parameter="range",
+                rule="must be finite with low < high",
+                got=f"{low:g} to {high:g}",
+                remedy="swap or change it",
             )
     return pairs if len(pairs) == len(axes) else pairs * len(axes)
 
@@ -267,18 +274,30 @@ def _fixed(
         return {column: float(bounds.centre[column]) for column in others}
     values = tuple(np.atleast_1d(np.asarray(at, np.float64)).tolist())
     if not all(np.isfinite(value) for value in values):
-        raise UsageError("fixed values must be finite, got NaN or infinity; give numbers")
+        raise UsageError(
+            parameter="at",
+            rule="must be finite",
+            got="NaN or infinity",
+            remedy="give numbers",
+        )
     if len(values) == dim:
         return {column: values[column] for column in others}
     if len(values) == len(others):
         return dict(zip(others, values, strict=True))
     if len(values) == 1 and others:
         return dict.fromkeys(others, values[0])
+    if not others:
+        raise UsageError(
+            parameter="at",
+            rule="is for columns that are not drawn, and all are drawn",
+            got=f"{len(values)} of them",
+            remedy="leave it out",
+        )
     raise UsageError(
-        "at must be one value for all columns that are not drawn, or one for each of them "
-        f"({len(others)}), got {len(values)}; such as {','.join(['0'] * len(others))}"
-        if others
-        else f"at fixes columns that are not drawn, got {len(values)} and all are drawn; leave at out"
+        parameter="at",
+        rule=f"must be one value for all columns that are not drawn, or one for each of them ({len(others)})",
+        got=len(values),
+        remedy=f"such as {','.join(['0'] * len(others))}",
     )
 
 

@@ -15,14 +15,13 @@ from numpy.typing import NDArray
 
 from hushsum.errors import UsageError, shown
 from hushsum.kernels.base import COLUMNS, Batch, Kernel
-from hushsum.kernels.columns import check_columns
+from hushsum.kernels.parameters import check_columns
 from hushsum.privacy.claim import Claim
 from hushsum.records.bounds import Bounds
 from hushsum.releases.answers import Answers, normal_answers, query_points
 from hushsum.releases.base import ReleasedFunction
-from hushsum.releases.description import Detail
 from hushsum.releases.load import load_function
-from hushsum.releases.presentation import Presented
+from hushsum.releases.presentation import Detail, Presented
 
 Floats = NDArray[np.float64]
 
@@ -180,10 +179,10 @@ class PointsFunction(Presented):
         step = max(1, _CELLS_AT_A_TIME // min(len(queries), _QUERIES_AT_A_TIME))
         for j in range(0, len(queries), _QUERIES_AT_A_TIME):
             part = slice(j, j + _QUERIES_AT_A_TIME)
-            asked = Batch((queries[part],), len(queries[part]))
+            batch = Batch((queries[part],), len(queries[part]))
             for i in range(0, len(points), step):
                 some = points[i : i + step]
-                values = self.kernel._pairwise(Batch((some,), len(some)), asked)
+                values = self.kernel._pairwise(Batch((some,), len(some)), batch)
                 sums[part] += weights[i : i + step] @ values
                 if squares:
                     gains[part] += np.einsum("ij,ij->j", values, values)

@@ -23,10 +23,9 @@ from hushsum.records.bounds import Bounds
 from hushsum.releases.answers import Answers, query_points
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.coefficients import CoefficientFunction
-from hushsum.releases.description import Detail
 from hushsum.releases.load import check_names, load_table, register
 from hushsum.releases.noisy_table import Floats
-from hushsum.releases.presentation import Presented
+from hushsum.releases.presentation import Detail, Presented
 
 TYPE = "sharpened"
 MOST_POINTS = 10_000
@@ -53,8 +52,10 @@ class SharpenedFunction(Presented):
     def __post_init__(self) -> None:
         if not isinstance(self.function.reading, FeatureReading):
             raise UsageError(
-                f"points sharpen Fourier features, got a release of {self.function.basis.name}; "
-                "read it without them"
+                parameter="points",
+                rule="sharpen Fourier features alone",
+                got=f"a release of {self.function.basis.name}",
+                remedy="read it without them",
             )
         if not 1 <= len(self.points) <= MOST_POINTS:
             raise UsageError(

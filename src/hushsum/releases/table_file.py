@@ -22,9 +22,8 @@ from hushsum.files.container import Buffer, FileKind, Header, write_container
 from hushsum.privacy.calibration import GAMMA, GAUSSIAN, LAPLACE, NONE, IntegerNoise, root_above
 from hushsum.privacy.claim import Claim
 from hushsum.privacy.release_noise import REAL_ARITHMETIC
-from hushsum.releases.function_of import function_of
 from hushsum.releases.load import check_names, register
-from hushsum.releases.noisy_table import NoisyTable
+from hushsum.releases.noisy_table import NoisyTable, function_of
 
 _LARGEST_COUNT = 2**63
 _WORTH_PACKING = 4096

@@ -5,7 +5,7 @@ file, and never downloaded. The models of ``hushsum.models`` give the same guara
 """
 
 from hushsum.served.function import ServedFunction, path_claim, reopen, serve
-from hushsum.served.output import FreshAnswers, TestSetAnswers, answer_once
+from hushsum.served.output_perturbation import FreshAnswers, TestSetAnswers, answer_once
 from hushsum.served.rollback_guard import RollbackGuard
 from hushsum.served.secret_file import load_secret_functions, save_secret_functions
 from hushsum.served.secret_functions import (

@@ -12,8 +12,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from hushsum.auditing.gaussian_separation import Separated, allowed_distance, normal_chances
 from hushsum.auditing.registry import MechanismCase, register_mechanism
-from hushsum.auditing.separation import Separated, allowed_distance, normal_chances
 from hushsum.kernels.gaussian import GaussianKernel
 from hushsum.methods.feature_functions import GAP_SHARE
 from hushsum.privacy.claim import Promise
@@ -28,7 +28,7 @@ from hushsum.served.secret_functions import (
 Floats = NDArray[np.float64]
 
 PROMISE = Promise.of(epsilon=8.0, delta=1e-6)
-ASKED_AGAIN = 6
+REPEATS = 6
 _KERNEL = GaussianKernel(dim=1, bandwidth=2.0)
 _BOX = (-100.0, 100.0)
 _FAR = np.linspace(-90.0, -34.0, 8)[:, np.newaxis]
@@ -43,7 +43,7 @@ def served_pair(
     reach: float,
     promise: Promise,
 ) -> Separated:
-    """All answers, each query repeated `ASKED_AGAIN` times and the answers averaged.
+    """All answers, each query repeated `REPEATS` times and the answers averaged.
 
     The best direction for noise of covariance K is K⁻¹ times the difference of the functions.
     """
@@ -52,7 +52,7 @@ def served_pair(
 
     def release(side: int, seed: int | None) -> Floats:
         function = serve(sides[side], epsilon=epsilon, delta=delta, insecure_noise_seed=seed)
-        answers: Floats = np.mean([function(questions) for _ in range(ASKED_AGAIN)], axis=0)
+        answers: Floats = np.mean([function(questions) for _ in range(REPEATS)], axis=0)
         return answers
 
     rows = sides[0].prepared(questions)

@@ -18,7 +18,7 @@ from hushsum.privacy.real_noise import real_noise
 from hushsum.privacy.release_noise import REAL_ARITHMETIC
 from hushsum.privacy.request import check_declared_delta
 from hushsum.privacy.spending import Booking, spend_json
-from hushsum.served.path import SMALLEST_JITTER, GaussianPath
+from hushsum.served.gaussian_path import SMALLEST_JITTER, GaussianPath
 from hushsum.served.rollback_guard import RollbackGuard
 from hushsum.served.secret_functions import Rows, SecretFunction
 from hushsum.served.store import AnswerStore, MemoryStore, StoredAnswer, StoreSession
@@ -89,12 +89,12 @@ class ServedFunction:
         """
         rows = self._function.prepared(Q)
         keys = [row.tobytes() for row in rows]
-        told = self._store.answers(keys)
-        if any(each is None for each in told):
-            told = self._draw(rows, keys)
+        answers = self._store.answers(keys)
+        if any(each is None for each in answers):
+            answers = self._draw(rows, keys)
         if self._rollback_guard is not None:
             self._rollback_guard.note(self._store.count())
-        values: Floats = self._function.scale * np.array(told, np.float64)
+        values: Floats = self._function.scale * np.array(answers, np.float64)
         return values
 
     def _draw(self, rows: Rows, keys: list[bytes]) -> list[float | None]:
@@ -105,9 +105,9 @@ class ServedFunction:
                 # What the store did not keep must not be continued: forget it, and read the store again.
                 self._path = self._path.emptied()
                 self._unsure = False
-            told = self._drawn(rows, keys)
+            answers = self._drawn(rows, keys)
             self._unsure = False
-            return told
+            return answers
 
     def _drawn(self, rows: Rows, keys: list[bytes]) -> list[float | None]:
         with self._store.session() as session:
@@ -117,8 +117,8 @@ class ServedFunction:
             # Before the path is touched: a refusal must cost nothing.
             if answered + len(places) > self._most:
                 raise QuestionsSpent(
-                    f"this function answers at most {self._most} distinct points; ask those that were asked, "
-                    "or release a model, which has no limit"
+                    rule=f"this function answers at most {self._most} distinct points",
+                    remedy="query those that were queried, or release a model, which has no limit",
                 )
             self._unsure = True
             self._catch_up(session)
@@ -127,11 +127,11 @@ class ServedFunction:
             seed = None if self._seed is None else self._seed + answered
             with real_noise(seed) as noise:
                 path = self._path.extend(points, noise.normal(len(points)))
-            told = self._step * np.rint((exact + self._scale * path) / self._step)
+            answers = self._step * np.rint((exact + self._scale * path) / self._step)
             session.append(
                 [
                     StoredAnswer(keys[place], float(answer), float(value))
-                    for place, answer, value in zip(places, told, path, strict=True)
+                    for place, answer, value in zip(places, answers, path, strict=True)
                 ]
             )
             return [session.find(key) for key in keys]
@@ -141,8 +141,11 @@ class ServedFunction:
         kept = session.count()
         if kept < max(len(self._path), 0 if self._rollback_guard is None else self._rollback_guard.known()):
             raise FileRefused(
-                "the store of answers has fewer than were told, as an older copy has: going on would draw a "
-                "second path; put the newest copy back, or end this function"
+                rule=(
+                    "the store of answers has fewer than were returned, as an older copy has: continuing "
+                    "would draw a second path"
+                ),
+                remedy="put the newest copy back, or end this function",
             )
         return kept
 
@@ -161,11 +164,12 @@ class ServedFunction:
     def save(self, target: str | IO[bytes]) -> NoReturn:
         """Refused: it needs the data to answer."""
         raise SecretRefused(
-            "a served function holds the data and is no file; release a model of hushsum.models"
+            rule="a served function holds the data and is not a file",
+            remedy="release a model of hushsum.models",
         )
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise SecretRefused("a served function holds the data and must not be pickled or copied")
+        raise SecretRefused(rule="a served function holds the data and must not be pickled or copied")
 
 
 def serve(
@@ -266,7 +270,9 @@ def reopen(
         rollback_guard=rollback_guard,
     )
     if not store.belongs_to(_bound(served, facts)):
-        raise FileRefused("the store of answers is not the one that was opened; restore it, or serve anew")
+        raise FileRefused(
+            rule="the store of answers is not the one that was opened", remedy="restore it, or serve anew"
+        )
     with store.session() as session:
         served._number_kept(session)
     return served

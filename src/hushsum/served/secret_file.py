@@ -75,7 +75,10 @@ def load_secret_functions(
     header, payload = read_container(path, FileKind.SERVED, _payload_size)
     if header["encryption"] is not None:
         if encryption_key is None:
-            raise UsageError("this file of secret functions is encrypted; give its key")
+            raise UsageError(
+                parameter="encryption_key",
+                rule="must be given: this file of secret functions is encrypted",
+            )
         salt = bytes.fromhex(header["encryption"]["salt"])
         payload = decrypt(
             payload, encryption_key, salt, canonical_json(header), header["encryption"]["chunk"]
@@ -90,7 +93,7 @@ def load_secret_functions(
             raise TypeError("about")
     except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError):
         raise FileRefused(
-            "the file's header makes no sense, though its checksum holds; ask who wrote it"
+            rule="the file's header makes no sense, though its checksum holds", remedy="ask who wrote it"
         ) from None
     return functions, dict(header["about"])
 

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.errors import SecretRefused, UsageError
+from hushsum.errors import Parameter, SecretRefused, UsageError
 from hushsum.kernels.base import Batch, Kernel, kernel_as_json
 from hushsum.methods.feature_functions import allowed_gap, gap_missed, svm_sensitivity
 from hushsum.methods.hinge import MatrixGram, solve_hinge
@@ -106,7 +106,9 @@ class SecretFunction:
         return "<SecretFunction CONFIDENTIAL>"
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise SecretRefused("a function of private data must not be pickled or copied; serve or release it")
+        raise SecretRefused(
+            rule="a function of private data must not be pickled or copied", remedy="serve or release it"
+        )
 
 
 def density_function(
@@ -144,9 +146,14 @@ def density_function(
     number = float(len(rows)) if neighbours is Relation.REPLACE else declared_count
     integral = normalising_constant(kernel)
     if integral is None:
-        raise UsageError(f"a density needs a kernel with an integral, got {kernel.name}; try gaussian")
+        raise UsageError(
+            parameter="kernel",
+            rule="must have an integral, for a density",
+            got=kernel.name,
+            remedy="try gaussian",
+        )
     if number is not None and not number > 0.0:
-        raise UsageError("the number of records must be above 0; declare another count")
+        raise UsageError(rule="the number of records must be above 0", remedy="declare another count")
     return SecretFunction(
         kernel=kernel,
         bounds=box,
@@ -177,7 +184,10 @@ def gaussian_process_function(
     box, rows = _records(X, kernel, bounds)
     target = Bounds.of(target_bounds, 1)
     if target is None or not noise > 0.0:
-        raise UsageError("target_bounds and a noise above 0 must be declared; give (low, high) and 1.0")
+        raise UsageError(
+            rule=(Parameter("target_bounds"), " and a noise above 0 must be declared"),
+            remedy="give (low, high) and 1.0",
+        )
     half = (target.high[0] - target.low[0]) / 2.0
     values = np.clip(np.asarray(y, np.float64).reshape(-1), target.low[0], target.high[0])
     if len(values) != len(rows) or not np.isfinite(values).all():
@@ -224,7 +234,11 @@ def kernel_svm_functions(
     box, rows = _records(X, kernel, bounds)
     labels = np.asarray(codes, np.int64).reshape(-1)
     if len(labels) != len(rows) or not C > 0.0:
-        raise UsageError("there must be one class for each record, and a C above 0; check both")
+        raise UsageError(
+            parameter="y",
+            rule=("must have one class for each record, and ", Parameter("C"), " must be above 0"),
+            remedy="check both",
+        )
     number, square = max(len(rows), 1), 2.0
     gram = 1.0 + kernel.prepared_similarity(Batch((rows,), len(rows)), Batch((rows,), len(rows)))
     gap = max(allowed_gap(C, number, square), 1e-12 * number * C * (1.0 + 2.0 * C))
@@ -263,7 +277,9 @@ def _records(X: object, kernel: Kernel, bounds: object) -> tuple[Bounds, Rows]:
         )
     rows: Rows = kernel.prepare(X, box).arrays[0] + np.float32(0.0)
     if not 0 < len(rows) <= MOST_RECORDS:
-        raise UsageError(f"a served function takes 1 to {MOST_RECORDS} records; release a model instead")
+        raise UsageError(
+            rule=f"a served function takes 1 to {MOST_RECORDS} records", remedy="release a model instead"
+        )
     return box, np.ascontiguousarray(rows)
 
 

@@ -27,7 +27,7 @@ class StoredAnswer:
     """One answer: the point's bytes, the returned value, and the path's value behind it, which is secret."""
 
     point: bytes
-    told: float
+    answer: float
     path: float
 
 
@@ -100,7 +100,8 @@ class SqliteStore:
                 self._prepare(connection)
             except (sqlite3.DatabaseError, UnicodeDecodeError, OSError) as error:
                 raise FileRefused(
-                    f"the store of answers cannot be opened ({type(error).__name__}); give another path"
+                    rule=f"the store of answers cannot be opened ({type(error).__name__})",
+                    remedy="give another path",
                 ) from None
             self._connection, self._process = connection, os.getpid()
         return self._connection
@@ -116,7 +117,7 @@ class SqliteStore:
             connection.execute("CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL)")
             connection.execute(
                 "CREATE TABLE answers (number INTEGER PRIMARY KEY, point BLOB UNIQUE NOT NULL, "
-                "told REAL NOT NULL, path REAL NOT NULL)"
+                "answer REAL NOT NULL, path REAL NOT NULL)"
             )
             connection.execute("COMMIT")
             return
@@ -162,12 +163,12 @@ class SqliteStore:
 
     @contextmanager
     def _reading(self) -> Iterator[StoreSession]:
-        with self._lock, self._told():
+        with self._lock, self._errors_translated():
             yield _SqliteSession(self._connected())
 
     @contextmanager
     def _exclusive(self) -> Iterator[sqlite3.Connection]:
-        with self._lock, self._told():
+        with self._lock, self._errors_translated():
             connection = self._connected()
             try:
                 connection.execute("BEGIN IMMEDIATE")
@@ -180,7 +181,7 @@ class SqliteStore:
                 raise
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _errors_translated(self) -> Iterator[None]:
         """Say what SQLite said in one sentence, and trust the connection no more."""
         try:
             yield
@@ -188,8 +189,8 @@ class SqliteStore:
             # SQLite quotes a damaged schema in its messages, which Python then cannot decode.
             self.close()
             raise FileRefused(
-                f"the store of answers cannot be read or written now ({type(error).__name__}); "
-                "nothing new was told, ask again"
+                rule=f"the store of answers cannot be read or written now ({type(error).__name__})",
+                remedy="nothing new was returned, query again",
             ) from None
 
     def close(self) -> None:
@@ -203,15 +204,19 @@ class SqliteStore:
         return "<SqliteStore CONFIDENTIAL>"
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise SecretRefused("a store of answers must not be pickled; open its file where it is needed")
+        raise SecretRefused(
+            rule="a store of answers must not be pickled", remedy="open its file where it is needed"
+        )
 
 
 def _bound(connection: sqlite3.Connection, facts: dict[str, Any]) -> bool:
     found = connection.execute("SELECT value FROM facts WHERE name = 'function'").fetchone()
     if found is not None and found[0] != json.dumps(facts, sort_keys=True):
         raise UsageError(
-            "the store of answers belongs to another function, or to other data, kernel, budget or limits; "
-            "give each served function a store of its own"
+            rule=(
+                "the store of answers belongs to another function, or to other data, kernel, budget or limits"
+            ),
+            remedy="give each served function a store of its own",
         )
     return found is not None
 
@@ -221,7 +226,7 @@ class _SqliteSession:
         self._connection = connection
 
     def find(self, point: bytes) -> float | None:
-        found = self._connection.execute("SELECT told FROM answers WHERE point = ?", (point,)).fetchone()
+        found = self._connection.execute("SELECT answer FROM answers WHERE point = ?", (point,)).fetchone()
         return None if found is None else _number(found[0])
 
     def count(self) -> int:
@@ -231,14 +236,16 @@ class _SqliteSession:
 
     def since(self, number: int) -> list[StoredAnswer]:
         rows = self._connection.execute(
-            "SELECT point, told, path FROM answers WHERE number > ? ORDER BY number", (number,)
+            "SELECT point, answer, path FROM answers WHERE number > ? ORDER BY number", (number,)
         )
-        return [StoredAnswer(_kept(point, bytes), _number(told), _number(path)) for point, told, path in rows]
+        return [
+            StoredAnswer(_kept(point, bytes), _number(answer), _number(path)) for point, answer, path in rows
+        ]
 
     def append(self, answers: list[StoredAnswer]) -> None:
         self._connection.executemany(
-            "INSERT INTO answers (point, told, path) VALUES (?, ?, ?)",
-            [(each.point, each.told, each.path) for each in answers],
+            "INSERT INTO answers (point, answer, path) VALUES (?, ?, ?)",
+            [(each.point, each.answer, each.path) for each in answers],
         )
 
 
@@ -268,7 +275,9 @@ class MemoryStore(SqliteStore):
             self._prepare(self._connection)
             self._process = os.getpid()
         if self._process != os.getpid():
-            raise SecretRefused("answers in memory must not cross a fork: the path would be continued twice")
+            raise SecretRefused(
+                rule="answers in memory must not cross a fork: the path would be continued twice"
+            )
         return self._connection
 
     def close(self) -> None:

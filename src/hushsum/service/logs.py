@@ -35,7 +35,7 @@ def described(error: BaseException) -> dict[str, Any]:
     }
 
 
-def say(event: str, *, level: int = logging.INFO, **facts: Any) -> None:
+def log_event(event: str, *, level: int = logging.INFO, **facts: Any) -> None:
     """Write a line. ``facts`` are ids, routes and durations."""
     if LOGGER.isEnabledFor(level):
         # LOGGER.log would look up the calling line of code, which the log does not contain.

@@ -13,9 +13,9 @@ from importlib import import_module
 from types import FrameType
 from typing import cast
 
-from hushsum.errors import UsageError
+from hushsum.errors import Parameter, UsageError
 from hushsum.service.http.app import create_app
-from hushsum.service.logs import say, start_logs
+from hushsum.service.logs import log_event, start_logs
 from hushsum.service.settings import Settings
 
 _KEEP_ALIVE_SECONDS = 75
@@ -43,7 +43,7 @@ def serve(settings: Settings) -> None:
     for each in (signal.SIGTERM, signal.SIGINT):
         signal.signal(each, _end)
     place = _listen(settings.host, settings.port)
-    say("serving", host=settings.host, port=settings.port, level=logging.INFO)
+    log_event("serving", host=settings.host, port=settings.port, level=logging.INFO)
     limits = ConnectionLimits(available_connections(), settings.connections_per_address, settings.proxies)
     server = uvicorn.Server(
         uvicorn.Config(
@@ -75,8 +75,8 @@ def _listen(host: str, port: int) -> socket.socket:
         return socket.create_server(address[:2], family=family, backlog=_WAITING)
     except OSError:
         raise UsageError(
-            f"the port {port} of {host!r} must be free, and the address must be this machine's; "
-            "choose another with --port"
+            rule=(f"the port {port} of {host!r} must be free, and the address must be this machine's"),
+            remedy=("choose another with ", Parameter("port")),
         ) from None
 
 

@@ -105,19 +105,27 @@ class Settings:
             if isinstance(value, int | float) and not isinstance(value, bool):
                 zero = each.name in ("port", "workers")
                 if not (0 < value < 1 << 50 or (zero and value == 0)):
-                    raise UsageError(f"{PREFIX}{each.name.upper()} must be a positive number, got {value!r}")
+                    raise UsageError(
+                        rule=f"{PREFIX}{each.name.upper()} must be a positive number", got=f"{value!r}"
+                    )
         if self.admin_token and (len(self.admin_token) < SHORTEST_TOKEN or not _plain(self.admin_token)):
             raise UsageError(
-                f"{PREFIX}ADMIN_TOKEN must have at least {SHORTEST_TOKEN} letters, digits and signs without "
-                "spaces; make one with: openssl rand -hex 32"
+                rule=(
+                    f"{PREFIX}ADMIN_TOKEN must have at least {SHORTEST_TOKEN} letters, digits and "
+                    "signs without spaces"
+                ),
+                remedy="make one with: openssl rand -hex 32",
             )
         if self.root_path and not _ROOT.fullmatch(self.root_path):
             raise UsageError(
-                f"{PREFIX}ROOT_PATH must begin with a slash and end without one, such as /hushsum; correct it"
+                rule=(f"{PREFIX}ROOT_PATH must begin with a slash and end without one, such as /hushsum"),
+                remedy="correct it",
             )
         TrustedProxies.of(self.trusted_proxies, self.forwarded_header)
         if self.log_level not in ("DEBUG", "INFO", "WARNING", "ERROR"):
-            raise UsageError(f"{PREFIX}LOG_LEVEL must be DEBUG, INFO, WARNING or ERROR; choose one")
+            raise UsageError(
+                rule=f"{PREFIX}LOG_LEVEL must be DEBUG, INFO, WARNING or ERROR", remedy="choose one"
+            )
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None, **given: Any) -> Settings:
@@ -172,11 +180,13 @@ class Settings:
             path = self.path(kind)
             path.mkdir(parents=True, exist_ok=True, mode=0o700)
             if not os.access(path, os.W_OK | os.X_OK):
-                raise UsageError(f"the folder {str(path)!r} must be writable; check {PREFIX}FOLDER")
+                raise UsageError(
+                    rule=f"the folder {str(path)!r} must be writable", remedy=f"check {PREFIX}FOLDER"
+                )
 
     def tally_key(self) -> bytes | None:
         """The key of tallies at rest, if there is one."""
-        from hushsum.jobs.file_places import read_key
+        from hushsum.jobs.files import read_key
 
         return read_key(self.tally_key_file) if self.tally_key_file else None
 
@@ -193,14 +203,15 @@ def _text(environment: Mapping[str, str], name: str, *, secret: bool) -> str:
     if not path:
         return given
     if given:
-        raise UsageError(f"give one of {variable} and {variable}{FILE}, and not both")
+        raise UsageError(rule=f"give one of {variable} and {variable}{FILE}, and not both")
     try:
         text = Path(path).read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError):
         text = ""
     if not text:
         raise UsageError(
-            f"the file that {variable}{FILE} names must be readable text; check path and permissions"
+            rule=f"the file that {variable}{FILE} names must be readable text",
+            remedy="check path and permissions",
         )
     return text
 
@@ -209,7 +220,9 @@ def _read(name: str, text: str, kind: type[Any]) -> Any:
     try:
         return kind(text)
     except ValueError:
-        raise UsageError(f"{PREFIX}{name.upper()} must be a number, got something else; correct it") from None
+        raise UsageError(
+            rule=f"{PREFIX}{name.upper()} must be a number", got="something else", remedy="correct it"
+        ) from None
 
 
 def _plain(text: str) -> bool:

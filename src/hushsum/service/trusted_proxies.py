@@ -57,13 +57,18 @@ class TrustedProxies:
             if one of them is neither, or the header is another one.
         """
         if header not in HEADERS:
-            raise UsageError(f"HUSHSUM_FORWARDED_HEADER must be {' or '.join(HEADERS)}; choose one")
+            raise UsageError(
+                rule=f"HUSHSUM_FORWARDED_HEADER must be {' or '.join(HEADERS)}", remedy="choose one"
+            )
         try:
             networks = tuple(ipaddress.ip_network(each) for each in re.split(r"[,\s]+", text.strip()) if each)
         except ValueError:
             raise UsageError(
-                "HUSHSUM_TRUSTED_PROXIES must be addresses or networks with commas between them, such as "
-                "10.0.0.0/8,127.0.0.1; correct it"
+                rule=(
+                    "HUSHSUM_TRUSTED_PROXIES must be addresses or networks with commas between "
+                    "them, such as 10.0.0.0/8,127.0.0.1"
+                ),
+                remedy="correct it",
             ) from None
         return cls(networks, header)
 
@@ -75,7 +80,7 @@ class TrustedProxies:
     def client(self, peer: str, headers: Iterable[tuple[bytes, bytes]]) -> str:
         """The address of the caller.
 
-        Read from the right: each proxy appends whom it heard, so the first address that is no proxy's is
+        Read from the right: each proxy appends whom it heard, so the first address that is not a proxy's is
         the caller's, and whatever stands to the left of it the caller may have made up. An entry that is no
         address ends the search at the proxy that wrote it.
         """
@@ -102,7 +107,7 @@ class TrustedProxies:
         return any(address in network for network in self.networks)
 
     def _hops(self, headers: Iterable[tuple[bytes, bytes]]) -> Iterator[Address | None]:
-        """The hops from the nearest on; None for one that is no address."""
+        """The hops from the nearest on; None for one that is not an address."""
         header = self.header.encode()
         lines = [value.decode("latin-1") for name, value in headers if name == header]
         entries = [entry for line in lines for entry in line.split(",")]

@@ -68,7 +68,9 @@ def sum_variance(terms: Terms) -> Fraction:
         if the answers alone spend what was promised.
     """
     if terms.rho is None:
-        raise ClaimError(f"the rule {terms.rule} keeps no promise; take {THRESHOLD} or {FRESH}")
+        raise ClaimError(
+            rule=f"the rule {terms.rule} keeps no promise", remedy=f"take {THRESHOLD} or {FRESH}"
+        )
     left = terms.rho - answers_rho(terms)
     if left <= 0:
         raise ClaimError(

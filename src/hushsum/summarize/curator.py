@@ -23,8 +23,7 @@ from hushsum.summarize.messages import (
 )
 from hushsum.summarize.packing import pack, unpack
 from hushsum.summarize.points import Collected
-from hushsum.summarize.running_sums import FactoredSums, FreshSums
-from hushsum.summarize.steering import (
+from hushsum.summarize.round_parameters import (
     ThresholdSteering,
     as_chance,
     as_integers,
@@ -32,6 +31,7 @@ from hushsum.summarize.steering import (
     kept_share,
     mean_gain,
 )
+from hushsum.summarize.running_sums import FactoredSums, FreshSums
 from hushsum.summarize.target import NoisyTarget
 
 Store = Callable[[bytes], None]
@@ -74,7 +74,9 @@ class CuratorState:
         insecure_noise_seed: int | None = None,
     ) -> None:
         if target.cells.shape != (terms.features.width + 1,):
-            raise UsageError("target has another width than the terms' features; release it with the same")
+            raise UsageError(
+                rule="target has another width than the terms' features", remedy="release it with the same"
+            )
         self.terms, self.target = terms, target
         self.collected = Collected(terms)
         self.lost: dict[str, int] = {}
@@ -82,7 +84,7 @@ class CuratorState:
         self._step = 0
         self._awaited: set[str] = set()
         self._bids: dict[str, int] = {}
-        self._asked: tuple[str, ...] = ()
+        self._requested: tuple[str, ...] = ()
         self._current: Broadcast | None = None
         self._sums = self._new_sums()
         self._outputs: Integers = np.zeros((0, terms.features.width + 1), np.int64)
@@ -125,12 +127,14 @@ class CuratorState:
             while answers are awaited, or when the run is over.
         """
         if self._awaited:
-            raise UsageError("answers are still awaited; take them, or lose the owners that do not come back")
+            raise UsageError(
+                rule="answers are still awaited", remedy="take them, or lose the owners that do not come back"
+            )
         if self.done:
-            raise UsageError("the agreed number of rounds is over; read the summary")
+            raise UsageError(rule="the agreed number of rounds is over", remedy="read the summary")
         if self._phases == 1 or self._step % 2 == 0:
             self._current = self._next_round()
-            self._asked = ()
+            self._requested = ()
         else:
             self._ask()
         self._step += 1
@@ -152,7 +156,9 @@ class CuratorState:
             is kept.
         """
         if answer.run != self.terms.run or answer.step != self._step or answer.owner not in self._awaited:
-            raise FileRefused("this answer is of another run or step, or was given before; check the owner")
+            raise FileRefused(
+                rule="this answer is of another run or step, or was given before", remedy="check the owner"
+            )
         assert self._current is not None
         phase = self._for(answer.owner).phase
         if phase == BID:
@@ -192,7 +198,7 @@ class CuratorState:
             "step": self._step,
             "awaited": sorted(self._awaited),
             "bids": self._bids,
-            "asked": list(self._asked),
+            "requested": list(self._requested),
             "lost": self.lost,
             "current": None if self._current is None else self._current.to_bytes().hex(),
             "secure": self.secure,
@@ -210,9 +216,11 @@ class CuratorState:
         """
         _, values, arrays = unpack(data, "curator")
         if values["terms"] != self.terms.to_bytes().hex() or values["target"] != self.target.to_bytes().hex():
-            raise FileRefused("this state is of another run; give the terms and the target it began with")
+            raise FileRefused(
+                rule="this state is of another run", remedy="give the terms and the target it began with"
+            )
         self._step, self._awaited = values["step"], set(values["awaited"])
-        self._bids, self._asked, self.lost = values["bids"], tuple(values["asked"]), values["lost"]
+        self._bids, self._requested, self.lost = values["bids"], tuple(values["requested"]), values["lost"]
         current = values["current"]
         self._current = None if current is None else Broadcast.from_bytes(bytes.fromhex(current))
         self._outputs = arrays["outputs"]
@@ -291,7 +299,7 @@ class CuratorState:
         rate = Fraction(self.terms.rate or 0)
         against = [rate * (rank - self._middle) for rank in range(1, len(ranked) + 1)]
         coins = flip_coins(against, insecure_noise_seed=self._round_seed())
-        self._asked = tuple(name for name, coin in zip(ranked, coins, strict=True) if coin)
+        self._requested = tuple(name for name, coin in zip(ranked, coins, strict=True) if coin)
 
     @property
     def _middle(self) -> Fraction:
@@ -304,12 +312,17 @@ class CuratorState:
         if current.phase != BID or self._step == current.step:
             return current
         return Broadcast(
-            current.run, self._step, current.round, DELIVER, current.direction, asked=owner in self._asked
+            current.run,
+            self._step,
+            current.round,
+            DELIVER,
+            current.direction,
+            requested=owner in self._requested,
         )
 
     def _most(self, owner: str, phase: str) -> int | None:
         if phase == DELIVER:
-            return 1 if owner in self._asked else 0
+            return 1 if owner in self._requested else 0
         if self.terms.rule == FRESH:
             return self.terms.batch
         return self.terms.cap
@@ -320,9 +333,9 @@ class CuratorState:
         gains = scores(hashes, self._current.direction)
         threshold = self._current.threshold
         if threshold is not None and len(gains) and int(gains.min()) < threshold:
-            raise FileRefused("a point does not reach the threshold; check the owner")
+            raise FileRefused(rule="a point does not reach the threshold", remedy="check the owner")
         if phase == DELIVER and len(gains) and int(gains[0]) != self._bids.get(answer.owner):
-            raise FileRefused("the point is not worth its bid; check the owner")
+            raise FileRefused(rule="the point is not worth its bid", remedy="check the owner")
 
     def _settle(self) -> None:
         """All answers are in: move what the rule takes from the pool into the summary."""

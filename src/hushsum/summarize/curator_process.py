@@ -86,10 +86,10 @@ class Peer:
             received = link.receive(most=self._most, wait=self._patience.wait)
             kind, values = wire.kind_of(received, "answer", "refusal")
             if kind == "refusal":
-                raise PeerRefused(f"it refused: {wire.reason_in(values)}")
+                raise PeerRefused(rule=f"it refused: {wire.reason_in(values)}")
             answer = Answer.from_bytes(received, most=self._most)
             if answer.owner != self.fingerprint:
-                raise PeerRefused("it answered in the name of another owner")
+                raise PeerRefused(rule="it answered in the name of another owner")
             return answer
 
         return self._again(exchange, stop)
@@ -127,7 +127,7 @@ class Peer:
             received = link.receive(most=wire.MOST_CONTROL, wait=self._patience.wait)
             kind, values = wire.kind_of(received, "ready", "refusal")
             if kind == "refusal":
-                raise PeerRefused(f"it does not take part: {wire.reason_in(values)}")
+                raise PeerRefused(rule=f"it does not take part: {wire.reason_in(values)}")
         except BaseException:
             link.close()
             raise
@@ -147,7 +147,7 @@ class Peer:
                 pause = min(2 * pause, _LONGEST_PAUSE)
             except FileRefused as refused:
                 self.close()
-                raise PeerRefused(f"it sent something that is no answer: {refused}") from None
+                raise PeerRefused(rule=f"it sent something that is not an answer: {refused}") from None
             except PeerRefused:
                 self.close()
                 raise
@@ -217,7 +217,7 @@ class CuratorProcess:
             except PeerRefused as reason:
                 refused = refused or f"owner {short(name)}: {reason}"
         if refused:
-            raise PeerRefused(f"{refused}; settle that and start again, nothing is spent twice")
+            raise PeerRefused(rule=f"{refused}", remedy="settle that and start again, nothing is spent twice")
         self._check_present()
 
     def run(self) -> None:
@@ -247,11 +247,11 @@ class CuratorProcess:
     def _hold(self) -> None:
         """One step: ask all who have not answered, then take the answers in the owners' order."""
         outgoing = self._state.outgoing()
-        asked = {
+        requested = {
             name: self._pool.submit(self._peers[name].ask, broadcast, self._stop)
             for name, broadcast in outgoing.items()
         }
-        for name, future in asked.items():
+        for name, future in requested.items():
             try:
                 self._state.take(future.result())
             except (PeerLost, PeerRefused, FileRefused) as reason:
@@ -260,14 +260,14 @@ class CuratorProcess:
     def _lose(self, name: str, reason: HushsumError) -> None:
         self._peers[name].close()
         self._state.lose(name)
-        self._log(f"going on without owner {short(name)}: {reason}")
+        self._log(f"continuing without owner {short(name)}: {reason}")
 
     def _present(self) -> list[tuple[str, Peer]]:
         return [(name, peer) for name, peer in self._peers.items() if name not in self._state.lost]
 
     def _check_present(self) -> None:
         if not self._present():
-            raise PeerLost("no owner is left; start the owners, and then this command again")
+            raise PeerLost(rule="no owner is left", remedy="start the owners, and then this command again")
 
     def _tick(self, started: float) -> None:
         """Wait for the next tick of the clock."""

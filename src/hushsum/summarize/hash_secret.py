@@ -62,7 +62,9 @@ class HashSecret:
         """
         found = _FORM.fullmatch(read_secret(path, maker=MAKER))
         if found is None:
-            raise FileRefused(f"{os.fspath(path)!r} holds no hash secret; make one with: {MAKER}")
+            raise FileRefused(
+                rule=f"{os.fspath(path)!r} holds no hash secret", remedy=f"make one with: {MAKER}"
+            )
         return cls(bytes.fromhex(found[1].decode()))
 
     @property

@@ -55,13 +55,17 @@ class HashedTarget:
                 raise ValueError("names")
             target = NoisyTarget.from_bytes(arrays["target"].astype(np.int8).tobytes())
         except (KeyError, TypeError, ValueError, ArithmeticError):
-            raise FileRefused("this validation release is damaged; get a fresh copy") from None
+            raise FileRefused(rule="this validation release is damaged", remedy="get a fresh copy") from None
         expected = (count_step(features), features.width + 1)
         if (target.step, target.cells.size) != expected or target.rho <= 0:
-            raise FileRefused("this validation release is of other features than it says; get a fresh copy")
+            raise FileRefused(
+                rule="this validation release is of other features than it says", remedy="get a fresh copy"
+            )
         if target.variance != target_variance(features, target.rho):
-            raise FileRefused("this validation release has other noise than its promise needs; refuse it")
+            raise FileRefused(
+                rule="this validation release has other noise than its promise needs", remedy="refuse it"
+            )
         found = cls(features, tuple(columns), check, target)
         if found.to_bytes() != data:
-            raise FileRefused("this validation release is damaged; get a fresh copy")
+            raise FileRefused(rule="this validation release is damaged", remedy="get a fresh copy")
         return found

@@ -43,8 +43,9 @@ def fingerprint_of(text: str) -> str:
     lowered = text.strip().lower()
     if not _HEX.fullmatch(lowered):
         raise UsageError(
-            "a fingerprint must be 64 hexadecimal digits, got something else; "
-            "see it with: hushsum summarize keys"
+            rule="a fingerprint must be 64 hexadecimal digits",
+            got="something else",
+            remedy="see it with: hushsum summarize keys",
         )
     return lowered
 
@@ -95,7 +96,8 @@ class Identity:
             key = None
         if not isinstance(key, Ed25519PrivateKey):
             raise FileRefused(
-                f"{os.fspath(path)!r} holds no Ed25519 key; make one with: hushsum summarize keys"
+                rule=f"{os.fspath(path)!r} holds no Ed25519 key",
+                remedy="make one with: hushsum summarize keys",
             )
         return cls(key, _fingerprint(key.public_key()))
 
@@ -169,7 +171,7 @@ def _anchor(fingerprint: str) -> bytes:
     try:
         pinned = Ed25519PublicKey.from_public_bytes(bytes.fromhex(fingerprint_of(fingerprint)))
     except ValueError:
-        raise UsageError("a fingerprint must be an Ed25519 public key, got something else") from None
+        raise UsageError(rule="a fingerprint must be an Ed25519 public key", got="something else") from None
     certificate = (
         _certificate(fingerprint, "nobody", pinned)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)

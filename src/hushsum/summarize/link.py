@@ -46,7 +46,7 @@ class Link:
             if the peer went away, or did not take it in time.
         """
         if len(payload) > _LARGEST:
-            raise PeerRefused(f"a message must be at most {_LARGEST} bytes, got {len(payload)}")
+            raise PeerRefused(rule=f"a message must be at most {_LARGEST} bytes", got=len(payload))
         deadline = time.monotonic() + self._transfer
         whole = memoryview(_HEAD.pack(MAGIC, VERSION, 0, len(payload)) + payload)
         try:
@@ -54,7 +54,7 @@ class Link:
                 self._socket.settimeout(_left(deadline))
                 whole = whole[self._socket.send(whole[:_STEP]) :]
         except OSError:
-            raise PeerLost("the peer went away, or did not take a message in time") from None
+            raise PeerLost(rule="the peer went away, or did not take a message in time") from None
 
     def receive(self, *, most: int, wait: float) -> bytes:
         """The next message, of at most ``most`` bytes; ``wait`` seconds until it begins.
@@ -71,14 +71,14 @@ class Link:
         deadline = time.monotonic() + self._transfer
         magic, version, zero, length = _HEAD.unpack(first + self._take(_HEAD.size - 1, deadline))
         if magic != MAGIC or zero:
-            raise PeerRefused("the peer sent something that is no message of this protocol")
+            raise PeerRefused(rule="the peer sent something that is not a message of this protocol")
         if version != VERSION:
             raise PeerRefused(
-                f"the peer speaks version {version} of the protocol, this side {VERSION}; "
-                "install the same Hushsum on both"
+                rule=f"the peer uses version {version} of the protocol, this side {VERSION}",
+                remedy="install the same Hushsum on both",
             )
         if length > most:
-            raise PeerRefused(f"a message must be at most {most} bytes here, got one of {length}")
+            raise PeerRefused(rule=f"a message must be at most {most} bytes here", got=f"one of {length}")
         return bytes(self._take(length, deadline))
 
     def close(self) -> None:
@@ -103,15 +103,17 @@ class Link:
                 self._socket.settimeout(_left(deadline))
                 piece = self._socket.recv(min(_STEP, size - len(data)))
             except TimeoutError:
-                raise PeerLost("the peer did not send a message in time") from None
+                raise PeerLost(rule="the peer did not send a message in time") from None
             except ssl.SSLError as error:
                 if "ALERT" in (error.reason or ""):
-                    raise PeerRefused("the peer does not accept this side's key; have it pinned") from None
+                    raise PeerRefused(
+                        rule="the peer does not accept this side's key", remedy="have it pinned"
+                    ) from None
                 piece = b""
             except OSError:
                 piece = b""
             if not piece:
-                raise PeerLost("the connection to the peer ended")
+                raise PeerLost(rule="the connection to the peer ended")
             data += piece
         return data
 
@@ -131,18 +133,19 @@ def connect(
     try:
         plain = socket.create_connection((host, port), timeout)
     except OSError:
-        raise PeerLost(f"nobody answers at {host}:{port}") from None
+        raise PeerLost(rule=f"nobody answers at {host}:{port}") from None
     try:
         _prepare(plain)
         link = Link(identity.client_context(fingerprint).wrap_socket(plain), transfer=transfer)
     except ssl.SSLCertVerificationError:
         plain.close()
         raise PeerRefused(
-            f"who answers at {host}:{port} does not hold the pinned key; check address and fingerprint"
+            rule=f"who answers at {host}:{port} does not hold the pinned key",
+            remedy="check address and fingerprint",
         ) from None
     except (OSError, ValueError):
         plain.close()
-        raise PeerLost(f"the connection to {host}:{port} ended before both keys were proven") from None
+        raise PeerLost(rule=f"the connection to {host}:{port} ended before both keys were proven") from None
     try:
         # With TLS 1.3 the side that connects learns only by this greeting whether its own key was accepted.
         link.receive(most=0, wait=timeout)
@@ -172,12 +175,12 @@ def accept(
         link = Link(context.wrap_socket(plain, server_side=True), transfer=transfer)
     except (OSError, ValueError):
         plain.close()
-        raise PeerRefused("somebody connected who does not hold a pinned key") from None
+        raise PeerRefused(rule="somebody connected who does not hold a pinned key") from None
     try:
         link.send(b"")
     except PeerLost:
         link.close()
-        raise PeerRefused("somebody with a pinned key went away at once") from None
+        raise PeerRefused(rule="somebody with a pinned key went away at once") from None
     return link
 
 

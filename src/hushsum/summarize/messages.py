@@ -79,8 +79,9 @@ class Terms:
                 )
         if self.rounds > MAX_ROUNDS or not 1 <= len(self.owners) <= MAX_OWNERS:
             raise UsageError(
-                f"a run has at most {MAX_ROUNDS} rounds and from 1 to {MAX_OWNERS} owners, "
-                f"got {self.rounds} and {len(self.owners)}; use larger batches"
+                rule=f"a run has at most {MAX_ROUNDS} rounds and from 1 to {MAX_OWNERS} owners",
+                got=f"{self.rounds} and {len(self.owners)}",
+                remedy="use larger batches",
             )
         if len(set(self.owners)) != len(self.owners):
             raise UsageError(
@@ -144,17 +145,19 @@ class Terms:
                 raise ValueError("rho")
             return terms
         except (KeyError, TypeError, ValueError, ArithmeticError):
-            raise FileRefused("these terms are damaged or of a later version; get a fresh copy") from None
+            raise FileRefused(
+                rule="these terms are damaged or of a later version", remedy="get a fresh copy"
+            ) from None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Broadcast:
-    """One message of the curator; the same for every owner, except ``asked`` in an auction.
+    """One message of the curator; the same for every owner, except ``requested`` in an auction.
 
     ``step`` counts messages from 1 without gaps. ``direction`` (int64, |·| ≤ 2³⁰) makes a point's gain:
     its hashes times the direction. In phase ``send`` every unsent point with a gain of at least ``threshold``
     is sent with probability ``chance``/65536 where a threshold is given, else the ``quota`` best are. In
-    phase ``bid`` an owner names its best gain, in ``deliver`` it sends that point if ``asked``.
+    phase ``bid`` an owner names its best gain, in ``deliver`` it sends that point if ``requested``.
     """
 
     run: str
@@ -165,7 +168,7 @@ class Broadcast:
     threshold: int | None = None
     chance: int = CERTAIN
     quota: int = 0
-    asked: bool = False
+    requested: bool = False
 
     def to_bytes(self) -> bytes:
         """The one spelling of this broadcast."""
@@ -177,7 +180,7 @@ class Broadcast:
             "threshold": self.threshold,
             "chance": self.chance,
             "quota": self.quota,
-            "asked": self.asked,
+            "requested": self.requested,
         }
         return pack("broadcast", values, {"direction": self.direction.astype(np.int64)})
 
@@ -196,7 +199,7 @@ class Broadcast:
                 threshold=None if threshold is None else _integer(threshold),
                 chance=_count(values["chance"]),
                 quota=_count(values["quota"]),
-                asked=bool(values["asked"]),
+                requested=bool(values["requested"]),
             )
             check_spelling(broadcast, data)
         except (KeyError, TypeError, ValueError, ArithmeticError):
@@ -262,7 +265,9 @@ class Answer:
 
 
 def _refused(what: str) -> FileRefused:
-    return FileRefused(f"this {what} has a number outside its range or of the wrong shape; check the peer")
+    return FileRefused(
+        rule=f"this {what} has a number outside its range or of the wrong shape", remedy="check the peer"
+    )
 
 
 def _text(value: Any) -> str:

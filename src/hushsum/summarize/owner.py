@@ -91,8 +91,8 @@ class OwnerState:
         self._extra = _extra_columns(extra, len(self._points), terms.extra)
         if cap is not None and (terms.cap is None or terms.cap > cap):
             raise UsageError(
-                "the terms allow more points of one owner than this owner's cap; agree on a smaller cap, "
-                "since a cap is part of what is claimed"
+                rule="the terms allow more points of one owner than this owner's cap",
+                remedy="agree on a smaller cap, since a cap is part of what is claimed",
             )
         self._sent: NDArray[np.bool_] = np.zeros(len(self._points), np.bool_)
         self._step = 0
@@ -131,7 +131,7 @@ class OwnerState:
         if broadcast.phase == BID:
             self._offer(broadcast)
         elif broadcast.phase == DELIVER:
-            self._choose(np.array([self._best] if broadcast.asked and self._best >= 0 else [], np.int64))
+            self._choose(np.array([self._best] if broadcast.requested and self._best >= 0 else [], np.int64))
             self._bid = None
         else:
             self._choose(self._allowed(broadcast))
@@ -164,7 +164,9 @@ class OwnerState:
         _, values, arrays = unpack(data, "owner")
         mine = unpack(self.save(), "owner")[1]
         if any(values.get(name) != mine[name] for name in ("run", "name", "records")):
-            raise FileRefused("this state is of another run or of other records; give the ones it began with")
+            raise FileRefused(
+                rule="this state is of another run or of other records", remedy="give the ones it began with"
+            )
         self._step, self._seen = values["step"], values["seen"]
         self._bid, self._best = values["bid"], values["best"]
         self._sent, self._chosen = arrays["sent"].astype(np.bool_), arrays["chosen"]
@@ -180,23 +182,32 @@ class OwnerState:
         phases = _PHASES[self.terms.rule]
         expected = phases[self._step % len(phases)]
         if broadcast.run != self.terms.run:
-            raise FileRefused("this broadcast belongs to another run; check the curator")
+            raise FileRefused(rule="this broadcast belongs to another run", remedy="check the curator")
         if broadcast.step != self._step + 1:
             raise FileRefused(
-                f"broadcast {self._step + 1} is due, got {broadcast.step}; a round is answered once, in order"
+                rule=f"broadcast {self._step + 1} is due",
+                got=broadcast.step,
+                remedy="a round is answered once, in order",
             )
         if broadcast.phase != expected or broadcast.round != self._step // len(phases) + 1:
-            raise FileRefused("this broadcast has another phase or round than its number; check the curator")
+            raise FileRefused(
+                rule="this broadcast has another phase or round than its number", remedy="check the curator"
+            )
         if broadcast.round > self.terms.rounds:
-            raise FileRefused("the agreed number of rounds is over; nothing more is sent")
+            raise FileRefused(rule="the agreed number of rounds is over", remedy="nothing more is sent")
         if broadcast.direction.shape != (self._features.width,):
             raise FileRefused(
-                "this broadcast's direction has another width than the terms'; check the curator"
+                rule="this broadcast's direction has another width than the terms'",
+                remedy="check the curator",
             )
         if (broadcast.threshold is not None) != (self.terms.rule == THRESHOLD):
-            raise FileRefused("this broadcast follows another rule than the agreed one; check the curator")
+            raise FileRefused(
+                rule="this broadcast follows another rule than the agreed one", remedy="check the curator"
+            )
         if broadcast.quota > self.terms.batch:
-            raise FileRefused("this broadcast asks for more than the agreed batch; check the curator")
+            raise FileRefused(
+                rule="this broadcast asks for more than the agreed batch", remedy="check the curator"
+            )
 
     def _allowed(self, broadcast: Broadcast) -> Integers:
         """The places of the points to send, in an order that one record more does not change."""

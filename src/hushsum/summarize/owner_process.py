@@ -9,7 +9,16 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
-from hushsum.errors import BudgetExhausted, DataRefused, FileRefused, PeerLost, PeerRefused, UsageError
+from hushsum.errors import (
+    Argument,
+    BudgetExhausted,
+    DataRefused,
+    FileRefused,
+    Parameter,
+    PeerLost,
+    PeerRefused,
+    UsageError,
+)
 from hushsum.summarize import wire
 from hushsum.summarize.features import Floats, SummaryFeatures
 from hushsum.summarize.hash_secret import HashSecret
@@ -70,7 +79,11 @@ class OwnerProcess:
         log: Log = lambda _: None,
     ) -> None:
         if vault.get("ended") is not None:
-            raise UsageError("the run in this --state has ended; give another, or remove it, for a new run")
+            raise UsageError(
+                parameter="state",
+                rule="holds a run that has ended",
+                remedy="give another, or remove it, for a new run",
+            )
         self._identity = identity
         self._context = identity.server_context(peers)
         self._offer = offer
@@ -91,7 +104,7 @@ class OwnerProcess:
     def state(self) -> OwnerState:
         """How far the run has come."""
         if self._state is None:
-            raise UsageError("no run has begun")
+            raise UsageError(rule="no run has begun")
         return self._state
 
     def serve(self, listener: socket.socket) -> OwnerState:
@@ -114,7 +127,8 @@ class OwnerProcess:
                 )
             except TimeoutError:
                 raise PeerLost(
-                    f"no curator came within {self._patience.wait:g} seconds; start again to go on"
+                    rule=f"no curator came within {self._patience.wait:g} seconds",
+                    remedy="start again to go on",
                 ) from None
             except PeerRefused as refused:
                 self._log(f"refused: {refused}")
@@ -135,14 +149,14 @@ class OwnerProcess:
         except (PeerRefused, FileRefused, UsageError, DataRefused, BudgetExhausted) as refused:
             self._log(f"refused: {refused}")
             with suppress(PeerLost):
-                link.send(wire.refusal(_told(refused)))
+                link.send(wire.refusal(_reason(refused)))
 
     def _open(self, link: Link) -> None:
         data = link.receive(most=wire.MOST_OPENING, wait=self._patience.wait)
         opening = wire.Opening.from_bytes(data)
         bound = self._vault.get("opening")
         if bound is not None and bound != data:
-            raise PeerRefused("this owner takes part in another run, or in this one on other terms")
+            raise PeerRefused(rule="this owner takes part in another run, or in this one on other terms")
         if self._state is None or self._opening != data:
             self._state, self._opening = self._begin(opening), data
         link.send(wire.ready(opening.terms.run))
@@ -151,19 +165,22 @@ class OwnerProcess:
         """The state for terms that are acceptable; nothing is bound or paid yet."""
         terms = opening.terms
         if self._identity.fingerprint not in terms.owners:
-            raise PeerRefused("the terms do not name this owner's fingerprint")
+            raise PeerRefused(rule="the terms do not name this owner's fingerprint")
         if terms.rho is None:
-            raise PeerRefused(f"the rule {terms.rule} keeps no promise to this owner's records")
+            raise PeerRefused(rule=f"the rule {terms.rule} keeps no promise to this owner's records")
         if self._cap is not None and (terms.cap is None or terms.cap > self._cap):
             # A cap lets one record displace another, so the noise must have been made for it.
             raise PeerRefused(
-                f"this owner sends at most {self._cap} points, and the terms must say so: --cap {self._cap}"
+                rule=(
+                    "this owner limits the points that it sends, and the terms must contain the limit: ",
+                    Argument("cap", self._cap),
+                )
             )
         features = self._features(opening)
         points = self._offer.choose(opening.compared)
         extra = self._offer.choose(opening.carried) if opening.carried else None
         if points.shape[1] != terms.features.dim:
-            raise PeerRefused("the columns of the terms have another width here")
+            raise PeerRefused(rule="the columns of the terms have another width here")
         state = OwnerState(
             self._identity.fingerprint,
             points,
@@ -183,12 +200,19 @@ class OwnerProcess:
         """The features under the owners' secret; an owner that has one sends hashes or nothing."""
         if not opening.terms.hashed:
             if self._secret is not None:
-                raise PeerRefused("this owner sends hashes alone, and the terms ask for points: --hashes")
+                raise PeerRefused(
+                    rule=(
+                        "this owner sends hashes only, and the terms request points: ",
+                        Parameter("hashes"),
+                    )
+                )
             return None
         if self._secret is None:
-            raise PeerRefused("the terms ask for hashes, and this owner was given no secret to make them")
+            raise PeerRefused(
+                rule="the terms ask for hashes, and this owner was given no secret to make them"
+            )
         if opening.check != self._secret.check:
-            raise PeerRefused("the validation set was hashed under another secret than this owner's")
+            raise PeerRefused(rule="the validation set was hashed under another secret than this owner's")
         return self._secret.features(opening.terms.features)
 
     def _bind(self) -> None:
@@ -207,7 +231,7 @@ class OwnerProcess:
             link.send(self.state.answer(Broadcast.from_bytes(data)).to_bytes())
             return
         if values.get("run") != self.state.terms.run:
-            raise PeerRefused("the end of another run was told")
+            raise PeerRefused(rule="the message ends another run")
         self._settle()
         self._vault.put("ended", data)
         self._ended = True
@@ -215,7 +239,7 @@ class OwnerProcess:
             link.send(wire.ready(self.state.terms.run))
 
 
-def _told(refused: Exception) -> str:
+def _reason(refused: Exception) -> str:
     """The reason that is sent to the curator: broken rules in words, other failures without detail."""
     if isinstance(refused, PeerRefused | FileRefused):
         return str(refused)

@@ -61,7 +61,9 @@ def unpack(
     """
     try:
         if most is not None and len(data) > most:
-            raise FileRefused(f"a message must be at most {most} bytes, got {len(data)}; check the peer")
+            raise FileRefused(
+                rule=f"a message must be at most {most} bytes", got=len(data), remedy="check the peer"
+            )
         magic, length = _HEAD.unpack_from(data)
         start, end = _HEAD.size + length, len(data) - _DIGEST
         if magic != MAGIC or length > _MAX_HEADER or start > end:
@@ -76,7 +78,8 @@ def unpack(
         raise
     except (struct.error, KeyError, TypeError, ValueError, RecursionError, OverflowError):
         raise FileRefused(
-            f"these bytes are no {' or '.join(kinds)}: damaged, or of another kind; get a fresh copy"
+            rule=f"these bytes are not a {' or '.join(kinds)}: damaged, or of another kind",
+            remedy="get a fresh copy",
         ) from None
 
 

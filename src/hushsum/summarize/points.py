@@ -53,13 +53,15 @@ class Collected:
             len(points),
             self._terms.extra,
         ):
-            raise FileRefused("an answer's points have the wrong number of columns; check the owner")
+            raise FileRefused(
+                rule="an answer's points have the wrong number of columns", remedy="check the owner"
+            )
         if most is not None and len(points) > most:
-            raise FileRefused("an answer has more points than were asked for; check the owner")
+            raise FileRefused(rule="an answer has more points than were requested", remedy="check the owner")
         cap = self._terms.cap
         number = self._terms.owners.index(answer.owner)
         if cap is not None and int((self.owners == number).sum()) + len(points) > cap:
-            raise FileRefused("an owner sent more points than its cap; check the owner")
+            raise FileRefused(rule="an owner sent more points than its cap", remedy="check the owner")
         if not len(points):
             return np.empty((0, self._terms.features.width), np.int16)
         if self._terms.hashed:
@@ -67,7 +69,9 @@ class Collected:
         try:
             return self._terms.features.hashes(points)
         except DataRefused:
-            raise FileRefused("an answer holds a number that is not finite; check the owner") from None
+            raise FileRefused(
+                rule="an answer holds a number that is not finite", remedy="check the owner"
+            ) from None
 
     def add(self, answer: Answer, hashes: Hashes, gains: Integers, number: int) -> None:
         """Keep the points of an answer that was checked."""
@@ -112,5 +116,7 @@ class Collected:
         whole = np.rint(points)
         squares = (whole**2).sum(axis=1)
         if (whole != points).any() or (len(whole) and squares.max() > self._terms.features.length_squared):
-            raise FileRefused("an answer's hashes are no integers, or too long; check the owner")
+            raise FileRefused(
+                rule="an answer's hashes must be integers, and not too long", remedy="check the owner"
+            )
         return whole.astype(np.int16)

@@ -1,8 +1,9 @@
 """The paper's protocol as published: h2 broadcasts and the rank auction. It is not private; for its figures.
 
-The auction asks rank i with probability ``e^{−ε(i−1)}``: an owner that is *not* asked learns that it was not
-first, with a ratio that no ε bounds. And one record shifts every later round, which the published proof does
-not count. So this is not a rule of `Terms`: it runs in one process, to reproduce the figures, and warns.
+The auction requests the point of rank i with probability ``e^{−ε(i−1)}``: an owner without a request learns
+that it was not first, with a ratio that no ε bounds. And one record shifts every later round, which the
+published proof does not count. So this is not a rule of `Terms`: it runs in one process, to reproduce the
+figures, and warns.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from hushsum.errors import UnsoundRule, UsageError
 from hushsum.summarize.features import Floats, Integers, SummaryFeatures
-from hushsum.summarize.published_h2 import AS_PUBLISHED, Iteration, MarginalSums
+from hushsum.summarize.published_broadcasts import AS_PUBLISHED, Iteration, MarginalSums
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,8 +140,8 @@ class _Auction:
             bids = [(float(g.max()), k, int(g.argmax())) for k, g in enumerate(gains) if np.isfinite(g.max())]
             for rank, (_, owner, place) in enumerate(sorted(bids, reverse=True)):
                 self._stood[owner][place] += 1
-                asked = self._rng.random() < math.exp(-self._rate * rank)
-                if asked or self._stood[owner][place] >= self._repeats:
+                requested = self._rng.random() < math.exp(-self._rate * rank)
+                if requested or self._stood[owner][place] >= self._repeats:
                     self._pool.append((owner, place))
                     self._sent[owner][place] = True
                     gains[owner][place] = -np.inf

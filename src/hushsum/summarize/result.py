@@ -14,9 +14,9 @@ from hushsum.privacy.accounting import zcdp_epsilon
 from hushsum.privacy.claim import Claim, Promise
 from hushsum.privacy.relation import Relation
 from hushsum.summarize.calibration import answers_rho
-from hushsum.summarize.choice import greedy_choice
 from hushsum.summarize.curator import CuratorState
 from hushsum.summarize.features import Floats, Integers
+from hushsum.summarize.greedy_selection import greedy_choice
 from hushsum.summarize.messages import AUCTION, THRESHOLD, Terms
 from hushsum.summarize.published_auction import PublishedParameters
 
@@ -93,7 +93,7 @@ def owners_claim(terms: Terms, *, secure: bool = True) -> Claim:
         if the terms promise nothing.
     """
     if terms.rho is None:
-        raise UsageError("the terms promise nothing, got no rho; agree on one")
+        raise UsageError(rule="the terms promise nothing", got="no rho", remedy="agree on one")
     return _claim(terms.rho, _sums(terms), _arithmetic(terms), secure=secure)
 
 
@@ -152,7 +152,7 @@ def summary_of(curator: CuratorState, validation: ArrayLike | None = None) -> Su
         if the run is not over.
     """
     if not curator.done:
-        raise UsageError("the run is not over; hold all rounds first")
+        raise UsageError(rule="the run is not over", remedy="hold all rounds first")
     terms, collected = curator.terms, curator.collected
     target = curator.target.mean()
     if validation is not None and not terms.hashed:

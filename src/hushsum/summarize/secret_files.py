@@ -22,7 +22,7 @@ def write_secret(path: str | os.PathLike[str], secret: bytes) -> None:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
         raise UsageError(
-            f"{os.fspath(path)!r} exists, and a key is never replaced; give another output"
+            rule=f"{os.fspath(path)!r} exists, and a key is never replaced", remedy="give another output"
         ) from None
     with os.fdopen(descriptor, "wb") as stream:
         stream.write(secret)
@@ -44,7 +44,9 @@ def read_secret(path: str | os.PathLike[str], *, maker: str) -> bytes:
             mode = os.fstat(stream.fileno()).st_mode
             held = stream.read(_MOST)
     except FileNotFoundError:
-        raise UsageError(f"no key file {name!r}; make one with: {maker}") from None
+        raise UsageError(rule=f"no key file {name!r}", remedy=f"make one with: {maker}") from None
     if stat.S_IMODE(mode) & 0o077:
-        raise UsageError(f"{name!r} must be readable by its owner alone; run: chmod 600 {name}")
+        raise UsageError(
+            rule=f"{name!r} must be readable by its owner alone", remedy=f"run: chmod 600 {name}"
+        )
     return held

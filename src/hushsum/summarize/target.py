@@ -79,7 +79,7 @@ class NoisyTarget:
             target._check()
             return target
         except (KeyError, TypeError, ValueError, ArithmeticError):
-            raise FileRefused("this validation release is damaged; get a fresh copy") from None
+            raise FileRefused(rule="this validation release is damaged", remedy="get a fresh copy") from None
 
 
 def release_target(

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final
 
-from hushsum.errors import UsageError
+from hushsum.errors import Parameter, UsageError
 from hushsum.files.atomic import atomic_file
 
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9.-]{0,120}")
@@ -36,12 +36,18 @@ class Vault:
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self._folder = Path(folder)
         if self._folder.exists() and not self._folder.is_dir():
-            raise UsageError(f"{str(folder)!r} must be a folder, got a file; give another --state")
+            raise UsageError(
+                parameter="state",
+                rule="must be a folder",
+                got="a file",
+                remedy="give another",
+            )
         # A crash may have left an unfinished file, whose name begins with a dot.
         fresh = not self._folder.exists() or all(each.name[0] == "." for each in self._folder.iterdir())
         if not fresh and not (self._folder / _NOTICE).is_file():
             raise UsageError(
-                f"the folder {str(folder)!r} holds other things than a run's state; give an empty one"
+                rule=f"the folder {str(folder)!r} holds other things than a run's state",
+                remedy="give an empty one",
             )
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         os.chmod(self._folder, 0o700)
@@ -51,7 +57,8 @@ class Vault:
         except OSError:
             os.close(self._lock)
             raise UsageError(
-                f"another process works in {str(folder)!r}; wait for its end, or give another --state"
+                rule=f"another process works in {str(folder)!r}",
+                remedy=("wait for its end, or give another ", Parameter("state")),
             ) from None
         if fresh:
             self._write(_NOTICE, _WARNING)

@@ -58,7 +58,7 @@ class Opening:
             check_spelling(opening, data)
             return opening
         except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError):
-            raise FileRefused("the opening of this run is damaged or of a later version") from None
+            raise FileRefused(rule="the opening of this run is damaged or of a later version") from None
 
 
 def ready(run: str) -> bytes:

@@ -82,7 +82,10 @@ def load_tally(path: str | os.PathLike[str], *, encryption_key: bytes | None = N
     header, payload = read_container(path, FileKind.TALLY, _payload_size)
     if header["encryption"] is not None:
         if encryption_key is None:
-            raise UsageError("this tally is encrypted; give its key")
+            raise UsageError(
+                parameter="encryption_key",
+                rule="must be given: this tally is encrypted",
+            )
         salt = bytes.fromhex(header["encryption"]["salt"])
         payload = decrypt(
             payload, encryption_key, salt, canonical_json(header), header["encryption"]["chunk"]
@@ -91,7 +94,7 @@ def load_tally(path: str | os.PathLike[str], *, encryption_key: bytes | None = N
         return _build(header, payload)
     except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError):
         raise FileRefused(
-            "the file's header makes no sense, though its checksum holds; ask who wrote it"
+            rule="the file's header makes no sense, though its checksum holds", remedy="ask who wrote it"
         ) from None
 
 

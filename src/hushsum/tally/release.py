@@ -29,8 +29,7 @@ from hushsum.privacy.relation import Relation
 from hushsum.privacy.release_noise import REAL_ARITHMETIC
 from hushsum.privacy.request import AUTO, MOST_ROWS, ReleaseRequest
 from hushsum.privacy.sensitivity import Sensitivity
-from hushsum.releases.function_of import function_of
-from hushsum.releases.noisy_table import NoisyTable
+from hushsum.releases.noisy_table import NoisyTable, function_of
 from hushsum.version import PRODUCER
 
 _CELLS_AT_A_TIME = 1 << 20

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import secrets
 import threading
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
@@ -16,25 +15,25 @@ from numpy.typing import NDArray
 
 from hushsum.bases.base import Basis, Reading
 from hushsum.errors import (
+    Argument,
     CounterOverflow,
     DataRefused,
     IncompatibleTallies,
+    Parameter,
     SecretRefused,
-    SuspiciousParameter,
     UsageError,
 )
 from hushsum.kernels.base import Batch, ColumnKernel, Kernel
-from hushsum.kernels.parameters import positive_integer
+from hushsum.kernels.parameters import positive_integer, thread_count
 from hushsum.privacy.budget import Budget
 from hushsum.privacy.relation import Relation
 from hushsum.privacy.request import DEFAULT_COUNT_SHARE, ReleaseRequest
 from hushsum.records.arrow import in_memory
-from hushsum.records.suspicion import suspicions
+from hushsum.records.suspicion import warn_if_suspicious
 from hushsum.records.units import UnitCap
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.spending import PreparedRelease
 from hushsum.tally.release import ReleaseOptions, check_release, release_table
-from hushsum.tally.threads import thread_count
 
 _LARGEST = int(np.iinfo(np.int64).max)
 MAX_PER_UNIT = 1 << 20
@@ -119,8 +118,8 @@ class Tally:
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise SecretRefused(
-            "a tally must not be pickled or copied, because pickles travel; "
-            "save it with .save(path, encryption_key=...), or release it and share that"
+            rule="a tally must not be pickled or copied, because pickles travel",
+            remedy=("save it with .save(path, ", Argument("encryption_key"), "), or release it"),
         )
 
     def __getstate__(self) -> NoReturn:
@@ -151,15 +150,17 @@ class Tally:
         """
         X = in_memory(X)
         batch = self._basis.prepare(X)
-        self._suspect(X)
+        if isinstance(kernel := self._kernel, ColumnKernel):
+            warn_if_suspicious(X, dim=kernel.dim, bounds=self._basis.bounds, bandwidth=kernel.bandwidth)
         if self._cap is None:
             if units is not None:
-                raise UsageError("units need a tally made with max_per_unit; make one, or leave units out")
+                rule = "must be left out, or the tally made with "
+                raise UsageError(parameter="units", rule=(rule, Parameter("max_per_unit")))
             self._accumulate(batch, 1, threads)
             return self
         cap = self._cap
         if units is None:
-            raise UsageError("this tally counts persons: add needs units, one id for each record")
+            raise UsageError(parameter="units", rule="must be given, one id per record: it counts persons")
         keep, pending = cap.plan(units)
         if len(keep) != len(batch):
             rule = "must have one id for each record"
@@ -174,11 +175,12 @@ class Tally:
         """
         if self._cap is not None:
             raise UsageError(
-                "remove is refused with max_per_unit, since the cap may have left the record out; count anew"
+                rule=("remove needs a tally without ", Parameter("max_per_unit")),
+                remedy="count anew: the cap may have left the record out",
             )
         batch = self._basis.prepare(X)
         if len(batch) > self._count:
-            raise DataRefused("remove got more records than were added; remove only what was added")
+            raise DataRefused(parameter="X", rule="must be records that were added", got="more")
         self._accumulate(batch, -1, threads)
         return self
 
@@ -194,23 +196,24 @@ class Tally:
             same records, one being a copy or a continuation of the other.
         """
         if not isinstance(other, Tally):
-            raise UsageError(f"merge takes a tally, got {type(other).__name__}; load it with load_tally")
+            raise UsageError(parameter="other", rule="must be a tally", got=type(other).__name__)
         if other is self:
-            raise UsageError("a tally cannot be merged with itself; its records would count twice")
+            raise UsageError(parameter="other", rule="must be another tally, or its records count twice")
         if other.fingerprint != self.fingerprint:
             raise IncompatibleTallies(
-                "tallies must have one fingerprint to merge, "
-                f"got {self.fingerprint[:12]} and {other.fingerprint[:12]}; "
-                "make both with the same kernel, rows, width, seed, bounds and columns"
+                rule="tallies must have one fingerprint to merge",
+                got=f"{self.fingerprint[:12]} and {other.fingerprint[:12]}",
+                remedy="make both with the same kernel, rows, width, seed, bounds and columns",
             )
         if (self._cap is None) != (other._cap is None):
             raise IncompatibleTallies(
-                "one tally counts persons, the other records; make both with max_per_unit, or neither"
+                rule="one tally counts persons, the other records",
+                remedy=("make both with ", Parameter("max_per_unit"), ", or neither"),
             )
         if self._origins & other._origins:
             raise IncompatibleTallies(
-                "the two tallies hold the same records, one being a copy or a continuation of the other, "
-                "and they would count twice; merge each tally once"
+                rule="the two tallies hold the same records, one being a copy or a continuation of the other",
+                remedy="merge each tally once, or they count twice",
             )
         self._check_room(other._moves)
 
@@ -312,13 +315,6 @@ class Tally:
         with self._held():
             save_tally(self, path, encryption_key=encryption_key)
 
-    def _suspect(self, X: object) -> None:
-        kernel = self._kernel
-        if not isinstance(kernel, ColumnKernel):
-            return
-        for sentence in suspicions(X, dim=kernel.dim, bounds=self._basis.bounds, bandwidth=kernel.bandwidth):
-            warnings.warn(sentence, SuspiciousParameter, stacklevel=3)
-
     def _accumulate(
         self, batch: Batch, step: int, threads: int | None, first: Callable[[], None] | None = None
     ) -> None:
@@ -355,21 +351,20 @@ class Tally:
         """Nobody else changes the tally meanwhile, and nobody was interrupted while changing it before."""
         if not self._lock.acquire(blocking=False):
             raise UsageError(
-                "another thread is using this tally; let each thread fill a tally of its own, and merge them"
+                rule="another thread is using this tally",
+                remedy="let each thread fill a tally of its own, and merge them",
             )
         try:
             if self._broken:
-                raise UsageError(
-                    "this tally was interrupted while counting and may hold a part of a batch; "
-                    "start again from the last saved one"
-                )
+                rule = "this tally was interrupted while counting and may hold a part of a batch"
+                raise UsageError(rule=rule, remedy="start again from the last saved one")
             yield
         finally:
             self._lock.release()
 
     def _check_room(self, moves: int) -> None:
         if self._moves + moves > _LARGEST:
-            raise CounterOverflow("a counter could leave its 64 bits; release this tally and start another")
+            raise CounterOverflow(rule="a counter could leave its 64 bits", remedy="release this tally")
 
     def _state(self) -> dict[str, Any]:
         """Everything secret, for the file format in this package."""

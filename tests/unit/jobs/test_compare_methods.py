@@ -11,7 +11,7 @@ import pytest
 import hushsum as hs
 from hushsum.errors import UsageError
 from hushsum.jobs.compare_methods import ComparisonTerms, PublicRecords, compare_methods
-from hushsum.jobs.kernel_choice import KernelChoice
+from hushsum.jobs.kernel_and_method import KernelChoice
 
 GAUSSIAN = KernelChoice("gaussian", bandwidth=0.2)
 

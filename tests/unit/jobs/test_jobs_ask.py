@@ -8,9 +8,9 @@ import pytest
 
 import hushsum as hs
 from hushsum.errors import UsageError
+from hushsum.jobs.demo import SALARY_BOUNDS, write_payroll
 from hushsum.jobs.describe_function import FunctionDescription, TallyDescription, describe_file
 from hushsum.jobs.draw_function import draw_function
-from hushsum.jobs.payroll import SALARY_BOUNDS, write_payroll
 from hushsum.jobs.query_function import QueryTerms, query_file, query_points
 
 

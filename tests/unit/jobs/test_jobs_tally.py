@@ -7,10 +7,9 @@ import pytest
 
 import hushsum as hs
 from hushsum.errors import UsageError
-from hushsum.jobs.file_places import check_output, read_key, refuse_repeated
-from hushsum.jobs.kernel_choice import KernelChoice
+from hushsum.jobs.files import check_output, read_key, refuse_repeated
+from hushsum.jobs.kernel_and_method import KernelChoice, TableSize
 from hushsum.jobs.merge_tallies import merge_tallies
-from hushsum.jobs.method_choice import TableSize
 from hushsum.jobs.release_tally import release_tally
 from hushsum.jobs.tally_records import RecordFiles, TallyWritten, tally_records
 from hushsum.kernels.parameters import kernel_in_words

@@ -10,8 +10,7 @@ from scipy.linalg import hadamard
 import hushsum as hs
 from hushsum.bases import HashRows
 from hushsum.kernels.projections import padded, structured_block
-from hushsum.kernels.randomness import normals, row_words, uniforms
-from hushsum.kernels.rehash import multiply_shift
+from hushsum.kernels.randomness import multiply_shift, normals, row_words, uniforms
 from tests.oracles.hashing import scatter
 
 Integers = NDArray[np.int64]

@@ -11,8 +11,7 @@ from scipy.special import ndtri
 import hushsum as hs
 from hushsum.bases import HashRows
 from hushsum.kernels import Kernel
-from hushsum.kernels.randomness import normals, row_words, uniforms
-from hushsum.kernels.rehash import multiply_shift
+from hushsum.kernels.randomness import multiply_shift, normals, row_words, uniforms
 from tests.oracles.hashing import Words, fold, scatter
 
 POINTS = np.arange(60).reshape(20, 3) * 0.37 - 3

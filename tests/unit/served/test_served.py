@@ -41,7 +41,7 @@ from hushsum.served import (
     secret_functions,
     serve,
 )
-from hushsum.served.path import GaussianPath
+from hushsum.served.gaussian_path import GaussianPath
 from tests.recording_budget import RecordingBudget
 
 KERNEL = hs.GaussianKernel(dim=1, bandwidth=0.2)

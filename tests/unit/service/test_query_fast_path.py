@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hushsum.service.http.query_fast_path import QUERY, QueryFastPath, queried_function
+from hushsum.service.http.middleware import QUERY, QueryFastPath, queried_function
 from tests.service_town import Town
 
 

@@ -11,8 +11,8 @@ import pytest
 from hushsum.errors import ClaimError, DataRefused, UnsoundRule, UsageError
 from hushsum.kernels import GaussianKernel
 from hushsum.summarize import SummaryFeatures, plan_terms, published_auction, split_budget, summarize
-from hushsum.summarize.choice import greedy_choice
 from hushsum.summarize.features import Floats, best_first, scores
+from hushsum.summarize.greedy_selection import greedy_choice
 from hushsum.summarize.messages import FRESH, RULES
 from hushsum.summarize.objective import (
     additive_error,
@@ -25,7 +25,7 @@ from hushsum.summarize.objective import (
     summary_level,
 )
 from hushsum.summarize.published_auction import PublishedParameters
-from hushsum.summarize.published_h2 import AS_PUBLISHED, Iteration, MarginalSums
+from hushsum.summarize.published_broadcasts import AS_PUBLISHED, Iteration, MarginalSums
 from hushsum.summarize.running_sums import FactoredSums, FreshSums
 from tests.unit.summarize.worlds import FEATURES, records
 
@@ -133,8 +133,8 @@ def test_choices_from_a_shortlist_are_taken_back_where_another_point_would_have_
         gains = real @ mean - (real @ real[plain].sum(axis=0) + 0.5 * (real**2).sum(axis=1)) / (taken + 1)
         gains[plain] = -np.inf
         plain.append(int(np.argmax(gains)))
-    monkeypatch.setattr("hushsum.summarize.choice._SHORTLIST", shortlist)
-    monkeypatch.setattr("hushsum.summarize.choice._AHEAD", ahead)
+    monkeypatch.setattr("hushsum.summarize.greedy_selection._SHORTLIST", shortlist)
+    monkeypatch.setattr("hushsum.summarize.greedy_selection._AHEAD", ahead)
     assert greedy_choice(hashes, target, 400, unit=features.unit).tolist() == plain
 
 

@@ -18,7 +18,7 @@ from hushsum.errors import SecretRefused
 from hushsum.privacy.accounting import discrete_gaussian_delta
 from hushsum.privacy.calibration import GAUSSIAN, LAPLACE, NONE, IntegerNoise
 from hushsum.privacy.noise import NoiseSource
-from hushsum.releases import TableFunction
+from hushsum.releases import TableFunction, load_function
 from hushsum.tally import Tally
 
 RECORDS = 5000
@@ -53,7 +53,7 @@ def test_seeded_releases_repeat_and_are_marked(tally: Tally, promise: dict[str, 
     back = io.BytesIO()
     f.save(back)
     back.seek(0)
-    assert hs.load(back).claim.secure is False
+    assert load_function(back).claim.secure is False
 
 
 @pytest.mark.parametrize("promise", [{"epsilon": 1.0}, {"rho": 0.1}], ids=str)

@@ -8,14 +8,14 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.auditing.registry import MechanismCase, register_mechanism
-from hushsum.auditing.separation import (
+from hushsum.auditing.gaussian_separation import (
     Chances,
     Separated,
     allowed_distance,
     lattice_chances,
     normal_chances,
 )
+from hushsum.auditing.registry import MechanismCase, register_mechanism
 from hushsum.bases.bins import Bins
 from hushsum.kernels.gaussian import GaussianKernel
 from hushsum.methods.feature_functions import (

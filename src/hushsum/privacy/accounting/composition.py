@@ -166,13 +166,16 @@ def _pure_epsilon(release: Release) -> Fraction:
         if release.promise.pure and release.promise.epsilon is not None:
             return release.promise.epsilon
     raise ClaimError(
-        "a list with Gaussian noise or a delta has no pure epsilon, got delta = 0; give a delta above 0"
+        parameter="delta",
+        rule="must be above 0 for a list with Gaussian noise or a delta, which has no pure epsilon",
+        got=0,
+        remedy="give one",
     )
 
 
 def _check_claim(claim: Claim) -> None:
     if not claim.secure:
-        raise ClaimError("a release with a noise seed protects nobody; it composes to nothing")
+        raise ClaimError(rule="a release with a noise seed protects nobody", remedy="it composes to nothing")
     check_mechanism(claim)
 
 
@@ -180,7 +183,10 @@ def _check_alike(claims: Sequence[Claim]) -> None:
     kinds = {(each.unit, each.records_per_unit, each.relation) for each in claims}
     if len(kinds) > 1:
         raise ClaimError(
-            "claims must be about one unit and one relation to compose, got several; convert them first"
+            parameter="claims",
+            rule="must be about one unit and one relation to compose",
+            got="several",
+            remedy="convert them first",
         )
 
 
@@ -190,10 +196,17 @@ def _loss(release: Release) -> Any:
         from dp_accounting.pld import common
         from dp_accounting.pld import privacy_loss_distribution as distributions
     except ImportError:
-        raise UsageError("composition at a delta needs dp-accounting; install hushsum[ledger]") from None
+        raise UsageError(
+            rule="composition at a delta needs dp-accounting", remedy="install hushsum[ledger]"
+        ) from None
     if isinstance(release, LaplaceTable):
         if at_least_one("l1", release.l1, "it is how far one unit moves the table") > MOST_L1:
-            raise ClaimError(f"l1 must be at most {MOST_L1} to be composed, got more; compose at delta = 0")
+            raise ClaimError(
+                parameter="l1",
+                rule=f"must be at most {MOST_L1} to be composed",
+                got="more",
+                remedy="compose at delta = 0",
+            )
         return distributions.from_discrete_laplace_mechanism(
             float_above(1 / Fraction(positive("scale", release.scale, "take that of the release"))),
             sensitivity=release.l1,
@@ -209,7 +222,9 @@ def _loss(release: Release) -> Any:
         return loss.self_compose(cells) if cells > 1 else loss
     _check_claim(release)
     if release.promise.epsilon is None:
-        raise ClaimError("a claim in rho has no loss distribution of its own; give its GaussianTable instead")
+        raise ClaimError(
+            rule="a claim in rho has no loss distribution of its own", remedy="give its GaussianTable instead"
+        )
     return distributions.from_privacy_parameters(
         common.DifferentialPrivacyParameters(
             float_above(release.promise.epsilon), float_above(release.promise.delta)

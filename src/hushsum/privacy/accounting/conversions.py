@@ -138,14 +138,17 @@ def relation_steps(have: str, want: str) -> int:
         ClaimError: a relation is unknown, or add/remove is requested from replace, whose steps never change
         the size.
     """
-    known, wanted = Relation.of(have), Relation.of(want)
-    if known is wanted:
+    known, requested = Relation.of(have), Relation.of(want)
+    if known is requested:
         return 1
-    if wanted is Relation.REPLACE:
+    if requested is Relation.REPLACE:
         return 2
     raise ClaimError(
-        "relation 'add/remove' cannot be had from 'replace', which leaves the number of records unprotected; "
-        "release under 'add/remove'"
+        rule=(
+            "relation 'add/remove' cannot be had from 'replace', which leaves the number "
+            "of records unprotected"
+        ),
+        remedy="release under 'add/remove'",
     )
 
 

@@ -63,14 +63,16 @@ def check_mechanism(claim: Claim) -> None:
     kinds = _kinds(claim.mechanism)
     if kinds is None:
         raise ClaimError(
-            f"the claim's mechanism must be one of {', '.join(known_mechanisms())}, got {claim.mechanism!r}; "
-            "what it spends is not known, so it cannot be debited"
+            rule=f"the claim's mechanism must be one of {', '.join(known_mechanisms())}",
+            got=f"{claim.mechanism!r}",
+            remedy="what it spends is not known, so it cannot be debited",
         )
     if ClaimKind.of(claim) not in kinds:
         proven = " or ".join(sorted(kinds))
         raise ClaimError(
-            f"a claim of the mechanism {claim.mechanism!r} must be in {proven}, got {ClaimKind.of(claim)}; "
-            "release with a mechanism that gives it"
+            rule=f"a claim of the mechanism {claim.mechanism!r} must be in {proven}",
+            got=ClaimKind.of(claim),
+            remedy="release with a mechanism that gives it",
         )
 
 
@@ -117,6 +119,7 @@ register_mechanism("gaussian", ClaimKind.APPROXIMATE)
 # Constants of Wang (2018), which spend less than they claim: `PublishedNoise.spent_delta`, checked before a
 # debit in `hushsum.methods.sufficient_statistics`.
 register_mechanism("gaussian, as-published", ClaimKind.APPROXIMATE)
-# Answers that are each drawn afresh, composed over a number fixed beforehand: `hushsum.served.output`.
+# Answers that are each drawn afresh, composed over a number fixed beforehand, in
+# `hushsum.served.output_perturbation`.
 register_mechanism("gaussian, fresh for each answer", ClaimKind.APPROXIMATE)
 register_mechanism("laplace, fresh for each answer", ClaimKind.PURE, ClaimKind.APPROXIMATE)

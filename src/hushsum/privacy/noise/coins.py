@@ -40,7 +40,7 @@ def log_odds_coins(against: Sequence[Fraction], source: NoiseSource) -> list[boo
     [True, False]
     """
     if not all(isinstance(each, int | Fraction) for each in against):
-        raise UsageError("log-odds must be Fractions, got something else; use Fraction(...)")
+        raise UsageError(rule="log-odds must be Fractions", got="something else", remedy="use Fraction(...)")
     stream = source.stream()
     return [flip_log_odds(Fraction(each), stream.more_bits(i)) for i, each in enumerate(against)]
 

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from hushsum._native import fill_laplace
 from hushsum.privacy.noise.exponential import exponential_bounds
-from hushsum.privacy.noise.limits import check_draw, check_parameter
-from hushsum.privacy.noise.source import NoiseSource
+from hushsum.privacy.noise.source import NoiseSource, check_draw, check_parameter
 from hushsum.privacy.noise.uniform import LazyUniform
 
 LARGEST_SCALE = Fraction(1 << 40)

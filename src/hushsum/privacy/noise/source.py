@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Callable
+from fractions import Fraction
 from types import TracebackType
 from typing import NoReturn, Self
 
@@ -82,7 +83,7 @@ class NoiseSource:
             self._refuse_if_unusable()
             if self._opened or self._draws:
                 raise SecretRefused(
-                    "noise source already used; a source serves one release: make a fresh one"
+                    rule="noise source already used", remedy="a source serves one release: make a fresh one"
                 )
             self._opened = True
         return self
@@ -109,22 +110,30 @@ class NoiseSource:
         with self._lock:
             self._refuse_if_unusable()
             if self._draws == _MOST_DRAWS:
-                raise SecretRefused(f"noise source exhausted after {_MOST_DRAWS} draws; split the release")
+                raise SecretRefused(
+                    rule=f"noise source exhausted after {_MOST_DRAWS} draws", remedy="split the release"
+                )
             self._draws += 1
             return NoiseStream(self._key, self._draws - 1)
 
     def _refuse_if_unusable(self) -> None:
         if self._closed:
-            raise SecretRefused("noise source closed; a source serves one release: make a fresh one")
+            raise SecretRefused(
+                rule="noise source closed", remedy="a source serves one release: make a fresh one"
+            )
         if not self._key.usable:
             self._key.clear()
-            raise SecretRefused("noise source made in another process; make a fresh one after the fork")
+            raise SecretRefused(
+                rule="noise source made in another process", remedy="make a fresh one after the fork"
+            )
 
     def __repr__(self) -> str:
         return f"NoiseSource(secure={self._secure})"
 
     def _refuse_copy(self, *_: object) -> NoReturn:
-        raise SecretRefused("noise source cannot be copied or pickled; make a fresh one where it is needed")
+        raise SecretRefused(
+            rule="noise source cannot be copied or pickled", remedy="make a fresh one where it is needed"
+        )
 
     __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = _refuse_copy
 
@@ -158,4 +167,30 @@ class NoiseStream:
         return "NoiseStream()"
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise SecretRefused("noise stream cannot be copied or pickled")
+        raise SecretRefused(rule="noise stream cannot be copied or pickled")
+
+
+def check_parameter(name: str, value: Fraction, smallest: Fraction, largest: Fraction) -> Fraction:
+    """The parameter as a Fraction within its range."""
+    if not isinstance(value, (int, Fraction)):
+        raise UsageError(
+            parameter=name,
+            rule="must be a Fraction or an integer",
+            got=type(value).__name__,
+            remedy="use Fraction(...)",
+        )
+    if not smallest <= value <= largest:
+        # Not as a float: a number so large has none.
+        got = "less" if value < smallest else "more"
+        raise UsageError(
+            parameter=name, rule=f"must be from {float(smallest):.3g} to {float(largest):.3g}", got=f"{got}"
+        )
+    return Fraction(value)
+
+
+def check_draw(size: int, threads: int) -> None:
+    """Refuse a negative size and fewer than one thread."""
+    if size < 0:
+        raise UsageError(parameter="size", rule="must not be negative", got=f"{size}")
+    if threads < 1:
+        raise UsageError(parameter="threads", rule="must be at least 1", got=f"{threads}")

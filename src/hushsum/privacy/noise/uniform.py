@@ -17,19 +17,19 @@ class LazyUniform:
         in order.
     """
 
-    __slots__ = ("_asked", "_more", "bits", "prefix")
+    __slots__ = ("_more", "_requested", "bits", "prefix")
 
     def __init__(self, prefix: int, bits: int, more: Callable[[int], int]) -> None:
         self.prefix = prefix
         self.bits = bits
         self._more = more
-        self._asked = 0
+        self._requested = 0
 
     def refine(self) -> None:
         """Draw 64 more digits."""
-        self.prefix = self.prefix << 64 | self._more(self._asked)
+        self.prefix = self.prefix << 64 | self._more(self._requested)
         self.bits += 64
-        self._asked += 1
+        self._requested += 1
 
     def surely_below(self, low: int, bits: int) -> bool:
         """Whether every completion is below every number from ``low / 2^bits`` on; ``bits >= self.bits``."""

@@ -17,10 +17,9 @@ from hushsum.service.http.access import only_known_parameters
 from hushsum.service.http.authentication import ADMINISTRATOR, SCOPES, TokenAuthenticator
 from hushsum.service.http.context import Context
 from hushsum.service.http.metrics import Metrics
-from hushsum.service.http.middleware import RequestMiddleware
+from hushsum.service.http.middleware import QueryFastPath, RequestMiddleware
 from hushsum.service.http.openapi import describe
 from hushsum.service.http.problem_responses import answer_problem
-from hushsum.service.http.query_fast_path import QueryFastPath
 from hushsum.service.http.request_limits import ConcurrencyLimit, FairQueue
 from hushsum.service.http.routes import accounts, datasets, functions, models, page, releases, sign_in, system
 from hushsum.service.http.ttl_cache import TtlCache
@@ -167,7 +166,9 @@ def _sign_in(settings: Settings) -> SignIn | None:
         from hushsum.service.http.oidc.provider_settings import ProviderSettings
         from hushsum.service.http.oidc.sign_in import SignIn
     except ImportError:
-        raise UsageError("signing in with a provider needs PyJWT; install hushsum[oidc]") from None
+        raise UsageError(
+            rule="signing in with a provider needs PyJWT", remedy="install hushsum[oidc]"
+        ) from None
     return SignIn(ProviderSettings.of(settings), settings.failures_per_minute)
 
 

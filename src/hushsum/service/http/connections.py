@@ -147,7 +147,7 @@ class Connection(HttpToolsProtocol):
             self._wait()
 
     def send_400_response(self, msg: str) -> None:
-        """What is no HTTP is answered like any other bad request."""
+        """What is not HTTP is answered like any other bad request."""
         if self._too_long:
             self._refuse_head()
         else:

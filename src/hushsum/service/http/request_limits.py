@@ -23,7 +23,7 @@ _SLOWEST = 1024.0
 
 MOST_VALUES = 30_000
 MOST_FIELDS = 2_000
-"""Of a body in JSON that is no query: 4,096 columns with bounds have some 20,000 values and 20 fields."""
+"""Of a body in JSON that is not a query: 4,096 columns with bounds have some 20,000 values and 20 fields."""
 
 
 class RateLimit:

@@ -69,14 +69,16 @@ def answer(
         takes = (
             "only of=predict, since it is a model" if model else "of=mean or of=sum, since it is not a model"
         )
-        raise UsageError(f"this function takes {takes}")
+        raise UsageError(rule=f"this function takes {takes}")
     if request_type == ARROW:
         points = read_stream(bytes(body), most_rows=most)
     else:
         points = _points_of_json(body, function, most)
     number = len(points)
     if not 0 < number <= most:
-        raise DataRefused(f"a query must have 1 to {most} points, got {number}; send several queries")
+        raise DataRefused(
+            rule=f"a query must have 1 to {most} points", got=number, remedy="send several queries"
+        )
     parts: dict[str, NDArray[Any]]
     if isinstance(function, AnsweringModel | ExactModel):
         parts = function.answers(points, level=level)

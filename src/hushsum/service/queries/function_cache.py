@@ -65,7 +65,9 @@ def _load(id: str, settings: Settings, guards: RollbackGuards) -> Queryable:
             )
         found = load_released(settings.path("functions", f"{id}.hush"))
     except UsageError:
-        raise FileRefused("the function's file is missing from the service; restore it") from None
+        raise FileRefused(
+            rule="the function's file is missing from the service", remedy="restore it"
+        ) from None
     if isinstance(found, Bundle):
         return AnsweringModel.of(found)
     assert isinstance(found, ReleasedFunction)

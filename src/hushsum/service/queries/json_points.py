@@ -137,8 +137,12 @@ class _Rows:
     def refusal(self) -> DataRefused:
         """The error for rows that break the rule."""
         if self.dim is None:
-            return DataRefused("points must be lists of integers for this function; correct them")
-        return DataRefused(f"points must be rows of {self.dim} numbers for this function; correct them")
+            return DataRefused(
+                rule="points must be lists of integers for this function", remedy="correct them"
+            )
+        return DataRefused(
+            rule=f"points must be rows of {self.dim} numbers for this function", remedy="correct them"
+        )
 
     def _parsed(self, text: bytes) -> list[Any]:
         # Nothing but numbers can be written in these characters: no text, no true, no null, no NaN.
@@ -158,7 +162,8 @@ class _Rows:
         self.count += count
         if self.dim is None and self.count > MOST_MEMBERS:
             raise DataRefused(
-                f"the sets of a query must have at most {MOST_MEMBERS} members; send several queries"
+                rule=f"the sets of a query must have at most {MOST_MEMBERS} members",
+                remedy="send several queries",
             )
 
     def _complete(self, lengths: list[int]) -> None:
@@ -166,7 +171,9 @@ class _Rows:
             raise self.refusal()
         self.lengths += lengths
         if len(self.lengths) > self.most:
-            raise DataRefused(f"a query must have 1 to {self.most} points, got more; send several queries")
+            raise DataRefused(
+                rule=f"a query must have 1 to {self.most} points", got="more", remedy="send several queries"
+            )
 
 
 def _scan(body: bytes | bytearray, into: _Rows) -> _Rows:
@@ -175,7 +182,9 @@ def _scan(body: bytes | bytearray, into: _Rows) -> _Rows:
     tail = max(len(body) - BYTES_AROUND, start.end() if start else 0)
     end = _END.search(body, tail)
     if start is None or end is None:
-        raise DataRefused('the body must be a JSON object with points alone; send {"points": [[...], ...]}')
+        raise DataRefused(
+            rule="the body must be a JSON object with points alone", remedy='send {"points": [[...], ...]}'
+        )
     at, stop = start.end(), end.start()
     if _only_space(body, at, stop):
         return into
@@ -217,4 +226,4 @@ def _only_space(body: bytes | bytearray, at: int, stop: int) -> bool:
 
 
 def _not_json() -> DataRefused:
-    return DataRefused('the body cannot be read as JSON; send {"points": [[...], ...]}')
+    return DataRefused(rule="the body cannot be read as JSON", remedy='send {"points": [[...], ...]}')

@@ -40,14 +40,17 @@ class DatabaseGuard:
         """
         if self._ledger.rollback_problem() is not None:
             raise LedgerUnavailable(
-                "the database may be a restored backup, so models in exact mode answer no new points; "
-                "contact the service's administrator"
+                rule=("the database may be a restored backup, so models in exact mode answer no new points"),
+                remedy="contact the service's administrator",
             )
         restored = self._ledger.restored_at()
         if restored is not None and self._answers.created(self._function) <= restored:
             raise LedgerUnavailable(
-                "the database was restored from a backup since this model was fitted, and answers may be "
-                "lost, so it answers no new points; delete it, and fit another"
+                rule=(
+                    "the database was restored from a backup since this model was fitted, and "
+                    "answers may be lost, so it answers no new points"
+                ),
+                remedy="delete it, and fit another",
             )
         return self._answers.given(self._function, self._number)
 

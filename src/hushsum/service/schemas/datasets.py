@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
 
 from hushsum.methods.registry import planned_methods, tally_methods
 from hushsum.service.schemas.fields import (
@@ -24,19 +25,23 @@ from hushsum.service.schemas.fields import (
 )
 
 
-def _one_of(names: Sequence[str]) -> Any:
-    """A registered name, listed in the description of the service."""
+def _one_of(names: Callable[[], Sequence[str]]) -> Any:
+    """A name that is registered when a request arrives; the description of the service lists them."""
 
     def check(name: str) -> str:
-        if name not in names:
-            raise ValueError(f"must be one of {', '.join(names)}")
+        if name not in names():
+            # The type is what a problem document shows as the rule.
+            raise PydanticCustomError(f"must be one of {', '.join(names())}", "unknown name")
         return name
 
-    return AfterValidator(check), Field(json_schema_extra={"enum": list(names)})
+    def listed(schema: dict[str, Any]) -> None:
+        schema["enum"] = list(names())
+
+    return AfterValidator(check), Field(json_schema_extra=listed)
 
 
-_TALLY = _one_of(tally_methods())
-_PLANNED = _one_of(["auto", *planned_methods()])
+_TALLY = _one_of(tally_methods)
+_PLANNED = _one_of(lambda: ["auto", *planned_methods()])
 TallyMethod = Annotated[str, _TALLY[0], _TALLY[1]]
 PlannedMethod = Annotated[str, _PLANNED[0], _PLANNED[1]]
 

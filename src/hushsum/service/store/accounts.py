@@ -70,7 +70,9 @@ class Accounts:
         with self._database.writing() as connection:
             taken = connection.execute(sa.select(accounts.c.id).where(accounts.c.name == name)).first()
             if taken is not None:
-                raise UsageError("name must be new, got one that is taken; choose another")
+                raise UsageError(
+                    parameter="name", rule="must be new", got="one that is taken", remedy="choose another"
+                )
             connection.execute(
                 sa.insert(accounts).values(
                     id=account.id, name=name, role=role, created=account.created, disabled=False
@@ -142,7 +144,8 @@ class Accounts:
                 expires = min(expires, maker.expires)
             if most is not None and number_working(connection, account) >= most:
                 raise QuotaExceeded(
-                    f"an account must have at most {most} valid tokens; revoke one that is not needed"
+                    rule=f"an account must have at most {most} valid tokens",
+                    remedy="revoke one that is not needed",
                 )
             return insert_token(
                 connection,

@@ -256,12 +256,13 @@ def check_quota(quota: Quota, kept: Quota) -> None:
     """Raise QuotaExceeded if an owner would keep more than one owner may."""
     if kept.bytes > quota.bytes:
         raise QuotaExceeded(
-            f"an owner must keep at most {quota.bytes} bytes of uploads and tallies; delete some first"
+            rule=f"an owner must keep at most {quota.bytes} bytes of uploads and tallies",
+            remedy="delete some first",
         )
     if kept.cells > quota.cells:
         raise QuotaExceeded(
-            f"an owner must keep tallies of at most {quota.cells} cells in all; delete some first, or take "
-            "fewer rows"
+            rule=f"an owner must keep tallies of at most {quota.cells} cells in all",
+            remedy="delete some first, or take fewer rows",
         )
 
 
@@ -271,7 +272,12 @@ def _named(connection: sa.Connection, owner: str, name: str) -> object:
 
 
 def _taken() -> UsageError:
-    return UsageError("name must be new, got the name of another dataset of yours; choose another")
+    return UsageError(
+        parameter="name",
+        rule="must be new",
+        got="the name of another dataset of yours",
+        remedy="choose another",
+    )
 
 
 def _tally(row: sa.Row[Any]) -> StoredTally:

@@ -105,12 +105,15 @@ def check_schema(database: Database) -> None:
         if oldest is not None and oldest <= schema.REVISION:
             return
         raise FileRefused(
-            f"the service's tables have schema {found}, which this version with schema {schema.REVISION} "
-            "cannot use; install the later version"
+            rule=(
+                f"the service's tables have schema {found}, which this version with schema "
+                f"{schema.REVISION} cannot use"
+            ),
+            remedy="install the later version",
         )
     raise FileRefused(
-        f"the service's tables have schema {found}, and this version needs {schema.REVISION}; "
-        "start the service, which upgrades them"
+        rule=(f"the service's tables have schema {found}, and this version needs {schema.REVISION}"),
+        remedy="start the service, which upgrades them",
     )
 
 

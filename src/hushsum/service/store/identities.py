@@ -63,7 +63,10 @@ class Identities:
             )
             if connection.execute(other).first() is not None:
                 raise UsageError(
-                    "subject must be linked to one account only, got one of another; unlink it there first"
+                    parameter="subject",
+                    rule="must be linked to one account only",
+                    got="one of another",
+                    remedy="unlink it there first",
                 )
             _unlink(connection, account, actor)
             connection.execute(

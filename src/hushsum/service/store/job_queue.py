@@ -33,11 +33,11 @@ MOST_ATTEMPTS = 5
 FAIR_SECONDS = 3600.0
 """Worker time that was used longer ago does not count against its owner."""
 
-ASKED = "cancelled"
+CANCELLED = "cancelled"
 CLOSED = "account-closed"
 DELETED = "dataset-deleted"
 _REASONS = {
-    ASKED: "the job was cancelled; nothing was spent. Send the request again with the same key to do it",
+    CANCELLED: "the job was cancelled; nothing was spent. Send the request again with the same key to do it",
     CLOSED: "the account was closed before the job had spent anything; nothing was spent",
     DELETED: "the dataset was deleted before the job had spent anything; nothing was spent",
 }
@@ -100,7 +100,8 @@ class JobQueue:
             row = connection.execute(sa.select(jobs).where(*mine)).one_or_none()
             if row is not None and row.request != text:
                 raise UsageError(
-                    "the Idempotency-Key belongs to another request; repeat that one, or give a new key"
+                    rule="the Idempotency-Key belongs to another request",
+                    remedy="repeat that one, or give a new key",
                 )
             if row is not None and row.state not in (FAILED, CANCELLED):
                 return _job(row), False
@@ -263,7 +264,7 @@ class JobQueue:
     def cancel(self, id: str, actor: Actor) -> Job | None:
         """Stop a job unless it is paying or has finished; returns its new state."""
         with self._database.writing() as connection:
-            stop_jobs(connection, jobs.c.id == id, ASKED, actor)
+            stop_jobs(connection, jobs.c.id == id, CANCELLED, actor)
             row = connection.execute(sa.select(jobs).where(jobs.c.id == id)).one_or_none()
         return None if row is None else _job(row)
 
@@ -277,7 +278,8 @@ class JobQueue:
     def _check_number(self, connection: sa.Connection, account: str, most: int | None) -> None:
         if most is not None and _number_active(connection, account) >= most:
             raise QuotaExceeded(
-                f"an account must have at most {most} jobs queued and running; wait for one, or cancel it"
+                rule=f"an account must have at most {most} jobs queued and running",
+                remedy="wait for one, or cancel it",
             )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from hushsum.service.logs import say
+from hushsum.service.logs import log_event
 from hushsum.service.settings import Settings
 from hushsum.service.store import Datasets
 from hushsum.service.store.store import now
@@ -33,7 +33,7 @@ def delete_orphaned_files(settings: Settings, datasets: Datasets, is_served: Cal
     for path in left:
         path.unlink(missing_ok=True)
     if left:
-        say("orphaned files deleted", number=len(left))
+        log_event("orphaned files deleted", number=len(left))
     return len(left)
 
 

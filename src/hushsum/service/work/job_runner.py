@@ -13,13 +13,13 @@ from typing import Any
 from hushsum.bases.base import reading_as_json, reading_from_json
 from hushsum.errors import FileRefused, HushsumError, LedgerUnavailable, UsageError
 from hushsum.jobs.describe_function import describe_file
+from hushsum.jobs.kernel_and_method import TableSize
 from hushsum.jobs.ledger_release import LedgerOptions
-from hushsum.jobs.method_choice import TableSize
 from hushsum.jobs.progress import Progress
 from hushsum.jobs.release_tally import release_tally
 from hushsum.jobs.tally_records import RecordFiles, tally_records
 from hushsum.ledger import Ledger
-from hushsum.service.logs import described, say
+from hushsum.service.logs import described, log_event
 from hushsum.service.problems import problem, problem_of_error
 from hushsum.service.schemas import ConfirmedReleaseRequest, TallyRequest, bounds_of, release_request
 from hushsum.service.settings import Settings
@@ -48,8 +48,7 @@ from hushsum.service.store.store import now
 from hushsum.service.work.file_cleanup import delete_orphaned_files
 from hushsum.service.work.model_fitter import ModelFitter
 from hushsum.service.work.model_requests import UPLOAD_NAME
-from hushsum.service.work.parameter_warnings import collect_parameter_warnings
-from hushsum.service.work.running_job import JobStopped, RunningJob, renewed_lease
+from hushsum.service.work.running_job import JobStopped, RunningJob, collect_parameter_warnings, renewed_lease
 from hushsum.tally.file import load_tally, public_header
 
 #: Before a job that met an unavailable database is tried again; doubled after each further attempt.
@@ -76,7 +75,7 @@ class JobRunner:
         job = self._jobs.claim(self._settings.lease_seconds, most_running=self._settings.most_running)
         if job is None:
             return False
-        say("job started", job=job.id, kind=job.kind, attempt=job.attempts)
+        log_event("job started", job=job.id, kind=job.kind, attempt=job.attempts)
         if job.attempts > MOST_ATTEMPTS:
             text = (
                 "the worker died on this job several times; repeat the request with the same Idempotency-Key"
@@ -90,22 +89,22 @@ class JobRunner:
             try:
                 result = self._do(running)
             except JobStopped:
-                say("job stopped", job=job.id, kind=job.kind)
+                log_event("job stopped", job=job.id, kind=job.kind)
                 self._jobs.end_unpaid(job, *running.ended())
             except LedgerUnavailable as error:
                 # The job itself is fine. Every step can be repeated, so it runs again when the database is
                 # reachable.
                 if job.attempts < MOST_ATTEMPTS:
-                    say("job postponed", job=job.id, kind=job.kind, **described(error))
+                    log_event("job postponed", job=job.id, kind=job.kind, **described(error))
                     self._jobs.postpone(job, FIRST_PAUSE_SECONDS * 2.0 ** (job.attempts - 1))
                 else:
                     self._jobs.fail(job, self._problem(error), paid=self._is_paid(job))
             except Exception as error:
-                say("job failed", job=job.id, kind=job.kind, **described(error))
+                log_event("job failed", job=job.id, kind=job.kind, **described(error))
                 self._jobs.fail(job, self._problem(error), paid=self._is_paid(job))
             else:
                 self._jobs.finish(job, result)
-                say("job done", job=job.id, kind=job.kind)
+                log_event("job done", job=job.id, kind=job.kind)
         return True
 
     def _do(self, running: RunningJob) -> dict[str, Any]:
@@ -187,7 +186,11 @@ class JobRunner:
     def _check_cells(self, cells: int) -> None:
         most = self._settings.max_cells
         if cells > most:
-            raise UsageError(f"a tally must have at most {most} cells, got more; use fewer rows or features")
+            raise UsageError(
+                rule=f"a tally must have at most {most} cells",
+                got="more",
+                remedy="use fewer rows or features",
+            )
 
     def _tally(
         self, request: TallyRequest, source: Path, output: Path, notes: list[str], report_progress: Progress
@@ -216,7 +219,7 @@ class JobRunner:
     def _store_uploaded_tally(self, source: Path, output: Path) -> dict[str, Any]:
         """Store an uploaded tally, which is read once to check that it is intact."""
         if public_header(source)["encryption"] is not None:
-            raise FileRefused("a tally must be uploaded unencrypted; save it without a key")
+            raise FileRefused(rule="a tally must be uploaded unencrypted", remedy="save it without a key")
         tally = load_tally(source)
         key = self._settings.tally_key()
         if key is None:

@@ -22,8 +22,7 @@ from hushsum.service.store.datasets import USED
 from hushsum.service.work.confirmation import confirmation
 from hushsum.service.work.file_cleanup import delete_exact_model_files
 from hushsum.service.work.model_requests import choice_of, files_of, most_numbers
-from hushsum.service.work.parameter_warnings import collect_parameter_warnings
-from hushsum.service.work.running_job import RunningJob
+from hushsum.service.work.running_job import RunningJob, collect_parameter_warnings
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,4 +135,6 @@ class ModelFitter:
 
 
 def _not_confirmed() -> UsageError:
-    return UsageError("the claim of this model is not the one that was confirmed; request the claim again")
+    return UsageError(
+        rule="the claim of this model is not the one that was confirmed", remedy="request the claim again"
+    )

@@ -38,7 +38,8 @@ def choice_of(request: ModelClaimRequest, settings: Settings) -> ModelChoice:
     most = most_numbers(settings)
     if max(cells) > most:
         raise UsageError(
-            f"the tables of a model must have at most {most} cells in total; choose smaller ones"
+            rule=f"the tables of a model must have at most {most} cells in total",
+            remedy="choose smaller ones",
         )
     pairs = [(low, high) for low, high in request.bounds]
     given = {

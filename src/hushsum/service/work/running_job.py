@@ -1,16 +1,19 @@
-"""A running job: its lease is renewed, and it is stopped when it was cancelled or takes too long."""
+"""A running job: its lease is renewed, and it is stopped when it was cancelled or takes too long;
+warnings for its owner are collected.
+"""
 
 from __future__ import annotations
 
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from hushsum.errors import HushsumError, LedgerUnavailable
+from hushsum.errors import HushsumError, LedgerUnavailable, SuspiciousParameter
 from hushsum.ledger import Ledger
-from hushsum.service.logs import described, say
+from hushsum.service.logs import described, log_event
 from hushsum.service.problems import problem
 from hushsum.service.settings import Settings
 from hushsum.service.store import Job, JobQueue
@@ -65,7 +68,10 @@ class RunningJob:
         """
         if Ledger(self._settings.place, guard=self._settings.guard).rollback_problem() is not None:
             raise LedgerUnavailable(
-                "the ledger may be a restored backup, and accepts no debits until an administrator accepts it"
+                rule=(
+                    "the ledger may be a restored backup, and accepts no debits until an "
+                    "administrator accepts it"
+                )
             )
         if self.stopped or not self._jobs.begin_paying(self.job):
             raise JobStopped
@@ -120,10 +126,10 @@ def renewed_lease(
             try:
                 running.renew()
                 if abandon is not None and running.overdue and jobs.end_unpaid(job, *running.ended()):
-                    say("job abandoned", job=job.id, kind=job.kind)
+                    log_event("job abandoned", job=job.id, kind=job.kind)
                     abandon()
             except HushsumError as error:
-                say("lease not renewed", job=job.id, **described(error))
+                log_event("lease not renewed", job=job.id, **described(error))
 
     thread = threading.Thread(target=renew, daemon=True)
     thread.start()
@@ -132,3 +138,16 @@ def renewed_lease(
     finally:
         ended.set()
         thread.join()
+
+
+@contextmanager
+def collect_parameter_warnings(notes: list[str]) -> Iterator[None]:
+    """Collect warnings about suspicious parameters, once each. They depend on the records, so they go into
+    the result of the owner's job, which nobody else can see.
+    """
+    with warnings.catch_warnings(record=True) as caught:
+        # Warnings of other libraries are for developers, and nobody would read them here.
+        warnings.simplefilter("ignore", UserWarning)
+        warnings.simplefilter("always", SuspiciousParameter)
+        yield
+    notes += sorted({str(each.message) for each in caught if each.category is SuspiciousParameter})

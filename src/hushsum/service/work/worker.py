@@ -15,7 +15,7 @@ import threading
 import time
 
 from hushsum.errors import HushsumError
-from hushsum.service.logs import described, say, start_logs
+from hushsum.service.logs import described, log_event, start_logs
 from hushsum.service.settings import Settings
 from hushsum.service.store import Store
 from hushsum.service.work.job_runner import JobRunner
@@ -41,7 +41,7 @@ def main() -> None:
             busy = work.next()
         except (HushsumError, OSError) as error:
             # The database is unreachable, or its disk is full. Nothing is lost; try again later.
-            say("worker waits", **described(error))
+            log_event("worker waits", **described(error))
             busy = False
         if not busy:
             wake.wait(_IDLE_SECONDS)

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import hushsum
-from hushsum.service.logs import say
+from hushsum.service.logs import log_event
 from hushsum.service.settings import Settings
 
 _CHECK_SECONDS = 0.3
@@ -97,7 +97,7 @@ class WorkerPool:
             pause = _CHECK_SECONDS
             for i, each in enumerate(self._workers):
                 if each.poll() is not None and not self._ended.is_set():
-                    say("worker died", level=logging.ERROR, code=each.returncode)
+                    log_event("worker died", level=logging.ERROR, code=each.returncode)
                     started = time.monotonic()
                     with self._lock:
                         self._workers[i] = self._start_worker()

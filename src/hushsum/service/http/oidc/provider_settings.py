@@ -38,22 +38,31 @@ class ProviderSettings:
         """
         for name in ("client_id", "public_url", "name", "account_claim"):
             if not getattr(settings, f"oidc_{name}"):
-                raise UsageError(f"{PREFIX}OIDC_{name.upper()} must be set with {PREFIX}OIDC_ISSUER; set it")
+                raise UsageError(
+                    rule=f"{PREFIX}OIDC_{name.upper()} must be set with {PREFIX}OIDC_ISSUER", remedy="set it"
+                )
         if not is_safe(settings.oidc_issuer, local=True) or urlsplit(settings.oidc_issuer).query:
             raise UsageError(
-                f"{PREFIX}OIDC_ISSUER must be an https address (http on this machine only) without a query; "
-                "copy it from the provider's /.well-known/openid-configuration"
+                rule=(
+                    f"{PREFIX}OIDC_ISSUER must be an https address (http on this machine only) "
+                    "without a query"
+                ),
+                remedy="copy it from the provider's /.well-known/openid-configuration",
             )
         public = settings.oidc_public_url.removesuffix("/")
         parts = urlsplit(public)
         if not is_safe(public, local=True) or parts.path != settings.root_path or parts.query:
             raise UsageError(
-                f"{PREFIX}OIDC_PUBLIC_URL must be the service's own https address (http on this machine "
-                f"only), with the path of {PREFIX}ROOT_PATH and no other; give what people type into their "
-                "browsers"
+                rule=(
+                    f"{PREFIX}OIDC_PUBLIC_URL must be the service's own https address (http on this "
+                    f"machine only), with the path of {PREFIX}ROOT_PATH and no other"
+                ),
+                remedy="give what people type into their browsers",
             )
         if not _CLAIM.fullmatch(settings.oidc_account_claim):
-            raise UsageError(f"{PREFIX}OIDC_ACCOUNT_CLAIM must be the name of a claim; try email or sub")
+            raise UsageError(
+                rule=f"{PREFIX}OIDC_ACCOUNT_CLAIM must be the name of a claim", remedy="try email or sub"
+            )
         return cls(
             issuer=settings.oidc_issuer,
             client_id=settings.oidc_client_id,
@@ -107,7 +116,10 @@ def _secret(settings: Settings) -> str:
     given = settings.oidc_client_secret
     if len(given) < _SHORTEST_SECRET:
         raise UsageError(
-            f"{PREFIX}OIDC_CLIENT_SECRET must have at least {_SHORTEST_SECRET} characters; "
-            f"let the provider make one, and give it there or in the file of {PREFIX}OIDC_CLIENT_SECRET_FILE"
+            rule=f"{PREFIX}OIDC_CLIENT_SECRET must have at least {_SHORTEST_SECRET} characters",
+            remedy=(
+                "let the provider make one, and give it there "
+                f"or in the file of {PREFIX}OIDC_CLIENT_SECRET_FILE"
+            ),
         )
     return given

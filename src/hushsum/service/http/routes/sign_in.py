@@ -16,7 +16,7 @@ from hushsum.service.http.oidc.flow import FLOW_SECONDS
 from hushsum.service.http.oidc.provider_settings import comparable
 from hushsum.service.http.oidc.refusals import not_admitted
 from hushsum.service.http.problem_responses import Refusal
-from hushsum.service.logs import say
+from hushsum.service.logs import log_event
 from hushsum.service.schemas import (
     IdentityRequest,
     IdentityResponse,
@@ -203,7 +203,7 @@ def _set(answer: Response, provider: SignIn, name: str, value: str, *, seconds: 
 
 def _shown(request: Request, refusal: Refusal) -> Response:
     """A refusal as a page, for a browser that came by a link; as a problem for everybody else."""
-    say("sign-in refused", request=request.scope["state"]["request"], kind=refusal.kind)
+    log_event("sign-in refused", request=request.scope["state"]["request"], kind=refusal.kind)
     if "text/html" not in request.headers.get("accept", ""):
         raise refusal
     sentence = html.escape(str(refusal.detail))

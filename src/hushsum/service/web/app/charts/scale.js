@@ -9,11 +9,11 @@ export function linear([low, high], [from, to]) {
   return scale;
 }
 
-/** At most about `wantedCount` ticks at 1, 2 or 5 times a power of ten inside the interval. */
-export function ticks([low, high], wantedCount) {
+/** At most about `count` ticks at 1, 2 or 5 times a power of ten inside the interval. */
+export function ticks([low, high], count) {
   const size = high - low;
   if (!(size > 0) || !Number.isFinite(size)) return [low];
-  const rough = size / Math.max(1, wantedCount);
+  const rough = size / Math.max(1, count);
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((each) => each * power).find((each) => each >= rough * 0.999999);
   const first = Math.ceil(low / step - 1e-9);

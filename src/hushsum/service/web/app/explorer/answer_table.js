@@ -49,8 +49,8 @@ export function asTable(subject, state, { xs, ys }, answers) {
   ) => (answers.label
     ? `${answers.label[index]}${answers.value[index] === null ? "" : ` (${short(answers.value[index])})`}`
     : numberWords(answers, index));
-  const pick = (length, wantedCount) =>
-    Array.from({ length: wantedCount }, (_, at) => Math.round((at * (length - 1)) / (wantedCount - 1)));
+  const pick = (length, count) =>
+    Array.from({ length: count }, (_, at) => Math.round((at * (length - 1)) / (count - 1)));
   const content = second === null
     ? table(
       `${subject.labels[first]} and the answer`,

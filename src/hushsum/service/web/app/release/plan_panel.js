@@ -28,7 +28,7 @@ export function planPanel(dataset, report) {
   };
   let options = [];
   let taken = null;
-  let wanted = null;
+  let preferred = null;
   let turn = 0;
 
   // A user who continues while a request is pending must get its result, not the previous one.
@@ -96,7 +96,7 @@ export function planPanel(dataset, report) {
           name: "option",
           value: each.method,
           onchange: () => {
-            wanted = each.method;
+            preferred = each.method;
             take(each);
           },
         }),
@@ -107,7 +107,7 @@ export function planPanel(dataset, report) {
         h("span", { class: "option-bar", "aria-hidden": "true" }, bar),
       );
     }));
-    take(options.find((each) => each.method === wanted) ?? options[0]);
+    take(options.find((each) => each.method === preferred) ?? options[0]);
   }
 
   function take(option) {

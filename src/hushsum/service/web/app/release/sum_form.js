@@ -28,7 +28,7 @@ export function sumForm(dataset, { columns, terms, names, report }, changed) {
   });
   const width = field("Bandwidth", bandwidth, { hint: BANDWIDTH });
   const plan = planPanel(dataset, report);
-  const kernelAsked =
+  const kernelRequest =
     () => (kernel.value === "angular"
       ? { kernel: "angular" }
       : { kernel: kernel.value, bandwidth: numberIn(bandwidth) });
@@ -62,7 +62,7 @@ export function sumForm(dataset, { columns, terms, names, report }, changed) {
       const bounds = columns.bounds();
       plan.ask(
         question(
-          { ...kernelAsked(), dim: columns.chosen().length },
+          { ...kernelRequest(), dim: columns.chosen().length },
           allBounded(bounds) ? bounds : null,
           terms.promise(),
           terms.records(),
@@ -79,7 +79,7 @@ export function sumForm(dataset, { columns, terms, names, report }, changed) {
       const bounds = columns.bounds();
       const request = {
         columns: columns.chosen(),
-        ...kernelAsked(),
+        ...kernelRequest(),
         method: option.method,
         ...option.settings,
       };

@@ -141,7 +141,7 @@ class GaussianPath:
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise SecretRefused(
-            "a path must not be pickled or copied: it would be continued twice; serve answers"
+            rule="a path must not be pickled or copied: it would be continued twice", remedy="serve answers"
         )
 
 

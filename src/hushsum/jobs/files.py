@@ -1,14 +1,19 @@
-"""Where results go, and the keys of encrypted tallies: checked before long work starts."""
+"""The files of a job: outputs and the keys of encrypted tallies, checked before long work starts; and
+released functions from a path or from standard input.
+"""
 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from hushsum.errors import FilePath, UsageError
 from hushsum.files.container import FileKind
 from hushsum.files.encryption import KEY_BYTES
+from hushsum.releases.base import ReleasedFunction
+from hushsum.releases.load import load_function
 
 STANDARD = "-"
 """The name of standard input or output where a path is expected."""
@@ -23,36 +28,39 @@ def check_output(output: str, *, inputs: Sequence[str] = ()) -> Path:
         if its folder does not exist or cannot be written, it is a folder itself, or it is one of the inputs.
     """
     if output == STANDARD:
-        raise UsageError("this result must go to a file, got '-'; give a path")
+        raise UsageError(
+            parameter="output",
+            rule="must be a file",
+            got="'-'",
+            remedy="give a path",
+        )
     path = Path(output)
     folder = path.parent
     if not folder.is_dir():
         raise UsageError(
-            (
+            rule=(
                 "the folder ",
                 FilePath(folder, service="the folder", quoted=True),
                 " must exist to write ",
                 FilePath(path.name, quoted=True),
-                " in it; make it first",
-            )
+                " in it",
+            ),
+            remedy="make it first",
         )
     if path.is_dir():
-        raise UsageError((FilePath(output, quoted=True), " is a folder; give the path of a file"))
+        raise UsageError(
+            rule=(FilePath(output, quoted=True), " is a folder"), remedy="give the path of a file"
+        )
     if not os.access(folder, os.W_OK | os.X_OK):
         raise UsageError(
-            (
-                "the folder ",
-                FilePath(folder, service="the folder", quoted=True),
-                " must be writable; check its permissions",
-            )
+            rule=("the folder ", FilePath(folder, service="the folder", quoted=True), " must be writable"),
+            remedy="check its permissions",
         )
     for each in inputs:
         if path.exists() and each != STANDARD and Path(each).exists() and path.samefile(each):
             raise UsageError(
-                (
-                    FilePath(output, quoted=True),
-                    " is an input too, and would be overwritten; give another output",
-                )
+                rule=(FilePath(output, quoted=True), " is an input too, and would be overwritten"),
+                remedy="give another output",
             )
     return path
 
@@ -63,23 +71,18 @@ def check_tally_output(output: str, *, inputs: Sequence[str] = ()) -> Path:
     Raises
     ------
     UsageError
-        as `check_output` does, for a name that belongs to public files, and for a file that is no tally.
+        as `check_output` does, for a name that belongs to public files, and for a file that is not a tally.
     """
     path = check_output(output, inputs=inputs)
     if path.suffix.lower() == ".hush":
         raise UsageError(
-            (
-                "a tally is secret, and .hush is for public files, got ",
-                FilePath(output, quoted=True),
-                "; let its name end in .tally",
-            )
+            rule=("a tally is secret, and .hush is for public files, got ", FilePath(output, quoted=True)),
+            remedy="let its name end in .tally",
         )
     if path.exists() and kind_of(path) is not FileKind.TALLY and path.stat().st_size:
         raise UsageError(
-            (
-                FilePath(output, quoted=True),
-                " exists and is no tally, so it is not replaced; give another output",
-            )
+            rule=(FilePath(output, quoted=True), " exists and is not a tally, so it is not replaced"),
+            remedy="give another output",
         )
     return path
 
@@ -97,28 +100,28 @@ def check_function_output(output: str, *, inputs: Sequence[str] = (), interactiv
     path = check_output(output, inputs=inputs)
     if path.suffix.lower() == ".tally":
         raise UsageError(
-            (
+            rule=(
                 ".tally is for confidential tallies, got ",
                 FilePath(output, quoted=True),
-                " for a released function; let its name end in .hush",
-            )
+                " for a released function",
+            ),
+            remedy="let its name end in .hush",
         )
     if not path.exists():
         return path
     kind = kind_of(path)
     if kind not in (None, FileKind.RELEASED):
         raise UsageError(
-            (
-                FilePath(output, quoted=True),
-                " is confidential, which a release never replaces; give another output",
-            )
+            rule=(FilePath(output, quoted=True), " is confidential, which a release never replaces"),
+            remedy="give another output",
         )
     if kind is None and not interactive and path.stat().st_size:
         raise UsageError(
-            (
+            rule=(
                 FilePath(output, quoted=True),
-                " exists and is no released function, so it is not replaced; give another output",
-            )
+                " exists and is not a released function, so it is not replaced",
+            ),
+            remedy="give another output",
         )
     return path
 
@@ -134,10 +137,11 @@ def check_answers_output(output: str, *, inputs: Sequence[str] = ()) -> Path:
     path = check_output(output, inputs=inputs)
     if kind_of(path) is not None:
         raise UsageError(
-            (
+            rule=(
                 FilePath(output, quoted=True),
-                " is a tally or a released file, which answers never replace; give another output",
-            )
+                " is a tally or a released file, which answers never replace",
+            ),
+            remedy="give another output",
         )
     return path
 
@@ -161,10 +165,8 @@ def refuse_repeated(paths: Sequence[str]) -> None:
         place = STANDARD if status is None else (status.st_dev, status.st_ino)
         if place in seen:
             raise UsageError(
-                (
-                    FilePath(each, quoted=True),
-                    " is named twice, and its records would count twice; name it once",
-                )
+                rule=(FilePath(each, quoted=True), " is named twice, and its records would count twice"),
+                remedy="name it once",
             )
         seen.add(place)
 
@@ -180,14 +182,13 @@ def read_key(path: str) -> bytes:
     try:
         data = Path(path).read_bytes()
     except FileNotFoundError:
-        raise UsageError(("no key file ", FilePath(path, quoted=True), "; check the path")) from None
+        raise UsageError(
+            rule=("no key file ", FilePath(path, quoted=True)), remedy="check the path"
+        ) from None
     except OSError:
         raise UsageError(
-            (
-                "the key file ",
-                FilePath(path, quoted=True),
-                " cannot be read; check the path and its permissions",
-            )
+            rule=("the key file ", FilePath(path, quoted=True), " cannot be read"),
+            remedy="check the path and its permissions",
         ) from None
     if len(data) == KEY_BYTES:
         return data
@@ -197,7 +198,13 @@ def read_key(path: str) -> bytes:
         key = b""
     if len(key) != KEY_BYTES:
         raise UsageError(
-            f"a key file must hold {KEY_BYTES} bytes or {2 * KEY_BYTES} hexadecimal digits, got something "
-            f"else; make one with: openssl rand -hex {KEY_BYTES}"
+            rule=f"a key file must hold {KEY_BYTES} bytes or {2 * KEY_BYTES} hexadecimal digits",
+            got="something else",
+            remedy=f"make one with: openssl rand -hex {KEY_BYTES}",
         )
     return key
+
+
+def open_function(source: str) -> ReleasedFunction:
+    """The function in a ``.hush`` file; ``"-"`` reads it from standard input."""
+    return load_function(sys.stdin.buffer if source == STANDARD else source)

@@ -8,7 +8,7 @@ import pytest
 import hushsum as hs
 from hushsum.errors import UsageError
 from hushsum.served import density_function, serve
-from hushsum.served.path import GaussianPath
+from hushsum.served.gaussian_path import GaussianPath
 
 KERNEL = hs.GaussianKernel(dim=1, bandwidth=0.2)
 X = np.random.default_rng(3).uniform(0.0, 1.0, size=(400, 1))

@@ -23,7 +23,7 @@ from hushsum.privacy.release_noise import REAL_ARITHMETIC, release_noise, rounde
 from hushsum.privacy.request import check_declared_delta
 from hushsum.privacy.spending import Booking, spend_json
 from hushsum.served.function import path_claim
-from hushsum.served.path import SMALLEST_JITTER, GaussianPath
+from hushsum.served.gaussian_path import SMALLEST_JITTER, GaussianPath
 from hushsum.served.secret_functions import SecretFunction
 
 Floats = NDArray[np.float64]
@@ -83,7 +83,7 @@ class FreshAnswers:
             raise UsageError(
                 parameter="answers",
                 rule="must be a whole number above 0",
-                remedy="say how many there will be",
+                remedy="declare how many there will be",
             )
         promise = Promise.of(epsilon=epsilon, delta=delta)
         check_declared_delta(promise, None, allow_large_delta=allow_large_delta)
@@ -116,8 +116,9 @@ class FreshAnswers:
         subject = {"fresh answers": answers, "kernel": self._function.kernel.name}
         if spend_json(booking, self.claim, subject, lambda: {"opened": mine})["opened"] != mine:
             raise UsageError(
-                "the idempotency key belongs to answers that were opened before, and what was not given of "
-                "them is lost; give another key, which spends again"
+                parameter="idempotency_key",
+                rule="belongs to answers that were opened before, and what was not given of them is lost",
+                remedy="give another key, which spends again",
             )
 
     @property
@@ -140,7 +141,8 @@ class FreshAnswers:
         with self._lock:
             if len(rows) > self._left:
                 raise UsageError(
-                    f"only {self._left} answers are left of those paid for; serve the function instead"
+                    rule=f"only {self._left} answers are left of those paid for",
+                    remedy="serve the function instead",
                 )
             self._left -= len(rows)
             seed = None if self._seed is None else self._seed + self._left
@@ -159,7 +161,7 @@ class FreshAnswers:
         return values
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise SecretRefused("fresh answers hold the data and must not be pickled or copied")
+        raise SecretRefused(rule="fresh answers hold the data and must not be pickled or copied")
 
 
 def laplace_rate(promise: Promise, answers: int) -> Fraction:

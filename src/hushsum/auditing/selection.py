@@ -116,7 +116,11 @@ def _power_against(claimed: float, left: Floats, right: Floats) -> Callable[[int
 
 def _outcomes(drawn: NDArray[np.int64], number: int) -> NDArray[np.int64]:
     if drawn.size and not (drawn.min() >= 0 and drawn.max() < number):
-        raise UsageError(f"outcomes must be numbered from 0 to {number - 1}, got another; number them so")
+        raise UsageError(
+            rule=f"outcomes must be numbered from 0 to {number - 1}",
+            got="another",
+            remedy="number them so",
+        )
     return np.bincount(drawn, minlength=number).astype(np.int64)
 
 
@@ -124,7 +128,8 @@ def _checked(laws: tuple[Sequence[float], Sequence[float]]) -> tuple[Floats, Flo
     left, right = (np.asarray(law, dtype=np.float64) for law in laws)
     if left.shape != right.shape or left.ndim != 1 or min(left.min(), right.min()) <= 0:
         raise UsageError(
-            "laws must give two lists of positive probabilities of the same outcomes; an outcome that only "
-            "one neighbour can have gives it away"
+            parameter="laws",
+            rule="must give two lists of positive probabilities of the same outcomes",
+            remedy="an outcome that only one neighbour can have gives it away",
         )
     return left, right

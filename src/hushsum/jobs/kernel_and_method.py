@@ -1,4 +1,4 @@
-"""Which method counts records, and with which public sizes."""
+"""A kernel and a method as a person names them, before the number of columns is known."""
 
 from __future__ import annotations
 
@@ -7,10 +7,46 @@ from dataclasses import dataclass
 from typing import Any
 
 from hushsum.errors import UsageError, shown
-from hushsum.kernels.base import Kernel
+from hushsum.kernels.base import Kernel, named, parameter_names
 from hushsum.methods.registry import method_named, tally_methods
 from hushsum.records.bounds import DeclaredBounds
 from hushsum.tally.tally import Tally
+
+
+@dataclass(frozen=True, slots=True)
+class KernelChoice:
+    """A kernel's name and the parameters given for it; None leaves a parameter at the kernel's default."""
+
+    name: str = "euclidean"
+    bandwidth: float | None = None
+    power: int | None = None
+    bits: int | None = None
+    projection: str | None = None
+    smoothness: float | None = None
+
+    @property
+    def takes_sets(self) -> bool:
+        """Whether its records are sets, and not columns of numbers."""
+        return "dim" not in parameter_names(self.name)
+
+    def build(self, dim: int | None) -> Kernel:
+        """The kernel for records of ``dim`` columns.
+
+        Raises
+        ------
+        UsageError
+            if a parameter is missing that the kernel needs, or one is given that it does not have.
+        """
+        return named(
+            self.name,
+            dim=dim,
+            bandwidth=self.bandwidth,
+            power=self.power,
+            bits=self.bits,
+            projection=self.projection,
+            smoothness=self.smoothness,
+        )
+
 
 _SIZES = ("rows", "width", "spacing", "features")
 
@@ -44,7 +80,10 @@ class TableSize:
             if getattr(self, name) is not None and name not in method_named(self.method).settings:
                 fitting = ", ".join(each for each in names if name in method_named(each).settings)
                 raise UsageError(
-                    f"{name} is for the method {fitting}, got it for {self.method}; leave it out"
+                    parameter=name,
+                    rule=f"is for the method {fitting}",
+                    got=f"it for {self.method}",
+                    remedy="leave it out",
                 )
 
 
@@ -55,7 +94,12 @@ def empty_tally(
     method = method_named(size.method)
     assert method.tally is not None
     if method.needs_bounds and size.bounds is None:
-        raise UsageError(f"{size.method} needs declared bounds, got none; give the range of each column")
+        raise UsageError(
+            parameter="bounds",
+            rule=f"must be declared for the method {size.method}",
+            got="none",
+            remedy="give the range of each column",
+        )
     own: dict[str, Any] = {name: getattr(size, name) for name in (*_SIZES, "seed") if name in method.settings}
     given = {name: value for name, value in own.items() if value is not None}
     return method.tally(kernel, **given, bounds=size.bounds, columns=columns, max_per_unit=max_per_unit)

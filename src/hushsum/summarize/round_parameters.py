@@ -69,13 +69,13 @@ class ThresholdSteering:
         elif past:
             sent = max(count - self._first, 2.0 * deviation, 1.0)
             qualified = sent / max(sum(self._chances[1:]), _FIRST_CHANCE)
-            wanted = max(self._reach - count, 0.0) / (self._rounds - past)
-            chance = min(wanted / qualified, _FASTEST * max(self._chances[-1], _FIRST_CHANCE))
+            needed = max(self._reach - count, 0.0) / (self._rounds - past)
+            chance = min(needed / qualified, _FASTEST * max(self._chances[-1], _FIRST_CHANCE))
             if chance > 1.0:
                 self.lowered += min(chance - 1.0, 1.0)
             # Were everyone to qualify at once, no more than this many batches would come.
             everyone = max(self._first, 2.0 * deviation, 1.0) / _FIRST_CHANCE
-            chance = min(chance, _MOST_BATCHES * wanted / everyone) if self.lowered == 0.0 else chance
+            chance = min(chance, _MOST_BATCHES * needed / everyone) if self.lowered == 0.0 else chance
         chance = min(max(chance, 0.0), 1.0)
         self._chances.append(chance)
         return chance

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from hushsum.errors import FileRefused, UsageError
+from hushsum.errors import FileRefused, Parameter, UsageError
 from hushsum.jobs.summarize_records import Floats, read_columns
 from hushsum.jobs.summarize_terms import RunChoice
 from hushsum.summarize.hashed_target import HashedTarget
@@ -18,7 +18,7 @@ _MOST = 1 << 24
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Wanted:
+class Validation:
     """The columns that are compared, and the validation set: exact ``points``, or a release of them.
 
     ``widths`` has the name and the width of each column that the summary's points have. ``check`` is that of
@@ -33,9 +33,9 @@ class Wanted:
     check: str = ""
 
 
-def read_wanted(
+def read_validation(
     validation: str, columns: tuple[str, ...] | None, carried: tuple[str, ...], run: RunChoice
-) -> Wanted:
+) -> Validation:
     """Read the validation set, or with ``run.hashed`` its release.
 
     Raises
@@ -50,35 +50,69 @@ def read_wanted(
     records = read_columns(validation, columns)
     names = tuple(name for name in records.blocks if name not in carried)
     if not names:
-        raise UsageError("the validation file must have a column to compare; see --columns and --carry")
+        raise UsageError(
+            parameter="validation",
+            rule="must be a file with a column to compare",
+            remedy=("see ", Parameter("columns"), " and ", Parameter("carry")),
+        )
     widths = tuple((name, records.blocks[name].shape[1]) for name in names)
-    return Wanted(names, records.width(names), widths, points=records.choose(names))
+    return Validation(names, records.width(names), widths, points=records.choose(names))
 
 
 def _released(
     validation: str, columns: tuple[str, ...] | None, carried: tuple[str, ...], run: RunChoice
-) -> Wanted:
+) -> Validation:
     path = Path(validation)
     if not path.is_file():
-        raise UsageError(f"{validation!r} does not exist; get it from: hushsum summarize validation")
+        raise UsageError(
+            parameter="validation",
+            rule="must be an existing file",
+            got=f"{validation!r}",
+            remedy="get it from: hushsum summarize validation",
+        )
     try:
         with path.open("rb") as stream:
             made = HashedTarget.from_bytes(stream.read(_MOST))
     except FileRefused:
         raise FileRefused(
-            f"{validation!r} is no undamaged validation release, which --hashes needs; "
-            "make one with: hushsum summarize validation"
+            parameter="validation",
+            rule=("must be an undamaged validation release, which ", Parameter("hashes"), " needs"),
+            got=f"{validation!r}",
+            remedy="make one with: hushsum summarize validation",
         ) from None
     if made.features != run.compared(made.features.dim):
-        raise UsageError("the validation release has another --bandwidth or --features; repeat its options")
+        raise UsageError(
+            rule=(
+                "the validation release has another ",
+                Parameter("bandwidth"),
+                " or ",
+                Parameter("features"),
+            ),
+            remedy="repeat its options",
+        )
     if made.target.rho != run.validation_rho:
         raise UsageError(
-            "the validation release was made for another --epsilon, --delta or --validation-share; "
-            "repeat its options"
+            rule=(
+                "the validation release was made for another ",
+                Parameter("epsilon"),
+                ", ",
+                Parameter("delta"),
+                " or ",
+                Parameter("validation_share"),
+            ),
+            remedy="repeat its options",
         )
     if columns is not None and columns != made.columns:
-        raise UsageError("the validation release has other columns than --columns; leave --columns out")
+        raise UsageError(
+            parameter="columns",
+            rule="must be those of the validation release",
+            remedy="leave it out",
+        )
     if HASHES in carried:
-        raise UsageError(f"--carry must not have {HASHES!r}, the summary's own column; rename it")
+        raise UsageError(
+            parameter="carry",
+            rule=f"must not have {HASHES!r}, the summary's own column",
+            remedy="rename it",
+        )
     widths = ((HASHES, made.features.width),)
-    return Wanted(made.columns, made.features.dim, widths, released=made.target, check=made.check)
+    return Validation(made.columns, made.features.dim, widths, released=made.target, check=made.check)
