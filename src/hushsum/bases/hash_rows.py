@@ -10,7 +10,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.bases.base import Basis, Floats, RowAverages, RowReading, Table, register
+from hushsum._types import Floats
+from hushsum.bases.base import Basis, RowAverages, RowReading, Table, register
 from hushsum.bases.race_theory import rows_for_laplace
 from hushsum.errors import Parameter, UsageError
 from hushsum.kernels.base import HASHABLE, Batch, ColumnKernel, HashableKernel, Hasher, Kernel

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from hushsum.bases.base import Floats
+from hushsum._types import Floats
 from hushsum.bases.chebyshev import chebyshev_coefficients, chebyshev_values, column_profile
 from hushsum.bases.declared_box import gaussian_width
 from hushsum.errors import UsageError, shown

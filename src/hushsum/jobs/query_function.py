@@ -8,16 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hushsum._types import Floats
 from hushsum.errors import Parameter, UsageError
 from hushsum.jobs.files import open_function
 from hushsum.jobs.progress import Progress
 from hushsum.records.streams import open_batches
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.table import ESTIMATORS, TableFunction
-
-Floats = NDArray[np.float64]
 
 BOUND_LEVEL = 0.95
 """The level at which the median of means is formed, and the only one its theorem is then about."""

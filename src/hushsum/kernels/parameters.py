@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 import operator
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from hushsum.errors import UsageError, shown
 
@@ -65,6 +67,15 @@ def bandwidth_number(value: float) -> float:
     return number
 
 
+def check_parameters(kernel: Kernel) -> None:
+    """Check and normalise the parameters that most kernels have, where this one has them: ``dim``,
+    ``bandwidth`` and ``power``. For ``__post_init__`` of a frozen dataclass.
+    """
+    for name, value in kernel.parameters().items():
+        if name in _RULES:
+            object.__setattr__(kernel, name, _RULES[name](value))
+
+
 def integer_seed(value: object) -> int:
     """A public seed: any integer."""
     if isinstance(value, bool) or not hasattr(value, "__index__"):
@@ -90,6 +101,12 @@ def kernel_in_words(kernel: Kernel) -> str:
 
 MAX_DIM = 1 << 20
 MAX_POWER = 256
+
+_RULES: dict[str, Callable[[Any], float]] = {
+    "dim": partial(positive_integer, "dim", at_most=MAX_DIM),
+    "bandwidth": bandwidth_number,
+    "power": partial(positive_integer, "power", at_most=MAX_POWER),
+}
 
 
 def check_columns(columns: tuple[str, ...] | None, dim: int) -> None:

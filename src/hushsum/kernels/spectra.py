@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum import _native
-from hushsum.kernels.randomness import Floats, normals, row_words
+from hushsum._types import Floats
+from hushsum.kernels.randomness import normals, row_words
 
 _ONE_TURN = 6.283185307179586
 _NUMBERS_AT_A_TIME = 1 << 18

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from typing import Unpack
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hushsum._types import Floats, Rows
 from hushsum.errors import Argument, UsageError, shown
 from hushsum.kernels.base import COLUMNS, GAUSSIAN, Batch, GaussianProfileKernel, Kernel
 from hushsum.kernels.gaussian import GaussianKernel
@@ -25,9 +25,6 @@ from hushsum.records.bounds import Bounds, DeclaredBounds
 from hushsum.records.cell_grid import CellGrid
 from hushsum.releases.points import PointsFunction
 from hushsum.version import PRODUCER
-
-Floats = NDArray[np.float64]
-Rows = NDArray[np.float32]
 
 NAME = "kme"
 ALGORITHMS = ("subspace", "features")

@@ -9,6 +9,7 @@ from typing import Unpack
 import numpy as np
 from numpy.typing import NDArray
 
+from hushsum._types import Floats
 from hushsum.errors import DataRefused, UsageError
 from hushsum.kernels.base import COLUMNS, Batch, ColumnKernel, Kernel
 from hushsum.kernels.parameters import positive_integer
@@ -28,8 +29,6 @@ from hushsum.records.bounds import Bounds, DeclaredBounds
 from hushsum.records.cell_grid import CellGrid, bins_for_bandwidth
 from hushsum.releases.points import PointsFunction
 from hushsum.version import PRODUCER
-
-Floats = NDArray[np.float64]
 
 NAME = "mwem"
 MECHANISM = together(PERMUTE_AND_FLIP, LAPLACE)

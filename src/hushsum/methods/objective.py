@@ -5,13 +5,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hushsum._types import Floats
 from hushsum.errors import UsageError
 from hushsum.privacy.real_noise import real_noise
 from hushsum.privacy.release_noise import rounded
-
-Floats = NDArray[np.float64]
 
 MECHANISM = "objective perturbation"
 _NEWTON_STEPS = 200

@@ -25,7 +25,6 @@ from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.points import check_kernel
 from hushsum.releases.spending import spend_function
 
-Pair = tuple[float, float]
 F = TypeVar("F", bound=ReleasedFunction)
 
 

@@ -9,8 +9,8 @@ from functools import lru_cache
 from typing import Unpack
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hushsum._types import Floats
 from hushsum.errors import UsageError, shown
 from hushsum.kernels.base import COLUMNS, Batch, Kernel
 from hushsum.kernels.parameters import positive_integer
@@ -21,8 +21,6 @@ from hushsum.privacy.release_noise import REAL_ARITHMETIC, REAL_GAUSSIAN, releas
 from hushsum.records.bounds import DeclaredBounds
 from hushsum.releases.curve import CurveFunction
 from hushsum.version import PRODUCER
-
-Floats = NDArray[np.float64]
 
 NAME = "pfda"
 MOST_STEPS = 4096

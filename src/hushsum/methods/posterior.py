@@ -6,15 +6,13 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hushsum._types import Floats
 from hushsum.errors import UsageError
 from hushsum.privacy.accounting import analytic_gaussian_sigma
 from hushsum.privacy.posterior_sample import largest_leverage, largest_precision
 from hushsum.privacy.real_noise import RealNoise, real_noise
 from hushsum.privacy.release_noise import rounded, rounded_reach
-
-Floats = NDArray[np.float64]
 
 MECHANISM = "one posterior sample"
 _PROPOSALS = 1 << 22

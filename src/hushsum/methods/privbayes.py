@@ -7,8 +7,8 @@ from fractions import Fraction
 from typing import Unpack
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hushsum._types import Floats
 from hushsum.errors import Parameter, UsageError, shown
 from hushsum.kernels.base import COLUMNS, Kernel
 from hushsum.kernels.parameters import positive_integer
@@ -36,8 +36,6 @@ from hushsum.records.bounds import DeclaredBounds
 from hushsum.records.cell_grid import CellGrid, Codes
 from hushsum.releases.points import PointsFunction
 from hushsum.version import PRODUCER
-
-Floats = NDArray[np.float64]
 
 NAME = "privbayes"
 MECHANISM = together(PERMUTE_AND_FLIP, LAPLACE)

@@ -8,8 +8,8 @@ from fractions import Fraction
 from typing import overload
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hushsum._types import Floats
 from hushsum.errors import DataRefused, Parameter, UsageError
 from hushsum.methods.quantile_scores import Ranks, rank_sensitivity
 from hushsum.privacy.budget import Budget
@@ -22,7 +22,6 @@ from hushsum.records.mixed import column_names_of
 from hushsum.records.numbers import numbers_of
 from hushsum.records.units import UnitCap
 
-Floats = NDArray[np.float64]
 Pair = tuple[float, float]
 
 MOST_STEPS = 1 << 16

@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hushsum._types import Floats
 from hushsum.bases.hash_rows import HashRows
 from hushsum.errors import UsageError
 from hushsum.kernels.base import Batch, Kernel
-
-Floats = NDArray[np.float64]
 
 _ESTIMATION_ROWS = 2000
 _MOST_QUERIES = 1000

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-import os
 from dataclasses import replace
-from typing import IO, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
+from hushsum._types import Floats, PathOrFile
 from hushsum.errors import UsageError
 from hushsum.files.container import canonical_json
 from hushsum.models.declared_model import DeclaredModel
@@ -36,8 +36,6 @@ from hushsum.privacy.spending import Booking
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.bundle import Bundle
 from hushsum.releases.spending import spend_function
-
-Floats = NDArray[np.float64]
 
 MODELS: dict[str, type[PrivateModel]] = {}
 """Every model by the name of its class, for files."""
@@ -352,7 +350,7 @@ class PrivateModel(DeclaredModel):
         """What the model's one release promises; only after the release."""
         return self.released_.claim
 
-    def save(self, target: str | os.PathLike[str] | IO[bytes]) -> None:
+    def save(self, target: PathOrFile) -> None:
         """Write the released model to a ``.hush`` file; to a path atomically."""
         self.released_.save(target)
 

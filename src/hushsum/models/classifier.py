@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hushsum._types import Floats
 from hushsum.kernels.euclidean import EuclideanKernel
 from hushsum.methods.race import race
-from hushsum.models.base import Floats
 from hushsum.models.class_model import ClassModel
 from hushsum.models.enough_records import COUNT_SHARE, enough_records
 from hushsum.models.parameters import CLASSES, INTEGER, NUMBER, TEXT, Parameter

@@ -229,8 +229,6 @@ class FunctionalSums:
         )
 
 
-Floats = NDArray[np.float64]
-
 POINTS = 4096
 
 

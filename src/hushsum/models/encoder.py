@@ -11,13 +11,12 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from hushsum._types import Floats
 from hushsum.errors import UsageError, shown
 from hushsum.models.encoder_columns import MISSING, DeclaredColumn, NumberColumn
 from hushsum.models.record_checks import showing_nothing
 from hushsum.records.bounds import Bounds
 from hushsum.records.mixed import choose_mixed, mixed_columns
-
-Floats = NDArray[np.float64]
 
 OUTPUTS: Final = ("one-hot", "codes", "sets")
 

@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from hushsum._types import Floats
 from hushsum.bases.fourier_features import FourierFeatures
 from hushsum.errors import SecretRefused, UsageError, shown
 from hushsum.kernels.base import Kernel
@@ -16,7 +17,6 @@ from hushsum.kernels.matern import MaternKernel
 from hushsum.records.bounds import Bounds
 
 KERNELS = ("gaussian", "matern", "laplacian")
-Floats = NDArray[np.float64]
 Box = list[tuple[float, float]]
 
 

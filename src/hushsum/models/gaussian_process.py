@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hushsum._types import Floats
 from hushsum.bases.fourier_features import FourierFeatures
 from hushsum.bases.moments import Moments
 from hushsum.errors import Argument, UsageError
 from hushsum.methods.feature_functions import TARGET_BITS, perturbed_posterior, smoother
 from hushsum.methods.sufficient_statistics import NoisyMoments, solve_adaptive
-from hushsum.models.base import Floats
 from hushsum.models.feature_space import KERNELS, KeptPairs, feature_kernel, feature_space, vectors_within
 from hushsum.models.parameters import INTEGER, NUMBER, TARGET_BOUNDS, TEXT, Parameter
 from hushsum.models.regression_model import RegressionModel, declared_target

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hushsum._types import Floats
 from hushsum.bases.fourier_features import FourierFeatures
 from hushsum.errors import Argument, UsageError
 from hushsum.methods.feature_functions import (
@@ -19,7 +20,6 @@ from hushsum.methods.feature_functions import (
     perturbed_machines,
     svm_sensitivity,
 )
-from hushsum.models.base import Floats
 from hushsum.models.class_model import ClassModel
 from hushsum.models.feature_space import KERNELS, KeptPairs, feature_kernel, feature_space, vectors_within
 from hushsum.models.parameters import CLASSES, INTEGER, NUMBER, TEXT, Parameter

@@ -10,6 +10,7 @@ from typing import Any, NoReturn, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from hushsum._types import Floats
 from hushsum.bases.moments import Moments
 from hushsum.errors import SecretRefused
 from hushsum.methods import objective, posterior
@@ -40,8 +41,6 @@ from hushsum.records.unit_ball import UnitBall
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.bundle import Bundle
 from hushsum.tally.tally import Tally
-
-Floats = NDArray[np.float64]
 
 EXACT_INTEGERS = "exact integers"
 KEEPING = ("auto", "objective", "ops", "adaops")

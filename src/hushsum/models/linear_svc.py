@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.models.base import Floats
+from hushsum._types import Floats
 from hushsum.models.class_model import ClassModel
 from hushsum.models.linear_methods import (
     KEEPING,

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import OutlierMixin
 
+from hushsum._types import Floats
 from hushsum.kernels.euclidean import EuclideanKernel
 from hushsum.methods.quantiles import private_quantiles
 from hushsum.methods.race import race
-from hushsum.models.base import Floats, PrivateModel
+from hushsum.models.base import PrivateModel
 from hushsum.models.enough_records import COUNT_SHARE, enough_records
 from hushsum.models.parameters import INTEGER, NUMBER, Parameter
 from hushsum.models.predicted_error import PLANNED, PredictedError, error_of_hash_rows

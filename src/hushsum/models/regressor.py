@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hushsum._types import Floats
 from hushsum.errors import Argument, UsageError
-from hushsum.models.base import Floats
 from hushsum.models.linear_methods import KEEPING, LinearMethod, claimed, regression_method, regression_theta
 from hushsum.models.parameters import INTEGER, NUMBER, TARGET_BOUNDS, TEXT, Parameter
 from hushsum.models.regression_model import RegressionModel, declared_target

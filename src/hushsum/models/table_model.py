@@ -6,12 +6,13 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from hushsum._types import Floats
 from hushsum.errors import UsageError
 from hushsum.kernels.base import ColumnKernel, HashableKernel, Kernel, named, parameter_names
 from hushsum.methods.fourier_features import fourier_features
 from hushsum.methods.grid import grid
 from hushsum.methods.race import race
-from hushsum.models.base import Floats, PrivateModel
+from hushsum.models.base import PrivateModel
 from hushsum.models.density_tables import GRID, KERNELS, table_method
 from hushsum.models.parameters import INTEGER, NUMBER, TEXT, Parameter
 from hushsum.models.predicted_error import (

@@ -11,9 +11,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-import numpy as np
-from numpy.typing import NDArray
-
+from hushsum._types import Integers
 from hushsum.errors import Argument, ClaimError, Parameter, shown
 from hushsum.privacy.accounting.analytic import analytic_gaussian_sigma
 from hushsum.privacy.accounting.vectors import rounding_gap
@@ -29,8 +27,6 @@ LATTICE_GAUSSIAN = "discrete gaussian on coefficients"
 
 _ROUNDING_SHARES = (Fraction(1, 1000), Fraction(1, 50), Fraction(1, 5))
 """Parts of δ that may cover the difference between discrete and rounded Gaussian noise."""
-
-Integers = NDArray[np.int64]
 
 
 def path_scale(sensitivity: float, promise: Promise, *, calibration: str = ANALYTIC) -> float:

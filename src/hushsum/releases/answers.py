@@ -8,14 +8,13 @@ from itertools import pairwise
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hushsum import _html
+from hushsum._types import Floats
 from hushsum.errors import UsageError
 from hushsum.records.numbers import numbers_of
 from hushsum.records.sets import as_sets
 
-Floats = NDArray[np.float64]
 Points = Floats | tuple[tuple[int, ...], ...]
 """Queries: rows of numbers, shape (n_queries, dim), or one tuple of members for each set."""
 

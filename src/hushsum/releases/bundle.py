@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import io
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hushsum._types import PathOrFile
 from hushsum.files.container import canonical_json
 from hushsum.privacy.claim import Claim
 from hushsum.releases.base import Released, ReleasedFunction
@@ -59,7 +59,7 @@ class Bundle:
         inside = ", ".join([*self.parts, *self.arrays])
         return f"Bundle({self.about.get('model', 'no model')!r}: {inside}; claim={self.claim!r})"
 
-    def save(self, target: str | os.PathLike[str] | IO[bytes]) -> None:
+    def save(self, target: PathOrFile) -> None:
         """Write a ``.hush`` file; to a path atomically."""
         from hushsum.releases.bundle_file import save_bundle
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import io
-import os
 from collections.abc import Iterable
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hushsum._types import PathOrFile
 from hushsum.files.arrays import REAL, decode_array, encode_array, encoded_size, narrowest_type
 from hushsum.files.container import FileKind, Header, write_container
 from hushsum.privacy.claim import Claim
@@ -22,7 +22,7 @@ _LONGEST_NAME = 200
 _MOST_AXES = 8
 
 
-def save_bundle(bundle: Bundle, target: str | os.PathLike[str] | IO[bytes]) -> None:
+def save_bundle(bundle: Bundle, target: PathOrFile) -> None:
     """Write a bundle; to a path atomically."""
     parts = {name: _bytes_of(part) for name, part in bundle.parts.items()}
     types = {name: _type_of(values) for name, values in bundle.arrays.items()}

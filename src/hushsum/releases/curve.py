@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import io
 import math
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import IO
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hushsum._types import Floats, PathOrFile
 from hushsum.errors import UsageError, shown
 from hushsum.kernels.base import Kernel
 from hushsum.kernels.parameters import check_columns
@@ -23,8 +21,6 @@ from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.load import load_function
 from hushsum.releases.points import check_kernel
 from hushsum.releases.presentation import Detail, Presented
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +115,7 @@ class CurveFunction(Presented):
             Detail("steps", number, f"{number} values, straight lines between them", label="curve"),
         )
 
-    def save(self, target: str | os.PathLike[str] | IO[bytes]) -> None:
+    def save(self, target: PathOrFile) -> None:
         """Write a ``.hush`` file; to a path atomically."""
         from hushsum.releases.curve_file import save_curve
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from typing import IO
-
+from hushsum._types import PathOrFile
 from hushsum.files.container import FileKind, Header, write_container
 from hushsum.releases.curve import CurveFunction
 from hushsum.releases.float_file import (
@@ -22,7 +20,7 @@ from hushsum.releases.load import check_names, register
 TYPE = "curve"
 
 
-def save_curve(function: CurveFunction, target: str | os.PathLike[str] | IO[bytes]) -> None:
+def save_curve(function: CurveFunction, target: PathOrFile) -> None:
     """Write a released curve; to a path atomically."""
     header = {**common_header(function, TYPE), "values": len(function.values)}
     write_container(target, FileKind.RELEASED, header, encode_reals([function.values, function.errors]))

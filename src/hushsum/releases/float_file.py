@@ -7,14 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hushsum._types import Floats
 from hushsum.files.container import Header
 from hushsum.kernels.base import kernel_as_json, kernel_from_json
 from hushsum.privacy.claim import Claim
 from hushsum.records.bounds import Bounds
-
-Floats = NDArray[np.float64]
 
 MOST_NUMBERS = 1 << 28
 COMMON = ("type", "kernel", "bounds", "columns", "claim", "count", "method", "producer")

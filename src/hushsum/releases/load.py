@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from typing import IO
 
+from hushsum._types import PathOrFile
 from hushsum.errors import FileRefused, PerSurface
-from hushsum.files.container import FileKind, Header, read_container
+from hushsum.files.container import FileKind, Header, build_from, read_container
 from hushsum.releases.base import Released, ReleasedFunction
 
 Builder = Callable[[Header, memoryview], Released]
@@ -26,7 +26,7 @@ def check_names(values: Header, *names: str) -> None:
         raise ValueError("names")
 
 
-def load_released(source: str | os.PathLike[str] | IO[bytes]) -> Released:
+def load_released(source: PathOrFile) -> Released:
     """What a ``.hush`` file holds: a released function, or the :class:`hushsum.releases.Bundle` of a model.
 
     Raises
@@ -39,7 +39,7 @@ def load_released(source: str | os.PathLike[str] | IO[bytes]) -> Released:
     return _read(source, _codec)
 
 
-def load_function(source: str | os.PathLike[str] | IO[bytes]) -> ReleasedFunction:
+def load_function(source: PathOrFile) -> ReleasedFunction:
     """The released function in a ``.hush`` file; the bundle of a model is refused."""
 
     def codec(header: Header) -> tuple[Sizer, Builder]:
@@ -73,16 +73,9 @@ def function_in(released: Released) -> ReleasedFunction:
     return released
 
 
-def _read(
-    source: str | os.PathLike[str] | IO[bytes], codec: Callable[[Header], tuple[Sizer, Builder]]
-) -> Released:
+def _read(source: PathOrFile, codec: Callable[[Header], tuple[Sizer, Builder]]) -> Released:
     header, payload = read_container(source, FileKind.RELEASED, lambda h: codec(h)[0](h))
-    try:
-        return codec(header)[1](header, payload)
-    except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError):
-        raise FileRefused(
-            rule="the file's header makes no sense, though its checksum holds", remedy="ask who wrote it"
-        ) from None
+    return build_from(header, payload, codec(header)[1])
 
 
 def _codec(header: Header) -> tuple[Sizer, Builder]:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import io
 import math
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import IO, Self
+from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hushsum._types import Floats, PathOrFile
 from hushsum.bases.base import Basis, LinearReading, Reading, RowReading, Table
 from hushsum.errors import UsageError, shown
 from hushsum.kernels.base import Kernel
@@ -24,8 +23,6 @@ from hushsum.releases.answers import Answers, Points, query_points
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.load import load_function
 from hushsum.releases.presentation import Detail, Presented
-
-Floats = NDArray[np.float64]
 
 ROUNDING_SHARE = 0.02
 """What rounding cells may add to their variance by default."""
@@ -196,7 +193,7 @@ class NoisyTable(Presented, ABC):
     def _points(self, Q: object) -> Points:
         return query_points(Q, dim=self.dim, columns=self.columns)
 
-    def save(self, target: str | os.PathLike[str] | IO[bytes]) -> None:
+    def save(self, target: PathOrFile) -> None:
         """Write a ``.hush`` file; to a path atomically."""
         from hushsum.releases.table_file import save_table
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import io
 import math
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import IO
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hushsum._types import Floats, PathOrFile
 from hushsum.errors import UsageError, shown
 from hushsum.kernels.base import COLUMNS, Batch, Kernel
 from hushsum.kernels.parameters import check_columns
@@ -22,8 +20,6 @@ from hushsum.releases.answers import Answers, normal_answers, query_points
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.load import load_function
 from hushsum.releases.presentation import Detail, Presented
-
-Floats = NDArray[np.float64]
 
 _CELLS_AT_A_TIME = 1 << 21
 _QUERIES_AT_A_TIME = 512
@@ -148,7 +144,7 @@ class PointsFunction(Presented):
         same = kernel == self.kernel
         return replace(self, kernel=kernel, answer_stderr=self.answer_stderr if same else None)
 
-    def save(self, target: str | os.PathLike[str] | IO[bytes]) -> None:
+    def save(self, target: PathOrFile) -> None:
         """Write a ``.hush`` file; to a path atomically."""
         from hushsum.releases.points_file import save_points
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
-from typing import IO
-
 import numpy as np
 
+from hushsum._types import PathOrFile
 from hushsum.files.container import FileKind, Header, write_container
 from hushsum.releases.float_file import (
     COMMON,
@@ -25,7 +23,7 @@ from hushsum.releases.points import PointsFunction
 TYPE = "points"
 
 
-def save_points(function: PointsFunction, target: str | os.PathLike[str] | IO[bytes]) -> None:
+def save_points(function: PointsFunction, target: PathOrFile) -> None:
     """Write released points; to a path atomically."""
     header = {
         **common_header(function, TYPE),

@@ -9,12 +9,13 @@ from functools import cached_property
 
 import numpy as np
 
+from hushsum._types import Floats
 from hushsum.bases.base import RowAverages, RowReading
 from hushsum.bases.race_theory import groups_for, median_of_means_bound
 from hushsum.errors import UsageError, shown
 from hushsum.kernels.base import Batch
 from hushsum.releases.answers import Answers
-from hushsum.releases.noisy_table import Floats, NoisyTable, check_question
+from hushsum.releases.noisy_table import NoisyTable, check_question
 
 ESTIMATORS = ("mean", "median-of-means")
 _RARE = 0.001

@@ -9,9 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from hushsum._types import Floats
 from hushsum.errors import ClaimError
 from hushsum.privacy.accounting.analytic import analytic_gaussian_sigma, gaussian_delta
-from hushsum.privacy.accounting.lattice import DiscreteGaussian, Floats, log_sum_excess
+from hushsum.privacy.accounting.lattice import DiscreteGaussian, log_sum_excess
 from hushsum.privacy.accounting.mixture import mixed_delta
 from hushsum.privacy.accounting.parameters import (
     Real,

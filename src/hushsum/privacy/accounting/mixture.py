@@ -7,8 +7,8 @@ from typing import Protocol
 
 import numpy as np
 
+from hushsum._types import Floats
 from hushsum.privacy.accounting.analytic import gaussian_delta
-from hushsum.privacy.accounting.lattice import Floats
 
 COUNT_NODES = 2**11
 

@@ -34,9 +34,10 @@ from fractions import Fraction
 
 import numpy as np
 
+from hushsum._types import Floats
 from hushsum.privacy.accounting.analytic import analytic_gaussian_sigma
 from hushsum.privacy.accounting.gaussian import GaussianVariances, short_above
-from hushsum.privacy.accounting.lattice import DiscreteGaussian, Floats
+from hushsum.privacy.accounting.lattice import DiscreteGaussian
 from hushsum.privacy.accounting.mixture import mixed_delta
 from hushsum.privacy.accounting.parameters import (
     Real,
