@@ -17,10 +17,9 @@ from hushsum.privacy.claim import Claim
 from hushsum.records.arrow import pyarrow
 from hushsum.records.bounds import Bounds
 from hushsum.records.sets import as_sets
-from hushsum.releases.answers import Answers, query_points
+from hushsum.releases.answers import Answers, check_question, query_points
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.load import load_function
-from hushsum.releases.noisy_table import check_question
 from hushsum.releases.presentation import COMMON, Detail, Presented
 
 

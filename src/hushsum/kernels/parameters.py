@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +38,21 @@ def thread_count(threads: int | None) -> int:
     return positive_integer("threads", threads, at_most=1024)
 
 
-def positive_number(name: str, value: float) -> float:
+def one_of(name: str, value: object, choices: Iterable[str]) -> None:
+    """Refuse a value that is none of the choices."""
+    listed = list(choices)
+    if value not in listed:
+        raise UsageError(
+            parameter=name,
+            rule=f"must be one of {', '.join(listed)}",
+            got=shown(value),
+            remedy="choose one",
+        )
+
+
+def positive_number(
+    name: str, value: float, *, remedy: str = "give the scale of the data in its units"
+) -> float:
     """A finite number above 0."""
     try:
         number = float(value)
@@ -49,7 +63,7 @@ def positive_number(name: str, value: float) -> float:
             parameter=name,
             rule="must be a finite number above 0",
             got=shown(value),
-            remedy="give the scale of the data in its units",
+            remedy=remedy,
         )
     return number
 

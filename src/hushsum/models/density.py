@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum._types import Floats
+from hushsum._types import Box, Floats
 from hushsum.errors import Argument, ClaimError, UsageError
 from hushsum.kernels.base import ColumnKernel, Kernel
 from hushsum.models.base import PrivateModel
@@ -19,7 +19,6 @@ from hushsum.models.density_tables import (
     GRID,
     KERNELS,
     METHODS,
-    Box,
     FunctionalSums,
     KernelTable,
     integral_over_box,

@@ -12,7 +12,8 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from hushsum._types import Floats
-from hushsum.errors import UsageError, shown
+from hushsum.errors import UsageError
+from hushsum.kernels.parameters import one_of
 from hushsum.models.encoder_columns import MISSING, DeclaredColumn, NumberColumn
 from hushsum.models.record_checks import showing_nothing
 from hushsum.records.bounds import Bounds
@@ -161,13 +162,7 @@ class PublicEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _declared(self) -> dict[str, DeclaredColumn]:
         """The columns by name, in order; positions are called x0, x1, …."""
-        if self.output not in OUTPUTS:
-            raise UsageError(
-                parameter="output",
-                rule=f"must be one of {', '.join(OUTPUTS)}",
-                got=shown(self.output),
-                remedy="choose one",
-            )
+        one_of("output", self.output, OUTPUTS)
         if self.columns is None:
             width = getattr(self, "n_features_in_", 1)
             box = Bounds.of(self.bounds, width)

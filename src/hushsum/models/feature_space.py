@@ -7,17 +7,27 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum._types import Floats
+from hushsum._types import Box, Floats
 from hushsum.bases.fourier_features import FourierFeatures
 from hushsum.errors import SecretRefused, UsageError, shown
 from hushsum.kernels.base import Kernel
 from hushsum.kernels.gaussian import GaussianKernel
 from hushsum.kernels.laplacian import LaplacianKernel
 from hushsum.kernels.matern import MaternKernel
+from hushsum.models.parameters import NUMBER, TEXT, Parameter
 from hushsum.records.bounds import Bounds
 
 KERNELS = ("gaussian", "matern", "laplacian")
-Box = list[tuple[float, float]]
+KERNEL_PARAMETERS = (
+    Parameter("kernel", TEXT, "Of the feature space.", choices=KERNELS, kernel=True),
+    Parameter(
+        "bandwidth",
+        NUMBER,
+        "Of the kernel. Public: chosen by the subject or on public data, never fitted to y.",
+        above=0,
+    ),
+    Parameter("smoothness", NUMBER, "Of the Matérn kernel alone.", above=0),
+)
 
 
 def feature_kernel(name: Any, *, dim: int, bandwidth: float, smoothness: float) -> Kernel:

@@ -21,7 +21,13 @@ from hushsum.methods.feature_functions import (
     svm_sensitivity,
 )
 from hushsum.models.class_model import ClassModel
-from hushsum.models.feature_space import KERNELS, KeptPairs, feature_kernel, feature_space, vectors_within
+from hushsum.models.feature_space import (
+    KERNEL_PARAMETERS,
+    KeptPairs,
+    feature_kernel,
+    feature_space,
+    vectors_within,
+)
 from hushsum.models.parameters import CLASSES, INTEGER, NUMBER, TEXT, Parameter
 from hushsum.models.predicted_error import NOISE, PredictedError
 from hushsum.privacy.claim import Claim, Promise
@@ -101,25 +107,7 @@ class PrivateKernelSVC(ClassModel):
             above=0,
         ),
         CLASSES,
-        Parameter(
-            "kernel",
-            TEXT,
-            "Of the feature space.",
-            choices=KERNELS,
-            kernel=True,
-        ),
-        Parameter(
-            "bandwidth",
-            NUMBER,
-            "Of the kernel. Public: chosen by the subject or on public data, never fitted to y.",
-            above=0,
-        ),
-        Parameter(
-            "smoothness",
-            NUMBER,
-            "Of the Matérn kernel alone.",
-            above=0,
-        ),
+        *KERNEL_PARAMETERS,
         Parameter(
             "features",
             INTEGER,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NoReturn, Protocol
@@ -10,7 +10,7 @@ from typing import Any, NoReturn, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum._types import Floats
+from hushsum._types import Box, Floats
 from hushsum.bases.moments import Moments
 from hushsum.errors import SecretRefused
 from hushsum.methods import objective, posterior
@@ -31,18 +31,22 @@ from hushsum.methods.surrogate import (
     surrogate_tally,
 )
 from hushsum.models.enough_records import COUNT_SHARE, enough_records
+from hushsum.models.parameters import INTEGER, Parameter
 from hushsum.privacy.accounting import zcdp_rho
 from hushsum.privacy.accounting.parameters import float_below
 from hushsum.privacy.calibration import GAUSSIAN, LAPLACE
-from hushsum.privacy.claim import Promise
-from hushsum.privacy.release_noise import REAL_ARITHMETIC
+from hushsum.privacy.claim import Claim, Promise
+from hushsum.privacy.relation import Relation
+from hushsum.privacy.release_noise import EXACT_INTEGERS, REAL_ARITHMETIC
 from hushsum.records.bounds import Bounds
 from hushsum.records.unit_ball import UnitBall
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.bundle import Bundle
 from hushsum.tally.tally import Tally
 
-EXACT_INTEGERS = "exact integers"
+SKETCH_ROWS = Parameter(
+    "rows", INTEGER, "Of the sketch, of which a release with pure ε publishes as many as suit it.", at_least=1
+)
 KEEPING = ("auto", "objective", "ops", "adaops")
 """Methods that keep, or may keep, the clipped records."""
 _STANDARD_ERRORS = {"moments": 20.0, "level": 10.0}
@@ -331,14 +335,29 @@ def _theta(bundle: Bundle, ball: UnitBall) -> Floats:
     return theta
 
 
-def claimed(chosen: LinearMethod, promise: Promise) -> tuple[Promise, str, str]:
-    """The promise that a method keeps, its mechanism and its arithmetic; ClaimError if it cannot keep it."""
+def unit_ball(box: Box, target: tuple[float, float], radius: float | None) -> UnitBall:
+    """The ball of columns with these bounds and of a target between these ends."""
+    whole = Bounds.of([*box, target], len(box) + 1)
+    assert whole is not None
+    return UnitBall(whole, radius)
+
+
+def claim_of(chosen: LinearMethod, promise: Promise, assumptions: Sequence[str]) -> Claim:
+    """What a method claims, which may be less than the promise; ClaimError if it cannot keep it."""
     kept = Promise(promise.epsilon, Fraction(0), None) if chosen.pure else promise
     if isinstance(chosen, FromRecords):
         chosen.check(kept)
-    if chosen.mechanism is not None:
-        return kept, chosen.mechanism, REAL_ARITHMETIC
-    return kept, LAPLACE if kept.pure else GAUSSIAN, EXACT_INTEGERS
+    exact = LAPLACE if kept.pure else GAUSSIAN
+    return Claim(
+        promise=kept,
+        unit="record",
+        records_per_unit=1,
+        relation=Relation.ADD_REMOVE,
+        mechanism=exact if chosen.mechanism is None else chosen.mechanism,
+        arithmetic=EXACT_INTEGERS if chosen.mechanism is None else REAL_ARITHMETIC,
+        secure=True,
+        assumptions=tuple(assumptions),
+    )
 
 
 def _epsilon(promise: Promise) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -15,7 +14,7 @@ from hushsum._types import PathOrFile
 from hushsum.files.container import canonical_json
 from hushsum.privacy.claim import Claim
 from hushsum.releases.base import Released, ReleasedFunction
-from hushsum.releases.load import load_released
+from hushsum.releases.load import pickled
 from hushsum.version import PRODUCER
 
 
@@ -66,9 +65,7 @@ class Bundle:
         save_bundle(self, target)
 
     def __reduce__(self) -> tuple[Callable[[bytes], Released], tuple[bytes]]:
-        buffer = io.BytesIO()
-        self.save(buffer)
-        return _from_bytes, (buffer.getvalue(),)
+        return pickled(self)
 
 
 def _frozen(values: NDArray[Any]) -> NDArray[Any]:
@@ -79,7 +76,3 @@ def _frozen(values: NDArray[Any]) -> NDArray[Any]:
     array = np.array(values, dtype=np.float64 if kind == "f" else np.int64)
     array.flags.writeable = False
     return array
-
-
-def _from_bytes(payload: bytes) -> Released:
-    return load_released(io.BytesIO(payload))

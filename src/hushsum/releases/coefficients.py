@@ -10,8 +10,8 @@ import numpy as np
 from hushsum._types import Floats
 from hushsum.bases.base import LinearReading, SampledReading
 from hushsum.kernels.base import Batch, Kernel
-from hushsum.releases.answers import Answers, Points
-from hushsum.releases.noisy_table import NoisyTable, check_question
+from hushsum.releases.answers import Answers, Points, check_question
+from hushsum.releases.noisy_table import NoisyTable
 
 if TYPE_CHECKING:
     from hushsum.releases.sharpened import SharpenedFunction

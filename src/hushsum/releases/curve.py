@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,14 +10,14 @@ from functools import cached_property
 import numpy as np
 
 from hushsum._types import Floats, PathOrFile
-from hushsum.errors import UsageError, shown
+from hushsum.errors import UsageError
 from hushsum.kernels.base import Kernel
 from hushsum.kernels.parameters import check_columns
 from hushsum.privacy.claim import Claim
 from hushsum.records.bounds import Bounds
-from hushsum.releases.answers import Answers, normal_answers, query_points
-from hushsum.releases.base import ReleasedFunction
-from hushsum.releases.load import load_function
+from hushsum.releases.answers import Answers, check_question, normal_answers, query_points
+from hushsum.releases.base import Released
+from hushsum.releases.load import pickled
 from hushsum.releases.points import check_kernel
 from hushsum.releases.presentation import Detail, Presented
 
@@ -95,10 +94,7 @@ class CurveFunction(Presented):
 
     def query(self, Q: object, *, of: str = "mean", level: float = 0.95, threads: int = 1) -> Answers:
         """Values with the standard error of the noise; the bias of a smoothing penalty is not included."""
-        if of not in ("mean", "sum"):
-            raise UsageError(
-                parameter="of", rule="must be 'mean' or 'sum'", got=shown(of), remedy="choose one"
-            )
+        check_question(of, level)
         scale = 1.0 if of == "mean" else self.count
         points = query_points(Q, dim=self.dim, columns=self.columns)
         value = self._read(points, self.values)
@@ -117,14 +113,12 @@ class CurveFunction(Presented):
 
     def save(self, target: PathOrFile) -> None:
         """Write a ``.hush`` file; to a path atomically."""
-        from hushsum.releases.curve_file import save_curve
+        from hushsum.releases.float_file import save_curve
 
         save_curve(self, target)
 
-    def __reduce__(self) -> tuple[Callable[[bytes], ReleasedFunction], tuple[bytes]]:
-        buffer = io.BytesIO()
-        self.save(buffer)
-        return _from_bytes, (buffer.getvalue(),)
+    def __reduce__(self) -> tuple[Callable[[bytes], Released], tuple[bytes]]:
+        return pickled(self)
 
     @cached_property
     def _places(self) -> Floats:
@@ -137,8 +131,3 @@ class CurveFunction(Presented):
         rows = self.kernel.prepare(Q, self.bounds, clip=False, columns=self.columns).arrays[0]
         queries = rows[:, 0].astype(np.float64)
         return np.interp(queries, self._places, numbers)
-
-
-def _from_bytes(payload: bytes) -> ReleasedFunction:
-    """A function from the bytes of its file, which is what travels in a pickle."""
-    return load_function(io.BytesIO(payload))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
 from typing import IO
 
@@ -64,6 +65,17 @@ def load_table(source: IO[bytes]) -> ReleasedFunction:
         return _codec(header)
 
     return function_in(_read(source, codec))
+
+
+def pickled(released: Released) -> tuple[Callable[[bytes], Released], tuple[bytes]]:
+    """For ``__reduce__``: a pickle holds the bytes of the file, and is read as suspiciously."""
+    buffer = io.BytesIO()
+    released.save(buffer)
+    return _from_bytes, (buffer.getvalue(),)
+
+
+def _from_bytes(payload: bytes) -> Released:
+    return load_released(io.BytesIO(payload))
 
 
 def function_in(released: Released) -> ReleasedFunction:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -14,14 +13,14 @@ import numpy as np
 
 from hushsum._types import Floats, PathOrFile
 from hushsum.bases.base import Basis, LinearReading, Reading, RowReading, Table
-from hushsum.errors import UsageError, shown
+from hushsum.errors import UsageError
 from hushsum.kernels.base import Kernel
 from hushsum.privacy.calibration import IntegerNoise
 from hushsum.privacy.claim import Claim
 from hushsum.records.bounds import Bounds
 from hushsum.releases.answers import Answers, Points, query_points
-from hushsum.releases.base import ReleasedFunction
-from hushsum.releases.load import load_function
+from hushsum.releases.base import Released
+from hushsum.releases.load import pickled
 from hushsum.releases.presentation import Detail, Presented
 
 ROUNDING_SHARE = 0.02
@@ -199,10 +198,8 @@ class NoisyTable(Presented, ABC):
 
         save_table(self, target)
 
-    def __reduce__(self) -> tuple[Callable[[bytes], ReleasedFunction], tuple[bytes]]:
-        buffer = io.BytesIO()
-        self.save(buffer)
-        return _from_bytes, (buffer.getvalue(),)
+    def __reduce__(self) -> tuple[Callable[[bytes], Released], tuple[bytes]]:
+        return pickled(self)
 
 
 def largest_step(variance: float) -> int:
@@ -215,23 +212,10 @@ def largest_step(variance: float) -> int:
     return max(1, most - (most + 1) % 2)
 
 
-def check_question(of: str, level: float) -> None:
-    """Refuse a ``query`` for something else than means or sums, or at an impossible level."""
-    if of not in ("mean", "sum"):
-        raise UsageError(parameter="of", rule="must be 'mean' or 'sum'", got=shown(of), remedy="choose one")
-    if not 0.0 < level < 1.0:
-        raise UsageError(parameter="level", rule="must be between 0 and 1", got=f"{level}", remedy="try 0.95")
-
-
 def _roomy(table: Table, step: int) -> Table:
     limits = np.iinfo(np.int32)
     near = int(table.max()) > limits.max - step or int(table.min()) < limits.min + step
     return table.astype(np.int64) if near else table
-
-
-def _from_bytes(payload: bytes) -> ReleasedFunction:
-    """A function from the bytes of its file, which is what travels in a pickle."""
-    return load_function(io.BytesIO(payload))
 
 
 def function_of(

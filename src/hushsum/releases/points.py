@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -11,14 +10,14 @@ from functools import cached_property
 import numpy as np
 
 from hushsum._types import Floats, PathOrFile
-from hushsum.errors import UsageError, shown
+from hushsum.errors import UsageError
 from hushsum.kernels.base import COLUMNS, Batch, Kernel
 from hushsum.kernels.parameters import check_columns
 from hushsum.privacy.claim import Claim
 from hushsum.records.bounds import Bounds
-from hushsum.releases.answers import Answers, normal_answers, query_points
-from hushsum.releases.base import ReleasedFunction
-from hushsum.releases.load import load_function
+from hushsum.releases.answers import Answers, check_question, normal_answers, query_points
+from hushsum.releases.base import Released
+from hushsum.releases.load import pickled
 from hushsum.releases.presentation import Detail, Presented
 
 _CELLS_AT_A_TIME = 1 << 21
@@ -110,6 +109,7 @@ class PointsFunction(Presented):
         ``of`` is ``"mean"`` for f(q)/N̂ or ``"sum"`` for f(q). How far the points themselves are from the
         records (cells, a network, a span of kernels) is bias and no part of it.
         """
+        check_question(of, level)
         points = query_points(Q, dim=self.dim, columns=self.columns)
         sums, squares = self._sums(points, squares=self.weight_variance is not None)
         number = max(self.count, 1.0)
@@ -122,10 +122,6 @@ class PointsFunction(Presented):
             value = sums / number
             variance = (variance + value**2 * self.count_variance) / number**2
             return normal_answers(value, np.sqrt(variance), level, points)
-        if of != "sum":
-            raise UsageError(
-                parameter="of", rule="must be 'mean' or 'sum'", got=shown(of), remedy="choose one"
-            )
         return normal_answers(sums, np.sqrt(variance), level, points)
 
     def details(self) -> tuple[Detail, ...]:
@@ -146,14 +142,12 @@ class PointsFunction(Presented):
 
     def save(self, target: PathOrFile) -> None:
         """Write a ``.hush`` file; to a path atomically."""
-        from hushsum.releases.points_file import save_points
+        from hushsum.releases.float_file import save_points
 
         save_points(self, target)
 
-    def __reduce__(self) -> tuple[Callable[[bytes], ReleasedFunction], tuple[bytes]]:
-        buffer = io.BytesIO()
-        self.save(buffer)
-        return _from_bytes, (buffer.getvalue(),)
+    def __reduce__(self) -> tuple[Callable[[bytes], Released], tuple[bytes]]:
+        return pickled(self)
 
     @cached_property
     def _live(self) -> tuple[Floats, Floats]:
@@ -195,8 +189,3 @@ def check_kernel(kernel: Kernel, dim: int) -> None:
             got="another",
             remedy="make one with it",
         )
-
-
-def _from_bytes(payload: bytes) -> ReleasedFunction:
-    """A function from the bytes of its file, which is what travels in a pickle."""
-    return load_function(io.BytesIO(payload))
