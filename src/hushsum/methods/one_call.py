@@ -22,7 +22,8 @@ from hushsum.privacy.request import check_declared_delta
 from hushsum.privacy.spending import Booking
 from hushsum.records.bounds import Bounds, declared_bounds
 from hushsum.releases.base import ReleasedFunction
-from hushsum.releases.points import PointsFunction, check_kernel
+from hushsum.releases.points import PointsFunction
+from hushsum.releases.real_function import check_kernel
 from hushsum.releases.spending import spend_function
 from hushsum.version import PRODUCER
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NoReturn, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushsum._types import Box, Floats
 from hushsum.bases.moments import Moments
-from hushsum.errors import SecretRefused
 from hushsum.methods import objective, posterior
 from hushsum.methods.sufficient_statistics import (
     PUBLISHED_GAUSSIAN,
@@ -31,6 +30,7 @@ from hushsum.methods.surrogate import (
     surrogate_tally,
 )
 from hushsum.models.enough_records import COUNT_SHARE, enough_records
+from hushsum.models.model_state import KeptRecords
 from hushsum.models.parameters import INTEGER, Parameter
 from hushsum.privacy.accounting import zcdp_rho
 from hushsum.privacy.accounting.parameters import float_below
@@ -67,35 +67,6 @@ class Drawn:
 
     parts: dict[str, ReleasedFunction]
     arrays: dict[str, NDArray[Any]]
-
-
-class KeptRecords:
-    """Features and targets in the unit ball, kept until the release because a method needs all at once;
-    secret.
-    """
-
-    __slots__ = ("_features", "_target")
-
-    def __init__(self) -> None:
-        self._features: list[Floats] = []
-        self._target: list[Floats] = []
-
-    def add(self, features: Floats, target: Floats) -> None:
-        """Keep a batch."""
-        self._features.append(features)
-        self._target.append(target)
-
-    def all(self) -> tuple[Floats, Floats]:
-        """Everything, for the one fit."""
-        return np.concatenate(self._features), np.concatenate(self._target)
-
-    def __repr__(self) -> str:
-        return "<KeptRecords CONFIDENTIAL>"
-
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise SecretRefused(
-            rule="kept records must not be pickled or copied", remedy="release the model and share that"
-        )
 
 
 class LinearMethod(Protocol):
@@ -215,9 +186,13 @@ class FromRecords:
     mechanism: str
     fit: Callable[[Floats, Floats, Promise], Floats]
     pure: bool
-    needs_delta: bool
     check: Callable[[Promise], None] = lambda _: None
     """Refuses a promise that the fit cannot keep, before a budget is debited."""
+
+    @property
+    def needs_delta(self) -> bool:
+        """Whether it cannot keep pure ε, which is all that a pure one claims."""
+        return not self.pure
 
     def start(self, ball: UnitBall, seed: int) -> KeptRecords:
         """Nothing kept yet."""
@@ -245,7 +220,6 @@ def regression_method(method: str, *, rows: int, theta_bound: float, published: 
                 adaptive=method == "adassp",
             ),
             pure=False,
-            needs_delta=True,
             check=lambda promise: check_published(
                 _epsilon(promise), float(promise.delta), adaptive=method == "adassp"
             ),
@@ -260,7 +234,6 @@ def regression_method(method: str, *, rows: int, theta_bound: float, published: 
                 features, target, epsilon=_epsilon(promise), theta_bound=theta_bound
             ),
             pure=True,
-            needs_delta=False,
         ),
         "ops": FromRecords(
             posterior.MECHANISM,
@@ -268,7 +241,6 @@ def regression_method(method: str, *, rows: int, theta_bound: float, published: 
                 features, target, epsilon=_epsilon(promise), theta_bound=theta_bound
             ),
             pure=True,
-            needs_delta=False,
         ),
         "adaops": FromRecords(
             posterior.MECHANISM,
@@ -276,7 +248,6 @@ def regression_method(method: str, *, rows: int, theta_bound: float, published: 
                 features, target, epsilon=_epsilon(promise), delta=float_below(promise.delta)
             ),
             pure=False,
-            needs_delta=True,
         ),
     }
     return methods[method]
@@ -292,7 +263,6 @@ def classification_method(method: str, *, rows: int, ridge: float) -> LinearMeth
                 features, target, epsilon=_epsilon(promise), ridge=ridge
             ),
             pure=True,
-            needs_delta=False,
         ),
     }
     return methods[method]

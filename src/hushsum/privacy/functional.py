@@ -105,6 +105,7 @@ def perturb_lattice(
 ) -> Integers:
     """The integers plus exact discrete Gaussian noise from a fresh key, wiped at the end.
 
+    >>> import numpy as np
     >>> perturb_lattice(np.zeros(2, np.int64), Fraction(1 << 40), insecure_noise_seed=1).shape
     (2,)
     """

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,19 +9,13 @@ import numpy as np
 
 from hushsum._types import Floats, PathOrFile
 from hushsum.errors import UsageError
-from hushsum.kernels.base import Kernel
-from hushsum.kernels.parameters import check_columns
-from hushsum.privacy.claim import Claim
-from hushsum.records.bounds import Bounds
 from hushsum.releases.answers import Answers, check_question, normal_answers, query_points
-from hushsum.releases.base import Released
-from hushsum.releases.load import pickled
-from hushsum.releases.points import check_kernel
-from hushsum.releases.presentation import Detail, Presented
+from hushsum.releases.presentation import Detail
+from hushsum.releases.real_function import RealFunction
 
 
-@dataclass(frozen=True, eq=False)
-class CurveFunction(Presented):
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CurveFunction(RealFunction):
     """Values at even steps from one end of the bounds to the other, straight lines between them.
 
     Made by ``pfda`` or by ``hushsum.load``; not by hand. Outside the bounds the nearest end answers. The
@@ -39,8 +31,8 @@ class CurveFunction(Presented):
         Of one column.
     bounds : Bounds
         Of one column; the first value is at its low end, the last at its high end.
-    columns : tuple of str, optional
-        What the column is called; frames of queries are read by that name.
+    count, count_variance, claim, method, producer, columns
+        As for `RealFunction`.
 
     Privacy
     -------
@@ -49,18 +41,9 @@ class CurveFunction(Presented):
 
     values: Floats
     errors: Floats
-    kernel: Kernel
-    bounds: Bounds
-    count: float
-    count_variance: float
-    claim: Claim
-    method: str
-    producer: str
-    columns: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
-        check_kernel(self.kernel, self.bounds.dim)
-        check_columns(self.columns, self.bounds.dim)
+        super().__post_init__()
         if self.bounds.dim != 1 or self.values.ndim != 1 or len(self.values) < 2:
             raise UsageError(rule="a curve has one column and at least two values", got="another shape")
         if self.values.shape != self.errors.shape:
@@ -69,20 +52,7 @@ class CurveFunction(Presented):
             array.flags.writeable = False
 
     def __repr__(self) -> str:
-        return (
-            f"ReleasedFunction({self.kernel!r}, method={self.method!r}, curve={len(self.values)}, "
-            f"claim={self.claim!r})"
-        )
-
-    @property
-    def dim(self) -> int:
-        """1."""
-        return self.bounds.dim
-
-    @property
-    def count_stderr(self) -> float:
-        """The standard error of :attr:`count`."""
-        return math.sqrt(self.count_variance)
+        return self._shown(f"curve={len(self.values)}")
 
     def __call__(self, Q: object) -> Floats:
         """Mean kernel values f(q)/N, shape (n_queries,)."""
@@ -116,9 +86,6 @@ class CurveFunction(Presented):
         from hushsum.releases.float_file import save_curve
 
         save_curve(self, target)
-
-    def __reduce__(self) -> tuple[Callable[[bytes], Released], tuple[bytes]]:
-        return pickled(self)
 
     @cached_property
     def _places(self) -> Floats:

@@ -16,6 +16,7 @@ from hushsum.records.bounds import Bounds
 from hushsum.releases.curve import CurveFunction
 from hushsum.releases.load import check_names, register
 from hushsum.releases.points import PointsFunction
+from hushsum.releases.real_function import RealFunction
 
 POINTS = "points"
 CURVE = "curve"
@@ -89,7 +90,7 @@ def _curve(header: Header, payload: memoryview) -> CurveFunction:
     return CurveFunction(values=values, errors=errors, **_common_fields(header))
 
 
-def _common_header(function: PointsFunction | CurveFunction, kind: str) -> Header:
+def _common_header(function: RealFunction, kind: str) -> Header:
     """Kernel, bounds, columns, claim, count, method and producer."""
     return {
         "type": kind,
