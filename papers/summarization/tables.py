@@ -158,8 +158,8 @@ def paired(results: Results) -> str:
                 cells.append(
                     f"{more.mean():+.2f} ± {error(more):.2f} ({len(more)})" if len(more) > 1 else "–"
                 )
-            if parts[0] != "–":
-                lines.append(f"| {label(method)} | {size:,} | {parts[0]} | {parts[1]} |")
+            if cells[0] != "–":
+                lines.append(f"| {label(method)} | {size:,} | {cells[0]} | {cells[1]} |")
     return "\n".join([*lines, ""]) if len(lines) > 4 else ""
 
 
