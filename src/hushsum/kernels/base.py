@@ -227,9 +227,7 @@ class ProfileKernel(ColumnKernel, Protocol):
         """
         if self.dim != 1:
             return None
-        return lambda difference: self.similarity([[0.0]], difference.reshape(-1, 1)).reshape(
-            difference.shape
-        )
+        return lambda x: self.similarity([[0.0]], x.reshape(-1, 1)).reshape(x.shape)
 
 
 @runtime_checkable

@@ -80,8 +80,6 @@ class PrivateModel(DeclaredModel):
             cls.__doc__ = documented(cls.__doc__ or "", cls.PARAMETERS)
         MODELS[cls.__name__] = cls
 
-    # -- what a subclass says ---------------------------------------------------------------------------
-
     def _start(self, seed: int) -> Any:
         """Something empty and secret to count into; ``n_features_in_`` is known."""
         raise NotImplementedError
@@ -124,8 +122,6 @@ class PrivateModel(DeclaredModel):
             if they break a rule; no message shows a value or the number of records.
         """
         return self._checked(X, reset=reset), None
-
-    # -- counting ---------------------------------------------------------------------------------------
 
     def fit(self, X: object, y: object = None, **refused: object) -> Self:
         """Count these records and release the model. Spends the budget, once.
@@ -225,8 +221,6 @@ class PrivateModel(DeclaredModel):
         if parameters:
             raise TypeError(f"fit got an unexpected argument {next(iter(parameters))!r}")
 
-    # -- releasing --------------------------------------------------------------------------------------
-
     def release(self) -> Self:
         """Draw the noise and make the model public. Spends the budget, once; does nothing when repeated.
 
@@ -304,8 +298,6 @@ class PrivateModel(DeclaredModel):
             **self._facts(),
         }
 
-    # -- answering --------------------------------------------------------------------------------------
-
     def _queries(self, X: object) -> Floats:
         """Checked queries."""
         if not self.__sklearn_is_fitted__():
@@ -354,8 +346,6 @@ class PrivateModel(DeclaredModel):
     def save(self, target: PathOrFile) -> None:
         """Write the released model to a ``.hush`` file; to a path atomically."""
         self.released_.save(target)
-
-    # -- scikit-learn -----------------------------------------------------------------------------------
 
     def _html_repr(self) -> str:
         """scikit-learn's diagram for notebooks, and the claim of what was released."""
