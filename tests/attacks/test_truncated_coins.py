@@ -21,7 +21,7 @@ import hushsum
 from hushsum.privacy import selection
 from hushsum.privacy.noise import NoiseSource
 from hushsum.privacy.noise.coins import flip, flip_log_odds, log_odds_coins
-from hushsum.privacy.noise.integers import independent_places
+from hushsum.privacy.noise.source import independent_places
 from hushsum.privacy.real_noise import real_noise
 from hushsum.summarize import CuratorState, SummaryFeatures, plan_terms
 from hushsum.summarize.messages import AUCTION

@@ -38,10 +38,9 @@ from hushsum.bases import base as bases
 from hushsum.bases.base import Basis
 from hushsum.kernels.base import HASHABLE, Batch
 from hushsum.privacy import noise as samplers
-from hushsum.privacy.calibration import IntegerNoise
+from hushsum.privacy.calibration import IntegerNoise, Sensitivity
+from hushsum.privacy.claim import Relation
 from hushsum.privacy.noise import NoiseSource
-from hushsum.privacy.relation import Relation
-from hushsum.privacy.sensitivity import Sensitivity
 from hushsum.records.units import UnitCap
 from hushsum.tally.release import ReleaseOptions
 

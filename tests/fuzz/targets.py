@@ -29,7 +29,7 @@ import hushsum as hs
 from hushsum.errors import DataRefused, FileRefused, HushsumError, PublicAssumption, UsageError
 from hushsum.files.container import canonical_json
 from hushsum.files.encryption import CHUNK, encrypt
-from hushsum.privacy.relation import Relation
+from hushsum.privacy.claim import Relation
 from hushsum.records import Bounds, as_dense, as_sets, open_batches
 from hushsum.records.arrow_stream import read_stream
 from hushsum.served.secret_file import load_secret_functions, save_secret_functions

@@ -39,12 +39,10 @@ from hushsum.methods.feature_functions import (
     svm_sensitivity,
 )
 from hushsum.privacy import functional, real_noise
-from hushsum.privacy.calibration import IntegerNoise
-from hushsum.privacy.claim import Promise
+from hushsum.privacy.calibration import IntegerNoise, Sensitivity
+from hushsum.privacy.claim import Promise, Relation
 from hushsum.privacy.noise import NoiseSource, discrete_gaussian
-from hushsum.privacy.relation import Relation
 from hushsum.privacy.release_noise import standard_normal
-from hushsum.privacy.sensitivity import Sensitivity
 from hushsum.served import audit_cases as served
 from hushsum.served import function as served_function
 from hushsum.served.function import ServedFunction

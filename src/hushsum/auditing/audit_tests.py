@@ -19,8 +19,8 @@ from hushsum.auditing.sensitivity import SensitivityAudit, audit_sensitivity
 from hushsum.auditing.smoke import CASES, RELEASES, SmokeCase, audit_smoke
 from hushsum.bases.base import Basis
 from hushsum.bases.hash_rows import HashRows
+from hushsum.privacy.claim import Relation
 from hushsum.privacy.noise import NoiseSource
-from hushsum.privacy.relation import Relation
 
 CAP = 4
 _MOST_CELLS = 1 << 17

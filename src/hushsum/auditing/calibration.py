@@ -11,10 +11,8 @@ from fractions import Fraction
 
 from hushsum.auditing.report import AuditRow, Half
 from hushsum.privacy.accounting import discrete_gaussian_delta, vector_delta, zcdp_delta
-from hushsum.privacy.calibration import GAMMA, GAUSSIAN, LAPLACE, IntegerNoise, root_above
-from hushsum.privacy.claim import Claim
-from hushsum.privacy.relation import Relation
-from hushsum.privacy.sensitivity import Sensitivity
+from hushsum.privacy.calibration import GAMMA, GAUSSIAN, LAPLACE, IntegerNoise, Sensitivity, root_above
+from hushsum.privacy.claim import Claim, Relation
 from hushsum.releases.noisy_table import NoisyTable
 
 

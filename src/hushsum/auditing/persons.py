@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from hushsum.auditing.adversaries import Pool
 from hushsum.auditing.sensitivity import SensitivityAudit, counted, furthest
 from hushsum.bases.base import Basis
-from hushsum.privacy.relation import Relation
-from hushsum.privacy.sensitivity import Sensitivity
+from hushsum.privacy.calibration import Sensitivity
+from hushsum.privacy.claim import Relation
 from hushsum.tally.tally import Tally
 
 _COMPARED = 64

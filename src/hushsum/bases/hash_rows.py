@@ -15,8 +15,8 @@ from hushsum.bases.race_theory import rows_for_laplace
 from hushsum.errors import Parameter, UsageError
 from hushsum.kernels.base import HASHABLE, Batch, ColumnKernel, HashableKernel, Hasher, Kernel
 from hushsum.kernels.parameters import check_columns, integer_seed, positive_integer
-from hushsum.privacy.relation import Relation
-from hushsum.privacy.sensitivity import Sensitivity
+from hushsum.privacy.calibration import Sensitivity
+from hushsum.privacy.claim import Relation
 from hushsum.records.bounds import Bounds
 
 MAX_ROWS = 1 << 24

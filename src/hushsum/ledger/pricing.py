@@ -9,8 +9,7 @@ from hushsum.ledger.charge import Charge
 from hushsum.ledger.terms import Accounting, DatasetTerms
 from hushsum.privacy.accounting.conversions import group_delta, group_epsilon, group_rho, relation_steps
 from hushsum.privacy.accounting.mechanisms import check_mechanism
-from hushsum.privacy.claim import Claim
-from hushsum.privacy.relation import Relation
+from hushsum.privacy.claim import Claim, Relation
 
 
 def charge_for(claim: Claim, terms: DatasetTerms, *, part: str | None = None) -> Charge:

@@ -10,7 +10,7 @@ from hushsum.ledger.chain import Event, Kind
 from hushsum.ledger.entries import Entry
 from hushsum.ledger.receipt import Receipt
 from hushsum.ledger.terms import Accounting
-from hushsum.privacy.relation import Relation
+from hushsum.privacy.claim import Relation
 
 _SHOWN = (Kind.BUDGET_CHANGED, Kind.RETIRED, Kind.RESTORE_ACCEPTED, Kind.FROZEN, Kind.WRITTEN_OFF)
 

@@ -12,8 +12,7 @@ from hushsum.files.rationals import stored_rational
 from hushsum.ledger.charge import Charge
 from hushsum.privacy.accounting.parameters import at_least_one, check_delta
 from hushsum.privacy.accounting.zcdp import zcdp_rho
-from hushsum.privacy.claim import Promise, exact
-from hushsum.privacy.relation import Relation
+from hushsum.privacy.claim import Promise, Relation, exact
 
 
 class Accounting(StrEnum):

@@ -15,8 +15,7 @@ from hushsum.errors import DataRefused, Parameter, UsageError
 from hushsum.kernels.base import Batch, Kernel, kernel_as_json
 from hushsum.kernels.parameters import positive_integer
 from hushsum.privacy.budget import Budget
-from hushsum.privacy.claim import Claim
-from hushsum.privacy.relation import Relation
+from hushsum.privacy.claim import Claim, Relation
 from hushsum.privacy.selection import (
     PERMUTE_AND_FLIP,
     Question,

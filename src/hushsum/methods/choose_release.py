@@ -12,8 +12,7 @@ from typing import Any, Generic, TypeVar
 
 from hushsum.errors import ClaimError, Parameter, UsageError
 from hushsum.privacy.budget import Budget
-from hushsum.privacy.claim import Claim
-from hushsum.privacy.relation import Relation
+from hushsum.privacy.claim import Claim, Relation
 from hushsum.privacy.selection import (
     RANDOM_STOPPING,
     Stopping,

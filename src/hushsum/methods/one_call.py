@@ -15,8 +15,7 @@ from hushsum.kernels.base import Kernel
 from hushsum.methods.registry import Method
 from hushsum.privacy.budget import Budget
 from hushsum.privacy.calibration import COUNT_SHARE
-from hushsum.privacy.claim import Claim, Promise
-from hushsum.privacy.relation import Relation
+from hushsum.privacy.claim import Claim, Promise, Relation
 from hushsum.privacy.release_noise import ReleaseNoise
 from hushsum.privacy.request import check_declared_delta
 from hushsum.privacy.spending import Booking

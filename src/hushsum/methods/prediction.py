@@ -12,8 +12,7 @@ from hushsum.bases.base import Basis
 from hushsum.kernels.base import Kernel
 from hushsum.methods.row_variance import RowVariance
 from hushsum.privacy.calibration import IntegerNoise, gaussian_noises, laplace_noise, split_epsilon
-from hushsum.privacy.claim import Promise
-from hushsum.privacy.relation import Relation
+from hushsum.privacy.claim import Promise, Relation
 from hushsum.records.bounds import Bounds
 from hushsum.releases.noisy_table import largest_step
 

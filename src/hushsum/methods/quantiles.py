@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from hushsum.errors import DataRefused, Parameter, UsageError
 from hushsum.methods.quantile_scores import Ranks, rank_sensitivity
 from hushsum.privacy.budget import Budget
-from hushsum.privacy.claim import Claim, exact
-from hushsum.privacy.relation import Relation
+from hushsum.privacy.claim import Claim, Relation, exact
 from hushsum.privacy.selection import PERMUTE_AND_FLIP, Question, choice_claim, choice_promise, select
 from hushsum.privacy.spending import Booking, spend_json
 from hushsum.records.bounds import Bounds, DeclaredBounds

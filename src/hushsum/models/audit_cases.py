@@ -12,9 +12,8 @@ from hushsum.auditing.gaussian_separation import Separated, allowed_distance, no
 from hushsum.auditing.registry import MechanismCase, register_mechanism
 from hushsum.kernels.gaussian import GaussianKernel
 from hushsum.models.density_tables import FUNCTIONAL, FunctionalSums, KernelTable
-from hushsum.privacy.claim import Claim, Promise
+from hushsum.privacy.claim import Claim, Promise, Relation
 from hushsum.privacy.functional import LATTICE_GAUSSIAN
-from hushsum.privacy.relation import Relation
 from hushsum.privacy.release_noise import EXACT_INTEGERS
 from hushsum.releases.coefficients import CoefficientFunction
 

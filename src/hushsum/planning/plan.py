@@ -19,8 +19,7 @@ from hushsum.methods.registry import Method, all_methods, method_named, planned_
 from hushsum.methods.row_variance import row_variances
 from hushsum.planning.typical_density import typical_density
 from hushsum.privacy.calibration import COUNT_SHARE
-from hushsum.privacy.claim import Promise, exact
-from hushsum.privacy.relation import Relation
+from hushsum.privacy.claim import Promise, Relation, exact
 from hushsum.records.bounds import DeclaredBounds, declared_bounds
 
 AUTO = "auto"

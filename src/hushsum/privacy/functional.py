@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.errors import Argument, ClaimError, Parameter, shown
-from hushsum.privacy.accounting.analytic import analytic_gaussian_sigma
+from hushsum.privacy.accounting.gaussian import analytic_gaussian_sigma
 from hushsum.privacy.accounting.vectors import rounding_gap
 from hushsum.privacy.accounting.zcdp import zcdp_rho
 from hushsum.privacy.claim import Promise

@@ -17,7 +17,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.privacy.accounting.analytic import analytic_gaussian_sigma
+from hushsum.privacy.accounting.gaussian import analytic_gaussian_sigma
 from hushsum.privacy.calibration import IntegerNoise, laplace_noise
 from hushsum.privacy.noise import NoiseSource, discrete_gaussian
 from hushsum.privacy.noise.selection import (

@@ -10,18 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.errors import ClaimError, shown
-from hushsum.privacy.claim import Claim, Promise
+from hushsum.privacy.claim import Claim, Promise, Relation
 from hushsum.privacy.noise import NoiseSource
 from hushsum.privacy.noise.coins import log_odds_coins
-from hushsum.privacy.noise.integers import independent_places
 from hushsum.privacy.noise.selection import (
     EXPONENTIAL,
     PERMUTE_AND_FLIP,
     exponential_choice,
     permute_and_flip,
 )
+from hushsum.privacy.noise.source import independent_places
 from hushsum.privacy.noise.stopping import Stopping, draw_runs
-from hushsum.privacy.relation import Relation
 
 __all__ = [
     "EXPONENTIAL",

@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike
 
 from hushsum.errors import UsageError
 from hushsum.privacy.accounting import zcdp_epsilon
-from hushsum.privacy.claim import Claim, Promise
-from hushsum.privacy.relation import Relation
+from hushsum.privacy.claim import Claim, Promise, Relation
 from hushsum.summarize.calibration import answers_rho
 from hushsum.summarize.curator import CuratorState
 from hushsum.summarize.features import Floats, Integers

@@ -26,7 +26,7 @@ from hushsum.errors import (
 from hushsum.kernels.base import Batch, ColumnKernel, Kernel
 from hushsum.kernels.parameters import positive_integer, thread_count
 from hushsum.privacy.budget import Budget
-from hushsum.privacy.relation import Relation
+from hushsum.privacy.claim import Relation
 from hushsum.privacy.request import DEFAULT_COUNT_SHARE, ReleaseRequest
 from hushsum.records.arrow import in_memory
 from hushsum.records.suspicion import warn_if_suspicious

@@ -10,7 +10,7 @@ import pytest
 from hushsum.errors import ClaimError, UsageError
 from hushsum.ledger import Charge, DatasetTerms
 from hushsum.ledger.pricing import charge_for
-from hushsum.privacy.relation import Relation
+from hushsum.privacy.claim import Relation
 from tests.ledger_fixtures import claim_of
 
 REPLACE = Relation.REPLACE

@@ -13,7 +13,7 @@ import hushsum as hs
 from hushsum.errors import BudgetExhausted, ClaimError, DataRefused, UsageError
 from hushsum.methods import quantiles
 from hushsum.methods.quantile_scores import Ranks, rank_sensitivity
-from hushsum.privacy.relation import Relation
+from hushsum.privacy.claim import Relation
 from hushsum.privacy.selection import Question
 from tests.memory_budget import MemoryBudget
 

@@ -37,8 +37,7 @@ import numpy as np
 
 from hushsum.errors import UsageError
 from hushsum.privacy.noise.coins import flip
-from hushsum.privacy.noise.integers import below, words_of
-from hushsum.privacy.noise.source import NoiseSource
+from hushsum.privacy.noise.source import NoiseSource, below, words_of
 
 PERMUTE_AND_FLIP = "permute and flip"
 EXPONENTIAL = "exponential"

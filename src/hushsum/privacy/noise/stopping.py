@@ -31,8 +31,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from hushsum.errors import UsageError, shown
-from hushsum.privacy.noise.integers import below, words_of
-from hushsum.privacy.noise.source import NoiseSource
+from hushsum.privacy.noise.source import NoiseSource, below, words_of
 
 _ETA = {"geometric": 1, "logarithmic": 0}
 _DENOMINATOR = 1 << 40
