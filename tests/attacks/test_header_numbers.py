@@ -16,8 +16,7 @@ import hushsum
 import hushsum as hs
 from hushsum.errors import ClaimError, FileRefused
 from hushsum.files.rationals import MOST_DIGITS, stored_rational, typed_rational
-from hushsum.ledger.charge import Charge
-from hushsum.ledger.terms import DatasetTerms
+from hushsum.ledger.dataset_terms import Charge, DatasetTerms
 from hushsum.privacy.claim import Claim, exact
 from hushsum.summarize.messages import Terms
 from hushsum.summarize.target import NoisyTarget
