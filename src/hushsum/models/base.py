@@ -16,7 +16,14 @@ from sklearn.exceptions import NotFittedError
 from hushsum.errors import UsageError
 from hushsum.files.container import canonical_json
 from hushsum.models.declared_model import DeclaredModel
-from hushsum.models.model_state import ModelState, until_released
+from hushsum.models.model_state import (
+    ModelState,
+    RefitGuard,
+    check_first,
+    new_lineage,
+    note_release,
+    until_released,
+)
 from hushsum.models.parameters import (
     BOUNDS,
     DELTA,
@@ -29,7 +36,6 @@ from hushsum.models.parameters import (
     with_defaults,
 )
 from hushsum.models.record_checks import checked_records, generator_of
-from hushsum.models.spending_guard import RefitGuard, check_first, new_lineage, note_release
 from hushsum.privacy.claim import Claim, Promise
 from hushsum.privacy.request import check_declared_delta
 from hushsum.privacy.spending import Booking

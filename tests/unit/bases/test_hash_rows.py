@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from hushsum.bases.race_theory import (
+from hushsum.bases.hash_rows import (
     TYPICAL_RELATIVE_VARIANCE,
     corollary_3_5,
     corollary_3_5_rows,
