@@ -12,14 +12,14 @@ from typing import Any, Generic, TypeVar
 
 from hushsum.errors import ClaimError, Parameter, UsageError
 from hushsum.privacy.budget import Budget
-from hushsum.privacy.claim import Claim, Relation
-from hushsum.privacy.selection import (
+from hushsum.privacy.choice import (
     RANDOM_STOPPING,
     Stopping,
     choice_claim,
     choice_promise,
     draw_candidates,
 )
+from hushsum.privacy.claim import Claim, Relation
 from hushsum.privacy.spending import Booking, spend_json
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.load import load_function

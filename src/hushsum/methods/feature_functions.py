@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from hushsum.errors import DataRefused
 from hushsum.methods.hinge import FeatureGram, certificate_error, certified_gap, solve_hinge
 from hushsum.privacy.claim import Promise
-from hushsum.privacy.functional import ANALYTIC, lattice_variance, perturb_lattice
+from hushsum.privacy.function_noise import ANALYTIC, lattice_variance, perturb_lattice
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -1,4 +1,4 @@
-"""MWEM: synthetic weights on a grid, improved where a private selection finds the largest error."""
+"""MWEM: synthetic weights on a grid, improved where a private choice finds the largest error."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from hushsum.privacy.spending import Booking
 from hushsum.records.bounds import Bounds, declared_bounds
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.points import check_kernel
-from hushsum.releases.spending import spend_function
+from hushsum.releases.prepared_release import spend_function
 
 Pair = tuple[float, float]
 F = TypeVar("F", bound=ReleasedFunction)

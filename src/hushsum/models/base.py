@@ -41,7 +41,7 @@ from hushsum.privacy.request import check_declared_delta
 from hushsum.privacy.spending import Booking
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.bundle import Bundle
-from hushsum.releases.spending import spend_function
+from hushsum.releases.prepared_release import spend_function
 
 Floats = NDArray[np.float64]
 

@@ -18,7 +18,7 @@ from hushsum.privacy.claim import Promise, Relation
 from hushsum.privacy.request import DEFAULT_COUNT_SHARE, check_declared_delta
 from hushsum.records.arrow import in_memory
 from hushsum.records.bounds import DeclaredBounds, declared_bounds
-from hushsum.records.mixed import column_names_of
+from hushsum.records.mixed_columns import column_names_of
 from hushsum.records.numbers import refuse_path
 from hushsum.releases.base import ReleasedFunction
 from hushsum.tally.tally import Tally

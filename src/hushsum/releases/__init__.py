@@ -12,7 +12,7 @@ from hushsum.releases.load import load_function, load_released
 from hushsum.releases.noisy_table import NoisyTable
 from hushsum.releases.points import PointsFunction, save_points
 from hushsum.releases.presentation import Description
-from hushsum.releases.sharpened import SharpenedFunction
+from hushsum.releases.sharpened_features import SharpenedFunction
 from hushsum.releases.table import TableFunction
 from hushsum.releases.table_file import save_table
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 import hushsum as hs
 from hushsum.errors import DataRefused, UsageError
 from hushsum.kernels.base import Batch
-from hushsum.privacy.selection import Question, random_places
+from hushsum.privacy.choice import Question, random_places
 from tests.memory_budget import MemoryBudget
 
 # By name: the package has a function of the same name.

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.auditing.gaussian_separation import (
+from hushsum.auditing.gaussian_smoke_test import (
     Chances,
     Separated,
     allowed_distance,

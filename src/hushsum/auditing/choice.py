@@ -1,4 +1,4 @@
-"""Audits of mechanisms with a handful of outcomes: private selection, binary answers.
+"""Audits of mechanisms with a handful of outcomes: private choices, binary answers.
 
 For pure ε the largest log-ratio is reached by a single outcome, so it suffices to test each outcome in both
 directions, at an equal share of the false-alarm rate. Each side is drawn a Poisson number of times; then the

@@ -12,14 +12,14 @@ import pytest
 
 from hushsum.errors import SecretRefused, UsageError
 from hushsum.privacy.noise import NoiseSource
-from hushsum.privacy.noise.coins import flip
-from hushsum.privacy.noise.laplace import exponential_bounds
-from hushsum.privacy.noise.selection import (
+from hushsum.privacy.noise.choice import (
     exponential_choice,
     exponential_law,
     permute_and_flip,
     permute_and_flip_law,
 )
+from hushsum.privacy.noise.coins import flip
+from hushsum.privacy.noise.laplace import exponential_bounds
 from hushsum.privacy.noise.source import below
 
 Choose = Callable[[Sequence[int], Fraction, NoiseSource], int]

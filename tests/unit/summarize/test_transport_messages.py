@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from hushsum.errors import FileRefused
-from hushsum.summarize import wire
+from hushsum.summarize import transport_messages
 from hushsum.summarize.messages import Answer, Broadcast
 from hushsum.summarize.packing import pack
 from tests.unit.summarize.parties import identities, opening_for, terms_for
@@ -24,7 +24,7 @@ BROADCAST = Broadcast("run-1", 1, 1, "send", np.arange(40), quota=3)
 
 def test_an_opening_is_read_back(tmp_path: Path) -> None:
     opening = opening_for(terms_for(*identities(tmp_path, "a", "b")))
-    read = wire.Opening.from_bytes(opening.to_bytes())
+    read = transport_messages.Opening.from_bytes(opening.to_bytes())
     assert (read.terms, read.compared, read.carried) == (opening.terms, ("a", "b"), ("c",))
     assert read.to_bytes() == opening.to_bytes()
 
@@ -48,47 +48,51 @@ def test_an_opening_with_wrong_columns_is_refused(tmp_path: Path, changed: dict[
     terms = terms_for(*identities(tmp_path, "a")).to_bytes()
     names = {"compared": ["a", "b"], "carried": ["c"], "check": ""}
     good = pack("opening", names, {"terms": np.frombuffer(terms, np.int8)})
-    assert wire.Opening.from_bytes(good).compared == ("a", "b")
+    assert transport_messages.Opening.from_bytes(good).compared == ("a", "b")
     bad = pack("opening", {**names, **changed}, {"terms": np.frombuffer(terms, np.int8)})
     with pytest.raises(FileRefused):
-        wire.Opening.from_bytes(bad)
+        transport_messages.Opening.from_bytes(bad)
 
 
 def test_a_message_of_another_kind_is_refused() -> None:
-    assert wire.kind_of(wire.ready("r"), "ready", "refusal")[0] == "ready"
+    assert transport_messages.kind_of(transport_messages.ready("r"), "ready", "refusal")[0] == "ready"
     with pytest.raises(FileRefused):
-        wire.kind_of(wire.ending("r"), "ready", "refusal")
+        transport_messages.kind_of(transport_messages.ending("r"), "ready", "refusal")
 
 
 def test_a_reason_cannot_paint_the_terminal() -> None:
-    _, values = wire.kind_of(wire.refusal("no\x1b[31m\nhushsum: all is well" + "x" * 1000), "refusal")
-    reason = wire.reason_in(values)
+    _, values = transport_messages.kind_of(
+        transport_messages.refusal("no\x1b[31m\nhushsum: all is well" + "x" * 1000), "refusal"
+    )
+    reason = transport_messages.reason_in(values)
     assert "\x1b" not in reason
     assert "\n" not in reason
     assert len(reason) <= 400
-    assert wire.reason_in({"reason": 3}) == "it gave no reason"
+    assert transport_messages.reason_in({"reason": 3}) == "it gave no reason"
 
 
 @given(st.binary(max_size=300))
 def test_any_bytes_are_refused_and_nothing_else_happens(data: bytes) -> None:
-    for read in (wire.Opening.from_bytes, Broadcast.from_bytes, Answer.from_bytes):
+    for read in (transport_messages.Opening.from_bytes, Broadcast.from_bytes, Answer.from_bytes):
         with pytest.raises(FileRefused):
             read(data)
     with pytest.raises(FileRefused):
-        wire.kind_of(data, "ready", "refusal", "answer", "broadcast", "ending")
+        transport_messages.kind_of(data, "ready", "refusal", "answer", "broadcast", "ending")
 
 
 @settings(max_examples=300)
 @given(st.data())
 def test_any_changed_byte_is_refused(data: st.DataObject) -> None:
-    whole = data.draw(st.sampled_from([ANSWER.to_bytes(), BROADCAST.to_bytes(), wire.ready("run-1")]))
+    whole = data.draw(
+        st.sampled_from([ANSWER.to_bytes(), BROADCAST.to_bytes(), transport_messages.ready("run-1")])
+    )
     place = data.draw(st.integers(0, len(whole) - 1))
     byte = data.draw(st.integers(1, 255))
     broken = whole[:place] + bytes([whole[place] ^ byte]) + whole[place + 1 :]
     with pytest.raises(FileRefused):
-        wire.kind_of(broken, "answer", "broadcast", "ready")
+        transport_messages.kind_of(broken, "answer", "broadcast", "ready")
     with pytest.raises(FileRefused):
-        wire.kind_of(whole[:place], "answer", "broadcast", "ready")
+        transport_messages.kind_of(whole[:place], "answer", "broadcast", "ready")
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
@@ -120,5 +124,5 @@ def test_the_longest_answer_follows_from_the_terms(tmp_path: Path) -> None:
     (owner,) = identities(tmp_path, "a")
     capped = terms_for(owner, cap=7)
     answer = Answer("run-1", 1, owner.fingerprint, np.ones((7, 2)), np.ones((7, 1)))
-    assert len(answer.to_bytes()) <= wire.most_answer(capped) < 10_000
-    assert wire.most_answer(terms_for(owner)) > wire.most_answer(capped)
+    assert len(answer.to_bytes()) <= transport_messages.most_answer(capped) < 10_000
+    assert transport_messages.most_answer(terms_for(owner)) > transport_messages.most_answer(capped)

@@ -20,7 +20,7 @@ _WARNING: Final = (
 )
 
 
-class Vault:
+class StateFolder:
     """A folder of mode 0700 with files of mode 0600, locked for one process at a time.
 
     A file appears whole or not at all, and `put` returns only when it is on the disk.
@@ -96,7 +96,7 @@ class Vault:
         """Let another process work in the folder."""
         os.close(self._lock)
 
-    def __enter__(self) -> Vault:
+    def __enter__(self) -> StateFolder:
         return self
 
     def __exit__(

@@ -11,7 +11,7 @@ import pytest
 
 from hushsum.errors import UsageError
 from hushsum.privacy.noise import NoiseSource
-from hushsum.privacy.noise.stopping import MOST_RUNS, Stopping, draw_runs
+from hushsum.privacy.noise.random_stopping import MOST_RUNS, Stopping, draw_runs
 
 NAMES = ["geometric", "logarithmic"]
 

@@ -11,8 +11,8 @@ import pytest
 
 import hushsum as hs
 from hushsum.errors import SuspiciousParameter
-from hushsum.records import suspicion
-from hushsum.records.suspicion import is_round
+from hushsum.records import suspicious_parameters
+from hushsum.records.suspicious_parameters import is_round
 
 POINTS = np.random.default_rng(0).normal(50.0, 10.0, size=(1000, 2))
 LOW, HIGH = (float(side) for side in (POINTS[:, 0].min(), POINTS[:, 0].max()))
@@ -102,7 +102,7 @@ def test_round_parameters_are_never_compared_with_the_data(monkeypatch: pytest.M
     def never(*_: object) -> None:
         raise AssertionError
 
-    monkeypatch.setattr(suspicion, "_columns", never)
+    monkeypatch.setattr(suspicious_parameters, "_columns", never)
     assert warned(POINTS, bandwidth=2.5, bounds=(0, 100)) == []
 
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from hushsum.errors import FileRefused
-from hushsum.summarize.messages import Terms
+from hushsum.summarize.messages import RunTerms
 from hushsum.summarize.packing import check_spelling, pack, unpack
 
 MOST_OPENING: Final = 1 << 22
@@ -31,7 +31,7 @@ class Opening:
     about its own. ``check`` is that of the hash secret, where hashes are sent.
     """
 
-    terms: Terms
+    terms: RunTerms
     compared: tuple[str, ...]
     carried: tuple[str, ...] = ()
     check: str = ""
@@ -47,7 +47,7 @@ class Opening:
         """The opening back; FileRefused if it is none."""
         _, values, arrays = unpack(data, "opening", most=MOST_OPENING)
         try:
-            terms = Terms.from_bytes(arrays["terms"].astype(np.int8).tobytes())
+            terms = RunTerms.from_bytes(arrays["terms"].astype(np.int8).tobytes())
             compared, carried = _names(values["compared"]), _names(values["carried"])
             if not compared or len(set(compared + carried)) != len(compared + carried):
                 raise ValueError("names")
@@ -96,7 +96,7 @@ def reason_in(values: dict[str, Any]) -> str:
     return "".join(letter for letter in reason[:_MOST_REASON] if letter.isprintable())
 
 
-def most_answer(terms: Terms) -> int:
+def most_answer(terms: RunTerms) -> int:
     """The longest answer that the terms allow, in bytes.
 
     An owner sends its cap at most; without one far more than a summary has, and not without end.

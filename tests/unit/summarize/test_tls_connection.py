@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from hushsum.errors import PeerLost, PeerRefused
-from hushsum.summarize import link as frames
-from hushsum.summarize.link import Link, accept, connect
+from hushsum.summarize import tls_connection as frames
+from hushsum.summarize.tls_connection import TlsConnection, accept, connect
 from tests.unit.summarize.parties import identities, linked
 
 
-def raw(link: Link, data: bytes) -> None:
+def raw(link: TlsConnection, data: bytes) -> None:
     """Bytes past the framing, as a broken peer sends them."""
     link._socket.sendall(data)
 

@@ -1,4 +1,4 @@
-"""Which of a list, chosen by scores of the private data and paid for: the calibration of a private choice."""
+"""Private choices among candidates by scores of the private data: their calibration and their claims."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 from hushsum.errors import ClaimError, shown
 from hushsum.privacy.claim import Claim, Promise, Relation
 from hushsum.privacy.noise import NoiseSource
-from hushsum.privacy.noise.coins import log_odds_coins
-from hushsum.privacy.noise.selection import (
+from hushsum.privacy.noise.choice import (
     EXPONENTIAL,
     PERMUTE_AND_FLIP,
     exponential_choice,
     permute_and_flip,
 )
+from hushsum.privacy.noise.coins import log_odds_coins
+from hushsum.privacy.noise.random_stopping import Stopping, draw_runs
 from hushsum.privacy.noise.source import independent_places
-from hushsum.privacy.noise.stopping import Stopping, draw_runs
 
 __all__ = [
     "EXPONENTIAL",
@@ -30,10 +30,10 @@ __all__ = [
     "Stopping",
     "choice_claim",
     "choice_promise",
+    "choose_positions",
     "draw_candidates",
     "flip_coins",
     "random_places",
-    "select",
 ]
 
 RANDOM_STOPPING = "random stopping"
@@ -65,7 +65,7 @@ class Question:
         return f"<Question CONFIDENTIAL candidates={len(self.scores)}>"
 
 
-def select(
+def choose_positions(
     questions: Sequence[Question],
     *,
     mechanism: str = PERMUTE_AND_FLIP,

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from hushsum.auditing.lattice_law import Term, law_of
+from hushsum.auditing.gaussian_combination import Term, law_of
 from hushsum.auditing.noise import GaussianPair
 
 

@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 
 from hushsum.errors import DataRefused, FileRefused
 from hushsum.summarize.features import Floats, Hashes, Integers
-from hushsum.summarize.messages import Answer, Terms
+from hushsum.summarize.messages import Answer, RunTerms
 
 
-class Collected:
+class ReceivedPoints:
     """Points with their hashes, gains and owners, in the order in which they came."""
 
-    def __init__(self, terms: Terms) -> None:
+    def __init__(self, terms: RunTerms) -> None:
         self._terms = terms
         columns = terms.features.width if terms.hashed else terms.features.dim
         self.points: Floats = np.empty((0, columns))
@@ -31,7 +31,7 @@ class Collected:
         return len(self.points)
 
     def __repr__(self) -> str:
-        return "<Collected CONFIDENTIAL>"
+        return "<ReceivedPoints CONFIDENTIAL>"
 
     @property
     def chosen(self) -> int:

@@ -12,7 +12,7 @@ from hushsum.errors import ClaimError
 from hushsum.privacy.accounting import gaussian_delta, zcdp_rho
 from hushsum.privacy.accounting.vectors import rounding_gap
 from hushsum.privacy.claim import Promise
-from hushsum.privacy.functional import lattice_variance, path_scale, perturb_lattice
+from hushsum.privacy.function_noise import lattice_variance, path_scale, perturb_lattice
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 0.4, 1.0, 3.0])

@@ -27,7 +27,7 @@ _LARGEST: Final = (1 << 32) - 1
 _KEEPALIVE: Final = (("TCP_KEEPIDLE", 15), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3))
 
 
-class Link:
+class TlsConnection:
     """One connection to a peer whose key was verified; ``peer`` is its fingerprint."""
 
     __slots__ = ("_socket", "_transfer", "peer")
@@ -87,7 +87,7 @@ class Link:
             self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
 
-    def __enter__(self) -> Link:
+    def __enter__(self) -> TlsConnection:
         return self
 
     def __exit__(
@@ -120,7 +120,7 @@ class Link:
 
 def connect(
     identity: Identity, host: str, port: int, fingerprint: str, *, timeout: float, transfer: float
-) -> Link:
+) -> TlsConnection:
     """Connect to the peer with this fingerprint.
 
     Raises
@@ -136,7 +136,7 @@ def connect(
         raise PeerLost(rule=f"nobody answers at {host}:{port}") from None
     try:
         _prepare(plain)
-        link = Link(identity.client_context(fingerprint).wrap_socket(plain), transfer=transfer)
+        made = TlsConnection(identity.client_context(fingerprint).wrap_socket(plain), transfer=transfer)
     except ssl.SSLCertVerificationError:
         plain.close()
         raise PeerRefused(
@@ -148,16 +148,16 @@ def connect(
         raise PeerLost(rule=f"the connection to {host}:{port} ended before both keys were proven") from None
     try:
         # With TLS 1.3 the side that connects learns only by this greeting whether its own key was accepted.
-        link.receive(most=0, wait=timeout)
+        made.receive(most=0, wait=timeout)
     except BaseException:
-        link.close()
+        made.close()
         raise
-    return link
+    return made
 
 
 def accept(
     listener: socket.socket, context: ssl.SSLContext, *, wait: float | None, handshake: float, transfer: float
-) -> Link:
+) -> TlsConnection:
     """The next peer that proves a pinned key.
 
     Raises
@@ -172,16 +172,16 @@ def accept(
     try:
         plain.settimeout(handshake)
         _prepare(plain)
-        link = Link(context.wrap_socket(plain, server_side=True), transfer=transfer)
+        made = TlsConnection(context.wrap_socket(plain, server_side=True), transfer=transfer)
     except (OSError, ValueError):
         plain.close()
         raise PeerRefused(rule="somebody connected who does not hold a pinned key") from None
     try:
-        link.send(b"")
+        made.send(b"")
     except PeerLost:
-        link.close()
+        made.close()
         raise PeerRefused(rule="somebody with a pinned key went away at once") from None
-    return link
+    return made
 
 
 def _prepare(connection: socket.socket) -> None:

@@ -13,7 +13,7 @@ from hushsum.bases import FourierFeatures
 from hushsum.bases.feature_points import explain
 from hushsum.errors import FileRefused, UsageError
 from hushsum.releases import CoefficientFunction, SharpenedFunction
-from hushsum.releases.sharpened import MOST_POINTS
+from hushsum.releases.sharpened_features import MOST_POINTS
 
 RNG = np.random.default_rng(4)
 KERNEL = hs.GaussianKernel(6, 1.5)
