@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import inspect
 import json
 import pkgutil
@@ -98,13 +98,10 @@ def test_every_class_and_function_of_a_package_exists() -> None:
 
 def is_name_in(module: str, rest: str) -> bool:
     """Whether ``hushsum.module`` is a module with this dotted name in it."""
-    if importlib.util.find_spec(f"hushsum.{module}") is None:
+    try:
+        pkgutil.resolve_name(f"hushsum.{module}{rest}")
+    except (ImportError, AttributeError):
         return False
-    found: object = importlib.import_module(f"hushsum.{module}")
-    for name in filter(None, rest.split(".")):
-        if not hasattr(found, name):
-            return False
-        found = getattr(found, name)
     return True
 
 

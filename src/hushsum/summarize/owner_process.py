@@ -55,10 +55,10 @@ class OwnerProcess:
     What is answered is decided by `OwnerState`, which stores where it stands before an answer leaves. A
     cap of the owner's own must be in the terms, whose noise covers it, and holds whatever is requested. The
     terms are only looked at until the first broadcast comes. Then they are paid for and the state folder is
-    bound to them, before anything is answered: from there on another run is refused, so a curator cannot start over to get
-    round the cap. ``pay`` is called again after a crash; it must not spend twice for one run. ``afford``
-    raises if it would refuse. ``settle`` is called when the run has ended. With a ``secret`` hashes are sent
-    instead of points, and terms that ask for points are refused.
+    bound to them, before anything is answered: from there on another run is refused, so a curator cannot
+    start over to get round the cap. ``pay`` is called again after a crash; it must not spend twice for one
+    run. ``afford`` raises if it would refuse. ``settle`` is called when the run has ended. With a ``secret``
+    hashes are sent instead of points, and terms that ask for points are refused.
 
     Refusals are logged here and sent to the curator, in sentences without a data value.
     """
