@@ -98,8 +98,9 @@ def choose(
     Privacy
     -------
     Pure ε for the winner's name and function together, 3 or 2 times the ε of a run (Liu & Talwar 2019;
-    Papernot & Steinke 2022); proof in ``privacy.noise.stopping``. It holds only while the number of runs and
-    the losers stay secret. The time a choice takes reveals the number: show it to the owner only.
+    Papernot & Steinke 2022); proof in ``privacy.noise.random_stopping``. It holds only while the
+    number of runs and the losers stay secret. The time a choice takes reveals the number: show it to the
+    owner only.
 
     Examples
     --------

@@ -91,7 +91,7 @@ def captured(monkeypatch: pytest.MonkeyPatch, **options: Any) -> Question:
         asked.extend(questions)
         return [0]
 
-    monkeypatch.setattr(vote, "select", listen)
+    monkeypatch.setattr(vote, "choose_positions", listen)
     hs.choose_kernel(points(4, 500), KERNELS, **options)
     return asked[0]
 

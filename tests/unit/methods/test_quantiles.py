@@ -73,7 +73,7 @@ def captured(monkeypatch: pytest.MonkeyPatch, **options: Any) -> list[Question]:
         asked.extend(questions)
         return [0] * len(questions)
 
-    monkeypatch.setattr(quantiles, "select", listen)
+    monkeypatch.setattr(quantiles, "choose_positions", listen)
     hs.private_quantiles([[0.1, 5.0], [0.2, 6.0]] * 5, bounds=(0, 10), **options)
     return asked
 
