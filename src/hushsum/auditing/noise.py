@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from hushsum._types import Floats
 from hushsum.auditing.binomial import binomial_bounds
-from hushsum.auditing.lattice_law import LatticeLaw, Term, law_of
+from hushsum.auditing.gaussian_combination import LatticeLaw, Term, law_of
 from hushsum.auditing.tail_test import (
     FALSE_ALARM,
     Events,

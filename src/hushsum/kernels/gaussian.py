@@ -15,7 +15,7 @@ from hushsum.kernels.base import Batch, ColumnProfile, GaussianProfileKernel, Sp
 from hushsum.kernels.batch import distances
 from hushsum.kernels.parameters import check_parameters
 from hushsum.kernels.profiles import Profile
-from hushsum.kernels.spectra import in_turns, normal_directions
+from hushsum.kernels.randomness import in_turns, normal_directions
 
 
 @register

@@ -14,7 +14,7 @@ from hushsum.kernels.base import Batch, HashableKernel, Hasher, register
 from hushsum.kernels.parameters import check_parameters
 from hushsum.kernels.randomness import multiply_shift, row_words
 from hushsum.records.bounds import Bounds
-from hushsum.records.codes import as_codes
+from hushsum.records.category_codes import as_codes
 
 
 @register

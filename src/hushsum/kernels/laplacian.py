@@ -16,7 +16,7 @@ from hushsum.kernels.base import Batch, ColumnProfile, ProfileKernel, SpectralKe
 from hushsum.kernels.batch import distances
 from hushsum.kernels.parameters import check_parameters
 from hushsum.kernels.profiles import Profile
-from hushsum.kernels.spectra import cauchy_directions, in_turns
+from hushsum.kernels.randomness import cauchy_directions, in_turns
 
 
 @register

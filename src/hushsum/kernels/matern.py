@@ -16,7 +16,7 @@ from hushsum.kernels.base import Batch, ProfileKernel, SpectralKernel, register
 from hushsum.kernels.batch import distances
 from hushsum.kernels.parameters import check_parameters
 from hushsum.kernels.profiles import Profile, fitted_profiles
-from hushsum.kernels.spectra import in_turns, normal_directions
+from hushsum.kernels.randomness import in_turns, normal_directions
 
 SMOOTHNESS = (0.5, 1.5, 2.5)
 

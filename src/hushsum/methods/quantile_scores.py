@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum._types import Floats
-from hushsum.privacy.relation import Relation
+from hushsum.privacy.claim import Relation
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -17,7 +17,14 @@ from hushsum._types import Floats, PathOrFile
 from hushsum.errors import UsageError
 from hushsum.files.container import canonical_json
 from hushsum.models.declared_model import DeclaredModel
-from hushsum.models.model_state import ModelState, until_released
+from hushsum.models.model_state import (
+    ModelState,
+    RefitGuard,
+    check_first,
+    new_lineage,
+    note_release,
+    until_released,
+)
 from hushsum.models.parameters import (
     BOUNDS,
     DELTA,
@@ -30,13 +37,12 @@ from hushsum.models.parameters import (
     with_defaults,
 )
 from hushsum.models.record_checks import checked_records, generator_of
-from hushsum.models.spending_guard import RefitGuard, check_first, new_lineage, note_release
 from hushsum.privacy.claim import Claim, Promise
 from hushsum.privacy.request import check_declared_delta
 from hushsum.privacy.spending import Booking
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.bundle import Bundle
-from hushsum.releases.spending import spend_function
+from hushsum.releases.prepared_release import spend_function
 
 MODELS: dict[str, type[PrivateModel]] = {}
 """Every model by the name of its class, for files."""

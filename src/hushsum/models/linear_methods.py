@@ -35,8 +35,7 @@ from hushsum.models.parameters import INTEGER, Parameter
 from hushsum.privacy.accounting import zcdp_rho
 from hushsum.privacy.accounting.parameters import float_below
 from hushsum.privacy.calibration import GAUSSIAN, LAPLACE
-from hushsum.privacy.claim import Claim, Promise
-from hushsum.privacy.relation import Relation
+from hushsum.privacy.claim import Claim, Promise, Relation
 from hushsum.privacy.release_noise import EXACT_INTEGERS, REAL_ARITHMETIC
 from hushsum.records.bounds import Bounds
 from hushsum.records.unit_ball import UnitBall

@@ -9,8 +9,8 @@ import numpy as np
 
 from hushsum.bases.base import basis_as_json, basis_from_json
 from hushsum.files.arrays import decode_array, encode_array, encoded_size, narrowest_type
-from hushsum.files.confidential import read_confidential, stored_size, write_confidential
 from hushsum.files.container import Buffer, FileKind, Header, read_container
+from hushsum.files.encryption import read_confidential, stored_size, write_confidential
 from hushsum.kernels.base import kernel_as_json, kernel_from_json
 from hushsum.records.units import UnitCap
 from hushsum.tally.tally import ORIGIN_BYTES, Tally

@@ -14,8 +14,8 @@ from hushsum.service.schemas import (
     JobResponse,
     RequestBody,
 )
+from hushsum.service.schemas.releases import confirmation
 from hushsum.service.store import Actor, Dataset
-from hushsum.service.work.confirmation import confirmation
 
 
 def submit_confirmed(
