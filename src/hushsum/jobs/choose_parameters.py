@@ -14,6 +14,7 @@ from hushsum.jobs.files import refuse_repeated
 from hushsum.jobs.kernel_and_method import KernelChoice
 from hushsum.jobs.tally_records import RecordFiles
 from hushsum.kernels.base import Kernel, kernel_as_json
+from hushsum.kernels.parameters import check_cap
 from hushsum.methods.choose_kernel import Choice, choose_kernel
 from hushsum.methods.quantiles import PrivateBounds, private_bounds
 from hushsum.privacy.budget import Budget
@@ -21,7 +22,6 @@ from hushsum.privacy.choice import PERMUTE_AND_FLIP, choice_claim, choice_promis
 from hushsum.privacy.claim import Claim
 from hushsum.records.numbers import numbers_of
 from hushsum.records.streams import open_batches
-from hushsum.records.units import check_cap
 
 Approve = Callable[[Claim], bool]
 

@@ -14,9 +14,9 @@ from hushsum.jobs.files import STANDARD, check_tally_output, refuse_repeated
 from hushsum.jobs.kernel_and_method import KernelChoice, TableSize, empty_tally
 from hushsum.jobs.progress import Progress
 from hushsum.kernels.base import Kernel
+from hushsum.kernels.parameters import check_cap
 from hushsum.records.bounds import Bounds
 from hushsum.records.streams import RecordStream, open_batches
-from hushsum.records.units import check_cap
 from hushsum.tally.tally import Tally
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from hushsum.errors import UsageError, shown
+from hushsum.errors import Parameter, UsageError, shown
 
 if TYPE_CHECKING:
     from hushsum.kernels.base import Kernel
@@ -142,4 +142,15 @@ def check_columns(columns: tuple[str, ...] | None, dim: int) -> None:
             rule=f"must be {dim} names, one for each",
             got=len(columns),
             remedy="name them all",
+        )
+
+
+def check_cap(units: object, max_per_unit: int | None, *, parameter: str = "units") -> None:
+    """Refuse ids of persons without a cap, and a cap without ids."""
+    if (units is None) != (max_per_unit is None):
+        raise UsageError(
+            parameter=parameter,
+            rule=("and ", Parameter("max_per_unit"), " need each other"),
+            got="one",
+            remedy="give both, or neither",
         )

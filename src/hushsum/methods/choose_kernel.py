@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from hushsum.errors import DataRefused, UsageError
 from hushsum.kernels.base import Batch, Kernel, kernel_as_json
-from hushsum.kernels.parameters import positive_integer
+from hushsum.kernels.parameters import check_cap, positive_integer
 from hushsum.privacy.budget import Budget
 from hushsum.privacy.choice import (
     PERMUTE_AND_FLIP,
@@ -26,7 +26,6 @@ from hushsum.privacy.choice import (
 from hushsum.privacy.claim import Claim, Relation
 from hushsum.privacy.spending import Booking, spend_json
 from hushsum.records.unit_ids import identify
-from hushsum.records.units import check_cap
 
 C = TypeVar("C")
 Judge = Callable[[Batch], int]

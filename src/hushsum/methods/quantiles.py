@@ -11,6 +11,7 @@ import numpy as np
 
 from hushsum._types import Floats
 from hushsum.errors import DataRefused, UsageError
+from hushsum.kernels.parameters import check_cap
 from hushsum.methods.quantile_scores import Ranks, rank_sensitivity
 from hushsum.privacy.budget import Budget
 from hushsum.privacy.choice import PERMUTE_AND_FLIP, Question, choice_claim, choice_promise, choose_positions
@@ -19,7 +20,7 @@ from hushsum.privacy.spending import Booking, spend_json
 from hushsum.records.bounds import Bounds, DeclaredBounds
 from hushsum.records.mixed_columns import column_names_of
 from hushsum.records.numbers import numbers_of
-from hushsum.records.units import UnitCap, check_cap
+from hushsum.records.units import UnitCap
 
 Pair = tuple[float, float]
 
