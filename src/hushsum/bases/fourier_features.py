@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum import _native
-from hushsum.bases.base import Basis, Floats, RowAverages, SampledReading, Table, register
+from hushsum._types import Floats
+from hushsum.bases.base import Basis, RowAverages, SampledReading, Table, register
 from hushsum.bases.features_theory import AMPLITUDE, LENGTH, feature_sensitivity, pairs_for_laplace
 from hushsum.errors import UsageError
 from hushsum.kernels.base import SPECTRAL, Batch, Kernel, SpectralKernel

@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.errors import DataRefused, Parameter, UsageError
+from hushsum.errors import DataRefused, UsageError
 from hushsum.kernels.base import Batch, Kernel, kernel_as_json
 from hushsum.kernels.parameters import positive_integer
 from hushsum.privacy.budget import Budget
@@ -26,6 +26,7 @@ from hushsum.privacy.choice import (
 from hushsum.privacy.claim import Claim, Relation
 from hushsum.privacy.spending import Booking, spend_json
 from hushsum.records.unit_ids import identify
+from hushsum.records.units import check_cap
 
 C = TypeVar("C")
 Judge = Callable[[Batch], int]
@@ -113,13 +114,7 @@ def choose_kernel(
         raise UsageError(
             parameter="density", rule="must be above 0 and below 1", got=f"{density:g}", remedy="try 0.05"
         )
-    if (units is None) != (max_per_unit is None):
-        raise UsageError(
-            parameter="units",
-            rule=("and ", Parameter("max_per_unit"), " need each other"),
-            got="one",
-            remedy="give both, or neither",
-        )
+    check_cap(units, max_per_unit)
     promise = choice_promise(epsilon)
     assert promise.epsilon is not None
     number = _blocks(blocks, promise.epsilon, len(candidates))

@@ -55,11 +55,8 @@ def fourier_features(
     bounds : (low, high) for all columns, a list of them, or a dictionary by column name, optional
         Declared, never read off the data. Records are clipped to it. Needed where columns have an offset of
         many bandwidths.
-    columns : list of str, optional
-        What the columns are called, in their order. It becomes part of the fingerprint and of the released
-        file, and frames are read by these names.
-    max_per_unit : int, optional
-        Protect persons instead of records, each with at most this many records.
+    columns, max_per_unit
+        As for `race`.
 
     Examples
     --------

@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from hushsum._types import Box
 from hushsum.bases.fourier_features import FeatureReading, FourierFeatures
 from hushsum.errors import Argument, ClaimError, SecretRefused, UsageError, shown
 from hushsum.kernels.base import (
@@ -44,7 +45,6 @@ KERNELS = tuple(name for name in kernel_names() if "dim" in parameter_names(name
 """The kernels of columns, by name."""
 MOST_GRID_COLUMNS = 4
 GRID = "grid"
-Box = list[tuple[float, float]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,8 +227,6 @@ class FunctionalSums:
             rule="private sums must not be pickled or copied", remedy="release the model and share that"
         )
 
-
-Floats = NDArray[np.float64]
 
 POINTS = 4096
 

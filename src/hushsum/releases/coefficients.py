@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from hushsum._types import Floats
 from hushsum.bases.base import LinearReading, SampledReading
 from hushsum.kernels.base import Batch, Kernel
-from hushsum.releases.answers import Answers, Points
-from hushsum.releases.noisy_table import Floats, NoisyTable, check_question
+from hushsum.releases.answers import Answers, Points, check_question
+from hushsum.releases.noisy_table import NoisyTable
 
 if TYPE_CHECKING:
     from hushsum.releases.sharpened_features import SharpenedFunction

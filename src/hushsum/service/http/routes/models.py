@@ -7,6 +7,7 @@ from dataclasses import asdict
 from fastapi import APIRouter
 
 from hushsum.jobs.model_catalogue import model_kinds, setting_as_json
+from hushsum.service.http.confirmed_jobs import submit_confirmed
 from hushsum.service.http.context import Context
 from hushsum.service.http.dependencies import ActorDependency, ContextDependency, IdempotencyKey, Releaser
 from hushsum.service.http.problem_responses import Refusal
@@ -69,19 +70,17 @@ def fit_model(
     found = context.dataset(dataset, caller)
     choice = choice_of(body, context.settings)
     claim = claim_for(choice, body)
-    if body.confirm != confirmation(found.id, body, claim, of=ModelClaimRequest):
-        raise Refusal(
-            409,
-            "not-confirmed",
-            "confirm must be that of the claim for these parameters; request the claim first",
-        )
-    context.check_booking()
-    if context.jobs.of_key(found.id, "model", key) is None:
-        _check_upload(context, found.id, body, waiting=True)
-        # An early check only: the debit decides. It avoids a job that is bound to fail.
-        context.price(found, claim)
-    job = context.submit("model", found, key, body, actor)
-    return JobResponse.model_validate(job)
+    return submit_confirmed(
+        context,
+        "model",
+        found,
+        key,
+        body,
+        actor,
+        claim,
+        of=ModelClaimRequest,
+        check=lambda: _check_upload(context, found.id, body, waiting=True),
+    )
 
 
 def _check_upload(context: Context, dataset: str, body: ModelClaimRequest, *, waiting: bool = False) -> None:
