@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
+from numpy.typing import NDArray
 
-from hushsum._types import Floats
 from hushsum.bases.base import Reading
 from hushsum.bases.hash_rows import HashRows, rows_for_laplace
 from hushsum.errors import UsageError
@@ -40,6 +40,7 @@ _MOST_CELLS = 1 << 26
 
 _NANOSECONDS_INCREMENT = 0.6
 _NANOSECONDS_PRODUCT = 0.03
+Floats = NDArray[np.float64]
 _ESTIMATION_ROWS = 2000
 _MOST_QUERIES = 1000
 

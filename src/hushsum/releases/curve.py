@@ -1,4 +1,4 @@
-"""A released curve: mean kernel values along a line, with noise that is smooth along it; and its file."""
+"""A released curve: mean kernel values at the points of a line, with noise that is smooth along it."""
 
 from __future__ import annotations
 
@@ -9,23 +9,9 @@ import numpy as np
 
 from hushsum._types import Floats, PathOrFile
 from hushsum.errors import UsageError
-from hushsum.files.container import FileKind, Header, write_container
 from hushsum.releases.answers import Answers, check_question, normal_answers, query_points
-from hushsum.releases.float_file import (
-    COMMON,
-    MOST_NUMBERS,
-    common_fields,
-    common_header,
-    decode_reals,
-    encode_reals,
-    encoded_reals,
-    whole,
-)
-from hushsum.releases.load import check_names, register
 from hushsum.releases.presentation import Detail
 from hushsum.releases.real_function import RealFunction
-
-TYPE = "curve"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -97,6 +83,8 @@ class CurveFunction(RealFunction):
 
     def save(self, target: PathOrFile) -> None:
         """Write a ``.hush`` file; to a path atomically."""
+        from hushsum.releases.float_file import save_curve
+
         save_curve(self, target)
 
     @cached_property
@@ -110,26 +98,3 @@ class CurveFunction(RealFunction):
         rows = self.kernel.prepare(Q, self.bounds, clip=False, columns=self.columns).arrays[0]
         queries = rows[:, 0].astype(np.float64)
         return np.interp(queries, self._places, numbers)
-
-
-def save_curve(function: CurveFunction, target: PathOrFile) -> None:
-    """Write a released curve; to a path atomically."""
-    header = {**common_header(function, TYPE), "values": len(function.values)}
-    write_container(target, FileKind.RELEASED, header, encode_reals([function.values, function.errors]))
-
-
-def _payload_size(header: Header) -> int:
-    number = whole(header["values"], at_most=MOST_NUMBERS)
-    return encoded_reals(number, number)
-
-
-def _build(header: Header, payload: memoryview) -> CurveFunction:
-    check_names(header, *COMMON, "values")
-    number = whole(header["values"], at_most=MOST_NUMBERS)
-    values, errors = decode_reals(payload, [(number,), (number,)])
-    if (errors < 0.0).any():
-        raise ValueError("errors")
-    return CurveFunction(values=values, errors=errors, **common_fields(header))
-
-
-register(TYPE, _payload_size, _build)

@@ -7,7 +7,6 @@ from dataclasses import asdict
 from fastapi import APIRouter
 
 from hushsum.jobs.model_catalogue import model_kinds, setting_as_json
-from hushsum.service.http.confirmed_jobs import submit_confirmed
 from hushsum.service.http.context import Context
 from hushsum.service.http.dependencies import ActorDependency, ContextDependency, IdempotencyKey, Releaser
 from hushsum.service.http.problem_responses import Refusal
@@ -70,8 +69,7 @@ def fit_model(
     found = context.dataset(dataset, caller)
     choice = choice_of(body, context.settings)
     claim = claim_for(choice, body)
-    return submit_confirmed(
-        context,
+    return context.submit_confirmed(
         "model",
         found,
         key,

@@ -16,7 +16,6 @@ from hushsum.bases.base import reading_from_json
 from hushsum.errors import HushsumError
 from hushsum.privacy.claim import Claim
 from hushsum.service.http.access import Caller, nothing_here
-from hushsum.service.http.confirmed_jobs import submit_confirmed
 from hushsum.service.http.context import Context
 from hushsum.service.http.dependencies import (
     ActorDependency,
@@ -74,7 +73,7 @@ def release(
     """Debit the ledger, draw noise once, and publish the function. The same key never spends twice."""
     found = context.dataset(dataset, caller)
     claim = _claim(context, found.id, body)
-    return submit_confirmed(context, "release", found, key, body, actor, claim, of=ReleaseClaimRequest)
+    return context.submit_confirmed("release", found, key, body, actor, claim, of=ReleaseClaimRequest)
 
 
 @router.get("/datasets/{dataset}/jobs")
