@@ -266,11 +266,12 @@ class PrivateModel(DeclaredModel):
         booking = Booking.of(self.budget, self.idempotency_key)
         check_first(self._lineage, state.key)
         ready = self._ready(state.secret)
+        fingerprint = hashlib.sha256(canonical_json(state.facts)).hexdigest()
         bundle = spend_function(
             # The state's key, which a retry of this release repeats where the owner gave none.
             None if booking is None else replace(booking, idempotency_key=state.key),
             self._claim(promise),
-            {"model": type(self).__name__, "fingerprint": _digest(state.facts)},
+            {"model": type(self).__name__, "fingerprint": fingerprint},
             lambda: self._draw(ready, promise),
         )
         note_release(self._lineage, state.key)
@@ -397,7 +398,3 @@ class PrivateModel(DeclaredModel):
         twin = type(self).__new__(type(self))
         twin.__dict__.update(self.__dict__)
         return twin
-
-
-def _digest(facts: dict[str, Any]) -> str:
-    return hashlib.sha256(canonical_json(facts)).hexdigest()
