@@ -257,3 +257,13 @@ def unpack_integers(source: bytes, values: numpy.typing.NDArray[numpy.int32] | n
     """
     Fill values from Rice codes; false if the bytes are not the code of that many values.
     """
+
+def pool_calls(parts: int, steps: int, calls: int) -> int:
+    """
+    Hand `parts` chains of `steps` products (about a nanosecond each) to the pool, `calls` times; a yardstick.
+    """
+
+def thread_starts(parts: int, steps: int, calls: int) -> int:
+    """
+    The same on threads that start and end with every call, and the same result.
+    """
