@@ -204,6 +204,12 @@ class FeatureMap:
         scale times the sum over an int32 or int64 table's rows of cells times waves, for every query.
         """
 
+    def spread(self, records: numpy.typing.NDArray[numpy.float32], table: numpy.typing.NDArray[numpy.int32] | numpy.typing.NDArray[numpy.int64], block: int, scale: float, threads: int) -> tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64]]:
+        """
+        The mean over rows of scale times cells times waves, for every query, and the variance of that mean as
+        the spread over blocks of `block` rows shows it; NaN for a single block.
+        """
+
     @property
     def rows(self) -> int: ...
 

@@ -38,6 +38,7 @@ def tally(
     ] = None,
     spacing: options.Spacing = None,
     features: options.Features = None,
+    groups: options.Groups = None,
     seed: Annotated[int, typer.Option("--seed", help="Public seed of the random functions.")] = 0,
     bounds: options.BoundsText = None,
     unit_column: Annotated[
@@ -83,6 +84,7 @@ def tally(
                 box[0] if box is not None and len(box) == 1 else box,
                 spacing,
                 features,
+                groups,
             ),
             max_per_unit=max_per_unit,
             threads=threads,
