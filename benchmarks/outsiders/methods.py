@@ -220,8 +220,8 @@ def _choose(stopping: str, runs: float, budget: Budget) -> Sampler:
 
     def score(side: int) -> float:
         runs = len(draw_candidates(rule, 1, insecure_noise_seed=None))
-        told = rng.random(runs).min()
-        return float(chances[side][0] <= told < sum(chances[side]))
+        drawn = rng.random(runs).min()
+        return float(chances[side][0] <= drawn < sum(chances[side]))
 
     return one_by_one(score)
 

@@ -56,12 +56,12 @@ class Budget:
         """
         if self.delta is None:
             return Budget(self.epsilon / factor)
-        wanted = factor * analytic_gaussian_sigma(Fraction(self.epsilon), Fraction(self.delta), 1.0)
+        target = factor * analytic_gaussian_sigma(Fraction(self.epsilon), Fraction(self.delta), 1.0)
         low, high = self.epsilon, 3.0 * self.epsilon
         for _ in range(60):
             middle = (low + high) / 2.0
             sigma = analytic_gaussian_sigma(Fraction(middle), Fraction(self.delta), 1.0)
-            low, high = (middle, high) if sigma > wanted else (low, middle)
+            low, high = (middle, high) if sigma > target else (low, middle)
         return Budget(high, self.delta)
 
     @property

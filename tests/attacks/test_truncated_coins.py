@@ -171,7 +171,7 @@ OTHER_RANDOMNESS = {
     "methods/kme.py": "a public seed: where the points lie",
     "methods/privbayes.py": "a public seed: sampling from the released network",
     "summarize/published_auction.py": "as published, claims nothing",
-    "summarize/published_h2.py": "as published, claims nothing",
+    "summarize/published_broadcasts.py": "as published, claims nothing",
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import os
+import warnings
 from dataclasses import replace
 from typing import IO, Any, Self
 
@@ -357,6 +358,14 @@ class PrivateModel(DeclaredModel):
         self.released_.save(target)
 
     # -- scikit-learn -----------------------------------------------------------------------------------
+
+    def _html_repr(self) -> str:
+        """scikit-learn's diagram for notebooks, and the claim of what was released."""
+        with warnings.catch_warnings():
+            # scikit-learn reads the docstring and warns about its section Privacy.
+            warnings.filterwarnings("ignore", "Unknown section", UserWarning)
+            diagram: str = super()._html_repr()
+        return diagram + (self.claim_._repr_html_() if self.__sklearn_is_fitted__() else "")
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_state") and self._state.bundle is not None

@@ -250,7 +250,7 @@ def kernel_svm_functions(
         signed = MatrixGram(signs[:, np.newaxis] * gram * signs)
         solution = solve_hinge(signed, len(rows), C / number, gap=gap / 2.0)
         if not solution.gap <= gap / 2.0:
-            raise gap_missed(C, number)
+            raise gap_missed(C)
         functions.append(
             SecretFunction(
                 kernel=kernel,

@@ -180,7 +180,9 @@ class Tally:
             )
         batch = self._basis.prepare(X)
         if len(batch) > self._count:
-            raise DataRefused(parameter="X", rule="must be records that were added", got="more")
+            raise DataRefused(
+                parameter="X", rule="must contain only records that were added", got="more records"
+            )
         self._accumulate(batch, -1, threads)
         return self
 
@@ -198,7 +200,10 @@ class Tally:
         if not isinstance(other, Tally):
             raise UsageError(parameter="other", rule="must be a tally", got=type(other).__name__)
         if other is self:
-            raise UsageError(parameter="other", rule="must be another tally, or its records count twice")
+            raise UsageError(
+                parameter="other",
+                rule="must be another tally: merging a tally with itself counts its records twice",
+            )
         if other.fingerprint != self.fingerprint:
             raise IncompatibleTallies(
                 rule="tallies must have one fingerprint to merge",

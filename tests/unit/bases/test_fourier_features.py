@@ -196,7 +196,7 @@ Make = Callable[[], object]
         (lambda: hs.fourier_features(KERNELS[0], features=0), "features must be"),
         (lambda: hs.fourier_features(KERNELS[0], seed=True), "seed must be"),
         (lambda: hs.fourier_features(KERNELS[0], columns=["a", "a", "b"]), "name each column once"),
-        (lambda: basis_of(KERNELS[0]).reading(hs.GaussianKernel(3, 0.9)), "counted for one kernel"),
+        (lambda: basis_of(KERNELS[0]).reading(hs.GaussianKernel(3, 0.9)), "table was counted for"),
         (lambda: FourierFeatures(hs.GaussianKernel(1 << 10, 1.0), MAX_NUMBERS // 1000, 0), "fewer features"),
     ],
 )

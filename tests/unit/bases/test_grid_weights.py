@@ -165,7 +165,7 @@ def test_the_fingerprint_knows_no_kernel_but_the_grid() -> None:
         (lambda: hs.grid(hs.GaussianKernel(4, 1e-3), bounds=(-1, 1)), "nodes, got more"),
         (lambda: hs.grid(hs.GaussianKernel(1, 0.1), bounds=(-1, 1), cells=4), "at least 0.8"),
         (lambda: hs.grid(hs.GaussianKernel(2, 0.5), bounds=(-1, 1), cells=[9]), "one for each column"),
-        (lambda: grid_of(1).add([[0.0]]).release(epsilon=1.0, rows=2), "leave rows out"),
+        (lambda: grid_of(1).add([[0.0]]).release(epsilon=1.0, rows=2), "rows must be left out"),
     ],
 )
 def test_refusals(make: object, rule: str) -> None:

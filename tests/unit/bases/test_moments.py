@@ -156,5 +156,5 @@ def test_refusals() -> None:
         basis_of(3).prepare([[1.0, np.nan, 0.0]])
     with pytest.raises(UsageError, match="rows"):
         basis_of(3).prefix(2)
-    with pytest.raises(UsageError, match="counted for one kernel"):
+    with pytest.raises(UsageError, match="table was counted for"):
         basis_of(3).reading(hs.GaussianKernel(dim=3, bandwidth=1.0))

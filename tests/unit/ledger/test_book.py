@@ -143,5 +143,5 @@ def test_a_key_follows_the_tally_and_the_command_and_is_no_plain_digest(
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"ledger":"x","sequence":"1","hash":"y"}', "null"])
 def test_what_is_no_receipt_is_refused(text: str) -> None:
-    with pytest.raises(FileRefused, match="no receipt"):
+    with pytest.raises(FileRefused, match="not a receipt"):
         Receipt.from_text(text)

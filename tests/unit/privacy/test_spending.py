@@ -113,7 +113,7 @@ def test_only_the_first_to_stage_counts() -> None:
 def test_a_key_of_something_else_is_refused_and_not_published(payload: bytes) -> None:
     budget = MemoryBudget(Fraction(1))
     budget.entries["k"] = MemoryDebit(claim(), SUBJECT, staged=payload)
-    with pytest.raises(UsageError, match="the idempotency key belongs to another release"):
+    with pytest.raises(UsageError, match="idempotency_key belongs to another release"):
         spend_json(Booking(budget, "k"), claim(), SUBJECT, never)
     assert budget.entries["k"].steps == ["debited"]
 

@@ -148,7 +148,7 @@ def test_owners_send_the_hashes_of_their_records_under_the_secret_seed(tmp_path:
     [
         ([OURS, None], True, "given no secret"),
         ([OURS, THEIRS], True, "another secret"),
-        ([OURS, OURS], False, "sends hashes alone"),
+        ([OURS, OURS], False, "sends hashes only"),
     ],
 )
 def test_an_owner_sends_hashes_or_nothing(

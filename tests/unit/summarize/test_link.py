@@ -52,9 +52,9 @@ def test_a_long_message_is_refused_before_it_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("head", "said"),
     [
-        (struct.pack(">4sHHI", b"GET ", 1, 0, 5), "no message of this protocol"),
+        (struct.pack(">4sHHI", b"GET ", 1, 0, 5), "not a message of this protocol"),
         (struct.pack(">4sHHI", frames.MAGIC, 2, 0, 5), "version 2"),
-        (struct.pack(">4sHHI", frames.MAGIC, 1, 7, 5), "no message of this protocol"),
+        (struct.pack(">4sHHI", frames.MAGIC, 1, 7, 5), "not a message of this protocol"),
     ],
 )
 def test_another_protocol_is_refused(tmp_path: Path, head: bytes, said: str) -> None:

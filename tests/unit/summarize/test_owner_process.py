@@ -131,7 +131,7 @@ def test_the_cap_holds_and_must_be_in_the_terms(parties: tuple[Identity, Identit
         for terms in (terms_for(owner), terms_for(owner, cap=6)):
             with visit(curator, desk) as link:
                 kind, told = opened(link, terms)
-                assert (kind, "at most 5 points" in told) == ("refusal", True)
+                assert (kind, "limits the points" in told) == ("refusal", True)
         with visit(curator, desk) as link:
             assert opened(link, terms_for(owner, cap=5)) == ("ready", "")
             assert [len(asked(link, step(number)).points) for number in range(1, 5)] == [3, 2, 0, 0]
