@@ -26,8 +26,8 @@ from hushsum.kernels.base import COLUMNS, Batch, ColumnProfile
 from hushsum.kernels.profiles import Profile
 from hushsum.methods import register_tally, registry
 from hushsum.methods.prediction import Option, PredictionRequest
-from hushsum.privacy.relation import Relation
-from hushsum.privacy.sensitivity import Sensitivity
+from hushsum.privacy.calibration import Sensitivity
+from hushsum.privacy.claim import Relation
 from hushsum.records.bounds import Bounds, DeclaredBounds, declared_bounds
 from tests.service_town import Town, listening
 

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.auditing.binomial import binomial_bounds
-from hushsum.auditing.lattice_law import LatticeLaw, Term, law_of
+from hushsum.auditing.gaussian_combination import LatticeLaw, Term, law_of
 from hushsum.auditing.tail_test import (
     FALSE_ALARM,
     Events,

@@ -15,8 +15,8 @@ from hushsum.bases.base import Basis, Floats, LinearReading, Table, register
 from hushsum.errors import UsageError
 from hushsum.kernels.base import COLUMNS, Batch, ColumnKernel, GaussianProfileKernel, Kernel
 from hushsum.kernels.parameters import check_columns
-from hushsum.privacy.relation import Relation
-from hushsum.privacy.sensitivity import Sensitivity
+from hushsum.privacy.calibration import Sensitivity
+from hushsum.privacy.claim import Relation
 from hushsum.records.bounds import Bounds
 from hushsum.records.cell_grid import MOST_CELLS, CellGrid
 

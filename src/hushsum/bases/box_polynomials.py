@@ -19,8 +19,8 @@ from hushsum.bases.hermite_reading import MONOMIALS, box_readings, check_family,
 from hushsum.errors import PerSurface, UsageError
 from hushsum.kernels.base import Batch, ColumnKernel, Kernel
 from hushsum.kernels.parameters import positive_integer, positive_number
-from hushsum.privacy.relation import Relation
-from hushsum.privacy.sensitivity import Sensitivity
+from hushsum.privacy.calibration import Sensitivity
+from hushsum.privacy.claim import Relation
 
 MAX_ORDER = 32
 MAX_CELLS = 1 << 28

@@ -17,8 +17,8 @@ from hushsum.errors import UsageError
 from hushsum.kernels.base import Batch, Kernel
 from hushsum.kernels.parameters import integer_seed, positive_integer
 from hushsum.kernels.randomness import normals, row_words, uniforms
-from hushsum.privacy.relation import Relation
-from hushsum.privacy.sensitivity import Sensitivity
+from hushsum.privacy.calibration import Sensitivity
+from hushsum.privacy.claim import Relation
 
 MAX_FEATURES = 1 << 22
 MAX_NUMBERS = 1 << 28

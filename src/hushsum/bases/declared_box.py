@@ -15,7 +15,7 @@ from hushsum.bases.base import Basis, Floats, LinearReading, Table
 from hushsum.errors import PerSurface, UsageError
 from hushsum.kernels.base import GAUSSIAN, Batch, GaussianProfileKernel, Kernel
 from hushsum.kernels.parameters import check_columns
-from hushsum.privacy.sensitivity import Sensitivity
+from hushsum.privacy.calibration import Sensitivity
 from hushsum.records.bounds import Bounds
 
 MAX_COEFFICIENTS = 1 << 22

@@ -17,8 +17,8 @@ from hushsum.bases.features_theory import AMPLITUDE, LENGTH, feature_sensitivity
 from hushsum.errors import UsageError
 from hushsum.kernels.base import SPECTRAL, Batch, Kernel, SpectralKernel
 from hushsum.kernels.parameters import check_columns, integer_seed, positive_integer
-from hushsum.privacy.relation import Relation
-from hushsum.privacy.sensitivity import Sensitivity
+from hushsum.privacy.calibration import Sensitivity
+from hushsum.privacy.claim import Relation
 from hushsum.records.bounds import Bounds
 
 MAX_FEATURES = 1 << 24

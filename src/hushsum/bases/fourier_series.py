@@ -25,8 +25,8 @@ from hushsum.bases.portable_math import cosine_and_sine, exponential_of_minus
 from hushsum.errors import UsageError
 from hushsum.kernels.base import Batch, Kernel
 from hushsum.kernels.parameters import positive_integer
-from hushsum.privacy.relation import Relation
-from hushsum.privacy.sensitivity import Sensitivity
+from hushsum.privacy.calibration import Sensitivity
+from hushsum.privacy.claim import Relation
 
 MAX_FREQUENCY = 1 << 10
 _LEAST_WEIGHT = 64

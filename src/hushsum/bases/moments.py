@@ -13,8 +13,8 @@ from hushsum.bases.base import Basis, Floats, LinearReading, Table, register
 from hushsum.errors import UsageError, shown
 from hushsum.kernels.base import Batch, Kernel
 from hushsum.kernels.quadratic import QuadraticKernel
-from hushsum.privacy.relation import Relation
-from hushsum.privacy.sensitivity import Sensitivity
+from hushsum.privacy.calibration import Sensitivity
+from hushsum.privacy.claim import Relation
 from hushsum.records.unit_ball import UnitBall
 
 MOST_FEATURES = 4096

@@ -23,8 +23,8 @@ from hushsum.bases.declared_box import (
 from hushsum.bases.tensors import contracted, outer_products
 from hushsum.kernels.base import Batch, ColumnKernel, ColumnProfile, Kernel
 from hushsum.kernels.parameters import positive_integer
-from hushsum.privacy.relation import Relation
-from hushsum.privacy.sensitivity import Sensitivity
+from hushsum.privacy.calibration import Sensitivity
+from hushsum.privacy.claim import Relation
 
 MAX_TERMS = 1 << 12
 _NODES_PER_WIDTH = 8

@@ -17,8 +17,8 @@ from hushsum.kernels.base import Kernel, kernel_as_json
 from hushsum.methods.choose_kernel import Choice, choose_kernel
 from hushsum.methods.quantiles import PrivateBounds, private_bounds
 from hushsum.privacy.budget import Budget
+from hushsum.privacy.choice import PERMUTE_AND_FLIP, choice_claim, choice_promise
 from hushsum.privacy.claim import Claim
-from hushsum.privacy.selection import PERMUTE_AND_FLIP, choice_claim, choice_promise
 from hushsum.records.numbers import numbers_of
 from hushsum.records.streams import open_batches
 

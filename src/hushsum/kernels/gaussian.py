@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from hushsum.kernels.base import Batch, ColumnProfile, Floats, GaussianProfileKernel, SpectralKernel, register
 from hushsum.kernels.parameters import MAX_DIM, MAX_POWER, bandwidth_number, positive_integer
 from hushsum.kernels.profiles import Profile
-from hushsum.kernels.spectra import in_turns, normal_directions
+from hushsum.kernels.randomness import in_turns, normal_directions
 
 
 @register

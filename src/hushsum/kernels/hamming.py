@@ -13,7 +13,7 @@ from hushsum.kernels.base import Batch, Floats, HashableKernel, Hasher, register
 from hushsum.kernels.parameters import MAX_DIM, MAX_POWER, positive_integer
 from hushsum.kernels.randomness import multiply_shift, row_words
 from hushsum.records.bounds import Bounds
-from hushsum.records.codes import as_codes
+from hushsum.records.category_codes import as_codes
 
 
 @register

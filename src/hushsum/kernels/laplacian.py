@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from hushsum.kernels.base import Batch, ColumnProfile, Floats, ProfileKernel, SpectralKernel, register
 from hushsum.kernels.parameters import MAX_DIM, MAX_POWER, bandwidth_number, positive_integer
 from hushsum.kernels.profiles import Profile
-from hushsum.kernels.spectra import cauchy_directions, in_turns
+from hushsum.kernels.randomness import cauchy_directions, in_turns
 
 
 @register

@@ -14,7 +14,7 @@ from hushsum.errors import UsageError, shown
 from hushsum.kernels.base import Batch, ColumnProfile, Floats, ProfileKernel, SpectralKernel, register
 from hushsum.kernels.parameters import MAX_DIM, bandwidth_number, positive_integer
 from hushsum.kernels.profiles import Profile, fitted_profiles, single_column_profile
-from hushsum.kernels.spectra import in_turns, normal_directions
+from hushsum.kernels.randomness import in_turns, normal_directions
 
 SMOOTHNESS = (0.5, 1.5, 2.5)
 

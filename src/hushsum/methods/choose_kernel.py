@@ -15,16 +15,15 @@ from hushsum.errors import DataRefused, Parameter, UsageError
 from hushsum.kernels.base import Batch, Kernel, kernel_as_json
 from hushsum.kernels.parameters import positive_integer
 from hushsum.privacy.budget import Budget
-from hushsum.privacy.claim import Claim
-from hushsum.privacy.relation import Relation
-from hushsum.privacy.selection import (
+from hushsum.privacy.choice import (
     PERMUTE_AND_FLIP,
     Question,
     choice_claim,
     choice_promise,
+    choose_positions,
     random_places,
-    select,
 )
+from hushsum.privacy.claim import Claim, Relation
 from hushsum.privacy.spending import Booking, spend_json
 from hushsum.records.unit_ids import identify
 
@@ -147,7 +146,7 @@ def choose_kernel(
         places = random_places(int(unit.max()) + 1, number, insecure_noise_seed=insecure_noise_seed)
         votes = count_votes(batch, places[unit], number, judge, len(candidates))
         question = Question(votes, claim.promise.epsilon or Fraction(0), VOTE_SENSITIVITY)
-        return {"candidate": select([question], insecure_noise_seed=insecure_noise_seed)[0]}
+        return {"candidate": choose_positions([question], insecure_noise_seed=insecure_noise_seed)[0]}
 
     subject: dict[str, object] = {
         "choice": "kernel",

@@ -19,7 +19,7 @@ from hushsum.methods.herding import reduced_set
 from hushsum.methods.kme_lattice import Lattice
 from hushsum.methods.one_call import DeclaredBox, OneCallRelease, ReleaseKeywords
 from hushsum.methods.registry import Method, register
-from hushsum.privacy.relation import Relation
+from hushsum.privacy.claim import Relation
 from hushsum.privacy.release_noise import REAL_ARITHMETIC, REAL_GAUSSIAN, ReleaseNoise, release_noise
 from hushsum.records.bounds import Bounds, DeclaredBounds
 from hushsum.records.cell_grid import CellGrid

@@ -1,4 +1,4 @@
-"""MWEM: synthetic weights on a grid, improved where a private selection finds the largest error."""
+"""MWEM: synthetic weights on a grid, improved where a private choice finds the largest error."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hushsum.methods.one_call import DeclaredBox, OneCallRelease, ReleaseKeyword
 from hushsum.methods.registry import Method, register
 from hushsum.privacy.accounting.mechanisms import together
 from hushsum.privacy.calibration import LAPLACE
-from hushsum.privacy.relation import Relation
+from hushsum.privacy.claim import Relation
 from hushsum.privacy.release_noise import (
     EXACT_INTEGERS,
     PERMUTE_AND_FLIP,

@@ -15,15 +15,14 @@ from hushsum.kernels.base import Kernel
 from hushsum.methods.registry import Method
 from hushsum.privacy.budget import Budget
 from hushsum.privacy.calibration import COUNT_SHARE
-from hushsum.privacy.claim import Claim, Promise
-from hushsum.privacy.relation import Relation
+from hushsum.privacy.claim import Claim, Promise, Relation
 from hushsum.privacy.release_noise import ReleaseNoise
 from hushsum.privacy.request import check_declared_delta
 from hushsum.privacy.spending import Booking
 from hushsum.records.bounds import Bounds, declared_bounds
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.points import check_kernel
-from hushsum.releases.spending import spend_function
+from hushsum.releases.prepared_release import spend_function
 
 Pair = tuple[float, float]
 F = TypeVar("F", bound=ReleasedFunction)

@@ -16,7 +16,7 @@ from hushsum.kernels.base import COLUMNS, Batch, Kernel
 from hushsum.kernels.parameters import positive_integer
 from hushsum.methods.one_call import DeclaredBox, OneCallRelease, ReleaseKeywords
 from hushsum.methods.registry import Method, register
-from hushsum.privacy.relation import Relation
+from hushsum.privacy.claim import Relation
 from hushsum.privacy.release_noise import REAL_ARITHMETIC, REAL_GAUSSIAN, release_noise
 from hushsum.records.bounds import DeclaredBounds
 from hushsum.releases.curve import CurveFunction

@@ -23,8 +23,7 @@ from hushsum.methods.one_call import DeclaredBox, OneCallRelease, ReleaseKeyword
 from hushsum.methods.registry import Method, register
 from hushsum.privacy.accounting.mechanisms import together
 from hushsum.privacy.calibration import LAPLACE
-from hushsum.privacy.claim import exact
-from hushsum.privacy.relation import Relation
+from hushsum.privacy.claim import Relation, exact
 from hushsum.privacy.release_noise import (
     EXACT_INTEGERS,
     PERMUTE_AND_FLIP,

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.privacy.relation import Relation
+from hushsum.privacy.claim import Relation
 
 Floats = NDArray[np.float64]
 

@@ -13,12 +13,11 @@ from numpy.typing import NDArray
 from hushsum.errors import DataRefused, Parameter, UsageError
 from hushsum.methods.quantile_scores import Ranks, rank_sensitivity
 from hushsum.privacy.budget import Budget
-from hushsum.privacy.claim import Claim, exact
-from hushsum.privacy.relation import Relation
-from hushsum.privacy.selection import PERMUTE_AND_FLIP, Question, choice_claim, choice_promise, select
+from hushsum.privacy.choice import PERMUTE_AND_FLIP, Question, choice_claim, choice_promise, choose_positions
+from hushsum.privacy.claim import Claim, Relation, exact
 from hushsum.privacy.spending import Booking, spend_json
 from hushsum.records.bounds import Bounds, DeclaredBounds
-from hushsum.records.mixed import column_names_of
+from hushsum.records.mixed_columns import column_names_of
 from hushsum.records.numbers import numbers_of
 from hushsum.records.units import UnitCap
 
@@ -138,7 +137,7 @@ def private_quantiles(
             for each in levels:
                 moved = rank_sensitivity(each, claim.relation, claim.records_per_unit)
                 questions.append(Question(ranks.scores(each), share, moved))
-        chosen = iter(select(questions, insecure_noise_seed=insecure_noise_seed))
+        chosen = iter(choose_positions(questions, insecure_noise_seed=insecure_noise_seed))
         return {
             "values": [_by_rank([float(points[next(chosen)]) for _ in levels], levels) for points in grids]
         }

@@ -11,7 +11,7 @@ from hushsum.bases.base import Reading
 from hushsum.errors import UsageError, shown
 from hushsum.kernels.base import Kernel, Role
 from hushsum.methods.prediction import Option, PredictionRequest
-from hushsum.privacy.relation import Relation
+from hushsum.privacy.claim import Relation
 from hushsum.releases.base import ReleasedFunction
 from hushsum.tally.tally import Tally
 

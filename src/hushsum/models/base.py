@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import os
+import warnings
 from dataclasses import replace
 from typing import IO, Any, Self
 
@@ -16,7 +17,14 @@ from sklearn.exceptions import NotFittedError
 from hushsum.errors import UsageError
 from hushsum.files.container import canonical_json
 from hushsum.models.declared_model import DeclaredModel
-from hushsum.models.model_state import ModelState, until_released
+from hushsum.models.model_state import (
+    ModelState,
+    RefitGuard,
+    check_first,
+    new_lineage,
+    note_release,
+    until_released,
+)
 from hushsum.models.parameters import (
     BOUNDS,
     DELTA,
@@ -29,13 +37,12 @@ from hushsum.models.parameters import (
     with_defaults,
 )
 from hushsum.models.record_checks import checked_records, generator_of
-from hushsum.models.spending_guard import RefitGuard, check_first, new_lineage, note_release
 from hushsum.privacy.claim import Claim, Promise
 from hushsum.privacy.request import check_declared_delta
 from hushsum.privacy.spending import Booking
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.bundle import Bundle
-from hushsum.releases.spending import spend_function
+from hushsum.releases.prepared_release import spend_function
 
 Floats = NDArray[np.float64]
 
@@ -357,6 +364,14 @@ class PrivateModel(DeclaredModel):
         self.released_.save(target)
 
     # -- scikit-learn -----------------------------------------------------------------------------------
+
+    def _html_repr(self) -> str:
+        """scikit-learn's diagram for notebooks, and the claim of what was released."""
+        with warnings.catch_warnings():
+            # scikit-learn reads the docstring and warns about its section Privacy.
+            warnings.filterwarnings("ignore", "Unknown section", UserWarning)
+            diagram: str = super()._html_repr()
+        return diagram + (self.claim_._repr_html_() if self.__sklearn_is_fitted__() else "")
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_state") and self._state.bundle is not None

@@ -29,9 +29,8 @@ from hushsum.methods.grid import grid
 from hushsum.methods.race import race
 from hushsum.models.mode_search import spread_points
 from hushsum.privacy.calibration import COUNT_SHARE, GAUSSIAN, IntegerNoise
-from hushsum.privacy.claim import Claim, Promise
-from hushsum.privacy.functional import lattice_variance, perturb_lattice
-from hushsum.privacy.relation import Relation
+from hushsum.privacy.claim import Claim, Promise, Relation
+from hushsum.privacy.function_noise import lattice_variance, perturb_lattice
 from hushsum.privacy.release_noise import release_noise
 from hushsum.records.bounds import Bounds
 from hushsum.releases.base import ReleasedFunction

@@ -15,7 +15,7 @@ from hushsum.errors import UsageError, shown
 from hushsum.models.encoder_columns import MISSING, DeclaredColumn, NumberColumn
 from hushsum.models.record_checks import showing_nothing
 from hushsum.records.bounds import Bounds
-from hushsum.records.mixed import choose_mixed, mixed_columns
+from hushsum.records.mixed_columns import choose_mixed, mixed_columns
 
 Floats = NDArray[np.float64]
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from hushsum.errors import Argument, DataRefused, UsageError, shown
 from hushsum.records import arrow
-from hushsum.records.mixed import numbers_with_missing
+from hushsum.records.mixed_columns import numbers_with_missing
 
 Codes = NDArray[np.int32]
 Floats = NDArray[np.float64]

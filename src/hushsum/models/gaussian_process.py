@@ -18,9 +18,8 @@ from hushsum.models.base import Floats
 from hushsum.models.feature_space import KERNELS, KeptPairs, feature_kernel, feature_space, vectors_within
 from hushsum.models.parameters import INTEGER, NUMBER, TARGET_BOUNDS, TEXT, Parameter
 from hushsum.models.regression_model import RegressionModel, declared_target
-from hushsum.privacy.claim import Claim, Promise
-from hushsum.privacy.functional import ANALYTIC, CALIBRATIONS, LATTICE_GAUSSIAN, path_scale
-from hushsum.privacy.relation import Relation
+from hushsum.privacy.claim import Claim, Promise, Relation
+from hushsum.privacy.function_noise import ANALYTIC, CALIBRATIONS, LATTICE_GAUSSIAN, path_scale
 from hushsum.records.bounds import Bounds
 from hushsum.records.unit_ball import UnitBall
 from hushsum.releases.answers import Answers, normal_answers

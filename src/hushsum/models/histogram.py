@@ -15,8 +15,7 @@ from hushsum.kernels.gaussian import GaussianKernel
 from hushsum.models.base import Floats, PrivateModel
 from hushsum.models.parameters import INTEGER, TEXT, Parameter
 from hushsum.models.predicted_error import NOISE, PredictedError
-from hushsum.privacy.claim import Claim, Promise
-from hushsum.privacy.relation import Relation
+from hushsum.privacy.claim import Claim, Promise, Relation
 from hushsum.records.bounds import Bounds
 from hushsum.records.cell_grid import MOST_CELLS, CellGrid
 from hushsum.releases.answers import Answers, normal_answers

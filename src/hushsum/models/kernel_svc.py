@@ -24,9 +24,8 @@ from hushsum.models.class_model import ClassModel
 from hushsum.models.feature_space import KERNELS, KeptPairs, feature_kernel, feature_space, vectors_within
 from hushsum.models.parameters import CLASSES, INTEGER, NUMBER, TEXT, Parameter
 from hushsum.models.predicted_error import NOISE, PredictedError
-from hushsum.privacy.claim import Claim, Promise
-from hushsum.privacy.functional import ANALYTIC, CALIBRATIONS, LATTICE_GAUSSIAN, path_scale
-from hushsum.privacy.relation import Relation
+from hushsum.privacy.claim import Claim, Promise, Relation
+from hushsum.privacy.function_noise import ANALYTIC, CALIBRATIONS, LATTICE_GAUSSIAN, path_scale
 from hushsum.releases.bundle import Bundle
 
 _LOUDEST = 1.0

@@ -18,8 +18,7 @@ from hushsum.models.linear_methods import (
     classification_theta,
 )
 from hushsum.models.parameters import CLASSES, INTEGER, NUMBER, TEXT, Parameter
-from hushsum.privacy.claim import Claim, Promise
-from hushsum.privacy.relation import Relation
+from hushsum.privacy.claim import Claim, Promise, Relation
 from hushsum.records.bounds import Bounds
 from hushsum.records.unit_ball import UnitBall
 from hushsum.releases.bundle import Bundle

@@ -19,8 +19,8 @@ from hushsum.models.parameters import INTEGER, NUMBER, Parameter
 from hushsum.models.predicted_error import PLANNED, PredictedError, error_of_hash_rows
 from hushsum.privacy.accounting.mechanisms import together
 from hushsum.privacy.calibration import GAUSSIAN, LAPLACE
+from hushsum.privacy.choice import PERMUTE_AND_FLIP
 from hushsum.privacy.claim import Claim, Promise
-from hushsum.privacy.selection import PERMUTE_AND_FLIP
 from hushsum.releases.answers import Answers, normal_answers
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.bundle import Bundle

@@ -14,8 +14,7 @@ from hushsum.models.linear_methods import KEEPING, LinearMethod, claimed, regres
 from hushsum.models.parameters import INTEGER, NUMBER, TARGET_BOUNDS, TEXT, Parameter
 from hushsum.models.regression_model import RegressionModel, declared_target
 from hushsum.privacy.accounting import zcdp_rho
-from hushsum.privacy.claim import Claim, Promise
-from hushsum.privacy.relation import Relation
+from hushsum.privacy.claim import Claim, Promise, Relation
 from hushsum.records.bounds import Bounds
 from hushsum.records.unit_ball import UnitBall
 from hushsum.releases.bundle import Bundle

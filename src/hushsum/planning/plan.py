@@ -14,13 +14,11 @@ from hushsum.errors import Parameter, UsageError
 from hushsum.kernels.base import HASHABLE, Kernel, named
 from hushsum.kernels.parameters import positive_integer, positive_number
 from hushsum.methods.prediction import Option, PredictionRequest
-from hushsum.methods.race import DEFAULT_WIDTH
+from hushsum.methods.race import DEFAULT_WIDTH, row_variances
 from hushsum.methods.registry import Method, all_methods, method_named, planned_methods
-from hushsum.methods.row_variance import row_variances
 from hushsum.planning.typical_density import typical_density
 from hushsum.privacy.calibration import COUNT_SHARE
-from hushsum.privacy.claim import Promise, exact
-from hushsum.privacy.relation import Relation
+from hushsum.privacy.claim import Promise, Relation, exact
 from hushsum.records.bounds import DeclaredBounds, declared_bounds
 
 AUTO = "auto"

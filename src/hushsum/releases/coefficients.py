@@ -13,7 +13,7 @@ from hushsum.releases.answers import Answers, Points
 from hushsum.releases.noisy_table import Floats, NoisyTable, check_question
 
 if TYPE_CHECKING:
-    from hushsum.releases.sharpened import SharpenedFunction
+    from hushsum.releases.sharpened_features import SharpenedFunction
 
 _FEWEST_BLOCKS = 8
 """Below this many independent blocks of rows their spread is too uncertain; the bound is used instead."""
@@ -107,7 +107,7 @@ class CoefficientFunction(NoisyTable):
         UsageError
             if the release is none of Fourier features.
         """
-        from hushsum.releases.sharpened import sharpen
+        from hushsum.releases.sharpened_features import sharpen
 
         return sharpen(self, points)
 

@@ -1,4 +1,4 @@
-"""A released curve: mean kernel values at the points of a line, with noise that is smooth along it."""
+"""A released curve: mean kernel values along a line, with noise that is smooth along it; and its file."""
 
 from __future__ import annotations
 
@@ -14,17 +14,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.errors import UsageError, shown
+from hushsum.files.container import FileKind, Header, write_container
 from hushsum.kernels.base import Kernel
 from hushsum.kernels.parameters import check_columns
 from hushsum.privacy.claim import Claim
 from hushsum.records.bounds import Bounds
 from hushsum.releases.answers import Answers, normal_answers, query_points
 from hushsum.releases.base import ReleasedFunction
-from hushsum.releases.load import load_function
+from hushsum.releases.float_file import (
+    COMMON,
+    MOST_NUMBERS,
+    common_fields,
+    common_header,
+    decode_reals,
+    encode_reals,
+    encoded_reals,
+    whole,
+)
+from hushsum.releases.load import check_names, load_function, register
 from hushsum.releases.points import check_kernel
 from hushsum.releases.presentation import Detail, Presented
 
 Floats = NDArray[np.float64]
+TYPE = "curve"
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,8 +133,6 @@ class CurveFunction(Presented):
 
     def save(self, target: str | os.PathLike[str] | IO[bytes]) -> None:
         """Write a ``.hush`` file; to a path atomically."""
-        from hushsum.releases.curve_file import save_curve
-
         save_curve(self, target)
 
     def __reduce__(self) -> tuple[Callable[[bytes], ReleasedFunction], tuple[bytes]]:
@@ -146,3 +156,26 @@ class CurveFunction(Presented):
 def _from_bytes(payload: bytes) -> ReleasedFunction:
     """A function from the bytes of its file, which is what travels in a pickle."""
     return load_function(io.BytesIO(payload))
+
+
+def save_curve(function: CurveFunction, target: str | os.PathLike[str] | IO[bytes]) -> None:
+    """Write a released curve; to a path atomically."""
+    header = {**common_header(function, TYPE), "values": len(function.values)}
+    write_container(target, FileKind.RELEASED, header, encode_reals([function.values, function.errors]))
+
+
+def _payload_size(header: Header) -> int:
+    number = whole(header["values"], at_most=MOST_NUMBERS)
+    return encoded_reals(number, number)
+
+
+def _build(header: Header, payload: memoryview) -> CurveFunction:
+    check_names(header, *COMMON, "values")
+    number = whole(header["values"], at_most=MOST_NUMBERS)
+    values, errors = decode_reals(payload, [(number,), (number,)])
+    if (errors < 0.0).any():
+        raise ValueError("errors")
+    return CurveFunction(values=values, errors=errors, **common_fields(header))
+
+
+register(TYPE, _payload_size, _build)

@@ -1,4 +1,4 @@
-"""Released points: public, weighted, with kernel sums that stand for those of the private records."""
+"""Released points, weighted, whose kernel sums stand for those of the private records; and their file."""
 
 from __future__ import annotations
 
@@ -14,19 +14,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.errors import UsageError, shown
+from hushsum.files.container import FileKind, Header, write_container
 from hushsum.kernels.base import COLUMNS, Batch, Kernel
 from hushsum.kernels.parameters import check_columns
 from hushsum.privacy.claim import Claim
 from hushsum.records.bounds import Bounds
 from hushsum.releases.answers import Answers, normal_answers, query_points
 from hushsum.releases.base import ReleasedFunction
-from hushsum.releases.load import load_function
+from hushsum.releases.float_file import (
+    COMMON,
+    MOST_NUMBERS,
+    common_fields,
+    common_header,
+    decode_reals,
+    encode_reals,
+    encoded_reals,
+    real,
+    whole,
+)
+from hushsum.releases.load import check_names, load_function, register
 from hushsum.releases.presentation import Detail, Presented
 
 Floats = NDArray[np.float64]
 
 _CELLS_AT_A_TIME = 1 << 21
 _QUERIES_AT_A_TIME = 512
+TYPE = "points"
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,8 +163,6 @@ class PointsFunction(Presented):
 
     def save(self, target: str | os.PathLike[str] | IO[bytes]) -> None:
         """Write a ``.hush`` file; to a path atomically."""
-        from hushsum.releases.points_file import save_points
-
         save_points(self, target)
 
     def __reduce__(self) -> tuple[Callable[[bytes], ReleasedFunction], tuple[bytes]]:
@@ -204,3 +215,48 @@ def check_kernel(kernel: Kernel, dim: int) -> None:
 def _from_bytes(payload: bytes) -> ReleasedFunction:
     """A function from the bytes of its file, which is what travels in a pickle."""
     return load_function(io.BytesIO(payload))
+
+
+def save_points(function: PointsFunction, target: str | os.PathLike[str] | IO[bytes]) -> None:
+    """Write released points; to a path atomically."""
+    header = {
+        **common_header(function, TYPE),
+        "weight_variance": function.weight_variance,
+        "answer_stderr": function.answer_stderr,
+        "points": list(function.points.shape),
+    }
+    write_container(target, FileKind.RELEASED, header, encode_reals([function.points, function.weights]))
+
+
+def _shape(header: Header) -> tuple[int, int]:
+    number, dim = header["points"]
+    return whole(number, at_most=MOST_NUMBERS), whole(dim, at_most=MOST_NUMBERS)
+
+
+def _known(value: object) -> float | None:
+    return None if value is None else real(value, at_least=0.0)
+
+
+def _payload_size(header: Header) -> int:
+    number, dim = _shape(header)
+    return encoded_reals(number * dim, number)
+
+
+def _build(header: Header, payload: memoryview) -> PointsFunction:
+    check_names(header, *COMMON, "weight_variance", "answer_stderr", "points")
+    number, dim = _shape(header)
+    points, weights = decode_reals(payload, [(number, dim), (number,)])
+    function = PointsFunction(
+        points=points,
+        weights=weights,
+        weight_variance=_known(header["weight_variance"]),
+        answer_stderr=_known(header["answer_stderr"]),
+        **common_fields(header),
+    )
+    low, high = np.array(function.bounds.low), np.array(function.bounds.high)
+    if (points < low).any() or (points > high).any():
+        raise ValueError("a point lies outside the bounds")
+    return function
+
+
+register(TYPE, _payload_size, _build)

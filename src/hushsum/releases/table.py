@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from hushsum.bases.base import RowAverages, RowReading
-from hushsum.bases.race_theory import groups_for, median_of_means_bound
+from hushsum.bases.hash_rows import groups_for, median_of_means_bound
 from hushsum.errors import UsageError, shown
 from hushsum.kernels.base import Batch
 from hushsum.releases.answers import Answers

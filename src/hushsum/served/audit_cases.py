@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.auditing.gaussian_separation import Separated, allowed_distance, normal_chances
+from hushsum.auditing.gaussian_smoke_test import Separated, allowed_distance, normal_chances
 from hushsum.auditing.registry import MechanismCase, register_mechanism
 from hushsum.kernels.gaussian import GaussianKernel
 from hushsum.methods.feature_functions import GAP_SHARE

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from hushsum.errors import FileRefused, QuestionsSpent, SecretRefused, UsageError
 from hushsum.privacy.budget import Budget
 from hushsum.privacy.claim import Claim, Promise
-from hushsum.privacy.functional import ANALYTIC, PATH, path_scale
+from hushsum.privacy.function_noise import ANALYTIC, PATH, path_scale
 from hushsum.privacy.real_noise import real_noise
 from hushsum.privacy.release_noise import REAL_ARITHMETIC
 from hushsum.privacy.request import check_declared_delta

@@ -17,7 +17,7 @@ from hushsum.errors import SecretRefused, UsageError, shown
 from hushsum.privacy.accounting.composition import LaplaceTable, compose
 from hushsum.privacy.budget import Budget
 from hushsum.privacy.claim import Claim, Promise
-from hushsum.privacy.functional import ANALYTIC, path_scale
+from hushsum.privacy.function_noise import ANALYTIC, path_scale
 from hushsum.privacy.real_noise import real_noise
 from hushsum.privacy.release_noise import REAL_ARITHMETIC, release_noise, rounded
 from hushsum.privacy.request import check_declared_delta

@@ -20,7 +20,7 @@ from hushsum.files.container import (
 )
 from hushsum.files.encryption import CHUNK, SALT_BYTES, decrypt, encrypt, encrypted_size
 from hushsum.kernels.base import kernel_as_json, kernel_from_json
-from hushsum.privacy.relation import Relation
+from hushsum.privacy.claim import Relation
 from hushsum.records.bounds import Bounds
 from hushsum.served.secret_functions import SecretFunction
 from hushsum.version import PRODUCER

@@ -35,7 +35,7 @@ MAX_POINTS = 1 << 40
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class RunTerms:
     """The public agreement of one run, known to all before the first round and never changed.
 
     ``rho`` is what every coalition of owners learns about one record of another owner over all rounds, in
@@ -121,7 +121,7 @@ class Terms:
         )
 
     @classmethod
-    def from_bytes(cls, data: bytes) -> Terms:
+    def from_bytes(cls, data: bytes) -> RunTerms:
         """The terms back; FileRefused if they are none."""
         _, values, _ = unpack(data, "terms")
         try:

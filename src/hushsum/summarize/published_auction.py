@@ -2,7 +2,7 @@
 
 The auction requests the point of rank i with probability ``e^{−ε(i−1)}``: an owner without a request learns
 that it was not first, with a ratio that no ε bounds. And one record shifts every later round, which the
-published proof does not count. So this is not a rule of `Terms`: it runs in one process, to reproduce the
+published proof does not count. So this is not a rule of `RunTerms`: it runs in one process, to reproduce the
 figures, and warns.
 """
 

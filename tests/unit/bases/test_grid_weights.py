@@ -11,7 +11,7 @@ import hushsum as hs
 from hushsum.bases.grid_weights import POSITIONS, GridReading, GridWeights, part_table
 from hushsum.errors import UsageError
 from hushsum.kernels.base import Kernel
-from hushsum.privacy.relation import Relation
+from hushsum.privacy.claim import Relation
 from hushsum.records.bounds import Bounds
 from hushsum.releases import CoefficientFunction
 from hushsum.tally import Tally
@@ -165,7 +165,7 @@ def test_the_fingerprint_knows_no_kernel_but_the_grid() -> None:
         (lambda: hs.grid(hs.GaussianKernel(4, 1e-3), bounds=(-1, 1)), "nodes, got more"),
         (lambda: hs.grid(hs.GaussianKernel(1, 0.1), bounds=(-1, 1), cells=4), "at least 0.8"),
         (lambda: hs.grid(hs.GaussianKernel(2, 0.5), bounds=(-1, 1), cells=[9]), "one for each column"),
-        (lambda: grid_of(1).add([[0.0]]).release(epsilon=1.0, rows=2), "leave rows out"),
+        (lambda: grid_of(1).add([[0.0]]).release(epsilon=1.0, rows=2), "rows must be left out"),
     ],
 )
 def test_refusals(make: object, rule: str) -> None:

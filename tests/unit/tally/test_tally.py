@@ -133,7 +133,7 @@ def test_a_merge_that_could_overflow_is_refused() -> None:
 
 def test_removing_more_than_was_added_is_refused() -> None:
     tally = empty().add(POINTS)
-    with pytest.raises(DataRefused, match="more records than were added"):
+    with pytest.raises(DataRefused, match="only records that were added"):
         tally.remove(np.zeros((4, 2)))
 
 

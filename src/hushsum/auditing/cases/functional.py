@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.auditing.gaussian_separation import (
+from hushsum.auditing.gaussian_smoke_test import (
     Chances,
     Separated,
     allowed_distance,
@@ -26,8 +26,7 @@ from hushsum.methods.feature_functions import (
     perturbed_posterior,
     smoother,
 )
-from hushsum.privacy.claim import Promise
-from hushsum.privacy.relation import Relation
+from hushsum.privacy.claim import Promise, Relation
 from hushsum.records.bounds import Bounds
 from hushsum.releases.coefficients import CoefficientFunction
 from hushsum.tally.tally import Tally

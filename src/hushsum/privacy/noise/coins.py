@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 from hushsum.errors import UsageError
-from hushsum.privacy.noise.exponential import exponential_bounds
+from hushsum.privacy.noise.laplace import exponential_bounds
 from hushsum.privacy.noise.source import NoiseSource
 from hushsum.privacy.noise.uniform import LazyUniform
 

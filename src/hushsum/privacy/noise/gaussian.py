@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum._native import fill_gaussian
-from hushsum.privacy.noise.exponential import exponential_bounds
 from hushsum.privacy.noise.laplace import (
     decide_magnitude,
+    exponential_bounds,
     laplace_shape,
     magnitude_uniform,
     with_sign,

@@ -10,12 +10,10 @@ from fastapi import Request
 
 from hushsum.ledger import Account, Charge, Ledger
 from hushsum.privacy.claim import Claim
-from hushsum.service.http.access import nothing_here
-from hushsum.service.http.authentication import Caller, TokenAuthenticator
+from hushsum.service.http.access import Caller, TokenAuthenticator, TtlCache, nothing_here
 from hushsum.service.http.metrics import Metrics
 from hushsum.service.http.problem_responses import Refusal
 from hushsum.service.http.request_limits import ConcurrencyLimit, FairQueue
-from hushsum.service.http.ttl_cache import TtlCache
 from hushsum.service.queries.function_cache import FunctionCache
 from hushsum.service.schemas import RequestBody
 from hushsum.service.settings import Settings

@@ -18,8 +18,8 @@ from hushsum.service.schemas import (
     ModelKindResponse,
     PredictedErrorResponse,
 )
+from hushsum.service.schemas.releases import confirmation
 from hushsum.service.store.datasets import WAITING
-from hushsum.service.work.confirmation import confirmation
 from hushsum.service.work.model_requests import choice_of, claim_for, error_for
 
 router = APIRouter(tags=["models"])

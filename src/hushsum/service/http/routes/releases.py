@@ -15,8 +15,7 @@ from starlette.types import Receive, Scope, Send
 from hushsum.bases.base import reading_from_json
 from hushsum.errors import HushsumError
 from hushsum.privacy.claim import Claim
-from hushsum.service.http.access import nothing_here
-from hushsum.service.http.authentication import Caller
+from hushsum.service.http.access import Caller, nothing_here
 from hushsum.service.http.context import Context
 from hushsum.service.http.dependencies import (
     ActorDependency,
@@ -34,9 +33,9 @@ from hushsum.service.schemas import (
     ReleaseClaimRequest,
     release_request,
 )
+from hushsum.service.schemas.releases import confirmation
 from hushsum.service.store import Job
 from hushsum.service.store.job_queue import CANCELLED, ENDED
-from hushsum.service.work.confirmation import confirmation
 from hushsum.tally.tally import Tally
 
 router = APIRouter(tags=["releases"])
