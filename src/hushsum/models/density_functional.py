@@ -92,6 +92,7 @@ class FunctionalSums:
                 remedy=("give ", Argument("delta", 1e-6)),
             )
         bounds = Bounds.of(box, len(box))
+        assert bounds is not None
         self._promise = promise
         self._bases = {each.part: functional_basis(each.kernel, bounds, seed) for each in planned}
         self._tables: dict[str, NDArray[np.int64]] = {
@@ -141,6 +142,7 @@ def functional_error(planned: Sequence[KernelTable], records: int, promise: Prom
     density that plans assume; it is the same for every ε.
     """
     bounds = Bounds.of(box, len(box))
+    assert bounds is not None
     bases = [functional_basis(each.kernel, bounds, 0) for each in planned]
     basis, kernel = bases[0], planned[0].kernel
     variance = _variances(bases, _shares(promise)[1])[0]
