@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.typing import NDArray
 
@@ -125,3 +126,12 @@ def test_the_service(toy: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     claim = town.ok("olga", "POST", f"/datasets/{dataset}/models/claims", json=asked)
     job = town.job(f"/datasets/{dataset}/models", {**asked, "confirm": claim["confirm"]})
     assert job["state"] == "done", job
+    path = f"/functions/{job['result']['function']}"
+    facts = town.ok("olga", "GET", path)["facts"]
+    assert (facts["model"]["kind"], facts["model"]["estimator"]) == ("toy", "PrivateToy")
+    queries = pd.DataFrame([[0.1, 0.2], [-0.5, 0.5]], columns=["a", "b"])
+    answer = town.ok("olga", "POST", f"{path}/query", json={"points": queries.to_numpy().tolist()})
+    (tmp_path / "toy.hush").write_bytes(town.ask("olga", "GET", f"{path}/file").content)
+    local = load_model(tmp_path / "toy.hush")
+    assert local.get_params()["factor"] == 3.0
+    np.testing.assert_array_equal(answer["prediction"], local.predict(queries))

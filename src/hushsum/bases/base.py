@@ -252,7 +252,7 @@ class SampledReading(LinearReading, Protocol):
     """Rows that are random draws: each estimates the kernel sum, so that their spread shows the error."""
 
     @abstractmethod
-    def spread(self, table: Table, batch: Batch) -> RowAverages:
+    def spread(self, table: Table, batch: Batch, *, threads: int) -> RowAverages:
         """Kernel sums, the variance of each estimated from independent blocks of rows with the noise that is
         in them, and the number of blocks.
         """

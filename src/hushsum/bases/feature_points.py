@@ -55,7 +55,9 @@ def explain(basis: FourierFeatures, table: Table, points: Batch) -> Explained:
     nothing = Explained(np.zeros(len(points)), table.astype(np.int64), 0.0)
     if not folds:
         return nothing
-    values = table.astype(np.float64) / AMPLITUDE
+    # A row counts the records of its group alone, which are one part in `groups` of all.
+    amplitude = AMPLITUDE / basis.groups
+    values = table.astype(np.float64) / amplitude
     moments = [_Moments.of(basis, rows, values, points) for rows in folds]
     fits = [_fits(moments, fold) for fold in range(FOLDS)]
     errors = [
@@ -71,7 +73,7 @@ def explain(basis: FourierFeatures, table: Table, points: Batch) -> Explained:
         fit = fits[fold][best]
         weights += fit * (len(rows) / basis.features)
         # A cell is a whole number with noise of many units: rounding what is left of it is not a loss.
-        remainder[rows] = np.rint(table[rows] - AMPLITUDE * _parts(basis, rows, points, fit))
+        remainder[rows] = np.rint(table[rows] - amplitude * _parts(basis, rows, points, fit))
     return Explained(weights, remainder, share)
 
 

@@ -84,6 +84,14 @@ Features = Annotated[
     int | None,
     typer.Option("--features", help="Number of random frequencies of fourier_features. [default: 4000]"),
 ]
+Groups = Annotated[
+    int | None,
+    typer.Option(
+        "--groups",
+        help="Groups of fourier_features, of which a record is counted in one: less time, more noise. "
+        "[default: 1]",
+    ),
+]
 KernelName = Annotated[
     str,
     typer.Option(

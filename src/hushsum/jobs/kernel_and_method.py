@@ -49,15 +49,15 @@ class KernelChoice:
         )
 
 
-_SIZES = ("rows", "width", "spacing", "features")
+_SIZES = ("rows", "width", "spacing", "features", "groups")
 
 
 @dataclass(frozen=True, slots=True)
 class TableSize:
     """The public shape of a tally: tallies that shall merge need the same one.
 
-    ``rows`` and ``width`` are for hash rows, ``spacing`` is for grids, ``features`` for Fourier features;
-    None where a method's default will do. ``seed`` is for those that have one.
+    ``rows`` and ``width`` are for hash rows, ``spacing`` is for grids, ``features`` and ``groups`` are for
+    Fourier features; None where a method's default will do. ``seed`` is for those that have one.
     """
 
     method: str = "race"
@@ -67,6 +67,7 @@ class TableSize:
     bounds: DeclaredBounds | None = None
     spacing: float | None = None
     features: int | None = None
+    groups: int | None = None
 
     def __post_init__(self) -> None:
         one_of("method", self.method, tally_methods())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from functools import lru_cache
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -232,8 +233,14 @@ def gaussian_variances(
     """
     target, bound = float_below(positive_epsilon(epsilon)), float_below(proper_delta(delta))
     cells = cell_count(cells)
-    share = None if count_share is None else _proper_share(count_share)
+    return _smallest_variances(
+        target, bound, cells, None if count_share is None else _proper_share(count_share)
+    )
 
+
+# A release is calibrated twice, for its claim and for its noise, and audits release thousands of times.
+@lru_cache(maxsize=256)
+def _smallest_variances(target: float, bound: float, cells: int, share: float | None) -> GaussianVariances:
     def variances(log_scale: float) -> GaussianVariances:
         scale = math.exp(log_scale)
         if share is None:
