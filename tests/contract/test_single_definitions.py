@@ -42,9 +42,6 @@ KNOWN = {
     ("models/density_tables.py", "each.method == GRID"),
     ("models/density_tables.py", "each.method == 'race'"),
     ("models/density_tables.py", "each.part == GRID"),
-    ("models/feature_space.py", "name == 'gaussian'"),
-    ("models/feature_space.py", "name == 'laplacian'"),
-    ("models/feature_space.py", "name == 'matern'"),
 }
 
 

@@ -9,15 +9,12 @@ from numpy.typing import NDArray
 from hushsum._types import Box, Floats
 from hushsum.bases.fourier_features import FourierFeatures
 from hushsum.errors import UsageError, shown
-from hushsum.kernels.base import Kernel
-from hushsum.kernels.gaussian import GaussianKernel
-from hushsum.kernels.laplacian import LaplacianKernel
-from hushsum.kernels.matern import MaternKernel
+from hushsum.kernels.base import SPECTRAL, Kernel, named, parameter_names
 from hushsum.models.model_state import KeptRecords
 from hushsum.models.parameters import NUMBER, TEXT, Parameter
 from hushsum.records.bounds import Bounds
 
-KERNELS = ("gaussian", "matern", "laplacian")
+KERNELS = tuple(SPECTRAL.kernels())
 KERNEL_PARAMETERS = (
     Parameter("kernel", TEXT, "Of the feature space.", choices=KERNELS, kernel=True),
     Parameter(
@@ -37,7 +34,7 @@ def feature_kernel(name: Any, *, dim: int, bandwidth: float, smoothness: float) 
     GaussianKernel(dim=2, bandwidth=0.5, power=1)
     """
     if isinstance(name, Kernel):
-        if getattr(name, "dim", None) != dim:
+        if name.dim != dim:
             raise UsageError(
                 parameter="kernel",
                 rule=f"must compare {dim} columns",
@@ -45,18 +42,15 @@ def feature_kernel(name: Any, *, dim: int, bandwidth: float, smoothness: float) 
                 remedy=f"give it dim={dim}",
             )
         return name
-    if name == "gaussian":
-        return GaussianKernel(dim=dim, bandwidth=bandwidth)
-    if name == "matern":
-        return MaternKernel(dim=dim, bandwidth=bandwidth, smoothness=smoothness)
-    if name == "laplacian":
-        return LaplacianKernel(dim=dim, bandwidth=bandwidth)
-    raise UsageError(
-        parameter="kernel",
-        rule=f"must be one of {', '.join(KERNELS)}, or a kernel of columns",
-        got=shown(name),
-        remedy="choose one",
-    )
+    if name not in KERNELS:
+        raise UsageError(
+            parameter="kernel",
+            rule=f"must be one of {', '.join(KERNELS)}, or a kernel of columns",
+            got=shown(name),
+            remedy="choose one",
+        )
+    taken = {"smoothness": smoothness} if "smoothness" in parameter_names(name) else {}
+    return named(name, dim=dim, bandwidth=bandwidth, **taken)
 
 
 def feature_space(kernel: Kernel, *, features: int, seed: int, box: Box) -> FourierFeatures:
