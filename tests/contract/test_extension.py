@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 from typer.testing import CliRunner
 
 import hushsum as hs
+from hushsum._types import Floats
 from hushsum.bases import Basis, LinearReading
 from hushsum.bases import base as bases
-from hushsum.bases.base import Floats, Reading, Table
+from hushsum.bases.base import Reading, Table
 from hushsum.kernels import ColumnKernel, Kernel, ProfileKernel
 from hushsum.kernels import base as kernels
 from hushsum.kernels.base import COLUMNS, Batch, ColumnProfile

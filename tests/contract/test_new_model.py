@@ -11,11 +11,12 @@ import pandas as pd
 import pytest
 from numpy.typing import NDArray
 
+from hushsum._types import Floats
 from hushsum.cli.main import app
 from hushsum.errors import UsageError
 from hushsum.jobs.model_catalogue import model_kinds
 from hushsum.models import load_model
-from hushsum.models.base import MODELS, Floats
+from hushsum.models.base import MODELS
 from hushsum.models.parameters import NUMBER, Parameter
 from hushsum.models.table_model import KERNEL_PARAMETERS, TableModel
 from tests.service_town import Town

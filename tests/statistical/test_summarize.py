@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from hushsum._types import Integers
 from hushsum.auditing import audit_gaussian
 from hushsum.summarize import Broadcast, OwnerState, RunTerms, SummaryFeatures, plan_terms, release_target
 from hushsum.summarize.calibration import count_step, record_squared, sum_squared, sum_variance
-from hushsum.summarize.features import Integers
 from hushsum.summarize.messages import AUCTION, BID, DELIVER, FRESH, THRESHOLD
 from hushsum.summarize.running_sums import FactoredSums, FreshSums
 from tests.unit.summarize.worlds import sums_under, terms_of

@@ -14,9 +14,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from hushsum._types import Floats
 from hushsum.auditing.binomial import at_most, binomial_bounds, most_hits_below
 from hushsum.auditing.noise import LESS_NOISE, NoiseAudit
-from hushsum.auditing.tail_test import FALSE_ALARM, Floats, draws_for, too_strong
+from hushsum.auditing.tail_test import FALSE_ALARM, draws_for, too_strong
 from hushsum.errors import UsageError
 
 Choose = Callable[[int], NDArray[np.int64]]

@@ -12,7 +12,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from hushsum._types import Floats
 
 _REACH = 12.0
 _LARGEST_DEVIATION = 20_000.0

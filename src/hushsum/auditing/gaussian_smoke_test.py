@@ -19,16 +19,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hushsum._types import Floats
 from hushsum.auditing.binomial import at_most, binomial_bounds, lower_bounds, most_hits_below
 from hushsum.auditing.gaussian_combination import Term, law_of
 from hushsum.auditing.report import AuditRow, Half
 from hushsum.auditing.tail_test import FALSE_ALARM, draws_for, too_strong
 from hushsum.privacy.accounting.gaussian import analytic_gaussian_sigma
 from hushsum.privacy.claim import Promise
-
-Floats = NDArray[np.float64]
 
 THOROUGH_RELEASES = 2000
 LESS_NOISE = 0.5

@@ -11,7 +11,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.bases.base import Basis, Floats, LinearReading, Table, register
+from hushsum._types import Floats
+from hushsum.bases.base import Basis, LinearReading, Table, register
 from hushsum.errors import UsageError
 from hushsum.kernels.base import COLUMNS, Batch, ColumnKernel, GaussianProfileKernel, Kernel
 from hushsum.kernels.parameters import check_columns

@@ -10,7 +10,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.bases.base import Floats, LinearReading, Table, register
+from hushsum._types import Floats
+from hushsum.bases.base import LinearReading, Table, register
 from hushsum.bases.declared_box import BoxBasis, blocks, gaussian_width, queries_of
 from hushsum.bases.portable_math import cosine_and_sine
 from hushsum.errors import UsageError

@@ -11,7 +11,8 @@ from typing import Final, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.bases.base import Basis, Floats, LinearReading, Table
+from hushsum._types import Floats
+from hushsum.bases.base import Basis, LinearReading, Table
 from hushsum.errors import PerSurface, UsageError
 from hushsum.kernels.base import GAUSSIAN, Batch, GaussianProfileKernel, Kernel
 from hushsum.kernels.parameters import check_columns

@@ -10,7 +10,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.bases.base import Basis, Floats, LinearReading, Table, register
+from hushsum._types import Floats
+from hushsum.bases.base import Basis, LinearReading, Table, register
 from hushsum.bases.grid_reading import GridReader
 from hushsum.errors import UsageError
 from hushsum.kernels.base import PROFILES, Batch, Kernel, ProfileKernel

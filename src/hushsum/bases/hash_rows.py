@@ -16,7 +16,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.bases.base import Basis, Floats, RowAverages, RowReading, Table, register
+from hushsum._types import Floats
+from hushsum.bases.base import Basis, RowAverages, RowReading, Table, register
 from hushsum.errors import Parameter, UsageError
 from hushsum.kernels.base import HASHABLE, Batch, ColumnKernel, HashableKernel, Hasher, Kernel
 from hushsum.kernels.parameters import check_columns, integer_seed, positive_integer

@@ -9,7 +9,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.bases.base import Basis, Floats, LinearReading, Table, register
+from hushsum._types import Floats
+from hushsum.bases.base import Basis, LinearReading, Table, register
 from hushsum.errors import UsageError, shown
 from hushsum.kernels.base import Batch, Kernel
 from hushsum.kernels.quadratic import QuadraticKernel

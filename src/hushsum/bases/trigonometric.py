@@ -9,7 +9,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.bases.base import Floats, Table, register
+from hushsum._types import Floats
+from hushsum.bases.base import Table, register
 from hushsum.bases.chebyshev import chebyshev_coefficients, chebyshev_values, column_profile
 from hushsum.bases.declared_box import (
     BoxBasis,

@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum import _native
-
-Floats = NDArray[np.float64]
+from hushsum._types import Floats
 
 _ONE_TURN = 6.283185307179586
 _NUMBERS_AT_A_TIME = 1 << 18

@@ -11,9 +11,9 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.errors import DataRefused, Parameter, UsageError
+from hushsum.errors import DataRefused, UsageError
 from hushsum.kernels.base import Batch, Kernel, kernel_as_json
-from hushsum.kernels.parameters import positive_integer
+from hushsum.kernels.parameters import check_cap, positive_integer
 from hushsum.privacy.budget import Budget
 from hushsum.privacy.choice import (
     PERMUTE_AND_FLIP,
@@ -113,13 +113,7 @@ def choose_kernel(
         raise UsageError(
             parameter="density", rule="must be above 0 and below 1", got=f"{density:g}", remedy="try 0.05"
         )
-    if (units is None) != (max_per_unit is None):
-        raise UsageError(
-            parameter="units",
-            rule=("and ", Parameter("max_per_unit"), " need each other"),
-            got="one",
-            remedy="give both, or neither",
-        )
+    check_cap(units, max_per_unit)
     promise = choice_promise(epsilon)
     assert promise.epsilon is not None
     number = _blocks(blocks, promise.epsilon, len(candidates))

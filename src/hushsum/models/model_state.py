@@ -15,6 +15,7 @@ from typing import Any, NoReturn, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from hushsum._types import Floats
 from hushsum.errors import AlreadyReleased, RepeatedSpending, SecretRefused, UsageError
 from hushsum.releases.bundle import Bundle
 
@@ -217,3 +218,30 @@ class _UntilReleased:
                 remedy="fit again, which spends again",
             )
         return MethodType(self._method, model)
+
+
+class KeptRecords:
+    """Features and targets, kept until the release because a method needs all at once; secret."""
+
+    __slots__ = ("_features", "_target")
+
+    def __init__(self) -> None:
+        self._features: list[Floats] = []
+        self._target: list[NDArray[Any]] = []
+
+    def add(self, features: Floats, target: NDArray[Any]) -> None:
+        """Keep a batch."""
+        self._features.append(features)
+        self._target.append(target)
+
+    def all(self) -> tuple[Floats, NDArray[Any]]:
+        """Everything, for the one fit."""
+        return np.concatenate(self._features), np.concatenate(self._target)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} CONFIDENTIAL>"
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise SecretRefused(
+            rule="kept records must not be pickled or copied", remedy="release the model and share that"
+        )

@@ -11,9 +11,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-import numpy as np
-from numpy.typing import NDArray
-
+from hushsum._types import Integers
 from hushsum.errors import Argument, ClaimError, Parameter, shown
 from hushsum.privacy.accounting.gaussian import analytic_gaussian_sigma
 from hushsum.privacy.accounting.vectors import rounding_gap
@@ -29,8 +27,6 @@ LATTICE_GAUSSIAN = "discrete gaussian on coefficients"
 
 _ROUNDING_SHARES = (Fraction(1, 1000), Fraction(1, 50), Fraction(1, 5))
 """Parts of δ that may cover the difference between discrete and rounded Gaussian noise."""
-
-Integers = NDArray[np.int64]
 
 
 def path_scale(sensitivity: float, promise: Promise, *, calibration: str = ANALYTIC) -> float:
@@ -109,6 +105,7 @@ def perturb_lattice(
 ) -> Integers:
     """The integers plus exact discrete Gaussian noise from a fresh key, wiped at the end.
 
+    >>> import numpy as np
     >>> perturb_lattice(np.zeros(2, np.int64), Fraction(1 << 40), insecure_noise_seed=1).shape
     (2,)
     """

@@ -17,6 +17,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from hushsum._types import Floats
 from hushsum.privacy.accounting.gaussian import analytic_gaussian_sigma
 from hushsum.privacy.calibration import IntegerNoise, laplace_noise
 from hushsum.privacy.choice import Question
@@ -44,8 +45,6 @@ EXACT_INTEGERS = "exact integers"
 REAL_GAUSSIAN = "gaussian"
 _LATTICE_BITS = 30
 _ROUNDING_BITS = 10
-
-Floats = NDArray[np.float64]
 
 
 class ReleaseNoise:

@@ -20,11 +20,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from hushsum._types import Floats
 from hushsum.errors import SuspiciousParameter
 from hushsum.records.bounds import Bounds
 from hushsum.records.numbers import numbers_of
-
-Floats = NDArray[np.float64]
 
 _ROUND_DIGITS: Final = 4
 _OWNER: Final = "This warning depends on the data: keep it to yourself."

@@ -7,10 +7,11 @@ from hushsum.releases.answers import Answers
 from hushsum.releases.base import Released, ReleasedFunction
 from hushsum.releases.bundle import Bundle, save_bundle
 from hushsum.releases.coefficients import CoefficientFunction
-from hushsum.releases.curve import CurveFunction, save_curve
+from hushsum.releases.curve import CurveFunction
+from hushsum.releases.float_file import save_curve, save_points
 from hushsum.releases.load import load_function, load_released
 from hushsum.releases.noisy_table import NoisyTable
-from hushsum.releases.points import PointsFunction, save_points
+from hushsum.releases.points import PointsFunction
 from hushsum.releases.presentation import Description
 from hushsum.releases.sharpened_features import SharpenedFunction
 from hushsum.releases.table import TableFunction

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import io
-import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hushsum._types import PathOrFile
 from hushsum.files.arrays import REAL, decode_array, encode_array, encoded_size, narrowest_type
 from hushsum.files.container import FileKind, Header, canonical_json, write_container
 from hushsum.privacy.claim import Claim
 from hushsum.releases.base import Released, ReleasedFunction
-from hushsum.releases.load import check_names, load_function, load_released, register
+from hushsum.releases.load import check_names, load_function, pickled, register
 from hushsum.version import PRODUCER
 
 _MOST_ENTRIES = 4096
@@ -64,14 +64,12 @@ class Bundle:
         inside = ", ".join([*self.parts, *self.arrays])
         return f"Bundle({self.about.get('model', 'no model')!r}: {inside}; claim={self.claim!r})"
 
-    def save(self, target: str | os.PathLike[str] | IO[bytes]) -> None:
+    def save(self, target: PathOrFile) -> None:
         """Write a ``.hush`` file; to a path atomically."""
         save_bundle(self, target)
 
     def __reduce__(self) -> tuple[Callable[[bytes], Released], tuple[bytes]]:
-        buffer = io.BytesIO()
-        self.save(buffer)
-        return _from_bytes, (buffer.getvalue(),)
+        return pickled(self)
 
 
 def _frozen(values: NDArray[Any]) -> NDArray[Any]:
@@ -84,11 +82,7 @@ def _frozen(values: NDArray[Any]) -> NDArray[Any]:
     return array
 
 
-def _from_bytes(payload: bytes) -> Released:
-    return load_released(io.BytesIO(payload))
-
-
-def save_bundle(bundle: Bundle, target: str | os.PathLike[str] | IO[bytes]) -> None:
+def save_bundle(bundle: Bundle, target: PathOrFile) -> None:
     """Write a bundle; to a path atomically."""
     parts = {name: _bytes_of(part) for name, part in bundle.parts.items()}
     types = {name: _type_of(values) for name, values in bundle.arrays.items()}

@@ -1,46 +1,21 @@
-"""A released curve: mean kernel values along a line, with noise that is smooth along it; and its file."""
+"""A released curve: mean kernel values at the points of a line, with noise that is smooth along it."""
 
 from __future__ import annotations
 
-import io
-import math
-import os
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import IO
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hushsum.errors import UsageError, shown
-from hushsum.files.container import FileKind, Header, write_container
-from hushsum.kernels.base import Kernel
-from hushsum.kernels.parameters import check_columns
-from hushsum.privacy.claim import Claim
-from hushsum.records.bounds import Bounds
-from hushsum.releases.answers import Answers, normal_answers, query_points
-from hushsum.releases.base import ReleasedFunction
-from hushsum.releases.float_file import (
-    COMMON,
-    MOST_NUMBERS,
-    common_fields,
-    common_header,
-    decode_reals,
-    encode_reals,
-    encoded_reals,
-    whole,
-)
-from hushsum.releases.load import check_names, load_function, register
-from hushsum.releases.points import check_kernel
-from hushsum.releases.presentation import Detail, Presented
-
-Floats = NDArray[np.float64]
-TYPE = "curve"
+from hushsum._types import Floats, PathOrFile
+from hushsum.errors import UsageError
+from hushsum.releases.answers import Answers, check_question, normal_answers, query_points
+from hushsum.releases.presentation import Detail
+from hushsum.releases.real_function import RealFunction
 
 
-@dataclass(frozen=True, eq=False)
-class CurveFunction(Presented):
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CurveFunction(RealFunction):
     """Values at even steps from one end of the bounds to the other, straight lines between them.
 
     Made by ``pfda`` or by ``hushsum.load``; not by hand. Outside the bounds the nearest end answers. The
@@ -56,8 +31,8 @@ class CurveFunction(Presented):
         Of one column.
     bounds : Bounds
         Of one column; the first value is at its low end, the last at its high end.
-    columns : tuple of str, optional
-        What the column is called; frames of queries are read by that name.
+    count, count_variance, claim, method, producer, columns
+        As for `RealFunction`.
 
     Privacy
     -------
@@ -66,18 +41,9 @@ class CurveFunction(Presented):
 
     values: Floats
     errors: Floats
-    kernel: Kernel
-    bounds: Bounds
-    count: float
-    count_variance: float
-    claim: Claim
-    method: str
-    producer: str
-    columns: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
-        check_kernel(self.kernel, self.bounds.dim)
-        check_columns(self.columns, self.bounds.dim)
+        super().__post_init__()
         if self.bounds.dim != 1 or self.values.ndim != 1 or len(self.values) < 2:
             raise UsageError(rule="a curve has one column and at least two values", got="another shape")
         if self.values.shape != self.errors.shape:
@@ -86,20 +52,7 @@ class CurveFunction(Presented):
             array.flags.writeable = False
 
     def __repr__(self) -> str:
-        return (
-            f"ReleasedFunction({self.kernel!r}, method={self.method!r}, curve={len(self.values)}, "
-            f"claim={self.claim!r})"
-        )
-
-    @property
-    def dim(self) -> int:
-        """1."""
-        return self.bounds.dim
-
-    @property
-    def count_stderr(self) -> float:
-        """The standard error of :attr:`count`."""
-        return math.sqrt(self.count_variance)
+        return self._shown(f"curve={len(self.values)}")
 
     def __call__(self, Q: object) -> Floats:
         """Mean kernel values f(q)/N, shape (n_queries,)."""
@@ -111,10 +64,7 @@ class CurveFunction(Presented):
 
     def query(self, Q: object, *, of: str = "mean", level: float = 0.95, threads: int = 1) -> Answers:
         """Values with the standard error of the noise; the bias of a smoothing penalty is not included."""
-        if of not in ("mean", "sum"):
-            raise UsageError(
-                parameter="of", rule="must be 'mean' or 'sum'", got=shown(of), remedy="choose one"
-            )
+        check_question(of, level)
         scale = 1.0 if of == "mean" else self.count
         points = query_points(Q, dim=self.dim, columns=self.columns)
         value = self._read(points, self.values)
@@ -131,14 +81,11 @@ class CurveFunction(Presented):
             Detail("steps", number, f"{number} values, straight lines between them", label="curve"),
         )
 
-    def save(self, target: str | os.PathLike[str] | IO[bytes]) -> None:
+    def save(self, target: PathOrFile) -> None:
         """Write a ``.hush`` file; to a path atomically."""
-        save_curve(self, target)
+        from hushsum.releases.float_file import save_curve
 
-    def __reduce__(self) -> tuple[Callable[[bytes], ReleasedFunction], tuple[bytes]]:
-        buffer = io.BytesIO()
-        self.save(buffer)
-        return _from_bytes, (buffer.getvalue(),)
+        save_curve(self, target)
 
     @cached_property
     def _places(self) -> Floats:
@@ -151,31 +98,3 @@ class CurveFunction(Presented):
         rows = self.kernel.prepare(Q, self.bounds, clip=False, columns=self.columns).arrays[0]
         queries = rows[:, 0].astype(np.float64)
         return np.interp(queries, self._places, numbers)
-
-
-def _from_bytes(payload: bytes) -> ReleasedFunction:
-    """A function from the bytes of its file, which is what travels in a pickle."""
-    return load_function(io.BytesIO(payload))
-
-
-def save_curve(function: CurveFunction, target: str | os.PathLike[str] | IO[bytes]) -> None:
-    """Write a released curve; to a path atomically."""
-    header = {**common_header(function, TYPE), "values": len(function.values)}
-    write_container(target, FileKind.RELEASED, header, encode_reals([function.values, function.errors]))
-
-
-def _payload_size(header: Header) -> int:
-    number = whole(header["values"], at_most=MOST_NUMBERS)
-    return encoded_reals(number, number)
-
-
-def _build(header: Header, payload: memoryview) -> CurveFunction:
-    check_names(header, *COMMON, "values")
-    number = whole(header["values"], at_most=MOST_NUMBERS)
-    values, errors = decode_reals(payload, [(number,), (number,)])
-    if (errors < 0.0).any():
-        raise ValueError("errors")
-    return CurveFunction(values=values, errors=errors, **common_fields(header))
-
-
-register(TYPE, _payload_size, _build)

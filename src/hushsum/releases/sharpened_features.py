@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import io
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import IO
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hushsum._types import Floats, PathOrFile
 from hushsum.bases.feature_points import Explained, explain
 from hushsum.bases.fourier_features import FeatureReading, FourierFeatures
 from hushsum.errors import UsageError
@@ -24,7 +23,6 @@ from hushsum.releases.answers import Answers, query_points
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.coefficients import CoefficientFunction
 from hushsum.releases.load import check_names, load_table, register
-from hushsum.releases.noisy_table import Floats
 from hushsum.releases.presentation import Detail, Presented
 
 TYPE = "sharpened"
@@ -138,7 +136,7 @@ class SharpenedFunction(Presented):
             points, self._of_points(points), of=of, level=level, threads=threads
         )
 
-    def save(self, target: str | os.PathLike[str] | IO[bytes]) -> None:
+    def save(self, target: PathOrFile) -> None:
         """Write a ``.hush`` file that holds the release and the points; to a path atomically."""
         stream = io.BytesIO()
         self.function.save(stream)

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hushsum._types import Floats, Integers
 from hushsum.errors import FileRefused, UsageError
 from hushsum.files.rationals import stored_rational
-from hushsum.summarize.features import MAX_DIRECTION, Floats, Integers, SummaryFeatures
+from hushsum.summarize.features import MAX_DIRECTION, SummaryFeatures
 from hushsum.summarize.packing import check_spelling, pack, unpack
 
 FRESH = "fresh"

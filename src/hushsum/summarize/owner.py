@@ -9,9 +9,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hushsum._types import Floats, Integers
 from hushsum.errors import DataRefused, FileRefused, UsageError
 from hushsum.privacy.choice import random_places
-from hushsum.summarize.features import Floats, Integers, SummaryFeatures, best_first, scores
+from hushsum.summarize.features import SummaryFeatures, best_first, scores
 from hushsum.summarize.messages import (
     AUCTION,
     BID,

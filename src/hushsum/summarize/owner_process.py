@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
+from hushsum._types import Floats
 from hushsum.errors import (
     Argument,
     BudgetExhausted,
@@ -20,7 +21,7 @@ from hushsum.errors import (
     UsageError,
 )
 from hushsum.summarize import transport_messages
-from hushsum.summarize.features import Floats, SummaryFeatures
+from hushsum.summarize.features import SummaryFeatures
 from hushsum.summarize.hash_secret import HashSecret
 from hushsum.summarize.identity import Identity
 from hushsum.summarize.messages import Broadcast, RunTerms

@@ -17,8 +17,9 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hushsum._types import Floats, Integers
 from hushsum.errors import UnsoundRule, UsageError
-from hushsum.summarize.features import Floats, Integers, SummaryFeatures
+from hushsum.summarize.features import SummaryFeatures
 from hushsum.summarize.published_broadcasts import AS_PUBLISHED, Iteration, MarginalSums
 
 

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hushsum._types import Floats, Integers
 from hushsum.errors import DataRefused, FileRefused
-from hushsum.summarize.features import Floats, Hashes, Integers
+from hushsum.summarize.features import Hashes
 from hushsum.summarize.messages import Answer, RunTerms
 
 

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hushsum._types import Floats, Integers
 from hushsum.errors import UsageError
 from hushsum.privacy.accounting import zcdp_epsilon
 from hushsum.privacy.claim import Claim, Promise, Relation
 from hushsum.summarize.calibration import answers_rho
 from hushsum.summarize.curator import CuratorState
-from hushsum.summarize.features import Floats, Integers
 from hushsum.summarize.greedy_selection import greedy_choice
 from hushsum.summarize.messages import AUCTION, THRESHOLD, RunTerms
 from hushsum.summarize.published_auction import PublishedParameters

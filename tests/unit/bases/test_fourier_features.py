@@ -84,7 +84,7 @@ class TestBasis:
         basis = basis_of(kernel)
         table = RNG.integers(-(10**6), 10**6, basis.shape)
         batch = basis.prepare_queries(records_of(kernel, 7))
-        readings = basis._reading(kernel).spread(table, batch)
+        readings = basis._reading(kernel).spread(table, batch, threads=1)
         np.testing.assert_allclose(
             readings.mean, basis._reading(kernel).evaluate(table, batch, threads=1), atol=0.05
         )

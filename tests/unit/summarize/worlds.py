@@ -6,9 +6,9 @@ from fractions import Fraction
 
 import numpy as np
 
+from hushsum._types import Floats, Integers
 from hushsum.summarize import Broadcast, CuratorState, OwnerState, RunTerms, SummaryFeatures, plan_terms
 from hushsum.summarize.calibration import count_step
-from hushsum.summarize.features import Floats, Integers
 from hushsum.summarize.messages import FRESH, SEND, THRESHOLD
 from hushsum.summarize.target import release_target
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hushsum._types import Floats
 from hushsum.auditing.gaussian_smoke_test import (
     Chances,
     Separated,
@@ -30,8 +30,6 @@ from hushsum.privacy.claim import Promise, Relation
 from hushsum.records.bounds import Bounds
 from hushsum.releases.coefficients import CoefficientFunction
 from hushsum.tally.tally import Tally
-
-Floats = NDArray[np.float64]
 
 PROMISE = Promise.of(epsilon=8.0, delta=1e-6)
 _SMALLER = Promise.of(epsilon=4.0, delta=1e-6)

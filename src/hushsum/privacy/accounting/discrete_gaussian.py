@@ -55,9 +55,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from hushsum._types import Floats
 
 SLACK = 2.0**-35
 TINY = 1e-300

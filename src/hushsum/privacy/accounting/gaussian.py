@@ -10,8 +10,9 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from hushsum._types import Floats
 from hushsum.errors import ClaimError
-from hushsum.privacy.accounting.discrete_gaussian import DiscreteGaussian, Floats, log_sum_excess
+from hushsum.privacy.accounting.discrete_gaussian import DiscreteGaussian, log_sum_excess
 from hushsum.privacy.accounting.parameters import (
     Real,
     cell_count,

@@ -34,7 +34,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from hushsum.privacy.accounting.discrete_gaussian import DiscreteGaussian, Floats
+from hushsum._types import Floats
+from hushsum.privacy.accounting.discrete_gaussian import DiscreteGaussian
 from hushsum.privacy.accounting.gaussian import (
     GaussianVariances,
     analytic_gaussian_sigma,

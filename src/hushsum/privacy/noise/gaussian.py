@@ -17,8 +17,7 @@ from hushsum.privacy.noise.laplace import (
     with_sign,
     wrapped,
 )
-from hushsum.privacy.noise.source import NoiseSource, check_draw, check_parameter
-from hushsum.privacy.noise.uniform import LazyUniform
+from hushsum.privacy.noise.source import LazyUniform, NoiseSource, check_draw, check_parameter
 
 LARGEST_VARIANCE = Fraction(1 << 78)
 SMALLEST_VARIANCE = Fraction(1, 1 << 40)

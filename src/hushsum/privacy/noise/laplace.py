@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum._native import fill_laplace
-from hushsum.privacy.noise.source import NoiseSource, check_draw, check_parameter
-from hushsum.privacy.noise.uniform import LazyUniform
+from hushsum.privacy.noise.source import LazyUniform, NoiseSource, check_draw, check_parameter
 
 LARGEST_SCALE = Fraction(1 << 40)
 SMALLEST_SCALE = 1 / LARGEST_SCALE

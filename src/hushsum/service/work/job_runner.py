@@ -209,6 +209,7 @@ class JobRunner:
                     bounds_of(request.bounds),
                     request.spacing,
                     request.features,
+                    request.groups,
                 ),
                 max_per_unit=request.max_per_unit,
                 encryption_key=self._settings.tally_key(),

@@ -73,18 +73,7 @@ def release(
     """Debit the ledger, draw noise once, and publish the function. The same key never spends twice."""
     found = context.dataset(dataset, caller)
     claim = _claim(context, found.id, body)
-    if body.confirm != confirmation(found.id, body, claim, of=ReleaseClaimRequest):
-        raise Refusal(
-            409,
-            "not-confirmed",
-            "confirm must be that of the claim for these parameters; request the claim first",
-        )
-    context.check_booking()
-    if context.jobs.of_key(found.id, "release", key) is None:
-        # A hint only: what counts is the debit. It spares a job that is bound to fail.
-        context.price(found, claim)
-    job = context.submit("release", found, key, body, actor)
-    return JobResponse.model_validate(job)
+    return context.submit_confirmed("release", found, key, body, actor, claim, of=ReleaseClaimRequest)
 
 
 @router.get("/datasets/{dataset}/jobs")
