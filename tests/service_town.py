@@ -18,7 +18,7 @@ import numpy as np
 import sqlalchemy as sa
 import uvicorn
 from fastapi import FastAPI
-from starlette.routing import BaseRoute
+from starlette.routing import Route
 
 from hushsum.jobs.describe_function import describe_file
 from hushsum.jobs.describe_model import describe_model
@@ -31,8 +31,6 @@ from hushsum.service.work.job_runner import JobRunner
 ADMIN = "administrator-of-the-tests-0123456789"
 SECRET = "31415926.5"
 """A value that stands in the records of every town, and must never be seen outside."""
-
-_ROUTES: list[BaseRoute] = []
 
 SMALL: dict[str, Any] = {
     "columns": ["a", "b"],
@@ -60,13 +58,14 @@ class Town:
             # Letting people in takes some durable writes, which need not be repeated for every test.
             shutil.copytree(like.settings.folder, self.settings.folder)
         self.app = create_app(self.settings)
-        # They are the same in every application, and preparing them takes longer than most tests.
-        _ROUTES[:] = _ROUTES or self.app.router.routes
-        self.app.router.routes[:] = _ROUTES
         self.tokens: dict[str, str] = {"admin": ADMIN}
         self.ids: dict[str, str] = {}
         if like is not None:
             self.tokens, self.ids = dict(like.tokens), dict(like.ids)
+            # Preparing the routers takes longer than most tests. The description of the interface is its own.
+            own = [each for each in self.app.router.routes if isinstance(each, Route)]
+            shared = [each for each in like.app.router.routes if not isinstance(each, Route)]
+            self.app.router.routes[:] = [*own, *shared]
             return
         for name, role in (("olga", "owner"), ("otto", "owner"), ("anna", "analyst"), ("axel", "analyst")):
             self.create_account(name, role)
