@@ -39,6 +39,7 @@ def tally(
     spacing: options.Spacing = None,
     features: options.Features = None,
     groups: options.Groups = None,
+    structured: options.Structured = None,
     seed: Annotated[int, typer.Option("--seed", help="Public seed of the random functions.")] = 0,
     bounds: options.BoundsText = None,
     unit_column: Annotated[
@@ -85,6 +86,7 @@ def tally(
                 spacing,
                 features,
                 groups,
+                structured,
             ),
             max_per_unit=max_per_unit,
             threads=threads,

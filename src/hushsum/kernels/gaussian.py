@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from hushsum.kernels.base import Batch, ColumnProfile, Floats, GaussianProfileKernel, SpectralKernel, register
 from hushsum.kernels.parameters import MAX_DIM, MAX_POWER, bandwidth_number, positive_integer
 from hushsum.kernels.profiles import Profile
-from hushsum.kernels.spectra import in_turns, normal_directions
+from hushsum.kernels.spectra import ONE_TURN, in_turns, normal_directions, normal_lengths
 
 
 @register
@@ -81,6 +81,11 @@ class GaussianKernel(SpectralKernel, GaussianProfileKernel):
         """Normal numbers of standard deviation √power/bandwidth, in turns."""
         directions = normal_directions("gaussian/frequencies", seed, rows, self.dim, orthogonal=orthogonal)
         return in_turns(directions, math.sqrt(self.power) / self.bandwidth)
+
+    def frequency_lengths(self, *, rows: int, seed: int, size: int) -> NDArray[np.float64] | None:
+        """Lengths of normal vectors of standard deviation √power/bandwidth, in turns."""
+        lengths = normal_lengths("gaussian/lengths", seed, rows, size)
+        return lengths * (math.sqrt(self.power) / self.bandwidth / ONE_TURN)
 
     def _pairwise(self, records: Batch, queries: Batch) -> Floats:
         from scipy.spatial.distance import cdist
