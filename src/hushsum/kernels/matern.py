@@ -106,7 +106,7 @@ class MaternKernel(SpectralKernel, ProfileKernel):
         return lengths * (1.0 / self.bandwidth / ONE_TURN)
 
     def _spreads(self, rows: int, seed: int) -> Floats:
-        """Roots of chi-squared numbers over their degrees of freedom, by which Student vectors are divided."""
+        """Roots of chi-squared numbers over their degrees of freedom, which divide normal vectors."""
         degrees = round(2.0 * self.smoothness)
         spreads = normal_directions("matern/spreads", seed, rows, degrees, orthogonal=False)
         squares = np.zeros(rows)

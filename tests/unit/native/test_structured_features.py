@@ -1,4 +1,4 @@
-"""Native structured Fourier features against the oracle, bit for bit; error bars of both kinds of features."""
+"""Native structured Fourier features against the oracle, bit for bit; error bars of all features."""
 
 from __future__ import annotations
 
