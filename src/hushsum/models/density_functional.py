@@ -23,7 +23,7 @@ from hushsum.bases.fourier_features import FourierFeatures
 from hushsum.bases.fourier_series import MAX_FREQUENCY, FourierSeries
 from hushsum.errors import Argument, ClaimError, SecretRefused
 from hushsum.kernels.base import ColumnKernel, GaussianProfileKernel, Kernel
-from hushsum.models.density_tables import Box, KernelTable
+from hushsum.models.density_tables import FUNCTIONAL, Box, KernelTable
 from hushsum.planning.typical_density import typical_density
 from hushsum.privacy.calibration import COUNT_SHARE, GAUSSIAN, IntegerNoise
 from hushsum.privacy.claim import Claim, Promise
@@ -91,7 +91,7 @@ class FunctionalSums:
                 got="none",
                 remedy=("give ", Argument("delta", 1e-6)),
             )
-        bounds = Bounds.of(box, len(box))
+        bounds = Bounds.declared(box, len(box), FUNCTIONAL)
         self._promise = promise
         self._bases = {each.part: functional_basis(each.kernel, bounds, seed) for each in planned}
         self._tables: dict[str, NDArray[np.int64]] = {
@@ -140,7 +140,7 @@ def functional_error(planned: Sequence[KernelTable], records: int, promise: Prom
     Exact features have the error of their noise. Random ones have that of their frequencies too, for the
     density that plans assume; it is the same for every ε.
     """
-    bounds = Bounds.of(box, len(box))
+    bounds = Bounds.declared(box, len(box), FUNCTIONAL)
     bases = [functional_basis(each.kernel, bounds, 0) for each in planned]
     basis, kernel = bases[0], planned[0].kernel
     variance = _variances(bases, _shares(promise)[1])[0]

@@ -82,7 +82,9 @@ def test_a_functional_density_has_no_error_but_its_noise(epsilon: float) -> None
     """The mean absolute error at 50 points, against its prediction, which ε alone lowers."""
     records = np.random.default_rng(2).normal(0.0, 0.3, (20_000, 1))
     model = PrivateDensity(method="functional", epsilon=epsilon, delta=1e-6, bandwidth=0.1)
-    predicted = model.predicted_error(20_000, n_features=1).error
+    stated = model.predicted_error(20_000, n_features=1)
+    assert stated is not None
+    predicted = stated.error
     at = np.linspace(-0.9, 0.9, 50)[:, None]
     kernel = hs.GaussianKernel(dim=1, bandwidth=0.1)
     exact = kernel.exact_sum(np.clip(records, -1, 1), at) / 20_000 / (0.1 * math.sqrt(2.0 * math.pi))
@@ -107,7 +109,7 @@ def test_exact_features_where_there_are_few(kernel: Any, bounds: tuple[float, fl
     from hushsum.models.density_functional import functional_basis
     from hushsum.records.bounds import Bounds
 
-    basis = functional_basis(kernel, Bounds.of(bounds, kernel.dim), 1)
+    basis = functional_basis(kernel, Bounds.declared(bounds, kernel.dim, "functional"), 1)
     assert isinstance(basis, FourierSeries) is exact
     if not exact:
         return
