@@ -64,17 +64,17 @@ def wide_ratios(records: int, rows: int, repeats: int) -> list[Ratio]:
 
 def thread_ratios(repeats: int) -> list[Ratio]:
     """The pool against threads that start with every call: 2 × 6 µs of work, and 2 × 60 ms."""
-    small = [
+    pooled_small, started_small = (
         cpu_seconds(lambda each=each: each(2, 5_000, 200), 4 * repeats) / 200  # type: ignore[misc]
         for each in (_native.pool_calls, _native.thread_starts)
-    ]
-    large = [
+    )
+    pooled_large, started_large = (
         cpu_seconds(lambda each=each: each(2, 50_000_000, 1), repeats)  # type: ignore[misc]
         for each in (_native.pool_calls, _native.thread_starts)
-    ]
+    )
     return [
-        faster("2 parts of 5,000 steps", "a thread start per call", small[0], small[1], 1.5),
-        no_slower("2 parts of 50,000,000 steps", "a thread start per call", large[0], large[1], 1.1),
+        faster("2 parts of 5,000 steps", "a thread start per call", pooled_small, started_small, 1.5),
+        no_slower("2 parts of 50,000,000 steps", "a thread start per call", pooled_large, started_large, 1.1),
     ]
 
 

@@ -44,7 +44,7 @@ cases += [(hs.EuclideanKernel(3, 1.5, power=3), dense[3]), (hs.ManhattanKernel(5
 cases += [(hs.EuclideanKernel(600, 9.0, projection="structured"), dense[600])]
 cases += [(hs.AngularKernel(55, bits=4), dense[55]), (hs.AngularKernel(55, bits=40), dense[55])]
 cases += [(hs.JaccardKernel(), sets), (hs.HammingKernel(20, power=2), codes)]
-found = {"clone": _native.clone()}
+found = {"clone": _native.clone(), "file": _native.__file__}
 for number, (kernel, records) in enumerate(cases):
     tally = hs.race(kernel, rows=75, width=400, seed=3).add(records)
     f = tally.release(epsilon=1.0, rows=75, insecure_noise_seed=1)
@@ -88,9 +88,9 @@ def wheel(name: str, **environment: str) -> Built:
         "--wheel-dir",
         str(target),
     ]
-    # Its own build folder: CMake keeps the compiler of the first configuration.
-    settings = f"--config-settings=build-dir={target / 'cmake'}"
-    subprocess.run([*command, settings], check=True, env={**os.environ, **environment})
+    # Its own build folder: CMake keeps the compiler of the first configuration. Symbols are for sanitizers.
+    settings = [f"--config-settings=build-dir={target / 'cmake'}", "--config-settings=install.strip=false"]
+    subprocess.run([*command, *settings], check=True, env={**os.environ, **environment})
     (made,) = target.glob("*.whl")
     with zipfile.ZipFile(made) as archive:
         archive.extractall(target / "package")
@@ -168,6 +168,10 @@ def digests(built: Built | None) -> dict[str, object]:
         command = [*built.interpreter, "-c", DIGESTS, str(built.package)]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment, cwd=BUILDS)
     found: dict[str, object] = json.loads(done.stdout)
+    # An editable installation is found before PYTHONPATH, and would be compared with itself.
+    file = Path(str(found.pop("file"))).resolve()
+    if built is not None and built.package.resolve() not in file.parents:
+        raise SystemExit(f"{built.package} was not imported but {file}; install without -e")
     return found
 
 

@@ -21,14 +21,13 @@ from hushsum import _native
 from hushsum.errors import UsageError
 from hushsum.privacy.calibration import (
     COUNT_SHARE,
+    Sensitivity,
     gamma_noise,
     gaussian_noises,
     laplace_noise,
     split_epsilon,
 )
-from hushsum.privacy.claim import Promise
-from hushsum.privacy.relation import Relation
-from hushsum.privacy.sensitivity import Sensitivity
+from hushsum.privacy.claim import Promise, Relation
 
 AMPLITUDE = _native.WAVE_AMPLITUDE
 LENGTH = _native.WAVE_LENGTH

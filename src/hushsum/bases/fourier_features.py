@@ -12,15 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum import _native
-from hushsum.bases.base import Basis, Floats, RowAverages, SampledReading, Table, register
+from hushsum._types import Floats
+from hushsum.bases.base import Basis, RowAverages, SampledReading, Table, register
 from hushsum.bases.features_theory import AMPLITUDE, LENGTH, feature_sensitivity, pairs_for_laplace
 from hushsum.errors import UsageError
 from hushsum.kernels.base import SPECTRAL, Batch, Kernel, SpectralKernel
 from hushsum.kernels.parameters import check_columns, integer_seed, positive_integer
 from hushsum.kernels.randomness import row_words
-from hushsum.kernels.spectra import hadamard, structured_signs
-from hushsum.privacy.relation import Relation
-from hushsum.privacy.sensitivity import Sensitivity
+from hushsum.kernels.structured_frequencies import hadamard, structured_signs
+from hushsum.privacy.calibration import Sensitivity
+from hushsum.privacy.claim import Relation
 from hushsum.records.bounds import Bounds
 
 MAX_FEATURES = 1 << 24

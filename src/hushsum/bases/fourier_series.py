@@ -11,7 +11,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.bases.base import Floats, Table, register
+from hushsum._types import Floats
+from hushsum.bases.base import Table, register
 from hushsum.bases.declared_box import (
     BoxBasis,
     BoxReading,
@@ -25,8 +26,8 @@ from hushsum.bases.portable_math import cosine_and_sine, exponential_of_minus
 from hushsum.errors import UsageError
 from hushsum.kernels.base import Batch, Kernel
 from hushsum.kernels.parameters import positive_integer
-from hushsum.privacy.relation import Relation
-from hushsum.privacy.sensitivity import Sensitivity
+from hushsum.privacy.calibration import Sensitivity
+from hushsum.privacy.claim import Relation
 
 MAX_FREQUENCY = 1 << 10
 _LEAST_WEIGHT = 64

@@ -63,9 +63,6 @@ def fourier_features(
     bounds : (low, high) for all columns, a list of them, or a dictionary by column name, optional
         Declared, never read off the data. Records are clipped to it. Needed where columns have an offset of
         many bandwidths.
-    columns : list of str, optional
-        What the columns are called, in their order. It becomes part of the fingerprint and of the released
-        file, and frames are read by these names.
     groups : int
         Deal the features out to this many groups and count each record in one of them, picked by a public
         hash: `features` then take the time of ``features / groups``, for √groups times the noise with δ or ρ,
@@ -75,8 +72,8 @@ def fourier_features(
         Frequencies from random signs and fast Hadamard transforms: from about 35 columns on this takes less
         time than dense ones, and a tenth of it at 768. For kernels of the Euclidean distance. Answers get a
         small bias that more features do not lower.
-    max_per_unit : int, optional
-        Protect persons instead of records, each with at most this many records.
+    columns, max_per_unit
+        As for `race`.
 
     Examples
     --------

@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hushsum._types import Box, Floats
 from hushsum.errors import Argument, ClaimError, UsageError
 from hushsum.kernels.base import ColumnKernel, Kernel
-from hushsum.models.base import Floats, PrivateModel
+from hushsum.models.base import PrivateModel
 from hushsum.models.density_functional import FunctionalSums, functional_error
 from hushsum.models.density_tables import (
     FUNCTIONAL,
     GRID,
     KERNELS,
     METHODS,
-    Box,
     KernelTable,
     integral_over_box,
     normalising_constant,

@@ -16,6 +16,7 @@ from typing import NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from hushsum._types import Box
 from hushsum.bases.base import LinearReading
 from hushsum.bases.declared_box import MAX_SCALE
 from hushsum.bases.features_theory import pair_variance
@@ -23,12 +24,11 @@ from hushsum.bases.fourier_features import FourierFeatures
 from hushsum.bases.fourier_series import MAX_FREQUENCY, FourierSeries
 from hushsum.errors import Argument, ClaimError, SecretRefused
 from hushsum.kernels.base import ColumnKernel, GaussianProfileKernel, Kernel
-from hushsum.models.density_tables import FUNCTIONAL, Box, KernelTable
+from hushsum.models.density_tables import KernelTable
 from hushsum.planning.typical_density import typical_density
 from hushsum.privacy.calibration import COUNT_SHARE, GAUSSIAN, IntegerNoise
-from hushsum.privacy.claim import Claim, Promise
-from hushsum.privacy.functional import lattice_variance, perturb_lattice
-from hushsum.privacy.relation import Relation
+from hushsum.privacy.claim import Claim, Promise, Relation
+from hushsum.privacy.function_noise import lattice_variance, perturb_lattice
 from hushsum.privacy.release_noise import release_noise
 from hushsum.records.bounds import Bounds
 from hushsum.releases.base import ReleasedFunction
@@ -91,7 +91,8 @@ class FunctionalSums:
                 got="none",
                 remedy=("give ", Argument("delta", 1e-6)),
             )
-        bounds = Bounds.declared(box, len(box), FUNCTIONAL)
+        bounds = Bounds.of(box, len(box))
+        assert bounds is not None
         self._promise = promise
         self._bases = {each.part: functional_basis(each.kernel, bounds, seed) for each in planned}
         self._tables: dict[str, NDArray[np.int64]] = {
@@ -140,7 +141,8 @@ def functional_error(planned: Sequence[KernelTable], records: int, promise: Prom
     Exact features have the error of their noise. Random ones have that of their frequencies too, for the
     density that plans assume; it is the same for every ε.
     """
-    bounds = Bounds.declared(box, len(box), FUNCTIONAL)
+    bounds = Bounds.of(box, len(box))
+    assert bounds is not None
     bases = [functional_basis(each.kernel, bounds, 0) for each in planned]
     basis, kernel = bases[0], planned[0].kernel
     variance = _variances(bases, _shares(promise)[1])[0]

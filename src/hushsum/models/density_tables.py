@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hushsum._types import Box
 from hushsum.errors import UsageError, shown
 from hushsum.kernels.base import (
     ColumnKernel,
@@ -35,7 +36,6 @@ KERNELS = tuple(name for name in kernel_names() if "dim" in parameter_names(name
 """The kernels of columns, by name."""
 MOST_GRID_COLUMNS = 4
 GRID = "grid"
-Box = list[tuple[float, float]]
 
 
 @dataclass(frozen=True, slots=True)

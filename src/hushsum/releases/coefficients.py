@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from hushsum._types import Floats
 from hushsum.bases.base import LinearReading, SampledReading
 from hushsum.kernels.base import Batch, Kernel
-from hushsum.releases.answers import Answers, Points
-from hushsum.releases.noisy_table import Floats, NoisyTable, check_question
+from hushsum.releases.answers import Answers, Points, check_question
+from hushsum.releases.noisy_table import NoisyTable
 
 if TYPE_CHECKING:
-    from hushsum.releases.sharpened import SharpenedFunction
+    from hushsum.releases.sharpened_features import SharpenedFunction
 
 _FEWEST_BLOCKS = 8
 """Below this many independent blocks of rows their spread is too uncertain; the bound is used instead."""
@@ -109,7 +110,7 @@ class CoefficientFunction(NoisyTable):
         UsageError
             if the release is none of Fourier features.
         """
-        from hushsum.releases.sharpened import sharpen
+        from hushsum.releases.sharpened_features import sharpen
 
         return sharpen(self, points)
 

@@ -12,9 +12,9 @@ from hushsum import _native
 from hushsum.bases.base import basis_as_json, basis_from_json
 from hushsum.bases.fourier_features import FourierFeatures
 from hushsum.errors import UsageError
-from hushsum.kernels.spectra import normal_lengths
+from hushsum.kernels.structured_frequencies import normal_lengths
 from hushsum.methods.prediction import Option
-from hushsum.privacy.relation import Relation
+from hushsum.privacy.claim import Relation
 from hushsum.releases import CoefficientFunction
 
 RNG = np.random.default_rng(4)

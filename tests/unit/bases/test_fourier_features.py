@@ -16,8 +16,8 @@ from hushsum.bases.base import LinearReading, RowReading, SampledReading, basis_
 from hushsum.bases.fourier_features import MAX_NUMBERS
 from hushsum.errors import IncompatibleTallies, UsageError
 from hushsum.kernels import Kernel
-from hushsum.privacy.relation import Relation
-from hushsum.privacy.sensitivity import Sensitivity
+from hushsum.privacy.calibration import Sensitivity
+from hushsum.privacy.claim import Relation
 from hushsum.releases import CoefficientFunction
 from tests.oracles.features import integers
 

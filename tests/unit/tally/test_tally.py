@@ -170,7 +170,7 @@ def test_a_tally_does_not_merge_with_itself_or_with_a_release() -> None:
     with pytest.raises(UsageError, match="itself"):
         tally.merge(tally)
     released = tally.release(epsilon=1.0)
-    with pytest.raises(UsageError, match="merge takes a tally"):
+    with pytest.raises(UsageError, match="other must be a tally"):
         tally.merge(released)  # type: ignore[arg-type]
 
 
