@@ -55,6 +55,9 @@ features += [(hs.MaternKernel(55, 3.0), dense[55]), (hs.LaplacianKernel(3, 3.0),
 for number, (kernel, records) in enumerate(features):
     tally = hs.fourier_features(kernel, features=130, seed=3).add(records, threads=2)
     found[f"features {number} {kernel}"] = digest(tally._table)
+for kernel, groups in ((hs.GaussianKernel(55, 3.0), 2), (hs.MaternKernel(600, 20.0), 1)):
+    tally = hs.fourier_features(kernel, features=2048, groups=groups, structured=True, seed=3)
+    found[f"structured {kernel}"] = digest(tally.add(dense[kernel.dim], threads=2)._table)
 found["laplace"] = digest(discrete_laplace(50_000, Fraction(1000), NoiseSource.insecure(1)))
 found["gaussian"] = digest(discrete_gaussian(50_000, Fraction(17_000), NoiseSource.insecure(1)))
 print(json.dumps(found))

@@ -216,6 +216,34 @@ class FeatureMap:
     @property
     def dim(self) -> int: ...
 
+class StructuredFeatureMap:
+    """
+    The same for structured projections: with y = H S3 H S2 H S1 x, of x padded with zeros and Hadamard matrices H
+    that add from the widest distance to the narrowest, the phase of row r of a block is y[r] * scales[r].
+    """
+
+    def __init__(self, signs: numpy.typing.NDArray[numpy.int8], scales: numpy.typing.NDArray[numpy.float32], dim: int) -> None: ...
+
+    def add(self, records: numpy.typing.NDArray[numpy.float32], table: numpy.typing.NDArray[numpy.int64], step: int, threads: int) -> None:
+        """As FeatureMap.add; threads share the blocks."""
+
+    def integers(self, records: numpy.typing.NDArray[numpy.float32]) -> numpy.typing.NDArray[numpy.int32]:
+        """As FeatureMap.integers."""
+
+    def read(self, records: numpy.typing.NDArray[numpy.float32], table: numpy.typing.NDArray[numpy.int32] | numpy.typing.NDArray[numpy.int64], scale: float, threads: int) -> numpy.typing.NDArray[numpy.float64]:
+        """As FeatureMap.read."""
+
+    def spread(self, records: numpy.typing.NDArray[numpy.float32], table: numpy.typing.NDArray[numpy.int32] | numpy.typing.NDArray[numpy.int64], block: int, scale: float, threads: int) -> tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64]]:
+        """
+        As FeatureMap.spread, for blocks of one row or of the size of the matrix.
+        """
+
+    @property
+    def rows(self) -> int: ...
+
+    @property
+    def dim(self) -> int: ...
+
 WAVE_AMPLITUDE: float = 1023.0
 
 WAVE_LENGTH: int = 1024

@@ -3,6 +3,7 @@
 #include "arrays.hpp"
 #include "features.hpp"
 #include "signatures.hpp"
+#include "structured_features.hpp"
 
 namespace nb = nanobind;
 
@@ -15,18 +16,20 @@ std::size_t thread_count(std::int64_t threads) {
   return static_cast<std::size_t>(threads);
 }
 
-const float* rows_of(const FeatureMap& map, const Array& records) {
+template <class Map>
+const float* rows_of(const Map& map, const Array& records) {
   return checked<float>(records, "records", {any_size, map.dim});
 }
 
-std::size_t rows_read(const FeatureMap& map, const Array& table) {
+template <class Map>
+std::size_t rows_read(const Map& map, const Array& table) {
   require(table.ndim() == 2 && table.shape(0) >= 1 && table.shape(0) <= map.rows,
           "table must have between 1 and " + std::to_string(map.rows) + " rows");
   return table.shape(0);
 }
 
-void add(const FeatureMap& map, const Array& records, const WritableArray& table, std::int64_t step,
-         std::int64_t threads) {
+template <class Map>
+void add(const Map& map, const Array& records, const WritableArray& table, std::int64_t step, std::int64_t threads) {
   require(step == 1 || step == -1, "step must be +1 or -1, got " + std::to_string(step));
   const float* given = rows_of(map, records);
   auto* sums = checked<std::int64_t>(table, "table", {map.rows, 2});
@@ -35,7 +38,8 @@ void add(const FeatureMap& map, const Array& records, const WritableArray& table
   map.add(given, count, sums, step, many);
 }
 
-nb::object integers(const FeatureMap& map, const Array& records) {
+template <class Map>
+nb::object integers(const Map& map, const Array& records) {
   const float* given = rows_of(map, records);
   const std::size_t count = records.shape(0);
   Result<std::int32_t> result(count, map.rows, std::size_t{2});
@@ -57,7 +61,8 @@ nb::object waves(const FeatureMap& map, const Array& records) {
   return result.array();
 }
 
-nb::object read(const FeatureMap& map, const Array& records, const Array& table, double scale, std::int64_t threads) {
+template <class Map>
+nb::object read(const Map& map, const Array& records, const Array& table, double scale, std::int64_t threads) {
   const float* given = rows_of(map, records);
   const std::size_t count = records.shape(0), many = thread_count(threads);
   const std::size_t rows = rows_read(map, table);
@@ -74,7 +79,8 @@ nb::object read(const FeatureMap& map, const Array& records, const Array& table,
   return answers.array();
 }
 
-nb::object spread(const FeatureMap& map, const Array& records, const Array& table, std::int64_t block, double scale,
+template <class Map>
+nb::object spread(const Map& map, const Array& records, const Array& table, std::int64_t block, double scale,
                   std::int64_t threads) {
   const float* given = rows_of(map, records);
   const std::size_t count = records.shape(0), many = thread_count(threads), rows = rows_read(map, table);
@@ -111,24 +117,24 @@ void bind_features(nb::module_& module) {
       "turns; WAVE_AMPLITUDE times its cosine and sine, rounded, are the record's two integers.")
       .def(nb::init<const Array&>(), nb::arg("frequencies").noconvert(),
            nb::sig(signature("def __init__(self, frequencies: Array[float32]) -> None")))
-      .def("add", &add, nb::arg("records").noconvert(), nb::arg("table").noconvert(), nb::arg("step"),
+      .def("add", &add<FeatureMap>, nb::arg("records").noconvert(), nb::arg("table").noconvert(), nb::arg("step"),
            nb::arg("threads"),
            "Add step (+1 or -1) times every record's integers to the int64 table (rows, 2); threads share the rows.",
            nb::sig(signature(
                "def add(self, records: Array[float32], table: Array[int64], step: int, threads: int) -> None")))
-      .def("integers", &integers, nb::arg("records").noconvert(),
+      .def("integers", &integers<FeatureMap>, nb::arg("records").noconvert(),
            "The integers of every record, as int32 of shape (records, rows, 2).",
            nb::sig(signature("def integers(self, records: Array[float32]) -> Array[int32]")))
       .def("waves", &waves, nb::arg("records").noconvert(),
            "Cosine and sine of every record's phases, unrounded, as float32 of shape (records, rows, 2).",
            nb::sig(signature("def waves(self, records: Array[float32]) -> Array[float32]")))
-      .def("read", &read, nb::arg("records").noconvert(), nb::arg("table").noconvert(), nb::arg("scale"),
+      .def("read", &read<FeatureMap>, nb::arg("records").noconvert(), nb::arg("table").noconvert(), nb::arg("scale"),
            nb::arg("threads"),
            "scale times the sum over an int32 or int64 table's rows of cells times waves, for every query.",
            nb::sig(signature(
                "def read(self, records: Array[float32], table: Table, scale: float, threads: int) -> Array[float64]")))
       .def(
-          "spread", &spread, nb::arg("records").noconvert(), nb::arg("table").noconvert(), nb::arg("block"),
+          "spread", &spread<FeatureMap>, nb::arg("records").noconvert(), nb::arg("table").noconvert(), nb::arg("block"),
           nb::arg("scale"), nb::arg("threads"),
           "The mean over rows of scale times cells times waves, for every query, and the variance of that mean as\nthe "
           "spread over blocks of `block` rows shows it; NaN for a single block.",
@@ -136,6 +142,42 @@ void bind_features(nb::module_& module) {
                             "threads: int) -> tuple[Array[float64], Array[float64]]")))
       .def_prop_ro("rows", [](const FeatureMap& map) { return map.rows; })
       .def_prop_ro("dim", [](const FeatureMap& map) { return map.dim; });
+  nb::class_<StructuredFeatureMap>(
+      module, "StructuredFeatureMap",
+      "The same for structured projections: with y = H S3 H S2 H S1 x, of x padded with zeros and Hadamard matrices H\n"
+      "that add from the widest distance to the narrowest, the phase of row r of a block is y[r] * scales[r].")
+      .def(
+          "__init__",
+          [](StructuredFeatureMap* made, const Array& signs, const Array& scales, std::int64_t dim) {
+            require(dim >= 1, "dim must be at least 1, got " + std::to_string(dim));
+            new (made) StructuredFeatureMap(signs, scales, static_cast<std::size_t>(dim));
+          },
+          nb::arg("signs").noconvert(), nb::arg("scales").noconvert(), nb::arg("dim"),
+          nb::sig(signature("def __init__(self, signs: Array[int8], scales: Array[float32], dim: int) -> None")))
+      .def("add", &add<StructuredFeatureMap>, nb::arg("records").noconvert(), nb::arg("table").noconvert(),
+           nb::arg("step"), nb::arg("threads"), "As FeatureMap.add; threads share the blocks.",
+           nb::sig(signature(
+               "def add(self, records: Array[float32], table: Array[int64], step: int, threads: int) -> None")))
+      .def("integers", &integers<StructuredFeatureMap>, nb::arg("records").noconvert(), "As FeatureMap.integers.",
+           nb::sig(signature("def integers(self, records: Array[float32]) -> Array[int32]")))
+      .def("read", &read<StructuredFeatureMap>, nb::arg("records").noconvert(), nb::arg("table").noconvert(),
+           nb::arg("scale"), nb::arg("threads"), "As FeatureMap.read.",
+           nb::sig(signature(
+               "def read(self, records: Array[float32], table: Table, scale: float, threads: int) -> Array[float64]")))
+      .def(
+          "spread",
+          [](const StructuredFeatureMap& map, const Array& records, const Array& table, std::int64_t block,
+             double scale, std::int64_t threads) {
+            require(block == 1 || block == static_cast<std::int64_t>(map.size),
+                    "block must be 1 or " + std::to_string(map.size) + ", got " + std::to_string(block));
+            return spread(map, records, table, block, scale, threads);
+          },
+          nb::arg("records").noconvert(), nb::arg("table").noconvert(), nb::arg("block"), nb::arg("scale"),
+          nb::arg("threads"), "As FeatureMap.spread, for blocks of one row or of the size of the matrix.",
+          nb::sig(signature("def spread(self, records: Array[float32], table: Table, block: int, scale: float, "
+                            "threads: int) -> tuple[Array[float64], Array[float64]]")))
+      .def_prop_ro("rows", [](const StructuredFeatureMap& map) { return map.rows; })
+      .def_prop_ro("dim", [](const StructuredFeatureMap& map) { return map.dim; });
   module.attr("WAVE_AMPLITUDE") = wave_amplitude;
   module.attr("WAVE_LENGTH") = wave_length;
   module.def("orthogonalise", &orthogonal, nb::arg("rows").noconvert(),

@@ -90,6 +90,16 @@ struct HotLoops {
   void (*spread_waves)(const ProjectionParameters&, const float* records, std::size_t count, std::size_t panel,
                        std::size_t panels, std::size_t rows, std::size_t block, const float* coefficients,
                        BlockSums* sums);
+  // The same three for one block of structured projections: sums[2][size] and coefficients[2][size], cosines first.
+  // `by_row` takes every row for a block; of a block that is not `whole`, the sum goes to block_sum.
+  void (*add_structured_waves)(const StructuredWaveParameters&, const float* records, std::size_t count,
+                               std::size_t block, std::int32_t* sums, void* scratch);
+  void (*read_structured_waves)(const StructuredWaveParameters&, const float* records, std::size_t count,
+                                std::size_t block, const float* coefficients, double* answers, void* scratch);
+  void (*spread_structured_waves)(const StructuredWaveParameters&, const float* records, std::size_t count,
+                                  std::size_t block, bool by_row, bool whole, const float* coefficients,
+                                  BlockSums* sums, void* scratch);
+  std::size_t (*structured_waves_scratch)(const StructuredWaveParameters&);
   bool (*all_finite)(const float* values, std::size_t count);
 
   // Word w of ChaCha20 block counter + b goes to out[16 w + b].

@@ -36,9 +36,12 @@ double dot(const double* a, const double* b, std::size_t size) {
   return ((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7]));
 }
 
+}  // namespace
+
 // Weighting a block's mean with its size is the usual estimate where all blocks are equal, and unbiased for independent
 // rows where the last one is shorter.
-void finish(const BlockSums& of, std::size_t rows, std::size_t block, double scale, double& mean, double& variance) {
+void finish_blocks(const BlockSums& of, std::size_t rows, std::size_t block, double scale, double& mean,
+                   double& variance) {
   const std::size_t rest = rows % block, blocks = rows / block + (rest != 0);
   const double sum = of.sum + of.block_sum, many = static_cast<double>(rows);
   const double squares = of.squares / static_cast<double>(block) +
@@ -48,8 +51,6 @@ void finish(const BlockSums& of, std::size_t rows, std::size_t block, double sca
                  ? std::numeric_limits<double>::quiet_NaN()
                  : scale * scale * std::max(0.0, squares - sum * sum / many) / (static_cast<double>(blocks - 1) * many);
 }
-
-}  // namespace
 
 FeatureMap::FeatureMap(const Array& frequencies)
     : rows(matrix_axis(frequencies, 0)),
@@ -170,7 +171,7 @@ void FeatureMap::spread(const float* records, std::size_t count, const Value* ta
         loops.spread_waves(plan(), records + first * dim, here, panel, std::min(panels_at_once, used - panel),
                            rows_read, block, weights.data() + panel * 2 * pitch, sums);
       for (std::size_t j = 0; j < here; ++j)
-        finish(sums[j], rows_read, block, scale, mean[first + j], variance[first + j]);
+        finish_blocks(sums[j], rows_read, block, scale, mean[first + j], variance[first + j]);
     }
   });
 }

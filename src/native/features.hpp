@@ -6,9 +6,15 @@
 
 #include "arrays.hpp"
 #include "batch.hpp"
+#include "dispatch.hpp"
 #include "packed_parameters.hpp"
 
 namespace hushsum {
+
+// The mean of `rows` products times scale, and the variance of that mean from the spread over blocks; NaN for one
+// block.
+void finish_blocks(const BlockSums& sums, std::size_t rows, std::size_t block, double scale, double& mean,
+                   double& variance);
 
 class FeatureMap {
  public:

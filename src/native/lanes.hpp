@@ -172,6 +172,13 @@ void read_waves(const ProjectionParameters&, const float*, std::size_t, std::siz
                 double*);
 void spread_waves(const ProjectionParameters&, const float*, std::size_t, std::size_t, std::size_t, std::size_t,
                   std::size_t, const float*, BlockSums*);
+void add_structured_waves(const StructuredWaveParameters&, const float*, std::size_t, std::size_t, std::int32_t*,
+                          void*);
+void read_structured_waves(const StructuredWaveParameters&, const float*, std::size_t, std::size_t, const float*,
+                           double*, void*);
+void spread_structured_waves(const StructuredWaveParameters&, const float*, std::size_t, std::size_t, bool, bool,
+                             const float*, BlockSums*, void*);
+std::size_t structured_waves_scratch(const StructuredWaveParameters&);
 void structured_cells(const StructuredParameters&, const float*, std::size_t, std::size_t, std::uint32_t*, std::size_t,
                       void*);
 std::size_t structured_scratch(const StructuredParameters&);

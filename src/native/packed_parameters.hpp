@@ -55,6 +55,14 @@ struct StructuredParameters {
   Words words;
 };
 
+// Structured projections for waves: output r of block b, times scales[b][r], is a phase in turns.
+struct StructuredWaveParameters {
+  const float* signs;   // [block][3][size], each +1 or -1
+  const float* scales;  // [block][size], zeros beyond the last row
+  std::size_t size;     // of the Hadamard matrix
+  std::size_t dim;
+};
+
 struct MinParameters {
   FoldParameters fold;          // the last word marks the empty set
   const std::uint32_t* mixers;  // [panel][i][lane]

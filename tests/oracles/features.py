@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from tests.oracles.hashing import fused_multiply_add
+from tests.oracles.hashing import fused_multiply_add, hadamard
 
 Floats = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]
@@ -69,6 +69,34 @@ def integers_of_phases(t: Floats) -> Integers:
 def integers(frequencies: Floats, records: Floats) -> Integers:
     """What each record adds to each row, shape (records, rows, 2)."""
     return integers_of_phases(phases(frequencies, records))
+
+
+def structured_phases(signs: npt.NDArray[np.int8], scales: Floats, records: Floats) -> Floats:
+    """t[n, r] of three rounds of signs and Hadamard transforms per block, times the scale of the row."""
+    blocks, _, size = signs.shape
+    padded = np.zeros((len(records), 1, size), np.float32)
+    padded[:, 0, : records.shape[1]] = records
+    with np.errstate(over="ignore", invalid="ignore"):
+        y = np.broadcast_to(padded, (len(records), blocks, size))
+        for turn in range(3):
+            y = hadamard(y * signs[None, :, turn].astype(np.float32))
+        return y.reshape(len(records), -1)[:, : len(scales)] * scales
+
+
+def structured_integers(signs: npt.NDArray[np.int8], scales: Floats, records: Floats) -> Integers:
+    """What each record adds to each row of structured features, shape (records, rows, 2)."""
+    return integers_of_phases(structured_phases(signs, scales, records))
+
+
+def row_spread(products: Doubles, block: int) -> tuple[Doubles, Doubles]:
+    """The mean over rows, and its variance from the means of blocks weighted with their sizes."""
+    rows = products.shape[1]
+    starts = np.arange(0, rows, block)
+    sizes = np.diff(np.append(starts, rows))
+    means = np.add.reduceat(products, starts, axis=1) / sizes
+    mean = products.mean(axis=1)
+    squares = (sizes * (means - mean[:, None]) ** 2).sum(axis=1)
+    return mean, squares / ((len(starts) - 1) * rows)
 
 
 def orthogonal(rows: Doubles) -> Doubles:

@@ -19,6 +19,7 @@ from hushsum.errors import UsageError
 from hushsum.kernels.base import SPECTRAL, Batch, Kernel, SpectralKernel
 from hushsum.kernels.parameters import check_columns, integer_seed, positive_integer
 from hushsum.kernels.randomness import row_words
+from hushsum.kernels.structured_frequencies import hadamard, structured_signs
 from hushsum.privacy.calibration import Sensitivity
 from hushsum.privacy.claim import Relation
 from hushsum.records.bounds import Bounds
@@ -28,6 +29,11 @@ MAX_NUMBERS = 1 << 28
 """Random numbers behind the frequencies: a file that requires more is refused before any is made."""
 
 MAX_GROUPS = 1 << 10
+
+SMALLEST_TRANSFORM = 64
+"""Columns of a structured transform: with fewer, directions are too far from uniform."""
+
+FeatureMap = _native.FeatureMap | _native.StructuredFeatureMap
 
 FEWEST_BLOCKS = 8
 """With fewer independent blocks than this, rows are taken for independent."""
@@ -68,6 +74,12 @@ class FourierFeatures(Basis):
         alone, which a public hash of its values picks. So m features take the time of m/groups. An answer
         adds the groups' sums, each over m/groups rows. With δ or ρ its noise grows by √groups, which is
         little where the error of the frequencies dominates; under pure ε it does not grow.
+    structured : bool
+        Take the frequencies of a block from three rounds of random signs and Hadamard transforms, in as many
+        columns as the next power of two, at least 64: time and memory per feature no longer grow with the
+        columns. Kernels of the Euclidean distance only. Directions are orthogonal and have the right
+        covariance exactly, but are only nearly uniform, so k has a bias that does not fall with m: below
+        3·10⁻⁴ for records that differ from the query in two of 54 columns, where it is largest.
 
     Privacy
     -------
@@ -99,17 +111,27 @@ class FourierFeatures(Basis):
     bounds: Bounds | None = None
     columns: tuple[str, ...] | None = None
     groups: int = 1
+    structured: bool = False
 
     def __post_init__(self) -> None:
         features = positive_integer("features", self.features, at_most=MAX_FEATURES)
         SPECTRAL.check(self.kernel, "fourier_features")
         dim = self._spectral.dim
-        if features * dim > MAX_NUMBERS:
+        if self.structured and not self._spectral.rotation_invariant:
+            raise UsageError(
+                parameter="structured",
+                rule="is for kernels of the Euclidean distance",
+                got=f"it for {self._spectral.name}",
+                remedy="leave it out",
+            )
+        object.__setattr__(self, "structured", bool(self.structured))
+        if features * (self._size // 2 if self.structured else dim) > MAX_NUMBERS:
             raise UsageError(
                 f"features × columns must be at most {MAX_NUMBERS}, got {features * dim}; use fewer features"
             )
         check_columns(self.columns, dim)
         orthogonal = bool(self.orthogonal) and self._spectral.rotation_invariant and dim > 1
+        orthogonal |= self.structured
         fields = (("features", features), ("seed", integer_seed(self.seed)), ("orthogonal", orthogonal))
         for field, value in fields:
             object.__setattr__(self, field, value)
@@ -192,27 +214,68 @@ class FourierFeatures(Basis):
         A record's numbers are within 2·10⁻⁵/√features of cosines and sines over √features, and depend on
         that record alone, bit for bit. The order is that of the table, row by row.
         """
-        waves: NDArray[np.float32] = self.map.waves(batch.arrays[0])
+        waves: NDArray[np.float32] = _native.FeatureMap(self.frequencies).waves(batch.arrays[0])
         return waves.reshape(len(batch), -1).astype(np.float64) / math.sqrt(self.features)
 
     @property
     def block(self) -> int:
         """How many consecutive rows depend on each other."""
+        if self.structured:
+            return self._size
         return self._spectral.dim if self.orthogonal else 1
+
+    @property
+    def _size(self) -> int:
+        """Columns of the structured transforms."""
+        return max(SMALLEST_TRANSFORM, 1 << (self._spectral.dim - 1).bit_length())
 
     @cached_property
     def frequencies(self) -> NDArray[np.float32]:
-        """ω_j/(2π), shape (features, dim)."""
+        """ω_j/(2π), shape (features, dim); of structured features, to single precision."""
+        if self.structured:
+            signs, scales = self._structure
+            # Column r of the transpose S₁·H·S₂·H·S₃·H is what row r of the transforms makes of a record.
+            found = np.empty((len(signs), self._size, self._spectral.dim), np.float64)
+            units = np.eye(self._size)
+            for block, (first, second, third) in enumerate(signs.astype(np.float64)):
+                whole = hadamard(second * hadamard(third * hadamard(units))) * first
+                found[block] = whole[:, : self._spectral.dim]
+            rows = found.reshape(-1, self._spectral.dim)[: self.features] * scales[:, np.newaxis]
+            return rows.astype(np.float32)
         return self._spectral.frequencies(rows=self.features, seed=self.seed, orthogonal=self.orthogonal)
 
     @cached_property
-    def map(self) -> _native.FeatureMap:
+    def map(self) -> FeatureMap:
         """The native features."""
+        if self.structured:
+            return _native.StructuredFeatureMap(*self._structure, self._spectral.dim)
         return _native.FeatureMap(self.frequencies)
 
     @cached_property
-    def _group_maps(self) -> list[_native.FeatureMap]:
+    def _structure(self) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+        """Signs of each block (blocks, 3, size), and turns per output of a transform, shape (features,)."""
+        size = self._size
+        signs = structured_signs("fourier-features/signs", self.seed, -(-self.features // size), size)
+        lengths = self._spectral.frequency_lengths(rows=self.features, seed=self.seed, size=size)
+        assert lengths is not None
+        # Three rounds of H multiply lengths by size^{3/2}.
+        scales = lengths / (size * math.sqrt(size))
+        largest = float(np.finfo(np.float32).max)
+        return signs, np.minimum(scales, largest).astype(np.float32)
+
+    @cached_property
+    def _group_maps(self) -> list[FeatureMap]:
         rows = self._row_groups()
+        if self.structured:
+            signs, scales = self._structure
+            return [
+                _native.StructuredFeatureMap(
+                    np.ascontiguousarray(signs[group :: self.groups]),
+                    scales[rows == group],
+                    self._spectral.dim,
+                )
+                for group in range(self.groups)
+            ]
         return [_native.FeatureMap(self.frequencies[rows == group]) for group in range(self.groups)]
 
     def _row_groups(self) -> NDArray[np.int64]:

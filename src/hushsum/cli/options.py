@@ -92,6 +92,12 @@ Groups = Annotated[
         "[default: 1]",
     ),
 ]
+Structured = Annotated[
+    bool | None,
+    typer.Option(
+        "--structured", help="Frequencies of fourier_features by fast transforms, for many columns."
+    ),
+]
 KernelName = Annotated[
     str,
     typer.Option(

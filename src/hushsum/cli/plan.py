@@ -170,7 +170,11 @@ def _command(option: Option, given: Mapping[str, object]) -> str:
     """The command that makes the tally of an option; what is the default is left out."""
     chosen: dict[str, object] = {"method": option.method, **given, **option.sizes}
     words = [
-        f"--{name} {value:.10g}" if isinstance(value, float) else f"--{name} {shlex.quote(str(value))}"
+        f"--{name}"
+        if value is True
+        else f"--{name} {value:.10g}"
+        if isinstance(value, float)
+        else f"--{name} {shlex.quote(str(value))}"
         for name, value in chosen.items()
         if value is not None and value != _DEFAULTS.get(name)
     ]

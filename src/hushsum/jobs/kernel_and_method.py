@@ -49,15 +49,16 @@ class KernelChoice:
         )
 
 
-_SIZES = ("rows", "width", "spacing", "features", "groups")
+_SIZES = ("rows", "width", "spacing", "features", "groups", "structured")
 
 
 @dataclass(frozen=True, slots=True)
 class TableSize:
     """The public shape of a tally: tallies that shall merge need the same one.
 
-    ``rows`` and ``width`` are for hash rows, ``spacing`` is for grids, ``features`` and ``groups`` are for
-    Fourier features; None where a method's default will do. ``seed`` is for those that have one.
+    ``rows`` and ``width`` are for hash rows, ``spacing`` is for grids, ``features``,
+    ``groups`` and ``structured`` for Fourier features; None where a method's default will do.
+    ``seed`` is for those that have one.
     """
 
     method: str = "race"
@@ -68,6 +69,7 @@ class TableSize:
     spacing: float | None = None
     features: int | None = None
     groups: int | None = None
+    structured: bool | None = None
 
     def __post_init__(self) -> None:
         one_of("method", self.method, tally_methods())

@@ -201,6 +201,12 @@ class SpectralKernel(ColumnKernel, Protocol):
         same law each, for a kernel that is rotation invariant.
         """
 
+    def frequency_lengths(self, *, rows: int, seed: int, size: int) -> NDArray[np.float64] | None:
+        """Lengths of frequencies in turns, for the same kernel in ``size`` columns, an even number; shape
+        (rows,), row r the same whatever their number. None for a kernel that is not rotation invariant.
+        """
+        return None
+
 
 @runtime_checkable
 class ProfileKernel(ColumnKernel, Protocol):

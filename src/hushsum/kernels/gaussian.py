@@ -15,7 +15,8 @@ from hushsum.kernels.base import Batch, ColumnProfile, GaussianProfileKernel, Sp
 from hushsum.kernels.batch import distances
 from hushsum.kernels.parameters import check_parameters
 from hushsum.kernels.profiles import Profile
-from hushsum.kernels.randomness import in_turns, normal_directions
+from hushsum.kernels.randomness import ONE_TURN, in_turns, normal_directions
+from hushsum.kernels.structured_frequencies import normal_lengths
 
 
 @register
@@ -81,6 +82,11 @@ class GaussianKernel(SpectralKernel, GaussianProfileKernel):
         """Normal numbers of standard deviation √power/bandwidth, in turns."""
         directions = normal_directions("gaussian/frequencies", seed, rows, self.dim, orthogonal=orthogonal)
         return in_turns(directions, math.sqrt(self.power) / self.bandwidth)
+
+    def frequency_lengths(self, *, rows: int, seed: int, size: int) -> NDArray[np.float64] | None:
+        """Lengths of normal vectors of standard deviation √power/bandwidth, in turns."""
+        lengths = normal_lengths("gaussian/lengths", seed, rows, size)
+        return lengths * (math.sqrt(self.power) / self.bandwidth / ONE_TURN)
 
     def _pairwise(self, records: Batch, queries: Batch) -> Floats:
         squared = distances(records, queries, "sqeuclidean")

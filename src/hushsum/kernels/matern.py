@@ -16,7 +16,8 @@ from hushsum.kernels.base import Batch, ProfileKernel, SpectralKernel, register
 from hushsum.kernels.batch import distances
 from hushsum.kernels.parameters import check_parameters
 from hushsum.kernels.profiles import Profile, fitted_profiles
-from hushsum.kernels.randomness import in_turns, normal_directions
+from hushsum.kernels.randomness import ONE_TURN, in_turns, normal_directions
+from hushsum.kernels.structured_frequencies import normal_lengths
 
 SMOOTHNESS = (0.5, 1.5, 2.5)
 
@@ -93,14 +94,23 @@ class MaternKernel(SpectralKernel, ProfileKernel):
 
     def frequencies(self, *, rows: int, seed: int, orthogonal: bool) -> NDArray[np.float32]:
         """Student vectors, in turns. Their directions may be orthogonal: lengths are drawn apart."""
-        degrees = round(2.0 * self.smoothness)
         directions = normal_directions("matern/frequencies", seed, rows, self.dim, orthogonal=orthogonal)
+        directions /= self._spreads(rows, seed)[:, np.newaxis]
+        return in_turns(directions, 1.0 / self.bandwidth)
+
+    def frequency_lengths(self, *, rows: int, seed: int, size: int) -> NDArray[np.float64] | None:
+        """Lengths of Student vectors, in turns."""
+        lengths = normal_lengths("matern/lengths", seed, rows, size) / self._spreads(rows, seed)
+        return lengths * (1.0 / self.bandwidth / ONE_TURN)
+
+    def _spreads(self, rows: int, seed: int) -> Floats:
+        """Roots of chi-squared numbers over their degrees of freedom, which divide normal vectors."""
+        degrees = round(2.0 * self.smoothness)
         spreads = normal_directions("matern/spreads", seed, rows, degrees, orthogonal=False)
         squares = np.zeros(rows)
         for column in range(degrees):
             squares += spreads[:, column] * spreads[:, column]
-        directions /= np.sqrt(squares / degrees)[:, np.newaxis]
-        return in_turns(directions, 1.0 / self.bandwidth)
+        return np.sqrt(squares / degrees)
 
     def _pairwise(self, records: Batch, queries: Batch) -> Floats:
         distance = distances(records, queries)

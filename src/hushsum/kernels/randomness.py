@@ -17,20 +17,21 @@ from numpy.typing import NDArray
 from hushsum import _native
 from hushsum._types import Floats
 
-_ONE_TURN = 6.283185307179586
+ONE_TURN = 6.283185307179586
 _NUMBERS_AT_A_TIME = 1 << 18
 _ROWS_A_STREAM = 64
 
 
-def row_words(purpose: str, seed: int, rows: int, words: int) -> NDArray[np.uint64]:
-    """Uniform 64-bit words, shape (rows, words).
+def row_words(purpose: str, seed: int, rows: int, words: int, *, first: int = 0) -> NDArray[np.uint64]:
+    """Uniform 64-bit words of ``rows`` rows from ``first`` on, a multiple of 64; shape (rows, words).
 
     >>> bool((row_words("x", 1, 3, 2)[:2] == row_words("x", 1, 2, 2)).all())
     True
     """
     label = f"hushsum/1/{purpose}/{seed}/".encode()
     size = 8 * words * _ROWS_A_STREAM
-    blocks = range(-(-rows // _ROWS_A_STREAM))
+    start = first // _ROWS_A_STREAM
+    blocks = range(start, start - (-rows // _ROWS_A_STREAM))
     stream = b"".join(hashlib.shake_128(label + str(block).encode()).digest(size) for block in blocks)
     numbers = np.frombuffer(stream, dtype="<u8", count=rows * words)
     return numbers.astype(np.uint64, copy=False).reshape(rows, words)
@@ -53,6 +54,20 @@ def normals(words: NDArray[np.uint64]) -> Floats:
     far = _ratio(tail - 5.0, _FAR)
     outer = np.where(tail <= 5.0, near, far)
     return np.where(central, result, np.where(q < 0.0, -outer, outer))
+
+
+def chi_squares(words: NDArray[np.uint64]) -> Floats:
+    """Chi-squared numbers of 2·n degrees of freedom from n words each: −2 times the logarithm of the product
+    of n uniform numbers.
+    """
+    total = np.zeros(len(words))
+    # A product of 16 stays above 2⁻⁸⁴⁸.
+    for start in range(0, words.shape[1], 16):
+        product = np.ones(len(words))
+        for column in range(start, min(start + 16, words.shape[1])):
+            product *= uniforms(words[:, column])
+        total -= 2.0 * _log(product)
+    return total
 
 
 def _ratio(x: Floats, coefficients: tuple[Sequence[float], Sequence[float]]) -> Floats:
@@ -172,4 +187,4 @@ def in_turns(directions: Floats, scale: float) -> NDArray[np.float32]:
     rounding.
     """
     largest = float(np.finfo(np.float32).max)
-    return np.clip(directions * (scale / _ONE_TURN), -largest, largest).astype(np.float32)
+    return np.clip(directions * (scale / ONE_TURN), -largest, largest).astype(np.float32)

@@ -65,11 +65,62 @@ def test_a_functional_density_is_calibrated_analytically_and_needs_delta() -> No
         PrivateDensity(method="functional").fit(LINE)
     part: Any = PrivateDensity(method="functional", delta=1e-6).fit(LINE).released_.parts
     (function,) = part.values()
-    noise = math.sqrt(function.noise.variance * function.reading.noise_gain([0])[0])
-    assert noise == pytest.approx(4.2245 / 0.98, rel=0.02)
+    assert _noise(function) == pytest.approx(4.2245 / 0.98, rel=0.02)
     two: Any = PrivateDensity(method="functional", bandwidth=[0.2, 0.4], delta=1e-6).fit(LINE)
-    noises = [each.noise.variance for each in two.released_.parts.values()]
-    assert noises[0] == noises[1] == pytest.approx(2.0 * function.noise.variance, rel=0.02)
+    for each in two.released_.parts.values():
+        assert _noise(each) == pytest.approx(math.sqrt(2.0) * 4.2245 / 0.98, rel=0.02)
+
+
+def _noise(function: Any) -> float:
+    """The standard deviation of the noise of a kernel sum at 0."""
+    batch = function.basis.prepare_queries([[0.0]])
+    return math.sqrt(function.noise.variance * function.reading.noise_gain(batch)[0])
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 1000.0])
+def test_a_functional_density_has_no_error_but_its_noise(epsilon: float) -> None:
+    """The mean absolute error at 50 points, against its prediction, which ε alone lowers."""
+    records = np.random.default_rng(2).normal(0.0, 0.3, (20_000, 1))
+    model = PrivateDensity(method="functional", epsilon=epsilon, delta=1e-6, bandwidth=0.1)
+    stated = model.predicted_error(20_000, n_features=1)
+    assert stated is not None
+    predicted = stated.error
+    at = np.linspace(-0.9, 0.9, 50)[:, None]
+    kernel = hs.GaussianKernel(dim=1, bandwidth=0.1)
+    exact = kernel.exact_sum(np.clip(records, -1, 1), at) / 20_000 / (0.1 * math.sqrt(2.0 * math.pi))
+    errors = [np.abs(model.fit(records).query(at).value - exact).mean() for _ in range(4)]
+    # N̂ adds a little of its own, in proportion to the density.
+    assert 0.3 * predicted < float(np.mean(errors)) < 3.0 * predicted
+    assert predicted < 1e-3 / epsilon**0.5
+
+
+@pytest.mark.parametrize(
+    ("kernel", "bounds", "exact"),
+    [
+        (hs.GaussianKernel(1, 4.0), (0, 100), True),
+        (hs.GaussianKernel(2, 0.2), (-1, 1), True),
+        (hs.GaussianKernel(1, 0.01), (0, 100), False),
+        (hs.GaussianKernel(5, 0.5), (-1, 1), False),
+        (hs.LaplacianKernel(1, 4.0), (0, 100), False),
+    ],
+)
+def test_exact_features_where_there_are_few(kernel: Any, bounds: tuple[float, float], exact: bool) -> None:
+    from hushsum.bases.fourier_series import FourierSeries
+    from hushsum.models.density_functional import functional_basis
+    from hushsum.records.bounds import Bounds
+
+    basis = functional_basis(kernel, Bounds.declared(bounds, kernel.dim, "functional"), 1)
+    assert isinstance(basis, FourierSeries) is exact
+    if not exact:
+        return
+    # One record: what the table says of it at every query is the kernel.
+    table = np.zeros(basis.shape, np.int64)
+    middle = (bounds[0] + bounds[1]) / 2.0
+    record = np.full((1, kernel.dim), middle)
+    basis.accumulate(table, basis.prepare(record), step=1, threads=1)
+    queries = np.random.default_rng(1).uniform(*bounds, (50, kernel.dim))
+    found = basis.reading().evaluate(table, basis.prepare_queries(queries), threads=1)  # type: ignore[attr-defined]
+    np.testing.assert_allclose(found, kernel.exact_sum(record, queries), atol=2e-5)
 
 
 def test_private_sums_show_and_give_nothing() -> None:

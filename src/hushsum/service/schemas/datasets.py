@@ -92,6 +92,7 @@ class TallyRequest(KernelRequest):
     spacing: Positive | None = None
     features: Count | None = None
     groups: Annotated[int, Field(ge=1, le=1 << 10)] | None = None
+    structured: bool | None = None
     max_per_unit: Annotated[int, Field(ge=1, le=1 << 20)] | None = None
 
 

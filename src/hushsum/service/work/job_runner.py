@@ -210,6 +210,7 @@ class JobRunner:
                     request.spacing,
                     request.features,
                     request.groups,
+                    request.structured,
                 ),
                 max_per_unit=request.max_per_unit,
                 encryption_key=self._settings.tally_key(),
