@@ -50,7 +50,6 @@ CASES = (
     ("shuttle", 0.1),
     ("kdd_http", 0.1),
     ("shuttle", 0.03),
-    ("kdd_http", 0.03),
     ("protein_casp", 0.1),
     ("mammography", 0.1),
 )

@@ -88,7 +88,8 @@ class PrincipalFeatures:
         """The features of records, shape (n, n_features), no row longer than 1."""
         similar = self.kernel._pairwise(Batch((rows,), len(rows)), Batch((self.points,), len(self.points)))
         values: Floats = similar @ self.coefficients
-        return values / np.maximum(np.linalg.norm(values, axis=1, keepdims=True), 1.0)
+        values /= np.maximum(np.linalg.norm(values, axis=1, keepdims=True), 1.0)
+        return values
 
     def sums(self, rows: Rows) -> Counts:
         """The sum over records of their features as integers; secret."""
@@ -155,7 +156,7 @@ def _maximum_entropy(features: PrincipalFeatures, noisy: Floats, variance: float
 
     def objective(theta: Floats) -> tuple[float, Floats]:
         found, log_total = weights(theta)
-        value = log_total - theta @ wanted + 0.5 * float((penalty * theta**2).sum())
+        value = log_total - float(theta @ wanted) + 0.5 * float((penalty * theta**2).sum())
         return value, scaled.T @ found - wanted + penalty * theta
 
     start = np.zeros(len(noisy))

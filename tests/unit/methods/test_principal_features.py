@@ -59,7 +59,7 @@ def test_more_records_or_budget_mean_more_features() -> None:
 
 
 def test_the_number_of_features_is_near_the_best_of_all() -> None:
-    eigenvalues = 0.8 ** np.arange(80)
+    eigenvalues = np.array([0.8**i for i in range(80)], np.float64)
     eigenvalues /= eigenvalues.sum()
 
     def error(number: int) -> float:
