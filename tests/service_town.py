@@ -18,6 +18,7 @@ import numpy as np
 import sqlalchemy as sa
 import uvicorn
 from fastapi import FastAPI
+from starlette.routing import BaseRoute
 
 from hushsum.jobs.describe_function import describe_file
 from hushsum.jobs.describe_model import describe_model
@@ -30,6 +31,8 @@ from hushsum.service.work.job_runner import JobRunner
 ADMIN = "administrator-of-the-tests-0123456789"
 SECRET = "31415926.5"
 """A value that stands in the records of every town, and must never be seen outside."""
+
+_ROUTES: list[BaseRoute] = []
 
 SMALL: dict[str, Any] = {
     "columns": ["a", "b"],
@@ -57,6 +60,9 @@ class Town:
             # Letting people in takes some durable writes, which need not be repeated for every test.
             shutil.copytree(like.settings.folder, self.settings.folder)
         self.app = create_app(self.settings)
+        # They are the same in every application, and preparing them takes longer than most tests.
+        _ROUTES[:] = _ROUTES or self.app.router.routes
+        self.app.router.routes[:] = _ROUTES
         self.tokens: dict[str, str] = {"admin": ADMIN}
         self.ids: dict[str, str] = {}
         if like is not None:

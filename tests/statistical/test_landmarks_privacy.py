@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import betaincinv
 
 import hushsum as hs
-from hushsum.auditing.selection import audit_choice
+from hushsum.auditing.choice import audit_choice
 from hushsum.methods import landmarks
 from hushsum.methods.private_tree import TREE_SHARE, private_leaves
 from hushsum.privacy.noise import NoiseSource

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.kernels.base import Batch, Floats, ProfileKernel
+from hushsum._types import Floats
+from hushsum.kernels.base import Batch, ProfileKernel
 from hushsum.kernels.profiles import Profile
 
 _NUMBERS_AT_A_TIME = 1 << 22

@@ -12,15 +12,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hushsum._types import Floats, Integers
 from hushsum.errors import DataRefused
 from hushsum.methods.hinge import FeatureGram, certificate_error, certified_gap, solve_hinge
 from hushsum.privacy.claim import Promise
-from hushsum.privacy.functional import ANALYTIC, lattice_variance, perturb_lattice
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from hushsum.privacy.function_noise import ANALYTIC, lattice_variance, perturb_lattice
 
 TARGET_BITS = 12
 """A target is rounded to whole numbers of at most 2¹² either way of the middle of its bounds."""

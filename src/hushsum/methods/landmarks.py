@@ -7,8 +7,8 @@ from fractions import Fraction
 from typing import Unpack
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hushsum._types import Floats
 from hushsum.errors import UsageError
 from hushsum.kernels.base import SPECTRAL, Kernel, SpectralKernel
 from hushsum.kernels.parameters import positive_integer
@@ -18,14 +18,11 @@ from hushsum.methods.private_tree import column_histograms, draw_points, private
 from hushsum.methods.registry import Method, register
 from hushsum.privacy.accounting.mechanisms import together
 from hushsum.privacy.calibration import GAMMA, LAPLACE
-from hushsum.privacy.claim import exact
-from hushsum.privacy.relation import Relation
+from hushsum.privacy.claim import Relation, exact
 from hushsum.privacy.release_noise import REAL_ARITHMETIC, release_noise
 from hushsum.records.bounds import DeclaredBounds
 from hushsum.releases.points import PointsFunction
 from hushsum.version import PRODUCER
-
-Floats = NDArray[np.float64]
 
 NAME = "landmarks"
 MECHANISM = together(LAPLACE, GAMMA)

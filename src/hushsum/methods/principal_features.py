@@ -9,13 +9,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hushsum._types import Floats, Integers, Rows
 from hushsum.kernels.base import Batch, Kernel
-
-Floats = NDArray[np.float64]
-Rows = NDArray[np.float32]
-Counts = NDArray[np.int64]
 
 LENGTH = 1 << 20
 """L: a record's integers have at most this length."""
@@ -91,7 +87,7 @@ class PrincipalFeatures:
         values /= np.maximum(np.linalg.norm(values, axis=1, keepdims=True), 1.0)
         return values
 
-    def sums(self, rows: Rows) -> Counts:
+    def sums(self, rows: Rows) -> Integers:
         """The sum over records of their features as integers; secret."""
         records, repeats = np.unique(rows, axis=0, return_counts=True)
         total = np.zeros(len(self.eigenvalues), np.int64)

@@ -7,15 +7,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hushsum._types import Floats, Integers, Rows
 from hushsum.privacy.release_noise import ReleaseNoise
 from hushsum.records.bounds import Bounds
 from hushsum.records.cell_grid import CellGrid
-
-Floats = NDArray[np.float64]
-Rows = NDArray[np.float32]
-Counts = NDArray[np.int64]
 
 TREE_SHARE = Fraction(7, 10)
 """Of the tree's ε: for its shape; the rest is for the counts of its leaves."""
@@ -154,7 +150,7 @@ def draw_points(
     return points
 
 
-def _share(noisy: Counts, least: float) -> Floats:
+def _share(noisy: Integers, least: float) -> Floats:
     """Noisy counts as parts of 1, those up to ``least`` as 0; all alike where none is above 0."""
     kept = np.where(noisy > least, noisy, 0).astype(np.float64)
     if kept.sum() <= 0.0:

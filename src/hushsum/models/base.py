@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-import os
 import warnings
 from dataclasses import replace
-from typing import IO, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
+from hushsum._types import Floats, PathOrFile
 from hushsum.errors import UsageError
 from hushsum.files.container import canonical_json
 from hushsum.models.declared_model import DeclaredModel
-from hushsum.models.model_state import ModelState, until_released
+from hushsum.models.model_state import (
+    ModelState,
+    RefitGuard,
+    check_first,
+    new_lineage,
+    note_release,
+    until_released,
+)
 from hushsum.models.parameters import (
     BOUNDS,
     DELTA,
@@ -30,15 +37,12 @@ from hushsum.models.parameters import (
     with_defaults,
 )
 from hushsum.models.record_checks import checked_records, generator_of
-from hushsum.models.spending_guard import RefitGuard, check_first, new_lineage, note_release
 from hushsum.privacy.claim import Claim, Promise
 from hushsum.privacy.request import check_declared_delta
 from hushsum.privacy.spending import Booking
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.bundle import Bundle
-from hushsum.releases.spending import spend_function
-
-Floats = NDArray[np.float64]
+from hushsum.releases.prepared_release import spend_function
 
 MODELS: dict[str, type[PrivateModel]] = {}
 """Every model by the name of its class, for files."""
@@ -82,8 +86,6 @@ class PrivateModel(DeclaredModel):
             cls.__doc__ = documented(cls.__doc__ or "", cls.PARAMETERS)
         MODELS[cls.__name__] = cls
 
-    # -- what a subclass says ---------------------------------------------------------------------------
-
     def _start(self, seed: int) -> Any:
         """Something empty and secret to count into; ``n_features_in_`` is known."""
         raise NotImplementedError
@@ -126,8 +128,6 @@ class PrivateModel(DeclaredModel):
             if they break a rule; no message shows a value or the number of records.
         """
         return self._checked(X, reset=reset), None
-
-    # -- counting ---------------------------------------------------------------------------------------
 
     def fit(self, X: object, y: object = None, **refused: object) -> Self:
         """Count these records and release the model. Spends the budget, once.
@@ -227,8 +227,6 @@ class PrivateModel(DeclaredModel):
         if parameters:
             raise TypeError(f"fit got an unexpected argument {next(iter(parameters))!r}")
 
-    # -- releasing --------------------------------------------------------------------------------------
-
     def release(self) -> Self:
         """Draw the noise and make the model public. Spends the budget, once; does nothing when repeated.
 
@@ -306,8 +304,6 @@ class PrivateModel(DeclaredModel):
             **self._facts(),
         }
 
-    # -- answering --------------------------------------------------------------------------------------
-
     def _queries(self, X: object) -> Floats:
         """Checked queries."""
         if not self.__sklearn_is_fitted__():
@@ -353,11 +349,9 @@ class PrivateModel(DeclaredModel):
         """What the model's one release promises; only after the release."""
         return self.released_.claim
 
-    def save(self, target: str | os.PathLike[str] | IO[bytes]) -> None:
+    def save(self, target: PathOrFile) -> None:
         """Write the released model to a ``.hush`` file; to a path atomically."""
         self.released_.save(target)
-
-    # -- scikit-learn -----------------------------------------------------------------------------------
 
     def _html_repr(self) -> str:
         """scikit-learn's diagram for notebooks, and the claim of what was released."""

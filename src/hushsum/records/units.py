@@ -8,8 +8,19 @@ from typing import NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.errors import DataRefused, FileRefused, SecretRefused, UsageError, shown
+from hushsum.errors import DataRefused, FileRefused, Parameter, SecretRefused, UsageError, shown
 from hushsum.records.unit_ids import DIGEST_BYTES, identify
+
+
+def check_cap(units: object, max_per_unit: int | None, *, parameter: str = "units") -> None:
+    """Refuse ids of persons without a cap, and a cap without ids."""
+    if (units is None) != (max_per_unit is None):
+        raise UsageError(
+            parameter=parameter,
+            rule=("and ", Parameter("max_per_unit"), " need each other"),
+            got="one",
+            remedy="give both, or neither",
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

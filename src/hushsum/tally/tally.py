@@ -26,13 +26,13 @@ from hushsum.errors import (
 from hushsum.kernels.base import Batch, ColumnKernel, Kernel
 from hushsum.kernels.parameters import positive_integer, thread_count
 from hushsum.privacy.budget import Budget
-from hushsum.privacy.relation import Relation
+from hushsum.privacy.claim import Relation
 from hushsum.privacy.request import DEFAULT_COUNT_SHARE, ReleaseRequest
 from hushsum.records.arrow import in_memory
-from hushsum.records.suspicion import warn_if_suspicious
+from hushsum.records.suspicious_parameters import warn_if_suspicious
 from hushsum.records.units import UnitCap
 from hushsum.releases.base import ReleasedFunction
-from hushsum.releases.spending import PreparedRelease
+from hushsum.releases.prepared_release import PreparedRelease
 from hushsum.tally.release import ReleaseOptions, check_release, release_table
 
 _LARGEST = int(np.iinfo(np.int64).max)

@@ -16,8 +16,8 @@ from hushsum.bases.base import LinearReading, RowReading, SampledReading, basis_
 from hushsum.bases.fourier_features import MAX_NUMBERS
 from hushsum.errors import IncompatibleTallies, UsageError
 from hushsum.kernels import Kernel
-from hushsum.privacy.relation import Relation
-from hushsum.privacy.sensitivity import Sensitivity
+from hushsum.privacy.calibration import Sensitivity
+from hushsum.privacy.claim import Relation
 from hushsum.releases import CoefficientFunction
 from tests.oracles.features import integers
 
@@ -84,7 +84,7 @@ class TestBasis:
         basis = basis_of(kernel)
         table = RNG.integers(-(10**6), 10**6, basis.shape)
         batch = basis.prepare_queries(records_of(kernel, 7))
-        readings = basis._reading(kernel).spread(table, batch)
+        readings = basis._reading(kernel).spread(table, batch, threads=1)
         np.testing.assert_allclose(
             readings.mean, basis._reading(kernel).evaluate(table, batch, threads=1), atol=0.05
         )

@@ -11,7 +11,7 @@ import hushsum as hs
 from hushsum.bases.grid_weights import POSITIONS, GridReading, GridWeights, part_table
 from hushsum.errors import UsageError
 from hushsum.kernels.base import Kernel
-from hushsum.privacy.relation import Relation
+from hushsum.privacy.claim import Relation
 from hushsum.records.bounds import Bounds
 from hushsum.releases import CoefficientFunction
 from hushsum.tally import Tally

@@ -17,7 +17,7 @@ from hushsum.bases.declared_box import BoxBasis
 from hushsum.errors import UsageError
 from hushsum.methods import bernstein, fourier_series, hermite, lsq_fgt, lsq_rff, trigonometric
 from hushsum.methods.hermite import predicted_error
-from hushsum.privacy.relation import Relation
+from hushsum.privacy.claim import Relation
 from hushsum.releases.noisy_table import NoisyTable
 
 from .linear_cases import BOX, CASES, Case, gaussian, slow_vector

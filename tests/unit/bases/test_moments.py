@@ -18,7 +18,7 @@ from hushsum.auditing.registry import pool_for
 from hushsum.auditing.sensitivity import audit_sensitivity
 from hushsum.bases.moments import Moments
 from hushsum.errors import DataRefused, UsageError
-from hushsum.privacy.relation import Relation
+from hushsum.privacy.claim import Relation
 from hushsum.records.bounds import Bounds
 from hushsum.records.unit_ball import UnitBall
 from hushsum.releases.coefficients import CoefficientFunction

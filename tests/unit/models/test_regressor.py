@@ -10,7 +10,7 @@ import pytest
 
 from hushsum.errors import AlreadyReleased, RepeatedSpending, SecretRefused, UsageError
 from hushsum.models import PrivateRegressor, load_model
-from hushsum.models.linear_methods import KeptRecords
+from hushsum.models.model_state import KeptRecords
 from hushsum.models.regressor import METHODS, choose_method
 from hushsum.privacy.claim import Promise
 

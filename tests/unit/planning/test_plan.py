@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 import hushsum as hs
 from hushsum.bases import HashRows
 from hushsum.errors import ClaimError, UsageError
-from hushsum.methods.row_variance import bounded_row_variance, estimated_row_variance
+from hushsum.methods.race import bounded_row_variance, estimated_row_variance
 from hushsum.methods.trigonometric import trigonometric
 from hushsum.planning import Option
 from hushsum.releases import TableFunction

@@ -27,7 +27,7 @@ from hushsum.errors import (
 )
 from hushsum.methods.hinge import HingeSolution
 from hushsum.privacy.claim import Promise
-from hushsum.privacy.functional import path_scale
+from hushsum.privacy.function_noise import path_scale
 from hushsum.served import (
     FreshAnswers,
     SecretFunction,

@@ -19,7 +19,7 @@ from hushsum.errors import QuestionsSpent, ServiceRefused
 from hushsum.jobs.exact_model import SecretModel
 from hushsum.jobs.model_catalogue import EXACT
 from hushsum.ledger import Ledger
-from hushsum.ledger.debits import LedgerDebit
+from hushsum.ledger.dataset_budget import LedgerDebit
 from hushsum.service.http.app import create_app
 from hushsum.service.store import Functions
 from tests.service_town import SECRET, Town, listening

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 import hushsum as hs
 from hushsum.errors import DataRefused, UsageError
-from hushsum.privacy.relation import Relation
+from hushsum.privacy.claim import Relation
 from hushsum.releases import TableFunction
 from hushsum.tally import Tally
 

@@ -91,6 +91,7 @@ class TallyRequest(KernelRequest):
     bounds: Bounds | None = None
     spacing: Positive | None = None
     features: Count | None = None
+    groups: Annotated[int, Field(ge=1, le=1 << 10)] | None = None
     max_per_unit: Annotated[int, Field(ge=1, le=1 << 20)] | None = None
 
 
