@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 import hushsum as hs
-from hushsum.methods import histogram, histogram_tally, kme, mwem, pfda, privbayes
+from hushsum.methods import histogram, histogram_tally, kme, landmarks, mwem, pfda, privbayes
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.coefficients import CoefficientFunction
 
@@ -41,5 +41,6 @@ RELEASES: dict[str, Make] = {
         PLANE, TWO, bounds=(0, 1), epsilon=1.0, bins=8, size=300, insecure_noise_seed=3
     ),
     "kme": lambda: kme(LINE, ONE, bounds=(0, 1), epsilon=1.0, points=40, insecure_noise_seed=3),
+    "landmarks": lambda: landmarks(LINE, ONE, bounds=(0, 1), epsilon=1.0, points=50, insecure_noise_seed=3),
     "pfda": lambda: pfda(LINE, ONE, bounds=(0, 1), epsilon=1.0, steps=64, insecure_noise_seed=3),
 }

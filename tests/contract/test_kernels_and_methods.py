@@ -27,6 +27,7 @@ CODES = RNG.integers(0, 3, (2000, 2))
 SETS = [[i % 5, 5 + i % 3, 8 + i % 2] for i in range(2000)]
 SIZES: dict[str, dict[str, Any]] = {
     "kme": {"points": 60},
+    "landmarks": {"points": 200},
     "pfda": {"steps": 64, "penalty": 1e-4},
     "mwem": {"bins": 12, "rounds": 6},
     "privbayes": {"bins": 12, "size": 4000},

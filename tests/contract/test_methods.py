@@ -32,6 +32,7 @@ GOOD: dict[str, dict[str, Any]] = {
     "mwem": {"bins": 60, "rounds": 12, "queries": QUERIES},
     "privbayes": {"bins": 40},
     "kme": {"points": 60},
+    "landmarks": {"points": 200},
     "pfda": {"steps": 128, "penalty": 1e-4},
     "race": {"rows": 1000, "width": 50},
     "grid": {},

@@ -9,6 +9,7 @@ from hushsum.methods.grid import grid
 from hushsum.methods.hermite import hermite
 from hushsum.methods.histogram import histogram, histogram_tally
 from hushsum.methods.kme import kme
+from hushsum.methods.landmarks import landmarks
 from hushsum.methods.lsq import lsq_fgt, lsq_rff
 from hushsum.methods.mwem import mwem
 from hushsum.methods.pfda import pfda
@@ -40,6 +41,7 @@ __all__ = [
     "histogram",
     "histogram_tally",
     "kme",
+    "landmarks",
     "lsq_fgt",
     "lsq_rff",
     "method_named",

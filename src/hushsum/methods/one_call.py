@@ -114,14 +114,16 @@ class OneCallRelease:
         """Whether the number of records is private, and must be paid for."""
         return self.claim.relation is Relation.ADD_REMOVE
 
-    def count(self, noise: ReleaseNoise, records: int) -> tuple[float, float, Fraction]:
+    def count(
+        self, noise: ReleaseNoise, records: int, part: Fraction = COUNT_SHARE
+    ) -> tuple[float, float, Fraction]:
         """The number of records as the release may know it, its variance, and the ε that is left.
 
-        Under replace it is public. Under add/remove a fiftieth of ε pays for a noisy one.
+        Under replace it is public. Under add/remove a ``part`` of ε pays for a noisy one.
         """
         if not self.private_count:
             return float(max(records, 1)), 0.0, self.epsilon
-        share = self.epsilon * COUNT_SHARE
+        share = self.epsilon * part
         noisy, drawn = noise.laplace(np.array([records], np.int64), 1, share)
         return float(max(int(noisy[0]), 1)), drawn.variance, self.epsilon - share
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from hushsum._types import Floats
 from hushsum.privacy.accounting.gaussian import analytic_gaussian_sigma
-from hushsum.privacy.calibration import IntegerNoise, laplace_noise
+from hushsum.privacy.calibration import IntegerNoise, gamma_noise, laplace_noise
 from hushsum.privacy.choice import Question
 from hushsum.privacy.noise import NoiseSource, discrete_gaussian
 from hushsum.privacy.noise.choice import (
@@ -66,6 +66,15 @@ class ReleaseNoise:
         """Integer counts that one unit moves by at most ``l1`` together, made ε-private, and their noise."""
         noise = laplace_noise(l1, epsilon)
         return counts + noise.draw(counts.size, self._source).reshape(counts.shape), noise
+
+    def gamma(
+        self, values: NDArray[np.int64], l2_squared: int, epsilon: Fraction
+    ) -> tuple[NDArray[np.int64], IntegerNoise]:
+        """Integers that one unit moves by at most √``l2_squared`` in L2, with noise of the Gamma-radius law,
+        which is ε-private in real arithmetic.
+        """
+        noise = gamma_noise(l2_squared, values.size, epsilon)
+        return values + noise.draw(values.size, self._source).reshape(values.shape), noise
 
     def integer_gaussian(self, values: NDArray[np.int64], variance: Fraction) -> NDArray[np.int64]:
         """Integers with discrete Gaussian noise of that variance: Δ2²/(2·variance)-zCDP, exactly."""

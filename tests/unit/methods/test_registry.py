@@ -14,12 +14,12 @@ TEN = hs.EuclideanKernel(dim=10, bandwidth=1.0)
 
 
 def suited(kernel: Kernel, delta: float | None) -> set[str]:
-    names = {"histogram", "kme", "mwem", "pfda", "privbayes"}
+    names = {"histogram", "kme", "landmarks", "mwem", "pfda", "privbayes"}
     return {name for name in names if method_named(name).suits(kernel, delta=delta)}
 
 
 def test_pure_or_not_and_how_many_columns_decide() -> None:
-    assert suited(LINE, None) == {"histogram", "mwem", "privbayes"}
+    assert suited(LINE, None) == {"histogram", "landmarks", "mwem", "privbayes"}
     assert suited(LINE, 1e-6) == {"histogram", "kme", "pfda"}
     assert suited(TEN, None) == {"privbayes"}
     assert suited(TEN, 1e-6) == {"kme"}

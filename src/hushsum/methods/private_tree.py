@@ -1,0 +1,161 @@
+"""Where the records are, under pure ε: a tree of boxes (PrivTree) and the histogram of each column."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from hushsum._types import Floats, Integers, Rows
+from hushsum.privacy.release_noise import ReleaseNoise
+from hushsum.records.bounds import Bounds
+from hushsum.records.cell_grid import CellGrid
+
+TREE_SHARE = Fraction(7, 10)
+"""Of the tree's ε: for its shape; the rest is for the counts of its leaves."""
+
+CELLS_PER_BANDWIDTH = 2
+_MOST_BINS = 1 << 10
+_TREE_COST = 3
+_ABOVE_LN_2 = Fraction(6_931_471_806, 10**10)
+_SMALLEST_LEAF = 2.0
+_SPREAD = 0.05
+"""The part of a column's histogram that is spread evenly, so that no place in a leaf is impossible."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leaves:
+    """Boxes that cover the declared one, relative to its centre, and a public weight for each."""
+
+    low: Floats
+    high: Floats
+    weights: Floats
+
+
+def private_leaves(
+    rows: Rows, bounds: Bounds, *, width: float, epsilon: Fraction, moved: int, noise: ReleaseNoise
+) -> Leaves:
+    """Boxes that are small where records are dense, halved until they are half a bandwidth wide.
+
+    Parameters
+    ----------
+    rows : array of shape (n, columns)
+        Records, centred on the box; secret.
+    width : float
+        The bandwidth.
+    moved : int
+        1 under add/remove, 2 under replace.
+
+    Privacy
+    -------
+    Pure ε, exact integers: 7/10 for the shape of the tree, the rest for the counts of its leaves, of which a
+    record is in one. All boxes of a depth are halved along the same public column.
+
+    *Shape.* A box with c records at depth i has the score ``b = max(u, −D)``, ``u = c − i·D``, and is halved
+    if ``b + Z > 0``, with Z discrete Laplace of scale λ and D ≥ λ·ln 2 an integer. One record more raises c
+    by 1 along one path. Let q = e^(−1/λ). The leaf at the end of the path changes the probability of the tree
+    by a factor from q to 1. A halved box changes it by a factor of at least 1 and at most e^ρ(b), with
+
+    - ρ = 0 where u < −D, since b stays −D;
+    - ρ ≤ 1/λ always;
+    - ρ(b) = ln(1 + q^b·(1 − q)/(1 + q − q^b)) ≤ q^b·(1 − q) for b ≥ 1, because P(Z > −b) = 1 − q^b/(1 + q).
+
+    Along the path u falls by D or more from box to box. So one u at most is in [−D, 0), and those from 0 on
+    are at least 0, D, 2D, …: their sum is at most 1/λ + 1/λ + (1 − q)·Σ_{k≥1} q^{kD} ≤ 3/λ, since q^D ≤ ½ and
+    1 − q ≤ 1/λ. One record replaced is one less and one more.
+
+    Notes
+    -----
+    Zhang, Xiao and Xie, *PrivTree*, SIGMOD 2016, with two children per box, and with integer noise.
+    """
+    low = np.array([bounds.low], np.float64) - bounds.centre
+    high = np.array([bounds.high], np.float64) - bounds.centre
+    shape_epsilon = TREE_SHARE * epsilon
+    penalty = math.ceil(_TREE_COST * moved / shape_epsilon * _ABOVE_LN_2)
+    place = np.zeros(len(rows), np.int64)
+    index = np.arange(len(rows))
+    lows, highs, counts = [], [], []
+    depth = 0
+    while len(low):
+        inside = np.bincount(place, minlength=len(low)).astype(np.int64)
+        column = int(np.argmax(high[0] - low[0]))
+        split = np.zeros(len(low), bool)
+        if high[0, column] - low[0, column] > width / CELLS_PER_BANDWIDTH:
+            score = np.maximum(inside - depth * penalty, -penalty)
+            split = noise.laplace(score, _TREE_COST * moved, shape_epsilon)[0] > 0
+        lows.append(low[~split])
+        highs.append(high[~split])
+        counts.append(inside[~split])
+        # The halves of the k-th box that was split are boxes 2k and 2k + 1 of the next depth.
+        low, high = low[split].repeat(2, axis=0), high[split].repeat(2, axis=0)
+        middle = 0.5 * (low[:, column] + high[:, column])
+        high[0::2, column] = middle[0::2]
+        low[1::2, column] = middle[1::2]
+        stays = split[place]
+        index, place = index[stays], 2 * (np.cumsum(split) - 1)[place[stays]]
+        if len(index):
+            place += rows[index, column].astype(np.float64) >= low[place + 1, column]
+        depth += 1
+    noisy, _ = noise.laplace(np.concatenate(counts), moved, epsilon - shape_epsilon)
+    least = _SMALLEST_LEAF * moved / float(epsilon - shape_epsilon)
+    return Leaves(np.concatenate(lows), np.concatenate(highs), _share(noisy, least))
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnHistograms:
+    """The distribution function of each column, piecewise linear, relative to the centre of the box."""
+
+    edges: tuple[Floats, ...]
+    steps: tuple[Floats, ...]
+
+
+def column_histograms(
+    rows: Rows, bounds: Bounds, *, width: float, epsilon: Fraction, moved: int, noise: ReleaseNoise
+) -> ColumnHistograms:
+    """Noisy histograms with cells half a bandwidth wide; small cells count as empty.
+
+    Privacy
+    -------
+    Pure ε, exact integers. A record is in one cell of every column, so Δ1 is the number of columns, and twice
+    that under replace.
+    """
+    spans = np.array(bounds.high) - np.array(bounds.low)
+    bins = np.clip(np.ceil(spans / width * CELLS_PER_BANDWIDTH), 1, _MOST_BINS).astype(int).tolist()
+    grid = CellGrid.of(bounds, bins)
+    codes = grid.codes(rows)
+    edges, steps = [], []
+    for column, number in enumerate(bins):
+        counts = np.bincount(codes[:, column], minlength=number).astype(np.int64)
+        noisy, _ = noise.laplace(counts, moved * bounds.dim, epsilon)
+        scale = moved * bounds.dim / float(epsilon)
+        cells = (1.0 - _SPREAD) * _share(noisy, scale * math.log(max(number, 2))) + _SPREAD / number
+        low = bounds.low[column] - bounds.centre[column]
+        edges.append(low + spans[column] * np.linspace(0.0, 1.0, number + 1))
+        steps.append(np.concatenate([[0.0], np.cumsum(cells)]))
+    return ColumnHistograms(tuple(edges), tuple(steps))
+
+
+def draw_points(
+    leaves: Leaves, histograms: ColumnHistograms, number: int, rng: np.random.Generator
+) -> Floats:
+    """Public points: a leaf by its weight, and each column by its histogram within that leaf."""
+    chosen = rng.choice(len(leaves.weights), number, p=leaves.weights)
+    points = np.empty((number, leaves.low.shape[1]))
+    for column, (edges, steps) in enumerate(zip(histograms.edges, histograms.steps, strict=True)):
+        first = np.interp(leaves.low[chosen, column], edges, steps)
+        last = np.interp(leaves.high[chosen, column], edges, steps)
+        points[:, column] = np.interp(first + (last - first) * rng.random(number), steps, edges)
+    return points
+
+
+def _share(noisy: Integers, least: float) -> Floats:
+    """Noisy counts as parts of 1, those up to ``least`` as 0; all alike where none is above 0."""
+    kept = np.where(noisy > least, noisy, 0).astype(np.float64)
+    if kept.sum() <= 0.0:
+        kept = np.maximum(noisy, 0).astype(np.float64)
+    if kept.sum() <= 0.0:
+        kept = np.ones(len(noisy))
+    shares: Floats = kept / kept.sum()
+    return shares
