@@ -81,6 +81,7 @@ MATRIX: list[tuple[str, str, object, tuple[int, ...]]] = [
         (401, 403, 409, 404, 403, 403),
     ),
     ("GET", "/models", None, (401, 403, 200, 200, 403, 403)),
+    ("GET", "/kernels", None, (401, 403, 200, 200, 403, 403)),
     ("POST", "/datasets/{dataset}/models/claims", MODEL, (401, 403, 422, 404, 403, 403)),
     (
         "POST",

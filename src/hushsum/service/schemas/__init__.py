@@ -51,6 +51,7 @@ from hushsum.service.schemas.functions import (
 )
 from hushsum.service.schemas.models import (
     ConfirmedModelRequest,
+    KernelResponse,
     ModelClaimRequest,
     ModelClaimResponse,
     ModelKindResponse,
@@ -96,6 +97,7 @@ __all__ = [
     "IssuedTokenResponse",
     "JobResponse",
     "KernelRequest",
+    "KernelResponse",
     "LedgerResponse",
     "LedgerStateResponse",
     "LogEntryResponse",

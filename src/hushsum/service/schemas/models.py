@@ -78,6 +78,13 @@ class ModelSettingResponse(ResponseBody):
     help: str
 
 
+class KernelResponse(ResponseBody):
+    """A kernel of columns, and the names of its parameters."""
+
+    name: str
+    parameters: list[str]
+
+
 class ModelKindResponse(ResponseBody):
     """A model that can be fitted; ``learns`` is ``label``, ``number``, or null where it has no target."""
 

@@ -1,4 +1,4 @@
-"""Models: the available kinds, the claim, then the fit."""
+"""Models: the available kinds and kernels, the claim, then the fit."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from dataclasses import asdict
 from fastapi import APIRouter
 
 from hushsum.jobs.model_catalogue import model_kinds, setting_as_json
+from hushsum.kernels import kernel_names, parameter_names
 from hushsum.service.http.context import Context
 from hushsum.service.http.dependencies import ActorDependency, ContextDependency, IdempotencyKey, Releaser
 from hushsum.service.http.problem_responses import Refusal
 from hushsum.service.schemas import (
     ConfirmedModelRequest,
     JobResponse,
+    KernelResponse,
     ModelClaimRequest,
     ModelClaimResponse,
     ModelKindResponse,
@@ -23,6 +25,15 @@ from hushsum.service.store.datasets import WAITING
 from hushsum.service.work.model_requests import choice_of, claim_for, error_for
 
 router = APIRouter(tags=["models"])
+
+
+@router.get("/kernels")
+def list_kernels(caller: Releaser) -> list[KernelResponse]:
+    """The kernels that compare columns, and the parameters of each."""
+    parameters = {name: list(parameter_names(name)) for name in kernel_names()}
+    return [
+        KernelResponse(name=name, parameters=names) for name, names in parameters.items() if "dim" in names
+    ]
 
 
 @router.get("/models")

@@ -12,7 +12,7 @@ import { termsForm } from "./terms_form.js";
 const SUM = "kernel-sums";
 
 /** `done({name, promise, tally | count | model})`: release an existing tally, count one first, or fit a model. */
-export function chooseStep(place, { dataset, models, upload, columns: names, nameless, tally, earlier }, done, back) {
+export function chooseStep(place, { dataset, models, kernels, upload, columns: names, nameless, tally, earlier }, done, back) {
   const look = () => {
     current?.look();
     const { rho, epsilon } = terms.promise() ?? {};
@@ -78,7 +78,7 @@ export function chooseStep(place, { dataset, models, upload, columns: names, nam
       ? existingForm(dataset, tally, { terms, report })
       : kind
       ? modelForm(dataset, kind, { columns, terms, upload, names, report }, look)
-      : sumForm(dataset, { columns, terms, names, report }, look);
+      : sumForm(dataset, { kernels, columns, terms, names, report }, look);
     refill(own, next.fields);
     refill(about, next.about);
     more.replaceChildren(more.firstChild, h("div", { class: "fields" }, ...(next.more ?? [])));

@@ -6,18 +6,31 @@ import { columnLabel, kernelInWords, wayOf } from "../format.js";
 import { allBounded, BANDWIDTH } from "./columns_form.js";
 import { planPanel } from "./plan_panel.js";
 
-const KERNELS = [
-  ["gaussian", "Gaussian: falls off smoothly"],
-  ["euclidean", "Euclidean hash: distance in space"],
-  ["manhattan", "Manhattan hash: distance along the axes"],
-  ["laplacian", "Laplacian: falls off sharply"],
-  ["angular", "Angular hash: direction only"],
-];
+const ABOUT = {
+  gaussian: "falls off smoothly",
+  matern: "between Gaussian and Laplacian",
+  laplacian: "falls off sharply",
+  euclidean: "hash, distance in space",
+  manhattan: "hash, distance along the axes",
+  angular: "hash, direction only",
+  hamming: "hash, share of equal codes",
+};
+
+const capital = (name) => name.charAt(0).toUpperCase() + name.slice(1);
+
+/** Every kernel of the service, those that are described first. */
+function kernelChoices(kernels) {
+  const order = Object.keys(ABOUT);
+  const rank = ({ name }) => (order.includes(name) ? order.indexOf(name) : order.length);
+  return [...kernels]
+    .sort((one, other) => rank(one) - rank(other))
+    .map(({ name }) => [name, capital(name) + (ABOUT[name] ? `: ${ABOUT[name]}` : "")]);
+}
 
 /** The fields for a new tally, and its plan. */
-export function sumForm(dataset, { columns, terms, names, report }, changed) {
+export function sumForm(dataset, { kernels, columns, terms, names, report }, changed) {
   const person = dataset.budget.terms.unit === "person";
-  const kernel = select(KERNELS, "gaussian", { onchange: changed });
+  const kernel = select(kernelChoices(kernels), "gaussian", { onchange: changed });
   const bandwidth = number({ required: true, min: 0, oninput: changed });
   const who = personColumn(names, columns, person);
   const most = number({
@@ -28,10 +41,12 @@ export function sumForm(dataset, { columns, terms, names, report }, changed) {
   });
   const width = field("Bandwidth", bandwidth, { hint: BANDWIDTH });
   const plan = planPanel(dataset, report);
-  const kernelRequest =
-    () => (kernel.value === "angular"
-      ? { kernel: "angular" }
-      : { kernel: kernel.value, bandwidth: numberIn(bandwidth) });
+  const hasWidth = () =>
+    kernels.find(({ name }) => name === kernel.value).parameters.includes("bandwidth");
+  const kernelRequest = () => ({
+    kernel: kernel.value,
+    ...(hasWidth() ? { bandwidth: numberIn(bandwidth) } : {}),
+  });
 
   function whatIsMissing() {
     if (!columns.chosen().length) return "Choose a column.";
@@ -54,9 +69,8 @@ export function sumForm(dataset, { columns, terms, names, report }, changed) {
         : []),
     ],
     look() {
-      const angular = kernel.value === "angular";
-      width.hidden = angular;
-      bandwidth.required = !angular;
+      width.hidden = !hasWidth();
+      bandwidth.required = hasWidth();
       const missing = whatIsMissing();
       if (missing) return plan.clear(missing);
       const bounds = columns.bounds();

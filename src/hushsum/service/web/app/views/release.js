@@ -13,16 +13,17 @@ const STEPS = ["Records", "Choice", "Claim", "Function"];
 
 export async function releaseView(place, id, tallyId) {
   place.append(loading("the dataset"));
-  const [dataset, uploads, tallies, models] = await Promise.all([
+  const [dataset, uploads, tallies, models, kernels] = await Promise.all([
     get(`/datasets/${id}`),
     get(`/datasets/${id}/uploads`),
     get(`/datasets/${id}/tallies`),
     get("/models"),
+    get("/kernels"),
   ]);
   const journey = new AbortController();
   const steps = h("ol", { class: "steps", "aria-label": "Steps" });
   const body = h("div", {});
-  const known = { dataset, models, uploads: uploads.filter((each) => each.state === "waiting"), tallies };
+  const known = { dataset, models, kernels, uploads: uploads.filter((each) => each.state === "waiting"), tallies };
   place.replaceChildren(
     pageHead("Upload and release", { from: { href: `#/datasets/${id}`, name: dataset.name } }),
     steps,
