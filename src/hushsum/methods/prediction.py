@@ -15,6 +15,7 @@ from hushsum.privacy.calibration import IntegerNoise, gaussian_noises, laplace_n
 from hushsum.privacy.claim import Promise
 from hushsum.privacy.relation import Relation
 from hushsum.records.bounds import Bounds
+from hushsum.records.steps import Steps
 from hushsum.releases.noisy_table import largest_step
 
 NORMAL_MEAN_ABSOLUTE = math.sqrt(2.0 / math.pi)
@@ -28,7 +29,8 @@ class PredictionRequest:
     ``density`` is the mean kernel value at the queries that matter, ``max_bytes`` the largest file, and
     ``allow_real`` whether a proof about real arithmetic will do. ``rows`` and ``width`` are sizes of hash
     rows to compare, and ``row_variance`` is how much hash rows of a width disagree. ``requested`` is false
-    for a promise that is shown for comparison only.
+    for a promise that is shown for comparison only. ``steps`` are those of columns whose values are multiples of
+    one.
     """
 
     records: int
@@ -45,6 +47,7 @@ class PredictionRequest:
     rows: int | Sequence[int] | None = None
     width: int | None = None
     allow_real: bool = False
+    steps: Steps | None = None
 
     @property
     def moves(self) -> int:
@@ -102,7 +105,7 @@ class Option:
     size: int
     seconds: float
     requested: bool
-    settings: dict[str, float]
+    settings: dict[str, Any]
 
     @classmethod
     def of(
@@ -110,7 +113,7 @@ class Option:
         request: PredictionRequest,
         *,
         method: str,
-        settings: dict[str, float],
+        settings: dict[str, Any],
         mechanism: str,
         shape: tuple[int, int],
         noise: float,
