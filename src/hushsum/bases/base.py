@@ -58,6 +58,11 @@ class Basis(Protocol):
     constants: ClassVar[Mapping[str, int]] = types.MappingProxyType({})
     """Numbers of this version that a record's vector depends on; a file with others is refused."""
 
+    fractional: ClassVar[bool] = False
+    """Whether cells count in such small fractions of a record that their low digits hold noise alone: they are
+    rounded in a release, by a step that adds a thousandth to the variance, so that files are small.
+    """
+
     # Declared for type checkers only: at run time properties would be the defaults of dataclass fields.
     if TYPE_CHECKING:
 

@@ -118,9 +118,7 @@ def column_factors(degree: int, scale: float, gaussian: bool) -> ColumnFactors:
     return ColumnFactors(degree, scale, gaussian, steps, reach, tail, mesh[: reach * steps + 2], rows)
 
 
-def _projected(
-    degree: int, scale: float, gaussian: bool, steps: int, reach: int
-) -> tuple[Floats, float]:
+def _projected(degree: int, scale: float, gaussian: bool, steps: int, reach: int) -> tuple[Floats, float]:
     """c at t = i/steps up to ``reach`` and one step beyond, and the factor of an exponential's tail."""
     count = reach * steps + 2
     t = np.arange(count) / steps

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -21,6 +22,9 @@ _SHARE = 0.1
 """Where one bound of an error is compared with another: the records that a query typically sees."""
 
 _PAIRS = 8192
+_MARGIN = 1.25
+"""Pairs are sampled: what the largest error among them may be short of the largest of all."""
+
 _CORNER = 1.5
 """The width of what stands for the corner of a kernel, in cells."""
 
@@ -51,9 +55,7 @@ class ReadingErrors:
     reader: GridReader
     rounding: float
 
-    def bound(
-        self, table: NDArray[np.integer], batch: Batch, variance: float
-    ) -> Floats:
+    def bound(self, table: NDArray[np.integer], batch: Batch, variance: float) -> Floats:
         """The largest error of the sums at each query, but for the floor, in units of the table, whose cells have noise of this variance.
 
         The noise of this reading is allowed for by two standard deviations, which are a small part of the
@@ -82,7 +84,7 @@ class ReadingErrors:
         """The root mean square error of a record at a query of the same value, over places in a cell."""
         rng = np.random.default_rng(0)
         inside = rng.uniform(size=(_PAIRS // 8, len(self.reader.columns)))
-        errors = self._read(inside, np.zeros_like(inside)) - 1.0
+        errors = _read(self.reader.terms, inside, np.zeros_like(inside)) - 1.0
         return math.hypot(float(np.sqrt(np.mean(errors**2))), self.rounding / math.sqrt(3.0))
 
     @cached_property
@@ -131,15 +133,17 @@ class ReadingErrors:
         )
         radius[: _PAIRS // 4] = 0.0
         away = radius * direction / np.maximum(np.linalg.norm(direction, axis=1, keepdims=True), 1e-9)
-        exact = self._kernel_at(away)
-        errors = np.abs(self._read(inside, away / spacing) - exact)
+        cells = away / spacing
+        exact, read = self._kernel_at(away), _read(self.reader.terms, inside, cells)
+        errors = np.abs(read - exact)
         corners = self._corner_terms()
-        near = np.sum([_shape(term, away / spacing) for term in corners], axis=0)
-        far, seen = near < _FAR, exact > _SMALL
-        part = float((errors / np.maximum(exact, _SMALL))[far & seen].max(initial=0.0))
-        floor = float(errors[far & ~seen].max(initial=0.0))
-        left = np.maximum(errors - part * exact, 0.0)
-        height = float((left / np.maximum(near, _FAR))[~far].max(initial=0.0)) + self.rounding
+        # Both as the grid reads them, since that is how the bound is read.
+        near, kept = _read(corners, inside, cells), np.maximum(read, 0.0)
+        far, seen = near < _FAR, kept > _SMALL
+        part = _MARGIN * float((errors / np.maximum(kept, _SMALL))[far & seen].max(initial=0.0))
+        floor = _MARGIN * float(errors[far & ~seen].max(initial=0.0))
+        left = np.maximum(errors - part * kept, 0.0)
+        height = _MARGIN * float((left / np.maximum(near, _FAR))[~far].max(initial=0.0)) + self.rounding
         terms = [Term(height * term.height, term.factors) for term in corners]
         return (*terms, *(Term(part * term.height, term.factors) for term in self.reader.terms)), floor
 
@@ -155,28 +159,21 @@ class ReadingErrors:
             for i in range(len(columns))
         ]
 
-    def _read(self, inside: Floats, away: Floats) -> Floats:
-        """What records count that lie ``inside`` their cells, at queries ``away`` from them in cells."""
-        total = np.zeros(len(inside))
-        for term in self.reader.terms:
-            product = np.full(len(inside), term.height)
-            for column, factors in enumerate(term.factors):
-                product *= factors.read(inside[:, column], away[:, column])
-            total += product
-        return total
-
     def _kernel_at(self, away: Floats) -> Floats:
         rows = away.astype(np.float32)
         origin = Batch((np.zeros((1, rows.shape[1]), np.float32),), 1)
         return self.kernel.prepared_similarity(Batch((rows,), len(rows)), origin)[:, 0]
 
 
-def _shape(term: Term, away: Floats) -> Floats:
-    """What a term stands for, at distances in cells, shape (n, columns)."""
-    values = np.full(len(away), term.height)
-    for column, factors in enumerate(term.factors):
-        values *= factors.shape(away[:, column])
-    return values
+def _read(terms: Sequence[Term], inside: Floats, away: Floats) -> Floats:
+    """What records count that lie ``inside`` their cells, at queries ``away`` from them in cells."""
+    total = np.zeros(len(inside))
+    for term in terms:
+        product = np.full(len(inside), term.height)
+        for column, factors in enumerate(term.factors):
+            product *= factors.read(inside[:, column], away[:, column])
+        total += product
+    return total
 
 
 @lru_cache(maxsize=4096)

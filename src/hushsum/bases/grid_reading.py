@@ -88,7 +88,7 @@ class GridReader:
         gain = np.empty(len(queries))
         most = max(column.nodes for column in self.columns) * len(heights)
         if len(heights) == 1 and self._has_reach(self.terms[0]):
-            return heights[0] ** 2 * self._window_gains(self.terms[0], queries)
+            return np.asarray(heights[0] ** 2 * self._window_gains(self.terms[0], queries))
         step = max(1, _NUMBERS_AT_A_TIME // max(most, len(heights) ** 2))
         for start in range(0, len(queries), step):
             part = queries[start : start + step]
@@ -178,9 +178,7 @@ def gaussian_term(columns: Sequence[GridColumn], height: float, scale: float) ->
     return _term(columns, height, [scale] * len(columns), gaussian=True)
 
 
-def _term(
-    columns: Sequence[GridColumn], height: float, scales: Sequence[float], *, gaussian: bool
-) -> Term:
+def _term(columns: Sequence[GridColumn], height: float, scales: Sequence[float], *, gaussian: bool) -> Term:
     factors = (
         column_factors(column.degree, scale / column.spacing, gaussian)
         for column, scale in zip(columns, scales, strict=True)

@@ -74,6 +74,7 @@ class GridWeights(Basis):
     """
 
     name: ClassVar[str] = "grid-weights"
+    fractional: ClassVar[bool] = True
 
     cells: tuple[int, ...]
     bounds: Bounds

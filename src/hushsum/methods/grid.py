@@ -19,6 +19,7 @@ from hushsum.methods.tally_registration import boxed_tally, register_tally
 from hushsum.privacy.claim import Promise
 from hushsum.records.bounds import Bounds, DeclaredBounds
 from hushsum.records.steps import DeclaredSteps, Steps, declared_steps, steps_between
+from hushsum.releases.noisy_table import UNSEEN_SHARE
 from hushsum.tally.tally import Tally
 
 NAME = "grid"
@@ -29,7 +30,7 @@ DEFAULT_DEGREES = {1: 5, 2: 5, 3: 4, 4: 3}
 CORNER_DEGREE = 2
 """For kernels with a corner, which no degree follows better; the lowest reads with the least noise."""
 
-SPACINGS = (0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+SPACINGS = (0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.9, 1.0)
 CORNER_SPACINGS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.75)
 """For kernels with a corner, which gain from finer grids than the Gaussian."""
 
@@ -97,7 +98,13 @@ def grid(
         profiles = _profiles(kernel)
         chosen = default_degree(profiles) if degree is None else degree
         return grid_basis(
-            box, profiles.width, spacing, chosen, steps=declared_steps(steps, box, names), cells=cells, names=names
+            box,
+            profiles.width,
+            spacing,
+            chosen,
+            steps=declared_steps(steps, box, names),
+            cells=cells,
+            names=names,
         )
 
     return boxed_tally(NAME, kernel, basis, bounds=bounds, columns=columns, max_per_unit=max_per_unit)
@@ -205,11 +212,14 @@ def _option(request: PredictionRequest, reading: GridReading, settings: dict[str
     places = low + (high - low) * np.random.default_rng(0).uniform(0.2, 0.8, (_QUERIES, len(low)))
     gain = float(reading.noise_gain(_profiles(kernel).prepare(places, basis.bounds, clip=False)).mean())
     deviation = math.sqrt(noise.variance * gain) / request.records
-    own = reading.errors.at_heap * _heap(request, reading)
+    own = reading.errors.at_heap * heap_share(request.density, len(low))
     nodes = math.prod(basis.nodes)
+    total = nodes * noise.variance / float(WHOLE) ** 2
+    number = request.density * math.sqrt(request.count_variance(basis, own=total)) / request.records
     weight = float(request.records * WHOLE)
     # As for hash rows: counts with mean similarity κ spread over the nodes with the variance N²·κ/nodes.
     uneven = weight * math.sqrt(request.density / nodes)
+    packed = request.cell_bytes(noise, weight / 8.0, spread=uneven, rounding=UNSEEN_SHARE)
     weights = math.prod(degree + 1 for degree in basis.degrees)
     return Option.of(
         request,
@@ -217,18 +227,22 @@ def _option(request: PredictionRequest, reading: GridReading, settings: dict[str
         settings=settings,
         mechanism=noise.mechanism,
         shape=basis.shape,
-        noise=NORMAL_MEAN_ABSOLUTE * deviation,
+        noise=NORMAL_MEAN_ABSOLUTE * math.hypot(deviation, number),
         approximation=NORMAL_MEAN_ABSOLUTE * own,
-        error=NORMAL_MEAN_ABSOLUTE * math.hypot(deviation, own),
-        size=round(nodes * request.cell_bytes(noise, weight / 8.0, spread=uneven)) + HEADER_BYTES,
+        error=NORMAL_MEAN_ABSOLUTE * math.hypot(deviation, number, own),
+        size=round(nodes * packed) + HEADER_BYTES,
         seconds=request.records * weights * _NANOSECONDS_WEIGHT * 1e-9,
     )
 
 
-def _heap(request: PredictionRequest, reading: GridReading) -> float:
-    """The share of the records that is taken to have the very value of a query."""
-    dim = len(reading.basis.cells)
-    return float(request.density ** (dim / (dim + 1.0)))
+def heap_share(density: float, dim: int) -> float:
+    """The share of the records that is planned for to have the very value of a query, at a mean kernel value.
+
+    An assumption: in several columns all records that a query sees lie in one heap. In one column values repeat
+    more, on pay scales and round numbers: the heap has a share of √density, is seen by that share of the queries, and
+    its squared error is averaged over them.
+    """
+    return float(density**0.75) if dim == 1 else density
 
 
 register_tally(

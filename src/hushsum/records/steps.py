@@ -62,7 +62,7 @@ def _in_order(value: DeclaredSteps, dim: int, columns: Sequence[str] | None) -> 
                 remedy="give columns=, or a list with one step or None for each column",
             )
         return tuple(_step(value.get(name)) for name in names)
-    if isinstance(value, Sequence) and not isinstance(value, str):
+    if isinstance(value, Sequence):
         if len(value) != dim:
             raise UsageError(
                 parameter="steps",
