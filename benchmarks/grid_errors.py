@@ -1,9 +1,10 @@
 """Errors, plans and intervals of grids on real and heaped data: ``python -m benchmarks.grid_errors``.
 
-Each line is one data set at one ε, with the number of records declared or not: the mean absolute error of f(q)/N over
-releases and queries from the data, that error over the planned one, and how many of the 95 % intervals hold, on
-average and in the worst release. Heaped variants: salaries rounded to two significant digits, a tenth of them set
-to one value, and one value throughout. Nothing in the library is fitted to these data.
+Each line is one data set at one ε, with the number of records declared or not: the mean absolute error of
+f(q)/N over releases and queries from the data, that error over the planned one, and how many of the 95 %
+intervals hold, on average and in the worst release. Heaped variants: salaries rounded to two significant
+digits, a tenth of them set to one value, and one value throughout. Nothing in the library is fitted to these
+data.
 
     python -m benchmarks.grid_errors [--releases 10] [--queries 500]
 """

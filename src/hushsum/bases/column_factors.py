@@ -23,8 +23,8 @@ _TAIL_SHARE = 0.1
 _STEPS_IN_DEVIATION = 1500.0
 _FIRST_STEPS = 64
 _FEWEST_STEPS, _MOST_STEPS, _MOST_CORNER_STEPS = 32, 8192, 512
-"""Tabulated places in a cell. Linear interpolation then errs by less than 1e-7 for a Gaussian; for a profile with
-a corner, which no spline follows, by far less than the projection.
+"""Tabulated places in a cell. Linear interpolation then errs by less than 1e-7 for a Gaussian; for a profile
+with a corner, which no spline follows, by far less than the projection.
 """
 
 _OVER = 20.0
@@ -52,8 +52,8 @@ class ColumnFactors:
     rows: Floats
 
     def around(self, inside: Floats) -> Floats:
-        """c of the 2·reach nodes around queries ``inside`` ∈ [0, 1) cells after a node, shape (n, 2·reach); the
-        first of them lies reach − 1 cells before that node.
+        """c of the 2·reach nodes around queries ``inside`` ∈ [0, 1) cells after a node, shape (n, 2·reach);
+        the first of them lies reach − 1 cells before that node.
         """
         place = inside * self.steps
         left = np.minimum(place.astype(np.int64), self.steps - 1)
@@ -127,7 +127,8 @@ def _projected(degree: int, scale: float, gaussian: bool, steps: int, reach: int
         return (np.exp(-0.5 * away * away), 0.0) if gaussian else (np.exp(-away), 1.0)
     period = 1 << math.ceil(math.log2(2 * reach + 2))
     if gaussian:
-        # The transform has nothing left beyond these frequencies, so that a coarse mesh is enough to begin with.
+        # The transform has nothing left beyond these frequencies, so that a coarse mesh is enough to begin
+        # with.
         coarse = min(steps, _FIRST_STEPS)
         kept = min(period * coarse // 2, math.ceil(_LARGEST_FREQUENCY / scale * period / (2.0 * np.pi)))
         frequency = 2.0 * np.pi * np.arange(kept + 1) / period
@@ -147,8 +148,8 @@ def _projected(degree: int, scale: float, gaussian: bool, steps: int, reach: int
 
 
 def _refined(rough: Floats, factor: int, count: int) -> Floats:
-    """An even function, given on a mesh, at the first ``count`` places of a mesh that is so many times finer: by
-    polynomials through six neighbours.
+    """An even function, given on a mesh, at the first ``count`` places of a mesh that is so many times
+    finer: by polynomials through six neighbours.
     """
     if factor == 1:
         return rough[:count]
@@ -165,7 +166,9 @@ def _refined(rough: Floats, factor: int, count: int) -> Floats:
 
 
 def _eigenvalue(degree: int, rate: float) -> float:
-    """The dual's transform at the imaginary frequency i·rate; 0 for a profile that is over after a few cells."""
+    """The dual's transform at the imaginary frequency i·rate; 0 for a profile that is over after a few
+    cells.
+    """
     if rate > _OVER:
         return 0.0
     half = 0.5 * rate

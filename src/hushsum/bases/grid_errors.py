@@ -25,7 +25,7 @@ _PAIRS = 8192
 _MARGIN = 1.25
 """Pairs are sampled: what the largest error among them may be short of the largest of all."""
 
-_CORNER = 1.5
+CORNER_CELLS = 1.5
 """The width of what stands for the corner of a kernel, in cells."""
 
 _FAR, _SMALL = 0.05, 1e-3
@@ -36,10 +36,11 @@ _NOISE_ALLOWANCE = 2.0
 class ReadingErrors:
     """A bound of the error of each record, as a sum of kernels that the grid itself reads.
 
-    The error of one record at a query depends on where the record lies in its cell, and on its distance from the
-    query. For each distance the worst place is taken: the error is then at most Σ A·κ(distance) + floor, with
-    κ wider than the kernel. Summed over the records, that is a kernel sum, so it is read from the released
-    table, and is as local as the data: post-processing. It holds for records that are all at one place.
+    The error of one record at a query depends on where the record lies in its cell, and on its distance from
+    the query. For each distance the worst place is taken: the error is then at most Σ A·κ(distance) + floor,
+    with κ wider than the kernel. Summed over the records, that is a kernel sum, so it is read from the
+    released table, and is as local as the data: post-processing. It holds for records that are all at one
+    place.
 
     Parameters
     ----------
@@ -56,7 +57,8 @@ class ReadingErrors:
     rounding: float
 
     def bound(self, table: NDArray[np.integer], batch: Batch, variance: float) -> Floats:
-        """The largest error of the sums at each query, but for the floor, in units of the table, whose cells have noise of this variance.
+        """The largest error of the sums at each query, but for the floor, in units of the table, whose cells
+        have noise of this variance.
 
         The noise of this reading is allowed for by two standard deviations, which are a small part of the
         noise of the answer.
@@ -96,8 +98,8 @@ class ReadingErrors:
         return self._sampled_bound()
 
     def _product_bound(self, width: float) -> tuple[tuple[Term, ...], float]:
-        """Of a Gaussian: per column the error is at most A·κ + δ, κ a wider Gaussian that is above the kernel. A
-        product of the sums errs by at most ((1 + A)^d − 1)·Πκ + (1 + A + δ)^d − (1 + A)^d.
+        """Of a Gaussian: per column the error is at most A·κ + δ, κ a wider Gaussian that is above the
+        kernel. A product of the sums errs by at most ((1 + A)^d − 1)·Πκ + (1 + A + δ)^d − (1 + A)^d.
         """
         columns = self.reader.columns
         smooth = [(each.degree, width / each.spacing) for each in columns if each.degree]
@@ -118,8 +120,8 @@ class ReadingErrors:
         return (Term(height + self.rounding, factors),), floor
 
     def _sampled_bound(self) -> tuple[tuple[Term, ...], float]:
-        """Of other kernels: pairs of a record and a query, near and far. The error at a corner of the kernel is taken as
-        a narrow Gaussian there, what is left as a part of the kernel.
+        """Of other kernels: pairs of a record and a query, near and far. The error at a corner of the kernel
+        is taken as a narrow Gaussian there, what is left as a part of the kernel.
         """
         columns = self.reader.columns
         rng = np.random.default_rng(0)
@@ -150,7 +152,7 @@ class ReadingErrors:
     def _corner_terms(self) -> list[Term]:
         """Where the kernel has corners: at the query; along every column for a product over columns."""
         columns = self.reader.columns
-        narrow = tuple(column_factors(each.degree, _CORNER, True) for each in columns)
+        narrow = tuple(column_factors(each.degree, CORNER_CELLS, True) for each in columns)
         if self.kernel.column_profile() is None or len(columns) == 1:
             return [Term(1.0, narrow)]
         return [
@@ -187,8 +189,8 @@ def _column_bound(degree: int, scale: float, wider: float, cut: float) -> tuple[
 
 @lru_cache(maxsize=512)
 def _envelope(degree: int, scale: float) -> tuple[Floats, Floats]:
-    """Distances in deviations of a Gaussian whose scale is given in cells, and the largest error of a record at
-    that distance over all places in its cell.
+    """Distances in deviations of a Gaussian whose scale is given in cells, and the largest error of a record
+    at that distance over all places in its cell.
     """
     factors = column_factors(degree, scale, True)
     most = factors.reach + degree + 1.0

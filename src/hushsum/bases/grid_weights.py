@@ -42,8 +42,8 @@ _NUMBERS_AT_A_TIME = 1 << 20
 @register
 @dataclass(frozen=True)
 class GridWeights(Basis):
-    """Each record gives the nodes around it non-negative weights, of a B-spline along each column, that sum to
-    one whole.
+    """Each record gives the nodes around it non-negative weights, of a B-spline along each column, that sum
+    to one whole.
 
     With degree p a record gives weights to p + 1 nodes along a column. Reading projects the kernel on the
     splines by least squares, so the approximation error is the part of the kernel that splines of that degree
@@ -65,12 +65,12 @@ class GridWeights(Basis):
     Privacy
     -------
     Weights are integers that sum to exactly F = 2^20 for every record, and are not negative: Δ1 = F for one
-    record present or absent, 2F for one replaced. A column's weights come from a public table with one row for
-    each of 2^12 to 2^16 places in a cell. In one column Δ2 is the largest norm in the table. In d columns
-    weights are products, rounded to multiples of 1/F, and the largest takes what the other n − 1 leave: rounding
-    moves the vector by at most √n/2 + n/2, so Δ2 is at most the product of the largest norms plus that. For a
-    replaced record √2 times that, since weights are not negative. A record's weights depend on that record
-    alone: its place along each column is rounded in double precision, element by element.
+    record present or absent, 2F for one replaced. A column's weights come from a public table with one row
+    for each of 2^12 to 2^16 places in a cell. In one column Δ2 is the largest norm in the table. In d columns
+    weights are products, rounded to multiples of 1/F, and the largest takes what the other n − 1 leave:
+    rounding moves the vector by at most √n/2 + n/2, so Δ2 is at most the product of the largest norms plus
+    that. For a replaced record √2 times that, since weights are not negative. A record's weights depend on
+    that record alone: its place along each column is rounded in double precision, element by element.
     """
 
     name: ClassVar[str] = "grid-weights"
@@ -114,7 +114,9 @@ class GridWeights(Basis):
 
     @property
     def nodes(self) -> tuple[int, ...]:
-        """Nodes along each column: as many beyond the ends of the box as a record at an end gives weights to."""
+        """Nodes along each column: as many beyond the ends of the box as a record at an end gives weights
+        to.
+        """
         return tuple(n + max(degree, 1) for n, degree in zip(self.cells, self.degrees, strict=True))
 
     @property
@@ -154,7 +156,9 @@ class GridWeights(Basis):
             np.add.at(flat, nodes.reshape(-1), (step * weights).reshape(-1))
 
     def weights(self, rows: NDArray[np.float32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The nodes around each prepared record and their integer weights, both of shape (n, Π (degree + 1))."""
+        """The nodes around each prepared record and their integer weights, both of shape (n, Π (degree +
+        1)).
+        """
         nodes = np.zeros((len(rows), 1), np.int64)
         weights = np.ones((len(rows), 1), np.int64)
         largest = np.zeros(len(rows), np.int64)
@@ -229,7 +233,9 @@ class GridReading(LinearReading):
         return self._reader.gains(batch) / float(WHOLE) ** 2
 
     def bias_bound(self, table: Table, batch: Batch, count: float, variance: float) -> Floats:
-        """Σ over records of the largest error that the reading of one can have, read from the table itself."""
+        """Σ over records of the largest error that the reading of one can have, read from the table
+        itself.
+        """
         errors = self.errors
         nodes = table.reshape(self.basis.nodes)
         return errors.bound(nodes, batch, variance) / WHOLE + errors.floor * max(count, 0.0)
@@ -251,8 +257,8 @@ class GridReading(LinearReading):
     def _rounding(self) -> float:
         """How far an answer may move, in units of one record, by the rounding of its place and its weights.
 
-        A place is moved by half a step, and the slope of a kernel is at most about 1/width. Of n weights, each is off by
-        at most half a unit, independently of the others: the sum by less than √n units.
+        A place is moved by half a step, and the slope of a kernel is at most about 1/width. Of n weights,
+        each is off by at most half a unit, independently of the others: the sum by less than √n units.
         """
         smooth = [degree for degree in self.basis.degrees if degree]
         moved = max(self.basis.spacing) / (2.0 * _PLACES[len(self.basis.cells)] * self._profiles.width)

@@ -15,9 +15,9 @@ LOWEST_DEGREE, HIGHEST_DEGREE = 2, 5
 def spline_values(degree: int, inside: Floats) -> Floats:
     """What each of the degree + 1 nodes around a cell is given, for places 0 ≤ u < 1 in the cell.
 
-    The nodes are one cell apart, the first of them (degree − 1)/2 cells before the start of the cell. The values are not
-    negative, sum to 1, and have the place as their mean. Sums, products and quotients of doubles alone, each of
-    which IEEE 754 defines to the last bit, so that every platform has the same values.
+    The nodes are one cell apart, the first of them (degree − 1)/2 cells before the start of the cell. The
+    values are not negative, sum to 1, and have the place as their mean. Sums, products and quotients of
+    doubles alone, each of which IEEE 754 defines to the last bit, so that every platform has the same values.
 
     >>> spline_values(3, np.array([0.0, 0.5])).round(4).tolist()
     [[0.1667, 0.6667, 0.1667, 0.0], [0.0208, 0.4792, 0.4792, 0.0208]]

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from hushsum.bases.base import Reading
+from hushsum.bases.grid_errors import CORNER_CELLS
 from hushsum.bases.grid_weights import MAX_CELLS, MAX_DIM, WHOLE, GridReading, GridWeights
 from hushsum.bases.splines import LOWEST_DEGREE
 from hushsum.errors import UsageError
@@ -37,6 +38,11 @@ CORNER_SPACINGS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.75)
 MOST_SUMMED = 1 << 16
 """Nodes of a grid whose kernel is summed over all of them: some tenths of a millisecond per query. In three
 columns that leaves grids too coarse for a corner, where many hash rows err less.
+"""
+
+_HEAPED_NEAR = 0.25
+"""Of the records that are so near to a query that they meet the corner of a kernel: the share that is
+planned for to have its very value.
 """
 
 _NANOSECONDS_WEIGHT = 12.0
@@ -70,15 +76,15 @@ def grid(
         From 0.5 for much data to 1 for little.
     degree : int, optional
         Of the splines that a record is shared by, 2 to 5. A higher degree is more precise and takes a few per
-        cent more noise; a record then gives weights to more nodes, (degree + 1)^d. Default: 5 in one and two columns,
-        4 in three, 3 in four; 2 for kernels with a corner.
+        cent more noise; a record then gives weights to more nodes, (degree + 1)^d. Default: 5 in one and two
+        columns, 4 in three, 3 in four; 2 for kernels with a corner.
     cells : int or list of int, optional
         How many cells along each column, in place of ``spacing``: for a release that shall serve many
         bandwidths.
     steps : float, list of float or None, or a dictionary by column name, optional
-        For columns whose values are multiples of a step from the lower bound, such as ages, counts and prices: the nodes are
-        those values, and the reading has no approximation error. Values between are rounded to the nearest
-        step. The bounds of the column must be whole steps apart.
+        For columns whose values are multiples of a step from the lower bound, such as ages, counts and
+        prices: the nodes are those values, and the reading has no approximation error. Values between are
+        rounded to the nearest step. The bounds of the column must be whole steps apart.
     columns, max_per_unit
         As for :func:`hushsum.race`.
 
@@ -185,9 +191,9 @@ def _options(request: PredictionRequest) -> list[Option]:
         for spacing in SPACINGS if kernel.smooth else CORNER_SPACINGS:
             found = []
             for degree in range(LOWEST_DEGREE, highest + 1):
-                basis = grid_basis(bounds, kernel.width, spacing, degree, steps=steps)
-                if math.prod(basis.nodes) > (MAX_CELLS if kernel.smooth else MOST_SUMMED):
+                if _too_many(bounds, kernel, spacing, degree, steps):
                     continue
+                basis = grid_basis(bounds, kernel.width, spacing, degree, steps=steps)
                 settings: dict[str, Any] = {"spacing": spacing, "degree": degree}
                 if steps is not None:
                     settings["steps"] = list(steps)
@@ -197,6 +203,15 @@ def _options(request: PredictionRequest) -> list[Option]:
             if found:
                 options.append(min(found, key=lambda option: option.error))
     return options
+
+
+def _too_many(box: Bounds, kernel: ProfileKernel, spacing: float, degree: int, steps: Steps | None) -> bool:
+    """Whether a grid has more nodes than can be held, or summed in time for each query."""
+    nodes = [n + degree for n in cells_for(box, None, spacing, kernel.width)]
+    for column, step in enumerate(steps or ()):
+        if step is not None:
+            nodes[column] = steps_between(box.low[column], box.high[column], step) + 1
+    return math.prod(nodes) > (MAX_CELLS if kernel.smooth else MOST_SUMMED)
 
 
 def _profiles(kernel: Kernel) -> ProfileKernel:
@@ -212,7 +227,7 @@ def _option(request: PredictionRequest, reading: GridReading, settings: dict[str
     places = low + (high - low) * np.random.default_rng(0).uniform(0.2, 0.8, (_QUERIES, len(low)))
     gain = float(reading.noise_gain(_profiles(kernel).prepare(places, basis.bounds, clip=False)).mean())
     deviation = math.sqrt(noise.variance * gain) / request.records
-    own = reading.errors.at_heap * heap_share(request.density, len(low))
+    own = reading.errors.at_heap * _heap(request.density, reading)
     nodes = math.prod(basis.nodes)
     total = nodes * noise.variance / float(WHOLE) ** 2
     number = request.density * math.sqrt(request.count_variance(basis, own=total)) / request.records
@@ -235,14 +250,24 @@ def _option(request: PredictionRequest, reading: GridReading, settings: dict[str
     )
 
 
+def _heap(density: float, reading: GridReading) -> float:
+    """The share of the records that the error of a plan is stated for."""
+    kernel = _profiles(reading.kernel)
+    if kernel.smooth:
+        return heap_share(density, kernel.dim)
+    # Of a kernel with a corner the error is where query and record meet: at a point, or along every column.
+    shares = [min(1.0, CORNER_CELLS * spacing / kernel.width) for spacing in reading.basis.spacing]
+    near = math.prod(shares) if kernel.column_profile() is None else max(shares)
+    return _HEAPED_NEAR * density * near
+
+
 def heap_share(density: float, dim: int) -> float:
     """The share of the records that is planned for to have the very value of a query, at a mean kernel value.
 
     An assumption: in several columns all records that a query sees lie in one heap. In one column values repeat
-    more, on pay scales and round numbers: the heap has a share of √density, is seen by that share of the queries, and
-    its squared error is averaged over them.
+    more, on pay scales and round numbers: the heap has a share of √density.
     """
-    return float(density**0.75) if dim == 1 else density
+    return math.sqrt(density) if dim == 1 else density
 
 
 register_tally(

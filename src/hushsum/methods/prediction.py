@@ -29,8 +29,8 @@ class PredictionRequest:
     ``density`` is the mean kernel value at the queries that matter, ``max_bytes`` the largest file, and
     ``allow_real`` whether a proof about real arithmetic will do. ``rows`` and ``width`` are sizes of hash
     rows to compare, and ``row_variance`` is how much hash rows of a width disagree. ``requested`` is false
-    for a promise that is shown for comparison only. ``steps`` are those of columns whose values are multiples of
-    one.
+    for a promise that is shown for comparison only. ``steps`` are those of columns whose values are
+    multiples of one.
     """
 
     records: int
@@ -65,8 +65,8 @@ class PredictionRequest:
         return gaussian_noises(self.promise, moved, cells=cells, count=count, count_share=self.count_share)[0]
 
     def count_variance(self, basis: Basis, *, own: float = math.inf) -> float:
-        """Of the number of records that answers are divided by: the paid count, combined with the table's own of
-        variance ``own``; 0 where the number is public.
+        """Of the number of records that answers are divided by: the paid count, combined with the table's
+        own of variance ``own``; 0 where the number is public.
         """
         count = self.per_unit or (0 if self.relation is Relation.REPLACE else 1)
         if count == 0:

@@ -102,8 +102,8 @@ insecure_noise_seed
     allow_real : bool
         As for :func:`hushsum.plan`.
     steps : float, list of float or None, or a dictionary by column name, optional
-        Of columns whose values are multiples of a step, such as ages and prices: a grid may then have its nodes on
-        them, where the plan predicts that it pays. See :func:`hushsum.grid`.
+        Of columns whose values are multiples of a step, such as ages and prices: a grid may then have its
+        nodes on them, where the plan predicts that it pays. See :func:`hushsum.grid`.
 
     Examples
     --------

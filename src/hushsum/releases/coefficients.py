@@ -136,9 +136,9 @@ _LARGE_BIAS = 6.0
 def _reach(level: float, deviation: Floats, bias: Floats, blocks: int | None) -> Floats:
     """How far an interval reaches to either side, for a bias of at most ``bias`` in either direction.
 
-    The quantile of |N(bias, deviation²)|, the root of a noncentral χ² with one degree of freedom (Armstrong and
-    Kolesár 2018, *Optimal inference in a class of regression models*); Student's t where the deviation comes
-    from blocks.
+    The quantile of |N(bias, deviation²)|, the root of a noncentral χ² with one degree of freedom (Armstrong
+    and Kolesár 2018, *Optimal inference in a class of regression models*); Student's t where the deviation
+    comes from blocks.
     """
     from scipy.special import chndtrix, ndtri
 

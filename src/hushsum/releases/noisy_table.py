@@ -119,9 +119,9 @@ class NoisyTable(Presented, ABC):
         Parameters
         ----------
         step : int, optional
-            Odd, so that rounding has no bias; at most the deviation of the noise, and a multiple of what cells
-            are rounded to already. Default: the largest that adds at most 2 % to its variance, about half of the
-            deviation; 4 bits per cell suffice then.
+            Odd, so that rounding has no bias; at most the deviation of the noise, and a multiple of what
+            cells are rounded to already. Default: the largest that adds at most 2 % to its variance, about
+            half of the deviation; 4 bits per cell suffice then.
 
         Raises
         ------

@@ -48,7 +48,9 @@ class TestWeights:
         assert all(len(set(row)) == (degree + 1) ** dim for row in nodes.tolist())
 
     def test_no_record_is_longer_than_declared(self, dim: int, degree: int) -> None:
-        """Records anywhere, and at middles and ends of cells, where weights are longest: within 2 % of the bound."""
+        """Records anywhere, and at middles and ends of cells, where weights are longest: within 2 % of the
+        bound.
+        """
         basis = grid_of(dim, degree=degree).basis
         assert isinstance(basis, GridWeights)
         ends = -1.0 + np.arange(2 * basis.cells[0] + 1)[:, None] * 0.5 * basis.spacing[0]
