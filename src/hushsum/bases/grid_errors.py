@@ -99,18 +99,24 @@ class ReadingErrors:
 
     def _product_bound(self, width: float) -> tuple[tuple[Term, ...], float]:
         """Of a Gaussian: per column the error is at most A·κ + δ, κ a wider Gaussian that is above the
-        kernel. A product of the sums errs by at most ((1 + A)^d − 1)·Πκ + (1 + A + δ)^d − (1 + A)^d.
+        kernel.
+
+        In several columns a record's places in the cells of each are independent: errors join as the root of
+        the sum of squares. All of them at their largest, which is √d times that, needs a record at the worst
+        place in every column.
         """
         columns = self.reader.columns
         smooth = [(each.degree, width / each.spacing) for each in columns if each.degree]
         best: tuple[float, float, float, float] | None = None
         for wider, cut in itertools.product(_WIDER, _CUTS):
             pairs = [_column_bound(degree, scale, wider, cut) for degree, scale in smooth]
-            height = math.prod(1.0 + a for a, _ in pairs)
-            floor = math.prod(1.0 + a + b for a, b in pairs) - height
-            cost = (height - 1.0) * wider ** len(smooth) * _SHARE + floor
+            # Factors of the other columns are at most 1 + A + δ times the kernel.
+            others = math.prod(1.0 + a + b for a, b in pairs)
+            height = others * math.hypot(*(a for a, _ in pairs))
+            floor = others * math.hypot(*(b for _, b in pairs))
+            cost = height * wider ** len(smooth) * _SHARE + floor
             if best is None or cost < best[0]:
-                best = cost, wider, height - 1.0, floor
+                best = cost, wider, height, floor
         assert best is not None
         _, wider, height, floor = best
         factors = tuple(

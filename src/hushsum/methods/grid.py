@@ -264,8 +264,8 @@ def _heap(density: float, reading: GridReading) -> float:
 def heap_share(density: float, dim: int) -> float:
     """The share of the records that is planned for to have the very value of a query, at a mean kernel value.
 
-    An assumption: in several columns all records that a query sees lie in one heap. In one column values repeat
-    more, on pay scales and round numbers: the heap has a share of √density.
+    An assumption: in several columns all records that a query sees lie in one heap. In one column values
+    repeat more, on pay scales and round numbers: the heap has a share of √density.
     """
     return math.sqrt(density) if dim == 1 else density
 

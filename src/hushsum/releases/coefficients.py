@@ -60,8 +60,9 @@ class CoefficientFunction(NoisyTable):
         """Values with standard errors and intervals: the noise exactly, the method's own error as its basis
         states or bounds it or its rows show it by their spread, and the error of N̂.
 
-        Where the basis bounds its error, the interval is the shortest that holds at its level for every bias
-        within the bound, and the standard error counts the bias as uniform within it.
+        A bounded error counts as one that is anywhere within its bound with the same probability: its
+        variance is a third of the squared bound. Where it is far above the noise, an interval of 95 %
+        contains all of it.
         """
         return self.query_plus(self._points(Q), 0.0, of=of, level=level, threads=threads)
 
@@ -80,9 +81,9 @@ class CoefficientFunction(NoisyTable):
             scale = 1.0 / max(number, 1.0)
             of_number = (scale * sums) ** 2 * number_variance
         bias = self.reading.bias_bound(self.table, batch, number, self.cell_variance)
-        random = np.sqrt(variance + of_number)
-        reach = scale * _reach(level, random, bias, blocks)
-        stderr = scale * np.sqrt(random**2 + bias**2 / 3.0)
+        random = variance + of_number
+        stderr = scale * np.sqrt(random + bias**2 / 3.0)
+        reach = _quantile(level, blocks) * stderr
         bound = np.maximum(scale * np.sqrt(largest + of_number + bias**2), stderr)
         value = scale * sums
         return Answers(value, stderr, value - reach, value + reach, bound, level, points)
@@ -127,28 +128,6 @@ class CoefficientFunction(NoisyTable):
         reading = self.basis.reading(kernel)
         assert isinstance(reading, LinearReading)
         return replace(self, reading=reading)
-
-
-_LARGE_BIAS = 6.0
-"""In standard deviations: beyond, only one end of an interval can be missed."""
-
-
-def _reach(level: float, deviation: Floats, bias: Floats, blocks: int | None) -> Floats:
-    """How far an interval reaches to either side, for a bias of at most ``bias`` in either direction.
-
-    The quantile of |N(bias, deviation²)|, the root of a noncentral χ² with one degree of freedom (Armstrong
-    and Kolesár 2018, *Optimal inference in a class of regression models*); Student's t where the deviation
-    comes from blocks.
-    """
-    from scipy.special import chndtrix, ndtri
-
-    plain = _quantile(level, blocks)
-    if not bias.any():
-        return plain * deviation
-    ratio = np.minimum(bias / np.maximum(deviation, np.finfo(np.float64).tiny), _LARGE_BIAS)
-    near = np.maximum(np.sqrt(chndtrix(level, 1.0, ratio**2)), plain) * deviation
-    far = bias + float(ndtri(level)) * deviation
-    return np.where(ratio < _LARGE_BIAS, near, far)
 
 
 def _quantile(level: float, blocks: int | None) -> float:

