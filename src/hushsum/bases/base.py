@@ -252,7 +252,7 @@ class LinearReading(Reading, Protocol):
         return np.zeros(len(batch))
 
     def bias_bound(self, table: Table, batch: Batch, count: float, variance: float) -> Floats:
-        """The most that the method itself may be off, in either direction, for any arrangement of the
+        """How far the method itself may be off, in either direction, for any arrangement of the
         records; zeros where ``method_variance`` states the error. The cells have noise of the given variance.
         """
         return np.zeros(len(batch))

@@ -37,6 +37,8 @@ def tally(
         int | None, typer.Option("--width", help="Cells per row of a race table. [default: 1000]")
     ] = None,
     spacing: options.Spacing = None,
+    degree: options.Degree = None,
+    steps: options.StepsText = None,
     features: options.Features = None,
     seed: Annotated[int, typer.Option("--seed", help="Public seed of the random functions.")] = 0,
     bounds: options.BoundsText = None,
@@ -83,6 +85,8 @@ def tally(
                 box[0] if box is not None and len(box) == 1 else box,
                 spacing,
                 features,
+                degree,
+                None if steps is None else values.numbers(steps, "steps"),
             ),
             max_per_unit=max_per_unit,
             threads=threads,
