@@ -56,7 +56,7 @@ portable: $(VENV)/.tests
 clang arm64: $(VENV)/.tests
 	$(BIN)/python -m tests.native_builds $@
 
-# The native code's tests under the address and undefined-behaviour sanitizers; planted bugs must be caught first.
+# The native code's tests under the address, undefined-behaviour and thread sanitizers; planted bugs must be caught first.
 sanitize: $(VENV)/.tests
 	$(BIN)/python -m tests.sanitized_build
 

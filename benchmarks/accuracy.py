@@ -58,21 +58,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--again", action="store_true", help="also what was measured before")
     parser.add_argument("--seconds", type=float, default=math.inf, help="begin no part after so many")
     parser.add_argument("--output", type=Path, help="where results go")
-    asked = parser.parse_args(arguments)
-    output: Path = asked.output or Path("build/accuracy" if asked.quick else "benchmarks/results")
+    options = parser.parse_args(arguments)
+    output: Path = options.output or Path("build/accuracy" if options.quick else "benchmarks/results")
     output.mkdir(parents=True, exist_ok=True)
     file = output / "accuracy.json"
-    results = json.loads(file.read_text(encoding="utf-8")) if file.exists() else _nothing(asked.quick)
-    if not asked.report:
+    results = json.loads(file.read_text(encoding="utf-8")) if file.exists() else _nothing(options.quick)
+    if not options.report:
         data_folder()
         started = time.perf_counter()
-        names = asked.data.split(",") if asked.data else QUICK if asked.quick else (*CONTESTS, SCALING)
-        wanted = asked.parts.split(",") if asked.parts else None
-        seen = {} if asked.again else {part["name"]: part for part in results["parts"]}
-        for part in _parts(names, wanted, quick=asked.quick):
+        names = options.data.split(",") if options.data else QUICK if options.quick else (*CONTESTS, SCALING)
+        requested = options.parts.split(",") if options.parts else None
+        seen = {} if options.again else {part["name"]: part for part in results["parts"]}
+        for part in _parts(names, requested, quick=options.quick):
             if part.name in seen:
                 continue
-            if time.perf_counter() - started > asked.seconds:
+            if time.perf_counter() - started > options.seconds:
                 tell("more is left: call again")
                 break
             began = time.perf_counter()
@@ -109,7 +109,7 @@ def keep(results: dict[str, Any], name: str, found: dict[str, Any], seconds: flo
     results["parts"] = [*done, {"name": name, "seconds": round(seconds, 1)}]
 
 
-def _parts(names: Sequence[str], wanted: Sequence[str] | None, *, quick: bool) -> Iterator[Part]:
+def _parts(names: Sequence[str], requested: Sequence[str] | None, *, quick: bool) -> Iterator[Part]:
     """All parts of the named data sets, in the order in which they are measured."""
     made: dict[str, Contest] = {}
 
@@ -124,14 +124,14 @@ def _parts(names: Sequence[str], wanted: Sequence[str] | None, *, quick: bool) -
         return sample_of(CONTESTS["covtype"](), _SCALING_RECORDS)
 
     def part(data: str, what: str, measure: Callable[[], dict[str, Any]]) -> Iterator[Part]:
-        if wanted is None or what in wanted:
+        if requested is None or what in requested:
             yield Part(f"{data} {what}", measure)
 
     for name in names:
         if name == SCALING:
             for label, curve in CURVES.items():
                 for size, width in curve.sizes:
-                    if wanted is None or {label, f"{label} {size}"} & set(wanted):
+                    if requested is None or {label, f"{label} {size}"} & set(requested):
                         yield Part(f"{name} {label} {size}", partial(_scaled, forest, label, size, width))
             yield from part(name, "builds", _builds)
             continue

@@ -44,7 +44,7 @@ class Contest:
     """Records, one Gaussian kernel for every method, a declared box, and queries drawn from the records.
 
     ``matched`` is the hashable kernel with the same mean density, for the separate block of hash rows;
-    ``asked`` replaces the queries.
+    ``fixed_queries`` replaces the queries.
     """
 
     name: str
@@ -52,7 +52,7 @@ class Contest:
     kernel: hs.GaussianKernel
     bounds: tuple[float, float]
     words: str
-    asked: Rows | None = None
+    fixed_queries: Rows | None = None
 
     @property
     def dim(self) -> int:
@@ -61,9 +61,9 @@ class Contest:
 
     @cached_property
     def queries(self) -> Rows:
-        """Queries from the data, the same in every run, unless others are asked."""
-        if self.asked is not None:
-            return self.asked
+        """Queries from the data, the same in every run, unless others are given."""
+        if self.fixed_queries is not None:
+            return self.fixed_queries
         chosen = np.random.default_rng(1).choice(len(self.records), QUERIES, replace=False)
         return np.ascontiguousarray(self.records[chosen])
 
@@ -172,9 +172,9 @@ def _scaled(records: Rows, ranges: tuple[tuple[float, float], ...]) -> Rows:
 
 
 def on_salary_grid(contest: Contest) -> Contest:
-    """The same salaries, asked at 200 even points from 10,000 to 250,000, for the error of the function."""
+    """The same salaries, queried at 200 even points from 10,000 to 250,000, for the error of the function."""
     points = np.linspace(10_000, 250_000, 200, dtype=np.float32).reshape(-1, 1)
-    return replace(contest, name=f"{contest.name} (function)", asked=points)
+    return replace(contest, name=f"{contest.name} (function)", fixed_queries=points)
 
 
 def sample_of(contest: Contest, number: int) -> Contest:

@@ -2,7 +2,7 @@
 
 Baselines get their parameters by oracle: every setting of a small grid is run on the public data, and the
 best one counts, at no cost in ε. Ours get none: ``grid`` and ``fourier_features`` run with their defaults,
-``hermite`` and ``auto`` are told the number of records.
+``hermite`` and ``auto`` know the number of records.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class Cell:
 
     ``seed_stderr`` is the standard error of ``error`` over public seeds, where there were several.
     ``build`` is the processor time to count and release over all cores, ``query`` that of one query, and
-    ``predicted`` the error that ``hs.plan`` told before.
+    ``predicted`` the error that ``hs.plan`` predicted.
     """
 
     data: str
@@ -209,7 +209,7 @@ def measure(
     assert function is not None
     start = time.process_time()
     function(contest.queries)
-    asked = time.process_time() - start
+    answered = time.process_time() - start
     return {
         "error": float(np.mean(absolute)),
         "relative": float(np.mean(relative)),
@@ -217,7 +217,7 @@ def measure(
         "spread": float(np.std(absolute)),
         "releases": len(absolute),
         "build": built,
-        "query": asked / len(contest.queries),
+        "query": answered / len(contest.queries),
         "size": bytes_of(function),
         "mechanism": function.claim.mechanism,
     }
@@ -225,7 +225,7 @@ def measure(
 
 def worth(contest: Contest, cell: Cell) -> float:
     """What a contest compares: L2 errors of functions, or mean absolute errors at queries from the data."""
-    return cell.error if contest.asked is None else cell.rms
+    return cell.error if contest.fixed_queries is None else cell.rms
 
 
 def promises(delta: float | None = DELTA) -> Iterator[tuple[float, float | None]]:

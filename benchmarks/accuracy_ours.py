@@ -193,5 +193,5 @@ def exact_density_seconds(contest: Contest, queries: int) -> dict[str, Any]:
     model = KernelDensity(bandwidth=contest.kernel.bandwidth, kernel="gaussian").fit(contest.records)
     fitted = time.process_time()
     model.score_samples(contest.queries[:queries])
-    asked = (time.process_time() - fitted) / queries
-    return {"data": contest.name, "fit": fitted - start, "query": asked, "queries": queries}
+    answered = (time.process_time() - fitted) / queries
+    return {"data": contest.name, "fit": fitted - start, "query": answered, "queries": queries}

@@ -79,12 +79,12 @@ def _earlier(results: dict[str, Any]) -> str:
             by_data.setdefault(data, []).append("hash rows" if what == "sketch" else what)
     if not by_data:
         return ""
-    told = "; ".join(
+    earlier = "; ".join(
         f"{data}: {', '.join(sorted(by_data[data]))}" for data in results["data"] if data in by_data
     )
     return (
         "- **Measured earlier**, before hash values were scattered and tables that move by vectors had 6 %\n"
-        f"  less noise with δ: {told}. `--again` measures them anew.\n"
+        f"  less noise with δ: {earlier}. `--again` measures them anew.\n"
     )
 
 
@@ -119,7 +119,7 @@ def _scaling_table(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def _target_table(found: Sequence[Target]) -> str:
-    rows = [[each.what, each.wanted, each.measured, "yes" if each.reached else "**no**"] for each in found]
+    rows = [[each.what, each.target, each.measured, "yes" if each.reached else "**no**"] for each in found]
     return _markdown(["what", "target", "measured", "reached"], rows)
 
 

@@ -62,6 +62,22 @@ def wide_ratios(records: int, rows: int, repeats: int) -> list[Ratio]:
     return [faster(case, "plain scatter", ours, bare, 2)]
 
 
+def thread_ratios(repeats: int) -> list[Ratio]:
+    """The pool against threads that start with every call: 2 × 6 µs of work, and 2 × 60 ms."""
+    pooled_small, started_small = (
+        cpu_seconds(lambda each=each: each(2, 5_000, 200), 4 * repeats) / 200  # type: ignore[misc]
+        for each in (_native.pool_calls, _native.thread_starts)
+    )
+    pooled_large, started_large = (
+        cpu_seconds(lambda each=each: each(2, 50_000_000, 1), repeats)  # type: ignore[misc]
+        for each in (_native.pool_calls, _native.thread_starts)
+    )
+    return [
+        faster("2 parts of 5,000 steps", "a thread start per call", pooled_small, started_small, 1.5),
+        no_slower("2 parts of 50,000,000 steps", "a thread start per call", pooled_large, started_large, 1.1),
+    ]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--quick", action="store_true", help="a tenth of the records, fewer runs")
@@ -73,6 +89,7 @@ def main() -> None:
         *dense_ratios(581_000 // scale, 55, 1000, 1000, repeats, numpy_target=2),
         *high_dimension_ratios(200_000 // scale, 768, 500, 1000, repeats),
         *wide_ratios(241_000, 64, repeats),
+        *thread_ratios(repeats),
     ]
     yardsticks.report(ratios, options.json)
 

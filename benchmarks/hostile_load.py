@@ -1,7 +1,7 @@
 """How long others wait while an analyst and an owner send hostile bodies, with the load on the same cores.
 
 Three clients send one hostile body after the other, 60 MB each where the function allows it; meanwhile
-``/healthz`` is asked ten times a second. Goal: 99 of 100 answers within 100 ms. The same is measured first
+``/healthz`` is requested ten times a second. Goal: 99 of 100 answers within 100 ms. It is measured first
 without hostile bodies, since other processes of the machine delay answers too.
 
 ``python -m benchmarks.hostile_load [--seconds 30]``
@@ -37,13 +37,13 @@ DIM = 64
 def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--seconds", type=float, default=30.0)
-    asked = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         token = secrets.token_hex(16)
         port = 18000 + os.getpid() % 2000
         server = start(Path(folder), port, token)
         try:
-            return measure(server.pid, port, token, asked.seconds)
+            return measure(server.pid, port, token, options.seconds)
         finally:
             server.terminate()
             server.wait()

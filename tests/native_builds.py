@@ -22,7 +22,10 @@ ROOT = Path(__file__).resolve().parents[1]
 BUILDS = ROOT / "build"
 
 DIGESTS = """
-import hashlib, json
+import hashlib, json, sys
+# An editable installation would come before the build that is to be tested.
+if len(sys.argv) > 1:
+    sys.meta_path = [each for each in sys.meta_path if not type(each).__module__.startswith("_editable")]
 from fractions import Fraction
 import numpy as np
 import hushsum as hs
@@ -41,11 +44,17 @@ cases += [(hs.EuclideanKernel(3, 1.5, power=3), dense[3]), (hs.ManhattanKernel(5
 cases += [(hs.EuclideanKernel(600, 9.0, projection="structured"), dense[600])]
 cases += [(hs.AngularKernel(55, bits=4), dense[55]), (hs.AngularKernel(55, bits=40), dense[55])]
 cases += [(hs.JaccardKernel(), sets), (hs.HammingKernel(20, power=2), codes)]
-found = {"clone": _native.clone()}
+found = {"clone": _native.clone(), "file": _native.__file__}
 for number, (kernel, records) in enumerate(cases):
     tally = hs.race(kernel, rows=75, width=400, seed=3).add(records)
     f = tally.release(epsilon=1.0, rows=75, insecure_noise_seed=1)
     found[f"{number} {kernel}"] = [digest(tally._table), digest(f.table), digest(f(records))]
+assert len(sys.argv) == 1 or _native.__file__.startswith(sys.argv[1]), _native.__file__
+features = [(hs.GaussianKernel(d, 2.0), x) for d, x in dense.items()]
+features += [(hs.MaternKernel(55, 3.0), dense[55]), (hs.LaplacianKernel(3, 3.0), dense[3])]
+for number, (kernel, records) in enumerate(features):
+    tally = hs.fourier_features(kernel, features=130, seed=3).add(records, threads=2)
+    found[f"features {number} {kernel}"] = digest(tally._table)
 found["laplace"] = digest(discrete_laplace(50_000, Fraction(1000), NoiseSource.insecure(1)))
 found["gaussian"] = digest(discrete_gaussian(50_000, Fraction(17_000), NoiseSource.insecure(1)))
 print(json.dumps(found))
@@ -76,9 +85,9 @@ def wheel(name: str, **environment: str) -> Built:
         "--wheel-dir",
         str(target),
     ]
-    # Its own build folder: CMake keeps the compiler of the first configuration.
-    settings = f"--config-settings=build-dir={target / 'cmake'}"
-    subprocess.run([*command, settings], check=True, env={**os.environ, **environment})
+    # Its own build folder: CMake keeps the compiler of the first configuration. Symbols are for sanitizers.
+    settings = [f"--config-settings=build-dir={target / 'cmake'}", "--config-settings=install.strip=false"]
+    subprocess.run([*command, *settings], check=True, env={**os.environ, **environment})
     (made,) = target.glob("*.whl")
     with zipfile.ZipFile(made) as archive:
         archive.extractall(target / "package")
@@ -153,9 +162,13 @@ def digests(built: Built | None) -> dict[str, object]:
     command = [sys.executable, "-c", DIGESTS]
     if built is not None:
         environment |= {"PYTHONPATH": str(built.package), **built.environment}
-        command = [*built.interpreter, "-c", DIGESTS]
+        command = [*built.interpreter, "-c", DIGESTS, str(built.package)]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment, cwd=BUILDS)
     found: dict[str, object] = json.loads(done.stdout)
+    # An editable installation is found before PYTHONPATH, and would be compared with itself.
+    file = Path(str(found.pop("file"))).resolve()
+    if built is not None and built.package.resolve() not in file.parents:
+        raise SystemExit(f"{built.package} was not imported but {file}; install without -e")
     return found
 
 

@@ -1,8 +1,9 @@
-"""Build the native code with the address and undefined-behaviour sanitizers, and run its tests under them.
+"""Build the native code with sanitizers, and run its tests under them.
 
-``python -m tests.sanitized_build`` builds into ``build/sanitized`` and installs nothing. Two planted bugs
-come first, a write beyond an array and an overflow: both must end the process with a report, or the run
-fails. It needs GCC, whose runtime library is loaded before everything else.
+``python -m tests.sanitized_build`` builds into ``build`` and installs nothing: once with the address and
+undefined-behaviour sanitizers, once with the thread sanitizer. Planted bugs come first, a write beyond an
+array, an overflow and a data race: each must end its process with a report, or the run fails. It needs GCC,
+whose runtime library is loaded before everything else. ``memory`` or ``threads`` as an argument runs one.
 """
 
 from __future__ import annotations
@@ -10,20 +11,54 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from tests.native_builds import ROOT, Built, wheel
 
-TESTS = ["tests/unit/native", "tests/unit/files", "tests/unit/privacy/noise", "tests/fuzz/test_fuzz.py"]
 WITHOUT = "--ignore=tests/unit/native/test_stub.py"
 """The stub has no planted bugs."""
 
-PLANTED = {
-    "heap-buffer-overflow": "_native.planted_overrun(numpy.zeros(5000, numpy.int32))",
-    "signed integer overflow": "_native.planted_overflow(2**31 - 1)",
+
+@dataclass(frozen=True)
+class Sanitizers:
+    """A build: its sanitizers, their library, the bugs that they must catch, and the tests to run."""
+
+    flags: str
+    library: str
+    planted: dict[str, str]
+    tests: Sequence[str]
+
+
+BUILDS = {
+    "memory": Sanitizers(
+        "address,undefined",
+        "libasan.so",
+        {
+            "heap-buffer-overflow": "_native.planted_overrun(numpy.zeros(5000, numpy.int32))",
+            "signed integer overflow": "_native.planted_overflow(2**31 - 1)",
+        },
+        ["tests/unit/native", "tests/unit/files", "tests/unit/privacy/noise", "tests/fuzz/test_fuzz.py"],
+    ),
+    "threads": Sanitizers(
+        "thread",
+        "libtsan.so",
+        {"data race": "_native.planted_race(numpy.zeros(5000, numpy.int32))"},
+        # Those that give a number of threads, or count in several threads of Python.
+        [
+            "tests/unit/native",
+            "tests/unit/privacy/noise",
+            "tests/unit/bases",
+            "tests/unit/tally",
+            "tests/unit/releases/test_table_function.py",
+            "tests/property/test_tally.py",
+            "tests/property/test_fourier_features.py",
+        ],
+    ),
 }
 
 
-def environment(built: Built) -> dict[str, str]:
+def environment(built: Built, sanitizers: Sanitizers) -> dict[str, str]:
     """The sanitizers' settings, and their library loaded first.
 
     The C++ library follows it: AddressSanitizer looks for the function that throws when it starts.
@@ -32,7 +67,7 @@ def environment(built: Built) -> dict[str, str]:
         subprocess.run(
             ["gcc", f"-print-file-name={name}"], check=True, stdout=subprocess.PIPE, text=True
         ).stdout.strip()
-        for name in ("libasan.so", "libstdc++.so.6")
+        for name in (sanitizers.library, "libstdc++.so.6")
     ]
     return {
         **os.environ,
@@ -41,22 +76,24 @@ def environment(built: Built) -> dict[str, str]:
         # Python keeps memory until it ends, which is not a leak.
         "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1",
         "UBSAN_OPTIONS": "print_stacktrace=1",
+        # Tests fork, and the child of a process with threads is not checked further.
+        "TSAN_OPTIONS": "halt_on_error=1:die_after_fork=0",
         "PYTHONMALLOC": "malloc",
         "OMP_NUM_THREADS": "1",
         "OPENBLAS_NUM_THREADS": "1",
     }
 
 
-def planted_bugs_are_caught(built: Built) -> bool:
+def planted_bugs_are_caught(built: Built, sanitizers: Sanitizers) -> bool:
     """Whether each planted bug ends its process with the report of a sanitizer."""
     caught = True
-    for report, call in PLANTED.items():
+    for report, call in sanitizers.planted.items():
         code = f"import numpy; from hushsum import _native; {call}; print('passed over')"
         done = subprocess.run(
             [sys.executable, "-c", code],
             capture_output=True,
             text=True,
-            env=environment(built),
+            env=environment(built, sanitizers),
             cwd=built.package,
         )
         found = done.returncode != 0 and report in done.stderr and "passed over" not in done.stdout
@@ -65,26 +102,25 @@ def planted_bugs_are_caught(built: Built) -> bool:
     return caught
 
 
-def main() -> int:
+def run(name: str) -> int:
     """Build, check that the sanitizers work, run the tests."""
+    sanitizers = BUILDS[name]
     # The clones for other instruction sets are the same sources, and take an hour to compile like this.
-    built = wheel("sanitized", HUSHSUM_SANITIZE="ON", HUSHSUM_PORTABLE="ON", CXX="g++", CC="gcc")
-    if not planted_bugs_are_caught(built):
+    built = wheel(
+        f"sanitized-{name}", HUSHSUM_SANITIZE=sanitizers.flags, HUSHSUM_PORTABLE="ON", CXX="g++", CC="gcc"
+    )
+    if not planted_bugs_are_caught(built, sanitizers):
         return 1
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-m",
-        "not slow",
-        "-p",
-        "no:cacheprovider",
-        WITHOUT,
-        *TESTS,
-    ]
-    return subprocess.run(command, check=False, env=environment(built), cwd=ROOT).returncode
+    command = [sys.executable, "-m", "pytest", "-q", "-m", "not slow", "-p", "no:cacheprovider", WITHOUT]
+    return subprocess.run(
+        [*command, *sanitizers.tests], check=False, env=environment(built, sanitizers), cwd=ROOT
+    ).returncode
+
+
+def main(names: Sequence[str]) -> int:
+    """Run the named builds, or all."""
+    return max(run(name) for name in names or BUILDS)
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(main(sys.argv[1:]))

@@ -15,14 +15,14 @@ from scipy.special import expit
 
 import hushsum as hs
 from hushsum.auditing.cases.functional import _directions
-from hushsum.auditing.gaussian_separation import allowed_distance
+from hushsum.auditing.gaussian_smoke_test import allowed_distance
 from hushsum.methods import histogram, kme, mwem, objective, pfda, posterior, privbayes
 from hushsum.methods.feature_functions import TARGET_BITS, perturbed_posterior, smoother
 from hushsum.methods.sufficient_statistics import fit_as_published
+from hushsum.privacy.choice import Stopping, draw_candidates
 from hushsum.privacy.noise import NoiseSource
-from hushsum.privacy.noise.selection import exponential_choice
+from hushsum.privacy.noise.choice import exponential_choice
 from hushsum.privacy.real_noise import RealNoise, real_noise
-from hushsum.privacy.selection import Stopping, draw_candidates
 from hushsum.served.output_perturbation import FreshAnswers
 from hushsum.served.secret_functions import density_function
 from hushsum.summarize.running_sums import FactoredSums
@@ -220,8 +220,8 @@ def _choose(stopping: str, runs: float, budget: Budget) -> Sampler:
 
     def score(side: int) -> float:
         runs = len(draw_candidates(rule, 1, insecure_noise_seed=None))
-        told = rng.random(runs).min()
-        return float(chances[side][0] <= told < sum(chances[side]))
+        drawn = rng.random(runs).min()
+        return float(chances[side][0] <= drawn < sum(chances[side]))
 
     return one_by_one(score)
 

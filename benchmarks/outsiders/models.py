@@ -25,8 +25,8 @@ import hushsum as hs
 from hushsum.methods.quantile_scores import Ranks, rank_sensitivity
 from hushsum.models import outlier_detector
 from hushsum.privacy.calibration import GAUSSIAN, LAPLACE
-from hushsum.privacy.relation import Relation
-from hushsum.privacy.selection import PERMUTE_AND_FLIP
+from hushsum.privacy.choice import PERMUTE_AND_FLIP
+from hushsum.privacy.claim import Relation
 from hushsum.tally.tally import Tally
 
 _SKETCH: dict[str, Any] = {"rows": 1, "width": 16, "random_state": 0}

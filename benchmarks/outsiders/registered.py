@@ -15,8 +15,8 @@ from hushsum.bases.base import Basis
 from hushsum.bases.hash_rows import HashRows
 from hushsum.kernels.gaussian import GaussianKernel
 from hushsum.privacy.calibration import GAMMA, GAUSSIAN, LAPLACE
-from hushsum.privacy.functional import LATTICE_GAUSSIAN
-from hushsum.privacy.relation import Relation
+from hushsum.privacy.claim import Relation
+from hushsum.privacy.function_noise import LATTICE_GAUSSIAN
 from hushsum.releases.noisy_table import NoisyTable
 from hushsum.tally.tally import Tally
 

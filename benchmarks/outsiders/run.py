@@ -112,17 +112,17 @@ def main() -> None:
     rows: list[dict[str, Any]] = []
     if RESULTS.exists() and not arguments.fresh:
         rows = json.loads(RESULTS.read_text())["rows"]
-    wanted = [
+    requested = [
         (world, epsilon)
         for world in every_world()
         for epsilon in EPSILONS
         if epsilon <= world.largest_epsilon
     ]
-    keys = [(world.name, world.pair, epsilon, None if world.pure else DELTA) for world, epsilon in wanted]
+    keys = [(world.name, world.pair, epsilon, None if world.pure else DELTA) for world, epsilon in requested]
     rows = [
         row for row in rows if key_of(row) in keys and not (arguments.again and arguments.only in row["name"])
     ]
-    for (world, epsilon), key in zip(wanted, keys, strict=True):
+    for (world, epsilon), key in zip(requested, keys, strict=True):
         if arguments.only not in world.name or key in {key_of(row) for row in rows}:
             continue
         rows.append(audited(world, epsilon, arguments.releases))

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.privacy.accounting.analytic import analytic_gaussian_sigma
+from hushsum.privacy.accounting.gaussian import analytic_gaussian_sigma
 from hushsum.privacy.calibration import GAMMA, LAPLACE, IntegerNoise
 from hushsum.privacy.claim import Promise
 from hushsum.privacy.noise import NoiseSource
@@ -56,12 +56,12 @@ class Budget:
         """
         if self.delta is None:
             return Budget(self.epsilon / factor)
-        wanted = factor * analytic_gaussian_sigma(Fraction(self.epsilon), Fraction(self.delta), 1.0)
+        target = factor * analytic_gaussian_sigma(Fraction(self.epsilon), Fraction(self.delta), 1.0)
         low, high = self.epsilon, 3.0 * self.epsilon
         for _ in range(60):
             middle = (low + high) / 2.0
             sigma = analytic_gaussian_sigma(Fraction(middle), Fraction(self.delta), 1.0)
-            low, high = (middle, high) if sigma > wanted else (low, middle)
+            low, high = (middle, high) if sigma > target else (low, middle)
         return Budget(high, self.delta)
 
     @property

@@ -200,7 +200,7 @@ def _constant_time(name: str, number: int, epsilon: float) -> float:
 
 
 def _exact(name: str, number: int, epsilon: float) -> float:
-    """Milliseconds a new question, mean over the first 200, each asked alone."""
+    """Milliseconds per new query, mean over the first 200, each sent alone."""
     sample = data.ages(number, 200, 0)
     if name == "kernel density":
         kernel = hs.GaussianKernel(dim=1, bandwidth=KDE_BANDWIDTH)

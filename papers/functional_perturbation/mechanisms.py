@@ -18,7 +18,7 @@ from hushsum.methods.feature_functions import (
 )
 from hushsum.models.feature_space import feature_space, vectors_within
 from hushsum.privacy.claim import Promise
-from hushsum.privacy.functional import path_scale
+from hushsum.privacy.function_noise import path_scale
 from hushsum.privacy.real_noise import real_noise
 from hushsum.served import answer_once, density_function
 from hushsum.served.output_perturbation import laplace_rate

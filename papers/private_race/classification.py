@@ -87,7 +87,7 @@ def best_on_test(scores: Floats) -> Floats:
 def most_likely(model: PrivateClassifier, Q: Points) -> Labels:
     """The rule as published: the class whose released mean kernel value (Algorithm 2) is largest.
 
-    ``predict`` differs where the private counts cannot be told from noise: it is silent there, and answers
+    ``predict`` differs where the private counts cannot be distinguished from noise: there it returns
     the first class.
     """
     values = [model.released_.parts[f"class {code}"](Q) for code in range(len(model.classes_))]

@@ -25,7 +25,7 @@ def _silent(line: str) -> None:
 class Settings:
     """How long an experiment runs.
 
-    ``say`` is told of progress; ``quick`` takes fewer draws wherever a method averages over them.
+    ``say`` receives progress messages; ``quick`` takes fewer draws wherever a method averages over them.
     """
 
     epsilons: tuple[float, ...] = EPSILONS

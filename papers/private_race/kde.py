@@ -102,11 +102,11 @@ def reduced_errors(contest: Contest, say: Say, *, repeats: int = 2) -> list[dict
             kernel=hs.GaussianKernel(dim=columns, bandwidth=contest.kernel.bandwidth),
             bounds=low_high,
         )
-        asked = (contest.queries - 0.5) @ matrix
+        queries = (contest.queries - 0.5) @ matrix
         own = {"degree": 19} if name == "bernstein" else {"points": 1000}
         for epsilon in EPSILONS:
             off = [
-                _relative(released(small, name, epsilon, own)(asked), contest.truth) for _ in range(repeats)
+                _relative(released(small, name, epsilon, own)(queries), contest.truth) for _ in range(repeats)
             ]
             results.append({"method": name, "epsilon": epsilon, "relative": float(np.mean(off))})
         say(f"reduced {name}")

@@ -29,14 +29,14 @@ LINES: Final = {
 
 
 def draw_errors(
-    cells: Sequence[dict[str, Any]], panels: dict[str, tuple[str, str]], path: Path, *, wanted: Sequence[str]
+    cells: Sequence[dict[str, Any]], panels: dict[str, tuple[str, str]], path: Path, *, methods: Sequence[str]
 ) -> None:
     """One panel a data set: ``panels`` maps its name to a title and the measure to draw."""
     columns = min(len(panels), 2)
     rows = 2 if columns > 1 else 3
     figure, axes = panel_figure(len(panels), columns=columns, legend_rows=rows, across=3.7)
     for one, (name, (title, measure)) in zip(axes, panels.items(), strict=True):
-        for method in wanted:
+        for method in methods:
             points = sorted(_points(cells, name, method, measure))
             if points:
                 label, color, style, marker = LINES[method]

@@ -81,15 +81,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--report", action="store_true", help="only the page, from earlier results")
     parser.add_argument("--race", type=Path, default=_RACE, help="results of benchmarks.accuracy")
     parser.add_argument("--output", type=Path, default=_HERE)
-    asked = parser.parse_args(arguments)
-    if not asked.race.is_file():
-        raise SystemExit(f"{asked.race} is missing; run python -m benchmarks.accuracy first")
-    own = asked.output / "results" / "kde.json"
+    options = parser.parse_args(arguments)
+    if not options.race.is_file():
+        raise SystemExit(f"{options.race} is missing; run python -m benchmarks.accuracy first")
+    own = options.output / "results" / "kde.json"
     own.parent.mkdir(parents=True, exist_ok=True)
-    if not asked.report:
+    if not options.report:
         own.write_text(json.dumps(_measured(), ensure_ascii=False) + "\n", encoding="utf-8")
-    race = json.loads(asked.race.read_text(encoding="utf-8"))
-    print(write_page(race, json.loads(own.read_text(encoding="utf-8")), asked.output))
+    race = json.loads(options.race.read_text(encoding="utf-8"))
+    print(write_page(race, json.loads(own.read_text(encoding="utf-8")), options.output))
     return 0
 
 
@@ -119,7 +119,7 @@ def write_page(race: dict[str, Any], own: dict[str, Any], output: Path) -> Path:
         "kme",
         "pfda",
     ]
-    draw_errors(cells, FIGURE_3, figures / "figure3.png", wanted=names)
+    draw_errors(cells, FIGURE_3, figures / "figure3.png", methods=names)
     draw_curves(own["curves"], {"nyc": "NYC", "sf": "SF"}, figures / "figure3_functions.png")
     reduced = [
         {"data": "covtype", "delta": 1e-6 * (each["method"] == "kme"), "note": "", **each}
@@ -128,7 +128,7 @@ def write_page(race: dict[str, Any], own: dict[str, Any], output: Path) -> Path:
     whole = [cell for cell in cells if not (cell["data"] == "covtype" and cell["method"] == "kme")]
     draw_errors(
         [*whole, *reduced], FIGURE_7, figures / "figure7.png",
-        wanted=["auto", "auto, δ", "sketch, Laplace", "bernstein", "kme"],
+        methods=["auto", "auto, δ", "sketch, Laplace", "bernstein", "kme"],
     )  # fmt: skip
     parts = [
         _OPENING,

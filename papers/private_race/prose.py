@@ -91,7 +91,7 @@ CLASSIFICATION: Final = """\
 The maximum-likelihood rule: the class whose sketch answers the largest mean kernel value. Balanced accuracy,
 because pulsars are 9 % of htru2. Candidates: columns in a public box, or whitened by the public covariance;
 powers 4 and 8; three bandwidths each. `PrivateClassifier.predict` is the same release read by the estimator,
-which says nothing (the first class) where its private counts cannot be told from noise, and takes no count
+which returns the first class where its private counts cannot be distinguished from noise, and takes no count
 for smaller than two standard errors: that helps where a class is rare.
 """
 
@@ -103,7 +103,7 @@ ANOMALIES: Final = """\
 The sketch is filled with all private records, anomalies among them, unlabelled; a low answer tells an
 anomaly. The test set is all its anomalies and 500 of its normal records.
 `PrivateOutlierDetector.score_samples` is the same release read by the estimator, which says nothing where its
-private count cannot be told from noise.
+private count cannot be distinguished from noise.
 
 ACE (Luo and Shrivastava, WWW 2018; K = 15 bits, L = 50 arrays) is the same kind of sketch with the angular
 kernel, so its private variant is a release of that tally. It sees directions of the same columns, and much

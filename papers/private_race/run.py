@@ -34,7 +34,7 @@ EXPERIMENTS: dict[str, tuple[Experiment, tuple[str, ...]]] = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run what was asked for; a report is written from whatever results there are."""
+    """Run the requested experiments; a report is written from whatever results there are."""
     parser = argparse.ArgumentParser(
         prog="python -m papers.private_race.run",
         description=__doc__,
@@ -45,15 +45,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--quick", action="store_true", help="two repetitions, three budgets, fewer draws")
     parser.add_argument("--output", type=Path, help="where results, figures and the report go")
-    asked = parser.parse_args(arguments)
-    output: Path = asked.output or (Path("build/private_race") if asked.quick else HERE)
+    options = parser.parse_args(arguments)
+    output: Path = options.output or (Path("build/private_race") if options.quick else HERE)
     results = output / "results"
     results.mkdir(parents=True, exist_ok=True)
-    settings = _QUICK if asked.quick else Settings()
+    settings = _QUICK if options.quick else Settings()
     for name, (experiment, names) in EXPERIMENTS.items():
-        if asked.subject in (name, "all"):
+        if options.subject in (name, "all"):
             run_one(experiment, names, settings if name != "regression" else _with_half(settings), results)
-    if asked.subject in ("densities", "all"):
+    if options.subject in ("densities", "all"):
         (output / "figures").mkdir(exist_ok=True)
         run_densities(load_dataset("occupancy"), output / "figures" / "densities.png")
     print(write_report(output))
@@ -71,9 +71,9 @@ def run_one(experiment: Experiment, names: Sequence[str], settings: Settings, re
     def say(line: str) -> None:
         print(line, file=sys.stderr, flush=True)
 
-    told = replace(settings, say=say)
+    reporting = replace(settings, say=say)
     started = time.process_time()
-    subject = experiment([load_dataset(name) for name in names], told)
+    subject = experiment([load_dataset(name) for name in names], reporting)
     subject.seconds = time.process_time() - started
     subject.save(results)
 

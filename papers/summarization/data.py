@@ -85,7 +85,7 @@ def census_split(seed: int, group: str) -> CensusSplit:
 
     frame = pd.read_parquet(folder() / "adult.parquet").dropna()
     labels = frame["target"].to_numpy().astype(np.int64)
-    wanted = GROUPS[group](frame)
+    members = GROUPS[group](frame)
     columns = []
     for column in ("age", "hours_per_week", "education_num", "capital_gain", "capital_loss"):
         values = frame[column].to_numpy(np.float64)
@@ -94,8 +94,8 @@ def census_split(seed: int, group: str) -> CensusSplit:
     for column in ("marital_status", "occupation", "sex", "workclass"):
         columns.append(pd.get_dummies(frame[column].astype(str)).to_numpy(np.float64))
     rng = np.random.default_rng(seed)
-    target = rng.permutation(np.flatnonzero(wanted))
-    others = rng.permutation(np.flatnonzero(~wanted))
+    target = rng.permutation(np.flatnonzero(members))
+    others = rng.permutation(np.flatnonzero(~members))
     own, held = np.split(target, [int(0.7 * len(target))])
     validation, test = np.split(held, [len(held) // 4])
     points = np.concatenate(columns, axis=1)

@@ -10,9 +10,10 @@ import numpy as np
 from papers.summarization.data import Setting
 from papers.summarization.network import accuracy as network_accuracy
 
+from hushsum._types import Floats, Integers
 from hushsum.errors import UnsoundRule
 from hushsum.summarize import SummaryFeatures, published_auction, split_budget, summarize
-from hushsum.summarize.features import Floats, Hashes, Integers
+from hushsum.summarize.features import Hashes
 from hushsum.summarize.greedy_selection import greedy_choice
 from hushsum.summarize.published_broadcasts import Iteration, MarginalSums
 

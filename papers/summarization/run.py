@@ -57,8 +57,8 @@ def run(name: str, repetitions: int, methods: tuple[str, ...], until: float) -> 
     rows: list[Row] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
     done = {(row["seed"], row["method"], row["size"], row.get("epsilon")) for row in rows}
     for (sizes, some), seed in itertools.product(PASSES, range(repetitions)):
-        wanted = cells(tuple(each for each in some if each in methods), sizes)
-        missing = [cell for cell in wanted if (seed, *cell) not in done]
+        requested = cells(tuple(each for each in some if each in methods), sizes)
+        missing = [cell for cell in requested if (seed, *cell) not in done]
         if not missing:
             continue
         if time.monotonic() > until:
@@ -88,12 +88,12 @@ def main() -> None:
     parser.add_argument("--repetitions", type=int, default=REPETITIONS)
     parser.add_argument("--methods", default="greedy,uniform,published,h2,threshold,fresh")
     parser.add_argument("--minutes", type=float, default=float("inf"))
-    asked = parser.parse_args()
-    if asked.what in ALONE:
-        _write(HERE / f"{asked.what}.json", ALONE[asked.what]())
-    elif asked.what in SETTINGS:
-        until = time.monotonic() + 60.0 * asked.minutes
-        if not run(asked.what, asked.repetitions, tuple(asked.methods.split(",")), until):
+    options = parser.parse_args()
+    if options.what in ALONE:
+        _write(HERE / f"{options.what}.json", ALONE[options.what]())
+    elif options.what in SETTINGS:
+        until = time.monotonic() + 60.0 * options.minutes
+        if not run(options.what, options.repetitions, tuple(options.methods.split(",")), until):
             raise SystemExit("cells are missing; run the same command again")
     else:
         write_report(HERE)

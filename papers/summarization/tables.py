@@ -83,8 +83,8 @@ def missing(results: Results) -> str:
     counts = {size: len(results.by_seed(GREEDY, size, "mmd2")) for size in results.sizes}
     if all(count >= REPETITIONS for count in counts.values()):
         return ""
-    told = ", ".join(f"{count} at {size:,}" for size, count in counts.items())
-    return f"Repetitions with greedy's reference: {told}. Every table says over how many it is.\n"
+    parts = ", ".join(f"{count} at {size:,}" for size, count in counts.items())
+    return f"Repetitions with greedy's reference: {parts}. Every table says over how many it is.\n"
 
 
 def targets(results: Results, title: str) -> str:
@@ -151,13 +151,15 @@ def paired(results: Results) -> str:
         for size in results.sizes:
             if method[0] not in ("threshold", "published"):
                 continue
-            told = []
+            cells = []
             for reference in (UNIFORM, GREEDY):
                 mine, theirs = results.together(size, "accuracy", method, reference)
                 more = 100 * (mine - theirs)
-                told.append(f"{more.mean():+.2f} ± {error(more):.2f} ({len(more)})" if len(more) > 1 else "–")
-            if told[0] != "–":
-                lines.append(f"| {label(method)} | {size:,} | {told[0]} | {told[1]} |")
+                cells.append(
+                    f"{more.mean():+.2f} ± {error(more):.2f} ({len(more)})" if len(more) > 1 else "–"
+                )
+            if cells[0] != "–":
+                lines.append(f"| {label(method)} | {size:,} | {cells[0]} | {cells[1]} |")
     return "\n".join([*lines, ""]) if len(lines) > 4 else ""
 
 

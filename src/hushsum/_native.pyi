@@ -204,6 +204,12 @@ class FeatureMap:
         scale times the sum over an int32 or int64 table's rows of cells times waves, for every query.
         """
 
+    def spread(self, records: numpy.typing.NDArray[numpy.float32], table: numpy.typing.NDArray[numpy.int32] | numpy.typing.NDArray[numpy.int64], block: int, scale: float, threads: int) -> tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64]]:
+        """
+        The mean over rows of scale times cells times waves, for every query, and the variance of that mean as
+        the spread over blocks of `block` rows shows it; NaN for a single block.
+        """
+
     @property
     def rows(self) -> int: ...
 
@@ -256,4 +262,14 @@ def pack_integers(values: numpy.typing.NDArray[numpy.int32] | numpy.typing.NDArr
 def unpack_integers(source: bytes, values: numpy.typing.NDArray[numpy.int32] | numpy.typing.NDArray[numpy.int64], centre: int) -> bool:
     """
     Fill values from Rice codes; false if the bytes are not the code of that many values.
+    """
+
+def pool_calls(parts: int, steps: int, calls: int) -> int:
+    """
+    Hand `parts` chains of `steps` products (about a nanosecond each) to the pool, `calls` times; a yardstick.
+    """
+
+def thread_starts(parts: int, steps: int, calls: int) -> int:
+    """
+    The same on threads that start and end with every call, and the same result.
     """

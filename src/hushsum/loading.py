@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
+from hushsum._types import PathOrFile
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.bundle import Bundle
 from hushsum.releases.load import function_in, load_released
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from hushsum.models.base import PrivateModel
 
 
-def load(source: str | os.PathLike[str] | IO[bytes]) -> ReleasedFunction | PrivateModel:
+def load(source: PathOrFile) -> ReleasedFunction | PrivateModel:
     """What a ``.hush`` file holds: a released function, or a released model of :mod:`hushsum.models`.
 
     Which of the two it is only the file knows. Where that is known beforehand,

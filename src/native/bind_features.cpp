@@ -19,6 +19,12 @@ const float* rows_of(const FeatureMap& map, const Array& records) {
   return checked<float>(records, "records", {any_size, map.dim});
 }
 
+std::size_t rows_read(const FeatureMap& map, const Array& table) {
+  require(table.ndim() == 2 && table.shape(0) >= 1 && table.shape(0) <= map.rows,
+          "table must have between 1 and " + std::to_string(map.rows) + " rows");
+  return table.shape(0);
+}
+
 void add(const FeatureMap& map, const Array& records, const WritableArray& table, std::int64_t step,
          std::int64_t threads) {
   require(step == 1 || step == -1, "step must be +1 or -1, got " + std::to_string(step));
@@ -54,9 +60,7 @@ nb::object waves(const FeatureMap& map, const Array& records) {
 nb::object read(const FeatureMap& map, const Array& records, const Array& table, double scale, std::int64_t threads) {
   const float* given = rows_of(map, records);
   const std::size_t count = records.shape(0), many = thread_count(threads);
-  require(table.ndim() == 2 && table.shape(0) >= 1 && table.shape(0) <= map.rows,
-          "table must have between 1 and " + std::to_string(map.rows) + " rows");
-  const std::size_t rows = table.shape(0);
+  const std::size_t rows = rows_read(map, table);
   Result<double> answers(count);
   if (table.dtype() == nb::dtype<std::int32_t>()) {
     const auto* sums = checked<std::int32_t>(table, "table", {rows, 2});
@@ -68,6 +72,25 @@ nb::object read(const FeatureMap& map, const Array& records, const Array& table,
     map.read(given, count, sums, rows, scale, many, answers.data());
   }
   return answers.array();
+}
+
+nb::object spread(const FeatureMap& map, const Array& records, const Array& table, std::int64_t block, double scale,
+                  std::int64_t threads) {
+  const float* given = rows_of(map, records);
+  const std::size_t count = records.shape(0), many = thread_count(threads), rows = rows_read(map, table);
+  require(block >= 1, "block must be at least 1, got " + std::to_string(block));
+  const auto size = static_cast<std::size_t>(block);
+  Result<double> mean(count), variance(count);
+  if (table.dtype() == nb::dtype<std::int32_t>()) {
+    const auto* sums = checked<std::int32_t>(table, "table", {rows, 2});
+    const nb::gil_scoped_release released;
+    map.spread(given, count, sums, rows, size, scale, many, mean.data(), variance.data());
+  } else {
+    const auto* sums = checked<std::int64_t>(table, "table", {rows, 2});
+    const nb::gil_scoped_release released;
+    map.spread(given, count, sums, rows, size, scale, many, mean.data(), variance.data());
+  }
+  return nb::make_tuple(mean.array(), variance.array());
 }
 
 void orthogonal(const WritableArray& rows) {
@@ -104,6 +127,13 @@ void bind_features(nb::module_& module) {
            "scale times the sum over an int32 or int64 table's rows of cells times waves, for every query.",
            nb::sig(signature(
                "def read(self, records: Array[float32], table: Table, scale: float, threads: int) -> Array[float64]")))
+      .def(
+          "spread", &spread, nb::arg("records").noconvert(), nb::arg("table").noconvert(), nb::arg("block"),
+          nb::arg("scale"), nb::arg("threads"),
+          "The mean over rows of scale times cells times waves, for every query, and the variance of that mean as\nthe "
+          "spread over blocks of `block` rows shows it; NaN for a single block.",
+          nb::sig(signature("def spread(self, records: Array[float32], table: Table, block: int, scale: float, "
+                            "threads: int) -> tuple[Array[float64], Array[float64]]")))
       .def_prop_ro("rows", [](const FeatureMap& map) { return map.rows; })
       .def_prop_ro("dim", [](const FeatureMap& map) { return map.dim; });
   module.attr("WAVE_AMPLITUDE") = wave_amplitude;

@@ -100,6 +100,12 @@ struct PythonResolver {
       return Answer::failed;
     }
   }
+
+  [[noreturn]] void raise() {
+    const std::lock_guard lock(mutex);
+    if (error) std::rethrow_exception(error);
+    throw std::runtime_error("the noise stream ran out");
+  }
 };
 
 // A draw in progress keeps its own copy: a key wiped by another thread must not become the key zero.
@@ -126,21 +132,22 @@ void fill(const StreamKey& key, uint32_t draw, const Output& out, const Shape& s
   PythonResolver python{std::move(decide)};
   const Resolver resolver{&python, PythonResolver::decide};
   std::atomic<bool> ok{true};
-  {
+  try {
     const nb::gil_scoped_release no_gil;
     const size_t many = useful_threads(chunks, size, static_cast<size_t>(std::max(threads, 1)));
     run_parallel(chunks, many, [&](Range own, size_t) {
       for (size_t chunk = own.begin; chunk < own.end && ok.load(std::memory_order_relaxed); ++chunk) {
         const size_t start = chunk * chunk_draws;
         const auto length = static_cast<uint32_t>(std::min<size_t>(chunk_draws, size - start));
-        if (!chunk_function(id, shape, chunk, values + start, length, resolver)) ok = false;
+        if (chunk_function(id, shape, chunk, values + start, length, resolver)) continue;
+        ok = false;
+        python.raise();
       }
     });
+  } catch (...) {
+    std::fill(values, values + size, 0);
+    throw;
   }
-  if (ok) return;
-  std::fill(values, values + size, 0);
-  if (python.error) std::rethrow_exception(python.error);
-  throw std::runtime_error("the noise stream ran out");
 }
 
 }  // namespace

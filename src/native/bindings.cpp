@@ -10,6 +10,7 @@ void bind_count(nb::module_& module);
 void bind_features(nb::module_& module);
 void bind_noise(nb::module_& module);
 void bind_rice(nb::module_& module);
+void bind_threads(nb::module_& module);
 #if defined(HUSHSUM_SANITIZE)
 void bind_planted_bugs(nb::module_& module);
 #endif
@@ -26,6 +27,7 @@ NB_MODULE(_native, module) {
   hushsum::bind_features(module);
   hushsum::bind_noise(module);
   hushsum::bind_rice(module);
+  hushsum::bind_threads(module);
 #if defined(HUSHSUM_SANITIZE)
   hushsum::bind_planted_bugs(module);
 #endif

@@ -20,6 +20,12 @@ struct Moments {
   double squares[8];  // of block means, weighted with the size of the block
 };
 
+// Sums over rows of a record's products: all of them, those of the block of rows under way, and the squares of earlier
+// blocks' sums.
+struct BlockSums {
+  double sum, block_sum, squares;
+};
+
 struct HotLoops {
   std::size_t lanes;
   std::size_t panel_rows;
@@ -79,6 +85,11 @@ struct HotLoops {
   // answers[record]; in single precision within the call.
   void (*read_waves)(const ProjectionParameters&, const float* records, std::size_t count, std::size_t panel,
                      std::size_t panels, const float* coefficients, double* answers);
+  // The same products, summed by blocks of `block` rows: the first panel's row 0 is row panel * panel_rows, and rows
+  // from `rows` on are padding.
+  void (*spread_waves)(const ProjectionParameters&, const float* records, std::size_t count, std::size_t panel,
+                       std::size_t panels, std::size_t rows, std::size_t block, const float* coefficients,
+                       BlockSums* sums);
   bool (*all_finite)(const float* values, std::size_t count);
 
   // Word w of ChaCha20 block counter + b goes to out[16 w + b].

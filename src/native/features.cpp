@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "dispatch.hpp"
@@ -14,6 +15,7 @@ namespace {
 constexpr std::size_t chunk_bytes = 4u << 20;   // records that every panel visits before the next are fetched
 constexpr std::size_t most_records = 1u << 20;  // whose sums fit 32 bits
 constexpr std::size_t panels_at_once = 8;       // read in single precision before they are added in double
+constexpr std::size_t held_records = 504;       // queries that visit some panels before the next are fetched
 
 static_assert(most_records * wave_length < (std::size_t{1} << 31), "sums of whole chunks fit 32 bits");
 
@@ -32,6 +34,19 @@ double dot(const double* a, const double* b, std::size_t size) {
     for (std::size_t p = 0; p < parts; ++p) sums[p] += a[k + p] * b[k + p];
   for (std::size_t p = 0; k < size; ++k, ++p) sums[p] += a[k] * b[k];
   return ((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7]));
+}
+
+// Weighting a block's mean with its size is the usual estimate where all blocks are equal, and unbiased for independent
+// rows where the last one is shorter.
+void finish(const BlockSums& of, std::size_t rows, std::size_t block, double scale, double& mean, double& variance) {
+  const std::size_t rest = rows % block, blocks = rows / block + (rest != 0);
+  const double sum = of.sum + of.block_sum, many = static_cast<double>(rows);
+  const double squares = of.squares / static_cast<double>(block) +
+                         (rest == 0 ? 0.0 : of.block_sum * of.block_sum / static_cast<double>(rest));
+  mean = scale * sum / many;
+  variance = blocks < 2
+                 ? std::numeric_limits<double>::quiet_NaN()
+                 : scale * scale * std::max(0.0, squares - sum * sum / many) / (static_cast<double>(blocks - 1) * many);
 }
 
 }  // namespace
@@ -108,23 +123,54 @@ void FeatureMap::write_waves(const float* records, std::size_t count, float* wav
 }
 
 template <class Value>
+Buffer<float> FeatureMap::coefficients(const Value* table, std::size_t rows_read) const {
+  const std::size_t pitch = hot_loops().panel_rows, used = (rows_read + pitch - 1) / pitch;
+  Buffer<float> found(used * 2 * pitch);
+  for (std::size_t r = 0; r < rows_read; ++r)
+    for (std::size_t part = 0; part < 2; ++part)
+      found[(r / pitch * 2 + part) * pitch + r % pitch] = static_cast<float>(table[2 * r + part]);
+  return found;
+}
+
+template <class Value>
 void FeatureMap::read(const float* records, std::size_t count, const Value* table, std::size_t rows_read, double scale,
                       std::size_t threads, double* answers) const {
   const HotLoops& loops = hot_loops();
   const std::size_t pitch = loops.panel_rows, used = (rows_read + pitch - 1) / pitch;
-  Buffer<float> coefficients(used * 2 * pitch);
-  for (std::size_t r = 0; r < rows_read; ++r)
-    for (std::size_t part = 0; part < 2; ++part)
-      coefficients[(r / pitch * 2 + part) * pitch + r % pitch] = static_cast<float>(table[2 * r + part]);
-  const std::size_t held = 504, many = useful_threads(count, count * rows_read, threads);
+  const Buffer<float> weights = coefficients(table, rows_read);
+  const std::size_t many = useful_threads(count, count * rows_read, threads);
   run_parallel(count, many, [&](Range own, std::size_t) {
-    for (std::size_t first = own.begin; first < own.end; first += held) {
-      const std::size_t here = std::min(held, own.end - first);
+    for (std::size_t first = own.begin; first < own.end; first += held_records) {
+      const std::size_t here = std::min(held_records, own.end - first);
       std::fill(answers + first, answers + first + here, 0.0);
       for (std::size_t panel = 0; panel < used; panel += panels_at_once)
         loops.read_waves(plan(), records + first * dim, here, panel, std::min(panels_at_once, used - panel),
-                         coefficients.data() + panel * 2 * pitch, answers + first);
+                         weights.data() + panel * 2 * pitch, answers + first);
       for (std::size_t j = first; j < first + here; ++j) answers[j] *= scale;
+    }
+  });
+}
+
+template <class Value>
+void FeatureMap::spread(const float* records, std::size_t count, const Value* table, std::size_t rows_read,
+                        std::size_t block, double scale, std::size_t threads, double* mean, double* variance) const {
+  const HotLoops& loops = hot_loops();
+  const std::size_t pitch = loops.panel_rows, used = (rows_read + pitch - 1) / pitch;
+  const Buffer<float> weights = coefficients(table, rows_read);
+  const std::size_t many = useful_threads(count, count * rows_read, threads);
+  std::vector<Buffer<BlockSums>> spaces;
+  spaces.reserve(many);
+  for (std::size_t t = 0; t < many; ++t) spaces.emplace_back(held_records);
+  run_parallel(count, many, [&](Range own, std::size_t t) {
+    BlockSums* sums = spaces[t].data();
+    for (std::size_t first = own.begin; first < own.end; first += held_records) {
+      const std::size_t here = std::min(held_records, own.end - first);
+      std::fill(sums, sums + here, BlockSums{});
+      for (std::size_t panel = 0; panel < used; panel += panels_at_once)
+        loops.spread_waves(plan(), records + first * dim, here, panel, std::min(panels_at_once, used - panel),
+                           rows_read, block, weights.data() + panel * 2 * pitch, sums);
+      for (std::size_t j = 0; j < here; ++j)
+        finish(sums[j], rows_read, block, scale, mean[first + j], variance[first + j]);
     }
   });
 }
@@ -133,6 +179,11 @@ template void FeatureMap::read<std::int32_t>(const float*, std::size_t, const st
                                              std::size_t, double*) const;
 template void FeatureMap::read<std::int64_t>(const float*, std::size_t, const std::int64_t*, std::size_t, double,
                                              std::size_t, double*) const;
+
+template void FeatureMap::spread<std::int32_t>(const float*, std::size_t, const std::int32_t*, std::size_t, std::size_t,
+                                               double, std::size_t, double*, double*) const;
+template void FeatureMap::spread<std::int64_t>(const float*, std::size_t, const std::int64_t*, std::size_t, std::size_t,
+                                               double, std::size_t, double*, double*) const;
 
 void orthogonalise(double* rows, std::size_t count, std::size_t dim) {
   std::vector<double> lengths(count);

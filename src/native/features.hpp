@@ -29,9 +29,18 @@ class FeatureMap {
   void read(const float* records, std::size_t count, const Value* table, std::size_t rows, double scale,
             std::size_t threads, double* answers) const;
 
+  // The same as mean over rows of scale * (...), and the variance of that mean from the spread over blocks of `block`
+  // rows; NaN for a single block.
+  template <class Value>
+  void spread(const float* records, std::size_t count, const Value* table, std::size_t rows, std::size_t block,
+              double scale, std::size_t threads, double* mean, double* variance) const;
+
   std::size_t rows, dim;
 
  private:
+  template <class Value>
+  Buffer<float> coefficients(const Value* table, std::size_t rows) const;
+
   std::size_t panels() const;
   ProjectionParameters plan() const;
 

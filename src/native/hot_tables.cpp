@@ -183,6 +183,7 @@ const HotLoops loops = {
     .add_waves = add_waves,
     .write_waves = write_waves,
     .read_waves = read_waves,
+    .spread_waves = spread_waves,
     .all_finite = all_finite,
     .keystream_group = keystream_group,
     .laplace_chunk = laplace_chunk,

@@ -170,6 +170,8 @@ void add_waves(const ProjectionParameters&, const float*, std::size_t, std::size
 void write_waves(const ProjectionParameters&, const float*, std::size_t, std::size_t, float*, std::size_t);
 void read_waves(const ProjectionParameters&, const float*, std::size_t, std::size_t, std::size_t, const float*,
                 double*);
+void spread_waves(const ProjectionParameters&, const float*, std::size_t, std::size_t, std::size_t, std::size_t,
+                  std::size_t, const float*, BlockSums*);
 void structured_cells(const StructuredParameters&, const float*, std::size_t, std::size_t, std::uint32_t*, std::size_t,
                       void*);
 std::size_t structured_scratch(const StructuredParameters&);

@@ -11,7 +11,7 @@ import pytest
 import sqlalchemy as sa
 from fastapi import APIRouter
 
-from hushsum.service.http.authentication import SCOPES
+from hushsum.service.http.access import SCOPES
 from hushsum.service.http.middleware import PUBLIC, SIGN_IN
 from hushsum.service.http.openapi import describe
 from hushsum.service.http.routes import accounts, datasets, functions, models, page, releases, sign_in, system

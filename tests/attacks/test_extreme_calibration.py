@@ -38,14 +38,20 @@ from hushsum.privacy.accounting import (
     zcdp_rho,
 )
 from hushsum.privacy.accounting.composition import LaplaceTable, compose
-from hushsum.privacy.accounting.lattice import DiscreteGaussian
-from hushsum.privacy.calibration import gamma_noise, gaussian_noises, laplace_noise, root_above, split_epsilon
+from hushsum.privacy.accounting.discrete_gaussian import DiscreteGaussian
+from hushsum.privacy.calibration import (
+    Sensitivity,
+    gamma_noise,
+    gaussian_noises,
+    laplace_noise,
+    root_above,
+    split_epsilon,
+)
 from hushsum.privacy.claim import Promise
-from hushsum.privacy.functional import AS_PUBLISHED, lattice_variance, path_scale
+from hushsum.privacy.function_noise import AS_PUBLISHED, lattice_variance, path_scale
 from hushsum.privacy.noise import NoiseSource
 from hushsum.privacy.posterior_sample import largest_leverage, largest_precision, sample_delta
 from hushsum.privacy.release_noise import rounded, rounded_reach, standard_normal
-from hushsum.privacy.sensitivity import Sensitivity
 from hushsum.summarize import SummaryFeatures, plan_terms
 from hushsum.summarize.calibration import (
     answers_rho,

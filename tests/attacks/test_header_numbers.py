@@ -16,12 +16,11 @@ import hushsum
 import hushsum as hs
 from hushsum.errors import ClaimError, FileRefused
 from hushsum.files.rationals import MOST_DIGITS, stored_rational, typed_rational
-from hushsum.ledger.charge import Charge
-from hushsum.ledger.terms import DatasetTerms
+from hushsum.ledger.dataset_terms import Charge, DatasetTerms
 from hushsum.privacy.claim import Claim, exact
-from hushsum.summarize.messages import Terms
+from hushsum.summarize.messages import RunTerms
 from hushsum.summarize.target import NoisyTarget
-from hushsum.summarize.wire import Opening
+from hushsum.summarize.transport_messages import Opening
 from tests.fuzz.mutate import joined, split
 from tests.fuzz.targets import TARGETS, repair_message
 
@@ -90,7 +89,7 @@ def message(position: int) -> bytes:
 @pytest.mark.parametrize(
     ("position", "field", "reader"),
     [
-        (0, "rho", Terms.from_bytes),
+        (0, "rho", RunTerms.from_bytes),
         (2, "rho", NoisyTarget.from_bytes),
         (2, "variance", NoisyTarget.from_bytes),
     ],

@@ -14,8 +14,8 @@ import pytest
 
 from hushsum.errors import BudgetExhausted, ClaimError
 from hushsum.ledger import Account, Charge, DatasetTerms, Ledger
-from hushsum.ledger.pricing import charge_for
-from hushsum.privacy.relation import Relation
+from hushsum.ledger.account import charge_for
+from hushsum.privacy.claim import Relation
 from tests.ledger_fixtures import claim_of, sqlite, state
 
 __all__ = ["sqlite", "state"]

@@ -18,10 +18,10 @@ import numpy as np
 import pytest
 
 import hushsum
-from hushsum.privacy import selection
+from hushsum.privacy import choice
 from hushsum.privacy.noise import NoiseSource
 from hushsum.privacy.noise.coins import flip, flip_log_odds, log_odds_coins
-from hushsum.privacy.noise.integers import independent_places
+from hushsum.privacy.noise.source import independent_places
 from hushsum.privacy.real_noise import real_noise
 from hushsum.summarize import CuratorState, SummaryFeatures, plan_terms
 from hushsum.summarize.messages import AUCTION
@@ -81,7 +81,7 @@ def test_every_answer_of_an_auction_is_possible(
 ) -> None:
     """With a rate of 7 the ranks from 1 to 12 are asked with probabilities from 1 − 2⁻⁴⁵ to 2⁻⁶⁵."""
     curator = auction(12, Fraction(7))
-    monkeypatch.setattr(selection, "NoiseSource", ChosenSource(byte))
+    monkeypatch.setattr(choice, "NoiseSource", ChosenSource(byte))
     curator._ask()
     assert len(curator._requested) == asked
 
@@ -171,7 +171,7 @@ OTHER_RANDOMNESS = {
     "methods/kme.py": "a public seed: where the points lie",
     "methods/privbayes.py": "a public seed: sampling from the released network",
     "summarize/published_auction.py": "as published, claims nothing",
-    "summarize/published_h2.py": "as published, claims nothing",
+    "summarize/published_broadcasts.py": "as published, claims nothing",
 }
 
 

@@ -23,9 +23,9 @@ from hushsum.methods.bayes_network import SCORE_SENSITIVITY, Family, dependence_
 from hushsum.methods.choose_kernel import VOTE_SENSITIVITY, count_votes
 from hushsum.methods.mwem import SCALE, answers_of
 from hushsum.methods.quantile_scores import Ranks, rank_sensitivity
-from hushsum.privacy.relation import Relation
+from hushsum.privacy.calibration import Sensitivity
+from hushsum.privacy.claim import Relation
 from hushsum.privacy.request import ReleaseRequest
-from hushsum.privacy.sensitivity import Sensitivity
 from hushsum.tally.release import ReleaseOptions
 
 EXAMPLES = [basis for name in audited_bases() for basis in basis_cases(name).examples]

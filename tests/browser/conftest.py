@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.conftest import system_browser
 from tests.e2e.service_process import ServiceProcess
 
 if TYPE_CHECKING:
@@ -21,8 +22,6 @@ collect_ignore_glob = [] if importlib.util.find_spec("playwright") else ["test_*
 
 @pytest.fixture(scope="session")
 def chromium() -> str:
-    from tests.browser.visits import system_browser
-
     path = system_browser()
     if path is None:
         pytest.skip("no Chromium is installed: the page is not tested (apt-get install chromium)")

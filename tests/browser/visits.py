@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import os
 import re
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
@@ -19,14 +18,8 @@ WANTED: Final = "HUSHSUM_SCREENSHOTS"
 """Set to anything, the tests write the pictures of the documentation."""
 
 LARGEST: Final = 150_000
-BROWSERS: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 WIDE: Final[ViewportSize] = {"width": 1280, "height": 860}
 PHONE: Final[ViewportSize] = {"width": 375, "height": 780}
-
-
-def system_browser() -> str | None:
-    """The path of an installed Chromium, if there is one."""
-    return next((found for name in BROWSERS if (found := shutil.which(name))), None)
 
 
 class Visit:

@@ -21,7 +21,7 @@ import hushsum as hs
 from hushsum.auditing.audit import audit_steps
 from hushsum.auditing.audit_tests import basis_in_words
 from hushsum.auditing.neighbours import neighbours
-from hushsum.auditing.persons import audit_persons
+from hushsum.auditing.person_caps import audit_persons
 from hushsum.auditing.registry import (
     NoiseCase,
     audited_bases,
@@ -32,16 +32,15 @@ from hushsum.auditing.registry import (
 )
 from hushsum.auditing.report import STATED_POWER, Half
 from hushsum.auditing.sensitivity import audit_sensitivity
-from hushsum.auditing.smoke import CASES, SmokeCase, audit_smoke
+from hushsum.auditing.tally_smoke_test import CASES, SmokeCase, audit_smoke
 from hushsum.bases import HashRows
 from hushsum.bases import base as bases
 from hushsum.bases.base import Basis
 from hushsum.kernels.base import HASHABLE, Batch
 from hushsum.privacy import noise as samplers
-from hushsum.privacy.calibration import IntegerNoise
+from hushsum.privacy.calibration import IntegerNoise, Sensitivity
+from hushsum.privacy.claim import Relation
 from hushsum.privacy.noise import NoiseSource
-from hushsum.privacy.relation import Relation
-from hushsum.privacy.sensitivity import Sensitivity
 from hushsum.records.units import UnitCap
 from hushsum.tally.release import ReleaseOptions
 

@@ -17,19 +17,20 @@ from numpy.typing import NDArray
 from typer.testing import CliRunner
 
 import hushsum as hs
+from hushsum._types import Floats
 from hushsum.bases import Basis, LinearReading
 from hushsum.bases import base as bases
-from hushsum.bases.base import Floats, Table
+from hushsum.bases.base import Reading, Table
 from hushsum.kernels import ColumnKernel, Kernel, ProfileKernel
 from hushsum.kernels import base as kernels
 from hushsum.kernels.base import COLUMNS, Batch, ColumnProfile
 from hushsum.kernels.profiles import Profile
 from hushsum.methods import register_tally, registry
 from hushsum.methods.prediction import Option, PredictionRequest
-from hushsum.privacy.relation import Relation
-from hushsum.privacy.sensitivity import Sensitivity
+from hushsum.privacy.calibration import Sensitivity
+from hushsum.privacy.claim import Relation
 from hushsum.records.bounds import Bounds, DeclaredBounds, declared_bounds
-from tests.service_town import Town
+from tests.service_town import Town, listening
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,12 +137,19 @@ def predict(request: PredictionRequest) -> list[Option]:
     ]  # fmt: skip
 
 
+def predict_reading(request: PredictionRequest, reading: Reading) -> list[Option]:
+    return predict(request) if isinstance(reading.basis, Halves) else []
+
+
 @pytest.fixture(autouse=True)
 def registered() -> Iterator[None]:
     known = dict(kernels._KERNELS), dict(bases._BASES), dict(registry._METHODS)
     kernels.register(TriangleKernel)
     bases.register(Halves)
-    register_tally("halves", halves, role=COLUMNS, paper="none", most_columns=1, predict=predict)
+    register_tally(
+        "halves", halves, role=COLUMNS, paper="none", most_columns=1, predict=predict,
+        predict_reading=predict_reading,
+    )  # fmt: skip
     yield
     for registry_now, before in zip((kernels._KERNELS, bases._BASES, registry._METHODS), known, strict=True):
         registry_now.clear()  # type: ignore[attr-defined]
@@ -182,18 +190,30 @@ def test_the_command_line_knows_them(tmp_path: Path) -> None:
     run = CliRunner()
     source = tmp_path / "x.csv"
     source.write_text("x\n" + "\n".join(f"{value[0]}" for value in X))
-    tally, function = str(tmp_path / "x.tally"), str(tmp_path / "x.hush")
+    tally, other, both, function = (
+        str(tmp_path / name) for name in ("x.tally", "y.tally", "both.tally", "x.hush")
+    )
     commands = [
         ["plan", "--records", "1000", "--dim", "1", "--kernel", "triangle", "--bandwidth", "0.5",
-         "--bounds", "0:1", "--epsilon", "1"],
+         "--bounds", "0:1", "--epsilon", "1", "--json"],
         ["tally", str(source), "--kernel", "triangle", "--bandwidth", "0.5", "--method", "halves",
          "--bounds", "0:1", "-o", tally],
-        ["release", tally, "--epsilon", "2", "--yes", "-o", function],
+        ["tally", str(source), "--kernel", "triangle", "--bandwidth", "0.5", "--method", "halves",
+         "--bounds", "0:1", "-o", other],
+        ["merge", tally, other, "-o", both],
+        ["release", both, "--epsilon", "2", "--yes", "-o", function],
         ["query", function, "--at", "0.2"],
+        ["show", function],
+        ["plot", function, "-o", str(tmp_path / "x.png")],
     ]  # fmt: skip
+    shown = {}
     for command in commands:
         result = run.invoke(app, command)
         assert result.exit_code == 0, (command, result.output)
+        shown[command[0]] = result.stdout
+    assert "halves" in shown["plan"]
+    assert "triangle" in shown["show"]
+    assert (tmp_path / "x.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_the_service_knows_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -209,13 +229,27 @@ def test_the_service_knows_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     upload = town.upload(dataset, ("x\n" + "\n".join(str(value) for value in X[:, 0])).encode())
     counted = town.job(f"{path}/tallies", {"upload": upload, "columns": ["x"], "method": "halves", **kernel})
     assert counted["state"] == "done", counted
-    terms = town.confirmed(dataset, counted["result"]["tally"], epsilon=8.0)
+    tally = counted["result"]["tally"]
+    listed = town.ok("olga", "GET", f"{path}/tallies")
+    assert [each["facts"]["basis"] for each in listed if each["id"] == tally] == ["halves"]
+    plan = town.ok("olga", "POST", f"{path}/plans", json={"tally": tally, "records": 1000, "epsilon": [8.0]})
+    assert {option["method"] for option in plan["options"]} == {"halves"}
+    terms = town.confirmed(dataset, tally, epsilon=8.0)
     released = town.job(f"{path}/releases", terms)
     assert released["state"] == "done", released
-    function = f"/functions/{released['result']['function']}"
-    assert town.ok("olga", "GET", function)["facts"]["kernel"]["name"] == "triangle"
+    id = released["result"]["function"]
+    function = f"/functions/{id}"
+    facts = town.ok("olga", "GET", function)["facts"]
+    assert (facts["kernel"]["name"], facts["basis"]) == ("triangle", "halves")
     answer = town.ok("olga", "POST", f"{function}/query", json={"points": [[0.25]]})
     assert answer["value"][0] == pytest.approx(0.6, abs=0.1)
+    (tmp_path / "x.hush").write_bytes(town.ask("olga", "GET", f"{function}/file").content)
+    local: Any = hs.load(tmp_path / "x.hush")
+    assert local([[0.25]])[0] == pytest.approx(answer["value"][0], rel=1e-12)
+    with listening(town.app) as address, hs.connect(address, token=town.tokens["olga"]) as service:
+        remote = service.function(id)
+        np.testing.assert_allclose(remote([[0.25]]), local([[0.25]]), rtol=1e-12)
+        assert remote.kernel == local.kernel
     enum = town.app.openapi()["components"]["schemas"]["TallyRequest"]["properties"]["method"]["enum"]
     assert "halves" in enum
     refused = town.refused(

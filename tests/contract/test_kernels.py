@@ -16,7 +16,7 @@ from scipy.special import bdtr, bdtrc
 import hushsum as hs
 from hushsum.bases.hash_rows import HashReading, HashRows
 from hushsum.kernels.base import HASHABLE
-from hushsum.privacy.relation import Relation
+from hushsum.privacy.claim import Relation
 from hushsum.releases import TableFunction
 from hushsum.tally import Tally
 from tests.kernel_cases import CASES, Case, Records, joined, take

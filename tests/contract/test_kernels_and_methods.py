@@ -19,7 +19,7 @@ from hushsum.jobs.kernel_and_method import KernelChoice, TableSize
 from hushsum.jobs.tally_records import RecordFiles, tally_records
 from hushsum.kernels import Kernel, kernel_names, named, parameter_names
 from hushsum.methods import Method, all_methods, method_named, method_names, planned_methods, tally_methods
-from hushsum.privacy.relation import Relation
+from hushsum.privacy.claim import Relation
 
 RNG = np.random.default_rng(11)
 NUMBERS = np.clip(RNG.normal(0.5, 0.15, (2000, 2)), 0.0, 1.0)

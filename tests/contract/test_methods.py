@@ -19,8 +19,7 @@ import hushsum as hs
 from hushsum.errors import BudgetExhausted, ClaimError, DataRefused, UsageError
 from hushsum.kernels.base import Kernel
 from hushsum.methods import Method, method_named, method_names
-from hushsum.privacy.claim import Claim
-from hushsum.privacy.relation import Relation
+from hushsum.privacy.claim import Claim, Relation
 from tests.memory_budget import MemoryBudget, MemoryDebit
 
 Floats = NDArray[np.float64]

@@ -102,3 +102,12 @@ def test_a_function_alone_is_no_model() -> None:
     buffer.seek(0)
     with pytest.raises(FileRefused, match="not a model"):
         load_model(buffer)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_notebook_shows_the_parameters_and_after_the_release_the_claim() -> None:
+    model = hs.PrivateClassifier(epsilon=1.0, bounds=(0, 1), classes=[0, 1])
+    assert "Privacy claim" not in model._repr_html_()
+    rows = np.linspace(0.0, 1.0, 200).reshape(-1, 1)
+    model.fit(rows, (rows[:, 0] > 0.5).astype(int))
+    assert "Privacy claim" in model._repr_html_()

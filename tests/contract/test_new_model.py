@@ -7,14 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.typing import NDArray
 
+from hushsum._types import Floats
 from hushsum.cli.main import app
 from hushsum.errors import UsageError
 from hushsum.jobs.model_catalogue import model_kinds
 from hushsum.models import load_model
-from hushsum.models.base import MODELS, Floats
+from hushsum.models.base import MODELS
 from hushsum.models.parameters import NUMBER, Parameter
 from hushsum.models.table_model import KERNEL_PARAMETERS, TableModel
 from tests.service_town import Town
@@ -124,3 +126,12 @@ def test_the_service(toy: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     claim = town.ok("olga", "POST", f"/datasets/{dataset}/models/claims", json=asked)
     job = town.job(f"/datasets/{dataset}/models", {**asked, "confirm": claim["confirm"]})
     assert job["state"] == "done", job
+    path = f"/functions/{job['result']['function']}"
+    facts = town.ok("olga", "GET", path)["facts"]
+    assert (facts["model"]["kind"], facts["model"]["estimator"]) == ("toy", "PrivateToy")
+    queries = pd.DataFrame([[0.1, 0.2], [-0.5, 0.5]], columns=["a", "b"])
+    answer = town.ok("olga", "POST", f"{path}/query", json={"points": queries.to_numpy().tolist()})
+    (tmp_path / "toy.hush").write_bytes(town.ask("olga", "GET", f"{path}/file").content)
+    local = load_model(tmp_path / "toy.hush")
+    assert local.get_params()["factor"] == 3.0
+    np.testing.assert_array_equal(answer["prediction"], local.predict(queries))

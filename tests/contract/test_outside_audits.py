@@ -21,7 +21,7 @@ from hushsum import models
 from hushsum.auditing.registry import audited_bases, mechanism_cases
 from hushsum.methods import objective
 from hushsum.methods.registry import method_named, method_names
-from hushsum.privacy.accounting.analytic import analytic_gaussian_sigma
+from hushsum.privacy.accounting.gaussian import analytic_gaussian_sigma
 from hushsum.privacy.accounting.mechanisms import known_mechanisms
 from hushsum.privacy.real_noise import real_noise
 from hushsum.releases.noisy_table import NoisyTable

@@ -23,12 +23,11 @@ import hushsum as hs
 from hushsum.errors import ClaimError, PublicAssumption, UsageError
 from hushsum.ledger import Charge, DatasetBudget, DatasetTerms
 from hushsum.ledger.chain import Kind
-from hushsum.ledger.debits import LedgerDebit
+from hushsum.ledger.dataset_budget import LedgerDebit
 from hushsum.methods import method_named, method_names
 from hushsum.models.base import PrivateModel
 from hushsum.privacy.accounting.mechanisms import check_mechanism
-from hushsum.privacy.claim import Claim
-from hushsum.privacy.relation import Relation
+from hushsum.privacy.claim import Claim, Relation
 from hushsum.releases.base import Released
 from hushsum.served import FreshAnswers, SqliteStore, answer_once, density_function, serve
 from tests.contract.fitted_models import MODELS, fitted

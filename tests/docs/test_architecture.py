@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import json
+import pkgutil
 import re
 import subprocess
 import sys
@@ -10,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+import hushsum
 from tests.docs import package_tree
 from tests.docs.pages import DOCS, ROOT
 from tests.flows import FLOWS, PAGE, with_modules
@@ -55,3 +59,60 @@ def test_every_file_that_is_named_exists(page: Path) -> None:
         if not any((folder / name).exists() for folder in (ROOT, ROOT / "src" / "hushsum", ROOT / "src"))
     ]
     assert not missing
+
+
+def by_hand() -> str:
+    """What is in backticks or in a drawing of the architecture page, without the measured lists."""
+    text = re.sub(r"<!-- (counts|modules of).*?<!-- end of", "", PAGE.read_text(encoding="utf-8"), flags=re.S)
+    drawings = re.findall(r"```text\n(.*?)```", text, flags=re.S)
+    return "\n".join([*drawings, *re.findall(r"`([^`\n]+)`", text)])
+
+
+def test_every_module_in_a_drawing_or_in_backticks_exists() -> None:
+    """``privacy/spending`` is a module, ``tally/release.release_table`` a function of one."""
+    named = set(re.findall(r"(?<![\w/.])((?:[a-z_]+/)+[a-z_]+)((?:\.\w+)*)", by_hand()))
+    assert len(named) > 20
+    missing = [
+        path + rest
+        for path, rest in named
+        if not any((folder / (path + rest)).is_file() for folder in (ROOT, package_tree.SOURCE))
+        and not is_name_in(path.replace("/", "."), rest)
+    ]
+    assert not missing
+
+
+def test_every_class_and_function_of_a_package_exists() -> None:
+    """``kernels.named`` and ``bases.Basis.accumulate`` are exported by their packages; ``Tally.prepare`` and
+    ``CuratorState.take`` are methods of classes somewhere in the package.
+    """
+    text = by_hand()
+    exported = set(re.findall(rf"(?<![\w/.])({'|'.join(package_tree.packages())})((?:\.\w+)+)", text))
+    exported = {(package, rest) for package, rest in exported if rest != ".py"}
+    assert exported
+    assert [package + rest for package, rest in exported if not is_name_in(package, rest)] == []
+    methods = set(re.findall(r"(?<![\w/.])([A-Z][a-z]\w+)\.(\w+)", text))
+    assert methods
+    known = classes()
+    assert [
+        pair for pair in methods if not any(hasattr(each, pair[1]) for each in known.get(pair[0], []))
+    ] == []
+
+
+def is_name_in(module: str, rest: str) -> bool:
+    """Whether ``hushsum.module`` is a module with this dotted name in it."""
+    try:
+        pkgutil.resolve_name(f"hushsum.{module}{rest}")
+    except (ImportError, AttributeError):
+        return False
+    return True
+
+
+def classes() -> dict[str, list[type]]:
+    """All classes of the package by their names."""
+    found: dict[str, list[type]] = {}
+    for info in pkgutil.walk_packages(hushsum.__path__, "hushsum."):
+        if info.name != "hushsum.__main__" and ".migrations" not in info.name:
+            module = importlib.import_module(info.name)
+            for name, each in inspect.getmembers(module, inspect.isclass):
+                found.setdefault(name, []).append(each)
+    return found

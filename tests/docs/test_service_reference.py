@@ -7,7 +7,7 @@ from dataclasses import fields
 
 import pytest
 
-from hushsum.service.http.authentication import SCOPES
+from hushsum.service.http.access import SCOPES
 from hushsum.service.http.openapi import as_text
 from hushsum.service.settings import PREFIX, Settings
 

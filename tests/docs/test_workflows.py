@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -45,6 +46,31 @@ def test_every_step_is_a_make_target(workflow: Path) -> None:
         words = command.split()
         assert words[0] == "make"
         assert set(words[1:]) <= make_targets(), command
+
+
+def test_the_matrix_has_every_supported_system_compiler_and_python() -> None:
+    jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "checks.yml").read_text())["jobs"]
+    tested = jobs["test"]["strategy"]["matrix"]["include"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    prefix = "Programming Language :: Python :: 3."
+    supported = {each[len(prefix) - 2 :] for each in project["project"]["classifiers"] if prefix in each}
+    assert supported == {"3.11", "3.12", "3.13", "3.14"}
+    assert {each["python"] for each in tested} == supported
+    assert {each["compiler"] for each in tested} == {"g++", "clang++"}
+    systems = {re.sub(r"-\d[\d.]*", "", each["os"]) for each in tested}
+    assert systems == {"ubuntu", "ubuntu-arm", "macos"}
+    wheels = set(project["tool"]["cibuildwheel"]["build"].split())
+    assert wheels == {f"cp{each.replace('.', '')}-*" for each in supported}
+    assert "oldest" in jobs
+
+
+def test_sanitizers_and_fuzzing_are_scheduled() -> None:
+    nightly = yaml.safe_load((ROOT / ".github" / "workflows" / "nightly.yml").read_text())
+    # YAML 1.1 reads the key "on" as true.
+    assert nightly[True]["schedule"]
+    assert {"sanitize", "fuzz", "coverage", "test-slow"} <= set(
+        nightly["jobs"]["slow"]["strategy"]["matrix"]["target"]
+    )
 
 
 def test_the_targets_exist() -> None:

@@ -133,7 +133,7 @@ def test_a_grid_from_records_to_a_picture(quick: QuickShell) -> None:
     assert "grid-weights" in quick.ok("show", "g.hush").text
     assert '"stderr"' in quick.ok("query", "g.hush", "--at", "0,0", "--json").text
     quick.ok("plot", "g.hush", "-o", "g.png")
-    assert "use the mean" in quick.refused(
+    assert "--estimator must be mean" in quick.refused(
         2, "query", "g.hush", "--at", "0,0", "--estimator", "median-of-means"
     )
 

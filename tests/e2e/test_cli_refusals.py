@@ -30,7 +30,7 @@ KERNEL = ("--kernel", "euclidean", "--bandwidth", "1")
         ("parquet.csv", b"PAR1junk", 6, "got Parquet; give the path"),
         ("junk.parquet", random.Random(1).randbytes(3000), 6, "cannot be read as Parquet"),
         ("junk.csv.gz", random.Random(2).randbytes(3000), 6, "gzipped CSV"),
-        ("other.csv", b"a,c\n1,2\n", 2, "column 'b' is not in the data"),
+        ("other.csv", b"a,c\n1,2\n", 2, "must name columns of the data, got 'b'"),
         ("data.xlsx", b"PK", 2, "must end in one of"),
     ],
 )
@@ -51,7 +51,7 @@ def test_an_old_tally_survives_a_refused_run(quick: QuickShell) -> None:
 def test_a_wrong_column_of_several_files_names_the_file(quick: QuickShell) -> None:
     (quick.folder / "other.csv").write_text("a,c\n1,2\n")
     sentence = quick.refused(2, "tally", "ok.csv", "other.csv", "--columns", "a,b", *KERNEL, "-o", "x.tally")
-    assert "other.csv: column 'b' is not in the data" in sentence
+    assert "other.csv: --columns must name columns of the data, got 'b'" in sentence
 
 
 def test_categories_are_refused_in_plain_words(quick: QuickShell) -> None:
@@ -68,7 +68,7 @@ def test_compressed_bytes_on_standard_input(shell: Shell) -> None:
 def test_methods_that_do_not_fit(quick: QuickShell) -> None:
     tally = ("tally", "ok.csv", "--bandwidth", "1", "-o", "x.tally")
     assert "or another method" in quick.refused(2, *tally, "--kernel", "gaussian")
-    assert "needs declared bounds" in quick.refused(2, *tally, "--kernel", "gaussian", "--method", "grid")
+    assert "--bounds must be declared" in quick.refused(2, *tally, "--kernel", "gaussian", "--method", "grid")
     assert "spacing is for the method grid" in quick.refused(2, *tally, "--spacing", "1")
     assert "method must be one of" in quick.refused(2, *tally, "--method", "guess")
 
@@ -81,7 +81,7 @@ def test_names_and_files_that_are_not_replaced(quick: QuickShell) -> None:
     assert "let its name end in .tally" in quick.refused(2, "merge", "ok.tally", "one.tally", "-o", "x.hush")
     assert "let its name end in .hush" in quick.refused(2, *release, "x.tally")
     assert "is confidential" in quick.refused(2, *release, "mislabelled.hush")
-    assert "is no released function" in quick.refused(2, *release, "ok.csv")
+    assert "is not a released function" in quick.refused(2, *release, "ok.csv")
     (quick.folder / "notes.txt").write_text("not to be lost")
     assert "is no tally" in quick.refused(2, "tally", "ok.csv", *KERNEL, "-o", "notes.txt")
     assert {name: (quick.folder / name).read_bytes() for name in before} == before

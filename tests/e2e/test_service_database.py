@@ -51,7 +51,7 @@ def refused(place: ServiceProcess, token: str, path: str = "/datasets") -> dict[
     """The problem that a request meets, once what the service believes for a moment is forgotten."""
     headers = {"authorization": f"Bearer {token}"}
     for _ in range(300):
-        answer = httpx.get(place.url + path, headers=headers, timeout=60)
+        answer = httpx.get(place.url + path, headers=headers, timeout=60, verify=False)
         if answer.status_code != 200:
             break
         time.sleep(0.1)
@@ -66,8 +66,8 @@ def refused(place: ServiceProcess, token: str, path: str = "/datasets") -> dict[
 def becomes(place: ServiceProcess, status: int) -> Any:
     """Wait until /readyz answers so; /healthz always answers."""
     for _ in range(300):
-        assert httpx.get(f"{place.url}/healthz", timeout=60).status_code == 200
-        answer = httpx.get(f"{place.url}/readyz", timeout=60)
+        assert httpx.get(f"{place.url}/healthz", timeout=60, verify=False).status_code == 200
+        answer = httpx.get(f"{place.url}/readyz", timeout=60, verify=False)
         if answer.status_code == status:
             return answer.json()
         time.sleep(0.1)

@@ -29,16 +29,16 @@ import hushsum as hs
 from hushsum.errors import DataRefused, FileRefused, HushsumError, PublicAssumption, UsageError
 from hushsum.files.container import canonical_json
 from hushsum.files.encryption import CHUNK, encrypt
-from hushsum.privacy.relation import Relation
+from hushsum.privacy.claim import Relation
 from hushsum.records import Bounds, as_dense, as_sets, open_batches
 from hushsum.records.arrow_stream import read_stream
 from hushsum.served.secret_file import load_secret_functions, save_secret_functions
 from hushsum.served.secret_functions import SecretFunction
 from hushsum.served.store import SqliteStore, StoredAnswer
 from hushsum.summarize.features import SummaryFeatures
-from hushsum.summarize.messages import Answer, Broadcast, Terms
+from hushsum.summarize.messages import Answer, Broadcast, RunTerms
 from hushsum.summarize.target import NoisyTarget, release_target
-from hushsum.summarize.wire import Opening
+from hushsum.summarize.transport_messages import Opening
 from hushsum.tally.file import load_tally
 from tests.fuzz.mutate import joined, mutated_bytes, mutated_container, mutated_hush, mutated_json, split
 from tests.fuzz.released import check_hush
@@ -250,7 +250,7 @@ def check_answers(data: bytes) -> bool:
 # -- messages of summarization --------------------------------------------------------------------------
 
 _MESSAGES: dict[str, Callable[[bytes], Any]] = {
-    "terms": Terms.from_bytes,
+    "terms": RunTerms.from_bytes,
     "broadcast": Broadcast.from_bytes,
     "answer": Answer.from_bytes,
     "target": NoisyTarget.from_bytes,
@@ -264,7 +264,7 @@ def _features() -> SummaryFeatures:
 
 def _message_seeds() -> list[bytes]:
     features = _features()
-    terms = Terms(
+    terms = RunTerms(
         run="r",
         rule="threshold",
         features=features,

@@ -9,7 +9,7 @@ from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
 import hushsum as hs
-from hushsum.privacy.relation import Relation
+from hushsum.privacy.claim import Relation
 from hushsum.tally import Tally
 
 finite = st.floats(allow_nan=False, allow_infinity=False, width=32)

@@ -19,11 +19,9 @@ from hushsum.auditing.noise import LESS_NOISE
 from hushsum.bases import HashRows
 from hushsum.errors import UsageError
 from hushsum.privacy.accounting import gaussian_variances
-from hushsum.privacy.calibration import IntegerNoise, gaussian_noises, laplace_noise
-from hushsum.privacy.claim import Promise
+from hushsum.privacy.calibration import IntegerNoise, Sensitivity, gaussian_noises, laplace_noise
+from hushsum.privacy.claim import Promise, Relation
 from hushsum.privacy.noise import NoiseSource, discrete_gaussian, discrete_laplace
-from hushsum.privacy.relation import Relation
-from hushsum.privacy.sensitivity import Sensitivity
 from hushsum.releases import TableFunction
 from tests.kernel_cases import CASES, Case, Records, joined, take
 

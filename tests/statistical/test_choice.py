@@ -19,13 +19,13 @@ from scipy.stats import beta, chi2
 
 import hushsum as hs
 from hushsum.privacy.noise import NoiseSource
-from hushsum.privacy.noise.selection import (
+from hushsum.privacy.noise.choice import (
     exponential_choice,
     exponential_law,
     permute_and_flip,
     permute_and_flip_law,
 )
-from hushsum.privacy.noise.stopping import Stopping, draw_runs
+from hushsum.privacy.noise.random_stopping import Stopping, draw_runs
 
 LIMIT = 1e-9
 TAIL = 5e-7

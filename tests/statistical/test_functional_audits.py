@@ -17,7 +17,7 @@ import pytest
 
 from hushsum.auditing import audit  # noqa: F401  (registers the cases)
 from hushsum.auditing.cases import functional as cases
-from hushsum.auditing.gaussian_separation import (
+from hushsum.auditing.gaussian_smoke_test import (
     INFORMATIVE,
     LESS_NOISE,
     THOROUGH_RELEASES,
@@ -38,13 +38,11 @@ from hushsum.methods.feature_functions import (
     perturbed_machines,
     svm_sensitivity,
 )
-from hushsum.privacy import functional, real_noise
-from hushsum.privacy.calibration import IntegerNoise
-from hushsum.privacy.claim import Promise
+from hushsum.privacy import function_noise, real_noise
+from hushsum.privacy.calibration import IntegerNoise, Sensitivity
+from hushsum.privacy.claim import Promise, Relation
 from hushsum.privacy.noise import NoiseSource, discrete_gaussian
-from hushsum.privacy.relation import Relation
 from hushsum.privacy.release_noise import standard_normal
-from hushsum.privacy.sensitivity import Sensitivity
 from hushsum.served import audit_cases as served
 from hushsum.served import function as served_function
 from hushsum.served.function import ServedFunction
@@ -129,7 +127,7 @@ def halve(monkeypatch: pytest.MonkeyPatch, factor: float = 0.5) -> None:
 
     monkeypatch.setattr(IntegerNoise, "draw", tally)
     monkeypatch.setattr(
-        functional,
+        function_noise,
         "discrete_gaussian",
         lambda size, variance, source: discrete_gaussian(size, variance * square, source),
     )
@@ -216,7 +214,7 @@ class TestPlantedFaults:
 
     def test_a_posterior_with_the_width_of_the_range_forgotten(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """B taken as half the range: half the noise."""
-        right = functional.lattice_variance
+        right = function_noise.lattice_variance
         monkeypatch.setattr(
             "hushsum.methods.feature_functions.lattice_variance",
             lambda l2, *rest, **options: right(l2 // 2, *rest, **options),
@@ -257,7 +255,7 @@ def test_the_stated_power_is_that_of_simulations(actual: float) -> None:
     """Within six standard errors of 4,000 simulated audits of two normal laws."""
     from scipy.special import ndtr
 
-    from hushsum.auditing.gaussian_separation import _distance
+    from hushsum.auditing.gaussian_smoke_test import _distance
 
     allowed, releases, tail = 1.5, 400, 1e-8 / 2
     rng = np.random.default_rng(6)

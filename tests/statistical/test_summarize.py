@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from hushsum._types import Integers
 from hushsum.auditing import audit_gaussian
-from hushsum.summarize import Broadcast, OwnerState, SummaryFeatures, Terms, plan_terms, release_target
+from hushsum.summarize import Broadcast, OwnerState, RunTerms, SummaryFeatures, plan_terms, release_target
 from hushsum.summarize.calibration import count_step, record_squared, sum_squared, sum_variance
-from hushsum.summarize.features import Integers
 from hushsum.summarize.messages import AUCTION, BID, DELIVER, FRESH, THRESHOLD
 from hushsum.summarize.running_sums import FactoredSums, FreshSums
 from tests.unit.summarize.worlds import sums_under, terms_of
@@ -35,7 +35,7 @@ def directions_of(rng: np.random.Generator, rounds: int) -> list[Integers]:
     return [np.rint(1e6 * np.array([np.cos(a), np.sin(a)])).astype(np.int64) for a in angles]
 
 
-def furthest(terms: Terms, *, worlds: int, crowd: int, weigh: Callable[[list[Integers]], float]) -> float:
+def furthest(terms: RunTerms, *, worlds: int, crowd: int, weigh: Callable[[list[Integers]], float]) -> float:
     """The largest weight of a difference between the sums of neighbours, over many ladders."""
     rng = np.random.default_rng(11)
     most = 0.0
@@ -53,7 +53,7 @@ def one_release(moves: list[Integers]) -> float:
     return max(float((move[:-1].astype(float) ** 2).sum()) for move in moves)
 
 
-def factored(terms: Terms) -> Callable[[list[Integers]], float]:
+def factored(terms: RunTerms) -> Callable[[list[Integers]], float]:
     """How far all outputs of the factorised mechanism move together."""
     c = FactoredSums.coefficients(terms.rounds - 1).astype(float)
 
@@ -78,7 +78,7 @@ def test_fresh_sums_of_neighbours_differ_by_one_point_for_another_on_shifted_lad
 def test_threshold_streams_differ_in_one_increment_or_two_with_a_cap(cap: int | None) -> None:
     terms = terms_of(THRESHOLD, features=CIRCLE, size=12, rounds=6, cap=cap or 10**6)
     if cap is None:
-        terms = Terms(**{name: getattr(terms, name) for name in terms.__slots__} | {"cap": None})
+        terms = RunTerms(**{name: getattr(terms, name) for name in terms.__slots__} | {"cap": None})
     declared = sum_squared(terms)
     found = furthest(terms, worlds=400, crowd=12, weigh=factored(terms))
     assert found <= declared

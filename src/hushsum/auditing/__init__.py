@@ -1,9 +1,9 @@
 """Tests of privacy claims: neighbours whose tables differ too much, and noise that is too small."""
 
 from hushsum.auditing.audit import audit
+from hushsum.auditing.choice import audit_choice
 from hushsum.auditing.noise import NoiseAudit, audit_gaussian, audit_laplace
 from hushsum.auditing.report import AuditReport, AuditRow, Half
-from hushsum.auditing.selection import audit_choice
 from hushsum.auditing.sensitivity import SensitivityAudit, audit_sensitivity
 
 __all__ = [

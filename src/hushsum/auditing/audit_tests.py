@@ -9,18 +9,18 @@ from functools import partial
 
 import numpy as np
 
-from hushsum.auditing.gaussian_separation import THOROUGH_RELEASES, audit_separation
+from hushsum.auditing.gaussian_smoke_test import THOROUGH_RELEASES, audit_separation
 from hushsum.auditing.neighbours import neighbours
 from hushsum.auditing.noise import NoiseAudit
-from hushsum.auditing.persons import audit_persons
+from hushsum.auditing.person_caps import audit_persons
 from hushsum.auditing.registry import MechanismCase, NoiseCase, mechanism_cases, noise_cases, pool_for
 from hushsum.auditing.report import AuditRow, Half
 from hushsum.auditing.sensitivity import SensitivityAudit, audit_sensitivity
-from hushsum.auditing.smoke import CASES, RELEASES, SmokeCase, audit_smoke
+from hushsum.auditing.tally_smoke_test import CASES, RELEASES, SmokeCase, audit_smoke
 from hushsum.bases.base import Basis
 from hushsum.bases.hash_rows import HashRows
+from hushsum.privacy.claim import Relation
 from hushsum.privacy.noise import NoiseSource
-from hushsum.privacy.relation import Relation
 
 CAP = 4
 _MOST_CELLS = 1 << 17

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from hushsum._types import Floats
 
 
 def binomial_bounds(hits: int, number: int, tail: float) -> tuple[float, float]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from hushsum.auditing.adversaries import Pool
 from hushsum.auditing.sensitivity import Dataset, Pair
-from hushsum.privacy.relation import Relation
+from hushsum.privacy.claim import Relation
 
 LARGEST_BATCH = 70
 _BLOCKS = (127, 128, 129, 255, 256, 257, 511, 512, 513, 1023, 1024, 1025)

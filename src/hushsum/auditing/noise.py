@@ -19,12 +19,12 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from hushsum._types import Floats
 from hushsum.auditing.binomial import binomial_bounds
-from hushsum.auditing.lattice_law import LatticeLaw, Term, law_of
+from hushsum.auditing.gaussian_combination import LatticeLaw, Term, law_of
 from hushsum.auditing.tail_test import (
     FALSE_ALARM,
     Events,
-    Floats,
     Hits,
     draws_for,
     one_direction_power,

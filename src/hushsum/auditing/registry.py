@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from hushsum.auditing.adversaries import Adversary, Pool
-from hushsum.auditing.gaussian_separation import Separated
+from hushsum.auditing.gaussian_smoke_test import Separated
 from hushsum.auditing.noise import NoiseAudit
 from hushsum.bases.base import Basis
 from hushsum.errors import UsageError

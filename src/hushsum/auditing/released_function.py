@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from functools import partial
 
 from hushsum.auditing.audit_tests import Randomness, Step, noise_row, sensitivity_steps
-from hushsum.auditing.calibration import audit_calibration, count_moves
 from hushsum.auditing.noise import GaussianPair, audit_gaussian, audit_laplace, gaussian_draws
 from hushsum.auditing.report import AuditRow, Half
+from hushsum.auditing.stated_noise import audit_calibration, count_moves
 from hushsum.errors import UsageError
 from hushsum.privacy.calibration import GAMMA, GAUSSIAN, LAPLACE, IntegerNoise
 from hushsum.releases.noisy_table import NoisyTable

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.bases.base import Basis
-from hushsum.privacy.relation import Relation
-from hushsum.privacy.sensitivity import Sensitivity
+from hushsum.privacy.calibration import Sensitivity
+from hushsum.privacy.claim import Relation
 
 LESS_SENSITIVITY = 0.8
 

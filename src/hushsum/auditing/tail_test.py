@@ -22,11 +22,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hushsum._types import Floats, Integers
 from hushsum.auditing.binomial import at_most, lower_bounds, most_hits_below
 from hushsum.errors import UsageError
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 FALSE_ALARM = 1e-8
 """The chance that an audit accuses a mechanism that keeps its claim; for each row of a report."""

@@ -21,14 +21,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar, cast, 
 import numpy as np
 from numpy.typing import NDArray
 
+from hushsum._types import Floats
 from hushsum.errors import FileRefused, UsageError
 from hushsum.files.container import canonical_json
 from hushsum.kernels.base import Batch, Kernel, dense_batch, kernel_as_json, kernel_from_json
-from hushsum.privacy.relation import Relation
-from hushsum.privacy.sensitivity import Sensitivity
+from hushsum.privacy.calibration import Sensitivity
+from hushsum.privacy.claim import Relation
 from hushsum.records.bounds import Bounds
 
-Floats = NDArray[np.float64]
 Table = NDArray[np.int64] | NDArray[np.int32]
 
 
@@ -263,7 +263,7 @@ class SampledReading(LinearReading, Protocol):
     """Rows that are random draws: each estimates the kernel sum, so that their spread shows the error."""
 
     @abstractmethod
-    def spread(self, table: Table, batch: Batch) -> RowAverages:
+    def spread(self, table: Table, batch: Batch, *, threads: int) -> RowAverages:
         """Kernel sums, the variance of each estimated from independent blocks of rows with the noise that is
         in them, and the number of blocks.
         """

@@ -10,14 +10,15 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.bases.base import Floats, Table, register
+from hushsum._types import Floats
+from hushsum.bases.base import Table, register
 from hushsum.bases.declared_box import BoxBasis, BoxReading, blocks, check_power, gaussian_width, queries_of
 from hushsum.bases.portable_math import exponential_of_minus
 from hushsum.bases.tensors import contracted, outer_products
 from hushsum.kernels.base import Batch, Kernel
 from hushsum.kernels.parameters import positive_integer
-from hushsum.privacy.relation import Relation
-from hushsum.privacy.sensitivity import Sensitivity
+from hushsum.privacy.calibration import Sensitivity
+from hushsum.privacy.claim import Relation
 
 MAX_DEGREE = 1 << 12
 MAX_ITERATIONS = 1 << 16

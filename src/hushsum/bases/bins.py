@@ -11,12 +11,13 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.bases.base import Basis, Floats, LinearReading, Table, register
+from hushsum._types import Floats
+from hushsum.bases.base import Basis, LinearReading, Table, register
 from hushsum.errors import UsageError
 from hushsum.kernels.base import COLUMNS, Batch, ColumnKernel, GaussianProfileKernel, Kernel
 from hushsum.kernels.parameters import check_columns
-from hushsum.privacy.relation import Relation
-from hushsum.privacy.sensitivity import Sensitivity
+from hushsum.privacy.calibration import Sensitivity
+from hushsum.privacy.claim import Relation
 from hushsum.records.bounds import Bounds
 from hushsum.records.cell_grid import MOST_CELLS, CellGrid
 

@@ -12,15 +12,16 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.bases.base import Floats, LinearReading, Table, register
+from hushsum._types import Floats
+from hushsum.bases.base import LinearReading, Table, register
 from hushsum.bases.chebyshev import chebyshev_values, column_profile, reach_of
 from hushsum.bases.declared_box import RACE, BoxBasis, blocks, check_columns_of, gaussian_width, queries_of
 from hushsum.bases.hermite_reading import MONOMIALS, box_readings, check_family, relative_square_error
 from hushsum.errors import PerSurface, UsageError
 from hushsum.kernels.base import Batch, ColumnKernel, Kernel
 from hushsum.kernels.parameters import positive_integer, positive_number
-from hushsum.privacy.relation import Relation
-from hushsum.privacy.sensitivity import Sensitivity
+from hushsum.privacy.calibration import Sensitivity
+from hushsum.privacy.claim import Relation
 
 MAX_ORDER = 32
 MAX_CELLS = 1 << 28

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hushsum.bases.base import Floats
+from hushsum._types import Floats
 from hushsum.kernels.base import PRODUCT, ColumnProfile, Kernel, ProfileKernel
 
 _NOTHING = 2e-8

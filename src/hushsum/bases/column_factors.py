@@ -8,8 +8,8 @@ from functools import lru_cache
 
 import numpy as np
 
+from hushsum._types import Floats
 from hushsum.bases.splines import dual_response, inner_products, spline_values
-from hushsum.kernels.base import Floats
 
 _GAUSSIAN_REACH = 8.0
 _DUAL_REACH = 48

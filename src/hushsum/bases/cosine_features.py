@@ -10,15 +10,16 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.bases.base import Floats, LinearReading, Table, register
+from hushsum._types import Floats
+from hushsum.bases.base import LinearReading, Table, register
 from hushsum.bases.declared_box import BoxBasis, blocks, gaussian_width, queries_of
 from hushsum.bases.portable_math import cosine_and_sine
 from hushsum.errors import UsageError
 from hushsum.kernels.base import Batch, Kernel
 from hushsum.kernels.parameters import integer_seed, positive_integer
 from hushsum.kernels.randomness import normals, row_words, uniforms
-from hushsum.privacy.relation import Relation
-from hushsum.privacy.sensitivity import Sensitivity
+from hushsum.privacy.calibration import Sensitivity
+from hushsum.privacy.claim import Relation
 
 MAX_FEATURES = 1 << 22
 MAX_NUMBERS = 1 << 28

@@ -11,11 +11,12 @@ from typing import Final, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.bases.base import Basis, Floats, LinearReading, Table
+from hushsum._types import Floats
+from hushsum.bases.base import Basis, LinearReading, Table
 from hushsum.errors import PerSurface, UsageError
 from hushsum.kernels.base import GAUSSIAN, Batch, GaussianProfileKernel, Kernel
 from hushsum.kernels.parameters import check_columns
-from hushsum.privacy.sensitivity import Sensitivity
+from hushsum.privacy.calibration import Sensitivity
 from hushsum.records.bounds import Bounds
 
 MAX_COEFFICIENTS = 1 << 22

@@ -20,7 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum import _native
-from hushsum.bases.base import Floats, Table
+from hushsum._types import Floats
+from hushsum.bases.base import Table
 from hushsum.bases.features_theory import AMPLITUDE
 from hushsum.bases.fourier_features import FourierFeatures
 from hushsum.kernels.base import Batch
@@ -54,7 +55,9 @@ def explain(basis: FourierFeatures, table: Table, points: Batch) -> Explained:
     nothing = Explained(np.zeros(len(points)), table.astype(np.int64), 0.0)
     if not folds:
         return nothing
-    values = table.astype(np.float64) / AMPLITUDE
+    # A row counts the records of its group alone, which are one part in `groups` of all.
+    amplitude = AMPLITUDE / basis.groups
+    values = table.astype(np.float64) / amplitude
     moments = [_Moments.of(basis, rows, values, points) for rows in folds]
     fits = [_fits(moments, fold) for fold in range(FOLDS)]
     errors = [
@@ -70,7 +73,7 @@ def explain(basis: FourierFeatures, table: Table, points: Batch) -> Explained:
         fit = fits[fold][best]
         weights += fit * (len(rows) / basis.features)
         # A cell is a whole number with noise of many units: rounding what is left of it is not a loss.
-        remainder[rows] = np.rint(table[rows] - AMPLITUDE * _parts(basis, rows, points, fit))
+        remainder[rows] = np.rint(table[rows] - amplitude * _parts(basis, rows, points, fit))
     return Explained(weights, remainder, share)
 
 

@@ -12,24 +12,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum import _native
-from hushsum.bases.base import Basis, Floats, RowAverages, SampledReading, Table, register
+from hushsum._types import Floats
+from hushsum.bases.base import Basis, RowAverages, SampledReading, Table, register
 from hushsum.bases.features_theory import AMPLITUDE, LENGTH, feature_sensitivity, pairs_for_laplace
 from hushsum.errors import UsageError
 from hushsum.kernels.base import SPECTRAL, Batch, Kernel, SpectralKernel
 from hushsum.kernels.parameters import check_columns, integer_seed, positive_integer
-from hushsum.privacy.relation import Relation
-from hushsum.privacy.sensitivity import Sensitivity
+from hushsum.kernels.randomness import row_words
+from hushsum.privacy.calibration import Sensitivity
+from hushsum.privacy.claim import Relation
 from hushsum.records.bounds import Bounds
 
 MAX_FEATURES = 1 << 24
 MAX_NUMBERS = 1 << 28
 """Random numbers behind the frequencies: a file that requires more is refused before any is made."""
 
+MAX_GROUPS = 1 << 10
+
 FEWEST_BLOCKS = 8
 """With fewer independent blocks than this, rows are taken for independent."""
 
 _WAVES_AT_A_TIME = 1 << 22
-_WAVES_IN_CACHE = 1 << 16
+_PURPOSE = "fourier-features/groups"
 
 
 @register
@@ -59,9 +63,18 @@ class FourierFeatures(Basis):
         Records are clipped to this box, which is declared and never learned from the data.
     columns : tuple of str, optional
         What the columns are called, in their order.
+    groups : int
+        Features are dealt out to this many groups, block by block, and each record is counted in one of them
+        alone, which a public hash of its values picks. So m features take the time of m/groups. An answer
+        adds the groups' sums, each over m/groups rows. With δ or ρ its noise grows by √groups, which is
+        little where the error of the frequencies dominates; under pure ε it does not grow.
 
     Privacy
     -------
+    A record's group and integers depend on that record alone. Its integers are zeros in other groups, so
+    below m stands for m/groups; a replaced record that changes its group moves the rows of two groups by L
+    each, which is less than the rows of one by 2L.
+
     A record's integers depend on that record alone, bit for bit, and each pair has c² + s² ≤ L², L = 1024:
     either of the two is within 0.5 of what was rounded, and that within 0.01 of A·cos or A·sin of some phase
     (polynomials and arithmetic together, whatever the record), and 1023 + 0.51·√2 < 1024. So one record
@@ -85,6 +98,7 @@ class FourierFeatures(Basis):
     orthogonal: bool = True
     bounds: Bounds | None = None
     columns: tuple[str, ...] | None = None
+    groups: int = 1
 
     def __post_init__(self) -> None:
         features = positive_integer("features", self.features, at_most=MAX_FEATURES)
@@ -99,6 +113,15 @@ class FourierFeatures(Basis):
         fields = (("features", features), ("seed", integer_seed(self.seed)), ("orthogonal", orthogonal))
         for field, value in fields:
             object.__setattr__(self, field, value)
+        object.__setattr__(self, "groups", positive_integer("groups", self.groups, at_most=MAX_GROUPS))
+        unit = self.groups * self.block
+        if self.groups > 1 and features % unit:
+            raise UsageError(
+                parameter="features",
+                rule=f"must be a multiple of {unit}, groups × the rows of a block",
+                got=features,
+                remedy=f"use {-(-features // unit) * unit}",
+            )
 
     @property
     def _spectral(self) -> SpectralKernel:
@@ -115,20 +138,52 @@ class FourierFeatures(Basis):
         return self.features, 2
 
     def sensitivity(self, relation: Relation) -> Sensitivity:
-        """Every row moves by a vector of length L (add/remove) or 2L (replace)."""
-        return feature_sensitivity(self.features, relation)
+        """Every row of a record's group moves by a vector of length L (add/remove) or 2L (replace)."""
+        return feature_sensitivity(self.features // self.groups, relation)
 
     def accumulate(self, table: NDArray[np.int64], batch: Batch, *, step: int, threads: int) -> None:
-        """Add ``step`` times each record's integers to every row."""
-        self.map.add(batch.arrays[0], table, step, threads)
+        """Add ``step`` times each record's integers to every row, or to those of its group."""
+        records = batch.arrays[0]
+        if self.groups == 1:
+            self.map.add(records, table, step, threads)
+            return
+        chosen = self.group_of(records)
+        rows = self._row_groups()
+        for group in range(self.groups):
+            part = np.ascontiguousarray(records[chosen == group])
+            if len(part):
+                sums = np.zeros((self.features // self.groups, 2), np.int64)
+                self._group_maps[group].add(part, sums, step, threads)
+                table[rows == group] += sums
+
+    def group_of(self, records: NDArray[np.float32]) -> NDArray[np.int64]:
+        """The group of each prepared record: multiply–shift hashing of the bits of its numbers.
+
+        It is strongly universal, so two different records share a group with probability 1/groups.
+        """
+        # Minus zero and zero are one number.
+        words = (records + np.float32(0.0)).view(np.uint32)
+        numbers = row_words(_PURPOSE, self.seed, 1, records.shape[1] + 1)[0]
+        total = np.full(len(records), numbers[-1], np.uint64)
+        for column in range(records.shape[1]):
+            total += words[:, column].astype(np.uint64) * numbers[column]
+        high = total >> np.uint64(32)
+        return ((high * np.uint64(self.groups)) >> np.uint64(32)).astype(np.int64)
 
     def prefix(self, rows: int) -> FourierFeatures:
         """The first pairs; frequency j is the same whatever their number."""
         return self if rows == self.features else replace(self, features=rows)
 
     def rows_for(self, count: int, epsilon: float, moves: int) -> int:
-        """Pairs that balance Laplace noise, which grows with them, against chance, which falls."""
-        return pairs_for_laplace(max(count, 1), epsilon / moves, self.features)
+        """Pairs that balance Laplace noise, which grows with them, against chance, which falls.
+
+        Groups do not change the balance: the noise of an answer is that of as many rows in one group.
+        """
+        pairs = pairs_for_laplace(max(count, 1), epsilon / moves, self.features)
+        if self.groups == 1:
+            return pairs
+        unit = self.groups * self.block
+        return min(self.features, -(-pairs // unit) * unit)
 
     def vectors(self, batch: Batch) -> Floats:
         """φ of each prepared record or query, shape (len(batch), 2·features): φ(x)·φ(q) is the kernel that
@@ -155,6 +210,15 @@ class FourierFeatures(Basis):
         """The native features."""
         return _native.FeatureMap(self.frequencies)
 
+    @cached_property
+    def _group_maps(self) -> list[_native.FeatureMap]:
+        rows = self._row_groups()
+        return [_native.FeatureMap(self.frequencies[rows == group]) for group in range(self.groups)]
+
+    def _row_groups(self) -> NDArray[np.int64]:
+        """The group of each row: blocks are dealt out in turn, so that the first rows have all groups."""
+        return np.arange(self.features) // self.block % self.groups
+
     def _reading(self, kernel: Kernel) -> FeatureReading:
         return FeatureReading(self, kernel)
 
@@ -167,37 +231,25 @@ class FeatureReading(SampledReading):
     kernel: Kernel
 
     def evaluate(self, table: Table, batch: Batch, *, threads: int) -> Floats:
-        """Kernel sums: the mean over rows of what each says."""
-        return self.basis.map.read(batch.arrays[0], table, 1.0 / (AMPLITUDE * self.basis.features), threads)
+        """Kernel sums: the mean over rows of what each says, times the number of groups."""
+        basis = self.basis
+        return basis.map.read(batch.arrays[0], table, basis.groups / (AMPLITUDE * basis.features), threads)
 
     def noise_gain(self, batch: Batch) -> Floats:
-        """1/(m·A²) everywhere, since cos² + sin² = 1."""
-        return np.full(len(batch), 1.0 / (self.basis.features * AMPLITUDE**2))
+        """groups²/(m·A²) everywhere, since cos² + sin² = 1."""
+        return np.full(len(batch), self.basis.groups**2 / (self.basis.features * AMPLITUDE**2))
 
-    def spread(self, table: Table, batch: Batch) -> RowAverages:
-        """The spread over blocks of orthogonal rows; over single rows where blocks are few."""
+    def spread(self, table: Table, batch: Batch, *, threads: int) -> RowAverages:
+        """The spread over blocks of orthogonal rows; over single rows where blocks are few.
+
+        Blocks of different groups estimate sums over different records, which adds to their spread and not to
+        the error of the answer: a part of 1/N at most.
+        """
         block = self.basis.block
         block = block if block * FEWEST_BLOCKS <= self.basis.features else 1
-        starts = np.arange(0, self.basis.features, block)
-        sizes = np.diff(np.append(starts, self.basis.features)).astype(np.float32)
-        cosines, sines = np.ascontiguousarray((table / AMPLITUDE).astype(np.float32).T)
-        records = batch.arrays[0]
-        mean, variance = np.empty(len(records)), np.full(len(records), np.nan)
-        # Few enough that the passes over them stay in the cache.
-        step = max(1, _WAVES_IN_CACHE // (2 * self.basis.features))
-        for first in range(0, len(records), step):
-            part = slice(first, first + step)
-            waves = self.basis.map.waves(records[part])
-            rows = waves[..., 0] * cosines
-            rows += waves[..., 1] * sines
-            mean[part] = rows.mean(axis=1, dtype=np.float64)
-            if len(starts) > 1:
-                means = rows if block == 1 else np.add.reduceat(rows, starts, axis=1) / sizes
-                away = means - mean[part, None].astype(np.float32)
-                # Weighting with the sizes is the usual estimate, and unbiased for a shorter last block.
-                squares = np.einsum("nb,nb,b->n", away, away, sizes, optimize=False)
-                variance[part] = squares / ((len(starts) - 1) * self.basis.features)
-        return RowAverages(mean, variance, len(starts))
+        scale = self.basis.groups / AMPLITUDE
+        mean, variance = self.basis.map.spread(batch.arrays[0], table, block, scale, threads)
+        return RowAverages(mean, variance, -(-self.basis.features // block))
 
     def method_variance(self, table: Table, batch: Batch, sums: Floats, count: float) -> Floats:
         """An upper estimate that holds at every query, and includes the noise in the table.
@@ -205,7 +257,7 @@ class FeatureReading(SampledReading):
         No row's answer exceeds the length of its pair, so the variance of their mean is at most the mean
         squared length over m. :meth:`spread` is sharper.
         """
-        lengths = np.square(table.astype(np.float64)).sum(axis=1) / AMPLITUDE**2
+        lengths = np.square(table.astype(np.float64)).sum(axis=1) * (self.basis.groups / AMPLITUDE) ** 2
         return np.full(len(batch), float(lengths.mean()) / self.basis.features)
 
     def weighted_sums(self, points: Batch, weights: Floats, batch: Batch) -> Floats:

@@ -11,7 +11,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.bases.base import Floats, Table, register
+from hushsum._types import Floats
+from hushsum.bases.base import Table, register
 from hushsum.bases.declared_box import (
     BoxBasis,
     BoxReading,
@@ -25,8 +26,8 @@ from hushsum.bases.portable_math import cosine_and_sine, exponential_of_minus
 from hushsum.errors import UsageError
 from hushsum.kernels.base import Batch, Kernel
 from hushsum.kernels.parameters import positive_integer
-from hushsum.privacy.relation import Relation
-from hushsum.privacy.sensitivity import Sensitivity
+from hushsum.privacy.calibration import Sensitivity
+from hushsum.privacy.claim import Relation
 
 MAX_FREQUENCY = 1 << 10
 _LEAST_WEIGHT = 64
@@ -48,9 +49,10 @@ class FourierSeries(BoxBasis):
         M, the highest frequency in each column: ((2M + 1)^d − 1)/2 pairs of coefficients.
     padding : float
         How many bandwidths the period exceeds the width of the box.
-    tapered : bool
-        Give each pair the share of the budget that minimises the noise of an answer, k̂^(2/3), instead of
-        equal ones as published; pairs whose share vanishes are left out.
+    taper : float
+        A pair's weight is k̂ to this power: 0 gives equal shares of the budget, as published. 2/3 minimises
+        Laplace noise of an answer and 1/2 Gaussian noise, which is then a path of the Gaussian process whose
+        covariance is the kernel. Pairs whose weight vanishes are left out.
 
     Privacy
     -------
@@ -70,7 +72,7 @@ class FourierSeries(BoxBasis):
     kernel: Kernel
     frequencies: int
     padding: float = 4.0
-    tapered: bool = False
+    taper: float = 0.0
 
     def __post_init__(self) -> None:
         gaussian_width(self.kernel, "fourier_series")
@@ -83,6 +85,10 @@ class FourierSeries(BoxBasis):
                 rule="must be finite and at least 0",
                 got=f"{self.padding}",
                 remedy="try 4",
+            )
+        if not 0.0 <= self.taper <= 1.0:
+            raise UsageError(
+                parameter="taper", rule="must be from 0 to 1", got=f"{self.taper}", remedy="try 0.5"
             )
         check_power("2·frequencies + 1", 2 * highest + 1, self.dim)
 
@@ -112,8 +118,8 @@ class FourierSeries(BoxBasis):
             width = gaussian_width(self.kernel, self.name) / self.period[column]
             decay += 2.0 * math.pi * math.pi * (frequency[:, column] * width) * (frequency[:, column] * width)
             constant *= width * math.sqrt(2.0 * math.pi)
-        if self.tapered:
-            weight = np.rint(self.scale * exponential_of_minus(decay * (2.0 / 3.0))).astype(np.int64)
+        if self.taper > 0.0:
+            weight = np.rint(self.scale * exponential_of_minus(decay * self.taper)).astype(np.int64)
             weight[0] = round(self.scale / math.sqrt(2.0))
         else:
             weight = np.full(len(frequency), self.scale, np.int64)

@@ -11,9 +11,10 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from hushsum._types import Floats
 from hushsum.bases.column_factors import column_factors
 from hushsum.bases.grid_reading import GridReader, Term
-from hushsum.kernels.base import Batch, Floats, GaussianProfileKernel, ProfileKernel
+from hushsum.kernels.base import Batch, GaussianProfileKernel, ProfileKernel
 
 _PHASES = 64
 _WIDER = (math.sqrt(2.0), 2.0, 3.0)

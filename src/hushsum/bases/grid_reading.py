@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hushsum._types import Floats
 from hushsum.bases.column_factors import ColumnFactors, column_factors
-from hushsum.kernels.base import Batch, Floats, ProfileKernel
+from hushsum.kernels.base import Batch, ProfileKernel
 
 _NUMBERS_AT_A_TIME = 1 << 22
 _NODES_A_QUERY = 20_000

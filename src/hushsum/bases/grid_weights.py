@@ -11,15 +11,16 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.bases.base import Basis, Floats, LinearReading, Table, register
+from hushsum._types import Floats
+from hushsum.bases.base import Basis, LinearReading, Table, register
 from hushsum.bases.grid_errors import ReadingErrors
 from hushsum.bases.grid_reading import GridColumn, GridReader
 from hushsum.bases.splines import HIGHEST_DEGREE, LOWEST_DEGREE, part_table
 from hushsum.errors import UsageError
 from hushsum.kernels.base import PROFILES, Batch, Kernel, ProfileKernel
 from hushsum.kernels.parameters import check_columns, positive_integer
-from hushsum.privacy.relation import Relation
-from hushsum.privacy.sensitivity import Sensitivity
+from hushsum.privacy.calibration import Sensitivity
+from hushsum.privacy.claim import Relation
 from hushsum.records.bounds import Bounds
 
 MAX_DIM = 4

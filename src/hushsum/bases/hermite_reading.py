@@ -6,11 +6,11 @@ import math
 
 import numpy as np
 
-from hushsum.bases.base import Floats
+from hushsum._types import Floats
 from hushsum.bases.chebyshev import chebyshev_coefficients, chebyshev_values, column_profile
 from hushsum.bases.declared_box import gaussian_width
-from hushsum.errors import UsageError, shown
 from hushsum.kernels.base import ColumnKernel, Kernel
+from hushsum.kernels.parameters import one_of
 
 MONOMIALS = "monomials"
 FAMILIES = ("chebyshev", MONOMIALS)
@@ -22,13 +22,7 @@ _STEPS = 24
 
 def check_family(polynomials: str) -> None:
     """Refuse an unknown family."""
-    if polynomials not in FAMILIES:
-        raise UsageError(
-            parameter="polynomials",
-            rule=f"must be one of {', '.join(FAMILIES)}",
-            got=shown(polynomials),
-            remedy="choose one",
-        )
+    one_of("polynomials", polynomials, FAMILIES)
 
 
 def box_readings(kernel: Kernel, polynomials: str, side: float, order: int, away: Floats) -> Floats:

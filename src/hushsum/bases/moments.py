@@ -9,12 +9,13 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.bases.base import Basis, Floats, LinearReading, Table, register
+from hushsum._types import Floats
+from hushsum.bases.base import Basis, LinearReading, Table, register
 from hushsum.errors import UsageError, shown
 from hushsum.kernels.base import Batch, Kernel
 from hushsum.kernels.quadratic import QuadraticKernel
-from hushsum.privacy.relation import Relation
-from hushsum.privacy.sensitivity import Sensitivity
+from hushsum.privacy.calibration import Sensitivity
+from hushsum.privacy.claim import Relation
 from hushsum.records.unit_ball import UnitBall
 
 MOST_FEATURES = 4096

@@ -10,9 +10,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from hushsum._types import Floats
 
 _COSINE = [(-1) ** k / math.factorial(2 * k) for k in range(10)]
 _SINE = [(-1) ** k / math.factorial(2 * k + 1) for k in range(10)]

@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.kernels.base import Floats
+from hushsum._types import Floats
 
 LOWEST_DEGREE, HIGHEST_DEGREE = 2, 5
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hushsum.bases.base import Floats
+from hushsum._types import Floats
 
 
 def outer_products(factors: Sequence[Floats]) -> Floats:

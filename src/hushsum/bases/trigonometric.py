@@ -9,7 +9,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.bases.base import Floats, Table, register
+from hushsum._types import Floats
+from hushsum.bases.base import Table, register
 from hushsum.bases.chebyshev import chebyshev_coefficients, chebyshev_values, column_profile
 from hushsum.bases.declared_box import (
     BoxBasis,
@@ -23,8 +24,8 @@ from hushsum.bases.declared_box import (
 from hushsum.bases.tensors import contracted, outer_products
 from hushsum.kernels.base import Batch, ColumnKernel, ColumnProfile, Kernel
 from hushsum.kernels.parameters import positive_integer
-from hushsum.privacy.relation import Relation
-from hushsum.privacy.sensitivity import Sensitivity
+from hushsum.privacy.calibration import Sensitivity
+from hushsum.privacy.claim import Relation
 
 MAX_TERMS = 1 << 12
 _NODES_PER_WIDTH = 8

@@ -11,6 +11,7 @@ import typer
 from hushsum.cli import options, values
 from hushsum.cli.interrupts import interruptible_input
 from hushsum.cli.output import tell, warn, write, write_facts, write_json
+from hushsum.cli.release_report import DECLINED
 from hushsum.errors import UsageError
 
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from hushsum.jobs.tally_records import RecordFiles
     from hushsum.privacy.claim import Claim
 
-DECLINED = 1
 _WHAT = ("bounds", "bandwidth")
 
 
@@ -26,10 +26,7 @@ def choose(
     what: Annotated[
         str, typer.Argument(help="bounds or bandwidth.", autocompletion=options.completing(*_WHAT))
     ],
-    files: Annotated[
-        list[str],
-        typer.Argument(metavar="FILE...", help="CSV, Parquet or Arrow; - reads CSV from standard input."),
-    ],
+    files: options.RecordFiles,
     epsilon: Annotated[
         float, typer.Option("--epsilon", help="ε of the selection; a later release adds its own.")
     ],
@@ -58,24 +55,15 @@ def choose(
     kernel: options.KernelName = "euclidean",
     power: options.Power = None,
     relation: options.RelationName = "add/remove",
-    unit_column: Annotated[
-        str | None,
-        typer.Option(
-            "--unit-column",
-            metavar="NAME",
-            help="Column with the id of the person; the unit is then the person.",
-        ),
-    ] = None,
-    max_per_unit: Annotated[
-        int | None, typer.Option("--max-per-unit", help="Count at most this many records per person.")
-    ] = None,
+    unit_column: options.UnitColumn = None,
+    max_per_unit: options.MaxPerUnit = None,
     ledger: options.LedgerPlace = None,
     dataset: options.DatasetName = None,
     idempotency_key: options.IdempotencyKey = None,
     to: options.Recipient = None,
     part: options.PartName = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not request confirmation.")] = False,
-    insecure_noise_seed: Annotated[int | None, typer.Option("--insecure-noise-seed", hidden=True)] = None,
+    yes: options.Yes = False,
+    insecure_noise_seed: options.InsecureNoiseSeed = None,
     json: options.Json = False,
 ) -> None:
     """Choose bounds or a bandwidth from the private records. This spends privacy budget and cannot be undone.

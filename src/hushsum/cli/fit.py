@@ -4,28 +4,15 @@ from __future__ import annotations
 
 import sys
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from hushsum.cli import options, values
 from hushsum.cli.interrupts import interruptible_input
 from hushsum.cli.model_options import given_parameters
-from hushsum.cli.output import (
-    progress_bar,
-    reader_may_leave,
-    tell,
-    warn,
-    warnings_printed,
-    write,
-    write_facts,
-    write_json,
-)
-from hushsum.cli.release import DECLINED, asking, left, warn_of
-from hushsum.errors import UsageError
-
-if TYPE_CHECKING:
-    from hushsum.jobs.fit_model import ModelReleased
+from hushsum.cli.output import progress_bar, reader_may_leave, warnings_printed
+from hushsum.cli.release_report import asking, confirmed, released_file, report
 
 
 def _completed(incomplete: str) -> list[str]:
@@ -44,13 +31,8 @@ def fit(
             autocompletion=_completed,
         ),
     ],
-    files: Annotated[
-        list[str],
-        typer.Argument(metavar="FILE...", help="CSV, Parquet or Arrow; - reads CSV from standard input."),
-    ],
-    output: Annotated[
-        str, typer.Option("--output", "-o", help="The .hush file to write; - is standard output.")
-    ],
+    files: options.RecordFiles,
+    output: options.ReleaseOutput,
     epsilon: Annotated[float, typer.Option("--epsilon", help="ε of the release.")],
     delta: Annotated[
         float | None,
@@ -80,7 +62,7 @@ def fit(
     idempotency_key: options.IdempotencyKey = None,
     to: options.Recipient = None,
     part: options.PartName = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not request confirmation.")] = False,
+    yes: options.Yes = False,
     json: options.Json = False,
 ) -> None:
     """Fit a model to private records and write a public file. This spends budget and cannot be undone.
@@ -98,18 +80,10 @@ def fit(
     from hushsum.jobs.files import STANDARD
     from hushsum.jobs.fit_model import TrainingFiles, count_model, release_model
     from hushsum.jobs.model_catalogue import ModelChoice
+    from hushsum.records.bounds import names_in_words
 
     recorded = ledger_options(ledger, dataset, idempotency_key, to, part)
-    piped = output == STANDARD
-    if piped and json:
-        raise UsageError(
-            rule="the file and the JSON cannot both go to standard output",
-            remedy="give a path, or leave --json out",
-        )
-    if piped and sys.stdout.isatty():
-        raise UsageError(
-            rule="the file is binary and standard output is a terminal", remedy="give a path, or redirect it"
-        )
+    path_or_file = released_file(output, json=json)
     choice = ModelChoice(model, {**_parameters(epsilon, delta, bounds, seed), **given_parameters(context)})
     records = TrainingFiles(
         tuple(files), values.names(columns, "columns"), target, values.names(classes, "classes")
@@ -120,30 +94,21 @@ def fit(
         counted = count_model(
             choice,
             records,
-            sys.stdout.buffer if piped else output,
+            path_or_file,
             interactive=interactive,
             ledger=recorded,
             progress=progress,
         )
     with reader_may_leave():
-        released = release_model(counted, approve=asking(output) if interactive else None)
-    if released is None:
-        tell("Nothing was released, and nothing was spent.")
-        raise typer.Exit(DECLINED)
-    if not released.claim.secure:
-        warn("this release protects nobody: its noise can be computed from its seed.")
-    if not interactive:
-        warn_of(released.claim)
-    if json:
-        write_json(released.as_json())
-    elif piped:
-        tell(released.claim.sentence())
-        if released.record is not None:
-            tell(left(released.record.account))
-    else:
-        _write(
-            released, claim_shown=interactive and not (released.record is not None and released.record.again)
-        )
+        delivered = release_model(counted, approve=asking(output) if interactive else None)
+    released = confirmed(delivered, interactive=interactive)
+    about = released.bundle.about
+    facts = [
+        ("model", str(about["model"])),
+        ("columns", names_in_words(about["feature_names"])),
+        ("claim", repr(released.claim)),
+    ]
+    report(released, facts, json=json, interactive=interactive)
 
 
 def _parameters(epsilon: float, delta: float | None, bounds: str | None, seed: int | None) -> dict[str, Any]:
@@ -156,26 +121,3 @@ def _parameters(epsilon: float, delta: float | None, bounds: str | None, seed: i
         "random_state": seed,
     }
     return {name: value for name, value in named.items() if value is not None}
-
-
-def _write(released: ModelReleased, *, claim_shown: bool) -> None:
-    """Print the release; the claim's sentence unless it stands above the question already."""
-    from hushsum.cli.output import bytes_in_words
-    from hushsum.records.bounds import names_in_words
-
-    if not claim_shown:
-        write(released.claim.sentence() + "\n")
-    about = released.bundle.about
-    facts = [
-        ("released", f"{released.output} ({bytes_in_words(released.size)})"),
-        ("model", str(about["model"])),
-        ("columns", names_in_words(about["feature_names"])),
-        ("claim", repr(released.claim)),
-    ]
-    record = released.record
-    if record is not None:
-        facts.append(("dataset", f"{record.dataset}: {left(record.account)}"))
-        facts.append(("idempotency key", record.idempotency_key))
-        if record.again:
-            facts.append(("note", "this release was made before; its file is unchanged, nothing was spent"))
-    write_facts(facts)

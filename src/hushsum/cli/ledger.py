@@ -48,17 +48,12 @@ def init(
         ),
     ] = None,
     relation: options.RelationName = "add/remove",
-    population: Annotated[
-        int | None,
-        typer.Option("--population", help="Declared number of records or persons, for the rule on δ."),
-    ] = None,
+    population: options.Population = None,
     partition: Annotated[
         str | None,
         typer.Option("--partition", metavar="NAMES", help="Disjoint parts of the data, separated by commas."),
     ] = None,
-    allow_large_delta: Annotated[
-        bool, typer.Option("--allow-large-delta", help="Accept a δ of 1/(10 × units) or more.")
-    ] = False,
+    allow_large_delta: options.AllowLargeDelta = False,
     json: options.Json = False,
 ) -> None:
     """Set the total budget of a dataset. The ledger is created if it does not exist.

@@ -8,6 +8,7 @@ import typer
 
 from hushsum.cli import options
 from hushsum.cli.output import write, write_json
+from hushsum.cli.release_report import account_in_words
 
 Reason = Annotated[str, typer.Option("--reason", help="Reason, recorded in the ledger.")]
 
@@ -48,7 +49,7 @@ def set_budget(
     if json:
         write_json(account.as_json())
     else:
-        write(f"{account.remaining.in_words()} left of {account.terms.budget.in_words()}.")
+        write(f"{account_in_words(account)}.")
 
 
 def retire(
@@ -118,7 +119,7 @@ def write_off(
     if json:
         write_json(account.as_json())
     else:
-        write(f"{account.remaining.in_words()} left of {account.terms.budget.in_words()}.")
+        write(f"{account_in_words(account)}.")
 
 
 def upgrade(ledger: options.Ledger, json: options.Json = False) -> None:

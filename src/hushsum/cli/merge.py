@@ -13,7 +13,7 @@ from hushsum.cli.tally import write_tally
 
 def merge(
     tallies: Annotated[list[str], typer.Argument(metavar="TALLY...", help="Two or more .tally files.")],
-    output: Annotated[str, typer.Option("--output", "-o", help="The .tally file to write.")],
+    output: options.TallyOutput,
     disjoint_units: Annotated[
         bool,
         typer.Option(

@@ -96,6 +96,14 @@ Features = Annotated[
     int | None,
     typer.Option("--features", help="Number of random frequencies of fourier_features. [default: 4000]"),
 ]
+Groups = Annotated[
+    int | None,
+    typer.Option(
+        "--groups",
+        help="Groups of fourier_features, of which a record is counted in one: less time, more noise. "
+        "[default: 1]",
+    ),
+]
 KernelName = Annotated[
     str,
     typer.Option(
@@ -171,6 +179,44 @@ Recipient = Annotated[str | None, typer.Option("--to", help="Recipient, recorded
 PartName = Annotated[
     str | None,
     typer.Option("--part", help="Declared part of the dataset to which the records belong, for the ledger."),
+]
+
+RecordFiles = Annotated[
+    list[str],
+    typer.Argument(metavar="FILE...", help="CSV, Parquet or Arrow; - reads CSV from standard input."),
+]
+ReleasedFile = Annotated[str, typer.Argument(metavar="HUSH", help="The .hush file; - is standard input.")]
+ReleaseOutput = Annotated[
+    str, typer.Option("--output", "-o", help="The .hush file to write; - is standard output.")
+]
+TallyOutput = Annotated[str, typer.Option("--output", "-o", help="The .tally file to write.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not request confirmation.")]
+InsecureNoiseSeed = Annotated[int | None, typer.Option("--insecure-noise-seed", hidden=True)]
+UnitColumn = Annotated[
+    str | None,
+    typer.Option(
+        "--unit-column", metavar="NAME", help="Column with the id of the person; the unit is then the person."
+    ),
+]
+MaxPerUnit = Annotated[
+    int | None, typer.Option("--max-per-unit", help="Count at most this many records per person.")
+]
+Population = Annotated[
+    int | None, typer.Option("--population", help="Declared number of records or persons, for the rule on δ.")
+]
+AllowLargeDelta = Annotated[
+    bool, typer.Option("--allow-large-delta", help="Accept a δ of 1/(10 × units) or more.")
+]
+RunDelta = Annotated[float, typer.Option("--delta", help="δ, below one over ten times the records.")]
+RunBandwidth = Annotated[
+    float, typer.Option("--bandwidth", help="Scale of the Gaussian kernel in the units of the data; public.")
+]
+RunFeatures = Annotated[int, typer.Option("--features", help="Number of random frequencies.")]
+ComparedColumns = Annotated[
+    str | None,
+    typer.Option(
+        "--columns", metavar="NAMES", help="Columns that are compared, separated by commas; default: all."
+    ),
 ]
 
 

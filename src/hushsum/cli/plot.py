@@ -11,7 +11,7 @@ from hushsum.cli.output import write, write_json
 
 
 def plot(
-    function: Annotated[str, typer.Argument(metavar="HUSH", help="The .hush file; - is standard input.")],
+    function: options.ReleasedFile,
     output: Annotated[str, typer.Option("--output", "-o", help="The image to write: .png, .svg or .pdf.")],
     range: Annotated[
         str | None,

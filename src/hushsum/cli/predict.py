@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def predict(
-    model: Annotated[str, typer.Argument(metavar="HUSH", help="The .hush file; - is standard input.")],
+    model: options.ReleasedFile,
     points: Annotated[
         str, typer.Argument(metavar="FILE", help="Points in CSV, Parquet or Arrow; - reads CSV.")
     ],

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def query(
-    function: Annotated[str, typer.Argument(metavar="HUSH", help="The .hush file; - is standard input.")],
+    function: options.ReleasedFile,
     at: Annotated[
         list[str] | None,
         typer.Option(

@@ -30,11 +30,8 @@ def curator(
     output: Annotated[str, typer.Option("--output", "-o", help="The Parquet file of points to write.")],
     size: Annotated[int, typer.Option("--size", help="Number of points of the summary.")],
     epsilon: Annotated[float, typer.Option("--epsilon", help="ε of all messages together.")],
-    delta: Annotated[float, typer.Option("--delta", help="δ, below one over ten times the records.")],
-    bandwidth: Annotated[
-        float,
-        typer.Option("--bandwidth", help="Scale of the Gaussian kernel in the units of the data; public."),
-    ],
+    delta: options.RunDelta,
+    bandwidth: options.RunBandwidth,
     rule: Annotated[
         str,
         typer.Option(
@@ -53,18 +50,13 @@ def curator(
     reach: Annotated[
         int | None, typer.Option("--reach", help="Total number of points to be sent. [default: 3 × the size]")
     ] = None,
-    features: Annotated[int, typer.Option("--features", help="Number of random frequencies.")] = 500,
+    features: options.RunFeatures = 500,
     seed: Annotated[int, typer.Option("--seed", help="Public seed of the features.")] = 0,
     cap: Annotated[int | None, typer.Option("--cap", help="Maximum number of points from one owner.")] = None,
     rate: Annotated[
         float | None, typer.Option("--rate", help="Decrease of the log-odds per rank, for the auction.")
     ] = None,
-    columns: Annotated[
-        str | None,
-        typer.Option(
-            "--columns", metavar="NAMES", help="Columns that are compared, separated by commas; default: all."
-        ),
-    ] = None,
+    columns: options.ComparedColumns = None,
     carry: Annotated[
         str | None,
         typer.Option(

@@ -40,21 +40,13 @@ def validation(
     ],
     output: Annotated[str, typer.Option("--output", "-o", help="The release to write, for the curator.")],
     epsilon: Annotated[float, typer.Option("--epsilon", help="ε of all messages of the run together.")],
-    delta: Annotated[float, typer.Option("--delta", help="δ, below one over ten times the records.")],
-    bandwidth: Annotated[
-        float,
-        typer.Option("--bandwidth", help="Scale of the Gaussian kernel in the units of the data; public."),
-    ],
+    delta: options.RunDelta,
+    bandwidth: options.RunBandwidth,
     validation_share: Annotated[
         float, typer.Option("--validation-share", help="Fraction of the budget for this release.")
     ] = 0.6,
-    features: Annotated[int, typer.Option("--features", help="Number of random frequencies.")] = 500,
-    columns: Annotated[
-        str | None,
-        typer.Option(
-            "--columns", metavar="NAMES", help="Columns that are compared, separated by commas; default: all."
-        ),
-    ] = None,
+    features: options.RunFeatures = 500,
+    columns: options.ComparedColumns = None,
     ledger: options.LedgerPlace = None,
     dataset: options.DatasetName = None,
     debit_rho: Annotated[

@@ -16,11 +16,8 @@ if TYPE_CHECKING:
 
 
 def tally(
-    files: Annotated[
-        list[str],
-        typer.Argument(metavar="FILE...", help="CSV, Parquet or Arrow; - reads CSV from standard input."),
-    ],
-    output: Annotated[str, typer.Option("--output", "-o", help="The .tally file to write.")],
+    files: options.RecordFiles,
+    output: options.TallyOutput,
     columns: options.Columns = None,
     method: options.MethodName = "race",
     kernel: options.KernelName = "euclidean",
@@ -40,19 +37,11 @@ def tally(
     degree: options.Degree = None,
     steps: options.StepsText = None,
     features: options.Features = None,
+    groups: options.Groups = None,
     seed: Annotated[int, typer.Option("--seed", help="Public seed of the random functions.")] = 0,
     bounds: options.BoundsText = None,
-    unit_column: Annotated[
-        str | None,
-        typer.Option(
-            "--unit-column",
-            metavar="NAME",
-            help="Column with the id of the person; the unit is then the person.",
-        ),
-    ] = None,
-    max_per_unit: Annotated[
-        int | None, typer.Option("--max-per-unit", help="Count at most this many records per person.")
-    ] = None,
+    unit_column: options.UnitColumn = None,
+    max_per_unit: options.MaxPerUnit = None,
     set_column: options.SetColumn = None,
     threads: options.Threads = None,
     encryption_key_file: options.EncryptionKeyFile = None,
@@ -87,6 +76,7 @@ def tally(
                 features,
                 degree,
                 None if steps is None else values.numbers(steps, "steps"),
+                groups,
             ),
             max_per_unit=max_per_unit,
             threads=threads,

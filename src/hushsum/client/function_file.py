@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import os
 from pathlib import Path
-from typing import IO
 
+from hushsum._types import PathOrFile
 from hushsum.client.connection import Connection
 from hushsum.errors import FileRefused
 from hushsum.files.atomic import atomic_file
@@ -31,7 +31,7 @@ def fetch_file(connection: Connection, function: str, sha256: str) -> bytes:
     return data
 
 
-def save_file(data: bytes, target: str | os.PathLike[str] | IO[bytes]) -> None:
+def save_file(data: bytes, target: PathOrFile) -> None:
     """Write the bytes; to a path atomically."""
     if isinstance(target, str | os.PathLike):
         with atomic_file(Path(target)) as stream:

@@ -9,13 +9,13 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from hushsum._types import Floats
 from hushsum.client.connection import Connection
 from hushsum.errors import DataRefused, ServiceRefused
 from hushsum.records.arrow import pyarrow
 from hushsum.records.arrow_stream import read_stream
 from hushsum.releases.answers import query_points
 
-Floats = NDArray[np.float64]
 AT_A_TIME: Final = 100_000
 """Points per request; more points are sent in several requests."""
 

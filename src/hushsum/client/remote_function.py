@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import io
-import os
 from collections.abc import Mapping
-from typing import IO, Any, NoReturn
+from typing import Any, NoReturn
 
 from hushsum import _html
+from hushsum._types import Floats, PathOrFile
 from hushsum.client.connection import Connection
 from hushsum.client.function_file import fetch_file, save_file
-from hushsum.client.query_function import Floats, query_function, table_of, values_of
+from hushsum.client.query_function import query_function, table_of, values_of
 from hushsum.errors import SecretRefused
 from hushsum.kernels.base import Kernel, kernel_from_json
 from hushsum.privacy.claim import Claim
 from hushsum.records.arrow import pyarrow
 from hushsum.records.bounds import Bounds
 from hushsum.records.sets import as_sets
-from hushsum.releases.answers import Answers, query_points
+from hushsum.releases.answers import Answers, check_question, query_points
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.load import load_function
-from hushsum.releases.noisy_table import check_question
 from hushsum.releases.presentation import COMMON, Detail, Presented
 
 
@@ -104,7 +103,7 @@ class RemoteFunction(Presented):
             _html.facts(about.facts()),
         )
 
-    def save(self, target: str | os.PathLike[str] | IO[bytes]) -> None:
+    def save(self, target: PathOrFile) -> None:
         """Write the function to a ``.hush`` file, for those whom its owner allows it.
 
         Raises

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import io
-import os
 from collections.abc import Mapping
-from typing import IO, TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hushsum._types import Floats, PathOrFile
 from hushsum.client.connection import Connection
 from hushsum.client.function_file import fetch_file, save_file
-from hushsum.client.query_function import Floats, query_function, table_of, values_of
+from hushsum.client.query_function import query_function, table_of, values_of
 from hushsum.errors import DataRefused, SecretRefused, UsageError
 from hushsum.privacy.claim import Claim
 from hushsum.releases.answers import Answers
@@ -90,7 +90,7 @@ class RemoteModel:
         bound = np.full(len(parts["value"]), np.nan)
         return Answers(parts["value"], parts["stderr"], parts["lower"], parts["upper"], bound, level, points)
 
-    def save(self, target: str | os.PathLike[str] | IO[bytes]) -> None:
+    def save(self, target: PathOrFile) -> None:
         """Write the model to a ``.hush`` file, for those whom its owner allows it.
 
         Raises

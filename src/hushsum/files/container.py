@@ -24,8 +24,9 @@ import struct
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
+from hushsum._types import PathOrFile
 from hushsum.errors import FilePath, FileRefused, UsageError
 from hushsum.files.atomic import atomic_file
 
@@ -38,6 +39,7 @@ _MAX_HEADER = 1 << 20
 _STEP = 1 << 24
 
 Header = dict[str, Any]
+T = TypeVar("T")
 Buffer = bytes | bytearray | memoryview
 
 
@@ -69,7 +71,7 @@ def canonical_json(value: object) -> bytes:
 
 
 def write_container(
-    target: str | os.PathLike[str] | IO[bytes],
+    target: PathOrFile,
     kind: FileKind,
     header: Mapping[str, object],
     sections: Iterable[Buffer],
@@ -102,7 +104,7 @@ def write_container(
 
 
 def read_container(
-    source: str | os.PathLike[str] | IO[bytes],
+    source: PathOrFile,
     kind: FileKind,
     payload_size: Callable[[Header], int],
 ) -> tuple[Header, memoryview]:
@@ -131,6 +133,22 @@ def read_container(
                 rule=(FilePath(path, quoted=True), " is a folder"), remedy="give the file in it"
             ) from None
     return _read_stream(source, kind, payload_size, name="the input", size=None)
+
+
+def build_from(header: Header, payload: memoryview, build: Callable[[Header, memoryview], T]) -> T:
+    """What ``build`` makes of the contents of a container.
+
+    Raises
+    ------
+    FileRefused
+        if the header is one that nothing could have written, though the checksum is right.
+    """
+    try:
+        return build(header, payload)
+    except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError):
+        raise FileRefused(
+            rule="the file's header makes no sense, though its checksum holds", remedy="ask who wrote it"
+        ) from None
 
 
 def _read_stream(

@@ -9,16 +9,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.errors import Parameter, UsageError
+from hushsum.errors import UsageError
 from hushsum.jobs.files import refuse_repeated
 from hushsum.jobs.kernel_and_method import KernelChoice
 from hushsum.jobs.tally_records import RecordFiles
 from hushsum.kernels.base import Kernel, kernel_as_json
+from hushsum.kernels.parameters import check_cap
 from hushsum.methods.choose_kernel import Choice, choose_kernel
 from hushsum.methods.quantiles import PrivateBounds, private_bounds
 from hushsum.privacy.budget import Budget
+from hushsum.privacy.choice import PERMUTE_AND_FLIP, choice_claim, choice_promise
 from hushsum.privacy.claim import Claim
-from hushsum.privacy.selection import PERMUTE_AND_FLIP, choice_claim, choice_promise
 from hushsum.records.numbers import numbers_of
 from hushsum.records.streams import open_batches
 
@@ -150,13 +151,7 @@ def _read(
     records: RecordFiles, terms: ChoiceTerms
 ) -> tuple[NDArray[np.float64], tuple[str, ...], list[Any] | None]:
     """All records of the files, the names of their columns, and whose they are."""
-    if (records.unit_column is None) != (terms.max_per_unit is None):
-        raise UsageError(
-            parameter="unit_column",
-            rule=("and ", Parameter("max_per_unit"), " need each other"),
-            got="one",
-            remedy="give both, or neither",
-        )
+    check_cap(records.unit_column, terms.max_per_unit, parameter="unit_column")
     # An invalid claim is reported before a large file is read.
     _ = terms.claim
     refuse_repeated(records.paths)

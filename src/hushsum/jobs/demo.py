@@ -11,6 +11,7 @@ from typing import Any, Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from hushsum._types import Floats
 from hushsum.errors import UsageError
 from hushsum.jobs.files import open_function
 from hushsum.jobs.kernel_and_method import KernelChoice, TableSize
@@ -36,7 +37,6 @@ _TRUTH_POINTS = 120
 _CURVE_POINTS = 500
 _MOST_RECORDS = 100_000_000
 
-Floats = NDArray[np.float64]
 Result = TypeVar("Result")
 
 

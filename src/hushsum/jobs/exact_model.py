@@ -11,6 +11,7 @@ from typing import Any, Final, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from hushsum._types import Floats
 from hushsum.errors import (
     AlreadyPublished,
     Argument,
@@ -31,7 +32,7 @@ from hushsum.models.base import PrivateModel
 from hushsum.models.feature_space import feature_kernel
 from hushsum.models.parameters import labels_to_json, to_json
 from hushsum.privacy.claim import Claim, Promise
-from hushsum.privacy.functional import ANALYTIC
+from hushsum.privacy.function_noise import ANALYTIC
 from hushsum.privacy.spending import Booking, spend_json
 from hushsum.served import (
     SecretFunction,
@@ -54,8 +55,6 @@ _OF_FILES: Final = {
     "kernel-svc": {"features": _NO_FEATURES},
 }
 """The settings of each model that mean something for a released file alone, and why."""
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

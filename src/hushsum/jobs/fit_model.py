@@ -20,8 +20,7 @@ from hushsum.jobs.model_records import features_of, labels_of, read_classes
 from hushsum.jobs.progress import Progress
 from hushsum.models.base import PrivateModel
 from hushsum.models.parameters import to_json
-from hushsum.privacy.claim import Claim
-from hushsum.privacy.relation import Relation
+from hushsum.privacy.claim import Claim, Relation
 from hushsum.records.streams import RecordStream, open_batches
 from hushsum.releases.bundle import Bundle
 

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hushsum.errors import UsageError, shown
+from hushsum.errors import UsageError
 from hushsum.kernels.base import Kernel, named, parameter_names
+from hushsum.kernels.parameters import one_of
 from hushsum.methods.registry import method_named, tally_methods
 from hushsum.records.bounds import DeclaredBounds
 from hushsum.tally.tally import Tally
@@ -48,7 +49,7 @@ class KernelChoice:
         )
 
 
-_SIZES = ("rows", "width", "spacing", "features", "degree", "steps")
+_SIZES = ("rows", "width", "spacing", "features", "degree", "steps", "groups")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,8 @@ class TableSize:
     """The public shape of a tally: tallies that shall merge need the same one.
 
     ``rows`` and ``width`` are for hash rows, ``spacing``, ``degree`` and ``steps`` for grids, ``features``
-    for Fourier features; None where a method's default will do. ``seed`` is for those that have one.
+    and ``groups`` for Fourier features; None where a method's default will do. ``seed`` is for those that
+    have one.
     """
 
     method: str = "race"
@@ -68,19 +70,13 @@ class TableSize:
     features: int | None = None
     degree: int | None = None
     steps: tuple[float, ...] | None = None
+    groups: int | None = None
 
     def __post_init__(self) -> None:
-        names = tally_methods()
-        if self.method not in names:
-            raise UsageError(
-                parameter="method",
-                rule=f"must be one of {', '.join(names)}",
-                got=shown(self.method),
-                remedy="choose one",
-            )
+        one_of("method", self.method, tally_methods())
         for name in _SIZES:
             if getattr(self, name) is not None and name not in method_named(self.method).settings:
-                fitting = ", ".join(each for each in names if name in method_named(each).settings)
+                fitting = ", ".join(each for each in tally_methods() if name in method_named(each).settings)
                 raise UsageError(
                     parameter=name,
                     rule=f"is for the method {fitting}",

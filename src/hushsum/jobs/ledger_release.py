@@ -15,7 +15,7 @@ from hushsum.privacy.claim import Claim
 from hushsum.privacy.spending import Booking
 from hushsum.releases.base import Released
 from hushsum.releases.load import load_released
-from hushsum.releases.spending import deliver_function
+from hushsum.releases.prepared_release import deliver_function
 
 if TYPE_CHECKING:
     from hushsum.ledger import Account, DatasetBudget

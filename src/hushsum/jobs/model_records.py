@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hushsum.errors import DataRefused, UsageError
 from hushsum.records.arrow import pyarrow
-from hushsum.records.mixed import mixed_columns
+from hushsum.records.mixed_columns import mixed_columns
 from hushsum.records.numbers import numbers_of
 
 

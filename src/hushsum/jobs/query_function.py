@@ -8,16 +8,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hushsum._types import Floats
 from hushsum.errors import Parameter, UsageError
 from hushsum.jobs.files import open_function
 from hushsum.jobs.progress import Progress
+from hushsum.kernels.parameters import one_of
 from hushsum.records.streams import open_batches
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.table import ESTIMATORS, TableFunction
-
-Floats = NDArray[np.float64]
 
 BOUND_LEVEL = 0.95
 """The level at which the median of means is formed, and the only one its theorem is then about."""
@@ -33,13 +32,7 @@ class QueryTerms:
     threads: int = 1
 
     def __post_init__(self) -> None:
-        if self.estimator not in ESTIMATORS:
-            raise UsageError(
-                parameter="estimator",
-                rule=f"must be one of {', '.join(ESTIMATORS)}",
-                got=f"{self.estimator!r}",
-                remedy="choose one",
-            )
+        one_of("estimator", self.estimator, ESTIMATORS)
         if not 0.0 < self.level < 1.0:
             raise UsageError(
                 parameter="level", rule="must be between 0 and 1", got=f"{self.level}", remedy="try 0.95"

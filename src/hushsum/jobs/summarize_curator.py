@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from hushsum._types import Floats
 from hushsum.errors import AlreadyPublished, Parameter, UsageError
 from hushsum.jobs.files import check_output
 from hushsum.jobs.ledger_release import LedgerOptions
 from hushsum.jobs.summarize_owner import parse_address
-from hushsum.jobs.summarize_records import Floats, write_columns
+from hushsum.jobs.summarize_records import write_columns
 from hushsum.jobs.summarize_terms import RunChoice, at_delta
 from hushsum.jobs.summarize_validation import Validation, read_validation
 from hushsum.privacy.claim import Claim
@@ -22,9 +23,9 @@ from hushsum.summarize.curator_process import Address, CuratorProcess
 from hushsum.summarize.identity import Identity, fingerprint_of
 from hushsum.summarize.owner_process import Patience
 from hushsum.summarize.result import Summary, summary_of, target_claim
+from hushsum.summarize.state_folder import StateFolder
 from hushsum.summarize.target import NoisyTarget, release_target
-from hushsum.summarize.vault import Vault
-from hushsum.summarize.wire import Opening
+from hushsum.summarize.transport_messages import Opening
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,11 +137,11 @@ def collect_summary(
             ),
         )
     validation = read_validation(choice.validation, choice.columns, choice.carried, choice.run)
-    with Vault(choice.state) as vault:
-        opening = _opening(choice, vault, tuple(addresses), validation)
-        target, staged = _target(choice, vault, opening, validation)
-        state = CuratorState(opening.terms, target, store=lambda saved: vault.put("state", saved))
-        kept = vault.get("state")
+    with StateFolder(choice.state) as state_folder:
+        opening = _opening(choice, state_folder, tuple(addresses), validation)
+        target, staged = _target(choice, state_folder, opening, validation)
+        state = CuratorState(opening.terms, target, store=lambda saved: state_folder.put("state", saved))
+        kept = state_folder.get("state")
         if kept is not None:
             state.restore(kept)
             log(f"resuming round {state.round} of {opening.terms.rounds}")
@@ -164,16 +165,16 @@ def collect_summary(
 
 def _opening(
     choice: CuratorChoice,
-    vault: Vault,
+    state_folder: StateFolder,
     owners: tuple[str, ...],
     validation: Validation,
 ) -> Opening:
     """The terms of this run; of the one under way, if they are the same."""
-    kept = vault.get("opening")
+    kept = state_folder.get("opening")
     run = None if kept is None else Opening.from_bytes(kept).terms.run
     terms = choice.run.terms(run, owners, validation.dim, len(choice.carried))
     opening = Opening(terms, validation.names, choice.carried, validation.check)
-    if vault.keep("opening", opening.to_bytes()) != opening.to_bytes():
+    if state_folder.keep("opening", opening.to_bytes()) != opening.to_bytes():
         raise UsageError(
             parameter="state",
             rule="belongs to a run on other terms",
@@ -183,14 +184,14 @@ def _opening(
 
 
 def _target(
-    choice: CuratorChoice, vault: Vault, opening: Opening, validation: Validation
+    choice: CuratorChoice, state_folder: StateFolder, opening: Opening, validation: Validation
 ) -> tuple[NoisyTarget, StagedRelease | None]:
     """The validation set's release: debited, drawn once, and kept before anyone can see it."""
-    kept = vault.get("target")
+    kept = state_folder.get("target")
     if validation.points is None:
         assert validation.released is not None
         mine = validation.released.to_bytes()
-        if vault.keep("target", mine) != mine:
+        if state_folder.keep("target", mine) != mine:
             raise UsageError(
                 parameter="state",
                 rule="belongs to a run with another validation release",
@@ -202,7 +203,7 @@ def _target(
 
     def make() -> bytes:
         drawn = kept or release_target(opening.terms.features, points, rho).to_bytes()
-        return vault.keep("target", drawn)
+        return state_folder.keep("target", drawn)
 
     booking = None
     if choice.ledger is not None:
@@ -216,7 +217,7 @@ def _target(
         if kept is None:
             raise
         return NoisyTarget.from_bytes(kept), None
-    if vault.keep("target", staged.payload) != staged.payload:
+    if state_folder.keep("target", staged.payload) != staged.payload:
         raise another_release()
     return NoisyTarget.from_bytes(staged.payload), staged
 

@@ -16,10 +16,10 @@ from hushsum.privacy.claim import Claim
 from hushsum.privacy.spending import Booking, StagedRelease, stage
 from hushsum.summarize.hash_secret import HashSecret
 from hushsum.summarize.identity import Identity, fingerprint_of
-from hushsum.summarize.messages import Terms
+from hushsum.summarize.messages import RunTerms
 from hushsum.summarize.owner_process import OwnerProcess, Patience
 from hushsum.summarize.result import owners_claim
-from hushsum.summarize.vault import Vault
+from hushsum.summarize.state_folder import StateFolder
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,12 +110,12 @@ def take_part(
     peers = [fingerprint_of(each) for each in choice.peers]
     spending = _RunSpending(choice.ledger, choice.delta, identity.fingerprint)
     records = read_columns(choice.file, choice.columns)
-    with Vault(choice.state) as vault, _listener(*listen) as listener:
+    with StateFolder(choice.state) as state_folder, _listener(*listen) as listener:
         process = OwnerProcess(
             identity,
             peers,
             records,
-            vault,
+            state_folder,
             cap=choice.cap,
             secret=secret,
             afford=spending.afford,
@@ -140,7 +140,7 @@ class _RunSpending:
         self._fingerprint = fingerprint
         self._staged: StagedRelease | None = None
 
-    def afford(self, terms: Terms) -> None:
+    def afford(self, terms: RunTerms) -> None:
         """Raise BudgetExhausted if less is left than the claim of these terms costs; debits nothing."""
         self.claim = at_delta(owners_claim(terms), self._delta)
         if self.ledger is None:
@@ -151,7 +151,7 @@ class _RunSpending:
         if budget.find(self.key) is None:
             budget.price(self.claim)
 
-    def pay(self, terms: Terms) -> None:
+    def pay(self, terms: RunTerms) -> None:
         """Debit the claim of the terms that were looked at; nothing is refunded from here on."""
         if self.ledger is None or self.claim is None or self.key is None:
             return

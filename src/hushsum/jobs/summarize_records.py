@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hushsum._types import Floats
 from hushsum.errors import DataRefused, Parameter, UsageError
 from hushsum.files.atomic import atomic_file
 from hushsum.records.arrow import is_any_list, pyarrow
 from hushsum.records.numbers import numbers_of
 from hushsum.records.streams import open_batches
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, repr=False)

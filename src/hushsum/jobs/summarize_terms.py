@@ -9,7 +9,7 @@ from hushsum.privacy.accounting.zcdp import zcdp_delta, zcdp_epsilon
 from hushsum.privacy.claim import Claim, Promise
 from hushsum.summarize.features import SummaryFeatures
 from hushsum.summarize.hashed_target import PUBLIC_SEED
-from hushsum.summarize.messages import Terms
+from hushsum.summarize.messages import RunTerms
 from hushsum.summarize.run import DEFAULT_RULE, VALIDATION_SHARE, plan_terms, split_budget
 
 
@@ -45,7 +45,7 @@ class RunChoice:
         """ρ of the validation set's release."""
         return split_budget(self.epsilon, self.delta, self.validation_share)[1]
 
-    def terms(self, run: str | None, owners: tuple[str, ...], dim: int, extra: int) -> Terms:
+    def terms(self, run: str | None, owners: tuple[str, ...], dim: int, extra: int) -> RunTerms:
         """The public agreement of the run with this name; of a new one by default."""
         planned = plan_terms(
             self.compared(dim),

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from hushsum._types import Floats
 from hushsum.errors import FileRefused, Parameter, UsageError
-from hushsum.jobs.summarize_records import Floats, read_columns
+from hushsum.jobs.summarize_records import read_columns
 from hushsum.jobs.summarize_terms import RunChoice
 from hushsum.summarize.hashed_target import HashedTarget
 from hushsum.summarize.target import NoisyTarget

@@ -9,11 +9,12 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from hushsum.errors import DataRefused, FilePath, Parameter, UsageError
+from hushsum.errors import DataRefused, FilePath, UsageError
 from hushsum.jobs.files import STANDARD, check_tally_output, refuse_repeated
 from hushsum.jobs.kernel_and_method import KernelChoice, TableSize, empty_tally
 from hushsum.jobs.progress import Progress
 from hushsum.kernels.base import Kernel
+from hushsum.kernels.parameters import check_cap
 from hushsum.records.bounds import Bounds
 from hushsum.records.streams import RecordStream, open_batches
 from hushsum.tally.tally import Tally
@@ -145,13 +146,7 @@ def _check_columns(records: RecordFiles, kernel: KernelChoice, max_per_unit: int
             got=f"it for the {kernel.name} kernel",
             remedy="leave it out, or use jaccard",
         )
-    if (records.unit_column is None) != (max_per_unit is None):
-        raise UsageError(
-            parameter="unit_column",
-            rule=("and ", Parameter("max_per_unit"), " need each other"),
-            got="one",
-            remedy="give both, or neither",
-        )
+    check_cap(records.unit_column, max_per_unit, parameter="unit_column")
 
 
 def _open(records: RecordFiles, name: str, columns: Sequence[str] | None) -> RecordStream:

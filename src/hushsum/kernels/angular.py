@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hushsum._types import Floats
 from hushsum.errors import Argument, UsageError
-from hushsum.kernels.base import Batch, Floats, Hasher, ProjectionKernel, dense_batch, register
-from hushsum.kernels.parameters import MAX_DIM, MAX_POWER, positive_integer
-from hushsum.kernels.projections import Projections, check_projection, structured_block
-from hushsum.records.bounds import Bounds
+from hushsum.kernels.base import Batch, ProjectionKernel, register
+from hushsum.kernels.parameters import check_parameters, positive_integer
+from hushsum.kernels.projections import Projections, check_projection
 
 _LARGEST_UNFOLDED = 30
 
@@ -56,36 +55,14 @@ class AngularKernel(ProjectionKernel):
     projection: str = "dense"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "dim", positive_integer("dim", self.dim, at_most=MAX_DIM))
+        check_parameters(self)
         object.__setattr__(self, "bits", positive_integer("bits", self.bits, at_most=1024))
-        object.__setattr__(self, "power", positive_integer("power", self.power, at_most=MAX_POWER))
         check_projection(self.projection, self.dim, self.bits * self.power)
-
-    def prepare(
-        self,
-        data: object,
-        bounds: Bounds | None = None,
-        *,
-        clip: bool = True,
-        columns: Sequence[str] | None = None,
-    ) -> Batch:
-        """Rows of ``dim`` finite numbers."""
-        return dense_batch(data, self.dim, bounds, clip=clip, columns=columns)
 
     def distinct_hashes(self) -> int | None:
         """2^bits, while that is a number of cells one could have."""
         total = self.bits * self.power
         return 1 << total if total <= _LARGEST_UNFOLDED else None
-
-    def independent_rows(self) -> int:
-        """1, or the rows of a structured block."""
-        return structured_block(self.dim, self.bits * self.power) if self.projection == "structured" else 1
-
-    def hasher(self, *, rows: int, width: int, seed: int) -> Hasher:
-        """The sign hash functions."""
-        distinct = self.distinct_hashes()
-        fold = distinct is None or distinct > width
-        return self.projections().hasher(rows=rows, width=width, seed=seed, fold=fold)
 
     def directions(self, *, rows: int, seed: int) -> NDArray[np.float32]:
         """The normals of the hash functions' planes, shape (rows, bits·power, dim); public.
@@ -106,10 +83,6 @@ class AngularKernel(ProjectionKernel):
                 remedy=("give ", Argument("projection", "dense")),
             )
         return self.projections().numbers(seed=seed, rows=rows)[0]
-
-    def numbers_per_row(self) -> int:
-        """dim·bits·power."""
-        return self.dim * self.bits * self.power
 
     def projections(self) -> Projections:
         """Normal projections, of which the signs are kept."""

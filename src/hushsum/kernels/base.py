@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, cast, runtim
 import numpy as np
 from numpy.typing import NDArray
 
+from hushsum._types import Floats
 from hushsum.errors import FileRefused, Parameter, UsageError, shown
 from hushsum.files.container import canonical_json
 from hushsum.kernels.batch import Batch as Batch
-from hushsum.kernels.batch import Floats as Floats
 from hushsum.kernels.batch import Hasher as Hasher
 from hushsum.kernels.batch import dense_batch as dense_batch
 from hushsum.kernels.batch import part_of
@@ -63,7 +63,6 @@ class Kernel(Protocol):
         fields = dataclasses.fields(cast("Any", self))
         return {field.name: getattr(self, field.name) for field in fields}
 
-    @abstractmethod
     def prepare(
         self,
         data: object,
@@ -74,9 +73,12 @@ class Kernel(Protocol):
     ) -> Batch:
         """Check records, or queries (``clip=False``), and bring them into the native form.
 
-        ``columns`` names those of a frame or table that are meant, in order; data without names are taken by
-        position. Raises ``DataRefused``.
+        Here rows of ``dim`` finite numbers; kernels of codes or sets have their own form. ``columns`` names
+        those of a frame or table that are meant, in order; data without names are taken by position. Raises
+        ``DataRefused``.
         """
+        assert self.dim is not None, "a kernel of sets prepares its records itself"
+        return dense_batch(data, self.dim, bounds, clip=clip, columns=columns)
 
     @abstractmethod
     def _pairwise(self, records: Batch, queries: Batch) -> Floats:
@@ -140,6 +142,21 @@ class ProjectionKernel(HashableKernel, Protocol):
     def projections(self) -> Projections:
         """The projections behind the hash functions."""
 
+    def hasher(self, *, rows: int, width: int, seed: int) -> Hasher:
+        """The hash functions; their values are folded unless each can have its own cell."""
+        distinct = self.distinct_hashes()
+        fold = distinct is None or distinct > width
+        return self.projections().hasher(rows=rows, width=width, seed=seed, fold=fold)
+
+    def numbers_per_row(self) -> int:
+        """Columns times projections."""
+        projections = self.projections()
+        return projections.dim * projections.count
+
+    def independent_rows(self) -> int:
+        """1, or the rows of a structured block."""
+        return self.projections().independent_rows()
+
 
 @runtime_checkable
 class ColumnKernel(Kernel, Protocol):
@@ -165,17 +182,6 @@ class ColumnKernel(Kernel, Protocol):
     @abstractmethod
     def integral(self) -> float:
         """The integral over all space; infinity where the kernel has none."""
-
-    def prepare(
-        self,
-        data: object,
-        bounds: Bounds | None = None,
-        *,
-        clip: bool = True,
-        columns: Sequence[str] | None = None,
-    ) -> Batch:
-        """Rows of ``dim`` finite numbers."""
-        return dense_batch(data, self.dim, bounds, clip=clip, columns=columns)
 
 
 @runtime_checkable
@@ -213,12 +219,15 @@ class ProfileKernel(ColumnKernel, Protocol):
     def profiles(self, *, spacing: float, sides: Sequence[float]) -> tuple[Profile, ...]:
         """The kernel as a sum of profiles, for nodes ``spacing`` apart in a box of these sides."""
 
-    @abstractmethod
     def column_profile(self) -> ColumnProfile | None:
         """k as a function of the difference in one column where k is the product over the columns; else None.
 
-        Not for records: the values may depend on the platform in the last bit.
+        By default the kernel itself where there is one column. Not for records: the values may depend on the
+        platform in the last bit.
         """
+        if self.dim != 1:
+            return None
+        return lambda x: self.similarity([[0.0]], x.reshape(-1, 1)).reshape(x.shape)
 
 
 @runtime_checkable

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hushsum._types import Floats
 from hushsum.records.bounds import Bounds
 from hushsum.records.dense import as_dense
 
-Floats = NDArray[np.float64]
+Metric = Literal["euclidean", "sqeuclidean", "cityblock"]
 
 
 # Not frozen: one is made for every query, and a frozen one takes three times as long.
@@ -63,6 +64,13 @@ def dense_batch(
     """
     rows = as_dense(data, dim=dim, bounds=bounds, clip=clip, columns=columns)
     return Batch((rows,), len(rows))
+
+
+def distances(records: Batch, queries: Batch, metric: Metric = "euclidean") -> Floats:
+    """Distances between rows in double precision, shape (records, queries); ``metric`` is SciPy's name."""
+    from scipy.spatial.distance import cdist
+
+    return cdist(records.arrays[0].astype(np.float64), queries.arrays[0].astype(np.float64), metric)
 
 
 def part_of(batch: Batch, start: int, stop: int) -> Batch:

@@ -9,18 +9,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from hushsum.kernels.base import (
-    Batch,
-    ColumnProfile,
-    Floats,
-    Hasher,
-    ProfileKernel,
-    ProjectionKernel,
-    register,
-)
-from hushsum.kernels.parameters import MAX_DIM, MAX_POWER, bandwidth_number, positive_integer
-from hushsum.kernels.profiles import Profile, fitted_profiles, single_column_profile
-from hushsum.kernels.projections import Projections, check_projection, structured_block
+from hushsum._types import Floats
+from hushsum.kernels.base import Batch, ProfileKernel, ProjectionKernel, register
+from hushsum.kernels.batch import distances
+from hushsum.kernels.parameters import check_parameters
+from hushsum.kernels.profiles import Profile, fitted_profiles
+from hushsum.kernels.projections import Projections, check_projection
 
 
 @register
@@ -61,14 +55,8 @@ class EuclideanKernel(ProjectionKernel, ProfileKernel):
     projection: str = "dense"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "dim", positive_integer("dim", self.dim, at_most=MAX_DIM))
-        object.__setattr__(self, "bandwidth", bandwidth_number(self.bandwidth))
-        object.__setattr__(self, "power", positive_integer("power", self.power, at_most=MAX_POWER))
+        check_parameters(self)
         check_projection(self.projection, self.dim, self.power)
-
-    def independent_rows(self) -> int:
-        """1, or the rows of a structured block."""
-        return structured_block(self.dim, self.power) if self.projection == "structured" else 1
 
     def projections(self) -> Projections:
         """Normal projections, scaled by the bandwidth."""
@@ -80,10 +68,6 @@ class EuclideanKernel(ProjectionKernel, ProfileKernel):
             signs=False,
             structured=self.projection == "structured",
         )
-
-    def numbers_per_row(self) -> int:
-        """dim·power."""
-        return self.dim * self.power
 
     @property
     def width(self) -> float:
@@ -103,18 +87,8 @@ class EuclideanKernel(ProjectionKernel, ProfileKernel):
         """Gaussians: the kernel is a mixture of them."""
         return fitted_profiles(self, spacing=spacing, diameter=math.hypot(*sides), gaussian=True)
 
-    def column_profile(self) -> ColumnProfile | None:
-        """In one column the kernel itself."""
-        return single_column_profile(self)
-
-    def hasher(self, *, rows: int, width: int, seed: int) -> Hasher:
-        """The p-stable hash functions, scaled by the bandwidth."""
-        return self.projections().hasher(rows=rows, width=width, seed=seed, fold=True)
-
     def _pairwise(self, records: Batch, queries: Batch) -> Floats:
-        from scipy.spatial.distance import cdist
-
-        distance = cdist(records.arrays[0].astype(np.float64), queries.arrays[0].astype(np.float64))
+        distance = distances(records, queries)
         return euclidean_collision(distance / self.bandwidth) ** self.power
 
 

@@ -10,10 +10,12 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.kernels.base import Batch, ColumnProfile, Floats, GaussianProfileKernel, SpectralKernel, register
-from hushsum.kernels.parameters import MAX_DIM, MAX_POWER, bandwidth_number, positive_integer
+from hushsum._types import Floats
+from hushsum.kernels.base import Batch, ColumnProfile, GaussianProfileKernel, SpectralKernel, register
+from hushsum.kernels.batch import distances
+from hushsum.kernels.parameters import check_parameters
 from hushsum.kernels.profiles import Profile
-from hushsum.kernels.spectra import in_turns, normal_directions
+from hushsum.kernels.randomness import in_turns, normal_directions
 
 
 @register
@@ -46,9 +48,7 @@ class GaussianKernel(SpectralKernel, GaussianProfileKernel):
     power: int = 1
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "dim", positive_integer("dim", self.dim, at_most=MAX_DIM))
-        object.__setattr__(self, "bandwidth", bandwidth_number(self.bandwidth))
-        object.__setattr__(self, "power", positive_integer("power", self.power, at_most=MAX_POWER))
+        check_parameters(self)
 
     @property
     def width(self) -> float:
@@ -83,10 +83,6 @@ class GaussianKernel(SpectralKernel, GaussianProfileKernel):
         return in_turns(directions, math.sqrt(self.power) / self.bandwidth)
 
     def _pairwise(self, records: Batch, queries: Batch) -> Floats:
-        from scipy.spatial.distance import cdist
-
-        squared = cdist(
-            records.arrays[0].astype(np.float64), queries.arrays[0].astype(np.float64), "sqeuclidean"
-        )
+        squared = distances(records, queries, "sqeuclidean")
         result: Floats = np.exp(-0.5 * self.power * squared / self.bandwidth**2)
         return result

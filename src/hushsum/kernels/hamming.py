@@ -9,11 +9,12 @@ from typing import ClassVar
 import numpy as np
 
 from hushsum import _native
-from hushsum.kernels.base import Batch, Floats, HashableKernel, Hasher, register
-from hushsum.kernels.parameters import MAX_DIM, MAX_POWER, positive_integer
+from hushsum._types import Floats
+from hushsum.kernels.base import Batch, HashableKernel, Hasher, register
+from hushsum.kernels.parameters import check_parameters
 from hushsum.kernels.randomness import multiply_shift, row_words
 from hushsum.records.bounds import Bounds
-from hushsum.records.codes import as_codes
+from hushsum.records.category_codes import as_codes
 
 
 @register
@@ -46,8 +47,7 @@ class HammingKernel(HashableKernel):
     power: int = 1
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "dim", positive_integer("dim", self.dim, at_most=MAX_DIM))
-        object.__setattr__(self, "power", positive_integer("power", self.power, at_most=MAX_POWER))
+        check_parameters(self)
 
     def prepare(
         self,

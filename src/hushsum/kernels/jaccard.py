@@ -9,8 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from hushsum import _native
-from hushsum.kernels.base import Batch, Floats, HashableKernel, Hasher, register
-from hushsum.kernels.parameters import MAX_POWER, positive_integer
+from hushsum._types import Floats
+from hushsum.kernels.base import Batch, HashableKernel, Hasher, register
+from hushsum.kernels.parameters import check_parameters
 from hushsum.kernels.randomness import multiply_shift, row_words
 from hushsum.records.bounds import Bounds
 from hushsum.records.sets import as_sets
@@ -50,7 +51,7 @@ class JaccardKernel(HashableKernel):
     power: int = 1
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "power", positive_integer("power", self.power, at_most=MAX_POWER))
+        check_parameters(self)
 
     def prepare(
         self,

@@ -11,10 +11,12 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.kernels.base import Batch, ColumnProfile, Floats, ProfileKernel, SpectralKernel, register
-from hushsum.kernels.parameters import MAX_DIM, MAX_POWER, bandwidth_number, positive_integer
+from hushsum._types import Floats
+from hushsum.kernels.base import Batch, ColumnProfile, ProfileKernel, SpectralKernel, register
+from hushsum.kernels.batch import distances
+from hushsum.kernels.parameters import check_parameters
 from hushsum.kernels.profiles import Profile
-from hushsum.kernels.spectra import cauchy_directions, in_turns
+from hushsum.kernels.randomness import cauchy_directions, in_turns
 
 
 @register
@@ -47,9 +49,7 @@ class LaplacianKernel(SpectralKernel, ProfileKernel):
     power: int = 1
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "dim", positive_integer("dim", self.dim, at_most=MAX_DIM))
-        object.__setattr__(self, "bandwidth", bandwidth_number(self.bandwidth))
-        object.__setattr__(self, "power", positive_integer("power", self.power, at_most=MAX_POWER))
+        check_parameters(self)
 
     @property
     def width(self) -> float:
@@ -80,10 +80,6 @@ class LaplacianKernel(SpectralKernel, ProfileKernel):
         return in_turns(directions, self.power / self.bandwidth)
 
     def _pairwise(self, records: Batch, queries: Batch) -> Floats:
-        from scipy.spatial.distance import cdist
-
-        distance = cdist(
-            records.arrays[0].astype(np.float64), queries.arrays[0].astype(np.float64), "cityblock"
-        )
+        distance = distances(records, queries, "cityblock")
         result: Floats = np.exp(-self.power * distance / self.bandwidth)
         return result

@@ -9,17 +9,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from hushsum.kernels.base import (
-    Batch,
-    ColumnProfile,
-    Floats,
-    Hasher,
-    ProfileKernel,
-    ProjectionKernel,
-    register,
-)
-from hushsum.kernels.parameters import MAX_DIM, MAX_POWER, bandwidth_number, positive_integer
-from hushsum.kernels.profiles import Profile, fitted_profiles, single_column_profile
+from hushsum._types import Floats
+from hushsum.kernels.base import Batch, ProfileKernel, ProjectionKernel, register
+from hushsum.kernels.batch import distances
+from hushsum.kernels.parameters import check_parameters
+from hushsum.kernels.profiles import Profile, fitted_profiles
 from hushsum.kernels.projections import Projections
 
 
@@ -58,9 +52,7 @@ class ManhattanKernel(ProjectionKernel, ProfileKernel):
     power: int = 1
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "dim", positive_integer("dim", self.dim, at_most=MAX_DIM))
-        object.__setattr__(self, "bandwidth", bandwidth_number(self.bandwidth))
-        object.__setattr__(self, "power", positive_integer("power", self.power, at_most=MAX_POWER))
+        check_parameters(self)
 
     def projections(self) -> Projections:
         """Cauchy projections, scaled by the bandwidth."""
@@ -72,10 +64,6 @@ class ManhattanKernel(ProjectionKernel, ProfileKernel):
             signs=False,
             structured=False,
         )
-
-    def numbers_per_row(self) -> int:
-        """dim·power."""
-        return self.dim * self.power
 
     @property
     def width(self) -> float:
@@ -95,20 +83,8 @@ class ManhattanKernel(ProjectionKernel, ProfileKernel):
         """Exponentials: the kernel is a mixture of them."""
         return fitted_profiles(self, spacing=spacing, diameter=sum(sides), gaussian=False)
 
-    def column_profile(self) -> ColumnProfile | None:
-        """In one column the kernel itself."""
-        return single_column_profile(self)
-
-    def hasher(self, *, rows: int, width: int, seed: int) -> Hasher:
-        """The p-stable hash functions, scaled by the bandwidth."""
-        return self.projections().hasher(rows=rows, width=width, seed=seed, fold=True)
-
     def _pairwise(self, records: Batch, queries: Batch) -> Floats:
-        from scipy.spatial.distance import cdist
-
-        distance = cdist(
-            records.arrays[0].astype(np.float64), queries.arrays[0].astype(np.float64), "cityblock"
-        )
+        distance = distances(records, queries, "cityblock")
         return manhattan_collision(distance / self.bandwidth) ** self.power
 
 

@@ -10,11 +10,13 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from hushsum._types import Floats
 from hushsum.errors import UsageError, shown
-from hushsum.kernels.base import Batch, ColumnProfile, Floats, ProfileKernel, SpectralKernel, register
-from hushsum.kernels.parameters import MAX_DIM, bandwidth_number, positive_integer
-from hushsum.kernels.profiles import Profile, fitted_profiles, single_column_profile
-from hushsum.kernels.spectra import in_turns, normal_directions
+from hushsum.kernels.base import Batch, ProfileKernel, SpectralKernel, register
+from hushsum.kernels.batch import distances
+from hushsum.kernels.parameters import check_parameters
+from hushsum.kernels.profiles import Profile, fitted_profiles
+from hushsum.kernels.randomness import in_turns, normal_directions
 
 SMOOTHNESS = (0.5, 1.5, 2.5)
 
@@ -57,8 +59,7 @@ class MaternKernel(SpectralKernel, ProfileKernel):
     smoothness: float = 1.5
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "dim", positive_integer("dim", self.dim, at_most=MAX_DIM))
-        object.__setattr__(self, "bandwidth", bandwidth_number(self.bandwidth))
+        check_parameters(self)
         if self.smoothness not in SMOOTHNESS:
             raise UsageError(
                 parameter="smoothness",
@@ -82,10 +83,6 @@ class MaternKernel(SpectralKernel, ProfileKernel):
         """Gaussians: the kernel is one with a random variance."""
         return fitted_profiles(self, spacing=spacing, diameter=math.hypot(*sides), gaussian=True)
 
-    def column_profile(self) -> ColumnProfile | None:
-        """In one column the kernel itself."""
-        return single_column_profile(self)
-
     def integral(self) -> float:
         """The integral over all space: (2π)^d times the spectral density at zero."""
         half, nu = self.dim / 2.0, self.smoothness
@@ -104,9 +101,7 @@ class MaternKernel(SpectralKernel, ProfileKernel):
         return in_turns(directions, 1.0 / self.bandwidth)
 
     def _pairwise(self, records: Batch, queries: Batch) -> Floats:
-        from scipy.spatial.distance import cdist
-
-        distance = cdist(records.arrays[0].astype(np.float64), queries.arrays[0].astype(np.float64))
+        distance = distances(records, queries)
         r = math.sqrt(2.0 * self.smoothness) / self.bandwidth * distance
         factor = {0.5: 1.0, 1.5: 1.0 + r, 2.5: 1.0 + r + r * r / 3.0}[self.smoothness]
         result: Floats = factor * np.exp(-r)

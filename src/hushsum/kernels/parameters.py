@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 import operator
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-from hushsum.errors import UsageError, shown
+from hushsum.errors import Parameter, UsageError, shown
 
 if TYPE_CHECKING:
     from hushsum.kernels.base import Kernel
@@ -36,7 +38,21 @@ def thread_count(threads: int | None) -> int:
     return positive_integer("threads", threads, at_most=1024)
 
 
-def positive_number(name: str, value: float) -> float:
+def one_of(name: str, value: object, choices: Iterable[str]) -> None:
+    """Refuse a value that is none of the choices."""
+    listed = list(choices)
+    if value not in listed:
+        raise UsageError(
+            parameter=name,
+            rule=f"must be one of {', '.join(listed)}",
+            got=shown(value),
+            remedy="choose one",
+        )
+
+
+def positive_number(
+    name: str, value: float, *, remedy: str = "give the scale of the data in its units"
+) -> float:
     """A finite number above 0."""
     try:
         number = float(value)
@@ -47,7 +63,7 @@ def positive_number(name: str, value: float) -> float:
             parameter=name,
             rule="must be a finite number above 0",
             got=shown(value),
-            remedy="give the scale of the data in its units",
+            remedy=remedy,
         )
     return number
 
@@ -63,6 +79,15 @@ def bandwidth_number(value: float) -> float:
             remedy="rescale the columns",
         )
     return number
+
+
+def check_parameters(kernel: Kernel) -> None:
+    """Check and normalise the parameters that most kernels have, where this one has them: ``dim``,
+    ``bandwidth`` and ``power``. For ``__post_init__`` of a frozen dataclass.
+    """
+    for name, value in kernel.parameters().items():
+        if name in _RULES:
+            object.__setattr__(kernel, name, _RULES[name](value))
 
 
 def integer_seed(value: object) -> int:
@@ -91,6 +116,12 @@ def kernel_in_words(kernel: Kernel) -> str:
 MAX_DIM = 1 << 20
 MAX_POWER = 256
 
+_RULES: dict[str, Callable[[Any], float]] = {
+    "dim": partial(positive_integer, "dim", at_most=MAX_DIM),
+    "bandwidth": bandwidth_number,
+    "power": partial(positive_integer, "power", at_most=MAX_POWER),
+}
+
 
 def check_columns(columns: tuple[str, ...] | None, dim: int) -> None:
     """Refuse names of columns that are not ``dim`` different ones, or one for a column of lists."""
@@ -111,4 +142,15 @@ def check_columns(columns: tuple[str, ...] | None, dim: int) -> None:
             rule=f"must be {dim} names, one for each",
             got=len(columns),
             remedy="name them all",
+        )
+
+
+def check_cap(units: object, max_per_unit: int | None, *, parameter: str = "units") -> None:
+    """Refuse ids of persons without a cap, and a cap without ids."""
+    if (units is None) != (max_per_unit is None):
+        raise UsageError(
+            parameter=parameter,
+            rule=("and ", Parameter("max_per_unit"), " need each other"),
+            got="one",
+            remedy="give both, or neither",
         )

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hushsum.kernels.base import Batch, ColumnKernel, ColumnProfile, Floats
+from hushsum._types import Floats
+from hushsum.kernels.base import Batch, ColumnKernel
 
 _RATIO = 1.6
 _TAIL = 1e-3
@@ -66,10 +67,3 @@ def along_first_column(kernel: ColumnKernel, distances: Floats) -> Floats:
     origin = Batch((np.zeros((1, kernel.dim), np.float32),), 1)
     values: Floats = kernel.prepared_similarity(Batch((rows,), len(rows)), origin)[:, 0]
     return values
-
-
-def single_column_profile(kernel: ColumnKernel) -> ColumnProfile | None:
-    """The kernel as a function of the difference, where there is one column; else None."""
-    if kernel.dim != 1:
-        return None
-    return lambda difference: kernel.similarity([[0.0]], difference.reshape(-1, 1)).reshape(difference.shape)

@@ -59,6 +59,10 @@ class Projections:
             width, self.signs, fold, block, fold,
         )  # fmt: skip
 
+    def independent_rows(self) -> int:
+        """How many consecutive rows share random numbers: 1, or those of a structured block."""
+        return structured_block(self.dim, self.count) if self.structured else 1
+
     def numbers(self, *, seed: int, rows: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Directions a (rows, count, dim), divided by the bandwidth, and offsets b (rows, count) of dense
         projections.

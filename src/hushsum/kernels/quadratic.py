@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from hushsum.kernels.base import Batch, Floats, Kernel, dense_batch
-from hushsum.kernels.parameters import MAX_DIM, positive_integer
-from hushsum.records.bounds import Bounds
+from hushsum._types import Floats
+from hushsum.kernels.base import Batch, Kernel
+from hushsum.kernels.parameters import check_parameters
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,18 +28,7 @@ class QuadraticKernel(Kernel):
     dim: int
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "dim", positive_integer("dim", self.dim, at_most=MAX_DIM))
-
-    def prepare(
-        self,
-        data: object,
-        bounds: Bounds | None = None,
-        *,
-        clip: bool = True,
-        columns: Sequence[str] | None = None,
-    ) -> Batch:
-        """Rows of ``dim`` finite numbers."""
-        return dense_batch(data, self.dim, bounds, clip=clip, columns=columns)
+        check_parameters(self)
 
     def _pairwise(self, records: Batch, queries: Batch) -> Floats:
         products: Floats = records.arrays[0].astype(float) @ queries.arrays[0].astype(float).T

@@ -14,8 +14,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from hushsum import _native
+from hushsum._types import Floats
 
+_ONE_TURN = 6.283185307179586
+_NUMBERS_AT_A_TIME = 1 << 18
 _ROWS_A_STREAM = 64
 
 
@@ -133,3 +136,40 @@ def multiply_shift(
     """
     numbers = row_words(f"{family}/rehash", seed, rows, words + 1)
     return np.ascontiguousarray(numbers[:, :words]), np.ascontiguousarray(numbers[:, words])
+
+
+def normal_directions(purpose: str, seed: int, rows: int, dim: int, *, orthogonal: bool) -> Floats:
+    """Standard normal vectors, shape (rows, dim); row r is the same whatever the number of rows.
+
+    ``orthogonal`` turns each row so that it is orthogonal to those before it in its block of ``dim`` rows,
+    and keeps its length. A normal vector's length is independent of its direction, and Gram–Schmidt sees
+    directions alone, so every row is still standard normal, and only rows of different blocks are
+    independent: the orthogonal random features of Yu et al. (2016), with no bits beyond those of independent
+    ones.
+    """
+    words = row_words(purpose, seed, rows, dim)
+    vectors = np.empty((rows, dim))
+    step = max(1, _NUMBERS_AT_A_TIME // dim)
+    for start in range(0, rows, step):
+        vectors[start : start + step] = normals(words[start : start + step])
+    if orthogonal and dim > 1:
+        _native.orthogonalise(vectors)
+    return vectors
+
+
+def cauchy_directions(purpose: str, seed: int, rows: int, dim: int) -> Floats:
+    """Vectors of independent standard Cauchy numbers, each a ratio of two normal ones."""
+    pairs = normal_directions(purpose, seed, rows, 2 * dim, orthogonal=False)
+    ratios: Floats = pairs[:, :dim] / pairs[:, dim:]
+    return ratios
+
+
+def in_turns(directions: Floats, scale: float) -> NDArray[np.float32]:
+    """``scale`` times the directions, in turns and in single precision, kept within its range.
+
+    By Bochner's theorem a shift-invariant kernel is ``k(x − q) = E cos(ω·(x − q))`` for ω drawn from its
+    spectral measure. The frequencies are in *turns*, ω/(2π), because a phase in turns is reduced without
+    rounding.
+    """
+    largest = float(np.finfo(np.float32).max)
+    return np.clip(directions * (scale / _ONE_TURN), -largest, largest).astype(np.float32)

@@ -5,12 +5,11 @@ PostgreSQL (a URL).
 """
 
 from hushsum.ledger.account import Account
-from hushsum.ledger.charge import Charge
+from hushsum.ledger.chain import Receipt
 from hushsum.ledger.dataset_budget import DatasetBudget
+from hushsum.ledger.dataset_terms import Accounting, Charge, DatasetTerms
 from hushsum.ledger.entries import Entry
 from hushsum.ledger.ledger import Ledger
-from hushsum.ledger.receipt import Receipt
-from hushsum.ledger.terms import Accounting, DatasetTerms
 from hushsum.ledger.verify import Verification
 
 __all__ = [

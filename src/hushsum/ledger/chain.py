@@ -1,12 +1,14 @@
-"""Events, and the chain of hashes that binds each to all before it."""
+"""Events, the chain of hashes that binds each to all before it, and receipts of the chain's head."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from hushsum.errors import FileRefused
 from hushsum.files.container import canonical_json
 
 GENESIS = "0" * 64
@@ -128,3 +130,41 @@ def event_hash(
             }
         )
     ).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """The head of a ledger's chain at some moment: it fixes every event up to ``sequence``.
+
+    Kept elsewhere, it proves later that the ledger still contains what it contained.
+    """
+
+    ledger: str
+    sequence: int
+    hash: str
+
+    def as_json(self) -> dict[str, Any]:
+        """The receipt for a file."""
+        return {"ledger": self.ledger, "sequence": self.sequence, "hash": self.hash}
+
+    @classmethod
+    def from_text(cls, text: str) -> Receipt:
+        """Read a receipt.
+
+        Raises
+        ------
+        FileRefused
+            if the text is none.
+        """
+        try:
+            data = json.loads(text)
+            receipt = cls(data["ledger"], data["sequence"], data["hash"])
+            if type(receipt.sequence) is not int or not all(
+                isinstance(each, str) for each in (receipt.ledger, receipt.hash)
+            ):
+                raise ValueError
+        except (ValueError, KeyError, TypeError):
+            raise FileRefused(
+                rule="this is not a receipt", remedy="give a file written by: hushsum ledger receipt"
+            ) from None
+        return receipt

@@ -9,14 +9,12 @@ from contextlib import contextmanager
 from sqlalchemy import Connection
 
 from hushsum.errors import FileRefused, UsageError
-from hushsum.ledger import restores
 from hushsum.ledger.account import Account
-from hushsum.ledger.chain import Event
+from hushsum.ledger.chain import Event, Receipt
 from hushsum.ledger.database import WAIT_SECONDS, check_revision, connect
 from hushsum.ledger.entries import Entry, entries_of
 from hushsum.ledger.journal import Journal
-from hushsum.ledger.receipt import Receipt
-from hushsum.ledger.rollback_guard import guard_of
+from hushsum.ledger.rollback_guard import guard_of, rollback_refusal, valid_receipts
 from hushsum.ledger.verify import Verification, verify_chain
 
 
@@ -125,12 +123,12 @@ class LedgerHistory:
         marks = self._guard.read()
         with self._database.reading() as connection:
             journal = Journal.opened(connection, damaged=True)
-            known = [mark.last for mark in marks] if journal is None else restores.valid(journal, marks)
+            known = [mark.last for mark in marks] if journal is None else valid_receipts(journal, marks)
             return verify_chain(connection, receipts=[*known, *([] if receipt is None else [receipt])])
 
     def _refusal(self, journal: Journal) -> str | None:
         try:
-            return restores.refusal(journal, self._guard.read())
+            return rollback_refusal(journal, self._guard.read())
         except FileRefused as damaged:
             return str(damaged)
 

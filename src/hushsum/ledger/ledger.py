@@ -9,10 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from hushsum.errors import ClaimError, FilePath, FileRefused, UsageError
-from hushsum.ledger import restores
 from hushsum.ledger.account import OPEN, RETIRED, Account
-from hushsum.ledger.chain import Kind
-from hushsum.ledger.charge import Charge
+from hushsum.ledger.chain import Kind, Receipt
 from hushsum.ledger.database import (
     WAIT_SECONDS,
     connect,
@@ -21,13 +19,20 @@ from hushsum.ledger.database import (
     upgrade,
 )
 from hushsum.ledger.dataset_budget import DatasetBudget
-from hushsum.ledger.entries import Entry
+from hushsum.ledger.dataset_terms import Charge, DatasetTerms
+from hushsum.ledger.entries import Entry, check_name, person, reason_of
 from hushsum.ledger.history import LedgerHistory
 from hushsum.ledger.journal import Journal
-from hushsum.ledger.receipt import Receipt
-from hushsum.ledger.rollback_guard import GuardFile, Watermark, guard_beside, guard_of
-from hushsum.ledger.rules import check_name, person, reason_of
-from hushsum.ledger.terms import DatasetTerms
+from hushsum.ledger.rollback_guard import (
+    GuardFile,
+    Watermark,
+    contains_event,
+    guard_beside,
+    guard_of,
+    record_accepted_restore,
+    rollback_refusal,
+    watermark_of,
+)
 
 
 class Ledger(LedgerHistory):
@@ -250,8 +255,8 @@ class Ledger(LedgerHistory):
                     remedy="there is nothing to accept",
                 )
             marks = self._guard.readable()
-            frozen = restores.accept(journal, marks, who=person(who), reason=reason_of(reason))
-            mark = restores.watermark(journal)
+            frozen = record_accepted_restore(journal, marks, who=person(who), reason=reason_of(reason))
+            mark = watermark_of(journal)
         self._guard.reset(mark)
         return frozen
 
@@ -277,7 +282,7 @@ class Ledger(LedgerHistory):
             )
         with self._database.writing() as connection:
             journal = self._opened(connection, lock=True)
-            if not restores.contains(journal, receipt):
+            if not contains_event(journal, receipt):
                 raise FileRefused(
                     rule=(
                         "the ledger does not contain the event of the receipt: it is an older copy or "
@@ -287,7 +292,7 @@ class Ledger(LedgerHistory):
                 )
             body = {"who": person(who), "reason": reason_of(reason), "receipt": receipt.as_json()}
             journal.append(Kind.GUARD_ADDED, body=body)
-            mark = restores.watermark(journal)
+            mark = watermark_of(journal)
         self._guard.advance(mark)
 
     def _book(
@@ -315,14 +320,14 @@ class Ledger(LedgerHistory):
         marks = self._guard.read()
         with self._database.writing() as connection:
             journal = self._opened(connection, lock=True)
-            problem = restores.refusal(journal, marks)
+            problem = rollback_refusal(journal, marks)
             if problem is not None:
                 raise FileRefused(rule=problem)
             if not marks:
                 # A crash after the first commit must not leave a history without a guard.
-                self._guard.advance(restores.watermark(journal))
+                self._guard.advance(watermark_of(journal))
             yield journal
-            mark = restores.watermark(journal) if journal.appended else None
+            mark = watermark_of(journal) if journal.appended else None
         if mark is not None:
             self._guard.advance(mark)
 

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from hushsum.ledger.account import Account
-from hushsum.ledger.chain import Event, Kind
+from hushsum.ledger.chain import Event, Kind, Receipt
+from hushsum.ledger.dataset_terms import Accounting
 from hushsum.ledger.entries import Entry
-from hushsum.ledger.receipt import Receipt
-from hushsum.ledger.terms import Accounting
-from hushsum.privacy.relation import Relation
+from hushsum.privacy.claim import Relation
 
 _SHOWN = (Kind.BUDGET_CHANGED, Kind.RETIRED, Kind.RESTORE_ACCEPTED, Kind.FROZEN, Kind.WRITTEN_OFF)
 

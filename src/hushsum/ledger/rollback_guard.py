@@ -5,6 +5,8 @@ older. So every process that appends to a ledger also writes the last event to t
 state folder, and one beside the data. A ledger that lacks that event was restored or changed, and nothing is
 debited in it until a person has accepted it. Without either file it is unknown whether the ledger is the
 newest copy, which is treated the same.
+
+The first half of this module has the files, the second the comparison of a ledger with them.
 """
 
 from __future__ import annotations
@@ -13,18 +15,26 @@ import fcntl
 import json
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from hushsum.errors import FilePath, FileRefused, LedgerUnavailable
+from hushsum.ledger.account import FROZEN, RETIRED
+from hushsum.ledger.chain import Kind, Receipt
 from hushsum.ledger.database import file_of
-from hushsum.ledger.receipt import Receipt
+from hushsum.ledger.journal import Journal
 
 SUFFIX = ".rollback_guard"
 """A SQLite ledger's own guard has the name of its file and this suffix."""
+
+
+_REMEDY = (
+    "put the newest copy back, or accept this one with: hushsum ledger accept-restore, "
+    "which freezes its datasets"
+)
 
 
 def state_folder() -> Path:
@@ -267,3 +277,91 @@ def guard_beside(place: str | os.PathLike[str], guard: str | os.PathLike[str] | 
         return Path(guard)
     file = file_of(place)
     return None if file is None else file.with_name(file.name + SUFFIX)
+
+
+def watermark_of(journal: Journal) -> Watermark:
+    """The watermark of a journal's head."""
+    return Watermark(journal.receipt, journal.last_restore())
+
+
+def rollback_refusal(journal: Journal, marks: Sequence[Watermark]) -> str | None:
+    """Why nothing may be debited, and what to do; None if the ledger has all that the guard knows.
+
+    A new ledger, with no event but its creation, needs no guard: there is nothing that it could have lost.
+    """
+    if not marks:
+        if journal.receipt.sequence <= 1:
+            return None
+        return (
+            "the ledger has a history, and no rollback guard shows that this is its newest copy: it may be a "
+            f"restored backup, or the guard was lost; {_REMEDY}; or, with a receipt just taken where "
+            "the ledger is in use: hushsum ledger add-guard"
+        )
+    return next((text for mark in marks if (text := _behind(journal, mark)) is not None), None)
+
+
+def contains_event(journal: Journal, receipt: Receipt) -> bool:
+    """Whether the ledger contains the event that a receipt names."""
+    if receipt.ledger != journal.receipt.ledger or not 1 <= receipt.sequence <= journal.receipt.sequence:
+        return False
+    if receipt == journal.receipt:
+        return True
+    try:
+        return journal.event(receipt.sequence).hash == receipt.hash
+    except FileRefused:
+        return False
+
+
+def valid_receipts(journal: Journal, marks: Sequence[Watermark]) -> list[Receipt]:
+    """The last events of those watermarks that no accepted restore has replaced."""
+    return [mark.last for mark in marks if not _replaced(journal, mark)]
+
+
+def record_accepted_restore(
+    journal: Journal, marks: Sequence[Watermark], *, who: str, reason: str
+) -> list[str]:
+    """Record that events may be lost, and freeze every dataset that is not retired."""
+    known = [mark.last for mark in marks if mark.last.ledger == journal.receipt.ledger]
+    lost = max(known, key=lambda each: each.sequence).as_json() if known else None
+    journal.append(Kind.RESTORE_ACCEPTED, body={"who": who, "reason": reason, "lost": lost})
+    frozen = []
+    for name in journal.datasets():
+        account = journal.account(name)
+        if account.state != RETIRED:
+            after = account.in_state(FROZEN)
+            journal.append(Kind.FROZEN, dataset=name, body={"who": who, "account": after.as_json()})
+            frozen.append(name)
+    return frozen
+
+
+def _behind(journal: Journal, mark: Watermark) -> str | None:
+    if mark.last.ledger != journal.receipt.ledger:
+        what = "is another one than its rollback guard names"
+    elif contains_event(journal, mark.last) or _replaced(journal, mark):
+        return None
+    elif journal.receipt.sequence < mark.last.sequence:
+        ends, named = journal.receipt.sequence, mark.last.sequence
+        what = f"ends at event {ends}, and its rollback guard names event {named}"
+    else:
+        what = f"has another event {mark.last.sequence} than its rollback guard names"
+    return (
+        f"the ledger {what}: it was restored from a backup or changed, and may not have all that was spent; "
+        f"{_REMEDY}"
+    )
+
+
+def _replaced(journal: Journal, mark: Watermark) -> bool:
+    """Whether a restore was accepted after this watermark was written, here or on another machine.
+
+    The watermark names the last accepted restore of its own history. If the ledger has that one, and a later
+    one, then the history that the watermark belongs to was given up when the later restore was accepted,
+    and every dataset was frozen then. A ledger put back to before the known restore does not have it.
+    """
+    if mark.last.ledger != journal.receipt.ledger:
+        return False
+    latest = journal.last_restore()
+    if latest is None:
+        return False
+    if mark.restore is None:
+        return True
+    return contains_event(journal, mark.restore) and latest.sequence > mark.restore.sequence

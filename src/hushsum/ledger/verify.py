@@ -11,16 +11,13 @@ import sqlalchemy as sa
 
 from hushsum.errors import FileRefused, HushsumError
 from hushsum.files.container import canonical_json
-from hushsum.ledger.account import FROZEN, OPEN, RETIRED, Account
-from hushsum.ledger.chain import ACCOUNT_KINDS, GENESIS, STEPS, Event, Kind
-from hushsum.ledger.charge import Charge
-from hushsum.ledger.debits import staged_bytes
+from hushsum.ledger.account import FROZEN, OPEN, RETIRED, Account, charge_for
+from hushsum.ledger.chain import ACCOUNT_KINDS, GENESIS, STEPS, Event, Kind, Receipt
+from hushsum.ledger.dataset_budget import staged_bytes
+from hushsum.ledger.dataset_terms import Charge, DatasetTerms
 from hushsum.ledger.entries import Entry
 from hushsum.ledger.journal import Journal, parsed
-from hushsum.ledger.pricing import charge_for
-from hushsum.ledger.receipt import Receipt
 from hushsum.ledger.schema import events, head
-from hushsum.ledger.terms import DatasetTerms
 from hushsum.privacy.claim import Claim
 
 

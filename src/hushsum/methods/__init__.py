@@ -1,4 +1,4 @@
-"""Methods that turn records into a released function, their registry, and private selection of parameters."""
+"""Methods that turn records into a released function, their registry, and private choice of parameters."""
 
 from hushsum.methods.bernstein import bernstein
 from hushsum.methods.choose_kernel import choose_kernel

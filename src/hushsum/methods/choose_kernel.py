@@ -11,20 +11,19 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.errors import DataRefused, Parameter, UsageError
+from hushsum.errors import DataRefused, UsageError
 from hushsum.kernels.base import Batch, Kernel, kernel_as_json
-from hushsum.kernels.parameters import positive_integer
+from hushsum.kernels.parameters import check_cap, positive_integer
 from hushsum.privacy.budget import Budget
-from hushsum.privacy.claim import Claim
-from hushsum.privacy.relation import Relation
-from hushsum.privacy.selection import (
+from hushsum.privacy.choice import (
     PERMUTE_AND_FLIP,
     Question,
     choice_claim,
     choice_promise,
+    choose_positions,
     random_places,
-    select,
 )
+from hushsum.privacy.claim import Claim, Relation
 from hushsum.privacy.spending import Booking, spend_json
 from hushsum.records.unit_ids import identify
 
@@ -114,13 +113,7 @@ def choose_kernel(
         raise UsageError(
             parameter="density", rule="must be above 0 and below 1", got=f"{density:g}", remedy="try 0.05"
         )
-    if (units is None) != (max_per_unit is None):
-        raise UsageError(
-            parameter="units",
-            rule=("and ", Parameter("max_per_unit"), " need each other"),
-            got="one",
-            remedy="give both, or neither",
-        )
+    check_cap(units, max_per_unit)
     promise = choice_promise(epsilon)
     assert promise.epsilon is not None
     number = _blocks(blocks, promise.epsilon, len(candidates))
@@ -147,7 +140,7 @@ def choose_kernel(
         places = random_places(int(unit.max()) + 1, number, insecure_noise_seed=insecure_noise_seed)
         votes = count_votes(batch, places[unit], number, judge, len(candidates))
         question = Question(votes, claim.promise.epsilon or Fraction(0), VOTE_SENSITIVITY)
-        return {"candidate": select([question], insecure_noise_seed=insecure_noise_seed)[0]}
+        return {"candidate": choose_positions([question], insecure_noise_seed=insecure_noise_seed)[0]}
 
     subject: dict[str, object] = {
         "choice": "kernel",

@@ -12,15 +12,14 @@ from typing import Any, Generic, TypeVar
 
 from hushsum.errors import ClaimError, Parameter, UsageError
 from hushsum.privacy.budget import Budget
-from hushsum.privacy.claim import Claim
-from hushsum.privacy.relation import Relation
-from hushsum.privacy.selection import (
+from hushsum.privacy.choice import (
     RANDOM_STOPPING,
     Stopping,
     choice_claim,
     choice_promise,
     draw_candidates,
 )
+from hushsum.privacy.claim import Claim, Relation
 from hushsum.privacy.spending import Booking, spend_json
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.load import load_function
@@ -99,8 +98,9 @@ def choose(
     Privacy
     -------
     Pure ε for the winner's name and function together, 3 or 2 times the ε of a run (Liu & Talwar 2019;
-    Papernot & Steinke 2022); proof in ``privacy.noise.stopping``. It holds only while the number of runs and
-    the losers stay secret. The time a choice takes reveals the number: show it to the owner only.
+    Papernot & Steinke 2022); proof in ``privacy.noise.random_stopping``. It holds only while the
+    number of runs and the losers stay secret. The time a choice takes reveals the number: show it to the
+    owner only.
 
     Examples
     --------

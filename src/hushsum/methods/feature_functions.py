@@ -12,15 +12,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hushsum._types import Floats, Integers
 from hushsum.errors import DataRefused
 from hushsum.methods.hinge import FeatureGram, certificate_error, certified_gap, solve_hinge
 from hushsum.privacy.claim import Promise
-from hushsum.privacy.functional import ANALYTIC, lattice_variance, perturb_lattice
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from hushsum.privacy.function_noise import ANALYTIC, lattice_variance, perturb_lattice
 
 TARGET_BITS = 12
 """A target is rounded to whole numbers of at most 2¹² either way of the middle of its bounds."""
@@ -126,13 +123,13 @@ def allowed_gap(c: float, number: int, square: float) -> float:
     return (GAP_SHARE * c * math.sqrt(square) / number) ** 2 / 2.0
 
 
-def gap_missed(c: float, number: int) -> DataRefused:
+def gap_missed(c: float) -> DataRefused:
     """The refusal of a machine whose solver has not reached its gap; tells public numbers alone."""
     return DataRefused(
         parameter="C",
-        rule="must let the machine be solved to its duality gap",
+        rule="must allow the machine to be solved to its duality gap",
         got=f"{c:g}, with which it was not",
-        remedy="use a smaller one",
+        remedy="use a smaller C",
     )
 
 
@@ -186,7 +183,7 @@ def fit_machines(features: Floats, codes: Integers, classes: int, c: float) -> M
         solution = solve_hinge(FeatureGram(signed), number, c / number, gap=gap / 2.0)
         weights = signed.T @ solution.alpha
         if not certified_gap(signed, solution.alpha, weights, c / number) <= gap / 2.0:
-            raise gap_missed(c, number)
+            raise gap_missed(c)
         found[machine] = weights
     return Machines(found, math.sqrt(machines) * svm_sensitivity(c, number, square, gap))
 

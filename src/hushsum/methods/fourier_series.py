@@ -10,6 +10,7 @@ from hushsum.methods.tally_registration import boxed_tally, register_tally
 from hushsum.records.bounds import Bounds, DeclaredBounds
 from hushsum.tally.tally import Tally
 
+LAPLACE_TAPER = 2.0 / 3.0
 PUBLISHED = (1, 2, 4, 5, 10)
 """Frequencies of the 2, 4, 8, 10 and 20 basis functions that Coleman and Shrivastava tried."""
 
@@ -66,7 +67,7 @@ def fourier_series(
             columns=names,
             frequencies=frequencies,
             padding=padding,
-            tapered=tapered,
+            taper=LAPLACE_TAPER if tapered else 0.0,
         )
 
     return boxed_tally(

@@ -265,9 +265,10 @@ def heap_share(density: float, dim: int) -> float:
     """The share of the records that is planned for to have the very value of a query, at a mean kernel value.
 
     An assumption: in several columns all records that a query sees lie in one heap. In one column values
-    repeat more, on pay scales and round numbers: the heap has a share of √density.
+    repeat more, on pay scales and round numbers: the heap has a share of density^(1/3), between the density
+    and all records.
     """
-    return math.sqrt(density) if dim == 1 else density
+    return float(density ** (1.0 / 3.0)) if dim == 1 else density
 
 
 register_tally(

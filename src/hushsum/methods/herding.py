@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from hushsum._types import Floats
 
 
 def reduced_set(pool: Floats, features: Floats, target: Floats, sigma: float) -> tuple[Floats, Floats]:

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from hushsum._types import Floats
 
 _MOST_STEPS = 2000
 """Some thirty are usual; rounding errors end a path that they keep from its gap long before."""

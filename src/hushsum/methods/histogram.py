@@ -13,7 +13,7 @@ from hushsum.methods.one_call import DeclaredBox, ReleaseKeywords
 from hushsum.methods.registry import Method, register
 from hushsum.methods.tally_registration import release_counted
 from hushsum.privacy.calibration import LAPLACE
-from hushsum.privacy.relation import Relation
+from hushsum.privacy.claim import Relation
 from hushsum.privacy.release_noise import EXACT_INTEGERS
 from hushsum.records.bounds import Bounds, DeclaredBounds
 from hushsum.records.cell_grid import bins_for_bandwidth

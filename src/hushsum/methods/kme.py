@@ -9,25 +9,21 @@ from collections.abc import Sequence
 from typing import Unpack
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hushsum.errors import Argument, UsageError, shown
+from hushsum._types import Floats, Rows
+from hushsum.errors import Argument, UsageError
 from hushsum.kernels.base import COLUMNS, GAUSSIAN, Batch, GaussianProfileKernel, Kernel
 from hushsum.kernels.gaussian import GaussianKernel
-from hushsum.kernels.parameters import positive_integer
+from hushsum.kernels.parameters import one_of, positive_integer
 from hushsum.methods.herding import reduced_set
 from hushsum.methods.kme_lattice import Lattice
 from hushsum.methods.one_call import DeclaredBox, OneCallRelease, ReleaseKeywords
 from hushsum.methods.registry import Method, register
-from hushsum.privacy.relation import Relation
+from hushsum.privacy.claim import Relation
 from hushsum.privacy.release_noise import REAL_ARITHMETIC, REAL_GAUSSIAN, ReleaseNoise, release_noise
 from hushsum.records.bounds import Bounds, DeclaredBounds
 from hushsum.records.cell_grid import CellGrid
 from hushsum.releases.points import PointsFunction
-from hushsum.version import PRODUCER
-
-Floats = NDArray[np.float64]
-Rows = NDArray[np.float32]
 
 NAME = "kme"
 ALGORITHMS = ("subspace", "features")
@@ -87,11 +83,8 @@ def kme(
         Public: of points and features.
     relation : {"replace"}
         The only one, since the mean divides by the number of records.
-    columns : list of str, optional
-        What the columns are called, in their order; frames are then read by these names.
-    **keywords
-        ``budget``, ``idempotency_key``, ``insecure_noise_seed`` and ``allow_large_delta`` as for
-        ``Tally.release``.
+    columns, **keywords
+        As for `histogram`.
 
     Raises
     ------
@@ -124,20 +117,8 @@ def kme(
     """
     declared = DeclaredBox.of(kernel, bounds, columns)
     box = declared.bounds
-    if algorithm not in ALGORITHMS:
-        raise UsageError(
-            parameter="algorithm",
-            rule=f"must be one of {', '.join(ALGORITHMS)}",
-            got=shown(algorithm),
-            remedy="choose one",
-        )
-    if sensitivity not in SENSITIVITIES:
-        raise UsageError(
-            parameter="sensitivity",
-            rule=f"must be one of {', '.join(SENSITIVITIES)}",
-            got=shown(sensitivity),
-            remedy="choose one",
-        )
+    one_of("algorithm", algorithm, ALGORITHMS)
+    one_of("sensitivity", sensitivity, SENSITIVITIES)
     if algorithm == "features" or lattice is not None:
         GAUSSIAN.check(kernel, "kme with features or a lattice")
     if algorithm == "features" and lattice is not None:
@@ -163,19 +144,12 @@ def kme(
                 weights, stderr = _subspace(rows, public, kernel, moved, prepared, noise)
             else:
                 weights, stderr = _on_lattice(rows, cells, kernel, moved, prepared, noise)
-        return PointsFunction(
+        return prepared.points_function(
+            declared,
             points=np.clip(chosen + box.centre, box.low, box.high),
             weights=len(rows) * weights,
-            kernel=kernel,
-            bounds=box,
             count=float(len(rows)),
-            count_variance=0.0,
-            weight_variance=None,
             answer_stderr=stderr,
-            claim=prepared.claim,
-            method=NAME,
-            producer=PRODUCER,
-            columns=declared.columns,
         )
 
     return prepared.released(make, algorithm=algorithm, points=len(public), seed=seed)

@@ -9,12 +9,10 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
+from hushsum._types import Floats, Rows
 from hushsum.kernels.base import Batch
 from hushsum.kernels.gaussian import GaussianKernel
 from hushsum.records.cell_grid import CellGrid
-
-Floats = NDArray[np.float64]
-Rows = NDArray[np.float32]
 
 _NUMBERS_AT_A_TIME = 1 << 22
 

@@ -1,4 +1,4 @@
-"""MWEM: synthetic weights on a grid, improved where a private selection finds the largest error."""
+"""MWEM: synthetic weights on a grid, improved where a private choice finds the largest error."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Unpack
 import numpy as np
 from numpy.typing import NDArray
 
+from hushsum._types import Floats
 from hushsum.errors import DataRefused, UsageError
 from hushsum.kernels.base import COLUMNS, Batch, ColumnKernel, Kernel
 from hushsum.kernels.parameters import positive_integer
@@ -16,7 +17,7 @@ from hushsum.methods.one_call import DeclaredBox, OneCallRelease, ReleaseKeyword
 from hushsum.methods.registry import Method, register
 from hushsum.privacy.accounting.mechanisms import together
 from hushsum.privacy.calibration import LAPLACE
-from hushsum.privacy.relation import Relation
+from hushsum.privacy.claim import Relation
 from hushsum.privacy.release_noise import (
     EXACT_INTEGERS,
     PERMUTE_AND_FLIP,
@@ -27,9 +28,6 @@ from hushsum.privacy.release_noise import (
 from hushsum.records.bounds import Bounds, DeclaredBounds
 from hushsum.records.cell_grid import CellGrid, bins_for_bandwidth
 from hushsum.releases.points import PointsFunction
-from hushsum.version import PRODUCER
-
-Floats = NDArray[np.float64]
 
 NAME = "mwem"
 MECHANISM = together(PERMUTE_AND_FLIP, LAPLACE)
@@ -81,13 +79,8 @@ def mwem(
         Public. Default: an even grid of at most 256 points.
     bins : int or list of int, optional
         Cells along each column; default a quarter of the bandwidth wide, at most 2¹⁵ in all.
-    relation
-        As for ``Tally.release``.
-    columns : list of str, optional
-        What the columns are called, in their order; frames are then read by these names.
-    **keywords
-        ``budget``, ``idempotency_key``, ``insecure_noise_seed`` and ``allow_large_delta`` as for
-        ``Tally.release``.
+    relation, columns, **keywords
+        As for `histogram`.
 
     Raises
     ------
@@ -143,19 +136,12 @@ def mwem(
         with release_noise(prepared.insecure_noise_seed) as noise:
             count, count_variance, left = prepared.count(noise, len(rows))
             weights = _fitted(exact, table, count, number, left / (2 * number), noise)
-        return PointsFunction(
+        return prepared.points_function(
+            declared,
             points=grid.centres(),
             weights=weights,
-            kernel=kernel,
-            bounds=box,
             count=count,
             count_variance=count_variance,
-            weight_variance=None,
-            answer_stderr=None,
-            claim=prepared.claim,
-            method=NAME,
-            producer=PRODUCER,
-            columns=declared.columns,
         )
 
     return prepared.released(make, bins=list(grid.bins), rounds=number, queries=len(points))

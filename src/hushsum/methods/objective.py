@@ -5,13 +5,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hushsum.errors import UsageError
+from hushsum._types import Floats
+from hushsum.kernels.parameters import positive_number
 from hushsum.privacy.real_noise import real_noise
 from hushsum.privacy.release_noise import rounded
-
-Floats = NDArray[np.float64]
 
 MECHANISM = "objective perturbation"
 _NEWTON_STEPS = 200
@@ -68,10 +66,7 @@ def fit_squares(
     Within the ball |v − θ·φ| ≤ 1 + bound, which bounds a record's gradient; the curvature is at most
     ‖φ‖² ≤ 1. The minimum over the ball is found exactly, up to rounding: from the eigenvalues of the Hessian.
     """
-    if not (math.isfinite(theta_bound) and theta_bound > 0):
-        raise UsageError(
-            parameter="theta_bound", rule="must be finite and above 0", got=f"{theta_bound}", remedy="try 2"
-        )
+    positive_number("theta_bound", theta_bound, remedy="try 2")
     ridge, scale = perturbation(epsilon, gradient=1.0 + theta_bound, curvature=1.0)
     with real_noise(insecure_noise_seed) as noise:
         linear = noise.gamma_vector(features.shape[1], scale)

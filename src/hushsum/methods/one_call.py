@@ -8,24 +8,24 @@ from fractions import Fraction
 from typing import TypedDict, TypeVar, Unpack
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hushsum._types import Floats, Rows
 from hushsum.errors import ClaimError
 from hushsum.kernels.base import Kernel
 from hushsum.methods.registry import Method
 from hushsum.privacy.budget import Budget
 from hushsum.privacy.calibration import COUNT_SHARE
-from hushsum.privacy.claim import Claim, Promise
-from hushsum.privacy.relation import Relation
+from hushsum.privacy.claim import Claim, Promise, Relation
 from hushsum.privacy.release_noise import ReleaseNoise
 from hushsum.privacy.request import check_declared_delta
 from hushsum.privacy.spending import Booking
 from hushsum.records.bounds import Bounds, declared_bounds
 from hushsum.releases.base import ReleasedFunction
-from hushsum.releases.points import check_kernel
-from hushsum.releases.spending import spend_function
+from hushsum.releases.points import PointsFunction
+from hushsum.releases.prepared_release import spend_function
+from hushsum.releases.real_function import check_kernel
+from hushsum.version import PRODUCER
 
-Pair = tuple[float, float]
 F = TypeVar("F", bound=ReleasedFunction)
 
 
@@ -125,6 +125,32 @@ class OneCallRelease:
         noisy, drawn = noise.laplace(np.array([records], np.int64), 1, share)
         return float(max(int(noisy[0]), 1)), drawn.variance, self.epsilon - share
 
+    def points_function(
+        self,
+        box: DeclaredBox,
+        *,
+        points: Floats,
+        weights: Floats,
+        count: float,
+        count_variance: float = 0.0,
+        answer_stderr: float | None = None,
+    ) -> PointsFunction:
+        """Weighted points whose noise is not independent, as the function that this release makes public."""
+        return PointsFunction(
+            points=points,
+            weights=weights,
+            kernel=box.kernel,
+            bounds=box.bounds,
+            count=count,
+            count_variance=count_variance,
+            weight_variance=None,
+            answer_stderr=answer_stderr,
+            claim=self.claim,
+            method=self.method,
+            producer=PRODUCER,
+            columns=box.columns,
+        )
+
     def released(self, make: Callable[[], F], **subject: object) -> F:
         """Make the function, debited first where there is a budget; a retry returns the staged one."""
         return spend_function(self.booking, self.claim, {"method": self.method, **subject}, make)
@@ -152,7 +178,7 @@ class DeclaredBox:
             )
         return cls(kernel, box, names)
 
-    def records(self, X: object) -> NDArray[np.float32]:
+    def records(self, X: object) -> Rows:
         """The records, checked, clipped to the box and centred on it; secret."""
-        rows: NDArray[np.float32] = self.kernel.prepare(X, self.bounds, columns=self.columns).arrays[0]
+        rows: Rows = self.kernel.prepare(X, self.bounds, columns=self.columns).arrays[0]
         return rows

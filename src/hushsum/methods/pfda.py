@@ -9,20 +9,18 @@ from functools import lru_cache
 from typing import Unpack
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hushsum.errors import UsageError, shown
+from hushsum._types import Floats
+from hushsum.errors import UsageError
 from hushsum.kernels.base import COLUMNS, Batch, Kernel
-from hushsum.kernels.parameters import positive_integer
+from hushsum.kernels.parameters import positive_integer, positive_number
 from hushsum.methods.one_call import DeclaredBox, OneCallRelease, ReleaseKeywords
 from hushsum.methods.registry import Method, register
-from hushsum.privacy.relation import Relation
+from hushsum.privacy.claim import Relation
 from hushsum.privacy.release_noise import REAL_ARITHMETIC, REAL_GAUSSIAN, release_noise
 from hushsum.records.bounds import DeclaredBounds
 from hushsum.releases.curve import CurveFunction
 from hushsum.version import PRODUCER
-
-Floats = NDArray[np.float64]
 
 NAME = "pfda"
 MOST_STEPS = 4096
@@ -100,11 +98,8 @@ def pfda(
         Points of the grid; one decomposition of steps × steps, whatever the number of records.
     relation : {"replace"}
         The only one, since the mean divides by the number of records.
-    columns : list of str, optional
-        What the columns are called, in their order; frames are then read by these names.
-    **keywords
-        ``budget``, ``idempotency_key``, ``insecure_noise_seed`` and ``allow_large_delta`` as for
-        ``Tally.release``.
+    columns, **keywords
+        As for `histogram`.
 
     Raises
     ------
@@ -147,10 +142,7 @@ def pfda(
         )
     process = kernel if covariance is None else covariance
     DeclaredBox.of(process, box, None)
-    if not (math.isfinite(penalty) and penalty > 0.0):
-        raise UsageError(
-            parameter="penalty", rule="must be a finite number above 0", got=shown(penalty), remedy="try 0.01"
-        )
+    positive_number("penalty", penalty, remedy="try 0.01")
     number = positive_integer("steps", steps, at_most=MOST_STEPS)
     if number < 8:
         raise UsageError(parameter="steps", rule="must be at least 8", got=f"{number}", remedy="try 1024")

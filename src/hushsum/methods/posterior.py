@@ -6,15 +6,14 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hushsum._types import Floats
 from hushsum.errors import UsageError
+from hushsum.kernels.parameters import positive_number
 from hushsum.privacy.accounting import analytic_gaussian_sigma
 from hushsum.privacy.posterior_sample import largest_leverage, largest_precision
 from hushsum.privacy.real_noise import RealNoise, real_noise
 from hushsum.privacy.release_noise import rounded, rounded_reach
-
-Floats = NDArray[np.float64]
 
 MECHANISM = "one posterior sample"
 _PROPOSALS = 1 << 22
@@ -51,10 +50,7 @@ def fit_ops(
     Dimitrakakis et al. (2014); Wang, Fienberg and Smola (2015), *Privacy for free*, with the factor of two
     that scores of one sign save.
     """
-    if not (math.isfinite(theta_bound) and theta_bound > 0):
-        raise UsageError(
-            parameter="theta_bound", rule="must be finite and above 0", got=f"{theta_bound}", remedy="try 2"
-        )
+    positive_number("theta_bound", theta_bound, remedy="try 2")
     precision = 2.0 * epsilon / (1.0 + theta_bound) ** 2 * (1.0 - 1e-14)
     ridge = 2.0 * features.shape[1] / (precision * theta_bound**2)
     posterior = Posterior.of(features, target, ridge, precision)

@@ -6,17 +6,18 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hushsum.bases.base import Basis
 from hushsum.kernels.base import Kernel
-from hushsum.methods.row_variance import RowVariance
 from hushsum.privacy.calibration import IntegerNoise, gaussian_noises, laplace_noise, split_epsilon
-from hushsum.privacy.claim import Promise
-from hushsum.privacy.relation import Relation
+from hushsum.privacy.claim import Promise, Relation
 from hushsum.records.bounds import Bounds
 from hushsum.records.steps import Steps
 from hushsum.releases.noisy_table import largest_step
+
+if TYPE_CHECKING:
+    from hushsum.methods.race import RowVariance
 
 NORMAL_MEAN_ABSOLUTE = math.sqrt(2.0 / math.pi)
 HEADER_BYTES = 1000

@@ -7,8 +7,8 @@ from fractions import Fraction
 from typing import Unpack
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hushsum._types import Floats
 from hushsum.errors import Parameter, UsageError, shown
 from hushsum.kernels.base import COLUMNS, Kernel
 from hushsum.kernels.parameters import positive_integer
@@ -23,8 +23,7 @@ from hushsum.methods.one_call import DeclaredBox, OneCallRelease, ReleaseKeyword
 from hushsum.methods.registry import Method, register
 from hushsum.privacy.accounting.mechanisms import together
 from hushsum.privacy.calibration import LAPLACE
-from hushsum.privacy.claim import exact
-from hushsum.privacy.relation import Relation
+from hushsum.privacy.claim import Relation, exact
 from hushsum.privacy.release_noise import (
     EXACT_INTEGERS,
     PERMUTE_AND_FLIP,
@@ -35,9 +34,6 @@ from hushsum.privacy.release_noise import (
 from hushsum.records.bounds import DeclaredBounds
 from hushsum.records.cell_grid import CellGrid, Codes
 from hushsum.releases.points import PointsFunction
-from hushsum.version import PRODUCER
-
-Floats = NDArray[np.float64]
 
 NAME = "privbayes"
 MECHANISM = together(PERMUTE_AND_FLIP, LAPLACE)
@@ -85,13 +81,8 @@ def privbayes(
     seed : int
         Public: which points are drawn from the network, which column comes first, and which candidates are
         looked at where there are more than a few thousand.
-    relation
-        As for ``Tally.release``.
-    columns : list of str, optional
-        What the columns are called, in their order; frames are then read by these names.
-    **keywords
-        ``budget``, ``idempotency_key``, ``insecure_noise_seed`` and ``allow_large_delta`` as for
-        ``Tally.release``.
+    relation, columns, **keywords
+        As for `histogram`.
 
     Raises
     ------
@@ -149,19 +140,12 @@ def privbayes(
             network, left = _network(codes, grid, parents, left, share, moved, noise, rng)
             tables = _tables(codes, grid, network, left, moved, noise)
         drawn = sample(network, tables, points, rng)
-        return PointsFunction(
+        return prepared.points_function(
+            declared,
             points=grid.places(drawn, rng.random(drawn.shape)),
             weights=np.full(points, count / points),
-            kernel=kernel,
-            bounds=box,
             count=count,
             count_variance=count_variance,
-            weight_variance=None,
-            answer_stderr=None,
-            claim=prepared.claim,
-            method=NAME,
-            producer=PRODUCER,
-            columns=declared.columns,
         )
 
     return prepared.released(make, bins=list(grid.bins), degree=str(degree), size=points)

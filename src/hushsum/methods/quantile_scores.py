@@ -8,9 +8,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.privacy.relation import Relation
-
-Floats = NDArray[np.float64]
+from hushsum._types import Floats
+from hushsum.privacy.claim import Relation
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -8,21 +8,20 @@ from fractions import Fraction
 from typing import overload
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hushsum.errors import DataRefused, Parameter, UsageError
+from hushsum._types import Floats
+from hushsum.errors import DataRefused, UsageError
+from hushsum.kernels.parameters import check_cap
 from hushsum.methods.quantile_scores import Ranks, rank_sensitivity
 from hushsum.privacy.budget import Budget
-from hushsum.privacy.claim import Claim, exact
-from hushsum.privacy.relation import Relation
-from hushsum.privacy.selection import PERMUTE_AND_FLIP, Question, choice_claim, choice_promise, select
+from hushsum.privacy.choice import PERMUTE_AND_FLIP, Question, choice_claim, choice_promise, choose_positions
+from hushsum.privacy.claim import Claim, Relation, exact
 from hushsum.privacy.spending import Booking, spend_json
 from hushsum.records.bounds import Bounds, DeclaredBounds
-from hushsum.records.mixed import column_names_of
+from hushsum.records.mixed_columns import column_names_of
 from hushsum.records.numbers import numbers_of
 from hushsum.records.units import UnitCap
 
-Floats = NDArray[np.float64]
 Pair = tuple[float, float]
 
 MOST_STEPS = 1 << 16
@@ -122,11 +121,12 @@ def private_quantiles(
     promise = choice_promise(epsilon)
     assert promise.epsilon is not None
     share = promise.epsilon / (columns * len(levels))
+    check_cap(units, max_per_unit)
     claim = choice_claim(
         promise,
         PERMUTE_AND_FLIP,
         relation=relation,
-        max_per_unit=_cap(units, max_per_unit),
+        max_per_unit=max_per_unit,
         insecure_noise_seed=insecure_noise_seed,
     )
     values = _values(X, columns, units, max_per_unit)
@@ -138,7 +138,7 @@ def private_quantiles(
             for each in levels:
                 moved = rank_sensitivity(each, claim.relation, claim.records_per_unit)
                 questions.append(Question(ranks.scores(each), share, moved))
-        chosen = iter(select(questions, insecure_noise_seed=insecure_noise_seed))
+        chosen = iter(choose_positions(questions, insecure_noise_seed=insecure_noise_seed))
         return {
             "values": [_by_rank([float(points[next(chosen)]) for _ in levels], levels) for points in grids]
         }
@@ -306,17 +306,6 @@ def _grids(bounds: Sequence[Pair] | Pair, columns: int, grid: int | Sequence[flo
             remedy="add some",
         )
     return inside
-
-
-def _cap(units: object, max_per_unit: int | None) -> int | None:
-    if (units is None) != (max_per_unit is None):
-        raise UsageError(
-            parameter="units",
-            rule=("and ", Parameter("max_per_unit"), " need each other"),
-            got="one",
-            remedy="give both, or neither",
-        )
-    return max_per_unit
 
 
 def _values(X: object, columns: int, units: object, max_per_unit: int | None) -> Floats:

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from hushsum.bases.base import Reading
-from hushsum.errors import UsageError, shown
 from hushsum.kernels.base import Kernel, Role
+from hushsum.kernels.parameters import one_of
 from hushsum.methods.prediction import Option, PredictionRequest
-from hushsum.privacy.relation import Relation
+from hushsum.privacy.claim import Relation
 from hushsum.releases.base import ReleasedFunction
 from hushsum.tally.tally import Tally
 
@@ -138,11 +138,5 @@ def method_named(name: str) -> Method:
     >>> methods.method_named("mwem").pure
     True
     """
-    if name not in _METHODS:
-        raise UsageError(
-            parameter="method",
-            rule=f"must be one of {', '.join(method_names())}",
-            got=shown(name),
-            remedy="choose one",
-        )
+    one_of("method", name, method_names())
     return _METHODS[name]

@@ -10,8 +10,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hushsum._types import Floats
 from hushsum.bases.moments import Moments
 from hushsum.errors import Argument, ClaimError, UsageError
 from hushsum.privacy.accounting import gaussian_delta_above
@@ -22,8 +22,6 @@ from hushsum.records.unit_ball import UnitBall
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.coefficients import CoefficientFunction
 from hushsum.tally.tally import Tally
-
-Floats = NDArray[np.float64]
 
 PUBLISHED_GAUSSIAN = "gaussian, as-published"
 PUBLISHED_FAILURE = 0.05

@@ -14,8 +14,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hushsum._types import Floats
 from hushsum.errors import UsageError
 from hushsum.kernels.angular import AngularKernel
 from hushsum.methods.race import race
@@ -23,8 +23,6 @@ from hushsum.methods.sufficient_statistics import NoisyMoments
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.table import TableFunction
 from hushsum.tally.tally import Tally
-
-Floats = NDArray[np.float64]
 
 BITS = 4
 """p of the paper. It is also where noise costs least: a row gives p(p − 1)/2 products of signs from 2^p noisy

@@ -19,7 +19,7 @@ from hushsum.methods.registry import (
     register,
 )
 from hushsum.privacy.calibration import GAUSSIAN, LAPLACE
-from hushsum.privacy.relation import Relation
+from hushsum.privacy.claim import Relation
 from hushsum.privacy.release_noise import EXACT_INTEGERS
 from hushsum.records.bounds import Bounds, DeclaredBounds, declared_bounds
 from hushsum.releases.base import ReleasedFunction

@@ -8,13 +8,13 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.auditing.gaussian_separation import Separated, allowed_distance, normal_chances
+from hushsum.auditing.gaussian_smoke_test import Separated, allowed_distance, normal_chances
 from hushsum.auditing.registry import MechanismCase, register_mechanism
 from hushsum.kernels.gaussian import GaussianKernel
-from hushsum.models.density_tables import FUNCTIONAL, FunctionalSums, KernelTable
-from hushsum.privacy.claim import Claim, Promise
-from hushsum.privacy.functional import LATTICE_GAUSSIAN
-from hushsum.privacy.relation import Relation
+from hushsum.models.density_functional import FunctionalSums
+from hushsum.models.density_tables import FUNCTIONAL, KernelTable
+from hushsum.privacy.claim import Claim, Promise, Relation
+from hushsum.privacy.function_noise import LATTICE_GAUSSIAN
 from hushsum.privacy.release_noise import EXACT_INTEGERS
 from hushsum.releases.coefficients import CoefficientFunction
 

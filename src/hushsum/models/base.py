@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-import os
+import warnings
 from dataclasses import replace
-from typing import IO, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
+from hushsum._types import Floats, PathOrFile
 from hushsum.errors import UsageError
 from hushsum.files.container import canonical_json
 from hushsum.models.declared_model import DeclaredModel
-from hushsum.models.model_state import ModelState, until_released
+from hushsum.models.model_state import (
+    ModelState,
+    RefitGuard,
+    check_first,
+    new_lineage,
+    note_release,
+    until_released,
+)
 from hushsum.models.parameters import (
     BOUNDS,
     DELTA,
@@ -29,15 +37,12 @@ from hushsum.models.parameters import (
     with_defaults,
 )
 from hushsum.models.record_checks import checked_records, generator_of
-from hushsum.models.spending_guard import RefitGuard, check_first, new_lineage, note_release
 from hushsum.privacy.claim import Claim, Promise
 from hushsum.privacy.request import check_declared_delta
 from hushsum.privacy.spending import Booking
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.bundle import Bundle
-from hushsum.releases.spending import spend_function
-
-Floats = NDArray[np.float64]
+from hushsum.releases.prepared_release import spend_function
 
 MODELS: dict[str, type[PrivateModel]] = {}
 """Every model by the name of its class, for files."""
@@ -81,8 +86,6 @@ class PrivateModel(DeclaredModel):
             cls.__doc__ = documented(cls.__doc__ or "", cls.PARAMETERS)
         MODELS[cls.__name__] = cls
 
-    # -- what a subclass says ---------------------------------------------------------------------------
-
     def _start(self, seed: int) -> Any:
         """Something empty and secret to count into; ``n_features_in_`` is known."""
         raise NotImplementedError
@@ -125,8 +128,6 @@ class PrivateModel(DeclaredModel):
             if they break a rule; no message shows a value or the number of records.
         """
         return self._checked(X, reset=reset), None
-
-    # -- counting ---------------------------------------------------------------------------------------
 
     def fit(self, X: object, y: object = None, **refused: object) -> Self:
         """Count these records and release the model. Spends the budget, once.
@@ -226,8 +227,6 @@ class PrivateModel(DeclaredModel):
         if parameters:
             raise TypeError(f"fit got an unexpected argument {next(iter(parameters))!r}")
 
-    # -- releasing --------------------------------------------------------------------------------------
-
     def release(self) -> Self:
         """Draw the noise and make the model public. Spends the budget, once; does nothing when repeated.
 
@@ -267,11 +266,12 @@ class PrivateModel(DeclaredModel):
         booking = Booking.of(self.budget, self.idempotency_key)
         check_first(self._lineage, state.key)
         ready = self._ready(state.secret)
+        fingerprint = hashlib.sha256(canonical_json(state.facts)).hexdigest()
         bundle = spend_function(
             # The state's key, which a retry of this release repeats where the owner gave none.
             None if booking is None else replace(booking, idempotency_key=state.key),
             self._claim(promise),
-            {"model": type(self).__name__, "fingerprint": _digest(state.facts)},
+            {"model": type(self).__name__, "fingerprint": fingerprint},
             lambda: self._draw(ready, promise),
         )
         note_release(self._lineage, state.key)
@@ -304,8 +304,6 @@ class PrivateModel(DeclaredModel):
             "assumptions": self._assumptions(),
             **self._facts(),
         }
-
-    # -- answering --------------------------------------------------------------------------------------
 
     def _queries(self, X: object) -> Floats:
         """Checked queries."""
@@ -352,11 +350,17 @@ class PrivateModel(DeclaredModel):
         """What the model's one release promises; only after the release."""
         return self.released_.claim
 
-    def save(self, target: str | os.PathLike[str] | IO[bytes]) -> None:
+    def save(self, target: PathOrFile) -> None:
         """Write the released model to a ``.hush`` file; to a path atomically."""
         self.released_.save(target)
 
-    # -- scikit-learn -----------------------------------------------------------------------------------
+    def _html_repr(self) -> str:
+        """scikit-learn's diagram for notebooks, and the claim of what was released."""
+        with warnings.catch_warnings():
+            # scikit-learn reads the docstring and warns about its section Privacy.
+            warnings.filterwarnings("ignore", "Unknown section", UserWarning)
+            diagram: str = super()._html_repr()
+        return diagram + (self.claim_._repr_html_() if self.__sklearn_is_fitted__() else "")
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_state") and self._state.bundle is not None
@@ -394,7 +398,3 @@ class PrivateModel(DeclaredModel):
         twin = type(self).__new__(type(self))
         twin.__dict__.update(self.__dict__)
         return twin
-
-
-def _digest(facts: dict[str, Any]) -> str:
-    return hashlib.sha256(canonical_json(facts)).hexdigest()

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import type_of_target
 
+from hushsum._types import Floats
 from hushsum.errors import DataRefused, PublicAssumption, UsageError
-from hushsum.models.base import Floats, PrivateModel
+from hushsum.models.base import PrivateModel
 from hushsum.models.model_state import until_released
 from hushsum.models.parameters import labels_from_json, labels_to_json
 from hushsum.models.record_checks import checked_labels, showing_nothing

@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hushsum._types import Floats
 from hushsum.kernels.euclidean import EuclideanKernel
 from hushsum.methods.race import race
-from hushsum.models.base import Floats
 from hushsum.models.class_model import ClassModel
 from hushsum.models.enough_records import COUNT_SHARE, enough_records
-from hushsum.models.parameters import CLASSES, INTEGER, NUMBER, TEXT, Parameter
+from hushsum.models.parameters import CLASSES, INTEGER, TEXT, Parameter
 from hushsum.models.predicted_error import PLANNED, PredictedError, error_of_hash_rows
+from hushsum.models.table_model import NEAR, POWER, WIDTH
 from hushsum.privacy.claim import Promise
 from hushsum.releases.bundle import Bundle
 from hushsum.releases.table import TableFunction
@@ -138,18 +139,8 @@ class PrivateClassifier(ClassModel):
             "frequencies differ.",
             choices=RULES,
         ),
-        Parameter(
-            "bandwidth",
-            NUMBER,
-            "Scale of the kernel: what near means. Public, chosen without looking at the records.",
-            above=0,
-        ),
-        Parameter(
-            "power",
-            INTEGER,
-            "The kernel to that power, which falls off faster.",
-            at_least=1,
-        ),
+        NEAR,
+        POWER,
         Parameter(
             "rows",
             INTEGER,
@@ -158,12 +149,7 @@ class PrivateClassifier(ClassModel):
             choices=("auto",),
             at_least=1,
         ),
-        Parameter(
-            "width",
-            INTEGER,
-            "Cells of a row.",
-            at_least=2,
-        ),
+        WIDTH,
     )
 
     def __init__(

@@ -10,8 +10,7 @@ from hushsum.errors import UsageError
 from hushsum.models.parameters import RELEASE, Parameter
 from hushsum.models.predicted_error import NoPlanWithinLimits, PredictedError
 from hushsum.privacy.calibration import GAUSSIAN, LAPLACE
-from hushsum.privacy.claim import Claim, Promise
-from hushsum.privacy.relation import Relation
+from hushsum.privacy.claim import Claim, Promise, Relation
 from hushsum.privacy.request import check_declared_delta
 from hushsum.records.bounds import Bounds
 

@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hushsum._types import Box, Floats
 from hushsum.errors import Argument, ClaimError, UsageError
 from hushsum.kernels.base import ColumnKernel, Kernel
-from hushsum.models.base import Floats, PrivateModel
+from hushsum.models.base import PrivateModel
+from hushsum.models.density_functional import FunctionalSums, functional_error
 from hushsum.models.density_tables import (
     FUNCTIONAL,
     GRID,
     KERNELS,
     METHODS,
-    Box,
-    FunctionalSums,
     KernelTable,
     integral_over_box,
     normalising_constant,
@@ -155,8 +155,8 @@ class PrivateDensity(PrivateModel):
             TEXT,
             "Where the sums come from. auto: a grid for Gaussian kernels in up to four columns, random "
             "features beyond, hash rows for hash kernels. functional: functional perturbation in a finite "
-            "feature space, Fourier features with the analytic calibration of one Gaussian path; needs "
-            "delta.",
+            "feature space with the analytic calibration of one Gaussian path, exact for Gaussian kernels "
+            "in boxes of not many bandwidths, random features elsewhere; needs delta.",
             choices=METHODS,
         ),
     )
@@ -204,13 +204,13 @@ class PrivateDensity(PrivateModel):
         planned = self._planned(n_features)
         tables = len({each.part for each in planned})
         first = planned[0]
-        error = planned_error(
-            first.kernel,
-            records,
-            "fourier_features" if first.method == FUNCTIONAL else first.method,
-            bounds=self.column_bounds(n_features),
-            **share_of(promise, tables),
-        )
+        box = self.column_bounds(n_features)
+        if first.method == FUNCTIONAL:
+            error = functional_error(planned, records, promise, box)
+        else:
+            error = planned_error(
+                first.kernel, records, first.method, bounds=box, **share_of(promise, tables)
+            )
         integral = normalising_constant(first.kernel)
         if integral is None:
             return PredictedError("mean kernel value", error, records, PLANNED)

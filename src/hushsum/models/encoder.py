@@ -11,13 +11,13 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from hushsum.errors import UsageError, shown
+from hushsum._types import Floats
+from hushsum.errors import UsageError
+from hushsum.kernels.parameters import one_of
 from hushsum.models.encoder_columns import MISSING, DeclaredColumn, NumberColumn
 from hushsum.models.record_checks import showing_nothing
 from hushsum.records.bounds import Bounds
-from hushsum.records.mixed import choose_mixed, mixed_columns
-
-Floats = NDArray[np.float64]
+from hushsum.records.mixed_columns import choose_mixed, mixed_columns
 
 OUTPUTS: Final = ("one-hot", "codes", "sets")
 
@@ -162,13 +162,7 @@ class PublicEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _declared(self) -> dict[str, DeclaredColumn]:
         """The columns by name, in order; positions are called x0, x1, …."""
-        if self.output not in OUTPUTS:
-            raise UsageError(
-                parameter="output",
-                rule=f"must be one of {', '.join(OUTPUTS)}",
-                got=shown(self.output),
-                remedy="choose one",
-            )
+        one_of("output", self.output, OUTPUTS)
         if self.columns is None:
             width = getattr(self, "n_features_in_", 1)
             box = Bounds.of(self.bounds, width)

@@ -11,12 +11,12 @@ from typing import Any, Final, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from hushsum._types import Floats
 from hushsum.errors import Argument, DataRefused, UsageError, shown
 from hushsum.records import arrow
-from hushsum.records.mixed import numbers_with_missing
+from hushsum.records.mixed_columns import numbers_with_missing
 
 Codes = NDArray[np.int32]
-Floats = NDArray[np.float64]
 
 OTHER: Final = "other"
 MISSING: Final = "missing"

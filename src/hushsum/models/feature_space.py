@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
+from hushsum._types import Box, Floats
 from hushsum.bases.fourier_features import FourierFeatures
-from hushsum.errors import SecretRefused, UsageError, shown
-from hushsum.kernels.base import Kernel
-from hushsum.kernels.gaussian import GaussianKernel
-from hushsum.kernels.laplacian import LaplacianKernel
-from hushsum.kernels.matern import MaternKernel
+from hushsum.errors import UsageError, shown
+from hushsum.kernels.base import SPECTRAL, Kernel, named, parameter_names
+from hushsum.models.model_state import KeptRecords
+from hushsum.models.parameters import NUMBER, TEXT, Parameter
 from hushsum.records.bounds import Bounds
 
-KERNELS = ("gaussian", "matern", "laplacian")
-Floats = NDArray[np.float64]
-Box = list[tuple[float, float]]
+KERNELS = tuple(SPECTRAL.kernels())
+KERNEL_PARAMETERS = (
+    Parameter("kernel", TEXT, "Of the feature space.", choices=KERNELS, kernel=True),
+    Parameter(
+        "bandwidth",
+        NUMBER,
+        "Of the kernel. Public: chosen by the subject or on public data, never fitted to y.",
+        above=0,
+    ),
+    Parameter("smoothness", NUMBER, "Of the Matérn kernel alone.", above=0),
+)
 
 
 def feature_kernel(name: Any, *, dim: int, bandwidth: float, smoothness: float) -> Kernel:
@@ -27,7 +34,7 @@ def feature_kernel(name: Any, *, dim: int, bandwidth: float, smoothness: float) 
     GaussianKernel(dim=2, bandwidth=0.5, power=1)
     """
     if isinstance(name, Kernel):
-        if getattr(name, "dim", None) != dim:
+        if name.dim != dim:
             raise UsageError(
                 parameter="kernel",
                 rule=f"must compare {dim} columns",
@@ -35,18 +42,15 @@ def feature_kernel(name: Any, *, dim: int, bandwidth: float, smoothness: float) 
                 remedy=f"give it dim={dim}",
             )
         return name
-    if name == "gaussian":
-        return GaussianKernel(dim=dim, bandwidth=bandwidth)
-    if name == "matern":
-        return MaternKernel(dim=dim, bandwidth=bandwidth, smoothness=smoothness)
-    if name == "laplacian":
-        return LaplacianKernel(dim=dim, bandwidth=bandwidth)
-    raise UsageError(
-        parameter="kernel",
-        rule=f"must be one of {', '.join(KERNELS)}, or a kernel of columns",
-        got=shown(name),
-        remedy="choose one",
-    )
+    if name not in KERNELS:
+        raise UsageError(
+            parameter="kernel",
+            rule=f"must be one of {', '.join(KERNELS)}, or a kernel of columns",
+            got=shown(name),
+            remedy="choose one",
+        )
+    taken = {"smoothness": smoothness} if "smoothness" in parameter_names(name) else {}
+    return named(name, dim=dim, bandwidth=bandwidth, **taken)
 
 
 def feature_space(kernel: Kernel, *, features: int, seed: int, box: Box) -> FourierFeatures:
@@ -59,29 +63,15 @@ def vectors_within(space: FourierFeatures, points: Floats) -> Floats:
     return space.vectors(space.prepare(points))
 
 
-class KeptPairs:
-    """Feature vectors with a whole number each, kept until the release because the fit needs all; secret."""
+class KeptPairs(KeptRecords):
+    """Feature vectors of points with a whole number each; secret."""
 
-    __slots__ = ("_numbers", "_vectors", "space")
+    __slots__ = ("space",)
 
     def __init__(self, space: FourierFeatures) -> None:
+        super().__init__()
         self.space = space
-        self._vectors: list[Floats] = []
-        self._numbers: list[NDArray[np.int64]] = []
 
-    def add(self, points: Floats, numbers: NDArray[np.int64]) -> None:
+    def add(self, points: Floats, numbers: NDArray[Any]) -> None:
         """Keep a batch."""
-        self._vectors.append(vectors_within(self.space, points))
-        self._numbers.append(numbers)
-
-    def all(self) -> tuple[Floats, NDArray[np.int64]]:
-        """Everything, for the one fit."""
-        return np.concatenate(self._vectors), np.concatenate(self._numbers)
-
-    def __repr__(self) -> str:
-        return "<KeptPairs CONFIDENTIAL>"
-
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise SecretRefused(
-            rule="kept records must not be pickled or copied", remedy="release the model and share that"
-        )
+        super().add(vectors_within(self.space, points), numbers)

@@ -9,18 +9,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hushsum._types import Floats
 from hushsum.bases.fourier_features import FourierFeatures
 from hushsum.bases.moments import Moments
 from hushsum.errors import Argument, UsageError
 from hushsum.methods.feature_functions import TARGET_BITS, perturbed_posterior, smoother
 from hushsum.methods.sufficient_statistics import NoisyMoments, solve_adaptive
-from hushsum.models.base import Floats
-from hushsum.models.feature_space import KERNELS, KeptPairs, feature_kernel, feature_space, vectors_within
+from hushsum.models.feature_space import (
+    KERNEL_PARAMETERS,
+    KeptPairs,
+    feature_kernel,
+    feature_space,
+    vectors_within,
+)
 from hushsum.models.parameters import INTEGER, NUMBER, TARGET_BOUNDS, TEXT, Parameter
 from hushsum.models.regression_model import RegressionModel, declared_target
-from hushsum.privacy.claim import Claim, Promise
-from hushsum.privacy.functional import ANALYTIC, CALIBRATIONS, LATTICE_GAUSSIAN, path_scale
-from hushsum.privacy.relation import Relation
+from hushsum.privacy.claim import Claim, Promise, Relation
+from hushsum.privacy.function_noise import ANALYTIC, CALIBRATIONS, LATTICE_GAUSSIAN, path_scale
 from hushsum.records.bounds import Bounds
 from hushsum.records.unit_ball import UnitBall
 from hushsum.releases.answers import Answers, normal_answers
@@ -106,25 +111,7 @@ class PrivateGaussianProcessRegressor(RegressionModel):
             "needs some thousands of records.",
             choices=(PUBLIC, PRIVATE),
         ),
-        Parameter(
-            "kernel",
-            TEXT,
-            "Of the feature space.",
-            choices=KERNELS,
-            kernel=True,
-        ),
-        Parameter(
-            "bandwidth",
-            NUMBER,
-            "Of the kernel. Public: chosen by the subject or on public data, never fitted to y.",
-            above=0,
-        ),
-        Parameter(
-            "smoothness",
-            NUMBER,
-            "Of the Matérn kernel alone.",
-            above=0,
-        ),
+        *KERNEL_PARAMETERS,
         Parameter(
             "noise",
             NUMBER,

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hushsum._types import Floats
 from hushsum.bases.bins import Bins
 from hushsum.errors import UsageError
 from hushsum.kernels.gaussian import GaussianKernel
-from hushsum.models.base import Floats, PrivateModel
+from hushsum.models.base import PrivateModel
 from hushsum.models.parameters import INTEGER, TEXT, Parameter
 from hushsum.models.predicted_error import NOISE, PredictedError
-from hushsum.privacy.claim import Claim, Promise
-from hushsum.privacy.relation import Relation
+from hushsum.privacy.claim import Claim, Promise, Relation
 from hushsum.records.bounds import Bounds
 from hushsum.records.cell_grid import MOST_CELLS, CellGrid
 from hushsum.releases.answers import Answers, normal_answers

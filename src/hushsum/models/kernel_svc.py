@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hushsum._types import Floats
 from hushsum.bases.fourier_features import FourierFeatures
 from hushsum.errors import Argument, UsageError
 from hushsum.methods.feature_functions import (
@@ -19,14 +20,18 @@ from hushsum.methods.feature_functions import (
     perturbed_machines,
     svm_sensitivity,
 )
-from hushsum.models.base import Floats
 from hushsum.models.class_model import ClassModel
-from hushsum.models.feature_space import KERNELS, KeptPairs, feature_kernel, feature_space, vectors_within
+from hushsum.models.feature_space import (
+    KERNEL_PARAMETERS,
+    KeptPairs,
+    feature_kernel,
+    feature_space,
+    vectors_within,
+)
 from hushsum.models.parameters import CLASSES, INTEGER, NUMBER, TEXT, Parameter
 from hushsum.models.predicted_error import NOISE, PredictedError
-from hushsum.privacy.claim import Claim, Promise
-from hushsum.privacy.functional import ANALYTIC, CALIBRATIONS, LATTICE_GAUSSIAN, path_scale
-from hushsum.privacy.relation import Relation
+from hushsum.privacy.claim import Claim, Promise, Relation
+from hushsum.privacy.function_noise import ANALYTIC, CALIBRATIONS, LATTICE_GAUSSIAN, path_scale
 from hushsum.releases.bundle import Bundle
 
 _LOUDEST = 1.0
@@ -101,25 +106,7 @@ class PrivateKernelSVC(ClassModel):
             above=0,
         ),
         CLASSES,
-        Parameter(
-            "kernel",
-            TEXT,
-            "Of the feature space.",
-            choices=KERNELS,
-            kernel=True,
-        ),
-        Parameter(
-            "bandwidth",
-            NUMBER,
-            "Of the kernel. Public: chosen by the subject or on public data, never fitted to y.",
-            above=0,
-        ),
-        Parameter(
-            "smoothness",
-            NUMBER,
-            "Of the Matérn kernel alone.",
-            above=0,
-        ),
+        *KERNEL_PARAMETERS,
         Parameter(
             "features",
             INTEGER,

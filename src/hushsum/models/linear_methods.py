@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NoReturn, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hushsum._types import Box, Floats
 from hushsum.bases.moments import Moments
-from hushsum.errors import SecretRefused
 from hushsum.methods import objective, posterior
 from hushsum.methods.sufficient_statistics import (
     PUBLISHED_GAUSSIAN,
@@ -30,20 +30,22 @@ from hushsum.methods.surrogate import (
     surrogate_tally,
 )
 from hushsum.models.enough_records import COUNT_SHARE, enough_records
+from hushsum.models.model_state import KeptRecords
+from hushsum.models.parameters import INTEGER, Parameter
 from hushsum.privacy.accounting import zcdp_rho
 from hushsum.privacy.accounting.parameters import float_below
 from hushsum.privacy.calibration import GAUSSIAN, LAPLACE
-from hushsum.privacy.claim import Promise
-from hushsum.privacy.release_noise import REAL_ARITHMETIC
+from hushsum.privacy.claim import Claim, Promise, Relation
+from hushsum.privacy.release_noise import EXACT_INTEGERS, REAL_ARITHMETIC
 from hushsum.records.bounds import Bounds
 from hushsum.records.unit_ball import UnitBall
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.bundle import Bundle
 from hushsum.tally.tally import Tally
 
-Floats = NDArray[np.float64]
-
-EXACT_INTEGERS = "exact integers"
+SKETCH_ROWS = Parameter(
+    "rows", INTEGER, "Of the sketch, of which a release with pure ε publishes as many as suit it.", at_least=1
+)
 KEEPING = ("auto", "objective", "ops", "adaops")
 """Methods that keep, or may keep, the clipped records."""
 _STANDARD_ERRORS = {"moments": 20.0, "level": 10.0}
@@ -64,35 +66,6 @@ class Drawn:
 
     parts: dict[str, ReleasedFunction]
     arrays: dict[str, NDArray[Any]]
-
-
-class KeptRecords:
-    """Features and targets in the unit ball, kept until the release because a method needs all at once;
-    secret.
-    """
-
-    __slots__ = ("_features", "_target")
-
-    def __init__(self) -> None:
-        self._features: list[Floats] = []
-        self._target: list[Floats] = []
-
-    def add(self, features: Floats, target: Floats) -> None:
-        """Keep a batch."""
-        self._features.append(features)
-        self._target.append(target)
-
-    def all(self) -> tuple[Floats, Floats]:
-        """Everything, for the one fit."""
-        return np.concatenate(self._features), np.concatenate(self._target)
-
-    def __repr__(self) -> str:
-        return "<KeptRecords CONFIDENTIAL>"
-
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise SecretRefused(
-            rule="kept records must not be pickled or copied", remedy="release the model and share that"
-        )
 
 
 class LinearMethod(Protocol):
@@ -212,9 +185,13 @@ class FromRecords:
     mechanism: str
     fit: Callable[[Floats, Floats, Promise], Floats]
     pure: bool
-    needs_delta: bool
     check: Callable[[Promise], None] = lambda _: None
     """Refuses a promise that the fit cannot keep, before a budget is debited."""
+
+    @property
+    def needs_delta(self) -> bool:
+        """Whether it cannot keep pure ε, which is all that a pure one claims."""
+        return not self.pure
 
     def start(self, ball: UnitBall, seed: int) -> KeptRecords:
         """Nothing kept yet."""
@@ -242,7 +219,6 @@ def regression_method(method: str, *, rows: int, theta_bound: float, published: 
                 adaptive=method == "adassp",
             ),
             pure=False,
-            needs_delta=True,
             check=lambda promise: check_published(
                 _epsilon(promise), float(promise.delta), adaptive=method == "adassp"
             ),
@@ -257,7 +233,6 @@ def regression_method(method: str, *, rows: int, theta_bound: float, published: 
                 features, target, epsilon=_epsilon(promise), theta_bound=theta_bound
             ),
             pure=True,
-            needs_delta=False,
         ),
         "ops": FromRecords(
             posterior.MECHANISM,
@@ -265,7 +240,6 @@ def regression_method(method: str, *, rows: int, theta_bound: float, published: 
                 features, target, epsilon=_epsilon(promise), theta_bound=theta_bound
             ),
             pure=True,
-            needs_delta=False,
         ),
         "adaops": FromRecords(
             posterior.MECHANISM,
@@ -273,7 +247,6 @@ def regression_method(method: str, *, rows: int, theta_bound: float, published: 
                 features, target, epsilon=_epsilon(promise), delta=float_below(promise.delta)
             ),
             pure=False,
-            needs_delta=True,
         ),
     }
     return methods[method]
@@ -289,7 +262,6 @@ def classification_method(method: str, *, rows: int, ridge: float) -> LinearMeth
                 features, target, epsilon=_epsilon(promise), ridge=ridge
             ),
             pure=True,
-            needs_delta=False,
         ),
     }
     return methods[method]
@@ -332,14 +304,29 @@ def _theta(bundle: Bundle, ball: UnitBall) -> Floats:
     return theta
 
 
-def claimed(chosen: LinearMethod, promise: Promise) -> tuple[Promise, str, str]:
-    """The promise that a method keeps, its mechanism and its arithmetic; ClaimError if it cannot keep it."""
+def unit_ball(box: Box, target: tuple[float, float], radius: float | None) -> UnitBall:
+    """The ball of columns with these bounds and of a target between these ends."""
+    whole = Bounds.of([*box, target], len(box) + 1)
+    assert whole is not None
+    return UnitBall(whole, radius)
+
+
+def claim_of(chosen: LinearMethod, promise: Promise, assumptions: Sequence[str]) -> Claim:
+    """What a method claims, which may be less than the promise; ClaimError if it cannot keep it."""
     kept = Promise(promise.epsilon, Fraction(0), None) if chosen.pure else promise
     if isinstance(chosen, FromRecords):
         chosen.check(kept)
-    if chosen.mechanism is not None:
-        return kept, chosen.mechanism, REAL_ARITHMETIC
-    return kept, LAPLACE if kept.pure else GAUSSIAN, EXACT_INTEGERS
+    exact = LAPLACE if kept.pure else GAUSSIAN
+    return Claim(
+        promise=kept,
+        unit="record",
+        records_per_unit=1,
+        relation=Relation.ADD_REMOVE,
+        mechanism=exact if chosen.mechanism is None else chosen.mechanism,
+        arithmetic=EXACT_INTEGERS if chosen.mechanism is None else REAL_ARITHMETIC,
+        secure=True,
+        assumptions=tuple(assumptions),
+    )
 
 
 def _epsilon(promise: Promise) -> float:

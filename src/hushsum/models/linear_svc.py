@@ -8,19 +8,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.models.base import Floats
+from hushsum._types import Floats
 from hushsum.models.class_model import ClassModel
 from hushsum.models.linear_methods import (
     KEEPING,
+    SKETCH_ROWS,
     LinearMethod,
-    claimed,
+    claim_of,
     classification_method,
     classification_theta,
+    unit_ball,
 )
-from hushsum.models.parameters import CLASSES, INTEGER, NUMBER, TEXT, Parameter
+from hushsum.models.parameters import CLASSES, NUMBER, TEXT, Parameter
 from hushsum.privacy.claim import Claim, Promise
-from hushsum.privacy.relation import Relation
-from hushsum.records.bounds import Bounds
 from hushsum.records.unit_ball import UnitBall
 from hushsum.releases.bundle import Bundle
 
@@ -83,12 +83,7 @@ class PrivateLinearSVC(ClassModel):
             above=0,
             optional=True,
         ),
-        Parameter(
-            "rows",
-            INTEGER,
-            "Of the sketch, of which a release with pure ε publishes as many as suit it.",
-            at_least=1,
-        ),
+        SKETCH_ROWS,
         Parameter(
             "ridge",
             NUMBER,
@@ -128,10 +123,7 @@ class PrivateLinearSVC(ClassModel):
         return classification_method(self.method, rows=self.rows, ridge=self.ridge)
 
     def _ball(self, bounds: Any, radius: Any) -> UnitBall:
-        box = [*self._box(bounds), (-1.0, 1.0)]
-        whole = Bounds.of(box, len(box))
-        assert whole is not None
-        return UnitBall(whole, radius)
+        return unit_ball(self._box(bounds), (-1.0, 1.0), radius)
 
     def _columns_of_part(self, name: str) -> int:
         # A constant, and one more that puts records on a sphere.
@@ -154,17 +146,7 @@ class PrivateLinearSVC(ClassModel):
         return self._bundle(promise, parts=drawn.parts, arrays=drawn.arrays)
 
     def _claim(self, promise: Promise) -> Claim:
-        kept, mechanism, arithmetic = claimed(self._linear_method(), promise)
-        return Claim(
-            promise=kept,
-            unit="record",
-            records_per_unit=1,
-            relation=Relation.ADD_REMOVE,
-            mechanism=mechanism,
-            arithmetic=arithmetic,
-            secure=True,
-            assumptions=tuple(self._assumptions()),
-        )
+        return claim_of(self._linear_method(), promise, self._assumptions())
 
     def _open(self, bundle: Bundle) -> tuple[Floats, float]:
         ball = self._ball(self._fitted("bounds"), self._fitted("radius"))

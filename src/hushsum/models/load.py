@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import warnings
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
+from hushsum._types import PathOrFile
 from hushsum.errors import FileRefused, HushsumError, PerSurface
 from hushsum.files.container import canonical_json
 from hushsum.models.base import MODELS, PrivateModel
@@ -19,7 +19,7 @@ from hushsum.releases.load import load_released
 _MOST_FEATURES = 1 << 20
 
 
-def load_model(source: str | os.PathLike[str] | IO[bytes]) -> PrivateModel:
+def load_model(source: PathOrFile) -> PrivateModel:
     """The released model in a ``.hush`` file: an estimator that answers as the one that was saved.
 
     Raises

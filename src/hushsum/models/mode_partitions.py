@@ -8,13 +8,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from hushsum._types import Floats
 from hushsum.bases.hash_rows import HashRows
 from hushsum.kernels.base import Kernel
 from hushsum.kernels.hash_partitions import HashPartitions
 from hushsum.models.mode_search import Function, spread_points
 from hushsum.releases.noisy_table import NoisyTable
-
-Floats = NDArray[np.float64]
 
 _CLOUD: Final = 256
 _STEPS: Final = 12

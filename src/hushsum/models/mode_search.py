@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hushsum._types import Floats, Integers
 from hushsum.bases.base import RowReading
 from hushsum.releases.noisy_table import NoisyTable
 from hushsum.releases.table import TableFunction
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 Function = Callable[[Floats], Floats]
 
 _HALVINGS: Final = 8

@@ -8,9 +8,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from hushsum._types import Floats
 from hushsum.errors import UsageError
 from hushsum.kernels.base import COLUMNS, ColumnKernel
-from hushsum.models.base import Floats
 from hushsum.models.density_tables import KERNELS
 from hushsum.models.mode_partitions import Partitions, intersect, solve
 from hushsum.models.mode_search import HeldOut, climb, distinct_modes, separated, spread_points

@@ -10,17 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import OutlierMixin
 
+from hushsum._types import Floats
 from hushsum.kernels.euclidean import EuclideanKernel
 from hushsum.methods.quantiles import private_quantiles
 from hushsum.methods.race import race
-from hushsum.models.base import Floats, PrivateModel
+from hushsum.models.base import PrivateModel
 from hushsum.models.enough_records import COUNT_SHARE, enough_records
-from hushsum.models.parameters import INTEGER, NUMBER, Parameter
+from hushsum.models.parameters import NUMBER, Parameter
 from hushsum.models.predicted_error import PLANNED, PredictedError, error_of_hash_rows
+from hushsum.models.table_model import NEAR, POWER, ROWS, WIDTH
 from hushsum.privacy.accounting.mechanisms import together
 from hushsum.privacy.calibration import GAUSSIAN, LAPLACE
+from hushsum.privacy.choice import PERMUTE_AND_FLIP
 from hushsum.privacy.claim import Claim, Promise
-from hushsum.privacy.selection import PERMUTE_AND_FLIP
 from hushsum.releases.answers import Answers, normal_answers
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.bundle import Bundle
@@ -107,30 +109,10 @@ class PrivateOutlierDetector(OutlierMixin, PrivateModel):  # type: ignore[misc]
             at_most=0.5,
             optional=True,
         ),
-        Parameter(
-            "bandwidth",
-            NUMBER,
-            "Scale of the kernel: what near means. Public, chosen without looking at the records.",
-            above=0,
-        ),
-        Parameter(
-            "power",
-            INTEGER,
-            "The kernel to that power, which falls off faster.",
-            at_least=1,
-        ),
-        Parameter(
-            "rows",
-            INTEGER,
-            "Rows of the table; a release with pure ε publishes as many as suit it.",
-            at_least=1,
-        ),
-        Parameter(
-            "width",
-            INTEGER,
-            "Cells of a row.",
-            at_least=2,
-        ),
+        NEAR,
+        POWER,
+        ROWS,
+        WIDTH,
     )
 
     def __init__(

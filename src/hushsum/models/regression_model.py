@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 
+from hushsum._types import Floats
 from hushsum.errors import UsageError, shown
-from hushsum.models.base import Floats, PrivateModel
+from hushsum.models.base import PrivateModel
 from hushsum.models.record_checks import showing_nothing
 from hushsum.records.bounds import Bounds
 

@@ -8,15 +8,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hushsum._types import Floats
 from hushsum.errors import Argument, UsageError
-from hushsum.models.base import Floats
-from hushsum.models.linear_methods import KEEPING, LinearMethod, claimed, regression_method, regression_theta
+from hushsum.models.linear_methods import (
+    KEEPING,
+    SKETCH_ROWS,
+    LinearMethod,
+    claim_of,
+    regression_method,
+    regression_theta,
+    unit_ball,
+)
 from hushsum.models.parameters import INTEGER, NUMBER, TARGET_BOUNDS, TEXT, Parameter
 from hushsum.models.regression_model import RegressionModel, declared_target
 from hushsum.privacy.accounting import zcdp_rho
 from hushsum.privacy.claim import Claim, Promise
-from hushsum.privacy.relation import Relation
-from hushsum.records.bounds import Bounds
 from hushsum.records.unit_ball import UnitBall
 from hushsum.releases.bundle import Bundle
 
@@ -151,12 +157,7 @@ class PrivateRegressor(RegressionModel):
             "Of objective and ops: how long the parameter vector may be in units of the unit ball.",
             above=0,
         ),
-        Parameter(
-            "rows",
-            INTEGER,
-            "Of the sketch, of which a release with pure ε publishes as many as suit it.",
-            at_least=1,
-        ),
+        SKETCH_ROWS,
         Parameter(
             "calibration",
             TEXT,
@@ -243,10 +244,7 @@ class PrivateRegressor(RegressionModel):
 
     def _ball(self, bounds: Any, target_bounds: Any, radius: Any) -> UnitBall:
         target = declared_target(target_bounds)
-        box = [*self._box(bounds), (target.low[0], target.high[0])]
-        whole = Bounds.of(box, len(box))
-        assert whole is not None
-        return UnitBall(whole, radius)
+        return unit_ball(self._box(bounds), (target.low[0], target.high[0]), radius)
 
     def _now(self) -> UnitBall:
         return self._ball(self.bounds, self.target_bounds, self.radius)
@@ -271,17 +269,7 @@ class PrivateRegressor(RegressionModel):
         self.method_ = facts["method"]
 
     def _claim(self, promise: Promise) -> Claim:
-        kept, mechanism, arithmetic = claimed(self._linear_method(), promise)
-        return Claim(
-            promise=kept,
-            unit="record",
-            records_per_unit=1,
-            relation=Relation.ADD_REMOVE,
-            mechanism=mechanism,
-            arithmetic=arithmetic,
-            secure=True,
-            assumptions=tuple(self._assumptions()),
-        )
+        return claim_of(self._linear_method(), promise, self._assumptions())
 
     def _open(self, bundle: Bundle) -> tuple[Floats, float]:
         ball = self._ball(*(self._fitted(name) for name in ("bounds", "target_bounds", "radius")))

@@ -7,9 +7,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from hushsum._types import Floats
 from hushsum.errors import UsageError, shown
 from hushsum.kernels.base import ColumnKernel
-from hushsum.models.base import Floats
 from hushsum.models.parameters import INTEGER, NUMBER, TEXT, Parameter
 from hushsum.models.record_checks import generator_of
 from hushsum.models.table_model import KERNEL_PARAMETERS, TableModel

@@ -6,12 +6,13 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from hushsum._types import Floats
 from hushsum.errors import UsageError
 from hushsum.kernels.base import ColumnKernel, HashableKernel, Kernel, named, parameter_names
 from hushsum.methods.fourier_features import fourier_features
 from hushsum.methods.grid import grid
 from hushsum.methods.race import race
-from hushsum.models.base import Floats, PrivateModel
+from hushsum.models.base import PrivateModel
 from hushsum.models.density_tables import GRID, KERNELS, table_method
 from hushsum.models.parameters import INTEGER, NUMBER, TEXT, Parameter
 from hushsum.models.predicted_error import (
@@ -26,6 +27,17 @@ from hushsum.releases.bundle import Bundle
 from hushsum.releases.noisy_table import NoisyTable
 from hushsum.tally.tally import Tally
 
+NEAR = Parameter(
+    "bandwidth",
+    NUMBER,
+    "Scale of the kernel: what near means. Public, chosen without looking at the records.",
+    above=0,
+)
+POWER = Parameter("power", INTEGER, "The kernel to that power, which falls off faster.", at_least=1)
+ROWS = Parameter(
+    "rows", INTEGER, "Rows of the table; a release with pure ε publishes as many as suit it.", at_least=1
+)
+WIDTH = Parameter("width", INTEGER, "Cells of a row.", at_least=2)
 KERNEL_PARAMETERS = (
     Parameter(
         "kernel",
@@ -41,24 +53,9 @@ KERNEL_PARAMETERS = (
         "Scale of the kernel; chosen without looking at the records.",
         above=0,
     ),
-    Parameter(
-        "power",
-        INTEGER,
-        "The kernel to that power, which falls off faster.",
-        at_least=1,
-    ),
-    Parameter(
-        "rows",
-        INTEGER,
-        "Rows of the table; a release with pure ε publishes as many as suit it.",
-        at_least=1,
-    ),
-    Parameter(
-        "width",
-        INTEGER,
-        "Cells of a row.",
-        at_least=2,
-    ),
+    POWER,
+    ROWS,
+    WIDTH,
 )
 
 PART = "sketch"

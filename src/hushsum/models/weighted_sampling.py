@@ -6,13 +6,11 @@ from collections.abc import Callable
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hushsum._types import Floats, Integers
 from hushsum.errors import Argument, UsageError
 from hushsum.models.mode_search import spread_points
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 Weights = Callable[[Floats], Floats]
 
 _SPREAD: Final = 1 << 14

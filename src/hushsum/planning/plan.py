@@ -10,17 +10,15 @@ from typing import Any
 from hushsum import _html
 from hushsum.bases.base import Reading
 from hushsum.bases.hash_rows import HashRows
-from hushsum.errors import UsageError
+from hushsum.errors import Parameter, UsageError
 from hushsum.kernels.base import HASHABLE, Kernel, named
 from hushsum.kernels.parameters import positive_integer, positive_number
 from hushsum.methods.prediction import Option, PredictionRequest
-from hushsum.methods.race import DEFAULT_WIDTH
+from hushsum.methods.race import DEFAULT_WIDTH, row_variances
 from hushsum.methods.registry import Method, all_methods, method_named, planned_methods
-from hushsum.methods.row_variance import row_variances
 from hushsum.planning.typical_density import typical_density
 from hushsum.privacy.calibration import COUNT_SHARE
-from hushsum.privacy.claim import Promise, exact
-from hushsum.privacy.relation import Relation
+from hushsum.privacy.claim import Promise, Relation, exact
 from hushsum.records.bounds import DeclaredBounds, declared_bounds
 from hushsum.records.steps import DeclaredSteps, declared_steps
 
@@ -153,7 +151,7 @@ def plan(
         quick = quick or sorted(group, key=lambda option: option.seconds)[:1]
         options += sorted(quick, key=lambda option: option.error)
     if not options:
-        raise UsageError(rule=_nothing(chosen, reading, methods, box is not None))
+        raise _nothing(chosen, reading, methods, box is not None)
     return Plan(tuple(options), number, place, "bound" if measured is None else measured.source)
 
 
@@ -344,15 +342,21 @@ def _density(density: float) -> float:
     return density
 
 
-def _nothing(kernel: Kernel, reading: Reading | None, methods: Sequence[Method], bounded: bool) -> str:
+def _nothing(kernel: Kernel, reading: Reading | None, methods: Sequence[Method], bounded: bool) -> UsageError:
     if reading is not None:
-        return f"the error of {reading.basis.name} is not predicted; plan without reading="
+        return UsageError(
+            rule=f"the error of {reading.basis.name} is not predicted", remedy="release it without a plan"
+        )
     if not methods:
         names = ", ".join(planned_methods())
-        return f"none of {names} can release the {kernel.name} kernel; use another kernel"
+        return UsageError(
+            rule=f"none of {names} can release the {kernel.name} kernel", remedy="use another kernel"
+        )
     names = ", ".join(method.name for method in methods)
-    hint = "use fewer columns or a larger file" if bounded else "declare bounds"
-    return f"{names} cannot release the {kernel.name} kernel like this; {hint}"
+    return UsageError(
+        rule=f"{names} cannot release the {kernel.name} kernel like this",
+        remedy="use fewer columns or a larger file" if bounded else ("declare ", Parameter("bounds")),
+    )
 
 
 def _each(epsilon: float | Sequence[float] | None) -> Iterable[float | None]:

@@ -14,12 +14,11 @@ from hushsum.methods.registry import Method, all_methods, method_named
 from hushsum.planning.plan import AUTO, MAX_BYTES, MAX_SECONDS, plan
 from hushsum.privacy.budget import Budget
 from hushsum.privacy.calibration import GAMMA
-from hushsum.privacy.claim import Promise
-from hushsum.privacy.relation import Relation
+from hushsum.privacy.claim import Promise, Relation
 from hushsum.privacy.request import DEFAULT_COUNT_SHARE, check_declared_delta
 from hushsum.records.arrow import in_memory
 from hushsum.records.bounds import DeclaredBounds, declared_bounds
-from hushsum.records.mixed import column_names_of
+from hushsum.records.mixed_columns import column_names_of
 from hushsum.records.numbers import refuse_path
 from hushsum.records.steps import DeclaredSteps, Steps, declared_steps
 from hushsum.releases.base import ReleasedFunction

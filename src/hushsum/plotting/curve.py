@@ -6,15 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hushsum._types import Floats
 from hushsum.plotting.figure import BLUE, INK, VERMILION
 from hushsum.plotting.ticks import label_ticks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Floats = NDArray[np.float64]
 _SIDE = 0.015
 """Room left and right of a curve, as a part of its length, so that it ends inside the picture."""
 

@@ -6,15 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hushsum._types import Floats
 from hushsum.plotting.figure import FAINT, INK
 from hushsum.plotting.ticks import label_ticks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""From a promise and a sensitivity to the noise that keeps it.
+"""Sensitivities, and from a promise and a sensitivity to the noise that keeps it.
 
 A release is a table and, where the number of records is private, a separate noisy count, which takes
 ``count_share`` of the budget. Pure ε: discrete Laplace on both, and the two ε add to the promise exactly,
@@ -29,7 +29,6 @@ from hushsum.privacy.noise import (
     gaussian_variance,
     laplace_variance,
 )
-from hushsum.privacy.sensitivity import Sensitivity
 
 LAPLACE = "discrete laplace"
 GAUSSIAN = "discrete gaussian"
@@ -38,6 +37,26 @@ NONE = "none"
 COUNT_SHARE = Fraction(1, 50)
 _LARGEST_GAMMA = Fraction(1 << 40)
 """The largest standard deviation of a cell for which a double has bits to spare below whole numbers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sensitivity:
+    """Bounds on the change of an integer vector between neighbours; exact integers.
+
+    ``l1`` bounds the sum of the absolute changes, ``l2_squared`` the sum of their squares, ``largest`` any
+    single one.
+
+    >>> Sensitivity(l1=1000, l2_squared=1000, largest=1).times(3)
+    Sensitivity(l1=3000, l2_squared=9000, largest=3)
+    """
+
+    l1: int
+    l2_squared: int
+    largest: int
+
+    def times(self, records: int) -> Sensitivity:
+        """The bounds when one unit holds up to ``records`` records: each moves the vector, and norms add."""
+        return Sensitivity(self.l1 * records, self.l2_squared * records**2, self.largest * records)
 
 
 @dataclass(frozen=True, slots=True)

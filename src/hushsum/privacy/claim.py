@@ -1,16 +1,45 @@
-"""Promises (the privacy parameters of a release) and claims (what a release guarantees)."""
+"""Neighbouring datasets; promises (the privacy parameters of a release); claims (what it guarantees)."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from enum import StrEnum
 from fractions import Fraction
 from typing import Any
 
 from hushsum import _html
-from hushsum.errors import ClaimError, Parameter
+from hushsum.errors import ClaimError, Parameter, shown
 from hushsum.files.rationals import stored_rational, typed_rational
-from hushsum.privacy.relation import Relation
+
+
+class Relation(StrEnum):
+    """The neighbours that a claim makes indistinguishable.
+
+    *Add/remove*: one unit present or absent; the number of records is private. *Replace*: one unit is this or
+    another; where the unit is a record, the number of records is public.
+
+    Examples
+    --------
+    >>> Relation.of("replace")
+    <Relation.REPLACE: 'replace'>
+    """
+
+    ADD_REMOVE = "add/remove"
+    REPLACE = "replace"
+
+    @classmethod
+    def of(cls, value: str | Relation) -> Relation:
+        """The relation of that name."""
+        try:
+            return cls(value)
+        except ValueError:
+            raise ClaimError(
+                parameter="relation",
+                rule="must be 'add/remove' or 'replace'",
+                got=shown(value),
+                remedy="choose one",
+            ) from None
 
 
 def exact(name: str, value: float | int | str | Fraction) -> Fraction:

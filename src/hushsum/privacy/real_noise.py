@@ -12,13 +12,11 @@ from contextlib import contextmanager
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hushsum._types import Floats
 from hushsum.privacy.noise import NoiseSource
 from hushsum.privacy.noise.coins import flip
 from hushsum.privacy.release_noise import standard_normal
-
-Floats = NDArray[np.float64]
 
 
 class RealNoise:

@@ -17,16 +17,17 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.privacy.accounting.analytic import analytic_gaussian_sigma
+from hushsum._types import Floats
+from hushsum.privacy.accounting.gaussian import analytic_gaussian_sigma
 from hushsum.privacy.calibration import IntegerNoise, laplace_noise
+from hushsum.privacy.choice import Question
 from hushsum.privacy.noise import NoiseSource, discrete_gaussian
-from hushsum.privacy.noise.selection import (
+from hushsum.privacy.noise.choice import (
     EXPONENTIAL,
     PERMUTE_AND_FLIP,
     exponential_choice,
     permute_and_flip,
 )
-from hushsum.privacy.selection import Question
 
 __all__ = [
     "EXPONENTIAL",
@@ -44,8 +45,6 @@ EXACT_INTEGERS = "exact integers"
 REAL_GAUSSIAN = "gaussian"
 _LATTICE_BITS = 30
 _ROUNDING_BITS = 10
-
-Floats = NDArray[np.float64]
 
 
 class ReleaseNoise:

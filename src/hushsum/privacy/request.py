@@ -13,8 +13,7 @@ from hushsum.errors import Argument, ClaimError, UsageError
 from hushsum.privacy.accounting.parameters import check_delta
 from hushsum.privacy.budget import Budget
 from hushsum.privacy.calibration import GAMMA
-from hushsum.privacy.claim import Promise, exact
-from hushsum.privacy.relation import Relation
+from hushsum.privacy.claim import Promise, Relation, exact
 from hushsum.privacy.spending import Booking
 
 LARGEST_UNDECLARED_DELTA = Fraction(1, 100_000)

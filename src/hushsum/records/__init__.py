@@ -9,7 +9,7 @@ records that are at fault.
 from __future__ import annotations
 
 from hushsum.records.bounds import Bounds
-from hushsum.records.codes import as_codes
+from hushsum.records.category_codes import as_codes
 from hushsum.records.dense import as_dense
 from hushsum.records.sets import Sets, as_sets
 from hushsum.records.streams import RecordStream, open_batches

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hushsum._types import Floats
 from hushsum.errors import UsageError
 from hushsum.records.bounds import Bounds
 
 MOST_CELLS = 1 << 24
 MOST_BINS = 1 << 20
 
-Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
 

@@ -197,7 +197,7 @@ def choose_columns(available: Sequence[str], columns: Sequence[str]) -> list[int
         if not hits:
             raise UsageError(
                 parameter="columns",
-                rule="must be columns of the data",
+                rule="must name columns of the data",
                 got=f"{name!r}",
                 remedy=f"{_listed(available)}",
             )
@@ -270,7 +270,7 @@ def _from_arrow(chunks: Any, where: str, width: int) -> NDArray[Any]:
             rule=f"{where} must be of integers or floats", got="decimals", remedy="cast them to float64"
         )
     if not arrow.is_number(chunks.type):
-        raise DataRefused(rule=f"{where} must be of numbers", got=chunks.type, remedy=f"{_ENCODE}")
+        raise DataRefused(rule=f"{where} must be of numbers", got=str(chunks.type), remedy=f"{_ENCODE}")
     values: NDArray[Any] = chunks.to_numpy()
     return values
 

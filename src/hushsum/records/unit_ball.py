@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hushsum._types import Floats
 from hushsum.errors import UsageError
 from hushsum.records.bounds import Bounds
 from hushsum.records.dense import as_dense
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

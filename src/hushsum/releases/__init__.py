@@ -5,17 +5,15 @@ Importing this package registers every kind.
 
 from hushsum.releases.answers import Answers
 from hushsum.releases.base import Released, ReleasedFunction
-from hushsum.releases.bundle import Bundle
-from hushsum.releases.bundle_file import save_bundle
+from hushsum.releases.bundle import Bundle, save_bundle
 from hushsum.releases.coefficients import CoefficientFunction
 from hushsum.releases.curve import CurveFunction
-from hushsum.releases.curve_file import save_curve
+from hushsum.releases.float_file import save_curve, save_points
 from hushsum.releases.load import load_function, load_released
 from hushsum.releases.noisy_table import NoisyTable
 from hushsum.releases.points import PointsFunction
-from hushsum.releases.points_file import save_points
 from hushsum.releases.presentation import Description
-from hushsum.releases.sharpened import SharpenedFunction
+from hushsum.releases.sharpened_features import SharpenedFunction
 from hushsum.releases.table import TableFunction
 from hushsum.releases.table_file import save_table
 

@@ -8,14 +8,13 @@ from itertools import pairwise
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hushsum import _html
-from hushsum.errors import UsageError
+from hushsum._types import Floats
+from hushsum.errors import UsageError, shown
 from hushsum.records.numbers import numbers_of
 from hushsum.records.sets import as_sets
 
-Floats = NDArray[np.float64]
 Points = Floats | tuple[tuple[int, ...], ...]
 """Queries: rows of numbers, shape (n_queries, dim), or one tuple of members for each set."""
 
@@ -84,6 +83,19 @@ def query_points(Q: object, *, dim: int | None, columns: Sequence[str] | None) -
     return values
 
 
+def check_question(of: str, level: float) -> None:
+    """Refuse a ``query`` for something else than means or sums, or at an impossible level."""
+    if of not in ("mean", "sum"):
+        raise UsageError(parameter="of", rule="must be 'mean' or 'sum'", got=shown(of), remedy="choose one")
+    check_level(level)
+
+
+def check_level(level: float) -> None:
+    """Refuse a level of an interval that is not between 0 and 1."""
+    if not 0.0 < level < 1.0:
+        raise UsageError(parameter="level", rule="must be between 0 and 1", got=f"{level}", remedy="try 0.95")
+
+
 def normal_answers(value: Floats, stderr: Floats, level: float, points: Points) -> Answers:
     """Answers whose error is about normal with a known standard deviation, which is then its own bound.
 
@@ -91,8 +103,7 @@ def normal_answers(value: Floats, stderr: Floats, level: float, points: Points) 
     """
     from scipy.special import ndtri
 
-    if not 0.0 < level < 1.0:
-        raise UsageError(parameter="level", rule="must be between 0 and 1", got=f"{level}", remedy="try 0.95")
+    check_level(level)
     reach = float(ndtri(0.5 + level / 2.0)) * stderr
     return Answers(value, stderr, value - reach, value + reach, stderr.copy(), level, points)
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
-from typing import IO, TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-import numpy as np
-from numpy.typing import NDArray
-
+from hushsum._types import Floats, PathOrFile
 from hushsum.kernels.base import Kernel
 from hushsum.privacy.claim import Claim
 from hushsum.records.bounds import Bounds
@@ -19,8 +16,6 @@ if TYPE_CHECKING:
     from hushsum.releases.picture import Column, Range
     from hushsum.releases.presentation import Description, Detail
 
-Floats = NDArray[np.float64]
-
 
 class Released(Protocol):
     """Whatever leaves: it says what it claims, and writes itself to a file."""
@@ -29,7 +24,7 @@ class Released(Protocol):
     def claim(self) -> Claim:
         """What the release promises."""
 
-    def save(self, target: str | os.PathLike[str] | IO[bytes]) -> None:
+    def save(self, target: PathOrFile) -> None:
         """Write a ``.hush`` file."""
 
 
@@ -105,5 +100,5 @@ class ReleasedFunction(Protocol):
     ) -> Axes:
         """Draw a curve with its error band, a heat map, or a slice of a function of more columns."""
 
-    def save(self, target: str | os.PathLike[str] | IO[bytes]) -> None:
+    def save(self, target: PathOrFile) -> None:
         """Write the function to a ``.hush`` file."""

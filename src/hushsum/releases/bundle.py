@@ -1,22 +1,27 @@
-"""A bundle: everything a model released, under one claim."""
+"""A bundle: everything a model released, under one claim; in a file the parts' own files, then the arrays."""
 
 from __future__ import annotations
 
 import io
-import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.files.container import canonical_json
+from hushsum._types import PathOrFile
+from hushsum.files.arrays import REAL, decode_array, encode_array, encoded_size, narrowest_type
+from hushsum.files.container import FileKind, Header, canonical_json, write_container
 from hushsum.privacy.claim import Claim
 from hushsum.releases.base import Released, ReleasedFunction
-from hushsum.releases.load import load_released
+from hushsum.releases.load import check_names, load_function, pickled, register
 from hushsum.version import PRODUCER
+
+_MOST_ENTRIES = 4096
+_LONGEST_NAME = 200
+_MOST_AXES = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,16 +64,12 @@ class Bundle:
         inside = ", ".join([*self.parts, *self.arrays])
         return f"Bundle({self.about.get('model', 'no model')!r}: {inside}; claim={self.claim!r})"
 
-    def save(self, target: str | os.PathLike[str] | IO[bytes]) -> None:
+    def save(self, target: PathOrFile) -> None:
         """Write a ``.hush`` file; to a path atomically."""
-        from hushsum.releases.bundle_file import save_bundle
-
         save_bundle(self, target)
 
     def __reduce__(self) -> tuple[Callable[[bytes], Released], tuple[bytes]]:
-        buffer = io.BytesIO()
-        self.save(buffer)
-        return _from_bytes, (buffer.getvalue(),)
+        return pickled(self)
 
 
 def _frozen(values: NDArray[Any]) -> NDArray[Any]:
@@ -81,5 +82,103 @@ def _frozen(values: NDArray[Any]) -> NDArray[Any]:
     return array
 
 
-def _from_bytes(payload: bytes) -> Released:
-    return load_released(io.BytesIO(payload))
+def save_bundle(bundle: Bundle, target: PathOrFile) -> None:
+    """Write a bundle; to a path atomically."""
+    parts = {name: _bytes_of(part) for name, part in bundle.parts.items()}
+    types = {name: _type_of(values) for name, values in bundle.arrays.items()}
+    header = {
+        "type": "bundle",
+        "claim": bundle.claim.as_json(),
+        "about": dict(bundle.about),
+        "producer": bundle.producer,
+        "parts": [{"name": name, "size": len(payload)} for name, payload in parts.items()],
+        "arrays": [
+            {"name": name, "type": types[name], "shape": list(values.shape)}
+            for name, values in bundle.arrays.items()
+        ],
+    }
+    arrays = [encode_array(values, types[name]) for name, values in bundle.arrays.items()]
+    write_container(target, FileKind.RELEASED, header, [*parts.values(), *arrays])
+
+
+def _bytes_of(part: ReleasedFunction) -> bytes:
+    buffer = io.BytesIO()
+    part.save(buffer)
+    return buffer.getvalue()
+
+
+def _type_of(values: NDArray[Any]) -> str:
+    return REAL if values.dtype.kind == "f" else narrowest_type(values)
+
+
+def _payload_size(header: Header) -> int:
+    """The sum of what the header lists; arithmetic on Python's integers, so nothing overflows."""
+    _check_names(header["parts"])
+    _check_names(header["arrays"])
+    sizes = [_whole(entry["size"]) for entry in header["parts"]]
+    return sum(sizes) + sum(
+        encoded_size(_shape(entry), entry["type"], reals=True) for entry in header["arrays"]
+    )
+
+
+def _check_names(entries: object) -> None:
+    if not isinstance(entries, list) or len(entries) > _MOST_ENTRIES:
+        raise ValueError("entries")
+    names = [entry["name"] for entry in entries]
+    if any(not isinstance(name, str) or not 0 < len(name) <= _LONGEST_NAME for name in names):
+        raise ValueError("name")
+    if len(set(names)) != len(names):
+        raise ValueError("one name twice")
+
+
+def _whole(value: object) -> int:
+    if type(value) is not int or value < 0:
+        raise ValueError("size")
+    return value
+
+
+def _shape(entry: dict[str, Any]) -> tuple[int, ...]:
+    shape = entry["shape"]
+    if not isinstance(shape, list) or len(shape) > _MOST_AXES:
+        raise ValueError("shape")
+    return tuple(_whole(each) for each in shape)
+
+
+def _build(header: Header, payload: memoryview) -> Bundle:
+    check_names(header, "type", "claim", "about", "producer", "parts", "arrays")
+    if not isinstance(header["about"], dict) or not isinstance(header["producer"], str):
+        raise TypeError("about")
+    pieces = _cut(payload, [entry["size"] for entry in header["parts"]])
+    parts = {
+        entry["name"]: load_function(io.BytesIO(piece))
+        for entry, piece in zip(header["parts"], pieces, strict=True)
+    }
+    shapes = [_shape(entry) for entry in header["arrays"]]
+    sizes = [
+        encoded_size(shape, entry["type"], reals=True)
+        for shape, entry in zip(shapes, header["arrays"], strict=True)
+    ]
+    rest = payload[len(payload) - sum(sizes) :]
+    arrays = {
+        entry["name"]: _finite(decode_array(piece, shape, entry["type"]))
+        for entry, shape, piece in zip(header["arrays"], shapes, _cut(rest, sizes), strict=True)
+    }
+    claim = Claim.from_json(header["claim"])
+    return Bundle(claim, header["about"], parts, arrays, header["producer"])
+
+
+def _cut(payload: memoryview, sizes: Iterable[int]) -> list[memoryview]:
+    pieces, start = [], 0
+    for size in sizes:
+        pieces.append(payload[start : start + size])
+        start += size
+    return pieces
+
+
+def _finite(values: NDArray[Any]) -> NDArray[Any]:
+    if not np.isfinite(values).all():
+        raise ValueError("not finite")
+    return values
+
+
+register("bundle", _payload_size, _build)

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from hushsum._types import Floats
 from hushsum.bases.base import LinearReading, SampledReading
 from hushsum.kernels.base import Batch, Kernel
-from hushsum.releases.answers import Answers, Points
-from hushsum.releases.noisy_table import Floats, NoisyTable, check_question
+from hushsum.releases.answers import Answers, Points, check_question
+from hushsum.releases.noisy_table import NoisyTable
 
 if TYPE_CHECKING:
-    from hushsum.releases.sharpened import SharpenedFunction
+    from hushsum.releases.sharpened_features import SharpenedFunction
 
 _FEWEST_BLOCKS = 8
 """Below this many independent blocks of rows their spread is too uncertain; the bound is used instead."""
@@ -74,7 +75,7 @@ class CoefficientFunction(NoisyTable):
         batch = self.basis.prepare_queries(points)
         sums = self.reading.evaluate(self.table, batch, threads=threads)
         number, number_variance = self._counts
-        variance, largest, blocks = self._variances(batch, sums, number)
+        variance, largest, blocks = self._variances(batch, sums, number, threads)
         sums = sums + known
         scale, of_number = 1.0, np.zeros(len(sums))
         if of == "mean":
@@ -88,13 +89,15 @@ class CoefficientFunction(NoisyTable):
         value = scale * sums
         return Answers(value, stderr, value - reach, value + reach, bound, level, points)
 
-    def _variances(self, batch: Batch, sums: Floats, number: float) -> tuple[Floats, Floats, int | None]:
+    def _variances(
+        self, batch: Batch, sums: Floats, number: float, threads: int
+    ) -> tuple[Floats, Floats, int | None]:
         """The variance of each sum, a larger one that bounds it, and how many blocks the first comes from."""
         noise = self.cell_variance * self.reading.noise_gain(batch)
         method = self.reading.method_variance(self.table, batch, sums, number)
         if not isinstance(self.reading, SampledReading):
             return noise + method, noise + method, None
-        rows = self.reading.spread(self.table, batch)
+        rows = self.reading.spread(self.table, batch, threads=threads)
         if rows.blocks < _FEWEST_BLOCKS:
             return noise + method, noise + method, None
         return np.maximum(rows.variance, noise), noise + method, rows.blocks
@@ -113,7 +116,7 @@ class CoefficientFunction(NoisyTable):
         UsageError
             if the release is none of Fourier features.
         """
-        from hushsum.releases.sharpened import sharpen
+        from hushsum.releases.sharpened_features import sharpen
 
         return sharpen(self, points)
 

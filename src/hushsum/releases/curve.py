@@ -2,33 +2,20 @@
 
 from __future__ import annotations
 
-import io
-import math
-import os
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import IO
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hushsum.errors import UsageError, shown
-from hushsum.kernels.base import Kernel
-from hushsum.kernels.parameters import check_columns
-from hushsum.privacy.claim import Claim
-from hushsum.records.bounds import Bounds
-from hushsum.releases.answers import Answers, normal_answers, query_points
-from hushsum.releases.base import ReleasedFunction
-from hushsum.releases.load import load_function
-from hushsum.releases.points import check_kernel
-from hushsum.releases.presentation import Detail, Presented
-
-Floats = NDArray[np.float64]
+from hushsum._types import Floats, PathOrFile
+from hushsum.errors import UsageError
+from hushsum.releases.answers import Answers, check_question, normal_answers, query_points
+from hushsum.releases.presentation import Detail
+from hushsum.releases.real_function import RealFunction
 
 
-@dataclass(frozen=True, eq=False)
-class CurveFunction(Presented):
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CurveFunction(RealFunction):
     """Values at even steps from one end of the bounds to the other, straight lines between them.
 
     Made by ``pfda`` or by ``hushsum.load``; not by hand. Outside the bounds the nearest end answers. The
@@ -44,8 +31,8 @@ class CurveFunction(Presented):
         Of one column.
     bounds : Bounds
         Of one column; the first value is at its low end, the last at its high end.
-    columns : tuple of str, optional
-        What the column is called; frames of queries are read by that name.
+    count, count_variance, claim, method, producer, columns
+        As for `RealFunction`.
 
     Privacy
     -------
@@ -54,18 +41,9 @@ class CurveFunction(Presented):
 
     values: Floats
     errors: Floats
-    kernel: Kernel
-    bounds: Bounds
-    count: float
-    count_variance: float
-    claim: Claim
-    method: str
-    producer: str
-    columns: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
-        check_kernel(self.kernel, self.bounds.dim)
-        check_columns(self.columns, self.bounds.dim)
+        super().__post_init__()
         if self.bounds.dim != 1 or self.values.ndim != 1 or len(self.values) < 2:
             raise UsageError(rule="a curve has one column and at least two values", got="another shape")
         if self.values.shape != self.errors.shape:
@@ -74,20 +52,7 @@ class CurveFunction(Presented):
             array.flags.writeable = False
 
     def __repr__(self) -> str:
-        return (
-            f"ReleasedFunction({self.kernel!r}, method={self.method!r}, curve={len(self.values)}, "
-            f"claim={self.claim!r})"
-        )
-
-    @property
-    def dim(self) -> int:
-        """1."""
-        return self.bounds.dim
-
-    @property
-    def count_stderr(self) -> float:
-        """The standard error of :attr:`count`."""
-        return math.sqrt(self.count_variance)
+        return self._shown(f"curve={len(self.values)}")
 
     def __call__(self, Q: object) -> Floats:
         """Mean kernel values f(q)/N, shape (n_queries,)."""
@@ -99,10 +64,7 @@ class CurveFunction(Presented):
 
     def query(self, Q: object, *, of: str = "mean", level: float = 0.95, threads: int = 1) -> Answers:
         """Values with the standard error of the noise; the bias of a smoothing penalty is not included."""
-        if of not in ("mean", "sum"):
-            raise UsageError(
-                parameter="of", rule="must be 'mean' or 'sum'", got=shown(of), remedy="choose one"
-            )
+        check_question(of, level)
         scale = 1.0 if of == "mean" else self.count
         points = query_points(Q, dim=self.dim, columns=self.columns)
         value = self._read(points, self.values)
@@ -119,16 +81,11 @@ class CurveFunction(Presented):
             Detail("steps", number, f"{number} values, straight lines between them", label="curve"),
         )
 
-    def save(self, target: str | os.PathLike[str] | IO[bytes]) -> None:
+    def save(self, target: PathOrFile) -> None:
         """Write a ``.hush`` file; to a path atomically."""
-        from hushsum.releases.curve_file import save_curve
+        from hushsum.releases.float_file import save_curve
 
         save_curve(self, target)
-
-    def __reduce__(self) -> tuple[Callable[[bytes], ReleasedFunction], tuple[bytes]]:
-        buffer = io.BytesIO()
-        self.save(buffer)
-        return _from_bytes, (buffer.getvalue(),)
 
     @cached_property
     def _places(self) -> Floats:
@@ -141,8 +98,3 @@ class CurveFunction(Presented):
         rows = self.kernel.prepare(Q, self.bounds, clip=False, columns=self.columns).arrays[0]
         queries = rows[:, 0].astype(np.float64)
         return np.interp(queries, self._places, numbers)
-
-
-def _from_bytes(payload: bytes) -> ReleasedFunction:
-    """A function from the bytes of its file, which is what travels in a pickle."""
-    return load_function(io.BytesIO(payload))

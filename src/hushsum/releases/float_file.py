@@ -1,4 +1,4 @@
-"""What the files of released points and curves share: real numbers, read with suspicion."""
+"""Released points and curves as ``.hush`` files: real numbers, read with suspicion."""
 
 from __future__ import annotations
 
@@ -7,24 +7,90 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hushsum.files.container import Header
+from hushsum._types import Floats, PathOrFile
+from hushsum.files.container import FileKind, Header, write_container
 from hushsum.kernels.base import kernel_as_json, kernel_from_json
 from hushsum.privacy.claim import Claim
 from hushsum.records.bounds import Bounds
+from hushsum.releases.curve import CurveFunction
+from hushsum.releases.load import check_names, register
+from hushsum.releases.points import PointsFunction
+from hushsum.releases.real_function import RealFunction
 
-Floats = NDArray[np.float64]
-
-MOST_NUMBERS = 1 << 28
-COMMON = ("type", "kernel", "bounds", "columns", "claim", "count", "method", "producer")
-LARGEST = 1e60
+POINTS = "points"
+CURVE = "curve"
+_MOST_NUMBERS = 1 << 28
+_COMMON = ("type", "kernel", "bounds", "columns", "claim", "count", "method", "producer")
+_LARGEST = 1e60
 """Of a stored number. Answers multiply a few of them, and must stay finite."""
 
 _BYTES = 8
 
 
-def common_header(function: Any, kind: str) -> Header:
+def save_points(function: PointsFunction, target: PathOrFile) -> None:
+    """Write released points; to a path atomically."""
+    header = {
+        **_common_header(function, POINTS),
+        "weight_variance": function.weight_variance,
+        "answer_stderr": function.answer_stderr,
+        "points": list(function.points.shape),
+    }
+    write_container(target, FileKind.RELEASED, header, _encode_reals([function.points, function.weights]))
+
+
+def _points_shape(header: Header) -> tuple[int, int]:
+    number, dim = header["points"]
+    return _whole(number, at_most=_MOST_NUMBERS), _whole(dim, at_most=_MOST_NUMBERS)
+
+
+def _known(value: object) -> float | None:
+    return None if value is None else _real(value, at_least=0.0)
+
+
+def _points_size(header: Header) -> int:
+    number, dim = _points_shape(header)
+    return _encoded_reals(number * dim, number)
+
+
+def _points(header: Header, payload: memoryview) -> PointsFunction:
+    check_names(header, *_COMMON, "weight_variance", "answer_stderr", "points")
+    number, dim = _points_shape(header)
+    points, weights = _decode_reals(payload, [(number, dim), (number,)])
+    function = PointsFunction(
+        points=points,
+        weights=weights,
+        weight_variance=_known(header["weight_variance"]),
+        answer_stderr=_known(header["answer_stderr"]),
+        **_common_fields(header),
+    )
+    low, high = np.array(function.bounds.low), np.array(function.bounds.high)
+    if (points < low).any() or (points > high).any():
+        raise ValueError("a point lies outside the bounds")
+    return function
+
+
+def save_curve(function: CurveFunction, target: PathOrFile) -> None:
+    """Write a released curve; to a path atomically."""
+    header = {**_common_header(function, CURVE), "values": len(function.values)}
+    write_container(target, FileKind.RELEASED, header, _encode_reals([function.values, function.errors]))
+
+
+def _curve_size(header: Header) -> int:
+    number = _whole(header["values"], at_most=_MOST_NUMBERS)
+    return _encoded_reals(number, number)
+
+
+def _curve(header: Header, payload: memoryview) -> CurveFunction:
+    check_names(header, *_COMMON, "values")
+    number = _whole(header["values"], at_most=_MOST_NUMBERS)
+    values, errors = _decode_reals(payload, [(number,), (number,)])
+    if (errors < 0.0).any():
+        raise ValueError("errors")
+    return CurveFunction(values=values, errors=errors, **_common_fields(header))
+
+
+def _common_header(function: RealFunction, kind: str) -> Header:
     """Kernel, bounds, columns, claim, count, method and producer."""
     return {
         "type": kind,
@@ -38,8 +104,8 @@ def common_header(function: Any, kind: str) -> Header:
     }
 
 
-def common_fields(header: Header) -> dict[str, Any]:
-    """The inverse of `common_header`, as constructor's arguments; ValueError for what could not have been
+def _common_fields(header: Header) -> dict[str, Any]:
+    """The inverse of `_common_header`, as constructor's arguments; ValueError for what could not have been
     written.
     """
     if not isinstance(header["method"], str) or not isinstance(header["producer"], str):
@@ -50,16 +116,16 @@ def common_fields(header: Header) -> dict[str, Any]:
     return {
         "kernel": kernel_from_json(header["kernel"]),
         "bounds": bounds,
-        "columns": names_or_none(header["columns"]),
+        "columns": _names_or_none(header["columns"]),
         "claim": Claim.from_json(header["claim"]),
-        "count": real(header["count"]["value"], at_least=1.0),
-        "count_variance": real(header["count"]["variance"], at_least=0.0),
+        "count": _real(header["count"]["value"], at_least=1.0),
+        "count_variance": _real(header["count"]["variance"], at_least=0.0),
         "method": header["method"],
         "producer": header["producer"],
     }
 
 
-def names_or_none(value: object) -> tuple[str, ...] | None:
+def _names_or_none(value: object) -> tuple[str, ...] | None:
     """Names of columns, or None."""
     if value is None:
         return None
@@ -68,39 +134,43 @@ def names_or_none(value: object) -> tuple[str, ...] | None:
     return tuple(value)
 
 
-def real(value: object, *, at_least: float) -> float:
-    """A float from the least it may be to `LARGEST`."""
-    if type(value) is not float or not at_least <= value <= LARGEST:
+def _real(value: object, *, at_least: float) -> float:
+    """A float from the least it may be to `_LARGEST`."""
+    if type(value) is not float or not at_least <= value <= _LARGEST:
         raise ValueError("number")
     return value
 
 
-def whole(value: object, *, at_most: int) -> int:
+def _whole(value: object, *, at_most: int) -> int:
     """An integer from 1 to the most there may be."""
     if type(value) is not int or not 1 <= value <= at_most:
         raise ValueError("size")
     return value
 
 
-def encode_reals(arrays: Sequence[Floats]) -> list[memoryview]:
+def _encode_reals(arrays: Sequence[Floats]) -> list[memoryview]:
     """Little-endian doubles, array after array."""
     return [np.ascontiguousarray(each, dtype="<f8").data.cast("B") for each in arrays]
 
 
-def encoded_reals(*sizes: int) -> int:
+def _encoded_reals(*sizes: int) -> int:
     """How many bytes arrays of these sizes take; refuses more than any method writes."""
-    if sum(sizes) > MOST_NUMBERS:
+    if sum(sizes) > _MOST_NUMBERS:
         raise ValueError("size")
     return _BYTES * sum(sizes)
 
 
-def decode_reals(payload: memoryview, shapes: Sequence[tuple[int, ...]]) -> list[Floats]:
-    """The arrays back; ValueError unless every number is within ±`LARGEST`."""
+def _decode_reals(payload: memoryview, shapes: Sequence[tuple[int, ...]]) -> list[Floats]:
+    """The arrays back; ValueError unless every number is within ±`_LARGEST`."""
     numbers = np.frombuffer(payload, dtype="<f8").astype(np.float64)
-    if not (np.abs(numbers) <= LARGEST).all():
+    if not (np.abs(numbers) <= _LARGEST).all():
         raise ValueError("numbers")
     ends = np.cumsum([math.prod(shape) for shape in shapes])
     return [
         numbers[end - math.prod(shape) : end].reshape(shape).copy()
         for shape, end in zip(shapes, ends, strict=True)
     ]
+
+
+register(POINTS, _points_size, _points)
+register(CURVE, _curve_size, _curve)

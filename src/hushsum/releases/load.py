@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import os
+import io
 from collections.abc import Callable
 from typing import IO
 
+from hushsum._types import PathOrFile
 from hushsum.errors import FileRefused, PerSurface
-from hushsum.files.container import FileKind, Header, read_container
+from hushsum.files.container import FileKind, Header, build_from, read_container
 from hushsum.releases.base import Released, ReleasedFunction
 
 Builder = Callable[[Header, memoryview], Released]
@@ -26,7 +27,7 @@ def check_names(values: Header, *names: str) -> None:
         raise ValueError("names")
 
 
-def load_released(source: str | os.PathLike[str] | IO[bytes]) -> Released:
+def load_released(source: PathOrFile) -> Released:
     """What a ``.hush`` file holds: a released function, or the :class:`hushsum.releases.Bundle` of a model.
 
     Raises
@@ -39,7 +40,7 @@ def load_released(source: str | os.PathLike[str] | IO[bytes]) -> Released:
     return _read(source, _codec)
 
 
-def load_function(source: str | os.PathLike[str] | IO[bytes]) -> ReleasedFunction:
+def load_function(source: PathOrFile) -> ReleasedFunction:
     """The released function in a ``.hush`` file; the bundle of a model is refused."""
 
     def codec(header: Header) -> tuple[Sizer, Builder]:
@@ -66,6 +67,17 @@ def load_table(source: IO[bytes]) -> ReleasedFunction:
     return function_in(_read(source, codec))
 
 
+def pickled(released: Released) -> tuple[Callable[[bytes], Released], tuple[bytes]]:
+    """For ``__reduce__``: a pickle holds the bytes of the file, and is read as suspiciously."""
+    buffer = io.BytesIO()
+    released.save(buffer)
+    return _from_bytes, (buffer.getvalue(),)
+
+
+def _from_bytes(payload: bytes) -> Released:
+    return load_released(io.BytesIO(payload))
+
+
 def function_in(released: Released) -> ReleasedFunction:
     """What a codec made, which is a function unless it is a bundle."""
     if not isinstance(released, ReleasedFunction):
@@ -73,16 +85,9 @@ def function_in(released: Released) -> ReleasedFunction:
     return released
 
 
-def _read(
-    source: str | os.PathLike[str] | IO[bytes], codec: Callable[[Header], tuple[Sizer, Builder]]
-) -> Released:
+def _read(source: PathOrFile, codec: Callable[[Header], tuple[Sizer, Builder]]) -> Released:
     header, payload = read_container(source, FileKind.RELEASED, lambda h: codec(h)[0](h))
-    try:
-        return codec(header)[1](header, payload)
-    except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError):
-        raise FileRefused(
-            rule="the file's header makes no sense, though its checksum holds", remedy="ask who wrote it"
-        ) from None
+    return build_from(header, payload, codec(header)[1])
 
 
 def _codec(header: Header) -> tuple[Sizer, Builder]:

@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-import io
 import math
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import IO, Self
+from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hushsum._types import Floats, PathOrFile
 from hushsum.bases.base import Basis, LinearReading, Reading, RowReading, Table
-from hushsum.errors import UsageError, shown
+from hushsum.errors import UsageError
 from hushsum.kernels.base import Kernel
 from hushsum.privacy.calibration import IntegerNoise
 from hushsum.privacy.claim import Claim
 from hushsum.records.bounds import Bounds
 from hushsum.releases.answers import Answers, Points, query_points
-from hushsum.releases.base import ReleasedFunction
-from hushsum.releases.load import load_function
+from hushsum.releases.base import Released
+from hushsum.releases.load import pickled
 from hushsum.releases.presentation import Detail, Presented
-
-Floats = NDArray[np.float64]
 
 ROUNDING_SHARE = 0.02
 """What rounding cells may add to their variance where it is requested."""
@@ -207,16 +203,14 @@ class NoisyTable(Presented, ABC):
     def _points(self, Q: object) -> Points:
         return query_points(Q, dim=self.dim, columns=self.columns)
 
-    def save(self, target: str | os.PathLike[str] | IO[bytes]) -> None:
+    def save(self, target: PathOrFile) -> None:
         """Write a ``.hush`` file; to a path atomically."""
         from hushsum.releases.table_file import save_table
 
         save_table(self, target)
 
-    def __reduce__(self) -> tuple[Callable[[bytes], ReleasedFunction], tuple[bytes]]:
-        buffer = io.BytesIO()
-        self.save(buffer)
-        return _from_bytes, (buffer.getvalue(),)
+    def __reduce__(self) -> tuple[Callable[[bytes], Released], tuple[bytes]]:
+        return pickled(self)
 
 
 def largest_step(variance: float, share: float = ROUNDING_SHARE) -> int:
@@ -229,23 +223,10 @@ def largest_step(variance: float, share: float = ROUNDING_SHARE) -> int:
     return max(1, most - (most + 1) % 2)
 
 
-def check_question(of: str, level: float) -> None:
-    """Refuse a ``query`` for something else than means or sums, or at an impossible level."""
-    if of not in ("mean", "sum"):
-        raise UsageError(parameter="of", rule="must be 'mean' or 'sum'", got=shown(of), remedy="choose one")
-    if not 0.0 < level < 1.0:
-        raise UsageError(parameter="level", rule="must be between 0 and 1", got=f"{level}", remedy="try 0.95")
-
-
 def _roomy(table: Table, step: int) -> Table:
     limits = np.iinfo(np.int32)
     near = int(table.max()) > limits.max - step or int(table.min()) < limits.min + step
     return table.astype(np.int64) if near else table
-
-
-def _from_bytes(payload: bytes) -> ReleasedFunction:
-    """A function from the bytes of its file, which is what travels in a pickle."""
-    return load_function(io.BytesIO(payload))
 
 
 def function_of(

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hushsum.errors import UsageError, shown
+from hushsum._types import Floats
+from hushsum.errors import UsageError
 from hushsum.kernels.base import ColumnKernel, Kernel
 from hushsum.kernels.hamming import HammingKernel
 from hushsum.plotting.curve import Curve, draw_curve
@@ -18,13 +18,13 @@ from hushsum.plotting.figure import bare_figure, new_figure
 from hushsum.plotting.heat_map import HeatMap, draw_heat_map
 from hushsum.privacy.claim import Claim
 from hushsum.records.bounds import Bounds
+from hushsum.releases.answers import check_question
 from hushsum.releases.base import ReleasedFunction
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Floats = NDArray[np.float64]
 Range = tuple[float, float]
 Column = int | str
 
@@ -67,10 +67,7 @@ class View:
         which those of the axes are ignored.
         """
         dim = _number_of_columns(function.kernel)
-        if of not in ("mean", "sum"):
-            raise UsageError(
-                parameter="of", rule="must be 'mean' or 'sum'", got=shown(of), remedy="choose one"
-            )
+        check_question(of, level)
         drawn = _axes(axes, dim, function.columns)
         if labels is not None and (isinstance(labels, str) or len(labels) != len(drawn)):
             got = "a text" if isinstance(labels, str) else str(len(labels))

@@ -2,35 +2,24 @@
 
 from __future__ import annotations
 
-import io
-import math
-import os
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import IO
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hushsum.errors import UsageError, shown
-from hushsum.kernels.base import COLUMNS, Batch, Kernel
-from hushsum.kernels.parameters import check_columns
-from hushsum.privacy.claim import Claim
-from hushsum.records.bounds import Bounds
-from hushsum.releases.answers import Answers, normal_answers, query_points
-from hushsum.releases.base import ReleasedFunction
-from hushsum.releases.load import load_function
-from hushsum.releases.presentation import Detail, Presented
-
-Floats = NDArray[np.float64]
+from hushsum._types import Floats, PathOrFile
+from hushsum.errors import UsageError
+from hushsum.kernels.base import Batch, Kernel
+from hushsum.releases.answers import Answers, check_question, normal_answers, query_points
+from hushsum.releases.presentation import Detail
+from hushsum.releases.real_function import RealFunction, check_kernel
 
 _CELLS_AT_A_TIME = 1 << 21
 _QUERIES_AT_A_TIME = 512
 
 
-@dataclass(frozen=True, eq=False)
-class PointsFunction(Presented):
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PointsFunction(RealFunction):
     """Weighted public points, answering ``Σ w·k(p, q)`` for any query and any kernel, for ever.
 
     Made by a method such as ``histogram`` or ``mwem``, or by ``hushsum.load``; not by hand. The points are
@@ -42,14 +31,10 @@ class PointsFunction(Presented):
         In the units of the data, inside ``bounds``.
     weights : array of shape (n_points,)
         They sum to about the number of records; some may be negative.
-    kernel : Kernel
-        The similarity whose sums are answered.
-    count, count_variance : float
-        The estimated number of records, and the variance of that estimate; 0 where the number is public.
+    kernel, bounds, count, count_variance, claim, method, producer, columns
+        As for `RealFunction`.
     weight_variance : float or None
         The variance of the noise in every weight, where it is independent over the points; None otherwise.
-    columns : tuple of str, optional
-        What the columns are called; frames of queries are read by these names.
     answer_stderr : float or None
         Where the weights' noise is not independent: the most that the standard deviation of the noise in a
         mean kernel value is, for this kernel; None where that is not known.
@@ -61,20 +46,11 @@ class PointsFunction(Presented):
 
     points: Floats
     weights: Floats
-    kernel: Kernel
-    bounds: Bounds
-    count: float
-    count_variance: float
     weight_variance: float | None
     answer_stderr: float | None
-    claim: Claim
-    method: str
-    producer: str
-    columns: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
-        check_kernel(self.kernel, self.bounds.dim)
-        check_columns(self.columns, self.bounds.dim)
+        super().__post_init__()
         if self.points.ndim != 2 or self.points.shape != (len(self.weights), self.bounds.dim):
             raise UsageError(
                 parameter="points",
@@ -85,20 +61,7 @@ class PointsFunction(Presented):
             array.flags.writeable = False
 
     def __repr__(self) -> str:
-        return (
-            f"ReleasedFunction({self.kernel!r}, method={self.method!r}, points={len(self.weights)}, "
-            f"claim={self.claim!r})"
-        )
-
-    @property
-    def dim(self) -> int:
-        """The number of columns of a query."""
-        return self.bounds.dim
-
-    @property
-    def count_stderr(self) -> float:
-        """The standard error of :attr:`count`."""
-        return math.sqrt(self.count_variance)
+        return self._shown(f"points={len(self.weights)}")
 
     def __call__(self, Q: object) -> Floats:
         """Mean kernel values f(q)/N̂, shape (n_queries,)."""
@@ -114,6 +77,7 @@ class PointsFunction(Presented):
         ``of`` is ``"mean"`` for f(q)/N̂ or ``"sum"`` for f(q). How far the points themselves are from the
         records (cells, a network, a span of kernels) is bias and no part of it.
         """
+        check_question(of, level)
         points = query_points(Q, dim=self.dim, columns=self.columns)
         sums, squares = self._sums(points, squares=self.weight_variance is not None)
         number = max(self.count, 1.0)
@@ -126,10 +90,6 @@ class PointsFunction(Presented):
             value = sums / number
             variance = (variance + value**2 * self.count_variance) / number**2
             return normal_answers(value, np.sqrt(variance), level, points)
-        if of != "sum":
-            raise UsageError(
-                parameter="of", rule="must be 'mean' or 'sum'", got=shown(of), remedy="choose one"
-            )
         return normal_answers(sums, np.sqrt(variance), level, points)
 
     def details(self) -> tuple[Detail, ...]:
@@ -148,16 +108,11 @@ class PointsFunction(Presented):
         same = kernel == self.kernel
         return replace(self, kernel=kernel, answer_stderr=self.answer_stderr if same else None)
 
-    def save(self, target: str | os.PathLike[str] | IO[bytes]) -> None:
+    def save(self, target: PathOrFile) -> None:
         """Write a ``.hush`` file; to a path atomically."""
-        from hushsum.releases.points_file import save_points
+        from hushsum.releases.float_file import save_points
 
         save_points(self, target)
-
-    def __reduce__(self) -> tuple[Callable[[bytes], ReleasedFunction], tuple[bytes]]:
-        buffer = io.BytesIO()
-        self.save(buffer)
-        return _from_bytes, (buffer.getvalue(),)
 
     @cached_property
     def _live(self) -> tuple[Floats, Floats]:
@@ -187,20 +142,3 @@ class PointsFunction(Presented):
                 if squares:
                     gains[part] += np.einsum("ij,ij->j", values, values)
         return sums, gains
-
-
-def check_kernel(kernel: Kernel, dim: int) -> None:
-    """Refuse a kernel that does not compare columns of numbers, or not as many."""
-    COLUMNS.check(kernel, "a function of points in a box")
-    if kernel.dim != dim:
-        raise UsageError(
-            parameter="kernel",
-            rule=f"must have dim {dim}, one for each bound",
-            got="another",
-            remedy="make one with it",
-        )
-
-
-def _from_bytes(payload: bytes) -> ReleasedFunction:
-    """A function from the bytes of its file, which is what travels in a pickle."""
-    return load_function(io.BytesIO(payload))

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from hushsum._types import Floats
 from hushsum.errors import UsageError
-from hushsum.releases.noisy_table import Floats
 from hushsum.releases.table import TableFunction
 
 

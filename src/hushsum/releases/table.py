@@ -9,12 +9,14 @@ from functools import cached_property
 
 import numpy as np
 
+from hushsum._types import Floats
 from hushsum.bases.base import RowAverages, RowReading
-from hushsum.bases.race_theory import groups_for, median_of_means_bound
+from hushsum.bases.hash_rows import groups_for, median_of_means_bound
 from hushsum.errors import UsageError, shown
 from hushsum.kernels.base import Batch
-from hushsum.releases.answers import Answers
-from hushsum.releases.noisy_table import Floats, NoisyTable, check_question
+from hushsum.kernels.parameters import one_of
+from hushsum.releases.answers import Answers, check_question
+from hushsum.releases.noisy_table import NoisyTable
 
 ESTIMATORS = ("mean", "median-of-means")
 _RARE = 0.001
@@ -173,18 +175,12 @@ class TableFunction(NoisyTable):
         threads: int,
     ) -> Floats:
         """``scale`` times the kernel sums, with ``number`` records."""
+        one_of("estimator", estimator, ESTIMATORS)
         batch = self.basis.prepare_queries(Q)
         if estimator == "mean":
             sums = self.reading.sums(self.table, batch, count=number, scale=scale, threads=threads)
-        elif estimator == "median-of-means":
-            sums = scale * self.reading.unfold(self._median_of_means(batch, failure), number)
         else:
-            raise UsageError(
-                parameter="estimator",
-                rule=f"must be one of {', '.join(ESTIMATORS)}",
-                got=shown(estimator),
-                remedy="choose one",
-            )
+            sums = scale * self.reading.unfold(self._median_of_means(batch, failure), number)
         return np.maximum(sums, 0.0) if nonnegative else sums
 
     @cached_property

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hushsum._types import PathOrFile
 from hushsum.bases.base import Table, basis_from_json, reading_as_json, reading_from_json
 from hushsum.files.arrays import (
     check_packed,
@@ -30,7 +30,7 @@ _WORTH_PACKING = 4096
 """Cells. Smaller tables are stored as they are, unless their cells are rounded."""
 
 
-def save_table(function: NoisyTable, target: str | os.PathLike[str] | IO[bytes]) -> None:
+def save_table(function: NoisyTable, target: PathOrFile) -> None:
     """Write a released table, packed where that is shorter; to a path atomically."""
     type_name = narrowest_type(function.table)
     about: dict[str, Any] = {"type": type_name, "shape": list(function.basis.shape)}

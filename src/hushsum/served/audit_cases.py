@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hushsum.auditing.gaussian_separation import Separated, allowed_distance, normal_chances
+from hushsum._types import Floats
+from hushsum.auditing.gaussian_smoke_test import Separated, allowed_distance, normal_chances
 from hushsum.auditing.registry import MechanismCase, register_mechanism
 from hushsum.kernels.gaussian import GaussianKernel
 from hushsum.methods.feature_functions import GAP_SHARE
@@ -24,8 +24,6 @@ from hushsum.served.secret_functions import (
     gaussian_process_function,
     kernel_svm_functions,
 )
-
-Floats = NDArray[np.float64]
 
 PROMISE = Promise.of(epsilon=8.0, delta=1e-6)
 REPEATS = 6

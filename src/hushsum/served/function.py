@@ -8,22 +8,20 @@ from threading import Lock
 from typing import IO, Any, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hushsum._types import Floats, Rows
 from hushsum.errors import FileRefused, QuestionsSpent, SecretRefused, UsageError
 from hushsum.privacy.budget import Budget
 from hushsum.privacy.claim import Claim, Promise
-from hushsum.privacy.functional import ANALYTIC, PATH, path_scale
+from hushsum.privacy.function_noise import ANALYTIC, PATH, path_scale
 from hushsum.privacy.real_noise import real_noise
 from hushsum.privacy.release_noise import REAL_ARITHMETIC
 from hushsum.privacy.request import check_declared_delta
 from hushsum.privacy.spending import Booking, spend_json
 from hushsum.served.gaussian_path import SMALLEST_JITTER, GaussianPath
 from hushsum.served.rollback_guard import RollbackGuard
-from hushsum.served.secret_functions import Rows, SecretFunction
+from hushsum.served.secret_functions import SecretFunction
 from hushsum.served.store import AnswerStore, MemoryStore, StoredAnswer, StoreSession
-
-Floats = NDArray[np.float64]
 
 MOST_QUESTIONS = 5000
 _ROUNDING_BITS = 10

@@ -7,12 +7,10 @@ from collections.abc import Callable
 from typing import NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hushsum._types import Floats, Rows
 from hushsum.errors import SecretRefused, UsageError
 
-Floats = NDArray[np.float64]
-Rows = NDArray[np.float32]
 Covariance = Callable[[Rows, Rows], Floats]
 
 SMALLEST_JITTER = 1e-8

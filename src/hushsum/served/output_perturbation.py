@@ -11,13 +11,13 @@ from threading import Lock
 from typing import Any, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hushsum._types import Floats
 from hushsum.errors import SecretRefused, UsageError, shown
 from hushsum.privacy.accounting.composition import LaplaceTable, compose
 from hushsum.privacy.budget import Budget
 from hushsum.privacy.claim import Claim, Promise
-from hushsum.privacy.functional import ANALYTIC, path_scale
+from hushsum.privacy.function_noise import ANALYTIC, path_scale
 from hushsum.privacy.real_noise import real_noise
 from hushsum.privacy.release_noise import REAL_ARITHMETIC, release_noise, rounded
 from hushsum.privacy.request import check_declared_delta
@@ -25,8 +25,6 @@ from hushsum.privacy.spending import Booking, spend_json
 from hushsum.served.function import path_claim
 from hushsum.served.gaussian_path import SMALLEST_JITTER, GaussianPath
 from hushsum.served.secret_functions import SecretFunction
-
-Floats = NDArray[np.float64]
 
 MECHANISMS = ("gaussian", "laplace")
 _STEPS = 1000

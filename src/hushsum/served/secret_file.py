@@ -8,19 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from hushsum.errors import FileRefused, UsageError
 from hushsum.files.arrays import REAL, decode_array, encode_array, encoded_size
-from hushsum.files.container import (
-    Buffer,
-    FileKind,
-    Header,
-    canonical_json,
-    read_container,
-    write_container,
-)
-from hushsum.files.encryption import CHUNK, SALT_BYTES, decrypt, encrypt, encrypted_size
+from hushsum.files.container import Buffer, FileKind, Header, canonical_json
+from hushsum.files.encryption import read_confidential, write_confidential
 from hushsum.kernels.base import kernel_as_json, kernel_from_json
-from hushsum.privacy.relation import Relation
+from hushsum.privacy.claim import Relation
 from hushsum.records.bounds import Bounds
 from hushsum.served.secret_functions import SecretFunction
 from hushsum.version import PRODUCER
@@ -51,13 +43,8 @@ def save_secret_functions(
         "producer": PRODUCER,
         "about": dict(about or {}),
         "functions": [_described(each) for each in functions],
-        "encryption": None,
     }
-    if encryption_key is not None:
-        salt = os.urandom(SALT_BYTES)
-        header["encryption"] = {"cipher": "HKDF-SHA256, AES-256-GCM", "chunk": CHUNK, "salt": salt.hex()}
-        sections = encrypt(sections, encryption_key, salt, canonical_json(header))
-    write_container(path, FileKind.SERVED, header, sections, mode=0o600)
+    write_confidential(path, FileKind.SERVED, header, sections, encryption_key=encryption_key)
 
 
 def load_secret_functions(
@@ -72,29 +59,24 @@ def load_secret_functions(
     UsageError
         if it is encrypted and no key was given.
     """
-    header, payload = read_container(path, FileKind.SERVED, _payload_size)
-    if header["encryption"] is not None:
-        if encryption_key is None:
-            raise UsageError(
-                parameter="encryption_key",
-                rule="must be given: this file of secret functions is encrypted",
-            )
-        salt = bytes.fromhex(header["encryption"]["salt"])
-        payload = decrypt(
-            payload, encryption_key, salt, canonical_json(header), header["encryption"]["chunk"]
-        )
+    return read_confidential(
+        path,
+        FileKind.SERVED,
+        _payload_size,
+        _build,
+        what="this file of secret functions",
+        encryption_key=encryption_key,
+    )
+
+
+def _build(header: Header, payload: memoryview) -> tuple[list[SecretFunction], dict[str, Any]]:
     functions, start = [], 0
-    try:
-        for each in header["functions"]:
-            middle, end = (start + size for size in _sizes(each))
-            functions.append(_built(each, payload[start:middle], payload[middle:end]))
-            start = end
-        if not isinstance(header["about"], dict):
-            raise TypeError("about")
-    except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError):
-        raise FileRefused(
-            rule="the file's header makes no sense, though its checksum holds", remedy="ask who wrote it"
-        ) from None
+    for each in header["functions"]:
+        middle, end = (start + size for size in _sizes(each))
+        functions.append(_function(each, payload[start:middle], payload[middle:end]))
+        start = end
+    if not isinstance(header["about"], dict):
+        raise TypeError("about")
     return functions, dict(header["about"])
 
 
@@ -112,7 +94,7 @@ def _described(function: SecretFunction) -> dict[str, Any]:
     }
 
 
-def _built(header: dict[str, Any], points: memoryview, weights: memoryview) -> SecretFunction:
+def _function(header: dict[str, Any], points: memoryview, weights: memoryview) -> SecretFunction:
     bounds, number = Bounds.from_json(header["bounds"]), header["records"]
     function = SecretFunction(
         kernel=kernel_from_json(header["kernel"]),
@@ -143,9 +125,4 @@ def _sizes(header: dict[str, Any]) -> tuple[int, int]:
 
 
 def _payload_size(header: Header) -> int:
-    size = sum(_sizes(each)[1] for each in header["functions"])
-    if header["encryption"] is None:
-        return size
-    if len(bytes.fromhex(header["encryption"]["salt"])) != SALT_BYTES:
-        raise ValueError("salt")
-    return encrypted_size(size, header["encryption"]["chunk"])
+    return sum(_sizes(each)[1] for each in header["functions"])

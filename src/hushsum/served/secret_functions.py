@@ -9,17 +9,14 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hushsum._types import Floats, Rows
 from hushsum.errors import Parameter, SecretRefused, UsageError
 from hushsum.kernels.base import Batch, Kernel, kernel_as_json
 from hushsum.methods.feature_functions import allowed_gap, gap_missed, svm_sensitivity
 from hushsum.methods.hinge import MatrixGram, solve_hinge
-from hushsum.privacy.relation import Relation
+from hushsum.privacy.claim import Relation
 from hushsum.records.bounds import Bounds
-
-Floats = NDArray[np.float64]
-Rows = NDArray[np.float32]
 
 MOST_RECORDS = 1 << 17
 _PAIRS_AT_A_TIME = 1 << 22
@@ -250,7 +247,7 @@ def kernel_svm_functions(
         signed = MatrixGram(signs[:, np.newaxis] * gram * signs)
         solution = solve_hinge(signed, len(rows), C / number, gap=gap / 2.0)
         if not solution.gap <= gap / 2.0:
-            raise gap_missed(C, number)
+            raise gap_missed(C)
         functions.append(
             SecretFunction(
                 kernel=kernel,

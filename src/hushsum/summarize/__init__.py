@@ -8,7 +8,7 @@ both in one process.
 from hushsum.summarize.curator import CuratorState
 from hushsum.summarize.features import SummaryFeatures
 from hushsum.summarize.hash_secret import HashSecret
-from hushsum.summarize.messages import Answer, Broadcast, Terms
+from hushsum.summarize.messages import Answer, Broadcast, RunTerms
 from hushsum.summarize.owner import OwnerState
 from hushsum.summarize.published_auction import published_auction
 from hushsum.summarize.result import Summary, SummaryClaims, claims_of, summary_of
@@ -22,10 +22,10 @@ __all__ = [
     "HashSecret",
     "NoisyTarget",
     "OwnerState",
+    "RunTerms",
     "Summary",
     "SummaryClaims",
     "SummaryFeatures",
-    "Terms",
     "claims_of",
     "plan_terms",
     "published_auction",

@@ -12,7 +12,7 @@ from fractions import Fraction
 from hushsum.bases.features_theory import AMPLITUDE
 from hushsum.errors import ClaimError
 from hushsum.summarize.features import SummaryFeatures
-from hushsum.summarize.messages import AUCTION, FRESH, THRESHOLD, Terms
+from hushsum.summarize.messages import AUCTION, FRESH, THRESHOLD, RunTerms
 from hushsum.summarize.running_sums import FactoredSums
 
 COUNT_WEIGHT = 0.5
@@ -29,12 +29,12 @@ def record_squared(features: SummaryFeatures) -> int:
     return features.length_squared + count_step(features) ** 2
 
 
-def releases_of(terms: Terms) -> int:
+def releases_of(terms: RunTerms) -> int:
     """How often the running sum is released: before every round but the first, when it is empty."""
     return terms.rounds - 1
 
 
-def sum_squared(terms: Terms) -> int:
+def sum_squared(terms: RunTerms) -> int:
     """Δ² of all releases of the running sum together.
 
     Threshold: one record changes one increment, and with a cap a second one: four times. Fresh, and the
@@ -48,7 +48,7 @@ def sum_squared(terms: Terms) -> int:
     return 4 * terms.features.length_squared * releases_of(terms)
 
 
-def answers_rho(terms: Terms) -> Fraction:
+def answers_rho(terms: RunTerms) -> Fraction:
     """What the auction's answers tell all other owners together: (K − 1)·rate²/8 a round.
 
     One record moves one owner's rank, and each other owner by one rank at most; a coin whose log-odds move
@@ -59,7 +59,7 @@ def answers_rho(terms: Terms) -> Fraction:
     return terms.rounds * (len(terms.owners) - 1) * terms.rate**2 / 8
 
 
-def sum_variance(terms: Terms) -> Fraction:
+def sum_variance(terms: RunTerms) -> Fraction:
     """The variance of the discrete Gaussian noise on the running sum.
 
     Raises

@@ -7,10 +7,11 @@ from fractions import Fraction
 
 import numpy as np
 
+from hushsum._types import Floats, Integers
 from hushsum.errors import FileRefused, UsageError
-from hushsum.privacy.selection import flip_coins
+from hushsum.privacy.choice import flip_coins
 from hushsum.summarize.calibration import count_step, releases_of, sum_variance
-from hushsum.summarize.features import MAX_GAIN, Floats, Hashes, Integers, best_first, scores
+from hushsum.summarize.features import MAX_GAIN, Hashes, best_first, scores
 from hushsum.summarize.messages import (
     BID,
     DELIVER,
@@ -19,10 +20,10 @@ from hushsum.summarize.messages import (
     THRESHOLD,
     Answer,
     Broadcast,
-    Terms,
+    RunTerms,
 )
 from hushsum.summarize.packing import pack, unpack
-from hushsum.summarize.points import Collected
+from hushsum.summarize.received_points import ReceivedPoints
 from hushsum.summarize.round_parameters import (
     ThresholdSteering,
     as_chance,
@@ -55,7 +56,7 @@ class CuratorState:
 
     Parameters
     ----------
-    terms : Terms
+    terms : RunTerms
         What was agreed.
     target : NoisyTarget
         The validation set, released.
@@ -67,7 +68,7 @@ class CuratorState:
 
     def __init__(
         self,
-        terms: Terms,
+        terms: RunTerms,
         target: NoisyTarget,
         *,
         store: Store | None = None,
@@ -78,7 +79,7 @@ class CuratorState:
                 rule="target has another width than the terms' features", remedy="release it with the same"
             )
         self.terms, self.target = terms, target
-        self.collected = Collected(terms)
+        self.collected = ReceivedPoints(terms)
         self.lost: dict[str, int] = {}
         self._store, self._seed = store, insecure_noise_seed
         self._step = 0

@@ -15,12 +15,12 @@ from types import TracebackType
 from typing import TypeVar
 
 from hushsum.errors import FileRefused, HushsumError, PeerLost, PeerRefused
-from hushsum.summarize import wire
+from hushsum.summarize import transport_messages
 from hushsum.summarize.curator import CuratorState
 from hushsum.summarize.identity import Identity
-from hushsum.summarize.link import Link, connect
 from hushsum.summarize.messages import Answer, Broadcast
 from hushsum.summarize.owner_process import Log, Patience
+from hushsum.summarize.tls_connection import TlsConnection, connect
 
 _FIRST_PAUSE = 0.1
 _LONGEST_PAUSE = 2.0
@@ -56,7 +56,7 @@ class Peer:
         self._opening = opening
         self._most = most
         self._patience = patience
-        self._link: Link | None = None
+        self._connection: TlsConnection | None = None
 
     def ready(self, stop: threading.Event) -> None:
         """Wait until the owner has accepted the terms.
@@ -81,12 +81,12 @@ class Peer:
         data = broadcast.to_bytes()
 
         def exchange() -> Answer:
-            link = self._opened()
-            link.send(data)
-            received = link.receive(most=self._most, wait=self._patience.wait)
-            kind, values = wire.kind_of(received, "answer", "refusal")
+            connection = self._opened()
+            connection.send(data)
+            received = connection.receive(most=self._most, wait=self._patience.wait)
+            kind, values = transport_messages.kind_of(received, "answer", "refusal")
             if kind == "refusal":
-                raise PeerRefused(rule=f"it refused: {wire.reason_in(values)}")
+                raise PeerRefused(rule=f"it refused: {transport_messages.reason_in(values)}")
             answer = Answer.from_bytes(received, most=self._most)
             if answer.owner != self.fingerprint:
                 raise PeerRefused(rule="it answered in the name of another owner")
@@ -97,9 +97,9 @@ class Peer:
     def end(self, run: str) -> None:
         """Tell the owner that the run is over; one attempt, for nothing depends on it."""
         try:
-            link = self._opened()
-            link.send(wire.ending(run))
-            link.receive(most=wire.MOST_CONTROL, wait=self._patience.transfer)
+            connection = self._opened()
+            connection.send(transport_messages.ending(run))
+            connection.receive(most=transport_messages.MOST_CONTROL, wait=self._patience.transfer)
         except HushsumError:
             pass
         finally:
@@ -107,14 +107,14 @@ class Peer:
 
     def close(self) -> None:
         """End the connection; the next message opens another."""
-        if self._link is not None:
-            self._link.close()
-            self._link = None
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
 
-    def _opened(self) -> Link:
-        if self._link is not None:
-            return self._link
-        link = connect(
+    def _opened(self) -> TlsConnection:
+        if self._connection is not None:
+            return self._connection
+        connection = connect(
             self._identity,
             self._address.host,
             self._address.port,
@@ -123,16 +123,16 @@ class Peer:
             transfer=self._patience.transfer,
         )
         try:
-            link.send(self._opening)
-            received = link.receive(most=wire.MOST_CONTROL, wait=self._patience.wait)
-            kind, values = wire.kind_of(received, "ready", "refusal")
+            connection.send(self._opening)
+            received = connection.receive(most=transport_messages.MOST_CONTROL, wait=self._patience.wait)
+            kind, values = transport_messages.kind_of(received, "ready", "refusal")
             if kind == "refusal":
-                raise PeerRefused(rule=f"it does not take part: {wire.reason_in(values)}")
+                raise PeerRefused(rule=f"it does not take part: {transport_messages.reason_in(values)}")
         except BaseException:
-            link.close()
+            connection.close()
             raise
-        self._link = link
-        return link
+        self._connection = connection
+        return connection
 
     def _again(self, attempt: Callable[[], T], stop: threading.Event) -> T:
         deadline = time.monotonic() + self._patience.lost
@@ -165,7 +165,7 @@ class CuratorProcess:
         self,
         identity: Identity,
         addresses: Mapping[str, Address],
-        opening: wire.Opening,
+        opening: transport_messages.Opening,
         state: CuratorState,
         *,
         pace: float = 1.0,
@@ -179,7 +179,7 @@ class CuratorProcess:
         self._progress = progress
         self._patience = patience or Patience()
         self._stop = threading.Event()
-        spelled, most = opening.to_bytes(), wire.most_answer(opening.terms)
+        spelled, most = opening.to_bytes(), transport_messages.most_answer(opening.terms)
         self._peers = {
             name: Peer(identity, addresses[name], name, spelled, most, self._patience)
             for name in opening.terms.owners

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hushsum import _native
+from hushsum._types import Integers
 from hushsum.bases.features_theory import AMPLITUDE, LENGTH
 from hushsum.errors import UsageError
 from hushsum.kernels.gaussian import GaussianKernel
@@ -21,8 +22,6 @@ _ROWS_AT_A_TIME = 2048
 MAX_WIDTH = 4096
 """With more coordinates a gain would not be an exact integer in double precision."""
 
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 Hashes = NDArray[np.int16]
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.summarize.features import Floats, Hashes, Integers
+from hushsum._types import Floats, Integers
+from hushsum.summarize.features import Hashes
 
 _AHEAD = 32
 _SHORTLIST = 2048

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hushsum._types import Floats, Integers
 from hushsum.errors import FileRefused, UsageError
 from hushsum.files.rationals import stored_rational
-from hushsum.summarize.features import MAX_DIRECTION, Floats, Integers, SummaryFeatures
+from hushsum.summarize.features import MAX_DIRECTION, SummaryFeatures
 from hushsum.summarize.packing import check_spelling, pack, unpack
 
 FRESH = "fresh"
@@ -35,7 +36,7 @@ MAX_POINTS = 1 << 40
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class RunTerms:
     """The public agreement of one run, known to all before the first round and never changed.
 
     ``rho`` is what every coalition of owners learns about one record of another owner over all rounds, in
@@ -121,7 +122,7 @@ class Terms:
         )
 
     @classmethod
-    def from_bytes(cls, data: bytes) -> Terms:
+    def from_bytes(cls, data: bytes) -> RunTerms:
         """The terms back; FileRefused if they are none."""
         _, values, _ = unpack(data, "terms")
         try:

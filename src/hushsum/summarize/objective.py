@@ -10,9 +10,9 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hushsum._types import Floats
 from hushsum.errors import UsageError
 from hushsum.kernels.base import Kernel
-from hushsum.summarize.features import Floats
 
 
 def squared_discrepancy(kernel: Kernel, validation: ArrayLike, summary: ArrayLike) -> float:

@@ -9,9 +9,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hushsum._types import Floats, Integers
 from hushsum.errors import DataRefused, FileRefused, UsageError
-from hushsum.privacy.selection import random_places
-from hushsum.summarize.features import Floats, Integers, SummaryFeatures, best_first, scores
+from hushsum.privacy.choice import random_places
+from hushsum.summarize.features import SummaryFeatures, best_first, scores
 from hushsum.summarize.messages import (
     AUCTION,
     BID,
@@ -22,7 +23,7 @@ from hushsum.summarize.messages import (
     THRESHOLD,
     Answer,
     Broadcast,
-    Terms,
+    RunTerms,
 )
 from hushsum.summarize.packing import pack, unpack
 
@@ -44,7 +45,7 @@ class OwnerState:
         This owner's name in the terms.
     records : array-like of shape (n_records, dim)
         The points, in the columns that are compared.
-    terms : Terms
+    terms : RunTerms
         What was agreed.
     extra : array-like of shape (n_records, n_extra), optional
         What is sent with a point and not compared, such as a label.
@@ -68,7 +69,7 @@ class OwnerState:
         self,
         name: str,
         records: ArrayLike,
-        terms: Terms,
+        terms: RunTerms,
         *,
         extra: ArrayLike | None = None,
         cap: int | None = None,
@@ -269,7 +270,7 @@ def _extra_columns(extra: ArrayLike | None, rows: int, columns: int) -> Floats:
     return values
 
 
-def _own_features(terms: Terms, features: SummaryFeatures | None) -> SummaryFeatures:
+def _own_features(terms: RunTerms, features: SummaryFeatures | None) -> SummaryFeatures:
     """The terms' features, or in hashed mode the same under the owners' own seed."""
     if not terms.hashed:
         if features not in (None, terms.features):

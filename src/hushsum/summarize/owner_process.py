@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
+from hushsum._types import Floats
 from hushsum.errors import (
     Argument,
     BudgetExhausted,
@@ -19,14 +20,14 @@ from hushsum.errors import (
     PeerRefused,
     UsageError,
 )
-from hushsum.summarize import wire
-from hushsum.summarize.features import Floats, SummaryFeatures
+from hushsum.summarize import transport_messages
+from hushsum.summarize.features import SummaryFeatures
 from hushsum.summarize.hash_secret import HashSecret
 from hushsum.summarize.identity import Identity
-from hushsum.summarize.link import Link, accept
-from hushsum.summarize.messages import Broadcast, Terms
+from hushsum.summarize.messages import Broadcast, RunTerms
 from hushsum.summarize.owner import OwnerState
-from hushsum.summarize.vault import Vault
+from hushsum.summarize.state_folder import StateFolder
+from hushsum.summarize.tls_connection import TlsConnection, accept
 
 _HANDSHAKE = 20.0
 
@@ -53,12 +54,12 @@ class OwnerProcess:
     """One owner in one run.
 
     What is answered is decided by `OwnerState`, which stores where it stands before an answer leaves. A
-    cap of the owner's own must be in the terms, whose noise covers it, and holds whatever is requested. Terms
-    are only looked at until the first broadcast comes. Then they are paid for and the vault is bound to them,
-    before anything is answered: from there on another run is refused, so a curator cannot start over to get
-    round the cap. ``pay`` is called again after a crash; it must not spend twice for one run. ``afford``
-    raises if it would refuse. ``settle`` is called when the run has ended. With a ``secret`` hashes are sent
-    instead of points, and terms that ask for points are refused.
+    cap of the owner's own must be in the terms, whose noise covers it, and holds whatever is requested. The
+    terms are only looked at until the first broadcast comes. Then they are paid for and the state folder is
+    bound to them, before anything is answered: from there on another run is refused, so a curator cannot
+    start over to get round the cap. ``pay`` is called again after a crash; it must not spend twice for one
+    run. ``afford`` raises if it would refuse. ``settle`` is called when the run has ended. With a ``secret``
+    hashes are sent instead of points, and terms that ask for points are refused.
 
     Refusals are logged here and sent to the curator, in sentences without a data value.
     """
@@ -68,17 +69,17 @@ class OwnerProcess:
         identity: Identity,
         peers: Sequence[str],
         offer: Offer,
-        vault: Vault,
+        state_folder: StateFolder,
         *,
         cap: int | None = None,
         secret: HashSecret | None = None,
-        afford: Callable[[Terms], None] = lambda _: None,
-        pay: Callable[[Terms], None] = lambda _: None,
+        afford: Callable[[RunTerms], None] = lambda _: None,
+        pay: Callable[[RunTerms], None] = lambda _: None,
         settle: Callable[[], None] = lambda: None,
         patience: Patience | None = None,
         log: Log = lambda _: None,
     ) -> None:
-        if vault.get("ended") is not None:
+        if state_folder.get("ended") is not None:
             raise UsageError(
                 parameter="state",
                 rule="holds a run that has ended",
@@ -87,7 +88,7 @@ class OwnerProcess:
         self._identity = identity
         self._context = identity.server_context(peers)
         self._offer = offer
-        self._vault = vault
+        self._state_folder = state_folder
         self._cap = cap
         self._secret = secret
         self._afford = afford
@@ -118,7 +119,7 @@ class OwnerProcess:
         deadline = time.monotonic() + self._patience.wait
         while not self._ended:
             try:
-                link = accept(
+                connection = accept(
                     listener,
                     self._context,
                     wait=max(deadline - time.monotonic(), 0.01),
@@ -133,35 +134,35 @@ class OwnerProcess:
             except PeerRefused as refused:
                 self._log(f"refused: {refused}")
                 continue
-            with link:
-                self._converse(link)
+            with connection:
+                self._converse(connection)
             deadline = time.monotonic() + self._patience.wait
         return self.state
 
-    def _converse(self, link: Link) -> None:
+    def _converse(self, connection: TlsConnection) -> None:
         """One connection, from its opening to its end; whatever goes wrong ends it, and changes nothing."""
         try:
-            self._open(link)
+            self._open(connection)
             while not self._ended:
-                self._reply(link)
+                self._reply(connection)
         except PeerLost:
             self._log("the curator went away; waiting for it to come back")
         except (PeerRefused, FileRefused, UsageError, DataRefused, BudgetExhausted) as refused:
             self._log(f"refused: {refused}")
             with suppress(PeerLost):
-                link.send(wire.refusal(_reason(refused)))
+                connection.send(transport_messages.refusal(_reason(refused)))
 
-    def _open(self, link: Link) -> None:
-        data = link.receive(most=wire.MOST_OPENING, wait=self._patience.wait)
-        opening = wire.Opening.from_bytes(data)
-        bound = self._vault.get("opening")
+    def _open(self, connection: TlsConnection) -> None:
+        data = connection.receive(most=transport_messages.MOST_OPENING, wait=self._patience.wait)
+        opening = transport_messages.Opening.from_bytes(data)
+        bound = self._state_folder.get("opening")
         if bound is not None and bound != data:
             raise PeerRefused(rule="this owner takes part in another run, or in this one on other terms")
         if self._state is None or self._opening != data:
             self._state, self._opening = self._begin(opening), data
-        link.send(wire.ready(opening.terms.run))
+        connection.send(transport_messages.ready(opening.terms.run))
 
-    def _begin(self, opening: wire.Opening) -> OwnerState:
+    def _begin(self, opening: transport_messages.Opening) -> OwnerState:
         """The state for terms that are acceptable; nothing is bound or paid yet."""
         terms = opening.terms
         if self._identity.fingerprint not in terms.owners:
@@ -188,15 +189,15 @@ class OwnerProcess:
             extra=extra,
             cap=self._cap,
             features=features,
-            store=lambda saved: self._vault.put("state", saved),
+            store=lambda saved: self._state_folder.put("state", saved),
         )
-        kept = self._vault.get("state")
+        kept = self._state_folder.get("state")
         if kept is not None:
             state.restore(kept)
         self._afford(terms)
         return state
 
-    def _features(self, opening: wire.Opening) -> SummaryFeatures | None:
+    def _features(self, opening: transport_messages.Opening) -> SummaryFeatures | None:
         """The features under the owners' secret; an owner that has one sends hashes or nothing."""
         if not opening.terms.hashed:
             if self._secret is not None:
@@ -216,27 +217,27 @@ class OwnerProcess:
         return self._secret.features(opening.terms.features)
 
     def _bind(self) -> None:
-        """Pay for the run, then bind the vault to it: a run that cannot be paid binds nothing."""
+        """Pay for the run, then bind the state folder to it: a run that cannot be paid binds nothing."""
         if not self._bound:
             self._pay(self.state.terms)
-            self._vault.keep("opening", self._opening)
+            self._state_folder.keep("opening", self._opening)
             self._bound = True
             self._log("resumed the run" if self.state.step else "joined the run")
 
-    def _reply(self, link: Link) -> None:
-        data = link.receive(most=wire.MOST_BROADCAST, wait=self._patience.wait)
-        kind, values = wire.kind_of(data, "broadcast", "ending")
+    def _reply(self, connection: TlsConnection) -> None:
+        data = connection.receive(most=transport_messages.MOST_BROADCAST, wait=self._patience.wait)
+        kind, values = transport_messages.kind_of(data, "broadcast", "ending")
         if kind == "broadcast":
             self._bind()
-            link.send(self.state.answer(Broadcast.from_bytes(data)).to_bytes())
+            connection.send(self.state.answer(Broadcast.from_bytes(data)).to_bytes())
             return
         if values.get("run") != self.state.terms.run:
             raise PeerRefused(rule="the message ends another run")
         self._settle()
-        self._vault.put("ended", data)
+        self._state_folder.put("ended", data)
         self._ended = True
         with suppress(PeerLost):
-            link.send(wire.ready(self.state.terms.run))
+            connection.send(transport_messages.ready(self.state.terms.run))
 
 
 def _reason(refused: Exception) -> str:

@@ -2,7 +2,7 @@
 
 The auction requests the point of rank i with probability ``e^{−ε(i−1)}``: an owner without a request learns
 that it was not first, with a ratio that no ε bounds. And one record shifts every later round, which the
-published proof does not count. So this is not a rule of `Terms`: it runs in one process, to reproduce the
+published proof does not count. So this is not a rule of `RunTerms`: it runs in one process, to reproduce the
 figures, and warns.
 """
 
@@ -17,8 +17,9 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hushsum._types import Floats, Integers
 from hushsum.errors import UnsoundRule, UsageError
-from hushsum.summarize.features import Floats, Integers, SummaryFeatures
+from hushsum.summarize.features import SummaryFeatures
 from hushsum.summarize.published_broadcasts import AS_PUBLISHED, Iteration, MarginalSums
 
 

@@ -13,9 +13,9 @@ from fractions import Fraction
 
 import numpy as np
 
+from hushsum._types import Floats, Integers
 from hushsum.errors import ClaimError
 from hushsum.privacy.release_noise import EXPONENTIAL, Question, ReleaseNoise, release_noise
-from hushsum.summarize.features import Floats, Integers
 
 AS_PUBLISHED = "as-published"
 CALIBRATED = "calibrated"

@@ -9,15 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hushsum._types import Floats, Integers
 from hushsum.errors import UsageError
 from hushsum.privacy.accounting import zcdp_epsilon
-from hushsum.privacy.claim import Claim, Promise
-from hushsum.privacy.relation import Relation
+from hushsum.privacy.claim import Claim, Promise, Relation
 from hushsum.summarize.calibration import answers_rho
 from hushsum.summarize.curator import CuratorState
-from hushsum.summarize.features import Floats, Integers
 from hushsum.summarize.greedy_selection import greedy_choice
-from hushsum.summarize.messages import AUCTION, THRESHOLD, Terms
+from hushsum.summarize.messages import AUCTION, THRESHOLD, RunTerms
 from hushsum.summarize.published_auction import PublishedParameters
 
 
@@ -84,7 +83,7 @@ class Summary:
         }
 
 
-def owners_claim(terms: Terms, *, secure: bool = True) -> Claim:
+def owners_claim(terms: RunTerms, *, secure: bool = True) -> Claim:
     """What any coalition of owners learns about one record of another, known from the terms alone.
 
     Raises
@@ -102,11 +101,11 @@ def target_claim(rho: Fraction, *, secure: bool = True) -> Claim:
     return _claim(rho, "discrete gaussian", "exact integers", secure=secure)
 
 
-def _sums(terms: Terms) -> str:
+def _sums(terms: RunTerms) -> str:
     return "factorised discrete gaussian" if terms.rule == THRESHOLD else "discrete gaussian"
 
 
-def _arithmetic(terms: Terms) -> str:
+def _arithmetic(terms: RunTerms) -> str:
     """The auction's coins have rounded probabilities; everything else is exact."""
     return "real arithmetic" if terms.rule == AUCTION else "exact integers"
 

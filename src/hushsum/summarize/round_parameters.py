@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hushsum.summarize.features import Floats, Integers
+from hushsum._types import Floats, Integers
 from hushsum.summarize.messages import CERTAIN
 
 _LARGEST = 1 << 28

@@ -15,7 +15,7 @@ from hushsum.privacy.accounting import zcdp_rho
 from hushsum.privacy.claim import exact
 from hushsum.summarize.curator import CuratorState
 from hushsum.summarize.features import SummaryFeatures
-from hushsum.summarize.messages import FRESH, THRESHOLD, Terms
+from hushsum.summarize.messages import FRESH, THRESHOLD, RunTerms
 from hushsum.summarize.owner import OwnerState
 from hushsum.summarize.result import Summary, summary_of
 from hushsum.summarize.target import release_target
@@ -42,8 +42,8 @@ def plan_terms(
     rate: float | Fraction | None = None,
     extra: int = 0,
     hashed: bool = False,
-) -> Terms:
-    """Terms with the defaults filled in, under a new name.
+) -> RunTerms:
+    """The terms of a run with the defaults filled in, under a new name.
 
     ``rho`` is what owners may learn of each other over all rounds. ``cap`` is the most that one owner sends;
     the default never binds under *fresh*, whose quotas are fixed, and is ``reach`` under *threshold*.
@@ -64,7 +64,7 @@ def plan_terms(
             got=f"{cap}",
             remedy="an owner that drops out halfway would change what the claim rests on",
         )
-    return Terms(
+    return RunTerms(
         run=secrets.token_hex(16),
         rule=rule,
         features=features,

@@ -13,8 +13,8 @@ from functools import cached_property
 
 import numpy as np
 
+from hushsum._types import Floats, Integers
 from hushsum.privacy.release_noise import release_noise
-from hushsum.summarize.features import Floats, Integers
 
 FRACTION_BITS = 12
 

@@ -8,11 +8,12 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hushsum._types import Floats, Integers
 from hushsum.errors import ClaimError, FileRefused
 from hushsum.files.rationals import stored_rational
 from hushsum.privacy.release_noise import release_noise
 from hushsum.summarize.calibration import count_step, target_variance
-from hushsum.summarize.features import Floats, Integers, SummaryFeatures
+from hushsum.summarize.features import SummaryFeatures
 from hushsum.summarize.packing import check_spelling, pack, unpack
 
 _LARGEST_STEP = 1 << 53

@@ -8,17 +8,9 @@ from typing import Any
 import numpy as np
 
 from hushsum.bases.base import basis_as_json, basis_from_json
-from hushsum.errors import FileRefused, UsageError
 from hushsum.files.arrays import decode_array, encode_array, encoded_size, narrowest_type
-from hushsum.files.container import (
-    Buffer,
-    FileKind,
-    Header,
-    canonical_json,
-    read_container,
-    write_container,
-)
-from hushsum.files.encryption import CHUNK, SALT_BYTES, decrypt, encrypt, encrypted_size
+from hushsum.files.container import Buffer, FileKind, Header, read_container
+from hushsum.files.encryption import read_confidential, stored_size, write_confidential
 from hushsum.kernels.base import kernel_as_json, kernel_from_json
 from hushsum.records.units import UnitCap
 from hushsum.tally.tally import ORIGIN_BYTES, Tally
@@ -60,13 +52,8 @@ def save_tally(tally: Tally, path: str | os.PathLike[str], *, encryption_key: by
         "table": {"type": type_name},
         "origins": len(origins),
         "units": None if cap is None else {"limit": cap.limit, "slots": _padded(persons)},
-        "encryption": None,
     }
-    if encryption_key is not None:
-        salt = os.urandom(SALT_BYTES)
-        header["encryption"] = {"cipher": "HKDF-SHA256, AES-256-GCM", "chunk": CHUNK, "salt": salt.hex()}
-        sections = encrypt(sections, encryption_key, salt, canonical_json(header))
-    write_container(path, FileKind.TALLY, header, sections, mode=0o600)
+    write_confidential(path, FileKind.TALLY, header, sections, encryption_key=encryption_key)
 
 
 def load_tally(path: str | os.PathLike[str], *, encryption_key: bytes | None = None) -> Tally:
@@ -79,23 +66,9 @@ def load_tally(path: str | os.PathLike[str], *, encryption_key: bytes | None = N
     UsageError
         if it is encrypted and no key was given.
     """
-    header, payload = read_container(path, FileKind.TALLY, _payload_size)
-    if header["encryption"] is not None:
-        if encryption_key is None:
-            raise UsageError(
-                parameter="encryption_key",
-                rule="must be given: this tally is encrypted",
-            )
-        salt = bytes.fromhex(header["encryption"]["salt"])
-        payload = decrypt(
-            payload, encryption_key, salt, canonical_json(header), header["encryption"]["chunk"]
-        )
-    try:
-        return _build(header, payload)
-    except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError):
-        raise FileRefused(
-            rule="the file's header makes no sense, though its checksum holds", remedy="ask who wrote it"
-        ) from None
+    return read_confidential(
+        path, FileKind.TALLY, _payload_size, _build, what="this tally", encryption_key=encryption_key
+    )
 
 
 def public_header(path: str | os.PathLike[str]) -> Header:
@@ -106,7 +79,7 @@ def public_header(path: str | os.PathLike[str]) -> Header:
     FileRefused
         if the file is damaged or of another kind.
     """
-    return read_container(path, FileKind.TALLY, _payload_size)[0]
+    return read_container(path, FileKind.TALLY, stored_size(_payload_size))[0]
 
 
 def _build(header: Header, payload: memoryview) -> Tally:
@@ -138,12 +111,7 @@ def _payload_size(header: Header) -> int:
     size = 16 + encoded_size(basis_from_json(header["basis"]).shape, header["table"]["type"])
     if header["units"] is not None:
         size += encoded_size((header["units"]["slots"], 3), "int64")
-    size += ORIGIN_BYTES * encoded_size((header["origins"],), "int8")
-    if header["encryption"] is None:
-        return size
-    if len(bytes.fromhex(header["encryption"]["salt"])) != SALT_BYTES:
-        raise ValueError("salt")
-    return encrypted_size(size, header["encryption"]["chunk"])
+    return size + ORIGIN_BYTES * encoded_size((header["origins"],), "int8")
 
 
 def _kernel_as_json(tally: Tally) -> dict[str, Any] | None:

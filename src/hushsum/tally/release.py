@@ -18,17 +18,16 @@ from hushsum.privacy.calibration import (
     LAPLACE,
     NO_NOISE,
     IntegerNoise,
+    Sensitivity,
     gamma_noise,
     gaussian_noises,
     laplace_noise,
     split_epsilon,
 )
-from hushsum.privacy.claim import Claim, Promise, exact
+from hushsum.privacy.claim import Claim, Promise, Relation, exact
 from hushsum.privacy.noise import NoiseSource
-from hushsum.privacy.relation import Relation
 from hushsum.privacy.release_noise import REAL_ARITHMETIC
 from hushsum.privacy.request import AUTO, MOST_ROWS, ReleaseRequest
-from hushsum.privacy.sensitivity import Sensitivity
 from hushsum.releases.noisy_table import UNSEEN_SHARE, NoisyTable, function_of, largest_step
 from hushsum.version import PRODUCER
 

@@ -26,13 +26,13 @@ from hushsum.errors import (
 from hushsum.kernels.base import Batch, ColumnKernel, Kernel
 from hushsum.kernels.parameters import positive_integer, thread_count
 from hushsum.privacy.budget import Budget
-from hushsum.privacy.relation import Relation
+from hushsum.privacy.claim import Relation
 from hushsum.privacy.request import DEFAULT_COUNT_SHARE, ReleaseRequest
 from hushsum.records.arrow import in_memory
-from hushsum.records.suspicion import warn_if_suspicious
+from hushsum.records.suspicious_parameters import warn_if_suspicious
 from hushsum.records.units import UnitCap
 from hushsum.releases.base import ReleasedFunction
-from hushsum.releases.spending import PreparedRelease
+from hushsum.releases.prepared_release import PreparedRelease
 from hushsum.tally.release import ReleaseOptions, check_release, release_table
 
 _LARGEST = int(np.iinfo(np.int64).max)
@@ -180,7 +180,9 @@ class Tally:
             )
         batch = self._basis.prepare(X)
         if len(batch) > self._count:
-            raise DataRefused(parameter="X", rule="must be records that were added", got="more")
+            raise DataRefused(
+                parameter="X", rule="must contain only records that were added", got="more records"
+            )
         self._accumulate(batch, -1, threads)
         return self
 
@@ -198,7 +200,10 @@ class Tally:
         if not isinstance(other, Tally):
             raise UsageError(parameter="other", rule="must be a tally", got=type(other).__name__)
         if other is self:
-            raise UsageError(parameter="other", rule="must be another tally, or its records count twice")
+            raise UsageError(
+                parameter="other",
+                rule="must be another tally: merging a tally with itself counts its records twice",
+            )
         if other.fingerprint != self.fingerprint:
             raise IncompatibleTallies(
                 rule="tallies must have one fingerprint to merge",

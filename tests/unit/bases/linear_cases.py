@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 import hushsum as hs
-from hushsum.bases.base import Floats, LinearReading
+from hushsum._types import Floats
+from hushsum.bases.base import LinearReading
 from hushsum.bases.bernstein import BernsteinLattice
 from hushsum.bases.box_polynomials import BoxPolynomials
 from hushsum.bases.cosine_features import CosineFeatures

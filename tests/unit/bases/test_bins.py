@@ -12,8 +12,8 @@ from hushsum.bases.bins import Bins, BinsReading
 from hushsum.errors import UsageError
 from hushsum.kernels.base import Kernel
 from hushsum.methods import histogram_tally
-from hushsum.privacy.relation import Relation
-from hushsum.privacy.sensitivity import Sensitivity
+from hushsum.privacy.calibration import Sensitivity
+from hushsum.privacy.claim import Relation
 from hushsum.records.bounds import Bounds
 from hushsum.releases import CoefficientFunction
 

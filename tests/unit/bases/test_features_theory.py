@@ -16,8 +16,7 @@ from hushsum.bases.features_theory import (
     predicted_error,
 )
 from hushsum.errors import UsageError
-from hushsum.privacy.claim import Promise
-from hushsum.privacy.relation import Relation
+from hushsum.privacy.claim import Promise, Relation
 
 
 @pytest.mark.parametrize(("dim", "bandwidth"), [(1, 0.5), (2, 1.0), (10, 2.0), (30, 3.0)])

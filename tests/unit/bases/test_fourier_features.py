@@ -16,8 +16,8 @@ from hushsum.bases.base import LinearReading, RowReading, SampledReading, basis_
 from hushsum.bases.fourier_features import MAX_NUMBERS
 from hushsum.errors import IncompatibleTallies, UsageError
 from hushsum.kernels import Kernel
-from hushsum.privacy.relation import Relation
-from hushsum.privacy.sensitivity import Sensitivity
+from hushsum.privacy.calibration import Sensitivity
+from hushsum.privacy.claim import Relation
 from hushsum.releases import CoefficientFunction
 from tests.oracles.features import integers
 
@@ -84,7 +84,7 @@ class TestBasis:
         basis = basis_of(kernel)
         table = RNG.integers(-(10**6), 10**6, basis.shape)
         batch = basis.prepare_queries(records_of(kernel, 7))
-        readings = basis._reading(kernel).spread(table, batch)
+        readings = basis._reading(kernel).spread(table, batch, threads=1)
         np.testing.assert_allclose(
             readings.mean, basis._reading(kernel).evaluate(table, batch, threads=1), atol=0.05
         )
@@ -196,7 +196,7 @@ Make = Callable[[], object]
         (lambda: hs.fourier_features(KERNELS[0], features=0), "features must be"),
         (lambda: hs.fourier_features(KERNELS[0], seed=True), "seed must be"),
         (lambda: hs.fourier_features(KERNELS[0], columns=["a", "a", "b"]), "name each column once"),
-        (lambda: basis_of(KERNELS[0]).reading(hs.GaussianKernel(3, 0.9)), "counted for one kernel"),
+        (lambda: basis_of(KERNELS[0]).reading(hs.GaussianKernel(3, 0.9)), "table was counted for"),
         (lambda: FourierFeatures(hs.GaussianKernel(1 << 10, 1.0), MAX_NUMBERS // 1000, 0), "fewer features"),
     ],
 )

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import hushsum as hs
+from hushsum._types import Floats
 from hushsum.bases.grid_reading import GridColumn, GridReader
-from hushsum.kernels.base import Batch, Floats, ProfileKernel, named
+from hushsum.kernels.base import Batch, ProfileKernel, named
 
 RNG = np.random.default_rng(3)
 

@@ -12,7 +12,7 @@ from hushsum.bases.grid_weights import WHOLE, GridReading, GridWeights, _norm_bo
 from hushsum.bases.splines import part_table
 from hushsum.errors import UsageError
 from hushsum.kernels.base import Kernel
-from hushsum.privacy.relation import Relation
+from hushsum.privacy.claim import Relation
 from hushsum.records.bounds import Bounds
 from hushsum.releases import CoefficientFunction
 from hushsum.tally import Tally

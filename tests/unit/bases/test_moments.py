@@ -18,7 +18,7 @@ from hushsum.auditing.registry import pool_for
 from hushsum.auditing.sensitivity import audit_sensitivity
 from hushsum.bases.moments import Moments
 from hushsum.errors import DataRefused, UsageError
-from hushsum.privacy.relation import Relation
+from hushsum.privacy.claim import Relation
 from hushsum.records.bounds import Bounds
 from hushsum.records.unit_ball import UnitBall
 from hushsum.releases.coefficients import CoefficientFunction
@@ -156,5 +156,5 @@ def test_refusals() -> None:
         basis_of(3).prepare([[1.0, np.nan, 0.0]])
     with pytest.raises(UsageError, match="rows"):
         basis_of(3).prefix(2)
-    with pytest.raises(UsageError, match="counted for one kernel"):
+    with pytest.raises(UsageError, match="table was counted for"):
         basis_of(3).reading(hs.GaussianKernel(dim=3, bandwidth=1.0))

@@ -50,7 +50,7 @@ def test_the_bound_of_the_median_of_means_is_the_theorem(folder: Path) -> None:
     mean = query_points(source, [[0.0, 0.0, 0.0]], QueryTerms(estimator="median-of-means"))
     count = hs.load(source).count
     assert (mean.upper - mean.value)[0] > bound[0] / count
-    with pytest.raises(UsageError, match=r"level 0\.95"):
+    with pytest.raises(UsageError, match=r"level must be 0\.95"):
         QueryTerms(estimator="median-of-means", level=0.9)
 
 
@@ -80,7 +80,7 @@ def test_slices(folder: Path) -> None:
         ({"range": unit}, "for every column that is not drawn"),
         ({"range": unit, "axes": (0, 0)}, "axes must be"),
         ({"range": unit, "axes": ("height",)}, "axes must be"),
-        ({"range": unit * 3, "at": (1.0,)}, "the range must be one"),
+        ({"range": unit * 3, "at": (1.0,)}, "range must be one"),
         ({"range": ((1.0, 0.0),), "at": (1.0,)}, "low < high"),
         ({"range": (1.0, 2.0, 3.0), "at": (1.0,)}, "another shape"),
         ({"range": unit, "at": (1.0, 2.0)}, r"at must be one value .* \(1\), got 2; such as 0"),

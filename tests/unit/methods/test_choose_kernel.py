@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 import hushsum as hs
 from hushsum.errors import DataRefused, UsageError
 from hushsum.kernels.base import Batch
-from hushsum.privacy.selection import Question, random_places
+from hushsum.privacy.choice import Question, random_places
 from tests.memory_budget import MemoryBudget
 
 # By name: the package has a function of the same name.
@@ -91,7 +91,7 @@ def captured(monkeypatch: pytest.MonkeyPatch, **options: Any) -> Question:
         asked.extend(questions)
         return [0]
 
-    monkeypatch.setattr(vote, "select", listen)
+    monkeypatch.setattr(vote, "choose_positions", listen)
     hs.choose_kernel(points(4, 500), KERNELS, **options)
     return asked[0]
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import hushsum as hs
-import hushsum.methods.choose_release as select
+import hushsum.methods.choose_release as choose_release_module
 from hushsum.errors import BudgetExhausted, ClaimError, UsageError
 from hushsum.releases import ReleasedFunction
 from tests.memory_budget import MemoryBudget
@@ -174,5 +174,5 @@ def test_there_must_be_a_candidate() -> None:
 
 @pytest.mark.parametrize("share", [Fraction(1, 3), Fraction(1, 30), Fraction(7, 30), Fraction(1, 7)])
 def test_a_share_is_rounded_down_as_releases_read_it(share: Fraction) -> None:
-    value = select._at_most(share)
+    value = choose_release_module._at_most(share)
     assert Fraction(repr(value)) <= share < Fraction(repr(math.nextafter(math.nextafter(value, 1), 1)))

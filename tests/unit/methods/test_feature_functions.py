@@ -29,7 +29,7 @@ from hushsum.methods.hinge import (
     solve_hinge,
 )
 from hushsum.privacy.claim import Promise
-from hushsum.privacy.functional import lattice_variance
+from hushsum.privacy.function_noise import lattice_variance
 
 Floats = NDArray[np.float64]
 PROMISE = Promise.of(epsilon=1.0, delta=1e-6)
@@ -102,7 +102,7 @@ def test_a_machine_that_misses_its_gap_is_refused_by_public_numbers(monkeypatch:
     with pytest.raises(DataRefused) as refusal:
         fit_machines(rows, codes, 2, 10.0)
     assert str(refusal.value) == (
-        "a machine must be solved to its duality gap, and was not with C = 10 and 300 records; "
+        "C must allow the machine to be solved to its duality gap, got 10, with which it was not; "
         "use a smaller C"
     )
 

@@ -13,8 +13,8 @@ import hushsum as hs
 from hushsum.errors import BudgetExhausted, ClaimError, DataRefused, UsageError
 from hushsum.methods import quantiles
 from hushsum.methods.quantile_scores import Ranks, rank_sensitivity
-from hushsum.privacy.relation import Relation
-from hushsum.privacy.selection import Question
+from hushsum.privacy.choice import Question
+from hushsum.privacy.claim import Relation
 from tests.memory_budget import MemoryBudget
 
 GRID = np.array([0.0, 1.0, 2.0, 3.0])
@@ -73,7 +73,7 @@ def captured(monkeypatch: pytest.MonkeyPatch, **options: Any) -> list[Question]:
         asked.extend(questions)
         return [0] * len(questions)
 
-    monkeypatch.setattr(quantiles, "select", listen)
+    monkeypatch.setattr(quantiles, "choose_positions", listen)
     hs.private_quantiles([[0.1, 5.0], [0.2, 6.0]] * 5, bounds=(0, 10), **options)
     return asked
 

@@ -18,7 +18,7 @@ from hushsum.models import (
     PrivateKernelSVC,
     load_model,
 )
-from hushsum.models.density_tables import FunctionalSums
+from hushsum.models.density_functional import FunctionalSums
 
 RNG = np.random.default_rng(8)
 LINE = RNG.uniform(-1.0, 1.0, size=(1500, 1))

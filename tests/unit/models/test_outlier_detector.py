@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 import hushsum as hs
 from hushsum.errors import UsageError
 from hushsum.ledger import Ledger
-from hushsum.ledger.terms import DatasetTerms
+from hushsum.ledger.dataset_terms import DatasetTerms
 from hushsum.models.outlier_detector import QUANTILE_SHARE
 
 

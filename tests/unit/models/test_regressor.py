@@ -10,7 +10,7 @@ import pytest
 
 from hushsum.errors import AlreadyReleased, RepeatedSpending, SecretRefused, UsageError
 from hushsum.models import PrivateRegressor, load_model
-from hushsum.models.linear_methods import KeptRecords
+from hushsum.models.model_state import KeptRecords
 from hushsum.models.regressor import METHODS, choose_method
 from hushsum.privacy.claim import Promise
 
@@ -74,7 +74,7 @@ def test_as_published_keeps_reals_and_needs_delta() -> None:
     assert model.claim_.mechanism == "gaussian, as-published"
     assert model.claim_.arithmetic == "real arithmetic"
     np.testing.assert_allclose(model.coef_, [3.0, -1.5], atol=0.3)
-    with pytest.raises(UsageError, match="needs delta"):
+    with pytest.raises(UsageError, match="delta must be above 0"):
         fitted("ssp", calibration="as-published", delta=None)
 
 

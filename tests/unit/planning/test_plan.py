@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 import hushsum as hs
 from hushsum.bases import HashRows
 from hushsum.errors import ClaimError, UsageError
-from hushsum.methods.row_variance import bounded_row_variance, estimated_row_variance
+from hushsum.methods.race import bounded_row_variance, estimated_row_variance
 from hushsum.methods.trigonometric import trigonometric
 from hushsum.planning import Option
 from hushsum.releases import TableFunction
@@ -262,7 +262,7 @@ def test_the_size_is_about_that_of_the_file(tmp_path: Any) -> None:
             UsageError,
             "declare bounds",
         ),
-        ({"kernel": KERNEL}, ClaimError, "either epsilon or rho"),
+        ({"kernel": KERNEL}, ClaimError, "epsilon or rho must be given"),
         ({"kernel": KERNEL, "epsilon": []}, UsageError, "epsilon must hold at least one"),
         ({"kernel": KERNEL, "epsilon": [1.0, -1.0]}, ClaimError, "epsilon must be above 0"),
         ({"kernel": KERNEL, "epsilon": 1.0, "rows": 0}, UsageError, "rows must be"),

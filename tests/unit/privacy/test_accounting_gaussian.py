@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hushsum.errors import ClaimError
-from hushsum.privacy.accounting import discrete_gaussian_delta, gaussian, gaussian_delta, lattice
+from hushsum.privacy.accounting import discrete_gaussian, discrete_gaussian_delta, gaussian, gaussian_delta
 
 fixed = settings(deadline=None, derandomize=True)
 
@@ -68,7 +68,7 @@ TINY_CASES = [
 def test_is_above_the_exact_delta_and_close_to_it(
     cells: int, variance: float, count_variance: float | None
 ) -> None:
-    looseness = math.exp(3 * lattice.log_sum_excess(cells, variance)) * (1 + 1e-8)
+    looseness = math.exp(3 * discrete_gaussian.log_sum_excess(cells, variance)) * (1 + 1e-8)
     for epsilon in (0.05, 0.3, 1.0, 2.5, 6.0):
         exact = exact_delta(epsilon, cells, variance, count_variance)
         bound = discrete_gaussian_delta(
@@ -103,7 +103,7 @@ def test_a_sum_of_discrete_gaussians_stays_within_its_excess(cells: int, varianc
     target = np.exp(-(near**2) / (2 * cells * variance)) / float(total)
     kept = target > 1e-200
     excess = float(np.max(np.log(law[middle + near][kept] / target[kept])))
-    bound = lattice.log_sum_excess(cells, variance)
+    bound = discrete_gaussian.log_sum_excess(cells, variance)
     assert excess <= bound + 1e-12
     if cells == 2:
         assert excess == pytest.approx(bound, abs=1e-10)  # attained by even sums
@@ -114,7 +114,7 @@ def test_a_sum_of_discrete_gaussians_stays_within_its_excess(cells: int, varianc
 def test_the_excess_of_sums_sharpens_the_published_one(cells: int, variance: float) -> None:
     k = np.arange(1.0, cells)
     published = 10 * float(np.sum(np.exp(-2 * math.pi**2 * variance * k / (k + 1))))
-    assert 0 < lattice.log_sum_excess(cells, variance) <= published + 1e-9
+    assert 0 < discrete_gaussian.log_sum_excess(cells, variance) <= published + 1e-9
 
 
 def exact_shift_delta(epsilon: float, variance: float, shift: int) -> mp.mpf:
@@ -134,7 +134,7 @@ def exact_shift_delta(epsilon: float, variance: float, shift: int) -> mp.mpf:
 )
 def test_large_variances_are_exact_to_six_digits(variance: float, shift: int, epsilon: float) -> None:
     exact = exact_shift_delta(epsilon, variance, shift)
-    bound = float(lattice.DiscreteGaussian(variance).divergence(np.array([epsilon]), shift)[0])
+    bound = float(discrete_gaussian.DiscreteGaussian(variance).divergence(np.array([epsilon]), shift)[0])
     assert exact <= bound <= exact * (1 + mp.mpf("1e-6"))
 
 
@@ -143,26 +143,28 @@ def test_the_expansion_lies_just_above_the_direct_sum(
     variance: float, shift: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     epsilon = np.linspace(0.0, 6 * shift / math.sqrt(variance), 101)
-    direct = lattice.DiscreteGaussian(variance).divergence(epsilon, shift)
-    monkeypatch.setattr(lattice, "DIRECT_BELOW", 0.0)
-    expanded = lattice.DiscreteGaussian(variance).divergence(epsilon, shift)
+    direct = discrete_gaussian.DiscreteGaussian(variance).divergence(epsilon, shift)
+    monkeypatch.setattr(discrete_gaussian, "DIRECT_BELOW", 0.0)
+    expanded = discrete_gaussian.DiscreteGaussian(variance).divergence(epsilon, shift)
     remainder = 40 * (1 + 6.0**5) / (190 * shift * variance**1.5)
     assert np.all(expanded >= direct * (1 - 1e-7))
     assert np.all(expanded <= direct * (1 + 1e-7 + remainder))
 
 
+@cache
+def one_cell(sigma: float, pessimistic: bool) -> pld.PrivacyLossDistribution:
+    step = min(1e-4, 1e-3 / sigma**2)
+    return pld.from_discrete_gaussian_mechanism(
+        sigma=sigma, sensitivity=1, value_discretization_interval=step, pessimistic_estimate=pessimistic
+    )
+
+
 @pytest.mark.parametrize("sigma", [0.7, 1.0, 3.0, 25.0])
 @pytest.mark.parametrize("cells", [1, 2, 10, 100])
 def test_agrees_with_privacy_loss_distributions(sigma: float, cells: int) -> None:
-    step = min(1e-4, 1e-3 / sigma**2)
-    above, below = (
-        pld.from_discrete_gaussian_mechanism(
-            sigma=sigma, sensitivity=1, value_discretization_interval=step, pessimistic_estimate=pessimistic
-        ).self_compose(cells)
-        for pessimistic in (True, False)
-    )
+    above, below = (one_cell(sigma, pessimistic).self_compose(cells) for pessimistic in (True, False))
     rho = cells / (2 * sigma**2)
-    slack = math.exp(3 * lattice.log_sum_excess(cells, sigma**2)) * (1 + 1e-6)
+    slack = math.exp(3 * discrete_gaussian.log_sum_excess(cells, sigma**2)) * (1 + 1e-6)
     for epsilon in (0.1, rho, rho + 2 * math.sqrt(2 * rho), rho + 4 * math.sqrt(2 * rho)):
         bound = discrete_gaussian_delta(epsilon, cells=cells, variance=sigma**2)
         assert below.get_delta_for_epsilon(epsilon) <= bound * (1 + 1e-9)
@@ -266,7 +268,7 @@ def test_grows_with_the_cells(
         discrete_gaussian_delta(epsilon, cells=number, variance=variance, count_variance=count_variance)
         for number in (cells, cells + more)
     )
-    loose = math.exp(3 * lattice.log_sum_excess(cells, variance))
+    loose = math.exp(3 * discrete_gaussian.log_sum_excess(cells, variance))
     assert fewer <= plenty * loose * (1 + 1e-4)
 
 

@@ -12,9 +12,9 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 from numpy.typing import NDArray
 
 import hushsum as hs
-from hushsum.auditing.calibration import audit_calibration
+from hushsum.auditing.stated_noise import audit_calibration
 from hushsum.privacy.accounting import analytic_gaussian_sigma, vector_delta, vector_variances, zcdp_rho
-from hushsum.privacy.accounting.lattice import DiscreteGaussian
+from hushsum.privacy.accounting.discrete_gaussian import DiscreteGaussian
 from hushsum.releases.noisy_table import NoisyTable
 
 

@@ -13,8 +13,8 @@ from tests.memory_budget import MemoryBudget, MemoryDebit
 import hushsum
 from hushsum.errors import BudgetExhausted, ClaimError, UsageError
 from hushsum.files.container import canonical_json
+from hushsum.privacy.choice import PERMUTE_AND_FLIP, choice_claim, choice_promise
 from hushsum.privacy.claim import Claim
-from hushsum.privacy.selection import PERMUTE_AND_FLIP, choice_claim, choice_promise
 from hushsum.privacy.spending import Booking, spend, spend_json, stage
 
 SUBJECT = {"choice": "test"}
@@ -113,7 +113,7 @@ def test_only_the_first_to_stage_counts() -> None:
 def test_a_key_of_something_else_is_refused_and_not_published(payload: bytes) -> None:
     budget = MemoryBudget(Fraction(1))
     budget.entries["k"] = MemoryDebit(claim(), SUBJECT, staged=payload)
-    with pytest.raises(UsageError, match="the idempotency key belongs to another release"):
+    with pytest.raises(UsageError, match="idempotency_key belongs to another release"):
         spend_json(Booking(budget, "k"), claim(), SUBJECT, never)
     assert budget.entries["k"].steps == ["debited"]
 

@@ -122,7 +122,9 @@ def test_wide_integers_round_through_float64() -> None:
 def test_columns_are_chosen_by_name(container: str) -> None:
     out = as_dense(CONTAINERS[container](), dim=2, columns=["c", "a"])
     np.testing.assert_array_equal(out, ROWS[:, [2, 0]].astype(np.float32))
-    with pytest.raises(UsageError, match="column 'x' is not in the data; the columns are 'a', 'b', 'c'"):
+    with pytest.raises(
+        UsageError, match="columns must name columns of the data, got 'x'; the columns are 'a', 'b', 'c'"
+    ):
         as_dense(CONTAINERS[container](), dim=1, columns=["x"])
     with pytest.raises(UsageError, match="each column once"):
         as_dense(CONTAINERS[container](), dim=2, columns=["a", "a"])

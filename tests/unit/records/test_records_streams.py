@@ -100,7 +100,8 @@ def test_a_missing_column_is_named_with_those_there_are(tmp_path: Path, suffix: 
     choices: list[dict[str, Any]] = [{"columns": ["x"]}, {"unit_column": "x"}, {"set_column": "x"}]
     for choice in choices:
         with pytest.raises(
-            UsageError, match="column 'x' is not in the data; the columns are 'a', 'b', 'u', 'c'"
+            UsageError,
+            match="columns of the data, got 'x'; the columns are 'a', 'b', 'u', 'c'",
         ):
             open_batches(tmp_path / f"x{suffix}", **choice)
 
@@ -116,7 +117,7 @@ def test_choices_that_exclude_each_other(tmp_path: Path) -> None:
     write(tmp_path / "x.csv")
     with pytest.raises(UsageError, match="exclude each other"):
         open_batches(tmp_path / "x.csv", columns=["a"], set_column="b")
-    with pytest.raises(UsageError, match="cannot be a column of records too"):
+    with pytest.raises(UsageError, match="must not be a column of records too"):
         open_batches(tmp_path / "x.csv", columns=["a", "u"], unit_column="u")
     with pytest.raises(UsageError, match="batch_bytes"):
         open_batches(tmp_path / "x.csv", batch_bytes=0)

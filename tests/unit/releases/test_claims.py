@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from hushsum.errors import ClaimError
-from hushsum.privacy.claim import Claim, Promise, exact
-from hushsum.privacy.relation import Relation
+from hushsum.privacy.claim import Claim, Promise, Relation, exact
 
 
 def claim(promise: Promise, **changes: Any) -> Claim:

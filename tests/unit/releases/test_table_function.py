@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 import hushsum as hs
 from hushsum.bases import HashRows
-from hushsum.bases.race_theory import groups_for
+from hushsum.bases.hash_rows import groups_for
 from hushsum.errors import DataRefused, FileRefused, UsageError
 from hushsum.files.container import FileKind, write_container
 from hushsum.privacy.noise import gaussian_variance

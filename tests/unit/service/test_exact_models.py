@@ -19,7 +19,7 @@ from hushsum.errors import QuestionsSpent, ServiceRefused
 from hushsum.jobs.exact_model import SecretModel
 from hushsum.jobs.model_catalogue import EXACT
 from hushsum.ledger import Ledger
-from hushsum.ledger.debits import LedgerDebit
+from hushsum.ledger.dataset_budget import LedgerDebit
 from hushsum.service.http.app import create_app
 from hushsum.service.store import Functions
 from tests.service_town import SECRET, Town, listening
@@ -248,7 +248,7 @@ def test_older_answers_put_back_are_refused(town: Town) -> None:
     store.write_bytes(older)
     town.app = create_app(town.settings)
     problem = town.refused("olga", "POST", path, 503, json={"points": POINTS[1:]})
-    assert "fewer than were told" in problem["detail"]
+    assert "fewer than were returned" in problem["detail"]
     store.write_bytes(newer)
     town.app = create_app(town.settings)
     assert ask(town, id, POINTS) == told

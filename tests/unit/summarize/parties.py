@@ -16,11 +16,11 @@ from hushsum.jobs.summarize_records import ColumnBlocks
 from hushsum.summarize.features import SummaryFeatures
 from hushsum.summarize.hash_secret import HashSecret
 from hushsum.summarize.identity import Identity
-from hushsum.summarize.link import Link, accept, connect
-from hushsum.summarize.messages import Terms
+from hushsum.summarize.messages import RunTerms
 from hushsum.summarize.owner_process import OwnerProcess, Patience
-from hushsum.summarize.vault import Vault
-from hushsum.summarize.wire import Opening
+from hushsum.summarize.state_folder import StateFolder
+from hushsum.summarize.tls_connection import TlsConnection, accept, connect
+from hushsum.summarize.transport_messages import Opening
 
 FEATURES = SummaryFeatures(dim=2, bandwidth=1.0, features=20, seed=1)
 QUICK = Patience(wait=20.0, transfer=20.0, lost=10.0)
@@ -42,8 +42,8 @@ def terms_for(
     batch: int = 3,
     cap: int | None = None,
     hashed: bool = False,
-) -> Terms:
-    return Terms(
+) -> RunTerms:
+    return RunTerms(
         run="run-1",
         rule=rule,
         features=FEATURES,
@@ -59,16 +59,16 @@ def terms_for(
     )
 
 
-def opening_for(terms: Terms) -> Opening:
+def opening_for(terms: RunTerms) -> Opening:
     return Opening(terms, ("a", "b"), ("c",))
 
 
 @contextmanager
-def linked(folder: Path, *, transfer: float = 10.0) -> Iterator[tuple[Link, Link]]:
+def linked(folder: Path, *, transfer: float = 10.0) -> Iterator[tuple[TlsConnection, TlsConnection]]:
     """Both ends of a connection between two parties that have pinned each other."""
     server, client = identities(folder, "server", "client")
     listener = socket.create_server(("127.0.0.1", 0))
-    ends: list[Link] = []
+    ends: list[TlsConnection] = []
 
     def serve() -> None:
         context = server.server_context([client.fingerprint])
@@ -114,12 +114,12 @@ def owner_running(
 
     def serve() -> None:
         try:
-            with Vault(folder) as vault:
+            with StateFolder(folder) as state_folder:
                 OwnerProcess(
                     identity,
                     [peer.fingerprint],
                     records(seed),
-                    vault,
+                    state_folder,
                     cap=cap,
                     secret=secret,
                     pay=lambda terms: desk.paid.append(terms.run),

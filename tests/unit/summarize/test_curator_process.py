@@ -15,16 +15,16 @@ import numpy as np
 import pytest
 
 from hushsum.errors import PeerLost, PeerRefused
-from hushsum.summarize import wire
+from hushsum.summarize import transport_messages
 from hushsum.summarize.curator import CuratorState
 from hushsum.summarize.curator_process import Address, CuratorProcess
 from hushsum.summarize.identity import Identity
-from hushsum.summarize.link import accept
-from hushsum.summarize.messages import Answer, Broadcast, Terms
+from hushsum.summarize.messages import Answer, Broadcast, RunTerms
 from hushsum.summarize.owner_process import OwnerProcess, Patience
 from hushsum.summarize.packing import unpack
+from hushsum.summarize.state_folder import StateFolder
 from hushsum.summarize.target import NoisyTarget, release_target
-from hushsum.summarize.vault import Vault
+from hushsum.summarize.tls_connection import accept
 from tests.unit.summarize.parties import (
     FEATURES,
     QUICK,
@@ -50,7 +50,7 @@ def target() -> NoisyTarget:
 
 def held(
     curator: Identity,
-    terms: Terms,
+    terms: RunTerms,
     target: NoisyTarget,
     ports: dict[str, int],
     folder: Path,
@@ -60,18 +60,18 @@ def held(
     log: Callable[[str], None] = lambda _: None,
 ) -> CuratorState:
     """The run, or what is left of it; dies where ``crash`` says so, by the number of the stored state."""
-    with Vault(folder) as vault:
+    with StateFolder(folder) as state_folder:
 
         def store(saved: bytes) -> None:
             number = state.step
             if crash(2 * number):
                 raise Crash
-            vault.put("state", saved)
+            state_folder.put("state", saved)
             if crash(2 * number + 1):
                 raise Crash
 
         state = CuratorState(terms, target, store=store)
-        kept = vault.get("state")
+        kept = state_folder.get("state")
         if kept is not None:
             state.restore(kept)
         addresses = {name: Address("127.0.0.1", port) for name, port in ports.items()}
@@ -180,9 +180,11 @@ def _dying_after_one_answer(identity: Identity, curator: Identity, folder: Path)
             raise Crash
 
     def serve() -> None:
-        with Vault(folder) as vault:
+        with StateFolder(folder) as state_folder:
             try:
-                Dying(identity, [curator.fingerprint], records(1), vault, patience=QUICK).serve(listener)
+                Dying(identity, [curator.fingerprint], records(1), state_folder, patience=QUICK).serve(
+                    listener
+                )
             except Crash:
                 listener.close()
         desk.over.set()
@@ -193,7 +195,7 @@ def _dying_after_one_answer(identity: Identity, curator: Identity, folder: Path)
     thread.join()
 
 
-class CrashingVault(Vault):
+class CrashingFolder(StateFolder):
     """Dies once before and once after every durable write of a run."""
 
     __slots__ = ("_died",)
@@ -236,14 +238,14 @@ def test_an_owner_that_crashes_at_every_store_answers_nothing_twice(
         def serve() -> None:
             ended = False
             while not ended:
-                with CrashingVault(tmp_path / "run1", died) as vault, suppress(Crash):
-                    ended = vault.get("ended") is not None
+                with CrashingFolder(tmp_path / "run1", died) as state_folder, suppress(Crash):
+                    ended = state_folder.get("ended") is not None
                     if not ended:
                         OwnerProcess(
                             crashing,
                             [curator.fingerprint],
                             records(1),
-                            vault,
+                            state_folder,
                             pay=lambda agreed: paid.append(agreed.run),
                             patience=QUICK,
                         ).serve(listener)
@@ -271,12 +273,12 @@ def test_an_owner_that_crashes_at_every_store_answers_nothing_twice(
 
 @contextmanager
 def held_again(
-    curator: Identity, terms: Terms, target: NoisyTarget, ports: dict[str, int], folder: Path
+    curator: Identity, terms: RunTerms, target: NoisyTarget, ports: dict[str, int], folder: Path
 ) -> Iterator[CuratorProcess]:
     """The curator's process once more, after its run."""
-    with Vault(folder) as vault:
+    with StateFolder(folder) as state_folder:
         state = CuratorState(terms, target)
-        state.restore(vault.get("state") or b"")
+        state.restore(state_folder.get("state") or b"")
         addresses = {name: Address("127.0.0.1", port) for name, port in ports.items()}
         with CuratorProcess(curator, addresses, opening_for(terms), state, pace=0, patience=QUICK) as process:
             yield process
@@ -299,7 +301,7 @@ def test_an_owner_that_never_comes_is_lost_and_the_others_go_on(tmp_path: Path, 
             log=log.append,
         )
     assert state.lost == {owners[1].fingerprint: 0}
-    assert "going on without owner" in log[0]
+    assert "continuing without owner" in log[0]
     with pytest.raises(PeerLost, match="no owner is left"):
         held(curator, terms_for(owners[1]), target, ports, tmp_path / "other", patience=IMPATIENT)
 
@@ -318,8 +320,8 @@ def cheating(identity: Identity, curator: Identity, reply: Callable[[Broadcast],
                 return
             with link:
                 try:
-                    run = wire.Opening.from_bytes(link.receive(most=1 << 20, wait=10)).terms.run
-                    link.send(wire.ready(run))
+                    run = transport_messages.Opening.from_bytes(link.receive(most=1 << 20, wait=10)).terms.run
+                    link.send(transport_messages.ready(run))
                     while True:
                         data = link.receive(most=1 << 20, wait=10)
                         link.send(reply(Broadcast.from_bytes(data)))
@@ -353,8 +355,8 @@ CHEATS: dict[str, Callable[[str, str], Callable[[Broadcast], bytes]]] = {
     "another's name": lambda _, other: _answer(other),
     "too long": lambda me, _: lambda _: bytes(1 << 22),
     "nonsense": lambda me, _: lambda _: b"nonsense",
-    "a refusal": lambda me, _: lambda _: wire.refusal("I had enough"),
-    "not an answer": lambda me, _: lambda _: wire.ready("run-1"),
+    "a refusal": lambda me, _: lambda _: transport_messages.refusal("I had enough"),
+    "not an answer": lambda me, _: lambda _: transport_messages.ready("run-1"),
 }
 
 
@@ -382,10 +384,10 @@ def test_a_refusal_of_the_terms_stops_the_run_before_anything_is_drawn(
     terms = terms_for(owner)
     with owner_running(owner, curator, tmp_path / "run", cap=1) as desk:
         ports = {owner.fingerprint: desk.port}
-        with pytest.raises(PeerRefused, match="at most 1 points"):
+        with pytest.raises(PeerRefused, match=r"limits the points .* cap=1"):
             held(curator, terms, target, ports, tmp_path / "curator")
         with pytest.raises(PeerRefused, match="does not hold the pinned key"):
             held(curator, terms_for(other), target, {other.fingerprint: desk.port}, tmp_path / "curator")
-        assert Vault(tmp_path / "curator").get("state") is None
+        assert StateFolder(tmp_path / "curator").get("state") is None
         with pytest.raises(PeerRefused, match="does not accept this side's key"):
             held(other, terms, target, ports, tmp_path / "third")

@@ -16,9 +16,9 @@ from hushsum.summarize.curator_process import Address, CuratorProcess
 from hushsum.summarize.hash_secret import HashSecret
 from hushsum.summarize.hashed_target import PUBLIC_SEED, HashedTarget
 from hushsum.summarize.identity import Identity
-from hushsum.summarize.messages import Terms
+from hushsum.summarize.messages import RunTerms
 from hushsum.summarize.owner import OwnerState
-from hushsum.summarize.wire import Opening
+from hushsum.summarize.transport_messages import Opening
 from tests.unit.summarize.parties import (
     FEATURES,
     QUICK,
@@ -38,7 +38,7 @@ def hashed_target(secret: HashSecret = OURS, rho: Fraction = Fraction(1)) -> Has
     return HashedTarget(PUBLIC, ("a", "b"), secret.check, target)
 
 
-def hashed_terms(*owners: Identity) -> Terms:
+def hashed_terms(*owners: Identity) -> RunTerms:
     return replace(terms_for(*owners, rule="threshold", cap=30, hashed=True), features=PUBLIC)
 
 
@@ -148,7 +148,7 @@ def test_owners_send_the_hashes_of_their_records_under_the_secret_seed(tmp_path:
     [
         ([OURS, None], True, "given no secret"),
         ([OURS, THEIRS], True, "another secret"),
-        ([OURS, OURS], False, "sends hashes alone"),
+        ([OURS, OURS], False, "sends hashes only"),
     ],
 )
 def test_an_owner_sends_hashes_or_nothing(

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hushsum.errors import FileRefused, UsageError
-from hushsum.summarize import Answer, Broadcast, NoisyTarget, Terms
+from hushsum.summarize import Answer, Broadcast, NoisyTarget, RunTerms
 from hushsum.summarize.messages import RULES
 from tests.unit.summarize.worlds import parties, terms_of
 
@@ -19,7 +19,7 @@ ANSWER = Answer("run", 1, "a", np.ones((2, 3)), np.zeros((2, 1)), bid=5)
 @pytest.mark.parametrize("rule", RULES)
 def test_terms_come_back(rule: str) -> None:
     terms = terms_of(rule)
-    assert Terms.from_bytes(terms.to_bytes()) == terms
+    assert RunTerms.from_bytes(terms.to_bytes()) == terms
 
 
 def test_messages_come_back() -> None:
@@ -43,7 +43,7 @@ def test_a_changed_byte_is_refused(data: st.DataObject) -> None:
 
 @given(st.binary(max_size=200))
 def test_noise_is_refused(data: bytes) -> None:
-    for kind in (Broadcast, Answer, Terms, NoisyTarget):
+    for kind in (Broadcast, Answer, RunTerms, NoisyTarget):
         with pytest.raises(FileRefused):
             kind.from_bytes(data)
 
@@ -64,4 +64,4 @@ def test_an_answer_shows_no_value() -> None:
 def test_impossible_terms_are_refused(change: dict[str, object]) -> None:
     terms = terms_of()
     with pytest.raises(UsageError):
-        Terms(**{**{name: getattr(terms, name) for name in terms.__slots__}, **change})
+        RunTerms(**{**{name: getattr(terms, name) for name in terms.__slots__}, **change})

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from hushsum.errors import PeerLost
-from hushsum.summarize import wire
+from hushsum.summarize import transport_messages
 from hushsum.summarize.identity import Identity
-from hushsum.summarize.link import Link, connect
-from hushsum.summarize.messages import Answer, Broadcast, Terms
+from hushsum.summarize.messages import Answer, Broadcast, RunTerms
 from hushsum.summarize.owner_process import Patience
+from hushsum.summarize.tls_connection import TlsConnection, connect
 from tests.unit.summarize.parties import (
     FEATURES,
     Desk,
@@ -28,23 +28,25 @@ from tests.unit.summarize.parties import (
 
 
 @contextmanager
-def visit(curator: Identity, desk: Desk) -> Iterator[Link]:
+def visit(curator: Identity, desk: Desk) -> Iterator[TlsConnection]:
     with connect(curator, "127.0.0.1", desk.port, desk.identity.fingerprint, timeout=10, transfer=10) as link:
         yield link
 
 
-def opened(link: Link, terms: Terms) -> tuple[str, str]:
+def opened(link: TlsConnection, terms: RunTerms) -> tuple[str, str]:
     """What the owner says to these terms."""
     link.send(opening_for(terms).to_bytes())
     return said(link)
 
 
-def said(link: Link) -> tuple[str, str]:
-    kind, values = wire.kind_of(link.receive(most=1 << 20, wait=20), "ready", "refusal", "answer")
-    return kind, wire.reason_in(values) if kind == "refusal" else ""
+def said(link: TlsConnection) -> tuple[str, str]:
+    kind, values = transport_messages.kind_of(
+        link.receive(most=1 << 20, wait=20), "ready", "refusal", "answer"
+    )
+    return kind, transport_messages.reason_in(values) if kind == "refusal" else ""
 
 
-def exchange(link: Link, payload: bytes) -> None:
+def exchange(link: TlsConnection, payload: bytes) -> None:
     """Send and be answered; a peer that hangs up is noticed in one or the other."""
     link.send(payload)
     said(link)
@@ -56,7 +58,7 @@ def step(number: int, **changes: object) -> Broadcast:
     return dataclasses.replace(asked, **changes)  # type: ignore[arg-type]
 
 
-def asked(link: Link, broadcast: Broadcast) -> Answer:
+def asked(link: TlsConnection, broadcast: Broadcast) -> Answer:
     link.send(broadcast.to_bytes())
     return Answer.from_bytes(link.receive(most=1 << 20, wait=20))
 
@@ -73,7 +75,7 @@ def test_it_answers_what_was_agreed_and_ends(parties: tuple[Identity, Identity],
     with owner_running(owner, curator, tmp_path / "run") as desk, visit(curator, desk) as link:
         assert opened(link, terms_for(owner)) == ("ready", "")
         sent = [asked(link, step(number)) for number in range(1, 5)]
-        link.send(wire.ending("run-1"))
+        link.send(transport_messages.ending("run-1"))
         assert said(link)[0] == "ready"
     rows = [tuple(row) for each in sent for row in np.hstack([each.points, each.extra])]
     assert len(rows) == len(set(rows)) == 12
@@ -131,7 +133,7 @@ def test_the_cap_holds_and_must_be_in_the_terms(parties: tuple[Identity, Identit
         for terms in (terms_for(owner), terms_for(owner, cap=6)):
             with visit(curator, desk) as link:
                 kind, told = opened(link, terms)
-                assert (kind, "at most 5 points" in told) == ("refusal", True)
+                assert (kind, "limits the points" in told) == ("refusal", True)
         with visit(curator, desk) as link:
             assert opened(link, terms_for(owner, cap=5)) == ("ready", "")
             assert [len(asked(link, step(number)).points) for number in range(1, 5)] == [3, 2, 0, 0]
@@ -176,7 +178,7 @@ def test_terms_that_are_not_acceptable_bind_nothing(
     bad = dataclasses.replace(terms_for(owner), **changes)  # type: ignore[arg-type]
     with owner_running(owner, curator, tmp_path / "run") as desk:
         with visit(curator, desk) as link:
-            link.send(wire.Opening(bad, compared, ("c",)).to_bytes())
+            link.send(transport_messages.Opening(bad, compared, ("c",)).to_bytes())
             kind, told = said(link)
             assert (kind, reason in told) == ("refusal", True)
         assert desk.paid == []
@@ -190,7 +192,7 @@ def test_noise_on_the_line_is_refused_and_logged_without_a_value(
     owner, curator = parties
     values = [f"{value:.4f}" for value in records(0).choose("abc").ravel()]
     with owner_running(owner, curator, tmp_path / "run") as desk:
-        for junk in (b"", b"junk", step(1).to_bytes(), wire.ending("run-1")):
+        for junk in (b"", b"junk", step(1).to_bytes(), transport_messages.ending("run-1")):
             with visit(curator, desk) as link:
                 link.send(junk)
                 assert said(link)[0] == "refusal"
@@ -198,7 +200,7 @@ def test_noise_on_the_line_is_refused_and_logged_without_a_value(
             exchange(link, bytes(1 << 23))
         with visit(curator, desk) as link:
             opened(link, terms_for(owner))
-            link.send(wire.ending("run-2"))
+            link.send(transport_messages.ending("run-2"))
             assert said(link)[0] == "refusal"
         with visit(curator, desk) as link:
             assert opened(link, terms_for(owner))[0] == "ready"

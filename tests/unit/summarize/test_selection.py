@@ -8,10 +8,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from hushsum._types import Floats
 from hushsum.errors import ClaimError, DataRefused, UnsoundRule, UsageError
 from hushsum.kernels import GaussianKernel
 from hushsum.summarize import SummaryFeatures, plan_terms, published_auction, split_budget, summarize
-from hushsum.summarize.features import Floats, best_first, scores
+from hushsum.summarize.features import best_first, scores
 from hushsum.summarize.greedy_selection import greedy_choice
 from hushsum.summarize.messages import FRESH, RULES
 from hushsum.summarize.objective import (

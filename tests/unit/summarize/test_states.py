@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hushsum.errors import ClaimError, FileRefused, UsageError
-from hushsum.summarize import Answer, Broadcast, CuratorState, OwnerState, Terms, claims_of, summary_of
+from hushsum.summarize import Answer, Broadcast, CuratorState, OwnerState, RunTerms, claims_of, summary_of
 from hushsum.summarize.messages import AUCTION, FRESH, RULES, THRESHOLD
 from tests.unit.summarize.worlds import parties, play, records, terms_of
 
@@ -193,7 +193,7 @@ def test_hashes_are_sent_instead_of_points_and_the_terms_hide_the_seed() -> None
     curator, owners = parties(terms)
     play(curator, owners)
     assert curator.collected.points.shape[1] == terms.features.width
-    assert Terms.from_bytes(terms.to_bytes()).features.seed == 0
+    assert RunTerms.from_bytes(terms.to_bytes()).features.seed == 0
     with pytest.raises(UsageError, match="seed that owners share"):
         OwnerState("a", records(0), terms)
     with pytest.raises(UsageError, match="leave them out"):

@@ -6,16 +6,16 @@ from fractions import Fraction
 
 import numpy as np
 
-from hushsum.summarize import Broadcast, CuratorState, OwnerState, SummaryFeatures, Terms, plan_terms
+from hushsum._types import Floats, Integers
+from hushsum.summarize import Broadcast, CuratorState, OwnerState, RunTerms, SummaryFeatures, plan_terms
 from hushsum.summarize.calibration import count_step
-from hushsum.summarize.features import Floats, Integers
 from hushsum.summarize.messages import FRESH, SEND, THRESHOLD
 from hushsum.summarize.target import release_target
 
 FEATURES = SummaryFeatures(dim=2, bandwidth=1.0, features=20, seed=3)
 
 
-def terms_of(rule: str = FRESH, *, features: SummaryFeatures = FEATURES, **changes: object) -> Terms:
+def terms_of(rule: str = FRESH, *, features: SummaryFeatures = FEATURES, **changes: object) -> RunTerms:
     settings: dict[str, object] = {"size": 12, "rounds": 4, "rule": rule}
     settings.update(changes)
     if rule == "auction":
@@ -28,7 +28,7 @@ def records(seed: int, count: int = 30) -> Floats:
     return result
 
 
-def parties(terms: Terms, *, seed: int = 1) -> tuple[CuratorState, dict[str, OwnerState]]:
+def parties(terms: RunTerms, *, seed: int = 1) -> tuple[CuratorState, dict[str, OwnerState]]:
     target = release_target(terms.features, records(9), 1.0, insecure_noise_seed=seed)
     curator = CuratorState(terms, target, insecure_noise_seed=seed)
     own = terms.features if terms.hashed else None
@@ -47,7 +47,7 @@ def play(curator: CuratorState, owners: dict[str, OwnerState]) -> None:
 
 
 def sums_under(
-    terms: Terms, data: dict[str, Floats], directions: list[Integers], thresholds: list[int]
+    terms: RunTerms, data: dict[str, Floats], directions: list[Integers], thresholds: list[int]
 ) -> list[Integers]:
     """The exact sums (features and count) after each round of given broadcasts, through the real states."""
     target = release_target(terms.features, data["a"], 1.0, insecure_noise_seed=1)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 import hushsum as hs
 from hushsum.errors import DataRefused, UsageError
-from hushsum.privacy.relation import Relation
+from hushsum.privacy.claim import Relation
 from hushsum.releases import TableFunction
 from hushsum.tally import Tally
 
@@ -67,15 +67,15 @@ def test_refused_batches_do_not_use_up_a_cap() -> None:
 
 
 def test_units_and_caps_need_each_other() -> None:
-    with pytest.raises(UsageError, match="units need a tally made with max_per_unit"):
+    with pytest.raises(UsageError, match="units must be left out, or the tally made with max_per_unit"):
         hs.race(KERNEL, rows=2).add([[1.0]], units=["a"])
-    with pytest.raises(UsageError, match="add needs units"):
+    with pytest.raises(UsageError, match="units must be given"):
         capped().add([[1.0]])
 
 
 def test_remove_is_refused() -> None:
     tally = capped().add([[1.0]], units=["a"])
-    with pytest.raises(UsageError, match="remove is refused with max_per_unit"):
+    with pytest.raises(UsageError, match="remove needs a tally without max_per_unit"):
         tally.remove([[1.0]])
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import hushsum as hs
-from hushsum.auditing.calibration import audit_calibration
+from hushsum.auditing.stated_noise import audit_calibration
 from hushsum.errors import ClaimError, FileRefused, UsageError
 from hushsum.files.container import FileKind, read_container, write_container
 from hushsum.privacy.calibration import GAMMA, IntegerNoise, gamma_noise, laplace_noise, root_above

@@ -192,7 +192,7 @@ def test_columns_are_found_by_name_and_never_swapped() -> None:
         named.merge(swapped)
     f = named.release(epsilon=1.0, insecure_noise_seed=1)
     np.testing.assert_array_equal(f(frame), f([[55.0, 130.0], [30.0, 90.0]]))
-    with pytest.raises(UsageError, match="'age' is not in the data"):
+    with pytest.raises(UsageError, match="must name columns of the data, got 'age'"):
         f(frame.rename(columns={"age": "years"}))
 
 

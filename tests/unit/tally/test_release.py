@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 import hushsum as hs
-from hushsum.bases.race_theory import rows_for_laplace
+from hushsum.bases.hash_rows import rows_for_laplace
 from hushsum.errors import SecretRefused
 from hushsum.privacy.accounting import discrete_gaussian_delta
 from hushsum.privacy.calibration import GAUSSIAN, LAPLACE, NONE, IntegerNoise

@@ -106,7 +106,7 @@ def test_two_encryptions_of_one_tally_differ(tmp_path: Path) -> None:
 def test_keys_are_asked_for_and_checked(tmp_path: Path) -> None:
     path = tmp_path / "a.tally"
     filled().save(path, encryption_key=KEY)
-    with pytest.raises(UsageError, match="encrypted; give its key"):
+    with pytest.raises(UsageError, match="encryption_key must be given: this tally is encrypted"):
         hs.load_tally(path)
     with pytest.raises(FileRefused, match="key does not open"):
         hs.load_tally(path, encryption_key=bytes(32))

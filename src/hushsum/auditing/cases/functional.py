@@ -6,9 +6,9 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hushsum.auditing.gaussian_separation import (
+from hushsum._types import Floats
+from hushsum.auditing.gaussian_smoke_test import (
     Chances,
     Separated,
     allowed_distance,
@@ -26,13 +26,10 @@ from hushsum.methods.feature_functions import (
     perturbed_posterior,
     smoother,
 )
-from hushsum.privacy.claim import Promise
-from hushsum.privacy.relation import Relation
+from hushsum.privacy.claim import Promise, Relation
 from hushsum.records.bounds import Bounds
 from hushsum.releases.coefficients import CoefficientFunction
 from hushsum.tally.tally import Tally
-
-Floats = NDArray[np.float64]
 
 PROMISE = Promise.of(epsilon=8.0, delta=1e-6)
 _SMALLER = Promise.of(epsilon=4.0, delta=1e-6)

@@ -52,7 +52,7 @@ register_basis(
                 bounds=_box((-4, 4), 2),
                 frequencies=1,
                 padding=0.5,
-                tapered=True,
+                taper=2.0 / 3.0,
             ),
         ),
     ),

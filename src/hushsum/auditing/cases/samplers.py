@@ -10,19 +10,19 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from hushsum.auditing.choice import audit_choice
 from hushsum.auditing.noise import NoiseAudit, audit_gaussian, audit_laplace
 from hushsum.auditing.registry import Choose, Law, NoiseCase, register_noise
-from hushsum.auditing.selection import audit_choice
 from hushsum.privacy.calibration import GAMMA, GAUSSIAN, LAPLACE, IntegerNoise, laplace_noise
 from hushsum.privacy.claim import exact
 from hushsum.privacy.noise import NoiseSource
-from hushsum.privacy.noise.coins import log_odds_coins
-from hushsum.privacy.noise.selection import (
+from hushsum.privacy.noise.choice import (
     exponential_choice,
     exponential_law,
     permute_and_flip,
     permute_and_flip_law,
 )
+from hushsum.privacy.noise.coins import log_odds_coins
 
 
 def _laplace(epsilon: float, shift: int, *, thorough: bool = False) -> NoiseCase:

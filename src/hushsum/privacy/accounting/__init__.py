@@ -1,15 +1,10 @@
 """From a claim to exact noise scales: what (ε, δ) or ρ a noise keeps, and the least noise that keeps it.
 
-``gaussian`` calibrates integer tables that move by units (discrete Gaussian, proven bounds from ``lattice``),
-``vectors`` those that move by vectors, ``analytic`` real ones, ``zcdp`` the rest; ``conversions`` moves
-claims between relations and groups.
+``gaussian`` calibrates real numbers, and integer tables that move by units (with proven bounds from
+``discrete_gaussian``), ``vectors`` integer tables that move by vectors, ``zcdp`` the rest; ``conversions``
+moves claims between relations and groups.
 """
 
-from hushsum.privacy.accounting.analytic import (
-    analytic_gaussian_sigma,
-    gaussian_delta,
-    gaussian_delta_above,
-)
 from hushsum.privacy.accounting.conversions import (
     convert_delta,
     convert_epsilon,
@@ -19,7 +14,14 @@ from hushsum.privacy.accounting.conversions import (
     group_rho,
     relation_steps,
 )
-from hushsum.privacy.accounting.gaussian import GaussianVariances, discrete_gaussian_delta, gaussian_variances
+from hushsum.privacy.accounting.gaussian import (
+    GaussianVariances,
+    analytic_gaussian_sigma,
+    discrete_gaussian_delta,
+    gaussian_delta,
+    gaussian_delta_above,
+    gaussian_variances,
+)
 from hushsum.privacy.accounting.parameters import check_delta
 from hushsum.privacy.accounting.vectors import vector_delta, vector_variances
 from hushsum.privacy.accounting.zcdp import zcdp_delta, zcdp_epsilon, zcdp_rho

@@ -29,7 +29,7 @@ from hushsum.privacy.accounting.parameters import (
     positive_rho,
     proper_delta,
 )
-from hushsum.privacy.relation import Relation
+from hushsum.privacy.claim import Relation
 
 
 def group_epsilon(epsilon: Real, size: int) -> Fraction:

@@ -34,10 +34,14 @@ from fractions import Fraction
 
 import numpy as np
 
-from hushsum.privacy.accounting.analytic import analytic_gaussian_sigma
-from hushsum.privacy.accounting.gaussian import GaussianVariances, short_above
-from hushsum.privacy.accounting.lattice import DiscreteGaussian, Floats
-from hushsum.privacy.accounting.mixture import mixed_delta
+from hushsum._types import Floats
+from hushsum.privacy.accounting.discrete_gaussian import DiscreteGaussian
+from hushsum.privacy.accounting.gaussian import (
+    GaussianVariances,
+    analytic_gaussian_sigma,
+    mixed_delta,
+    short_above,
+)
 from hushsum.privacy.accounting.parameters import (
     Real,
     cell_count,
@@ -129,7 +133,7 @@ class _Count:
 
 
 def _normal_delta(epsilon: Floats, separation: float) -> Floats:
-    """An upper bound of ``analytic.gaussian_delta`` for ε ≥ 0, with its rounding errors added."""
+    """An upper bound of ``gaussian_delta`` for ε ≥ 0, with its rounding errors added."""
     from scipy.special import erfcx, ndtr
 
     u = epsilon / separation - separation / 2.0

@@ -12,9 +12,8 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 from hushsum.errors import UsageError
-from hushsum.privacy.noise.exponential import exponential_bounds
-from hushsum.privacy.noise.source import NoiseSource
-from hushsum.privacy.noise.uniform import LazyUniform
+from hushsum.privacy.noise.laplace import exponential_bounds
+from hushsum.privacy.noise.source import LazyUniform, NoiseSource
 
 __all__ = ["flip", "flip_log_odds", "log_odds_coins"]
 

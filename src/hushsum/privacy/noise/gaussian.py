@@ -9,16 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum._native import fill_gaussian
-from hushsum.privacy.noise.exponential import exponential_bounds
 from hushsum.privacy.noise.laplace import (
     decide_magnitude,
+    exponential_bounds,
     laplace_shape,
     magnitude_uniform,
     with_sign,
     wrapped,
 )
-from hushsum.privacy.noise.source import NoiseSource, check_draw, check_parameter
-from hushsum.privacy.noise.uniform import LazyUniform
+from hushsum.privacy.noise.source import LazyUniform, NoiseSource, check_draw, check_parameter
 
 LARGEST_VARIANCE = Fraction(1 << 78)
 SMALLEST_VARIANCE = Fraction(1, 1 << 40)

@@ -1,4 +1,4 @@
-"""Where the random bits of one release come from."""
+"""Where the random bits of one release come from, and uniform integers and real numbers made of them."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from hushsum._native import StreamKey, extension_nonce
 from hushsum.errors import SecretRefused, UsageError
 
+_MOST_WORDS = 1 << 34
 _MOST_DRAWS = 1 << 24
 
 
@@ -194,3 +195,80 @@ def check_draw(size: int, threads: int) -> None:
         raise UsageError(parameter="size", rule="must not be negative", got=f"{size}")
     if threads < 1:
         raise UsageError(parameter="threads", rule="must be at least 1", got=f"{threads}")
+
+
+def words_of(more: Callable[[int], int]) -> Callable[[], int]:
+    """The words ``more(0), more(1), …``, one a call."""
+    count = iter(range(_MOST_WORDS))
+    return lambda: more(next(count))
+
+
+def below(limit: int, word: Callable[[], int]) -> int:
+    """A uniform integer from 0 to ``limit − 1``, by rejection; ``limit`` is from 1 to 2⁶³.
+
+    >>> below(10, iter([2**64 - 1, 123]).__next__)
+    3
+    """
+    fair = (1 << 64) // limit * limit
+    while (value := word()) >= fair:
+        pass
+    return value % limit
+
+
+def independent_places(size: int, places: int, source: NoiseSource) -> NDArray[np.int64]:
+    """A place from 0 to ``places − 1`` for each of ``size`` things, independent and alike in law.
+
+    Exactly uniform: a word that would favour the first places is drawn again.
+
+    >>> independent_places(4, 10, NoiseSource.insecure(1)).shape
+    (4,)
+    """
+    stream = source.stream()
+    # A nonce that no other draw with this key uses: choices take theirs with index 0, or without the mark.
+    nonce = extension_nonce(stream.draw, True, 1)
+    fair = (1 << 64) // places * places
+    words = np.empty(size, np.uint64)
+    missing, used = np.arange(size), 0
+    while missing.size:
+        blocks = -(-missing.size // 8)
+        data = stream.key.keystream(*nonce, counter=used, blocks=blocks)
+        words[missing] = np.frombuffer(data, "<u8", count=missing.size)
+        missing, used = missing[words[missing] > np.uint64(fair - 1)], used + blocks
+    return (words % np.uint64(places)).astype(np.int64)
+
+
+class LazyUniform:
+    """A real uniform U on [0, 1) of which only as many bits are drawn as a decision needs.
+
+    It is known to lie in ``[prefix, prefix + 1) / 2^bits``, which each `refine` halves 64 times.
+
+    Parameters
+    ----------
+    prefix, bits : int
+        The first ``bits`` binary digits of U.
+    more : callable
+        ``more(i)`` gives the i-th further group of 64 digits as an integer; it is called with i = 0, 1, 2, …
+        in order.
+    """
+
+    __slots__ = ("_more", "_requested", "bits", "prefix")
+
+    def __init__(self, prefix: int, bits: int, more: Callable[[int], int]) -> None:
+        self.prefix = prefix
+        self.bits = bits
+        self._more = more
+        self._requested = 0
+
+    def refine(self) -> None:
+        """Draw 64 more digits."""
+        self.prefix = self.prefix << 64 | self._more(self._requested)
+        self.bits += 64
+        self._requested += 1
+
+    def surely_below(self, low: int, bits: int) -> bool:
+        """Whether every completion is below every number from ``low / 2^bits`` on; ``bits >= self.bits``."""
+        return (self.prefix + 1) << (bits - self.bits) <= low
+
+    def surely_above(self, high: int, bits: int) -> bool:
+        """Whether no completion is below a number up to ``high / 2^bits``; ``bits >= self.bits``."""
+        return self.prefix << (bits - self.bits) >= high

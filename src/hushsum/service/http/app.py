@@ -13,8 +13,13 @@ from starlette.exceptions import HTTPException
 
 from hushsum.errors import HushsumError, UsageError
 from hushsum.ledger import Ledger
-from hushsum.service.http.access import only_known_parameters
-from hushsum.service.http.authentication import ADMINISTRATOR, SCOPES, TokenAuthenticator
+from hushsum.service.http.access import (
+    ADMINISTRATOR,
+    SCOPES,
+    TokenAuthenticator,
+    TtlCache,
+    only_known_parameters,
+)
 from hushsum.service.http.context import Context
 from hushsum.service.http.metrics import Metrics
 from hushsum.service.http.middleware import QueryFastPath, RequestMiddleware
@@ -22,7 +27,6 @@ from hushsum.service.http.openapi import describe
 from hushsum.service.http.problem_responses import answer_problem
 from hushsum.service.http.request_limits import ConcurrencyLimit, FairQueue
 from hushsum.service.http.routes import accounts, datasets, functions, models, page, releases, sign_in, system
-from hushsum.service.http.ttl_cache import TtlCache
 from hushsum.service.queries.function_cache import FunctionCache
 from hushsum.service.queries.rollback_guard import RollbackGuards
 from hushsum.service.settings import Settings

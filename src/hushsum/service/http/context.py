@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from fastapi import Request
 
 from hushsum.ledger import Account, Charge, Ledger
 from hushsum.privacy.claim import Claim
-from hushsum.service.http.access import nothing_here
-from hushsum.service.http.authentication import Caller, TokenAuthenticator
+from hushsum.service.http.access import Caller, TokenAuthenticator, TtlCache, nothing_here
 from hushsum.service.http.metrics import Metrics
 from hushsum.service.http.problem_responses import Refusal
 from hushsum.service.http.request_limits import ConcurrencyLimit, FairQueue
-from hushsum.service.http.ttl_cache import TtlCache
 from hushsum.service.queries.function_cache import FunctionCache
-from hushsum.service.schemas import RequestBody
+from hushsum.service.schemas import (
+    ConfirmedModelRequest,
+    ConfirmedReleaseRequest,
+    JobResponse,
+    RequestBody,
+)
+from hushsum.service.schemas.releases import confirmation
 from hushsum.service.settings import Settings
 from hushsum.service.store import (
     Accounts,
@@ -89,6 +93,40 @@ class Context:
         )
         self.wake()
         return job
+
+    def submit_confirmed(
+        self,
+        kind: Literal["release", "model"],
+        dataset: Dataset,
+        key: str,
+        body: ConfirmedReleaseRequest | ConfirmedModelRequest,
+        actor: Actor,
+        claim: Claim,
+        *,
+        of: type[RequestBody],
+        check: Callable[[], None] = lambda: None,
+    ) -> JobResponse:
+        """Queue the job that spends a claim which the owner has confirmed, or find the one of this key.
+
+        ``of`` is the request of the claim, as for `confirmation`; ``check`` is called for a new job.
+
+        Raises
+        ------
+        Refusal
+            409 unless the body confirms this claim; 503 if the ledger accepts no debits.
+        """
+        if body.confirm != confirmation(dataset.id, body, claim, of=of):
+            raise Refusal(
+                409,
+                "not-confirmed",
+                "confirm must be that of the claim for these parameters; request the claim first",
+            )
+        self.check_booking()
+        if self.jobs.of_key(dataset.id, kind, key) is None:
+            check()
+            # An early check only: the debit decides. It avoids a job that is bound to fail.
+            self.price(dataset, claim)
+        return JobResponse.model_validate(self.submit(kind, dataset, key, body, actor))
 
     def price(self, dataset: Dataset, claim: Claim) -> tuple[Charge, Account]:
         """What a claim would cost, and the account after it.

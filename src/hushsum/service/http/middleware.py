@@ -17,7 +17,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hushsum.errors import HushsumError
-from hushsum.service.http.authentication import Caller, TokenAuthenticator
+from hushsum.service.http.access import Caller, TokenAuthenticator
 from hushsum.service.http.metrics import Metrics
 from hushsum.service.http.problem_responses import Refusal, problem_response
 from hushsum.service.http.request_limits import (

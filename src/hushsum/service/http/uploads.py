@@ -14,7 +14,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
 
 from hushsum.files.container import FileKind
-from hushsum.service.http.authentication import Caller
+from hushsum.service.http.access import Caller
 from hushsum.service.http.context import Context
 from hushsum.service.http.problem_responses import Refusal
 from hushsum.service.store import Actor, Quota, Upload

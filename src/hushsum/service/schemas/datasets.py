@@ -97,6 +97,7 @@ class TallyRequest(KernelRequest):
     features: Count | None = None
     degree: Annotated[int, Field(ge=2, le=5)] | None = None
     steps: Annotated[list[GridStep], Field(min_length=1, max_length=4)] | None = None
+    groups: Annotated[int, Field(ge=1, le=1 << 10)] | None = None
     max_per_unit: Annotated[int, Field(ge=1, le=1 << 20)] | None = None
 
 

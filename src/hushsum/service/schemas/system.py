@@ -1,4 +1,4 @@
-"""HealthResponse and problems."""
+"""Health and problems."""
 
 from __future__ import annotations
 

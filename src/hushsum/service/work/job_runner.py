@@ -68,7 +68,6 @@ class JobRunner:
         self._datasets = Datasets(store.database)
         self._functions = Functions(store.database)
         self._jobs = JobQueue(store.database)
-        self._models = ModelFitter(settings, self._datasets, self._functions)
 
     def next(self) -> bool:
         """Run the job of the owner whose turn it is; False if there is none."""
@@ -112,7 +111,8 @@ class JobRunner:
         if job.kind == "tally":
             return self._count(running)
         if job.kind == "model":
-            return self._models.fit(running, self._ledger_options(job))
+            fitter = ModelFitter(self._settings, self._datasets, self._functions)
+            return fitter.fit(running, self._ledger_options(job))
         return self._release(running)
 
     def _is_closed(self, job: Job) -> bool:
@@ -211,6 +211,7 @@ class JobRunner:
                     request.features,
                     request.degree,
                     None if request.steps is None else tuple(request.steps),
+                    request.groups,
                 ),
                 max_per_unit=request.max_per_unit,
                 encryption_key=self._settings.tally_key(),

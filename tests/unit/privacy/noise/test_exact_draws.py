@@ -24,7 +24,7 @@ from hushsum.privacy.noise import gaussian as gaussian_module
 from hushsum.privacy.noise import laplace as laplace_module
 from hushsum.privacy.noise.gaussian import decide_acceptance
 from hushsum.privacy.noise.laplace import decide_magnitude, laplace_shape, wrapped
-from hushsum.privacy.noise.uniform import LazyUniform
+from hushsum.privacy.noise.source import LazyUniform
 
 SCALES = [
     Fraction(1, 50),

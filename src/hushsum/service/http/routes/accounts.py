@@ -6,8 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
-from hushsum.service.http.access import nothing_here
-from hushsum.service.http.authentication import ADMINISTRATOR, SCOPES
+from hushsum.service.http.access import ADMINISTRATOR, SCOPES, nothing_here
 from hushsum.service.http.context import Context
 from hushsum.service.http.dependencies import ActorDependency, Admin, AnyCaller, ContextDependency
 from hushsum.service.http.problem_responses import Refusal

@@ -9,8 +9,7 @@ from fastapi.responses import FileResponse
 from starlette.concurrency import run_in_threadpool
 
 from hushsum.jobs.exact_answers import ExactModel
-from hushsum.service.http.access import checked_by, needs, nothing_here
-from hushsum.service.http.authentication import ANALYST, Caller
+from hushsum.service.http.access import ANALYST, Caller, checked_by, needs, nothing_here
 from hushsum.service.http.context import Context, context_of
 from hushsum.service.http.dependencies import ActorDependency, ContextDependency, Querier, Releaser
 from hushsum.service.http.problem_responses import Refusal

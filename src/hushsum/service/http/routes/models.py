@@ -18,8 +18,8 @@ from hushsum.service.schemas import (
     ModelKindResponse,
     PredictedErrorResponse,
 )
+from hushsum.service.schemas.releases import confirmation
 from hushsum.service.store.datasets import WAITING
-from hushsum.service.work.confirmation import confirmation
 from hushsum.service.work.model_requests import choice_of, claim_for, error_for
 
 router = APIRouter(tags=["models"])
@@ -69,19 +69,16 @@ def fit_model(
     found = context.dataset(dataset, caller)
     choice = choice_of(body, context.settings)
     claim = claim_for(choice, body)
-    if body.confirm != confirmation(found.id, body, claim, of=ModelClaimRequest):
-        raise Refusal(
-            409,
-            "not-confirmed",
-            "confirm must be that of the claim for these parameters; request the claim first",
-        )
-    context.check_booking()
-    if context.jobs.of_key(found.id, "model", key) is None:
-        _check_upload(context, found.id, body, waiting=True)
-        # An early check only: the debit decides. It avoids a job that is bound to fail.
-        context.price(found, claim)
-    job = context.submit("model", found, key, body, actor)
-    return JobResponse.model_validate(job)
+    return context.submit_confirmed(
+        "model",
+        found,
+        key,
+        body,
+        actor,
+        claim,
+        of=ModelClaimRequest,
+        check=lambda: _check_upload(context, found.id, body, waiting=True),
+    )
 
 
 def _check_upload(context: Context, dataset: str, body: ModelClaimRequest, *, waiting: bool = False) -> None:

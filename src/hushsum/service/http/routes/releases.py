@@ -15,8 +15,7 @@ from starlette.types import Receive, Scope, Send
 from hushsum.bases.base import reading_from_json
 from hushsum.errors import HushsumError
 from hushsum.privacy.claim import Claim
-from hushsum.service.http.access import nothing_here
-from hushsum.service.http.authentication import Caller
+from hushsum.service.http.access import Caller, nothing_here
 from hushsum.service.http.context import Context
 from hushsum.service.http.dependencies import (
     ActorDependency,
@@ -34,9 +33,9 @@ from hushsum.service.schemas import (
     ReleaseClaimRequest,
     release_request,
 )
+from hushsum.service.schemas.releases import confirmation
 from hushsum.service.store import Job
 from hushsum.service.store.job_queue import CANCELLED, ENDED
-from hushsum.service.work.confirmation import confirmation
 from hushsum.tally.tally import Tally
 
 router = APIRouter(tags=["releases"])
@@ -74,18 +73,7 @@ def release(
     """Debit the ledger, draw noise once, and publish the function. The same key never spends twice."""
     found = context.dataset(dataset, caller)
     claim = _claim(context, found.id, body)
-    if body.confirm != confirmation(found.id, body, claim, of=ReleaseClaimRequest):
-        raise Refusal(
-            409,
-            "not-confirmed",
-            "confirm must be that of the claim for these parameters; request the claim first",
-        )
-    context.check_booking()
-    if context.jobs.of_key(found.id, "release", key) is None:
-        # A hint only: what counts is the debit. It spares a job that is bound to fail.
-        context.price(found, claim)
-    job = context.submit("release", found, key, body, actor)
-    return JobResponse.model_validate(job)
+    return context.submit_confirmed("release", found, key, body, actor, claim, of=ReleaseClaimRequest)
 
 
 @router.get("/datasets/{dataset}/jobs")

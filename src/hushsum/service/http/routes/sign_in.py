@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
-from hushsum.service.http.access import nothing_here
-from hushsum.service.http.authentication import SCOPES
+from hushsum.service.http.access import SCOPES, nothing_here
 from hushsum.service.http.context import Context
 from hushsum.service.http.dependencies import ActorDependency, Admin, ContextDependency
 from hushsum.service.http.oidc.flow import FLOW_SECONDS

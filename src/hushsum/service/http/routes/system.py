@@ -1,4 +1,4 @@
-"""HealthResponse and metrics."""
+"""Health and metrics."""
 
 from __future__ import annotations
 

@@ -1,0 +1,209 @@
+"""Released Fourier features, read with the help of public points."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushsum._types import Floats, PathOrFile
+from hushsum.bases.feature_points import Explained, explain
+from hushsum.bases.fourier_features import FeatureReading, FourierFeatures
+from hushsum.errors import UsageError
+from hushsum.files.arrays import REAL, decode_array, encode_array, encoded_size
+from hushsum.files.container import FileKind, Header, write_container
+from hushsum.kernels.base import Batch, Kernel
+from hushsum.privacy.claim import Claim
+from hushsum.records.bounds import Bounds
+from hushsum.releases.answers import Answers, query_points
+from hushsum.releases.base import ReleasedFunction
+from hushsum.releases.coefficients import CoefficientFunction
+from hushsum.releases.load import check_names, load_table, register
+from hushsum.releases.presentation import Detail, Presented
+
+TYPE = "sharpened"
+MOST_POINTS = 10_000
+
+
+@dataclass(frozen=True, eq=False)
+class SharpenedFunction(Presented):
+    """A release of Fourier features with public points that explain most of it: ``f.sharpened(points)``.
+
+    Answers are unbiased whatever the points, with smaller errors the better these resemble the records:
+    chance acts only on what they leave unexplained. Where they explain nothing, answers are those of
+    ``function``. The first answer takes the time of a fit: a tenth of a second for 500 points, five for
+    2000.
+
+    Privacy
+    -------
+    The points must be public, and then everything here is computed from what was released: nothing is spent.
+    Points taken from the private records would be a leak.
+    """
+
+    function: CoefficientFunction
+    points: NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.function.reading, FeatureReading):
+            raise UsageError(
+                parameter="points",
+                rule="sharpen Fourier features alone",
+                got=f"a release of {self.function.basis.name}",
+                remedy="read it without them",
+            )
+        if not 1 <= len(self.points) <= MOST_POINTS:
+            raise UsageError(
+                parameter="points",
+                rule=f"must be 1 to {MOST_POINTS}",
+                got=len(self.points),
+                remedy="a few hundred to 2000 will do",
+            )
+        self.points.flags.writeable = False
+
+    def __repr__(self) -> str:
+        return f"SharpenedFunction({self.function!r}, points={len(self.points)})"
+
+    @property
+    def claim(self) -> Claim:
+        """What the release promises."""
+        return self.function.claim
+
+    @property
+    def kernel(self) -> Kernel:
+        """The similarity whose sums it answers."""
+        return self.function.kernel
+
+    @property
+    def count(self) -> float:
+        """The estimated number of records."""
+        return self.function.count
+
+    @property
+    def count_stderr(self) -> float:
+        """The standard error of :attr:`count`."""
+        return self.function.count_stderr
+
+    @property
+    def dim(self) -> int | None:
+        """The number of columns of a query."""
+        return self.function.dim
+
+    @property
+    def columns(self) -> tuple[str, ...] | None:
+        """What the columns are called; None if not declared."""
+        return self.function.columns
+
+    @property
+    def bounds(self) -> Bounds | None:
+        """The declared box that records were clipped to; None if not declared."""
+        return self.function.bounds
+
+    @property
+    def producer(self) -> str:
+        """Which version of Hushsum made the release."""
+        return self.function.producer
+
+    def details(self) -> tuple[Detail, ...]:
+        """The release, and the number of public points it is read with."""
+        number = len(self.points)
+        return (*self.function.details(), Detail("points", number, f"read with {number} public points"))
+
+    @property
+    def explained(self) -> float:
+        """Which share of the released table's squares, noise included, the points explain in rows that they
+        were not fitted to; 0 where they do not help.
+        """
+        return self._explained.share
+
+    def __call__(self, Q: object, *, nonnegative: bool = False, threads: int = 1) -> Floats:
+        """Mean kernel values f(q)/N̂, shape (n_queries,)."""
+        return self.sum(Q, nonnegative=nonnegative, threads=threads) / max(self.count, 1.0)
+
+    def sum(self, Q: object, *, nonnegative: bool = False, threads: int = 1) -> Floats:
+        """Kernel sums f(q) = Σ k(x, q), shape (n_queries,)."""
+        points = query_points(Q, dim=self.dim, columns=self.columns)
+        sums = self._remainder.sum(points, threads=threads) + self._of_points(points)
+        return np.maximum(sums, 0.0) if nonnegative else sums
+
+    def query(self, Q: object, *, of: str = "mean", level: float = 0.95, threads: int = 1) -> Answers:
+        """Values with standard errors and intervals, from the spread over features of what is unexplained."""
+        points = query_points(Q, dim=self.dim, columns=self.columns)
+        return self._remainder.query_plus(
+            points, self._of_points(points), of=of, level=level, threads=threads
+        )
+
+    def save(self, target: PathOrFile) -> None:
+        """Write a ``.hush`` file that holds the release and the points; to a path atomically."""
+        stream = io.BytesIO()
+        self.function.save(stream)
+        header = {"type": TYPE, "points": list(self.points.shape), "release": len(stream.getvalue())}
+        write_container(
+            target, FileKind.RELEASED, header, [encode_array(self.points, REAL), stream.getvalue()]
+        )
+
+    def __reduce__(self) -> tuple[Callable[..., SharpenedFunction], tuple[CoefficientFunction, Floats]]:
+        return SharpenedFunction, (self.function, np.array(self.points))
+
+    @cached_property
+    def _explained(self) -> Explained:
+        return explain(self._basis, self.function.table, self._batch)
+
+    @cached_property
+    def _remainder(self) -> CoefficientFunction:
+        return replace(self.function, table=self._explained.remainder)
+
+    @property
+    def _basis(self) -> FourierFeatures:
+        return self._reading.basis
+
+    @property
+    def _reading(self) -> FeatureReading:
+        assert isinstance(self.function.reading, FeatureReading)
+        return self.function.reading
+
+    @cached_property
+    def _batch(self) -> Batch:
+        return self._basis.prepare_queries(self.points)
+
+    def _of_points(self, Q: object) -> Floats:
+        """The exact kernel sums of the weighted points."""
+        batch = self._basis.prepare_queries(Q)
+        return self._reading.weighted_sums(self._batch, self._explained.weights, batch)
+
+
+def sharpen(function: CoefficientFunction, points: object) -> SharpenedFunction:
+    """Read a release of Fourier features with the help of public points, given as queries are."""
+    basis = function.basis
+    rows = basis.prepare_queries(points).arrays[0].astype(np.float64)
+    bounds = basis.bounds
+    if bounds is not None:
+        # Prepared rows are relative to the centre of the box; points are kept as they were given.
+        rows += np.array(bounds.low) / 2 + np.array(bounds.high) / 2
+    return SharpenedFunction(function, rows)
+
+
+def _payload_size(header: Header) -> int:
+    number, dim = header["points"]
+    if type(header["release"]) is not int or header["release"] < 0:
+        raise ValueError("release")
+    return encoded_size((number, dim), REAL, reals=True) + int(header["release"])
+
+
+def _build(header: Header, payload: memoryview) -> ReleasedFunction:
+    number, dim = header["points"]
+    size = encoded_size((number, dim), REAL, reals=True)
+    check_names(header, "type", "points", "release")
+    function = load_table(io.BytesIO(bytes(payload[size:])))
+    points = decode_array(payload[:size], (number, dim), REAL).copy()
+    if not isinstance(function, CoefficientFunction) or not np.isfinite(points).all():
+        raise ValueError("points")
+    if function.basis.prepare_queries(points).arrays[0].shape != points.shape:
+        raise ValueError("points")
+    return SharpenedFunction(function, points)
+
+
+register(TYPE, _payload_size, _build)

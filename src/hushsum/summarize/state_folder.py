@@ -1,0 +1,109 @@
+"""What must outlive a crash: named bytes in a folder of one process, written durably before they are used."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+from pathlib import Path
+from types import TracebackType
+from typing import Final
+
+from hushsum.errors import Parameter, UsageError
+from hushsum.files.atomic import atomic_file
+
+_NAME: Final = re.compile(r"[a-z0-9][a-z0-9.-]{0,120}")
+_NOTICE: Final = "CONFIDENTIAL"
+_WARNING: Final = (
+    b"CONFIDENTIAL. The state of a summarization under way: private records, or sums of them without noise.\n"
+    b"Keep it until the run has ended; give it to nobody.\n"
+)
+
+
+class StateFolder:
+    """A folder of mode 0700 with files of mode 0600, locked for one process at a time.
+
+    A file appears whole or not at all, and `put` returns only when it is on the disk.
+
+    Raises
+    ------
+    UsageError
+        if another process works in the folder, or it holds other things.
+    """
+
+    __slots__ = ("_folder", "_lock")
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self._folder = Path(folder)
+        if self._folder.exists() and not self._folder.is_dir():
+            raise UsageError(
+                parameter="state",
+                rule="must be a folder",
+                got="a file",
+                remedy="give another",
+            )
+        # A crash may have left an unfinished file, whose name begins with a dot.
+        fresh = not self._folder.exists() or all(each.name[0] == "." for each in self._folder.iterdir())
+        if not fresh and not (self._folder / _NOTICE).is_file():
+            raise UsageError(
+                rule=f"the folder {str(folder)!r} holds other things than a run's state",
+                remedy="give an empty one",
+            )
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.chmod(self._folder, 0o700)
+        self._lock = os.open(self._folder, os.O_RDONLY)
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(self._lock)
+            raise UsageError(
+                rule=f"another process works in {str(folder)!r}",
+                remedy=("wait for its end, or give another ", Parameter("state")),
+            ) from None
+        if fresh:
+            self._write(_NOTICE, _WARNING)
+
+    def put(self, name: str, data: bytes) -> None:
+        """Keep bytes under a name, durably, in place of what it held."""
+        if not _NAME.fullmatch(name):
+            raise ValueError(f"no name of a file: {name!r}")
+        self._write(name, data)
+
+    def get(self, name: str) -> bytes | None:
+        """What is kept under a name."""
+        try:
+            return (self._folder / name).read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def keep(self, name: str, data: bytes) -> bytes:
+        """The bytes under a name; these, if there are none yet. What was stored first stays."""
+        kept = self.get(name)
+        if kept is not None:
+            return kept
+        self.put(name, data)
+        return data
+
+    def names(self, prefix: str = "") -> list[str]:
+        """The names that begin so, sorted; unfinished files are not among them."""
+        return sorted(
+            each.name
+            for each in self._folder.iterdir()
+            if _NAME.fullmatch(each.name) and each.name.startswith(prefix)
+        )
+
+    def close(self) -> None:
+        """Let another process work in the folder."""
+        os.close(self._lock)
+
+    def __enter__(self) -> StateFolder:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _write(self, name: str, data: bytes) -> None:
+        with atomic_file(self._folder / name, mode=0o600) as stream:
+            stream.write(data)
