@@ -47,8 +47,8 @@ class TriangleKernel(ProfileKernel):
         return self.bandwidth
 
     @property
-    def cusp(self) -> float:
-        return 0.1
+    def smooth(self) -> bool:
+        return False
 
     def integral(self) -> float:
         return self.bandwidth

@@ -58,6 +58,11 @@ class Basis(Protocol):
     constants: ClassVar[Mapping[str, int]] = types.MappingProxyType({})
     """Numbers of this version that a record's vector depends on; a file with others is refused."""
 
+    fractional: ClassVar[bool] = False
+    """Whether cells count in such small fractions of a record that their low digits hold noise alone: they
+    are rounded in a release, by a step that adds a thousandth to the variance, so that files are small.
+    """
+
     # Declared for type checkers only: at run time properties would be the defaults of dataclass fields.
     if TYPE_CHECKING:
 
@@ -244,6 +249,12 @@ class LinearReading(Reading, Protocol):
 
     def method_variance(self, table: Table, batch: Batch, sums: Floats, count: float) -> Floats:
         """The expected squared error of the method itself, were there no noise; zeros where it is exact."""
+        return np.zeros(len(batch))
+
+    def bias_bound(self, table: Table, batch: Batch, count: float, variance: float) -> Floats:
+        """How far the method itself may be off, in either direction, for any arrangement of the
+        records; zeros where ``method_variance`` states the error. The cells have noise of the given variance.
+        """
         return np.zeros(len(batch))
 
 

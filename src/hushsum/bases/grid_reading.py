@@ -4,123 +4,187 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushsum._types import Floats
+from hushsum.bases.column_factors import ColumnFactors, column_factors
 from hushsum.kernels.base import Batch, ProfileKernel
-from hushsum.kernels.profiles import Profile
 
 _NUMBERS_AT_A_TIME = 1 << 22
 _NODES_A_QUERY = 20_000
 """Windows with more nodes are summed with the whole grid by matrix products."""
 
-_GAUSSIAN_REACH = 6.5
-"""Deviations beyond which a Gaussian is taken as 0: it is below 1e-9 there."""
+_NODES_PER_PRODUCT = 16
+"""Nodes that a matrix product sums in the time in which one is gathered."""
 
-_NARROWEST = 0.09
-"""The least variance of a narrowed Gaussian, in squared spacings."""
+
+@dataclass(frozen=True, slots=True)
+class GridColumn:
+    """The nodes along one column: how many, their distance, the place of the first relative to the centre of
+    the box, and the degree of the weights, 0 where records lie on nodes.
+    """
+
+    nodes: int
+    spacing: float
+    first: float
+    degree: int
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """``height`` times a product over columns, which is read with one factor for each."""
+
+    height: float
+    factors: tuple[ColumnFactors, ...]
 
 
 class GridReader:
-    """Sums a kernel over the nodes of a grid, undoing the spread of a record's weights.
+    """Sums a kernel over the nodes of a grid, with the coefficients that project it on the weights.
 
-    A kernel is read as a sum of profiles that are products over columns. Of a profile that is narrow only the
-    nodes near a query are summed; one that is wide is summed over all of them by matrix products.
-
-    Parameters
-    ----------
-    kernel : ProfileKernel
-        What the answers are for.
-    places : list of arrays
-        The nodes along each column, relative to the centre of the box.
-    spacing : list of float
-        Their distances.
+    A kernel is read as a sum of terms that are products over columns. Of a term that is narrow only the nodes
+    near a query are summed; one that is wide is summed over all of them by matrix products.
     """
 
-    def __init__(self, kernel: ProfileKernel, places: Sequence[Floats], spacing: Sequence[float]) -> None:
-        self.kernel, self.places, self.spacing = kernel, places, spacing
-        sides = [float(column[-1] - column[0]) for column in places]
-        self.profiles = kernel.profiles(spacing=max(spacing), sides=sides)
+    def __init__(self, columns: Sequence[GridColumn], terms: Sequence[Term]) -> None:
+        self.columns, self.terms = tuple(columns), tuple(terms)
+
+    @classmethod
+    def of(cls, kernel: ProfileKernel, columns: Sequence[GridColumn]) -> GridReader:
+        """The reader of a kernel."""
+        sides = [column.spacing * (column.nodes - 1) for column in columns]
+        spacing = max(column.spacing for column in columns)
+        return cls(
+            columns,
+            [
+                gaussian_term(columns, profile.height, profile.scale)
+                if profile.gaussian
+                else _term(columns, profile.height, [profile.scale] * len(columns), gaussian=False)
+                for profile in kernel.profiles(spacing=spacing, sides=sides)
+            ],
+        )
 
     def sums(self, table: NDArray[np.integer], batch: Batch) -> Floats:
-        """Σ over nodes of the table times the narrowed kernel at each query."""
+        """Σ over nodes of the table times the coefficients of each query."""
         queries = batch.arrays[0].astype(np.float64)
         total = np.zeros(len(queries))
         wide = []
-        for profile in self.profiles:
-            windows = [self._window(profile, column) for column in range(len(self.places))]
-            if math.prod(windows) <= _NODES_A_QUERY < table.size:
-                total += profile.height * self._window_sums(profile, table, queries, windows)
+        for term in self.terms:
+            if self._narrow(term, table.size):
+                total += term.height * self._window_sums(term, table, queries)
             else:
-                wide.append(profile)
+                wide.append(term)
         if wide:
             total += self._product_sums(wide, table, queries)
         return total
 
     def gains(self, batch: Batch) -> Floats:
-        """Σ over nodes of the squared narrowed kernel at each query: products over columns of the inner
-        products of the profiles' factors.
+        """Σ over nodes of the squared coefficients of each query: products over columns of the inner
+        products of the terms' factors.
         """
         queries = batch.arrays[0].astype(np.float64)
-        heights = np.array([profile.height for profile in self.profiles])
+        heights = np.array([term.height for term in self.terms])
         gain = np.empty(len(queries))
-        most = max(len(places) for places in self.places) * len(heights)
+        most = max(column.nodes for column in self.columns) * len(heights)
+        if len(heights) == 1 and self._has_reach(self.terms[0]):
+            return np.asarray(heights[0] ** 2 * self._window_gains(self.terms[0], queries))
         step = max(1, _NUMBERS_AT_A_TIME // max(most, len(heights) ** 2))
         for start in range(0, len(queries), step):
             part = queries[start : start + step]
             inner = np.ones((len(part), len(heights), len(heights)))
-            for column in range(len(self.places)):
-                factors = np.stack([self._factors(each, part, column) for each in self.profiles], axis=1)
+            for column in range(len(self.columns)):
+                factors = np.stack([self._all(each, part, column) for each in self.terms], axis=1)
                 inner *= factors @ factors.transpose(0, 2, 1)
             gain[start : start + step] = np.einsum("i,qij,j->q", heights, inner, heights)
         return gain
 
-    def _factors(self, profile: Profile, queries: Floats, column: int) -> Floats:
-        """Along one column, of all its nodes, shape (queries, nodes)."""
-        return _factor(profile, self.places[column] - queries[:, column, None], self.spacing[column])
+    def _has_reach(self, term: Term) -> bool:
+        return all(factors.gaussian for factors in term.factors)
 
-    def _window(self, profile: Profile, column: int) -> int:
-        reach = _reach(profile, self.spacing[column])
-        number = len(self.places[column])
-        return number if 2 * reach + 1 >= number else 2 * math.ceil(reach) + 1
+    def _narrow(self, term: Term, size: int) -> bool:
+        """Whether to gather the nodes near a query, rather than to sum over all."""
+        if not self._has_reach(term):
+            return False
+        window = math.prod(2 * factors.reach for factors in term.factors)
+        dense = size // _NODES_PER_PRODUCT + sum(column.nodes for column in self.columns)
+        return window <= min(_NODES_A_QUERY, dense)
 
-    def _window_sums(
-        self, profile: Profile, table: NDArray[np.integer], queries: Floats, windows: Sequence[int]
-    ) -> Floats:
+    def _along(self, queries: Floats, column: int) -> Floats:
+        """Places in cells, counted from the first node."""
+        nodes = self.columns[column]
+        along: Floats = (queries[:, column] - nodes.first) / nodes.spacing
+        return along
+
+    def _all(self, term: Term, queries: Floats, column: int) -> Floats:
+        """Factors of all nodes along one column, shape (queries, nodes)."""
+        nodes = np.arange(self.columns[column].nodes)
+        return term.factors[column].at(self._along(queries, column)[:, None] - nodes)
+
+    def _near(self, term: Term, queries: Floats, column: int) -> tuple[NDArray[np.int64], Floats]:
+        """The nodes in reach along one column and their factors, both of shape (queries, 2·reach); factors of
+        nodes that the grid does not have are 0.
+        """
+        factors, number = term.factors[column], self.columns[column].nodes
+        along = self._along(queries, column)
+        before = np.floor(along)
+        nodes = before.astype(np.int64)[:, None] + np.arange(1 - factors.reach, factors.reach + 1)
+        values = factors.around(along - before)
+        outside = (nodes < 0) | (nodes >= number)
+        if outside.any():
+            values[outside] = 0.0
+            np.clip(nodes, 0, number - 1, out=nodes)
+        return nodes, values
+
+    def _window_sums(self, term: Term, table: NDArray[np.integer], queries: Floats) -> Floats:
         """The nodes near each query, gathered."""
         flat = table.reshape(-1)
         sums = np.empty(len(queries))
-        step = max(1, _NUMBERS_AT_A_TIME // math.prod(windows))
+        step = max(1, _NUMBERS_AT_A_TIME // math.prod(2 * factors.reach for factors in term.factors))
         for start in range(0, len(queries), step):
             part = queries[start : start + step]
             nodes = np.zeros((len(part), 1), np.int64)
             factors = []
-            for column, (places, window) in enumerate(zip(self.places, windows, strict=True)):
-                nearest = np.rint((part[:, column] - places[0]) / self.spacing[column])
-                first = np.clip(nearest - window // 2, 0, len(places) - window).astype(np.int64)
-                near = first[:, None] + np.arange(window)
-                away = places[near] - part[:, column, None]
-                factors.append(_factor(profile, away, self.spacing[column]))
-                nodes = (nodes[:, :, None] * len(places) + near[:, None, :]).reshape(len(part), -1)
+            for column, own in enumerate(self.columns):
+                near, values = self._near(term, part, column)
+                factors.append(values)
+                nodes = (nodes[:, :, None] * own.nodes + near[:, None, :]).reshape(len(part), -1)
             sums[start : start + step] = _contracted(flat[nodes].astype(np.float64), factors[::-1])
         return sums
 
-    def _product_sums(
-        self, profiles: Sequence[Profile], table: NDArray[np.integer], queries: Floats
-    ) -> Floats:
+    def _window_gains(self, term: Term, queries: Floats) -> Floats:
+        gain = np.ones(len(queries))
+        for column in range(len(self.columns)):
+            _, values = self._near(term, queries, column)
+            gain *= np.einsum("ij,ij->i", values, values)
+        return gain
+
+    def _product_sums(self, terms: Sequence[Term], table: NDArray[np.integer], queries: Floats) -> Floats:
         """All nodes, one column after the other."""
-        values = table.astype(np.float64).reshape(len(self.places[0]), -1)
+        values = table.astype(np.float64).reshape(self.columns[0].nodes, -1)
         sums = np.zeros(len(queries))
         step = max(1, _NUMBERS_AT_A_TIME // max(values.shape))
         for start in range(0, len(queries), step):
             part = queries[start : start + step]
-            for profile in profiles:
-                factors = [self._factors(profile, part, column) for column in range(len(self.places))]
+            for term in terms:
+                factors = [self._all(term, part, column) for column in range(len(self.columns))]
                 kept = _contracted(factors[0] @ values, factors[:0:-1])
-                sums[start : start + step] += profile.height * kept
+                sums[start : start + step] += term.height * kept
         return sums
+
+
+def gaussian_term(columns: Sequence[GridColumn], height: float, scale: float) -> Term:
+    """A Gaussian of the same width along all columns."""
+    return _term(columns, height, [scale] * len(columns), gaussian=True)
+
+
+def _term(columns: Sequence[GridColumn], height: float, scales: Sequence[float], *, gaussian: bool) -> Term:
+    factors = (
+        column_factors(column.degree, scale / column.spacing, gaussian)
+        for column, scale in zip(columns, scales, strict=True)
+    )
+    return Term(height, tuple(factors))
 
 
 def _contracted(values: Floats, factors: Sequence[Floats]) -> Floats:
@@ -130,31 +194,3 @@ def _contracted(values: Floats, factors: Sequence[Floats]) -> Floats:
     for factor in factors:
         values = np.matmul(values.reshape(len(factor), -1, factor.shape[1]), factor[:, :, None])[..., 0]
     return values.reshape(len(values), -1)[:, 0]
-
-
-def _factor(profile: Profile, away: Floats, spacing: float) -> Floats:
-    """What a node ``away`` from the query counts along one column, so that a record, spread over its nodes
-    as a quadratic B-spline, counts as the profile states.
-
-    A spread record has a variance of a quarter of the squared spacing. A Gaussian is narrowed by that, as far
-    as the spacing allows, and keeps its integral. Other profiles are sharpened by second differences.
-    """
-    if profile.gaussian:
-        variance = _narrowed_variance(profile, spacing)
-        result: Floats = np.exp(-0.5 * away**2 / variance) * (profile.scale / math.sqrt(variance))
-        return result
-    distance, scale = np.abs(away), profile.scale
-    beside = np.exp(-np.abs(away - spacing) / scale) + np.exp(-np.abs(away + spacing) / scale)
-    sharp: Floats = 1.25 * np.exp(-distance / scale) - beside / 8.0
-    return sharp
-
-
-def _reach(profile: Profile, spacing: float) -> float:
-    """How far from a query nodes count, in spacings; infinite for a profile with a long tail."""
-    if not profile.gaussian:
-        return math.inf
-    return _GAUSSIAN_REACH * math.sqrt(_narrowed_variance(profile, spacing)) / spacing
-
-
-def _narrowed_variance(profile: Profile, spacing: float) -> float:
-    return max(profile.scale**2 - spacing**2 / 4.0, _NARROWEST * spacing**2)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from fractions import Fraction
+from functools import cached_property, lru_cache
 from typing import ClassVar
 
 import numpy as np
@@ -12,7 +13,9 @@ from numpy.typing import NDArray
 
 from hushsum._types import Floats
 from hushsum.bases.base import Basis, LinearReading, Table, register
-from hushsum.bases.grid_reading import GridReader
+from hushsum.bases.grid_errors import ReadingErrors
+from hushsum.bases.grid_reading import GridColumn, GridReader
+from hushsum.bases.splines import HIGHEST_DEGREE, LOWEST_DEGREE, part_table
 from hushsum.errors import UsageError
 from hushsum.kernels.base import PROFILES, Batch, Kernel, ProfileKernel
 from hushsum.kernels.parameters import check_columns, positive_integer
@@ -22,24 +25,31 @@ from hushsum.records.bounds import Bounds
 
 MAX_DIM = 4
 MAX_CELLS = 1 << 26
-POSITIONS = 256
-"""Places inside a cell that are distinguished: a record is moved by at most a 512th of the spacing."""
+DEFAULT_DEGREE = 3
+WHOLE = 1 << 20
+"""F: what the weights of a record sum to. Rounding them moves an answer by some millionths of a record."""
 
-PARTS = {1: 4096, 2: 512, 3: 64, 4: 32}
-"""Into how many parts a record is cut along each column, by the number of columns."""
+_PARTS = {1: WHOLE, 2: 1 << 16, 3: 1 << 16, 4: 1 << 13}
+"""Into how many parts a record is cut along each column, by the number of columns: products of them are exact
+in 53 bits.
+"""
 
-_RECORDS_AT_A_TIME = 1 << 16
+_PLACES = {1: 1 << 16, 2: 1 << 14, 3: 1 << 14, 4: 1 << 12}
+"""Places inside a cell that are distinguished: a record is moved by at most half of one."""
+
+_NUMBERS_AT_A_TIME = 1 << 20
 
 
 @register
 @dataclass(frozen=True)
 class GridWeights(Basis):
-    """Each record gives the 3^d nodes around it non-negative weights, of a quadratic B-spline, that sum to 1.
+    """Each record gives the nodes around it non-negative weights, of a B-spline along each column, that sum
+    to one whole.
 
-    The weights of a record have its place as their mean, and a variance of a quarter of the squared spacing,
-    wherever it lies. So reading with a kernel that is narrower by that variance gives the requested kernel,
-    up to the third moment: an error of 0.1, 0.5 or 1.5 % of a record's kernel value for a spacing of a half,
-    three quarters or one bandwidth, which alternates with its place and averages out over records.
+    With degree p a record gives weights to p + 1 nodes along a column. Reading projects the kernel on the
+    splines by least squares, so the approximation error is the part of the kernel that splines of that degree
+    and spacing do not follow. Degree 0 is for a column whose values lie on declared steps: the nodes are the
+    steps, each record adds its whole to one of them, and the reading is exact.
 
     Parameters
     ----------
@@ -47,22 +57,29 @@ class GridWeights(Basis):
         How many cells the box has along each of its 1 to 4 columns.
     bounds : Bounds
         The box, declared. Records are clipped to it.
+    degrees : tuple of int
+        Of the splines along each column, from 2 to 5; or 0 for a column of steps, which are the ends of the
+        cells.
     columns : tuple of str, optional
         What the columns are called, in their order.
 
     Privacy
     -------
-    Weights are integers out of a public table and sum to exactly F = parts^d for every record: Δ1 = F for one
-    record present or absent, 2F for one replaced. Δ2 is the largest norm in the table, about 0.77^d·F; for a
-    replaced record √2 times that, since weights are not negative. A record's weights depend on that record
-    alone: its place along each column is rounded to a 256th of a cell in double precision, element by
-    element.
+    Weights are integers that sum to exactly F = 2^20 for every record, and are not negative: Δ1 = F for one
+    record present or absent, 2F for one replaced. A column's weights come from a public table with one row
+    for each of 2^12 to 2^16 places in a cell. In one column Δ2 is the largest norm in the table. In d columns
+    weights are products, rounded to multiples of 1/F, and the largest takes what the other n − 1 leave:
+    rounding moves the vector by at most √n/2 + n/2, so Δ2 is at most the product of the largest norms plus
+    that. For a replaced record √2 times that, since weights are not negative. A record's weights depend on
+    that record alone: its place along each column is rounded in double precision, element by element.
     """
 
     name: ClassVar[str] = "grid-weights"
+    fractional: ClassVar[bool] = True
 
     cells: tuple[int, ...]
     bounds: Bounds
+    degrees: tuple[int, ...]
     columns: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
@@ -79,17 +96,29 @@ class GridWeights(Basis):
                 got=len(cells),
                 remedy="give one each",
             )
-        if math.prod(n + 2 for n in cells) > MAX_CELLS:
+        degrees = tuple(self.degrees)
+        allowed = (0, *range(LOWEST_DEGREE, HIGHEST_DEGREE + 1))
+        if len(degrees) != dim or any(type(each) is not int or each not in allowed for each in degrees):
             raise UsageError(
-                f"a grid may have {MAX_CELLS} nodes, got more; use fewer cells, a larger bandwidth or spacing"
+                parameter="degree",
+                rule=f"must be {LOWEST_DEGREE} to {HIGHEST_DEGREE}",
+                got=", ".join(str(each) for each in degrees),
+                remedy=f"{DEFAULT_DEGREE} is a common choice",
             )
         check_columns(self.columns, dim)
         object.__setattr__(self, "cells", cells)
+        object.__setattr__(self, "degrees", degrees)
+        if math.prod(self.nodes) > MAX_CELLS:
+            raise UsageError(
+                f"a grid may have {MAX_CELLS} nodes, got more; use fewer cells, a larger bandwidth or spacing"
+            )
 
     @property
     def nodes(self) -> tuple[int, ...]:
-        """Nodes along each column: the middle of every cell, and one beyond each end."""
-        return tuple(n + 2 for n in self.cells)
+        """Nodes along each column: as many beyond the ends of the box as a record at an end gives weights
+        to.
+        """
+        return tuple(n + max(degree, 1) for n, degree in zip(self.cells, self.degrees, strict=True))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -104,38 +133,60 @@ class GridWeights(Basis):
             for low, high, n in zip(self.bounds.low, self.bounds.high, self.cells, strict=True)
         )
 
-    @property
-    def whole(self) -> int:
-        """F: what the weights of a record sum to."""
-        return int(PARTS[len(self.cells)] ** len(self.cells))
+    def grid_columns(self) -> tuple[GridColumn, ...]:
+        """The nodes along each column, relative to the centre of the box."""
+        return tuple(
+            GridColumn(nodes, spacing, -spacing * (0.5 * n + (0.5 * (degree - 1) if degree else 0.0)), degree)
+            for n, nodes, spacing, degree in zip(
+                self.cells, self.nodes, self.spacing, self.degrees, strict=True
+            )
+        )
 
     def sensitivity(self, relation: Relation) -> Sensitivity:
         """The weights of one record, or of two."""
-        dim = len(self.cells)
-        parts = part_table(PARTS[dim])
-        squares = int((parts * parts).sum(axis=1).max()) ** dim
+        length, largest = _norm_bounds(self.degrees)
         records = 1 if relation is Relation.ADD_REMOVE else 2
-        return Sensitivity(records * self.whole, records * squares, int(parts.max()) ** dim)
+        return Sensitivity(records * WHOLE, records * length, largest)
 
     def accumulate(self, table: NDArray[np.int64], batch: Batch, *, step: int, threads: int) -> None:
         """Add ``step`` times each record's weights to the nodes around it."""
         flat = table.reshape(-1)
-        for start in range(0, len(batch), _RECORDS_AT_A_TIME):
-            nodes, weights = self.weights(batch.arrays[0][start : start + _RECORDS_AT_A_TIME])
+        block = max(1, _NUMBERS_AT_A_TIME // math.prod(degree + 1 for degree in self.degrees))
+        for start in range(0, len(batch), block):
+            nodes, weights = self.weights(batch.arrays[0][start : start + block])
             np.add.at(flat, nodes.reshape(-1), (step * weights).reshape(-1))
 
     def weights(self, rows: NDArray[np.float32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The nodes around each prepared record and their integer weights, both of shape (n, 3^d)."""
-        parts = part_table(PARTS[len(self.cells)])
+        """The nodes around each prepared record and their integer weights, both of shape (n, Π (degree +
+        1)).
+        """
         nodes = np.zeros((len(rows), 1), np.int64)
         weights = np.ones((len(rows), 1), np.int64)
-        for column, (number, spacing) in enumerate(zip(self.cells, self.spacing, strict=True)):
+        largest = np.zeros(len(rows), np.int64)
+        whole = 1
+        for column, (number, spacing, degree) in enumerate(
+            zip(self.cells, self.spacing, self.degrees, strict=True)
+        ):
             along = rows[:, column].astype(np.float64) / spacing + 0.5 * number
-            place = np.clip(np.floor(along * POSITIONS), 0, number * POSITIONS - 1).astype(np.int64)
-            cell, inside = np.divmod(place, POSITIONS)
-            around = cell[:, None] + np.arange(3)
-            nodes = (nodes[:, :, None] * (number + 2) + around[:, None, :]).reshape(len(rows), -1)
-            weights = (weights[:, :, None] * parts[inside][:, None, :]).reshape(len(rows), -1)
+            if degree == 0:
+                around = np.clip(np.floor(along + 0.5), 0, number).astype(np.int64)[:, None]
+                parts = np.ones((len(rows), 1), np.int64)
+            else:
+                places = _PLACES[len(self.cells)]
+                place = np.clip(np.floor(along * places), 0, number * places - 1).astype(np.int64)
+                cell, inside = np.divmod(place, places)
+                around = cell[:, None] + np.arange(degree + 1)
+                parts = part_table(degree, _PARTS[len(self.cells)], places)[inside].astype(np.int64)
+                whole *= _PARTS[len(self.cells)]
+            largest = largest * parts.shape[1] + parts.argmax(axis=1)
+            nodes = (nodes[:, :, None] * self.nodes[column] + around[:, None, :]).reshape(len(rows), -1)
+            weights = (weights[:, :, None] * parts[:, None, :]).reshape(len(rows), -1)
+        if whole < WHOLE:
+            weights *= WHOLE // whole
+        elif whole > WHOLE:
+            shift = (whole // WHOLE).bit_length() - 1
+            weights = (weights + (1 << (shift - 1))) >> shift
+            weights[np.arange(len(rows)), largest] += WHOLE - weights.sum(axis=1)
         return nodes, weights
 
     def _reading(self, kernel: Kernel) -> GridReading:
@@ -144,7 +195,7 @@ class GridWeights(Basis):
 
 @dataclass(frozen=True)
 class GridReading(LinearReading):
-    """The kernel, narrowed by the spread of a record's weights, summed over the nodes."""
+    """The kernel, projected on the splines of the weights, summed over the nodes."""
 
     basis: GridWeights
     kernel: Kernel
@@ -159,8 +210,9 @@ class GridReading(LinearReading):
                 got=f"{dim}",
                 remedy="give all",
             )
-        coarsest = max(self.basis.spacing)
-        if not self._profiles.cusp and coarsest > 1.25 * self._profiles.width:
+        smooth = zip(self.basis.spacing, self.basis.degrees, strict=True)
+        coarsest = max((spacing for spacing, degree in smooth if degree), default=0.0)
+        if self._profiles.smooth and coarsest > 1.25 * self._profiles.width:
             raise UsageError(
                 parameter="bandwidth",
                 rule="must be at least 0.8 of the grid's spacing",
@@ -174,66 +226,64 @@ class GridReading(LinearReading):
         return self.kernel
 
     def evaluate(self, table: Table, batch: Batch, *, threads: int) -> Floats:
-        """Kernel sums: the narrowed kernel, summed over the nodes."""
-        return self._reader.sums(table.reshape(self.basis.nodes), batch) / self.basis.whole
+        """Kernel sums: the projection of the kernel, summed over the nodes."""
+        return self._reader.sums(table.reshape(self.basis.nodes), batch) / WHOLE
 
     def noise_gain(self, batch: Batch) -> Floats:
-        """The sum of the squared narrowed kernel over the nodes, in units of whole records."""
-        return self._reader.gains(batch) / float(self.basis.whole) ** 2
+        """The sum of the squared coefficients over the nodes, in units of whole records."""
+        return self._reader.gains(batch) / float(WHOLE) ** 2
 
-    def method_variance(self, table: Table, batch: Batch, sums: Floats, count: float) -> Floats:
-        """The squared error that a grid of this spacing typically has, relative to the answer."""
-        coarsest = max(self.basis.spacing) / self._profiles.width
-        own = typical_error(coarsest, len(self.basis.cells), cusp=self._profiles.cusp)
-        return (own * np.maximum(sums, 0.0)) ** 2
+    def bias_bound(self, table: Table, batch: Batch, count: float, variance: float) -> Floats:
+        """Σ over records of the largest error that the reading of one can have, read from the table
+        itself.
+        """
+        errors = self.errors
+        nodes = table.reshape(self.basis.nodes)
+        return errors.bound(nodes, batch, variance) / WHOLE + errors.floor * max(count, 0.0)
 
     def total(self, table: Table) -> tuple[float, float]:
         """Every record's weights sum to F."""
-        whole = self.basis.whole
-        return float(table.sum(dtype=np.int64)) / whole, table.size / float(whole) ** 2
+        return float(table.sum(dtype=np.int64)) / WHOLE, table.size / float(WHOLE) ** 2
+
+    @cached_property
+    def errors(self) -> ReadingErrors:
+        """How far the reading of one record may be from the kernel."""
+        return ReadingErrors(self._profiles, self._reader, rounding=self._rounding)
 
     @cached_property
     def _reader(self) -> GridReader:
-        places: list[Floats] = [
-            (np.arange(number + 2, dtype=np.float64) - 0.5 * (number + 1)) * spacing
-            for number, spacing in zip(self.basis.cells, self.basis.spacing, strict=True)
-        ]
-        return GridReader(self._profiles, places, self.basis.spacing)
+        return GridReader.of(self._profiles, self.basis.grid_columns())
+
+    @property
+    def _rounding(self) -> float:
+        """How far an answer may move, in units of one record, by the rounding of its place and its weights.
+
+        A place is moved by half a step, and the slope of a kernel is at most about 1/width. Of n weights,
+        each is off by at most half a unit, independently of the others: the sum by less than √n units.
+        """
+        smooth = [degree for degree in self.basis.degrees if degree]
+        moved = max(self.basis.spacing) / (2.0 * _PLACES[len(self.basis.cells)] * self._profiles.width)
+        joined = math.sqrt(math.prod(degree + 1 for degree in smooth)) / WHOLE
+        parts = sum(degree + 1.0 for degree in smooth) / _PARTS[len(self.basis.cells)]
+        return (moved * len(smooth) + joined + parts) if smooth else 0.0
 
 
-def typical_error(spacing: float, dim: int, *, cusp: float = 0.0) -> float:
-    """The root mean square error of a grid itself, relative to the answer, for a spacing in widths of the
-    kernel.
-
-    Measured without noise at queries from the data: mean absolute errors of 0.0001, 0.0004 and 0.0017 for
-    real salaries at spacings of 0.5, 0.75 and 1 with the Gaussian kernel, and of 0.001, 0.0024 and 0.0032 for
-    skin tones. Smooth data err ten times less. Errors of neighbouring records cancel, so it is far below that
-    of one record; what is left in many columns is the rounding of the weights.
-
-    No grid follows the ``cusp`` of a kernel where query and record meet: mean absolute errors of 0.0007 to
-    0.003, 0.003 to 0.005 and 0.015 at spacings of 0.2, 0.4 and 0.75 for the Euclidean kernel, two or three
-    times that for the Manhattan kernel; the larger ones where records pile up on round numbers.
-
-    >>> round(typical_error(1.0, 1), 4), round(typical_error(1.0, 3), 4)
-    (0.0022, 0.0074)
-    """
-    rounding = 0.03 * math.sqrt(dim) / PARTS[dim]
-    return (cusp * math.pow(spacing, 1.5) if cusp else 0.0022 * dim * spacing**4) + rounding
-
-
-def part_table(parts: int) -> NDArray[np.int64]:
-    """Integer weights of the three nodes for each place inside a cell, shape (POSITIONS, 3); rows sum to
-    ``parts``.
-
-    With u the distance from the middle of the cell in cells, the outer nodes get ½(½ ∓ u)², rounded, and the
-    middle one what is left.
-
-    >>> part_table(64)[[0, 128, 255]].tolist()
-    [[32, 32, 0], [8, 48, 8], [0, 32, 32]]
-    """
-    from_middle = 2 * np.arange(POSITIONS) + 1 - POSITIONS
-    # (½ − u)²/2 with u = from_middle/(2·POSITIONS), in integers: rounded to nearest, halves up.
-    unit = 8 * POSITIONS**2
-    outer = [(POSITIONS - sign * from_middle) ** 2 * parts for sign in (1, -1)]
-    low, high = ((2 * value + unit) // (2 * unit) for value in outer)
-    return np.stack([low, parts - low - high, high], axis=1).astype(np.int64)
+@lru_cache(maxsize=64)
+def _norm_bounds(degrees: tuple[int, ...]) -> tuple[int, int]:
+    """The largest squared norm, and the largest weight, of any record."""
+    smooth = [degree for degree in degrees if degree]
+    parts = _PARTS[len(degrees)]
+    if not smooth:
+        return WHOLE**2, WHOLE
+    squares, largest = Fraction(1), Fraction(1)
+    for degree in smooth:
+        table = part_table(degree, parts, _PLACES[len(degrees)]).astype(np.int64)
+        squares *= Fraction(int((table * table).sum(axis=1).max()), parts**2)
+        largest *= Fraction(int(table.max()), parts)
+    if parts ** len(smooth) <= WHOLE:
+        # A multiple of the table's rows, without rounding.
+        return int(squares * WHOLE**2), int(largest * WHOLE)
+    number = math.prod(degree + 1 for degree in smooth)
+    norm = math.isqrt(math.ceil(squares * WHOLE**2)) + 1
+    moved = math.isqrt(number) // 2 + 1 + (number + 1) // 2
+    return (norm + moved) ** 2, math.ceil(largest * WHOLE) + 1 + (number + 1) // 2

@@ -80,6 +80,18 @@ Spacing = Annotated[
     float | None,
     typer.Option("--spacing", help="Distance between grid nodes, in bandwidths. [default: 0.75]"),
 ]
+Degree = Annotated[
+    int | None,
+    typer.Option("--degree", help="Degree of the weights on a grid, 2 to 5. [default: by columns]"),
+]
+StepsText = Annotated[
+    str | None,
+    typer.Option(
+        "--steps",
+        metavar="STEP[,...]",
+        help="Grid nodes on values: the step of all columns, or of each; 0 for none.",
+    ),
+]
 Features = Annotated[
     int | None,
     typer.Option("--features", help="Number of random frequencies of fourier_features. [default: 4000]"),

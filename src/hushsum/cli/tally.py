@@ -34,6 +34,8 @@ def tally(
         int | None, typer.Option("--width", help="Cells per row of a race table. [default: 1000]")
     ] = None,
     spacing: options.Spacing = None,
+    degree: options.Degree = None,
+    steps: options.StepsText = None,
     features: options.Features = None,
     groups: options.Groups = None,
     structured: options.Structured = None,
@@ -73,6 +75,8 @@ def tally(
                 box[0] if box is not None and len(box) == 1 else box,
                 spacing,
                 features,
+                degree,
+                None if steps is None else values.numbers(steps, "steps"),
                 groups,
                 structured,
             ),

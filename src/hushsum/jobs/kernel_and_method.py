@@ -49,14 +49,14 @@ class KernelChoice:
         )
 
 
-_SIZES = ("rows", "width", "spacing", "features", "groups", "structured")
+_SIZES = ("rows", "width", "spacing", "degree", "steps", "features", "groups", "structured")
 
 
 @dataclass(frozen=True, slots=True)
 class TableSize:
     """The public shape of a tally: tallies that shall merge need the same one.
 
-    ``rows`` and ``width`` are for hash rows, ``spacing`` is for grids, ``features``,
+    ``rows`` and ``width`` are for hash rows, ``spacing``, ``degree`` and ``steps`` for grids, ``features``,
     ``groups`` and ``structured`` for Fourier features; None where a method's default will do.
     ``seed`` is for those that have one.
     """
@@ -68,6 +68,8 @@ class TableSize:
     bounds: DeclaredBounds | None = None
     spacing: float | None = None
     features: int | None = None
+    degree: int | None = None
+    steps: tuple[float, ...] | None = None
     groups: int | None = None
     structured: bool | None = None
 
@@ -99,4 +101,6 @@ def empty_tally(
         )
     own: dict[str, Any] = {name: getattr(size, name) for name in (*_SIZES, "seed") if name in method.settings}
     given = {name: value for name, value in own.items() if value is not None}
+    if size.steps is not None:
+        given["steps"] = size.steps[0] if len(size.steps) == 1 else [each or None for each in size.steps]
     return method.tally(kernel, **given, bounds=size.bounds, columns=columns, max_per_unit=max_per_unit)

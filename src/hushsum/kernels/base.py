@@ -216,9 +216,9 @@ class ProfileKernel(ColumnKernel, Protocol):
 
     @property
     @abstractmethod
-    def cusp(self) -> float:
-        """How sharp the peak is: the root mean square error, relative to the answer, of a grid whose nodes
-        are one ``width`` apart; 0 for a kernel as smooth as the Gaussian.
+    def smooth(self) -> bool:
+        """Whether it has all derivatives, as the Gaussian has. The others need finer grids, which splines of
+        any degree follow about equally well.
         """
 
     @abstractmethod

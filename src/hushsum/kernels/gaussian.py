@@ -61,9 +61,9 @@ class GaussianKernel(SpectralKernel, GaussianProfileKernel):
         return self.width
 
     @property
-    def cusp(self) -> float:
-        """0: it is smooth."""
-        return 0.0
+    def smooth(self) -> bool:
+        """Yes: it has all derivatives."""
+        return True
 
     def integral(self) -> float:
         """(2π·width²)^(dim/2)."""

@@ -57,9 +57,9 @@ class LaplacianKernel(SpectralKernel, ProfileKernel):
         return self.bandwidth / self.power
 
     @property
-    def cusp(self) -> float:
-        """Of a corner in every column; measured on salaries and skin tones, as for the other kernels."""
-        return 0.05 * self.dim
+    def smooth(self) -> bool:
+        """No: it has a corner at its peak."""
+        return False
 
     def integral(self) -> float:
         """(2·width)^dim."""

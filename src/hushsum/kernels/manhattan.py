@@ -71,9 +71,9 @@ class ManhattanKernel(ProjectionKernel, ProfileKernel):
         return self.bandwidth / self.power
 
     @property
-    def cusp(self) -> float:
-        """Of the corner at the peak, which no grid follows."""
-        return 0.06
+    def smooth(self) -> bool:
+        """No: it has a corner at its peak."""
+        return False
 
     def integral(self) -> float:
         """Infinity for a power of at most ``dim``, and not known in closed form beyond."""

@@ -76,11 +76,9 @@ class MaternKernel(SpectralKernel, ProfileKernel):
         return self.bandwidth
 
     @property
-    def cusp(self) -> float:
-        """Only the roughest has a corner at its peak; the others are flat there, and less smooth than the
-        Gaussian all the same.
-        """
-        return {0.5: 0.045, 1.5: 0.02, 2.5: 0.015}[self.smoothness]
+    def smooth(self) -> bool:
+        """No: only the roughest has a corner at its peak, but the others have one in a derivative."""
+        return False
 
     def profiles(self, *, spacing: float, sides: Sequence[float]) -> tuple[Profile, ...]:
         """Gaussians: the kernel is one with a random variance."""

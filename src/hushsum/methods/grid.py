@@ -5,29 +5,44 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from hushsum.bases.base import Reading
-from hushsum.bases.grid_weights import MAX_CELLS, MAX_DIM, GridReading, GridWeights, typical_error
+from hushsum.bases.grid_errors import CORNER_CELLS
+from hushsum.bases.grid_weights import MAX_CELLS, MAX_DIM, WHOLE, GridReading, GridWeights
+from hushsum.bases.splines import LOWEST_DEGREE
 from hushsum.errors import UsageError
 from hushsum.kernels.base import PROFILES, Kernel, ProfileKernel
 from hushsum.methods.prediction import HEADER_BYTES, NORMAL_MEAN_ABSOLUTE, Option, PredictionRequest
 from hushsum.methods.tally_registration import boxed_tally, register_tally
 from hushsum.privacy.claim import Promise
 from hushsum.records.bounds import Bounds, DeclaredBounds
+from hushsum.records.steps import DeclaredSteps, Steps, declared_steps, steps_between
+from hushsum.releases.noisy_table import UNSEEN_SHARE
 from hushsum.tally.tally import Tally
 
 NAME = "grid"
 DEFAULT_SPACING = 0.75
+DEFAULT_DEGREES = {1: 5, 2: 5, 3: 4, 4: 3}
+"""By the number of columns: a record gives weights to (degree + 1)^d nodes."""
 
-SPACINGS = (0.4, 0.5, 0.6, 0.75, 0.9, 1.0)
-CUSP_SPACINGS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.75)
-"""For kernels with a cusp, which gain from finer grids than the Gaussian."""
+CORNER_DEGREE = 2
+"""For kernels with a corner, which no degree follows better; the lowest reads with the least noise."""
+
+SPACINGS = (0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.9, 1.0)
+CORNER_SPACINGS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.75)
+"""For kernels with a corner, which gain from finer grids than the Gaussian."""
 
 MOST_SUMMED = 1 << 16
 """Nodes of a grid whose kernel is summed over all of them: some tenths of a millisecond per query. In three
-columns that leaves grids too coarse for a cusp, where many hash rows err less.
+columns that leaves grids too coarse for a corner, where many hash rows err less.
+"""
+
+_HEAPED_NEAR = 0.25
+"""Of the records that are so near to a query that they meet the corner of a kernel: the share that is
+planned for to have its very value.
 """
 
 _NANOSECONDS_WEIGHT = 12.0
@@ -39,7 +54,9 @@ def grid(
     *,
     bounds: DeclaredBounds,
     spacing: float = DEFAULT_SPACING,
+    degree: int | None = None,
     cells: int | Sequence[int] | None = None,
+    steps: DeclaredSteps | None = None,
     columns: Sequence[str] | None = None,
     max_per_unit: int | None = None,
 ) -> Tally:
@@ -55,11 +72,19 @@ def grid(
     bounds : (low, high) for all columns, a list of them, or a dictionary by column name
         Declared, never read off the data. Records are clipped to it.
     spacing : float, default 0.75
-        The distance of nodes in widths of the kernel. Larger grids are more precise, and take more noise.
+        The distance of nodes in widths of the kernel. Finer grids are more precise, and take more noise.
         From 0.5 for much data to 1 for little.
+    degree : int, optional
+        Of the splines that a record is shared by, 2 to 5. A higher degree is more precise and takes a few per
+        cent more noise; a record then gives weights to more nodes, (degree + 1)^d. Default: 5 in one and two
+        columns, 4 in three, 3 in four; 2 for kernels with a corner.
     cells : int or list of int, optional
         How many cells along each column, in place of ``spacing``: for a release that shall serve many
         bandwidths.
+    steps : float, list of float or None, or a dictionary by column name, optional
+        For columns whose values are multiples of a step from the lower bound, such as ages, counts and
+        prices: the nodes are those values, and the reading has no approximation error. Values between are
+        rounded to the nearest step. The bounds of the column must be whole steps apart.
     columns, max_per_unit
         As for :func:`hushsum.race`.
 
@@ -70,12 +95,49 @@ def grid(
     >>> f = tally.add([[0.0], [0.1]] * 500).release(epsilon=1.0)
     >>> bool(abs(f([[0.0]])[0] - 0.8) < 0.1)
     True
+    >>> ages = hs.grid(hs.GaussianKernel(dim=1, bandwidth=5.0), bounds=(0, 120), steps=1.0)
+    >>> ages.basis.shape
+    (121, 1)
     """
 
     def basis(box: Bounds, names: tuple[str, ...] | None) -> GridWeights:
-        return GridWeights(cells_for(box, cells, spacing, _width(kernel)), box, names)
+        profiles = _profiles(kernel)
+        chosen = default_degree(profiles) if degree is None else degree
+        return grid_basis(
+            box,
+            profiles.width,
+            spacing,
+            chosen,
+            steps=declared_steps(steps, box, names),
+            cells=cells,
+            names=names,
+        )
 
     return boxed_tally(NAME, kernel, basis, bounds=bounds, columns=columns, max_per_unit=max_per_unit)
+
+
+def default_degree(kernel: ProfileKernel) -> int:
+    """The degree of the weights where none is given."""
+    return DEFAULT_DEGREES.get(kernel.dim, CORNER_DEGREE) if kernel.smooth else CORNER_DEGREE
+
+
+def grid_basis(
+    box: Bounds,
+    width: float,
+    spacing: float,
+    degree: int,
+    *,
+    steps: Steps | None = None,
+    cells: int | Sequence[int] | None = None,
+    names: tuple[str, ...] | None = None,
+) -> GridWeights:
+    """Weights of a degree, on nodes a spacing apart, and on every step of columns that have them."""
+    number = list(cells_for(box, cells, spacing, width))
+    degrees = [degree] * len(box.low)
+    for column, step in enumerate(steps or ()):
+        if step is not None and column < len(number):
+            number[column], degrees[column] = steps_between(box.low[column], box.high[column], step), 0
+    return GridWeights(tuple(number), box, tuple(degrees), names)
 
 
 def cells_for(
@@ -110,63 +172,110 @@ def predict_reading(request: PredictionRequest, reading: Reading) -> list[Option
     """The option that releases a grid that exists."""
     if not isinstance(reading, GridReading):
         return []
-    return [_option(request, reading, max(reading.basis.spacing) / _width(reading.kernel))]
+    basis = reading.basis
+    settings = {
+        "spacing": max(basis.spacing) / _profiles(reading.kernel).width,
+        "degree": max(basis.degrees) or default_degree(_profiles(reading.kernel)),
+    }
+    return [_option(request, reading, settings)]
 
 
 def _options(request: PredictionRequest) -> list[Option]:
     bounds, kernel = request.bounds, request.kernel
     if bounds is None or bounds.dim > MAX_DIM:
         return []
-    assert isinstance(kernel, ProfileKernel)
+    kernel = _profiles(kernel)
+    highest = default_degree(kernel)
     options = []
-    for spacing in CUSP_SPACINGS if kernel.cusp else SPACINGS:
-        cells = cells_for(bounds, None, spacing, kernel.width)
-        if math.prod(n + 2 for n in cells) > (MOST_SUMMED if kernel.cusp else MAX_CELLS):
-            continue
-        option = _option(request, GridReading(GridWeights(cells, bounds), kernel), spacing)
-        if option.size <= request.max_bytes:
-            options.append(option)
+    for steps in {None, request.steps}:
+        for spacing in SPACINGS if kernel.smooth else CORNER_SPACINGS:
+            found = []
+            for degree in range(LOWEST_DEGREE, highest + 1):
+                if _too_many(bounds, kernel, spacing, degree, steps):
+                    continue
+                basis = grid_basis(bounds, kernel.width, spacing, degree, steps=steps)
+                settings: dict[str, Any] = {"spacing": spacing, "degree": degree}
+                if steps is not None:
+                    settings["steps"] = list(steps)
+                option = _option(request, GridReading(basis, kernel), settings)
+                if option.size <= request.max_bytes:
+                    found.append(option)
+            if found:
+                options.append(min(found, key=lambda option: option.error))
     return options
 
 
-def _width(kernel: Kernel) -> float:
+def _too_many(box: Bounds, kernel: ProfileKernel, spacing: float, degree: int, steps: Steps | None) -> bool:
+    """Whether a grid has more nodes than can be held, or summed in time for each query."""
+    nodes = [n + degree for n in cells_for(box, None, spacing, kernel.width)]
+    for column, step in enumerate(steps or ()):
+        if step is not None:
+            nodes[column] = steps_between(box.low[column], box.high[column], step) + 1
+    return math.prod(nodes) > (MAX_CELLS if kernel.smooth else MOST_SUMMED)
+
+
+def _profiles(kernel: Kernel) -> ProfileKernel:
     assert isinstance(kernel, ProfileKernel)
-    return kernel.width
+    return kernel
 
 
-def _option(request: PredictionRequest, reading: GridReading, spacing: float) -> Option:
+def _option(request: PredictionRequest, reading: GridReading, settings: dict[str, Any]) -> Option:
     basis, kernel = reading.basis, reading.kernel
-    assert isinstance(kernel, ProfileKernel)
     noise = request.noise(basis)
     # The gain depends on where a query lies between nodes, so it is averaged over public places.
     low, high = np.array(basis.bounds.low), np.array(basis.bounds.high)
     places = low + (high - low) * np.random.default_rng(0).uniform(0.2, 0.8, (_QUERIES, len(low)))
-    gain = float(reading.noise_gain(kernel.prepare(places, basis.bounds, clip=False)).mean())
+    gain = float(reading.noise_gain(_profiles(kernel).prepare(places, basis.bounds, clip=False)).mean())
     deviation = math.sqrt(noise.variance * gain) / request.records
-    own = typical_error(spacing, len(low), cusp=kernel.cusp) * request.density
+    own = reading.errors.at_heap * _heap(request.density, reading)
     nodes = math.prod(basis.nodes)
-    weight = float(request.records * basis.whole)
+    total = nodes * noise.variance / float(WHOLE) ** 2
+    number = request.density * math.sqrt(request.count_variance(basis, own=total)) / request.records
+    weight = float(request.records * WHOLE)
     # As for hash rows: counts with mean similarity κ spread over the nodes with the variance N²·κ/nodes.
     uneven = weight * math.sqrt(request.density / nodes)
+    packed = request.cell_bytes(noise, weight / 8.0, spread=uneven, rounding=UNSEEN_SHARE)
+    weights = math.prod(degree + 1 for degree in basis.degrees)
     return Option.of(
         request,
         method=NAME,
-        settings={"spacing": spacing},
+        settings=settings,
         mechanism=noise.mechanism,
         shape=basis.shape,
-        noise=NORMAL_MEAN_ABSOLUTE * deviation,
+        noise=NORMAL_MEAN_ABSOLUTE * math.hypot(deviation, number),
         approximation=NORMAL_MEAN_ABSOLUTE * own,
-        error=NORMAL_MEAN_ABSOLUTE * math.hypot(deviation, own),
-        size=round(nodes * request.cell_bytes(noise, weight / 8.0, spread=uneven)) + HEADER_BYTES,
-        seconds=request.records * 3 ** len(low) * _NANOSECONDS_WEIGHT * 1e-9,
+        error=NORMAL_MEAN_ABSOLUTE * math.hypot(deviation, number, own),
+        size=round(nodes * packed) + HEADER_BYTES,
+        seconds=request.records * weights * _NANOSECONDS_WEIGHT * 1e-9,
     )
+
+
+def _heap(density: float, reading: GridReading) -> float:
+    """The share of the records that the error of a plan is stated for."""
+    kernel = _profiles(reading.kernel)
+    if kernel.smooth:
+        return heap_share(density, kernel.dim)
+    # Of a kernel with a corner the error is where query and record meet: at a point, or along every column.
+    shares = [min(1.0, CORNER_CELLS * spacing / kernel.width) for spacing in reading.basis.spacing]
+    near = math.prod(shares) if kernel.column_profile() is None else max(shares)
+    return _HEAPED_NEAR * density * near
+
+
+def heap_share(density: float, dim: int) -> float:
+    """The share of the records that is planned for to have the very value of a query, at a mean kernel value.
+
+    An assumption: in several columns all records that a query sees lie in one heap. In one column values
+    repeat more, on pay scales and round numbers: the heap has a share of density^(1/3), between the density
+    and all records.
+    """
+    return float(density ** (1.0 / 3.0)) if dim == 1 else density
 
 
 register_tally(
     NAME,
     grid,
     role=PROFILES,
-    paper="Wand 1994, for the binning of kernel sums",
+    paper="Wand 1994, for the binning of kernel sums; Unser 1999, for splines and their duals",
     most_columns=MAX_DIM,
     predict=predict,
     predict_reading=predict_reading,

@@ -13,6 +13,7 @@ from hushsum.kernels.base import Kernel
 from hushsum.privacy.calibration import IntegerNoise, gaussian_noises, laplace_noise, split_epsilon
 from hushsum.privacy.claim import Promise, Relation
 from hushsum.records.bounds import Bounds
+from hushsum.records.steps import Steps
 from hushsum.releases.noisy_table import largest_step
 
 if TYPE_CHECKING:
@@ -29,7 +30,8 @@ class PredictionRequest:
     ``density`` is the mean kernel value at the queries that matter, ``max_bytes`` the largest file, and
     ``allow_real`` whether a proof about real arithmetic will do. ``rows`` and ``width`` are sizes of hash
     rows to compare, and ``row_variance`` is how much hash rows of a width disagree. ``requested`` is false
-    for a promise that is shown for comparison only.
+    for a promise that is shown for comparison only. ``steps`` are those of columns whose values are
+    multiples of one.
     """
 
     records: int
@@ -46,6 +48,7 @@ class PredictionRequest:
     rows: int | Sequence[int] | None = None
     width: int | None = None
     allow_real: bool = False
+    steps: Steps | None = None
 
     @property
     def moves(self) -> int:
@@ -62,18 +65,36 @@ class PredictionRequest:
         cells = math.prod(basis.shape)
         return gaussian_noises(self.promise, moved, cells=cells, count=count, count_share=self.count_share)[0]
 
+    def count_variance(self, basis: Basis, *, own: float = math.inf) -> float:
+        """Of the number of records that answers are divided by: the paid count, combined with the table's
+        own of variance ``own``; 0 where the number is public.
+        """
+        count = self.per_unit or (0 if self.relation is Relation.REPLACE else 1)
+        if count == 0:
+            return 0.0
+        if self.promise.pure:
+            _, epsilon = split_epsilon(self.promise, private_count=True, count_share=self.count_share)
+            paid = laplace_noise(count, epsilon).variance
+        else:
+            moved = basis.sensitivity(self.relation).times(self.per_unit or 1)
+            cells = math.prod(basis.shape)
+            paid = gaussian_noises(
+                self.promise, moved, cells=cells, count=count, count_share=self.count_share
+            )[1].variance
+        return paid if math.isinf(own) else paid * own / (paid + own)
+
     def cell_bytes(
-        self, noise: IntegerNoise, largest: float, *, spread: float = 0.0, rounded: bool = False
+        self, noise: IntegerNoise, largest: float, *, spread: float = 0.0, rounding: float = 0.0
     ) -> float:
         """Bytes of a cell in a file, for exact cells up to ``largest`` that spread by ``spread`` about their
-        mean.
+        mean, rounded by a step that adds the share ``rounding`` to the variance of their noise.
 
         Packed cells take the entropy of a normal law of that deviation, log2(4.13·σ), and a quarter of a bit
         for the code.
         """
         reach = largest + 12.0 * math.sqrt(noise.variance)
         plain = 2 if reach < 2**15 else 4 if reach < 2**31 else 8
-        step = largest_step(noise.variance) if rounded else 1
+        step = largest_step(noise.variance, rounding) if rounding else 1
         deviation = math.hypot(math.sqrt(noise.variance), spread) / step
         return min(plain, max(1.0, math.log2(4.13 * deviation + 1.0) + 0.25) / 8.0)
 
@@ -103,7 +124,7 @@ class Option:
     size: int
     seconds: float
     requested: bool
-    settings: dict[str, float]
+    settings: dict[str, Any]
 
     @classmethod
     def of(
@@ -111,7 +132,7 @@ class Option:
         request: PredictionRequest,
         *,
         method: str,
-        settings: dict[str, float],
+        settings: dict[str, Any],
         mechanism: str,
         shape: tuple[int, int],
         noise: float,

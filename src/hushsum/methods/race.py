@@ -149,7 +149,9 @@ def _option(request: PredictionRequest, basis: HashRows, variance: RowVariance, 
     products = basis.kernel.numbers_per_row()
     # Over the cells of a row, counts of N records with mean similarity κ have the variance N²·κ/W.
     uneven = records * float(variance.density.mean() / basis.width) ** 0.5
-    bytes_per_cell = request.cell_bytes(noise, records, spread=uneven, rounded=rounded)
+    bytes_per_cell = request.cell_bytes(
+        noise, records, spread=uneven, rounding=ROUNDING_SHARE if rounded else 0.0
+    )
     settings: dict[str, float] = {"rows": rows, "width": basis.width}
     if rounded:
         settings["rounded"] = True

@@ -20,6 +20,7 @@ from hushsum.planning.typical_density import typical_density
 from hushsum.privacy.calibration import COUNT_SHARE
 from hushsum.privacy.claim import Promise, Relation, exact
 from hushsum.records.bounds import DeclaredBounds, declared_bounds
+from hushsum.records.steps import DeclaredSteps, declared_steps
 
 AUTO = "auto"
 COMPARISON_DELTA = 1e-6
@@ -50,6 +51,7 @@ def plan(
     max_bytes: int = MAX_BYTES,
     max_seconds: float = MAX_SECONDS,
     allow_real: bool = False,
+    steps: DeclaredSteps | None = None,
     reading: Reading | None = None,
 ) -> Plan:
     """The predicted error of each method of release, before any budget is spent.
@@ -88,6 +90,9 @@ def plan(
     allow_real : bool
         Also consider noise whose proof is about real arithmetic: the Gamma-radius law for features under
         pure ε.
+    steps : float, list of float or None, or a dictionary by column name, optional
+        Of columns whose values are multiples of a step, as for :func:`hushsum.grid`. Grids with nodes on the
+        steps are then compared too.
     reading : Reading, optional
         ``tally.reading`` of a tally that exists. The plan is for releasing it as it is: its kernel, bounds
         and shape replace those above.
@@ -104,10 +109,11 @@ def plan(
     """
     number = positive_integer("records", records, at_most=1 << 50)
     if reading is not None:
-        chosen, box = reading.kernel, reading.basis.bounds
+        chosen, box, on_steps = reading.kernel, reading.basis.bounds, None
     else:
         chosen = kernel if isinstance(kernel, Kernel) else named(kernel, dim=dim, bandwidth=bandwidth)
-        box = None if chosen.dim is None else declared_bounds(bounds, dim=chosen.dim)[0]
+        box, names = (None, None) if chosen.dim is None else declared_bounds(bounds, dim=chosen.dim)
+        on_steps = None if box is None else declared_steps(steps, box, names)
     methods = _methods(method, chosen)
     typical = typical_density(chosen, box) if density is None else _density(density)
     variances = row_variances(
@@ -138,6 +144,7 @@ def plan(
             rows=rows,
             width=width,
             allow_real=allow_real,
+            steps=on_steps,
         )
         group = _options(methods, request, reading)
         quick = [option for option in group if option.seconds <= max_seconds or rows is not None]

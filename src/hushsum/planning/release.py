@@ -20,6 +20,7 @@ from hushsum.records.arrow import in_memory
 from hushsum.records.bounds import DeclaredBounds, declared_bounds
 from hushsum.records.mixed_columns import column_names_of
 from hushsum.records.numbers import refuse_path
+from hushsum.records.steps import DeclaredSteps, Steps, declared_steps
 from hushsum.releases.base import ReleasedFunction
 from hushsum.tally.tally import Tally
 
@@ -57,6 +58,7 @@ def release(
     max_bytes: int = MAX_BYTES,
     max_seconds: float = MAX_SECONDS,
     allow_real: bool = False,
+    steps: DeclaredSteps | None = None,
 ) -> ReleasedFunction:
     """Count records and release them, by the method and with the sizes that are predicted to err least.
     Spends the claim.
@@ -98,6 +100,9 @@ insecure_noise_seed
         The longest time to count, roughly and on one core.
     allow_real : bool
         As for :func:`hushsum.plan`.
+    steps : float, list of float or None, or a dictionary by column name, optional
+        Of columns whose values are multiples of a step, such as ages and prices: a grid may then have its
+        nodes on them, where the plan predicts that it pays. See :func:`hushsum.grid`.
 
     Examples
     --------
@@ -154,6 +159,7 @@ insecure_noise_seed
         max_bytes=max_bytes,
         max_seconds=max_seconds,
         allow_real=allow_real,
+        steps=_steps(steps, chosen, bounds, names),
     ).best
     undeclared = method_named(best.method).undeclared_sizes if records is None else {}
     tally = planned_tally(best, chosen, bounds=bounds, columns=names, seed=seed, **{**undeclared, **given})
@@ -176,6 +182,24 @@ insecure_noise_seed
         insecure_noise_seed=insecure_noise_seed,
         threads=threads,
     )
+
+
+def _steps(
+    steps: DeclaredSteps | None, kernel: Kernel, bounds: DeclaredBounds | None, names: Sequence[str] | None
+) -> Steps | None:
+    """One step, or None, for each column, in their order."""
+    if steps is None:
+        return None
+    if kernel.dim is None or bounds is None:
+        raise UsageError(
+            parameter="steps",
+            rule="need the bounds of columns of numbers",
+            got="no bounds",
+            remedy="declare bounds, or leave steps out",
+        )
+    box, known = declared_bounds(bounds, dim=kernel.dim, columns=names)
+    assert box is not None
+    return declared_steps(steps, box, known)
 
 
 def _refuse_table_options(

@@ -59,7 +59,11 @@ class CoefficientFunction(NoisyTable):
 
     def query(self, Q: object, *, of: str = "mean", level: float = 0.95, threads: int = 1) -> Answers:
         """Values with standard errors and intervals: the noise exactly, the method's own error as its basis
-        states it or its rows show it by their spread, and the error of N̂.
+        states or bounds it or its rows show it by their spread, and the error of N̂.
+
+        A bounded error counts as one that is anywhere within its bound with the same probability: its
+        variance is a third of the squared bound. Where it is far above the noise, an interval of 95 %
+        contains all of it.
         """
         return self.query_plus(self._points(Q), 0.0, of=of, level=level, threads=threads)
 
@@ -77,10 +81,12 @@ class CoefficientFunction(NoisyTable):
         if of == "mean":
             scale = 1.0 / max(number, 1.0)
             of_number = (scale * sums) ** 2 * number_variance
-        stderr = scale * np.sqrt(variance + of_number)
-        bound = np.maximum(scale * np.sqrt(largest + of_number), stderr)
-        value = scale * sums
+        bias = self.reading.bias_bound(self.table, batch, number, self.cell_variance)
+        random = variance + of_number
+        stderr = scale * np.sqrt(random + bias**2 / 3.0)
         reach = _quantile(level, blocks) * stderr
+        bound = np.maximum(scale * np.sqrt(largest + of_number + bias**2), stderr)
+        value = scale * sums
         return Answers(value, stderr, value - reach, value + reach, bound, level, points)
 
     def _variances(

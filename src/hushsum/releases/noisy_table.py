@@ -24,7 +24,13 @@ from hushsum.releases.load import pickled
 from hushsum.releases.presentation import Detail, Presented
 
 ROUNDING_SHARE = 0.02
-"""What rounding cells may add to their variance by default."""
+"""What rounding cells may add to their variance where it is requested."""
+
+LARGEST_STEP = 2**31 - 1
+"""The largest step of rounding that a file can state."""
+
+UNSEEN_SHARE = 0.001
+"""What rounding adds to the variance of cells that are counted in small fractions of a record."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,13 +115,14 @@ class NoisyTable(Presented, ABC):
         Parameters
         ----------
         step : int, optional
-            Odd, so that rounding has no bias; at most the deviation of the noise. Default: the largest that
-            adds at most 2 % to its variance, about half of the deviation; 4 bits per cell suffice then.
+            Odd, so that rounding has no bias; at most the deviation of the noise, and a multiple of what
+            cells are rounded to already. Default: the largest that adds at most 2 % to its variance, about
+            half of the deviation; 4 bits per cell suffice then.
 
         Raises
         ------
         UsageError
-            if the step is even, below 1 or beyond the noise, or if the cells are rounded already.
+            if the step is even, below 1 or beyond the noise, or no multiple of the present one.
 
         Examples
         --------
@@ -126,7 +133,8 @@ class NoisyTable(Presented, ABC):
         (41, True)
         """
         deviation = math.sqrt(self.noise.variance)
-        step = largest_step(self.noise.variance) if step is None else step
+        if step is None:
+            step = self.step * largest_step(self.noise.variance / self.step**2)
         if type(step) is not int or step < 1 or step % 2 == 0 or (step > 1 and step > deviation):
             raise UsageError(
                 parameter="step",
@@ -134,11 +142,14 @@ class NoisyTable(Presented, ABC):
                 got=f"{step}",
                 remedy="leave it out",
             )
-        if self.step != 1:
+        if step % self.step:
             raise UsageError(
-                rule=f"the cells are rounded to {self.step} already", remedy="round the release itself"
+                parameter="step",
+                rule=f"must be a multiple of {self.step}, to which the cells are rounded already",
+                got=f"{step}",
+                remedy="leave it out",
             )
-        if step == 1:
+        if step == self.step:
             return self
         # A cell at the end of 32 bits would leave them.
         table = self.table if self.table.dtype == np.int64 else _roomy(self.table, step)
@@ -202,13 +213,13 @@ class NoisyTable(Presented, ABC):
         return pickled(self)
 
 
-def largest_step(variance: float) -> int:
-    """The largest odd step that adds at most 2 % to this variance of cells.
+def largest_step(variance: float, share: float = ROUNDING_SHARE) -> int:
+    """The largest odd step that adds at most this share to the variance of cells.
 
     >>> largest_step(10_000.0)
     49
     """
-    most = int(math.sqrt(12.0 * ROUNDING_SHARE * variance + 1.0))
+    most = min(int(math.sqrt(12.0 * share * variance + 1.0)), LARGEST_STEP)
     return max(1, most - (most + 1) % 2)
 
 

@@ -23,13 +23,11 @@ from hushsum.privacy.calibration import GAMMA, GAUSSIAN, LAPLACE, NONE, IntegerN
 from hushsum.privacy.claim import Claim
 from hushsum.privacy.release_noise import REAL_ARITHMETIC
 from hushsum.releases.load import check_names, register
-from hushsum.releases.noisy_table import NoisyTable, function_of
+from hushsum.releases.noisy_table import LARGEST_STEP, NoisyTable, function_of
 
 _LARGEST_COUNT = 2**63
 _WORTH_PACKING = 4096
-"""Cells. Smaller tables are stored as they are."""
-
-_LARGEST_STEP = 2**31 - 1
+"""Cells. Smaller tables are stored as they are, unless their cells are rounded."""
 
 
 def save_table(function: NoisyTable, target: PathOrFile) -> None:
@@ -37,7 +35,7 @@ def save_table(function: NoisyTable, target: PathOrFile) -> None:
     type_name = narrowest_type(function.table)
     about: dict[str, Any] = {"type": type_name, "shape": list(function.basis.shape)}
     payload: Buffer = encode_array(function.table, type_name)
-    if function.table.size >= _WORTH_PACKING:
+    if function.table.size >= _WORTH_PACKING or function.step != 1:
         unit = _unit(function)
         packed, centre = pack_integers(function.table, unit)
         if len(packed) < len(payload):
@@ -109,7 +107,7 @@ def _table(header: Header, payload: memoryview, shape: tuple[int, ...]) -> Table
     about = header["table"]
     if "packed" in about:
         packed = about["packed"]
-        unit = _whole(packed["unit"], 1, _LARGEST_STEP)
+        unit = _whole(packed["unit"], 1, LARGEST_STEP)
         centre = _whole(packed["centre"], -_LARGEST_COUNT, _LARGEST_COUNT - 1)
         return unpack_integers(payload, shape, about["type"], unit=unit, centre=centre)
     return _native_type(decode_array(payload, shape, about["type"]))
@@ -142,7 +140,7 @@ def _build(header: Header, payload: memoryview) -> NoisyTable:
         noisy_count=count["value"],
         count_noise=IntegerNoise.from_json(count["noise"]),
         producer=_text(header["producer"]),
-        step=_whole(header["table"].get("step", 1), 1, _LARGEST_STEP),
+        step=_whole(header["table"].get("step", 1), 1, LARGEST_STEP),
     )
     if function.count_noise.mechanism == NONE and function.noisy_count < 0:
         raise ValueError("a public number of records")

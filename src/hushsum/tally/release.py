@@ -28,7 +28,7 @@ from hushsum.privacy.claim import Claim, Promise, Relation, exact
 from hushsum.privacy.noise import NoiseSource
 from hushsum.privacy.release_noise import REAL_ARITHMETIC
 from hushsum.privacy.request import AUTO, MOST_ROWS, ReleaseRequest
-from hushsum.releases.noisy_table import NoisyTable, function_of
+from hushsum.releases.noisy_table import UNSEEN_SHARE, NoisyTable, function_of, largest_step
 from hushsum.version import PRODUCER
 
 _CELLS_AT_A_TIME = 1 << 20
@@ -122,7 +122,10 @@ def release_table(
         count_noise=count_noise,
         producer=PRODUCER,
     )
-    return function.rounded() if options.rounded else function
+    if options.rounded:
+        return function.rounded()
+    step = largest_step(noise.variance, UNSEEN_SHARE) if published.fractional else 1
+    return function.rounded(step) if step > 1 else function
 
 
 def check_release(basis: Basis, promise: Promise, options: ReleaseOptions) -> None:

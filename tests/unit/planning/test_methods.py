@@ -36,7 +36,7 @@ def test_the_error_of_a_grid_is_as_predicted(promise: dict[str, Any]) -> None:
     best = hs.plan(records=20_000, kernel=GAUSSIAN, bounds=(-1, 1), density=0.06, **promise).best
     assert best.method == "grid"
     given = {**promise, "delta": promise.get("delta") if best.delta else None}
-    tally = hs.grid(GAUSSIAN, bounds=(-1, 1), spacing=best.settings["spacing"]).add(X)
+    tally = hs.grid(GAUSSIAN, bounds=(-1, 1), **best.settings).add(X)
     truth = GAUSSIAN.exact_sum(X, Q) / len(X)
     errors = [np.abs(tally.release(**given, insecure_noise_seed=i)(Q) - truth).mean() for i in range(60)]
     assert np.mean(errors) == pytest.approx(best.error, rel=0.2)
@@ -48,7 +48,8 @@ def test_the_error_of_a_grid_for_a_kernel_with_a_cusp_is_as_predicted(
     kernel: hs.EuclideanKernel | hs.ManhattanKernel, epsilon: float
 ) -> None:
     """With much noise and with little. What the grid itself errs depends on the data, and where the kernel
-    spans the box the noise of count and sums partly cancels: within a factor 3 below.
+    spans the box the noise of count and sums partly cancels; the plan allows for heaps, which these
+    data do not have: within a factor 4 below.
     """
     X = records(20_000, kernel.dim)
     Q = np.random.default_rng(2).uniform(-0.6, 0.6, (40, kernel.dim))
@@ -59,16 +60,16 @@ def test_the_error_of_a_grid_for_a_kernel_with_a_cusp_is_as_predicted(
     assert 2 * best.error < min(
         option.error for option in plan if option.method == "race" and option.requested
     )
-    tally = hs.grid(kernel, bounds=(-1, 1), spacing=best.settings["spacing"]).add(X)
+    tally = hs.grid(kernel, bounds=(-1, 1), **best.settings).add(X)
     released = [tally.release(epsilon=epsilon, insecure_noise_seed=i) for i in range(30)]
     errors = [np.abs(f(Q) - truth).mean() for f in released]
-    assert best.error / 3 < np.mean(errors) < (1.25 if epsilon < 1 else 2) * best.error
+    assert best.error / 4 < np.mean(errors) < (1.25 if epsilon < 1 else 2) * best.error
 
 
 def test_with_few_cells_pure_noise_serves_a_promise_with_delta() -> None:
-    best = hs.plan(records=1000, kernel=GAUSSIAN, bounds=(-1, 1), epsilon=0.5, delta=1e-6).best
+    best = hs.plan(records=1000, kernel=GAUSSIAN, bounds=(-1, 1), epsilon=0.5, delta=1e-12).best
     assert best.mechanism == "discrete laplace"
-    f = hs.release(records(1000), kernel=GAUSSIAN, bounds=(-1, 1), epsilon=0.5, delta=1e-6)
+    f = hs.release(records(1000), kernel=GAUSSIAN, bounds=(-1, 1), epsilon=0.5, delta=1e-12)
     assert f.claim.delta == 0.0
     assert f.claim.epsilon == 0.5
 
@@ -143,3 +144,42 @@ def test_a_declared_number_of_records_decides_the_sizes() -> None:
 def test_the_name_of_a_file_is_no_record() -> None:
     with pytest.raises(DataRefused, match="read the file first"):
         hs.release("both.csv", epsilon=1.0, bandwidth=1.0)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1, 1.0])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0])
+def test_a_declared_number_of_records_does_not_make_heaped_data_worse(share: float, epsilon: float) -> None:
+    """Smooth pay, a tenth of it at one value: 12 releases, whose mean absolute errors of sums are within 30
+    % of each other. With one value throughout the plan's heap is smaller than the true one.
+    """
+    pay = np.random.default_rng(3).lognormal(11.0, 0.4, 20_000).clip(0, 300_000)
+    pay[: round(share * len(pay))] = 46_713.0
+    kernel, box = hs.GaussianKernel(1, 1000.0), (0.0, 300_000.0)
+    Q = np.random.default_rng(4).choice(pay, 100)
+    truth = kernel.exact_sum(pay - 150_000.0, Q - 150_000.0)
+
+    def error(records: int | None) -> float:
+        released = (
+            hs.release(
+                pay, kernel=kernel, bounds=box, epsilon=epsilon, records=records, insecure_noise_seed=seed
+            )
+            for seed in range(12)
+        )
+        return float(np.mean([np.abs(f.sum(Q) - truth).mean() for f in released]))
+
+    assert error(20_000) < (2.0 if share == 1.0 else 1.3) * error(None)
+
+
+def test_declared_steps_are_planned_where_they_pay() -> None:
+    ages = hs.GaussianKernel(1, 1.5)
+    fine = hs.plan(records=10**6, kernel=ages, bounds=(0, 120), epsilon=1.0, steps=1.0).best
+    assert fine.settings["steps"] == [1.0]
+    assert fine.approximation == 0.0
+    wide = hs.plan(records=1000, kernel=hs.GaussianKernel(1, 20.0), bounds=(0, 120), epsilon=0.1, steps=1.0)
+    assert "steps" not in wide.best.settings
+    X = np.random.default_rng(0).integers(0, 121, 3000).astype(np.float64)
+    f = hs.release(X, kernel=ages, bounds=(0, 120), epsilon=1.0, steps=1.0, records=10**6)
+    assert isinstance(f, CoefficientFunction)
+    assert f.basis.shape == (121, 1)
+    with pytest.raises(UsageError, match="steps need the bounds"):
+        hs.release(X, kernel=ages, epsilon=1.0, steps=1.0)

@@ -78,9 +78,13 @@ def test_other_steps_are_refused(step: Any) -> None:
         released().rounded(step)
 
 
-def test_cells_are_rounded_once() -> None:
+def test_cells_are_rounded_again_to_multiples_alone() -> None:
+    f = released().rounded(3)
+    assert f.rounded(9).step == 9
+    assert f.rounded(3) is f
+    assert f.rounded().step % 3 == 0
     with pytest.raises(UsageError, match="already"):
-        released().rounded().rounded()
+        f.rounded(5)
 
 
 def test_little_noise_leaves_nothing_to_round() -> None:

@@ -12,18 +12,18 @@ from hushsum.records.bounds import Bounds
 
 
 def _pool(basis: Basis, rng: np.random.Generator) -> Pool:
-    """Those that attack any kernel; the corners of the box; and the middles of cells, where weights are most
-    uneven.
+    """Those that attack any kernel; the corners of the box; and middles and ends of cells, where weights of
+    even and of odd degree are most uneven.
     """
     assert isinstance(basis, GridWeights)
     low, high, spacing = (np.array(side) for side in (basis.bounds.low, basis.bounds.high, basis.spacing))
     middles = low + (rng.integers(0, np.array(basis.cells), (24, len(low))) + 0.5) * spacing
-    edges = low + rng.integers(0, np.array(basis.cells) + 1, (8, len(low))) * spacing
+    edges = low + rng.integers(0, np.array(basis.cells) + 1, (24, len(low))) * spacing
     return [*dense_rows(basis.bounds.dim, 1.0, rng), low, high, *middles, *edges]
 
 
-def _example(dim: int, cells: tuple[int, ...]) -> GridWeights:
-    return GridWeights(cells, Bounds((-3.0,) * dim, (3.0,) * dim))
+def _example(cells: tuple[int, ...], degrees: tuple[int, ...]) -> GridWeights:
+    return GridWeights(cells, Bounds((-3.0,) * len(cells), (3.0,) * len(cells)), degrees)
 
 
 register_basis(
@@ -31,10 +31,13 @@ register_basis(
     BasisCases(
         _pool,
         (
-            _example(1, (40,)),
-            _example(2, (8, 9)),
-            _example(3, (6, 7, 8)),
-            GridWeights((3,) * 4, Bounds((-3.0,) * 4, (3.0,) * 4)),
+            _example((40,), (2,)),
+            _example((40,), (5,)),
+            _example((12,), (0,)),
+            _example((8, 9), (3, 3)),
+            _example((8, 9), (0, 4)),
+            _example((6, 7, 8), (4, 4, 4)),
+            _example((3,) * 4, (3,) * 4),
         ),
     ),
 )

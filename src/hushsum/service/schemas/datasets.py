@@ -77,6 +77,10 @@ class UploadResponse(ResponseBody):
     created: str
 
 
+GridStep = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+"""The distance of neighbouring values of a column; 0 for a column without."""
+
+
 class TallyRequest(KernelRequest):
     """What to count of an upload, and how. No parameter may be chosen by looking at the records."""
 
@@ -91,6 +95,8 @@ class TallyRequest(KernelRequest):
     bounds: Bounds | None = None
     spacing: Positive | None = None
     features: Count | None = None
+    degree: Annotated[int, Field(ge=2, le=5)] | None = None
+    steps: Annotated[list[GridStep], Field(min_length=1, max_length=4)] | None = None
     groups: Annotated[int, Field(ge=1, le=1 << 10)] | None = None
     structured: bool | None = None
     max_per_unit: Annotated[int, Field(ge=1, le=1 << 20)] | None = None

@@ -209,6 +209,8 @@ class JobRunner:
                     bounds_of(request.bounds),
                     request.spacing,
                     request.features,
+                    request.degree,
+                    None if request.steps is None else tuple(request.steps),
                     request.groups,
                     request.structured,
                 ),

@@ -1,0 +1,210 @@
+"""How far the reading of one record from a grid may be from its kernel value, wherever the record lies."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushsum._types import Floats
+from hushsum.bases.column_factors import column_factors
+from hushsum.bases.grid_reading import GridReader, Term
+from hushsum.kernels.base import Batch, GaussianProfileKernel, ProfileKernel
+
+_PHASES = 64
+_WIDER = (math.sqrt(2.0), 2.0, 3.0)
+_CUTS = (2.5, 3.0, 4.0, 5.0, 6.0, 8.0, math.inf)
+_SHARE = 0.1
+"""Where one bound of an error is compared with another: the records that a query typically sees."""
+
+_PAIRS = 8192
+_MARGIN = 1.25
+"""Pairs are sampled: what the largest error among them may be short of the largest of all."""
+
+CORNER_CELLS = 1.5
+"""The width of what stands for the corner of a kernel, in cells."""
+
+_FAR, _SMALL = 0.05, 1e-3
+_NOISE_ALLOWANCE = 2.0
+
+
+@dataclass(frozen=True)
+class ReadingErrors:
+    """A bound of the error of each record, as a sum of kernels that the grid itself reads.
+
+    The error of one record at a query depends on where the record lies in its cell, and on its distance from
+    the query. For each distance the worst place is taken: the error is then at most Σ A·κ(distance) + floor,
+    with κ wider than the kernel. Summed over the records, that is a kernel sum, so it is read from the
+    released table, and is as local as the data: post-processing. It holds for records that are all at one
+    place.
+
+    Parameters
+    ----------
+    kernel : ProfileKernel
+        What the answers are for.
+    reader : GridReader
+        How they are read.
+    rounding : float
+        The error of one record by the rounding of its place and its weights.
+    """
+
+    kernel: ProfileKernel
+    reader: GridReader
+    rounding: float
+
+    def bound(self, table: NDArray[np.integer], batch: Batch, variance: float) -> Floats:
+        """The largest error of the sums at each query, but for the floor, in units of the table, whose cells
+        have noise of this variance.
+
+        The noise of this reading is allowed for by two standard deviations, which are a small part of the
+        noise of the answer.
+        """
+        total = np.zeros(len(batch))
+        for term in self.terms:
+            reader = GridReader(self.reader.columns, (term,))
+            deviation = np.sqrt(variance * reader.gains(batch))
+            total += np.maximum(reader.sums(table, batch), 0.0)
+            total += _NOISE_ALLOWANCE * deviation
+        return total
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """The kernels κ with their heights A."""
+        return self._bound[0]
+
+    @property
+    def floor(self) -> float:
+        """The error of a record at any distance."""
+        return self._bound[1]
+
+    @cached_property
+    def at_heap(self) -> float:
+        """The root mean square error of a record at a query of the same value, over places in a cell."""
+        rng = np.random.default_rng(0)
+        inside = rng.uniform(size=(_PAIRS // 8, len(self.reader.columns)))
+        errors = _read(self.reader.terms, inside, np.zeros_like(inside)) - 1.0
+        return math.hypot(float(np.sqrt(np.mean(errors**2))), self.rounding / math.sqrt(3.0))
+
+    @cached_property
+    def _bound(self) -> tuple[tuple[Term, ...], float]:
+        if all(column.degree == 0 for column in self.reader.columns):
+            return (), 0.0
+        if isinstance(self.kernel, GaussianProfileKernel):
+            return self._product_bound(self.kernel.gaussian_width())
+        return self._sampled_bound()
+
+    def _product_bound(self, width: float) -> tuple[tuple[Term, ...], float]:
+        """Of a Gaussian: per column the error is at most A·κ + δ, κ a wider Gaussian that is above the
+        kernel.
+
+        In several columns a record's places in the cells of each are independent: errors join as the root of
+        the sum of squares. All of them at their largest, which is √d times that, needs a record at the worst
+        place in every column.
+        """
+        columns = self.reader.columns
+        smooth = [(each.degree, width / each.spacing) for each in columns if each.degree]
+        best: tuple[float, float, float, float] | None = None
+        for wider, cut in itertools.product(_WIDER, _CUTS):
+            pairs = [_column_bound(degree, scale, wider, cut) for degree, scale in smooth]
+            # Factors of the other columns are at most 1 + A + δ times the kernel.
+            others = math.prod(1.0 + a + b for a, b in pairs)
+            height = others * math.hypot(*(a for a, _ in pairs))
+            floor = others * math.hypot(*(b for _, b in pairs))
+            cost = height * wider ** len(smooth) * _SHARE + floor
+            if best is None or cost < best[0]:
+                best = cost, wider, height, floor
+        assert best is not None
+        _, wider, height, floor = best
+        factors = tuple(
+            column_factors(each.degree, (wider if each.degree else 1.0) * width / each.spacing, True)
+            for each in columns
+        )
+        return (Term(height + self.rounding, factors),), floor
+
+    def _sampled_bound(self) -> tuple[tuple[Term, ...], float]:
+        """Of other kernels: pairs of a record and a query, near and far. The error at a corner of the kernel
+        is taken as a narrow Gaussian there, what is left as a part of the kernel.
+        """
+        columns = self.reader.columns
+        rng = np.random.default_rng(0)
+        spacing = np.array([each.spacing for each in columns])
+        side = spacing * [each.nodes for each in columns]
+        inside = rng.uniform(size=(_PAIRS, len(columns)))
+        direction = rng.normal(size=inside.shape)
+        direction *= rng.uniform(size=inside.shape) < rng.uniform(0.3, 1.0, (_PAIRS, 1))
+        radius = spacing.min() * np.exp(
+            rng.uniform(-2.0, math.log(float(side.max() / spacing.min())), (_PAIRS, 1))
+        )
+        radius[: _PAIRS // 4] = 0.0
+        away = radius * direction / np.maximum(np.linalg.norm(direction, axis=1, keepdims=True), 1e-9)
+        cells = away / spacing
+        exact, read = self._kernel_at(away), _read(self.reader.terms, inside, cells)
+        errors = np.abs(read - exact)
+        corners = self._corner_terms()
+        # Both as the grid reads them, since that is how the bound is read.
+        near, kept = _read(corners, inside, cells), np.maximum(read, 0.0)
+        far, seen = near < _FAR, kept > _SMALL
+        part = _MARGIN * float((errors / np.maximum(kept, _SMALL))[far & seen].max(initial=0.0))
+        floor = _MARGIN * float(errors[far & ~seen].max(initial=0.0))
+        left = np.maximum(errors - part * kept, 0.0)
+        height = _MARGIN * float((left / np.maximum(near, _FAR))[~far].max(initial=0.0)) + self.rounding
+        terms = [Term(height * term.height, term.factors) for term in corners]
+        return (*terms, *(Term(part * term.height, term.factors) for term in self.reader.terms)), floor
+
+    def _corner_terms(self) -> list[Term]:
+        """Where the kernel has corners: at the query; along every column for a product over columns."""
+        columns = self.reader.columns
+        narrow = tuple(column_factors(each.degree, CORNER_CELLS, True) for each in columns)
+        if self.kernel.column_profile() is None or len(columns) == 1:
+            return [Term(1.0, narrow)]
+        return [
+            Term(term.height, (*term.factors[:i], narrow[i], *term.factors[i + 1 :]))
+            for term in self.reader.terms
+            for i in range(len(columns))
+        ]
+
+    def _kernel_at(self, away: Floats) -> Floats:
+        rows = away.astype(np.float32)
+        origin = Batch((np.zeros((1, rows.shape[1]), np.float32),), 1)
+        return self.kernel.prepared_similarity(Batch((rows,), len(rows)), origin)[:, 0]
+
+
+def _read(terms: Sequence[Term], inside: Floats, away: Floats) -> Floats:
+    """What records count that lie ``inside`` their cells, at queries ``away`` from them in cells."""
+    total = np.zeros(len(inside))
+    for term in terms:
+        product = np.full(len(inside), term.height)
+        for column, factors in enumerate(term.factors):
+            product *= factors.read(inside[:, column], away[:, column])
+        total += product
+    return total
+
+
+@lru_cache(maxsize=4096)
+def _column_bound(degree: int, scale: float, wider: float, cut: float) -> tuple[float, float]:
+    """A and δ: the error is at most A·exp(−t²/2·wider²) up to ``cut`` deviations, and δ beyond."""
+    distance, errors = _envelope(degree, scale)
+    inside = distance <= cut
+    height = float((errors * np.exp(0.5 * (distance / wider) ** 2))[inside].max())
+    return height, float(errors[~inside].max(initial=0.0))
+
+
+@lru_cache(maxsize=512)
+def _envelope(degree: int, scale: float) -> tuple[Floats, Floats]:
+    """Distances in deviations of a Gaussian whose scale is given in cells, and the largest error of a record
+    at that distance over all places in its cell.
+    """
+    factors = column_factors(degree, scale, True)
+    most = factors.reach + degree + 1.0
+    distance = np.arange(0.0, most, min(1.0, scale) / 16.0)
+    phases = np.arange(_PHASES) / _PHASES
+    errors = np.zeros(len(distance))
+    for phase in phases:
+        read = factors.read(np.full(1, phase), distance)
+        errors = np.maximum(errors, np.abs(read - factors.shape(distance)))
+    return distance / scale, errors
