@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum._types import Floats
-from hushsum.bases.column_factors import column_factors
 from hushsum.bases.grid_reading import GridReader, Term
+from hushsum.bases.splines import column_factors
 from hushsum.kernels.base import Batch, GaussianProfileKernel, ProfileKernel
 
 _PHASES = 64

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum._types import Floats
-from hushsum.bases.column_factors import ColumnFactors, column_factors
+from hushsum.bases.splines import ColumnFactors, column_factors
 from hushsum.kernels.base import Batch, ProfileKernel
 
 _NUMBERS_AT_A_TIME = 1 << 22

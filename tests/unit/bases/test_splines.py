@@ -7,8 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from hushsum.bases.column_factors import column_factors
-from hushsum.bases.splines import inner_products, spline_values
+from hushsum.bases.splines import column_factors, inner_products, spline_values
 
 
 def _slow_factors(degree: int, scale: float, gaussian: bool, query: float) -> dict[int, float]:
