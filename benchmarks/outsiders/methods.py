@@ -16,7 +16,7 @@ from scipy.special import expit
 import hushsum as hs
 from hushsum.auditing.cases.functional import _directions
 from hushsum.auditing.gaussian_smoke_test import allowed_distance
-from hushsum.methods import histogram, kme, mwem, objective, pfda, posterior, privbayes
+from hushsum.methods import histogram, kme, mwem, objective_perturbation, pfda, posterior_sampling, privbayes
 from hushsum.methods.feature_functions import TARGET_BITS, perturbed_posterior, smoother
 from hushsum.methods.sufficient_statistics import fit_as_published
 from hushsum.privacy.choice import Stopping, draw_candidates
@@ -240,7 +240,7 @@ def _squares(budget: Budget) -> Sampler:
     designs = ((0.5, (3.0, 0.4)), (1.0, (2.0, 0.25)), (3.0, (1.3, 0.25)))
     push, bound = min(designs, key=lambda design: abs(math.log(design[0] * 1.1 / budget.epsilon)))[1]
     number = round(push / SHORT)
-    ridge, scale = objective.perturbation(budget.epsilon, gradient=1.0 + bound, curvature=1.0)
+    ridge, scale = objective_perturbation.perturbation(budget.epsilon, gradient=1.0 + bound, curvature=1.0)
     gram, cross = number * SHORT**2, -number * SHORT
 
     def needed(theta: Floats, side: int) -> Floats:
@@ -272,7 +272,7 @@ def gamma_numbers(noise: RealNoise, number: int, scale: float) -> Floats:
 
 
 def squares_minimum(linear: Floats, curvature: float, cross: float, bound: float) -> Floats:
-    """What `objective.fit_squares` returns in one dimension for given noise, before it is rounded."""
+    """What `objective_perturbation.fit_squares` returns in one dimension for given noise, before it is rounded."""
     return np.clip((cross - linear) / curvature, -bound, bound)
 
 
@@ -298,7 +298,7 @@ def largest_logistic_loss(epsilon: float) -> float:
 
 def _logistic(budget: Budget) -> Sampler:
     """Objective perturbation of logistic loss in one dimension, against many short records."""
-    ridge, scale = objective.perturbation(budget.epsilon, gradient=1.0, curvature=0.25)
+    ridge, scale = objective_perturbation.perturbation(budget.epsilon, gradient=1.0, curvature=0.25)
     short = 0.02
     number = round(2.0 * (0.7 + 0.85 * ridge) / short)
     features = np.full((number + 1, 1), short)
@@ -313,7 +313,9 @@ def _logistic(budget: Budget) -> Sampler:
 
     def score(side: int) -> float:
         rows = slice(None) if side else slice(number)
-        theta = float(objective.fit_logistic(features[rows], sign[rows], epsilon=budget.epsilon)[0])
+        theta = float(
+            objective_perturbation.fit_logistic(features[rows], sign[rows], epsilon=budget.epsilon)[0]
+        )
         (first, before), (second, after) = explained(theta, signed[:-1]), explained(theta, signed)
         return (abs(first) - abs(second)) / scale + math.log(after / before)
 
@@ -327,7 +329,9 @@ def _ops(budget: Budget) -> Sampler:
     def score(side: int) -> float:
         rows = slice(side + 1)
         return float(
-            posterior.fit_ops(features[rows], target[rows], epsilon=budget.epsilon, theta_bound=2.0)[0]
+            posterior_sampling.fit_ops(features[rows], target[rows], epsilon=budget.epsilon, theta_bound=2.0)[
+                0
+            ]
         )
 
     return one_by_one(score)
@@ -338,7 +342,7 @@ def _adaops(budget: Budget) -> Sampler:
 
     def score(side: int) -> float:
         rows = slice(side + 1)
-        drawn = posterior.fit_adaops(
+        drawn = posterior_sampling.fit_adaops(
             features[rows], target[rows], epsilon=budget.epsilon, delta=budget.delta or DELTA
         )
         return float(drawn[0])

@@ -20,8 +20,8 @@ import pytest
 from mpmath import mpf
 
 from hushsum.errors import ClaimError
-from hushsum.methods.objective import perturbation
-from hushsum.methods.posterior import fit_adaops
+from hushsum.methods.objective_perturbation import perturbation
+from hushsum.methods.posterior_sampling import fit_adaops
 from hushsum.methods.sufficient_statistics import PublishedNoise
 from hushsum.privacy.accounting import (
     analytic_gaussian_sigma,

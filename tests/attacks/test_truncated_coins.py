@@ -165,7 +165,7 @@ OTHER_RANDOMNESS = {
     "planning": "simulated queries",
     "models": "post-processing of released functions",
     "tasks": "post-processing of released functions",
-    "methods/surrogate.py": "post-processing",
+    "methods/surrogate_loss.py": "post-processing",
     "methods/grid.py": "predictions: simulated queries",
     "methods/bayes_network.py": "a public seed: which candidates are listed",
     "methods/kme.py": "a public seed: where the points lie",

@@ -26,7 +26,7 @@ from hushsum.kernels import base as kernels
 from hushsum.kernels.base import COLUMNS, Batch, ColumnProfile
 from hushsum.kernels.profiles import Profile
 from hushsum.methods import register_tally, registry
-from hushsum.methods.prediction import Option, PredictionRequest
+from hushsum.methods.error_prediction import Option, PredictionRequest
 from hushsum.privacy.calibration import Sensitivity
 from hushsum.privacy.claim import Relation
 from hushsum.records.bounds import Bounds, DeclaredBounds, declared_bounds

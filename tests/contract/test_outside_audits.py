@@ -19,7 +19,7 @@ from benchmarks.outsiders.worlds import DELTA, LESS_NOISE, Budget
 import hushsum as hs
 from hushsum import models
 from hushsum.auditing.registry import audited_bases, mechanism_cases
-from hushsum.methods import objective
+from hushsum.methods import objective_perturbation
 from hushsum.methods.registry import method_named, method_names
 from hushsum.privacy.accounting.gaussian import analytic_gaussian_sigma
 from hushsum.privacy.accounting.mechanisms import known_mechanisms
@@ -99,8 +99,10 @@ def test_logistic_objective_perturbation_spends_less_than_it_claims() -> None:
 @pytest.mark.parametrize("seed", range(5))
 def test_minima_of_many_draws_are_those_of_the_fit(seed: int) -> None:
     features, target = np.array([[SHORT]] * 40 + [[1.0]]), np.array([-1.0] * 40 + [1.0])
-    fitted = objective.fit_squares(features, target, epsilon=1.0, theta_bound=0.25, insecure_noise_seed=seed)
-    ridge, scale = objective.perturbation(1.0, gradient=1.25, curvature=1.0)
+    fitted = objective_perturbation.fit_squares(
+        features, target, epsilon=1.0, theta_bound=0.25, insecure_noise_seed=seed
+    )
+    ridge, scale = objective_perturbation.perturbation(1.0, gradient=1.25, curvature=1.0)
     with real_noise(seed) as noise:
         drawn = gamma_numbers(noise, 1, scale)
     gram, cross = float(features[:, 0] @ features[:, 0]), float(features[:, 0] @ target)

@@ -14,7 +14,7 @@ import hushsum as hs
 from hushsum.cli.release import release as release_command
 from hushsum.client.dataset import RemoteDataset
 from hushsum.methods import method_named, method_names
-from hushsum.methods.one_call import ReleaseKeywords
+from hushsum.methods.direct_release import ReleaseKeywords
 from hushsum.models import PrivateDensity
 from hushsum.privacy.request import LOCAL, ReleaseRequest
 from hushsum.privacy.spending import Booking

@@ -26,7 +26,7 @@ from hushsum.plotting.figure import new_figure, save_figure
 from hushsum.privacy.claim import Claim
 from hushsum.privacy.request import ReleaseRequest
 from hushsum.records.arrow import pyarrow
-from hushsum.releases.picture import caption_of
+from hushsum.releases.plot import caption_of
 
 BANDWIDTH: Final = 5_000.0
 QUERIES: Final = (20_000.0, 30_000.0, 42_000.0, 70_000.0, 92_000.0, 145_000.0, 220_000.0)

@@ -8,7 +8,7 @@ from typing import Any
 
 from hushsum.jobs.files import check_output, open_function
 from hushsum.plotting.figure import check_format, save_figure
-from hushsum.releases.picture import Column, Range, View, figure_of
+from hushsum.releases.plot import Column, Range, View, figure_of
 
 
 @dataclass(frozen=True, slots=True)

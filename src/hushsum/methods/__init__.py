@@ -10,7 +10,7 @@ from hushsum.methods.hermite import hermite
 from hushsum.methods.histogram import histogram, histogram_tally
 from hushsum.methods.kme import kme
 from hushsum.methods.landmarks import landmarks
-from hushsum.methods.lsq import lsq_fgt, lsq_rff
+from hushsum.methods.locality_sensitive_quantization import lsq_fgt, lsq_rff
 from hushsum.methods.mwem import mwem
 from hushsum.methods.pfda import pfda
 from hushsum.methods.privbayes import privbayes
@@ -25,7 +25,7 @@ from hushsum.methods.registry import (
     register,
     tally_methods,
 )
-from hushsum.methods.tally_registration import register_tally
+from hushsum.methods.tally_methods import register_tally
 from hushsum.methods.trigonometric import trigonometric
 
 __all__ = [

@@ -11,8 +11,8 @@ from hushsum.bases.base import Reading
 from hushsum.bases.features_theory import pairs_for_laplace, predicted_error
 from hushsum.bases.fourier_features import FourierFeatures
 from hushsum.kernels.base import SPECTRAL, Kernel, SpectralKernel
-from hushsum.methods.prediction import HEADER_BYTES, Option, PredictionRequest
-from hushsum.methods.tally_registration import register_tally
+from hushsum.methods.error_prediction import HEADER_BYTES, Option, PredictionRequest
+from hushsum.methods.tally_methods import register_tally
 from hushsum.privacy.calibration import GAMMA
 from hushsum.records.bounds import DeclaredBounds, declared_bounds
 from hushsum.tally.tally import Tally

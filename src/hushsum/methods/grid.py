@@ -15,8 +15,8 @@ from hushsum.bases.grid_weights import MAX_CELLS, MAX_DIM, WHOLE, GridReading, G
 from hushsum.bases.splines import LOWEST_DEGREE
 from hushsum.errors import UsageError
 from hushsum.kernels.base import PROFILES, Kernel, ProfileKernel
-from hushsum.methods.prediction import HEADER_BYTES, NORMAL_MEAN_ABSOLUTE, Option, PredictionRequest
-from hushsum.methods.tally_registration import boxed_tally, register_tally
+from hushsum.methods.error_prediction import HEADER_BYTES, NORMAL_MEAN_ABSOLUTE, Option, PredictionRequest
+from hushsum.methods.tally_methods import boxed_tally, register_tally
 from hushsum.privacy.claim import Promise
 from hushsum.records.bounds import Bounds, DeclaredBounds
 from hushsum.records.steps import DeclaredSteps, Steps, declared_steps, steps_between

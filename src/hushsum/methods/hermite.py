@@ -11,7 +11,7 @@ from hushsum.bases.box_polynomials import BoxPolynomials, degrees_of, number_of_
 from hushsum.bases.declared_box import DEFAULT_SCALE
 from hushsum.bases.hermite_reading import read_energy, relative_square_error
 from hushsum.kernels.base import PRODUCT, ColumnKernel, Kernel
-from hushsum.methods.tally_registration import boxed_tally, register_tally
+from hushsum.methods.tally_methods import boxed_tally, register_tally
 from hushsum.records.bounds import Bounds, DeclaredBounds
 from hushsum.tally.tally import Tally
 

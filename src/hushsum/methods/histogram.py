@@ -9,9 +9,9 @@ import numpy as np
 
 from hushsum.bases.bins import Bins
 from hushsum.kernels.base import COLUMNS, ColumnKernel, Kernel
-from hushsum.methods.one_call import DeclaredBox, ReleaseKeywords
+from hushsum.methods.direct_release import DeclaredBox, ReleaseKeywords
 from hushsum.methods.registry import Method, register
-from hushsum.methods.tally_registration import release_counted
+from hushsum.methods.tally_methods import release_counted
 from hushsum.privacy.calibration import LAPLACE
 from hushsum.privacy.claim import Relation
 from hushsum.privacy.release_noise import EXACT_INTEGERS

@@ -15,9 +15,9 @@ from hushsum.errors import Argument, UsageError
 from hushsum.kernels.base import COLUMNS, GAUSSIAN, Batch, GaussianProfileKernel, Kernel
 from hushsum.kernels.gaussian import GaussianKernel
 from hushsum.kernels.parameters import one_of, positive_integer
+from hushsum.methods.direct_release import DeclaredBox, OneCallRelease, ReleaseKeywords
 from hushsum.methods.herding import reduced_set
 from hushsum.methods.kme_lattice import Lattice
-from hushsum.methods.one_call import DeclaredBox, OneCallRelease, ReleaseKeywords
 from hushsum.methods.registry import Method, register
 from hushsum.privacy.claim import Relation
 from hushsum.privacy.release_noise import REAL_ARITHMETIC, REAL_GAUSSIAN, ReleaseNoise, release_noise

@@ -12,7 +12,7 @@ from hushsum._types import Floats
 from hushsum.errors import UsageError
 from hushsum.kernels.base import SPECTRAL, Kernel, SpectralKernel
 from hushsum.kernels.parameters import positive_integer
-from hushsum.methods.one_call import DeclaredBox, OneCallRelease, ReleaseKeywords
+from hushsum.methods.direct_release import DeclaredBox, OneCallRelease, ReleaseKeywords
 from hushsum.methods.principal_features import LENGTH, PrincipalFeatures, best_number, fitted_weights
 from hushsum.methods.private_tree import column_histograms, draw_points, private_leaves
 from hushsum.methods.registry import Method, register

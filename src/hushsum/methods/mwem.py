@@ -13,7 +13,7 @@ from hushsum._types import Floats
 from hushsum.errors import DataRefused, UsageError
 from hushsum.kernels.base import COLUMNS, Batch, ColumnKernel, Kernel
 from hushsum.kernels.parameters import positive_integer
-from hushsum.methods.one_call import DeclaredBox, OneCallRelease, ReleaseKeywords
+from hushsum.methods.direct_release import DeclaredBox, OneCallRelease, ReleaseKeywords
 from hushsum.methods.registry import Method, register
 from hushsum.privacy.accounting.mechanisms import together
 from hushsum.privacy.calibration import LAPLACE

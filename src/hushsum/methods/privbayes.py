@@ -19,7 +19,7 @@ from hushsum.methods.bayes_network import (
     dependence_score,
     next_families,
 )
-from hushsum.methods.one_call import DeclaredBox, OneCallRelease, ReleaseKeywords
+from hushsum.methods.direct_release import DeclaredBox, OneCallRelease, ReleaseKeywords
 from hushsum.methods.registry import Method, register
 from hushsum.privacy.accounting.mechanisms import together
 from hushsum.privacy.calibration import LAPLACE

@@ -14,8 +14,8 @@ from hushsum.bases.hash_rows import HashRows, rows_for_laplace
 from hushsum.errors import UsageError
 from hushsum.kernels.base import HASHABLE, Batch, HashableKernel, Kernel
 from hushsum.kernels.parameters import positive_integer
-from hushsum.methods.prediction import HEADER_BYTES, NORMAL_MEAN_ABSOLUTE, Option, PredictionRequest
-from hushsum.methods.tally_registration import register_tally
+from hushsum.methods.error_prediction import HEADER_BYTES, NORMAL_MEAN_ABSOLUTE, Option, PredictionRequest
+from hushsum.methods.tally_methods import register_tally
 from hushsum.records.bounds import DeclaredBounds, declared_bounds
 from hushsum.releases.noisy_table import ROUNDING_SHARE
 from hushsum.tally.tally import Tally

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from hushsum.bases.base import Reading
 from hushsum.kernels.base import Kernel, Role
 from hushsum.kernels.parameters import one_of
-from hushsum.methods.prediction import Option, PredictionRequest
+from hushsum.methods.error_prediction import Option, PredictionRequest
 from hushsum.privacy.claim import Relation
 from hushsum.releases.base import ReleasedFunction
 from hushsum.tally.tally import Tally

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from hushsum.bases.trigonometric import TrigonometricPolynomials
 from hushsum.kernels.base import PRODUCT, Kernel
-from hushsum.methods.tally_registration import boxed_tally, register_tally
+from hushsum.methods.tally_methods import boxed_tally, register_tally
 from hushsum.records.bounds import Bounds, DeclaredBounds
 from hushsum.tally.tally import Tally
 

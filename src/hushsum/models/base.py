@@ -16,7 +16,7 @@ from sklearn.exceptions import NotFittedError
 from hushsum._types import Floats, PathOrFile
 from hushsum.errors import UsageError
 from hushsum.files.container import canonical_json
-from hushsum.models.declared_model import DeclaredModel
+from hushsum.models.model_declaration import DeclaredModel
 from hushsum.models.model_state import (
     ModelState,
     RefitGuard,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from hushsum._types import Box, Floats
 from hushsum.bases.moments import Moments
-from hushsum.methods import objective, posterior
+from hushsum.methods import objective_perturbation, posterior_sampling
 from hushsum.methods.sufficient_statistics import (
     PUBLISHED_GAUSSIAN,
     NoisyMoments,
@@ -21,7 +21,7 @@ from hushsum.methods.sufficient_statistics import (
     solve_adaptive,
     solve_plain,
 )
-from hushsum.methods.surrogate import (
+from hushsum.methods.surrogate_loss import (
     fit_classifier,
     fit_regression,
     on_sphere,
@@ -228,22 +228,22 @@ def regression_method(method: str, *, rows: int, theta_bound: float, published: 
         "adassp": FromMoments(),
         "sketch": FromSketch(rows),
         "objective": FromRecords(
-            objective.MECHANISM,
-            lambda features, target, promise: objective.fit_squares(
+            objective_perturbation.MECHANISM,
+            lambda features, target, promise: objective_perturbation.fit_squares(
                 features, target, epsilon=_epsilon(promise), theta_bound=theta_bound
             ),
             pure=True,
         ),
         "ops": FromRecords(
-            posterior.MECHANISM,
-            lambda features, target, promise: posterior.fit_ops(
+            posterior_sampling.MECHANISM,
+            lambda features, target, promise: posterior_sampling.fit_ops(
                 features, target, epsilon=_epsilon(promise), theta_bound=theta_bound
             ),
             pure=True,
         ),
         "adaops": FromRecords(
-            posterior.MECHANISM,
-            lambda features, target, promise: posterior.fit_adaops(
+            posterior_sampling.MECHANISM,
+            lambda features, target, promise: posterior_sampling.fit_adaops(
                 features, target, epsilon=_epsilon(promise), delta=float_below(promise.delta)
             ),
             pure=False,
@@ -257,8 +257,8 @@ def classification_method(method: str, *, rows: int, ridge: float) -> LinearMeth
     methods: dict[str, LinearMethod] = {
         "sketch": FromClassSketches(rows),
         "objective": FromRecords(
-            objective.MECHANISM,
-            lambda features, target, promise: objective.fit_logistic(
+            objective_perturbation.MECHANISM,
+            lambda features, target, promise: objective_perturbation.fit_logistic(
                 features, target, epsilon=_epsilon(promise), ridge=ridge
             ),
             pure=True,

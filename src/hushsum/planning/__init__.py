@@ -1,6 +1,6 @@
 """Predicted errors before any budget is spent (``plan``); release of the best option (``release``)."""
 
-from hushsum.methods.prediction import Option
+from hushsum.methods.error_prediction import Option
 from hushsum.planning.plan import Plan, plan
 from hushsum.planning.release import release
 

@@ -13,7 +13,7 @@ from hushsum.bases.hash_rows import HashRows
 from hushsum.errors import Parameter, UsageError
 from hushsum.kernels.base import HASHABLE, Kernel, named
 from hushsum.kernels.parameters import positive_integer, positive_number
-from hushsum.methods.prediction import Option, PredictionRequest, typical_density
+from hushsum.methods.error_prediction import Option, PredictionRequest, typical_density
 from hushsum.methods.race import DEFAULT_WIDTH, row_variances
 from hushsum.methods.registry import Method, all_methods, method_named, planned_methods
 from hushsum.privacy.calibration import COUNT_SHARE

@@ -9,7 +9,7 @@ import numpy as np
 
 from hushsum.errors import ClaimError, DataRefused, UsageError
 from hushsum.kernels.base import Kernel, named, parameter_names
-from hushsum.methods.prediction import Option
+from hushsum.methods.error_prediction import Option
 from hushsum.methods.registry import Method, all_methods, method_named
 from hushsum.planning.plan import AUTO, MAX_BYTES, MAX_SECONDS, plan
 from hushsum.privacy.budget import Budget

@@ -13,7 +13,7 @@ from hushsum.releases.answers import Answers
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from hushsum.releases.picture import Column, Range
+    from hushsum.releases.plot import Column, Range
     from hushsum.releases.presentation import Description, Detail
 
 

@@ -16,7 +16,7 @@ from hushsum.releases.base import ReleasedFunction
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from hushsum.releases.picture import Column, Range
+    from hushsum.releases.plot import Column, Range
 
 
 class Presented:
@@ -78,7 +78,7 @@ class Presented:
             if the function has no columns of numbers, or neither bounds nor a range says what to draw.
         """
         # Here and not above: drawing is not part of importing Hushsum.
-        from hushsum.releases.picture import View, draw
+        from hushsum.releases.plot import View, draw
 
         view = View.of(self, axes=axes, range=range, at=at, labels=labels, of=of, level=level)
         return draw(self, view, ax)
@@ -99,7 +99,7 @@ def _small(function: ReleasedFunction) -> str:
     if function.dim not in (1, 2) or function.bounds is None:
         return ""
     try:
-        from hushsum.releases.picture import thumbnail
+        from hushsum.releases.plot import thumbnail
 
         return _html.picture(thumbnail(function), "The released function within its bounds")
     except (ImportError, HushsumError):

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression, Ridge
 
 from hushsum.errors import UsageError
-from hushsum.methods.objective import (
+from hushsum.methods.objective_perturbation import (
     fit_logistic,
     fit_squares,
     minimum_in_ball,

@@ -12,7 +12,7 @@ from hushsum.bases import HashRows
 from hushsum.errors import UsageError
 from hushsum.kernels.angular import AngularKernel
 from hushsum.methods.sufficient_statistics import moments
-from hushsum.methods.surrogate import (
+from hushsum.methods.surrogate_loss import (
     SketchedMoments,
     fit_classifier,
     fit_regression,

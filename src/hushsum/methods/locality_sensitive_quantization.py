@@ -10,7 +10,7 @@ from hushsum.bases.cosine_features import CosineFeatures
 from hushsum.bases.declared_box import DEFAULT_SCALE, gaussian_width
 from hushsum.kernels.base import GAUSSIAN, Kernel
 from hushsum.kernels.parameters import positive_integer
-from hushsum.methods.tally_registration import boxed_tally, register_tally
+from hushsum.methods.tally_methods import boxed_tally, register_tally
 from hushsum.records.bounds import Bounds, DeclaredBounds
 from hushsum.tally.tally import Tally
 

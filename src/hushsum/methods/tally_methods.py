@@ -8,7 +8,7 @@ from typing import Any, Unpack
 
 from hushsum.bases.base import Basis
 from hushsum.kernels.base import Kernel, Role
-from hushsum.methods.one_call import OneCallRelease, ReleaseKeywords
+from hushsum.methods.direct_release import OneCallRelease, ReleaseKeywords
 from hushsum.methods.registry import (
     MakeTally,
     Method,
