@@ -78,8 +78,8 @@ class FourierFeatures(Basis):
         Take the frequencies of a block from three rounds of random signs and Hadamard transforms, in as many
         columns as the next power of two, at least 64: time and memory per feature no longer grow with the
         columns. Kernels of the Euclidean distance only. Directions are orthogonal and have the right
-        covariance exactly, but are only nearly uniform, so k has a bias that does not fall with m: below
-        3·10⁻⁴ for records that differ from the query in two of 54 columns, where it is largest.
+        covariance exactly, but are only nearly uniform, so k has a bias that does not fall with m: measured
+        below 3·10⁻⁴ for records that differ from the query in two of 54 columns.
 
     Privacy
     -------
