@@ -272,7 +272,7 @@ def gamma_numbers(noise: RealNoise, number: int, scale: float) -> Floats:
 
 
 def squares_minimum(linear: Floats, curvature: float, cross: float, bound: float) -> Floats:
-    """What `objective_perturbation.fit_squares` returns in one dimension for given noise, before it is rounded."""
+    """What `fit_squares` returns in one dimension for given noise, before it is rounded."""
     return np.clip((cross - linear) / curvature, -bound, bound)
 
 

@@ -51,9 +51,9 @@ def landmarks(
     """Weighted public points placed where the records are. Spends ``epsilon``, in two steps.
 
     For 4 to 20 columns under pure ε, if records fill a small part of the declared box at the scale of the
-    bandwidth: measured errors are then 2 to 5 times below those of random features. Not for records that
-    fill the box, nor for bandwidths so narrow, or budgets so small, that the places cannot be found: random
-    features are better there. Costs records × points × features. The error bars of ``query`` are not known
+    bandwidth, or if public records show where they are. Not for records that fill the box, nor for
+    bandwidths so narrow, or budgets so small, that the places cannot be found: random features are better
+    there. Costs records × points × features. The error bars of ``query`` are not known
     (NaN), since much of the error is bias.
 
     Parameters
