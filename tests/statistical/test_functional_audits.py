@@ -30,7 +30,7 @@ from hushsum.auditing.gaussian_smoke_test import (
 )
 from hushsum.auditing.registry import MechanismCase, mechanism_cases
 from hushsum.auditing.report import STATED_POWER, AuditRow
-from hushsum.bases.fourier_features import FourierFeatures
+from hushsum.bases.fourier_series import FourierSeries
 from hushsum.methods.feature_functions import (
     Machines,
     NoisyWeights,
@@ -150,13 +150,14 @@ class TestPlantedFaults:
         constant = 1.0 / (math.sqrt(2.0 * math.pi) * 2.0)
         wrong = served.density_pair("add/remove", lambda f: replace(f, sensitivity=constant))
         assert caught(wrong)
-        right = FourierFeatures.sensitivity
+        # The exact features, which a Gaussian kernel has on this box.
+        right = FourierSeries.sensitivity
 
-        def normalised(basis: FourierFeatures, relation: Relation) -> Sensitivity:
+        def normalised(basis: FourierSeries, relation: Relation) -> Sensitivity:
             found = right(basis, relation)
             return replace(found, l2_squared=round(found.l2_squared * constant**2))
 
-        monkeypatch.setattr(FourierFeatures, "sensitivity", normalised)
+        monkeypatch.setattr(FourierSeries, "sensitivity", normalised)
         assert caught(named("PrivateDensity, functional", "one record").set_up(), seed=None)
 
     @pytest.mark.slow
