@@ -30,6 +30,10 @@ def plan(
     epsilon: Annotated[
         str | None, typer.Option("--epsilon", metavar="E[,E...]", help="ε, or several to compare.")
     ] = None,
+    error: Annotated[
+        float | None,
+        typer.Option("--error", help="Find the smallest ε with this predicted mean error."),
+    ] = None,
     delta: options.Delta = None,
     rho: options.Rho = None,
     kernel: options.KernelName = "euclidean",
@@ -91,13 +95,14 @@ def plan(
             public=source,
             relation=relation,
             max_per_unit=max_per_unit,
+            error=error,
         )
 
     planned = at(density)
     if json:
         write_json(planned.as_json())
         return
-    busier = source is None and planned.plan.density < BUSY
+    busier = source is None and error is None and planned.plan.density < BUSY
     _write(planned.plan, at(BUSY).plan if busier else None)
     given = {
         "kernel": None if kernel == "euclidean" else kernel,

@@ -65,6 +65,7 @@ def plan_release(
     relation: str = "add/remove",
     max_per_unit: int | None = None,
     reading: Reading | None = None,
+    error: float | None = None,
 ) -> ReleasePlanned:
     """The predicted error of each method of release; see :func:`hushsum.plan`. No private data is read.
 
@@ -99,6 +100,7 @@ def plan_release(
             relation=relation,
             max_per_unit=max_per_unit,
             reading=reading,
+            error=error,
         ),
     )
 

@@ -16,6 +16,7 @@ from hushsum.kernels.parameters import positive_integer, positive_number
 from hushsum.methods.error_prediction import Option, PredictionRequest, typical_density
 from hushsum.methods.race import DEFAULT_WIDTH, row_variances
 from hushsum.methods.registry import Method, all_methods, method_named, planned_methods
+from hushsum.planning.error_target import promise_for_error
 from hushsum.privacy.calibration import COUNT_SHARE
 from hushsum.privacy.claim import Promise, Relation, exact
 from hushsum.records.bounds import DeclaredBounds, declared_bounds
@@ -52,6 +53,7 @@ def plan(
     allow_real: bool = False,
     steps: DeclaredSteps | None = None,
     reading: Reading | None = None,
+    error: float | None = None,
 ) -> Plan:
     """The predicted error of each method of release, before any budget is spent.
 
@@ -95,6 +97,9 @@ def plan(
     reading : Reading, optional
         ``tally.reading`` of a tally that exists. The plan is for releasing it as it is: its kernel, bounds
         and shape replace those above.
+    error : float, optional
+        In place of ``epsilon``: plan for the smallest ε, to two digits, at which the best option has this
+        predicted mean absolute error. Where no pure ε reaches it, and δ is not given, δ is 1e-6.
 
     Examples
     --------
@@ -105,6 +110,10 @@ def plan(
     >>> p = hs.plan(records=241_000, dim=3, epsilon=1.0, bandwidth=3.5, kernel="gaussian", bounds=(0, 255))
     >>> p.best.method
     'grid'
+    >>> hs.plan(records=241_000, dim=3, error=0.003, bandwidth=5.0).best.epsilon
+    0.091
+    >>> hs.plan(records=241_000, dim=3, error=0.001, bandwidth=5.0).best.delta
+    1e-06
     """
     number = positive_integer("records", records, at_most=1 << 50)
     if reading is not None:
@@ -120,12 +129,8 @@ def plan(
     )
     measured = variances(_width(reading, width)) if HASHABLE.test(chosen) else None
     place = float(measured.density.mean()) if measured is not None else typical
-    requested = [Promise.of(epsilon=e, delta=delta, rho=rho) for e in _each(epsilon)]
-    shown = list(requested)
-    if delta is None and rho is None:
-        shown += [Promise.of(epsilon=promise.epsilon, delta=COMPARISON_DELTA) for promise in requested]
-    options: list[Option] = []
-    for promise in shown:
+
+    def options_for(promise: Promise, *, requested: bool) -> list[Option]:
         request = PredictionRequest(
             records=number,
             kernel=chosen,
@@ -138,7 +143,7 @@ def plan(
             else positive_integer("max_per_unit", max_per_unit, at_most=1 << 20),
             density=place,
             max_bytes=positive_integer("max_bytes", max_bytes, at_most=1 << 50),
-            requested=promise in requested,
+            requested=requested,
             row_variance=variances,
             rows=rows,
             width=width,
@@ -148,7 +153,20 @@ def plan(
         group = _options(methods, request, reading)
         quick = [option for option in group if option.seconds <= max_seconds or rows is not None]
         quick = quick or sorted(group, key=lambda option: option.seconds)[:1]
-        options += sorted(quick, key=lambda option: option.error)
+        return sorted(quick, key=lambda option: option.error)
+
+    if error is not None:
+        epsilon, delta = promise_for_error(
+            error,
+            lambda e, d: options_for(Promise.of(epsilon=e, delta=d), requested=True)[:1],
+            (None, COMPARISON_DELTA) if delta is None else (delta,),
+            alone=epsilon is None and rho is None,
+        )
+    requested = [Promise.of(epsilon=e, delta=delta, rho=rho) for e in _each(epsilon)]
+    shown = [(promise, True) for promise in requested]
+    if delta is None and rho is None:
+        shown += [(Promise.of(epsilon=each.epsilon, delta=COMPARISON_DELTA), False) for each in requested]
+    options = [option for promise, own in shown for option in options_for(promise, requested=own)]
     if not options:
         raise _nothing(chosen, reading, methods, box is not None)
     return Plan(tuple(options), number, place, "bound" if measured is None else measured.source)

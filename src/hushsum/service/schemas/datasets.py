@@ -125,7 +125,7 @@ class PlanRequest(KernelRequest):
     """A request for predicted errors, from declared quantities only.
 
     With ``tally`` the plan is for releasing that tally: its kernel, bounds, shape and records per person
-    replace those of the request.
+    replace those of the request. With ``error`` in place of ``epsilon``, for the smallest ε that reaches it.
     """
 
     tally: Id | None = None
@@ -141,6 +141,7 @@ class PlanRequest(KernelRequest):
     density: Annotated[float, Field(gt=0, le=1)] | None = None
     relation: Relation = "add/remove"
     max_per_unit: Annotated[int, Field(ge=1, le=1 << 20)] | None = None
+    error: Positive | None = None
 
 
 class PlanResponse(ResponseBody):

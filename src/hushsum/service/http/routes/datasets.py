@@ -263,6 +263,7 @@ def make_plan(dataset: str, body: PlanRequest, caller: Releaser, context: Contex
         relation=body.relation,
         max_per_unit=body.max_per_unit if reading is None else per_unit,
         reading=reading,
+        error=body.error,
     )
     return PlanResponse(**planned.as_json())
 

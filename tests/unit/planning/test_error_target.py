@@ -1,0 +1,52 @@
+"""The ε that reaches an error."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import hushsum as hs
+from hushsum.errors import UsageError
+
+TOWN: dict[str, Any] = {
+    "records": 50_000,
+    "kernel": hs.GaussianKernel(dim=2, bandwidth=0.1),
+    "bounds": (0, 1),
+}
+
+
+@pytest.mark.parametrize("error", [0.0003, 0.003, 0.03])
+@pytest.mark.parametrize("delta", [None, 1e-6])
+def test_it_is_the_smallest_of_two_digits(error: float, delta: float | None) -> None:
+    best = hs.plan(**TOWN, delta=delta, error=error).best
+    assert best.error <= error
+    assert best.epsilon is not None
+    step = float(f"1e{f'{best.epsilon:.1e}'.split('e')[1]}") / 10.0
+    assert hs.plan(**TOWN, delta=delta, epsilon=best.epsilon - step).best.error > error
+
+
+def test_the_plan_is_that_of_its_epsilon() -> None:
+    found = hs.plan(**TOWN, error=0.003)
+    assert found.options == hs.plan(**TOWN, epsilon=found.best.epsilon).options
+
+
+def test_delta_is_taken_where_no_pure_epsilon_suffices() -> None:
+    hashed: dict[str, Any] = {"records": 241_000, "dim": 3, "bandwidth": 5.0}
+    best = hs.plan(**hashed, error=0.001).best
+    assert best.delta == 1e-6
+    assert best.error <= 0.001 < hs.plan(**hashed, epsilon=100.0).best.error
+
+
+@pytest.mark.parametrize(
+    ("request_", "rule"),
+    [
+        ({"error": 1e-15}, "error must be one that some option reaches, at least "),
+        ({"error": -1.0}, "error must be a finite number above 0"),
+        ({"error": 0.1, "epsilon": 1.0}, "error must be given without epsilon and rho"),
+        ({"error": 0.1, "rho": 1.0}, "error must be given without epsilon and rho"),
+    ],
+)
+def test_refusals(request_: dict[str, Any], rule: str) -> None:
+    with pytest.raises(UsageError, match=rule):
+        hs.plan(**TOWN, **request_)
