@@ -25,6 +25,11 @@ _LEAST_EIGENVALUE = 1e-8
 _SIZES = 60
 _ITERATIONS = 500
 _VALUES_AT_A_TIME = 1 << 22
+_SIMILARITY = 2.0**20
+_COEFFICIENTS = 2.0**32
+"""Kernel values are multiples of 2⁻²⁰, and the coefficients of a feature integers whose sizes sum to about
+this: sums of their products are integers below 2⁵³, which doubles hold whatever the order of addition.
+"""
 
 
 @dataclass(frozen=True)
@@ -46,6 +51,8 @@ class PrincipalFeatures:
     -------
     The features are orthonormal in the kernel's space, so those of a record are coordinates of a projection
     of k(x, ·), whose length is √k(x, x) = 1. Computed ones are scaled down where rounding made them longer.
+    A record's features depend on that record alone, bit for bit: kernel values are computed one by one, and
+    the matrix product is one of integers, without any rounding that the place in a batch could change.
     `sums` rounds ``(L − ⌈√m/2⌉ − 1)·features`` to integers; rounding m numbers adds at most √m/2 to their
     length. So one record more or less moves the sums by at most L = 2²⁰ in L2, and one replaced by 2L.
     """
@@ -83,9 +90,20 @@ class PrincipalFeatures:
     def values(self, rows: Floats | Rows) -> Floats:
         """The features of records, shape (n, n_features), no row longer than 1."""
         similar = self.kernel._pairwise(Batch((rows,), len(rows)), Batch((self.points,), len(self.points)))
-        values: Floats = similar @ self.coefficients
+        coefficients, units = self._integers
+        values: Floats = np.rint(np.clip(similar, -1.0, 1.0) * _SIMILARITY) @ coefficients
+        values /= _SIMILARITY * units
         values /= np.maximum(np.linalg.norm(values, axis=1, keepdims=True), 1.0)
         return values
+
+    @cached_property
+    def _integers(self) -> tuple[Floats, Floats]:
+        """The coefficients as integers, and for each feature the power of two that they were multiplied
+        by.
+        """
+        sizes = np.abs(self.coefficients).sum(axis=0)
+        units = 2.0 ** np.floor(np.log2(_COEFFICIENTS / sizes))
+        return np.rint(self.coefficients * units), units
 
     def sums(self, rows: Rows) -> Integers:
         """The sum over records of their features as integers; secret."""

@@ -28,7 +28,7 @@ from hushsum.methods.error_prediction import typical_density
 from hushsum.models.density_tables import KernelTable
 from hushsum.privacy.calibration import COUNT_SHARE, GAUSSIAN, IntegerNoise
 from hushsum.privacy.claim import Claim, Promise, Relation
-from hushsum.privacy.function_noise import lattice_variance, perturb_lattice
+from hushsum.privacy.function_noise import LatticePart, lattice_variances, perturb_lattice
 from hushsum.privacy.release_noise import release_noise
 from hushsum.records.bounds import Bounds
 from hushsum.releases.base import ReleasedFunction
@@ -78,7 +78,7 @@ class FunctionalSums:
     coefficients by a vector no longer than Δ2 of its basis (`FourierSeries`, `FourierFeatures`). With k
     kernels, each is calibrated as if one record moved it by √k·Δ2, so that all together are one Gaussian
     mechanism. A fiftieth of ε pays for a noisy count by exact discrete Laplace; what is left of ε, and δ, for
-    exact discrete Gaussian noise on all coefficients, with `lattice_variance`. The two add up.
+    exact discrete Gaussian noise on all coefficients, with `lattice_variances`. The two add up.
     """
 
     __slots__ = ("_bases", "_count", "_promise", "_tables")
@@ -163,9 +163,9 @@ def _shares(promise: Promise) -> tuple[Fraction, Promise]:
 
 def _variances(bases: Sequence[FourierSeries | FourierFeatures], promise: Promise) -> list[Fraction]:
     """The variance of the noise of each basis, all of the same records."""
-    cells = sum(math.prod(basis.shape) for basis in bases)
-    squared = [len(bases) * basis.sensitivity(Relation.ADD_REMOVE).l2_squared for basis in bases]
-    return [lattice_variance(math.isqrt(each - 1) + 1, cells, promise) for each in squared]
+    moves = [basis.sensitivity(Relation.ADD_REMOVE).l2_squared for basis in bases]
+    cells = [math.prod(basis.shape) for basis in bases]
+    return lattice_variances([LatticePart(*each) for each in zip(moves, cells, strict=True)], promise)
 
 
 def _reading(basis: FourierSeries | FourierFeatures) -> LinearReading:

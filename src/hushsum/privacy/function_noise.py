@@ -9,7 +9,9 @@ coefficients, here drawn as integers on a fine lattice.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
+from typing import NamedTuple
 
 from hushsum._types import Integers
 from hushsum.errors import Argument, ClaimError, Parameter, shown
@@ -78,26 +80,57 @@ def lattice_variance(l2: int, cells: int, promise: Promise, *, calibration: str 
     """The least proven variance of discrete Gaussian noise on ``cells`` integers, which one unit moves by a
     vector no longer than ``l2``.
 
-    Rounding a Gaussian release of integers is post-processing, so the analytic calibration holds for rounded
-    noise. Discrete noise differs from it by `rounding_gap` in total variation, which costs (1 + e^ε) times
-    that in δ: as small a part of δ as will do is set aside for it. Where the lattice is too coarse for that,
-    and under ρ, the variance is l2²/(2ρ), which needs no lattice finer than integers.
-
     >>> promise = Promise.of(epsilon=1.0, delta=1e-6)
     >>> round(float(lattice_variance(1 << 20, 1000, promise)) ** 0.5 / (1 << 20), 3)
     4.225
     """
-    if promise.epsilon is None:
-        assert promise.rho is not None
-        return Fraction(l2**2) / (2 * promise.rho)
-    for share in _ROUNDING_SHARES:
-        kept = Promise(promise.epsilon, promise.delta * (1 - share), None)
-        sigma = path_scale(float(l2) * (1.0 + 1e-12), kept, calibration=calibration)
-        variance = Fraction(math.ceil(sigma * sigma * (1.0 + 1e-12)))
-        spent = (1.0 + math.exp(min(float(promise.epsilon), 700.0))) * rounding_gap(cells, variance)
-        if spent * (1.0 + 1e-12) <= float(promise.delta * share):
-            return variance
-    return Fraction(l2**2) / (2 * Fraction(zcdp_rho(promise.epsilon, promise.delta)))
+    return lattice_variances([LatticePart(l2**2, cells)], promise, calibration=calibration)[0]
+
+
+class LatticePart(NamedTuple):
+    """Integers of one release that take noise of the same variance, and how far one unit moves them."""
+
+    l2_squared: int
+    cells: int
+
+
+def lattice_variances(
+    parts: Sequence[LatticePart], promise: Promise, *, calibration: str = ANALYTIC
+) -> list[Fraction]:
+    """The variance of discrete Gaussian noise for each of several parts that are released together under one
+    promise. Of n parts, each is calibrated as if a unit moved it √n times as far.
+
+    Rounding a Gaussian release of integers is post-processing, so the analytic calibration holds for rounded
+    noise. Discrete noise differs from it by `rounding_gap` in total variation, which costs (1 + e^ε) times
+    that in δ: as small a part of δ as will do is set aside for it. Where the lattice is too coarse for that,
+    and under ρ, the variance is n·l2²/(2ρ), which needs no lattice finer than integers. All parts take the
+    same of these ways: one that is calibrated over the reals beside one that is calibrated through ρ would
+    leave no single δ for both.
+
+    >>> promise = Promise.of(epsilon=1.0, delta=1e-6)
+    >>> two = lattice_variances([LatticePart(1 << 40, 500)] * 2, promise)
+    >>> [round(float(each) ** 0.5 / (1 << 20) / 2**0.5, 3) for each in two]
+    [4.225, 4.225]
+    """
+    moved = [len(parts) * each.l2_squared for each in parts]
+    rho = promise.rho
+    if promise.epsilon is not None:
+        for share in _ROUNDING_SHARES:
+            kept = Promise(promise.epsilon, promise.delta * (1 - share), None)
+            sigmas = [path_scale(_length(square), kept, calibration=calibration) for square in moved]
+            variances = [Fraction(math.ceil(sigma * sigma * (1.0 + 1e-12))) for sigma in sigmas]
+            gaps = [rounding_gap(each.cells, own) for each, own in zip(parts, variances, strict=True)]
+            spent = (1.0 + math.exp(min(float(promise.epsilon), 700.0))) * math.fsum(gaps)
+            if spent * (1.0 + 1e-12) <= float(promise.delta * share):
+                return variances
+        rho = Fraction(zcdp_rho(promise.epsilon, promise.delta))
+    assert rho is not None
+    return [Fraction(square) / (2 * rho) for square in moved]
+
+
+def _length(square: int) -> float:
+    """Not below the root of an integer."""
+    return float(math.isqrt(square - 1) + 1) * (1.0 + 1e-12) if square else 0.0
 
 
 def perturb_lattice(

@@ -43,12 +43,26 @@ def test_points_that_coincide_are_no_longer_either() -> None:
     assert np.linalg.norm(features.values(POINTS), axis=1).max() <= 1.0 + 1e-12
 
 
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.name)
+def test_features_of_a_record_do_not_depend_on_the_others_in_its_batch(kernel: Kernel) -> None:
+    features = PrincipalFeatures.of(kernel, POINTS)
+    together = features.values(RECORDS)
+    for first, last in ((0, 1), (3, 4), (1, 500), (0, 499), (7, 130), (490, 500)):
+        np.testing.assert_array_equal(features.values(RECORDS[first:last]), together[first:last])
+
+
 def test_sums_are_those_of_single_records() -> None:
     features = PrincipalFeatures.of(KERNELS[0], POINTS).first(30)
     rows = np.concatenate([RECORDS[:40], RECORDS[:15]])
     one_by_one = sum(features.sums(row[None]) for row in rows)
-    # Matrix products of another size may round differently: the claim is about real arithmetic.
-    np.testing.assert_allclose(features.sums(rows), one_by_one, atol=len(rows))
+    np.testing.assert_array_equal(features.sums(rows), one_by_one)
+
+
+def test_products_of_features_fit_a_double_for_the_largest_number_of_points() -> None:
+    coefficients, _ = PrincipalFeatures.of(KERNELS[0], POINTS)._integers
+    assert np.array_equal(coefficients, np.rint(coefficients))
+    # Rounding adds half to each of at most 2¹³ coefficients.
+    assert np.abs(coefficients).sum(axis=0).max() <= 2**32 + 2**12
 
 
 def test_more_records_or_budget_mean_more_features() -> None:

@@ -123,6 +123,30 @@ def test_exact_features_where_there_are_few(kernel: Any, bounds: tuple[float, fl
     np.testing.assert_allclose(found, kernel.exact_sum(record, queries), atol=2e-5)
 
 
+@pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-6), (1.0, 1e-9), (3.0, 1e-8), (8.0, 1e-6)])
+def test_exact_and_random_features_together_keep_one_promise(epsilon: float, delta: float) -> None:
+    """Noise on the coarser lattice of random features may have to be calibrated through ρ; that of the exact
+    features must be then too.
+    """
+    from hushsum.privacy.accounting import gaussian_delta, zcdp_rho
+    from hushsum.privacy.accounting.vectors import rounding_gap
+    from hushsum.privacy.claim import Relation
+
+    model = PrivateDensity(
+        method="functional", bandwidth=[0.3, 0.0005], epsilon=epsilon, delta=delta, bounds=(-1, 1)
+    )
+    parts: Any = model.fit(LINE).released_.parts.values()
+    assert {part.basis.name for part in parts} == {"fourier-series", "fourier-features"}
+    moved = [part.basis.sensitivity(Relation.ADD_REMOVE).l2_squared for part in parts]
+    variances = [part.noise.parameter for part in parts]
+    rho = sum(square / (2 * variance) for square, variance in zip(moved, variances, strict=True))
+    # A fiftieth of ε is for the count.
+    left = 0.98 * epsilon
+    gaps = [rounding_gap(part.table.size, part.noise.parameter) for part in parts]
+    over_the_reals = gaussian_delta(left, math.sqrt(2.0 * float(rho))) + (1.0 + math.exp(left)) * sum(gaps)
+    assert rho <= zcdp_rho(left, delta) * (1.0 + 1e-12) or over_the_reals <= delta
+
+
 def test_private_sums_show_and_give_nothing() -> None:
     import pickle
 

@@ -12,7 +12,13 @@ from hushsum.errors import ClaimError
 from hushsum.privacy.accounting import gaussian_delta, zcdp_rho
 from hushsum.privacy.accounting.vectors import rounding_gap
 from hushsum.privacy.claim import Promise
-from hushsum.privacy.function_noise import lattice_variance, path_scale, perturb_lattice
+from hushsum.privacy.function_noise import (
+    LatticePart,
+    lattice_variance,
+    lattice_variances,
+    path_scale,
+    perturb_lattice,
+)
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 0.4, 1.0, 3.0])
@@ -60,6 +66,19 @@ def test_a_fine_lattice_takes_the_analytic_variance_and_a_coarse_one_that_of_rho
     coarse = lattice_variance(1, 1000, promise)
     assert coarse == 1 / (2 * Fraction(zcdp_rho(1.0, 1e-6)))
     assert float(coarse) > fine
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0, 8.0])
+@pytest.mark.parametrize("delta", [1e-5, 1e-8, 1e-11])
+def test_a_fine_and_a_coarse_lattice_together_keep_one_promise(epsilon: float, delta: float) -> None:
+    promise = Promise.of(epsilon=epsilon, delta=delta)
+    parts = [LatticePart(1 << 40, 33), LatticePart(1 << 34, 1 << 15)]
+    variances = lattice_variances(parts, promise)
+    rho = sum(Fraction(each.l2_squared) / (2 * own) for each, own in zip(parts, variances, strict=True))
+    gap = sum(rounding_gap(each.cells, own) for each, own in zip(parts, variances, strict=True))
+    over_the_reals = gaussian_delta(epsilon, math.sqrt(2.0 * float(rho)))
+    # Two proofs, and one of them must hold for all parts: one part under each of them is covered by none.
+    assert rho <= zcdp_rho(epsilon, delta) or over_the_reals + (1.0 + math.exp(epsilon)) * gap <= delta
 
 
 def test_the_noise_on_the_lattice_has_that_variance() -> None:

@@ -36,6 +36,8 @@ register_basis(
             _example((12,), (0,)),
             _example((8, 9), (3, 3)),
             _example((8, 9), (0, 4)),
+            _example((8, 9), (0, 0)),
+            _example((8, 9), (2, 5)),
             _example((6, 7, 8), (4, 4, 4)),
             _example((3,) * 4, (3,) * 4),
         ),
