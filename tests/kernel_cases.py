@@ -40,7 +40,7 @@ class Case:
 
 
 def take(records: Records, which: Sequence[int] | slice) -> Records:
-    """Some of the records, in the order asked for."""
+    """Some of the records, in the order requested."""
     if isinstance(which, slice):
         return records[which]
     return [records[i] for i in which] if isinstance(records, list) else records[list(which)]

@@ -36,15 +36,15 @@ class SigningKey:
         self.private: Any
         if algorithm == "ES256":
             self.private = ec.generate_private_key(ec.SECP256R1())
-            told = ECAlgorithm.to_jwk(self.private.public_key(), as_dict=True)
+            reported = ECAlgorithm.to_jwk(self.private.public_key(), as_dict=True)
         elif algorithm == "EdDSA":
             self.private = ed25519.Ed25519PrivateKey.generate()
-            told = OKPAlgorithm.to_jwk(self.private.public_key(), as_dict=True)
+            reported = OKPAlgorithm.to_jwk(self.private.public_key(), as_dict=True)
         else:
             self.private = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-            told = RSAAlgorithm.to_jwk(self.private.public_key(), as_dict=True)
-        told.pop("key_ops", None)
-        self.jwk: dict[str, Any] = {**told, "kid": kid, "alg": algorithm, "use": "sig"}
+            reported = RSAAlgorithm.to_jwk(self.private.public_key(), as_dict=True)
+        reported.pop("key_ops", None)
+        self.jwk: dict[str, Any] = {**reported, "kid": kid, "alg": algorithm, "use": "sig"}
 
     def sign(self, claims: dict[str, Any], **headers: Any) -> str:
         # Not jwt.encode, which refuses to sign some of the lies.
@@ -83,7 +83,7 @@ class TestProvider:
         self.published: Any = [self.key.jwk]
         self.person = Person()
         self.codes: dict[str, dict[str, str]] = {}
-        self.asked: list[str] = []
+        self.requested: list[str] = []
         self.metadata: dict[str, Any] = {}
         self.changes: dict[str, Any] = {}
         self.sign: Any = None
@@ -91,8 +91,8 @@ class TestProvider:
         self.metadata_answer: Response | None = None
 
     def describe(self) -> Response:
-        self.asked.append("metadata")
-        told = {
+        self.requested.append("metadata")
+        reported = {
             "issuer": self.url,
             "authorization_endpoint": f"{self.url}/authorize",
             "token_endpoint": f"{self.url}/token",
@@ -100,36 +100,36 @@ class TestProvider:
             "code_challenge_methods_supported": ["plain", "S256"],
             **self.metadata,
         }
-        return self.metadata_answer or JSONResponse(told)
+        return self.metadata_answer or JSONResponse(reported)
 
     def keys(self) -> Response:
-        self.asked.append("keys")
+        self.requested.append("keys")
         return JSONResponse({"keys": self.published})
 
     def authorize(self, request: Request) -> Response:
-        asked = dict(parse_qsl(request.url.query))
-        assert asked["response_type"] == "code"
-        assert asked["client_id"] == CLIENT
-        assert asked["code_challenge_method"] == "S256"
-        assert "openid" in asked["scope"].split()
+        requested = dict(parse_qsl(request.url.query))
+        assert requested["response_type"] == "code"
+        assert requested["client_id"] == CLIENT
+        assert requested["code_challenge_method"] == "S256"
+        assert "openid" in requested["scope"].split()
         code = secrets.token_urlsafe(16)
-        self.codes[code] = asked
+        self.codes[code] = requested
         return RedirectResponse(
-            f"{asked['redirect_uri']}?{urlencode({'code': code, 'state': asked['state']})}"
+            f"{requested['redirect_uri']}?{urlencode({'code': code, 'state': requested['state']})}"
         )
 
     async def token(self, request: Request) -> Response:
-        self.asked.append("token")
+        self.requested.append("token")
         if self.token_answer is not None:
             return self.token_answer
         form = {name: values[0] for name, values in parse_qs((await request.body()).decode()).items()}
         if not self._is_client(request, form):
             return JSONResponse({"error": "invalid_client"}, 401)
-        asked = self.codes.pop(form.get("code", ""), None)
-        if asked is None or form.get("redirect_uri") != asked["redirect_uri"]:
+        requested = self.codes.pop(form.get("code", ""), None)
+        if requested is None or form.get("redirect_uri") != requested["redirect_uri"]:
             return JSONResponse({"error": "invalid_grant"}, 400)
         digest = hashlib.sha256(form.get("code_verifier", "").encode()).digest()
-        if base64.urlsafe_b64encode(digest).rstrip(b"=").decode() != asked["code_challenge"]:
+        if base64.urlsafe_b64encode(digest).rstrip(b"=").decode() != requested["code_challenge"]:
             return JSONResponse({"error": "invalid_grant"}, 400)
         claims = {
             "iss": self.url,
@@ -137,7 +137,7 @@ class TestProvider:
             "sub": self.person.sub,
             "iat": int(time.time()),
             "exp": int(time.time()) + 300,
-            "nonce": asked["nonce"],
+            "nonce": requested["nonce"],
             **self.person.claims,
             **self.changes,
         }

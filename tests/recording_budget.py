@@ -11,7 +11,7 @@ from hushsum.privacy.claim import Claim
 
 @dataclass
 class Entry:
-    """A debit that fails where it is told to."""
+    """A debit that fails where it is set to."""
 
     steps: list[str]
     staged: bytes | None = None

@@ -103,16 +103,16 @@ class Town:
         answer = self.ask(who, method, path, **options)
         assert answer.status_code == status, (method, path, answer.status_code, answer.text)
         assert answer.headers["content-type"] == "application/problem+json"
-        told = answer.json()
-        assert told["status"] == status
-        assert told["type"].startswith("urn:hushsum:problem:")
-        assert told["title"]
-        assert told["detail"]
-        assert told["request"] == answer.headers["x-request-id"]
+        reported = answer.json()
+        assert reported["status"] == status
+        assert reported["type"].startswith("urn:hushsum:problem:")
+        assert reported["title"]
+        assert reported["detail"]
+        assert reported["request"] == answer.headers["x-request-id"]
         assert SECRET not in answer.text
         assert "Traceback" not in answer.text
         assert str(self.settings.folder) not in answer.text
-        return told
+        return reported
 
     def publish(self, dataset: str, name: str, function: Any) -> str:
         """Put a function or a model into the service as if it had been released there."""
@@ -142,33 +142,33 @@ class Town:
             connection.execute(sa.text("UPDATE hushsum_jobs SET lease = 0"))
 
     def dataset(self, who: str = "olga", name: str = "payroll", **terms: Any) -> str:
-        asked = {"name": name, **(terms or {"epsilon": 2.0})}
-        return str(self.ok(who, "POST", "/datasets", 201, json=asked)["id"])
+        requested = {"name": name, **(terms or {"epsilon": 2.0})}
+        return str(self.ok(who, "POST", "/datasets", 201, json=requested)["id"])
 
     def upload(self, dataset: str, data: bytes | None = None, format: str = "csv", who: str = "olga") -> str:
         path = f"/datasets/{dataset}/uploads?format={format}"
         return str(self.ok(who, "POST", path, 201, content=records() if data is None else data)["id"])
 
-    def job(self, path: str, asked: dict[str, Any], key: str | None = None, who: str = "olga") -> Any:
+    def job(self, path: str, requested: dict[str, Any], key: str | None = None, who: str = "olga") -> Any:
         headers = {"idempotency-key": key or secrets.token_hex(8)}
-        made = self.ok(who, "POST", path, 202, json=asked, headers=headers)
+        made = self.ok(who, "POST", path, 202, json=requested, headers=headers)
         self.work()
         return self.ok(who, "GET", f"/jobs/{made['id']}")
 
-    def tally(self, dataset: str, who: str = "olga", **asked: Any) -> str:
+    def tally(self, dataset: str, who: str = "olga", **requested: Any) -> str:
         upload = self.upload(dataset, who=who)
-        job = self.job(f"/datasets/{dataset}/tallies", {"upload": upload, **SMALL, **asked}, who=who)
+        job = self.job(f"/datasets/{dataset}/tallies", {"upload": upload, **SMALL, **requested}, who=who)
         assert job["state"] == "done", job
         return str(job["result"]["tally"])
 
     def confirmed(self, dataset: str, tally: str, who: str = "olga", **terms: Any) -> dict[str, Any]:
-        asked = {"tally": tally, "name": "pay", **(terms or {"epsilon": 0.5})}
-        claim = self.ok(who, "POST", f"/datasets/{dataset}/claims", json=asked)
-        return {**asked, "confirm": claim["confirm"]}
+        requested = {"tally": tally, "name": "pay", **(terms or {"epsilon": 0.5})}
+        claim = self.ok(who, "POST", f"/datasets/{dataset}/claims", json=requested)
+        return {**requested, "confirm": claim["confirm"]}
 
     def function(self, dataset: str, who: str = "olga", **terms: Any) -> str:
-        asked = self.confirmed(dataset, self.tally(dataset, who), who, **terms)
-        job = self.job(f"/datasets/{dataset}/releases", asked, who=who)
+        requested = self.confirmed(dataset, self.tally(dataset, who), who, **terms)
+        job = self.job(f"/datasets/{dataset}/releases", requested, who=who)
         assert job["state"] == "done", job
         return str(job["result"]["function"])
 

@@ -22,9 +22,9 @@ def work_once(
     """
     with open(os.devnull, "wb") as nowhere:
         os.dup2(nowhere.fileno(), 2)
-    told = Settings(**json.loads(settings))
-    limit_memory(told.worker_memory_bytes)
-    work = JobRunner(told, Store.open(told.place))
+    reported = Settings(**json.loads(settings))
+    limit_memory(reported.worker_memory_bytes)
+    work = JobRunner(reported, Store.open(reported.place))
     if largest is not None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest))
     if kill_at is not None:

@@ -108,14 +108,14 @@ def _obey(connection: socket.socket) -> None:
 
     head, streams, _, _ = socket.recv_fds(connection, _LENGTH.size, _STREAMS)
     with connection.makefile("rb") as sent:
-        asked = json.loads(sent.read(_LENGTH.unpack(head)[0]))
+        requested = json.loads(sent.read(_LENGTH.unpack(head)[0]))
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
         os.close(stream)
-    os.chdir(asked["folder"])
+    os.chdir(requested["folder"])
     os.environ.clear()
-    os.environ.update(asked["environment"])
-    sys.argv = asked["arguments"]
+    os.environ.update(requested["environment"])
+    sys.argv = requested["arguments"]
     threading.Thread(target=_end_with, args=(connection,), daemon=True).start()
     code: object = 1
     end = os._exit
@@ -137,15 +137,15 @@ def _obey(connection: socket.socket) -> None:
 
 
 def _end_with(connection: socket.socket) -> None:
-    """Who ends the program that asked, such as a service in the background, ends the command."""
+    """Who ends the program that requested, such as a service in the background, ends the command."""
     with suppress(OSError):
         connection.recv(1)
     os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _ask(address: str, arguments: list[str]) -> int:
-    asked = {"arguments": arguments, "folder": os.getcwd(), "environment": dict(os.environ)}
-    payload = json.dumps(asked).encode()
+    requested = {"arguments": arguments, "folder": os.getcwd(), "environment": dict(os.environ)}
+    payload = json.dumps(requested).encode()
     with socket.socket(socket.AF_UNIX) as connection:
         connection.connect(address)
         socket.send_fds(connection, [_LENGTH.pack(len(payload))], list(range(_STREAMS)))

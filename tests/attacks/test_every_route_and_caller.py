@@ -97,19 +97,19 @@ def ask(town: Town, caller: str, method: str, path: str) -> Any:
 def test_access_is_what_the_route_declares(callers: Callers, method: str, path: str) -> None:
     town, things = callers.town, callers.things
     declared = DESCRIBED[path][method.lower()]["security"]
-    # What would delete something is asked of things that are not there.
-    asked = path_of(path, {} if method == "DELETE" else things)
+    # What would delete something is requested of things that are not there.
+    requested = path_of(path, {} if method == "DELETE" else things)
     if not declared:
         assert path in PUBLIC | SIGN_IN
-        assert ask(town, "", method, asked).status_code not in (401, 403) or path in SIGN_IN
+        assert ask(town, "", method, requested).status_code not in (401, 403) or path in SIGN_IN
         return
     for caller in sorted(NOBODY):
-        answer = ask(town, caller, method, asked)
+        answer = ask(town, caller, method, requested)
         assert answer.status_code == 401, (caller, answer.text)
         assert answer.headers["www-authenticate"].startswith("Bearer")
     for caller, scopes in callers.scopes.items():
         allowed = any(scopes.issuperset(each["token"]) for each in declared)
-        answer = ask(town, caller, method, asked)
+        answer = ask(town, caller, method, requested)
         if allowed:
             assert answer.status_code not in (401, 403), (caller, answer.status_code, answer.text)
         else:

@@ -93,8 +93,8 @@ def test_a_body_is_bounded_by_what_the_function_can_need(served: Served) -> None
             yield b" " * (1 << 16)
 
     path = f"/functions/{dense}/query"
-    told = town.refused("olga", "POST", path, 413, content=pieces(), headers=JSON)
-    assert str(limit) in told["detail"]
+    reported = town.refused("olga", "POST", path, 413, content=pieces(), headers=JSON)
+    assert str(limit) in reported["detail"]
     assert limit < read <= limit + (1 << 17)
     read = 0
     declared = {**JSON, "content-length": str(limit + 1)}
@@ -115,8 +115,8 @@ def test_a_body_is_bounded_by_what_the_function_can_need(served: Served) -> None
 def test_other_bodies_are_parsed_by_the_framework_only_if_they_are_short(served: Served, body: bytes) -> None:
     """It parses them on the event loop, so they are refused before it sees them: 413, and not 422."""
     town, _, _ = served
-    told = town.refused("olga", "POST", "/datasets", 413, content=body, headers=JSON)
-    assert told["type"].endswith("too-large")
+    reported = town.refused("olga", "POST", "/datasets", 413, content=body, headers=JSON)
+    assert reported["type"].endswith("too-large")
 
 
 def test_the_longest_points_fit_into_the_bound(served: Served) -> None:
@@ -124,8 +124,8 @@ def test_the_longest_points_fit_into_the_bound(served: Served) -> None:
     row = [-1.2345678901234567e-300, -1.2345678901234567e-300]
     body = json.dumps({"points": [row] * 60_000}, indent=1).encode()
     assert len(body) <= largest_json(2, 60_000)
-    told = town.ok("olga", "POST", f"/functions/{dense}/query?only=value", content=body, headers=JSON)
-    assert len(told["value"]) == 60_000
+    reported = town.ok("olga", "POST", f"/functions/{dense}/query?only=value", content=body, headers=JSON)
+    assert len(reported["value"]) == 60_000
 
 
 def test_other_requests_are_answered_while_a_body_is_parsed(
@@ -250,8 +250,8 @@ def _slowly(body: bytes) -> list[list[float]] | None:
         return dict(pairs)
 
     try:
-        told = json.loads(body, parse_constant=refuse, object_pairs_hook=once)
-        points = told["points"]
+        reported = json.loads(body, parse_constant=refuse, object_pairs_hook=once)
+        points = reported["points"]
         if not isinstance(points, list) or len(points) > 4:
             return None
         for row in points:

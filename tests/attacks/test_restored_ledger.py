@@ -180,10 +180,10 @@ def test_a_service_with_a_restored_database_answers_and_books_nothing(town: Town
     assert "restored backup" in state.json()["reasons"][0]
     points = {"points": [[0.0, 0.0]]}
     assert restored.ok("olga", "POST", f"/functions/{function}/query", json=points)["value"]
-    asked = restored.confirmed(dataset, tally)
+    requested = restored.confirmed(dataset, tally)
     headers = {"idempotency-key": "later"}
     path = f"/datasets/{dataset}/releases"
-    refused = restored.refused("olga", "POST", path, 503, json=asked, headers=headers)
+    refused = restored.refused("olga", "POST", path, 503, json=requested, headers=headers)
     assert refused["type"].endswith("restore-not-accepted")
     restored.refused("olga", "POST", "/datasets", 503, json={"name": "other", "epsilon": 1.0})
     restored.refused("olga", "DELETE", f"/datasets/{dataset}", 503)
@@ -193,11 +193,11 @@ def test_a_service_with_a_restored_database_answers_and_books_nothing(town: Town
     assert restored.ok("admin", "POST", "/ledger/restores", 201, json=why) == {"frozen": 1}
     restored.refused("admin", "POST", "/ledger/restores", 422, json=why)
     assert restored.ok(None, "GET", "/readyz")["status"] == "ok"
-    restored.refused("olga", "POST", path, 409, json=asked, headers=headers)
+    restored.refused("olga", "POST", path, 409, json=requested, headers=headers)
     charge = {"epsilon": 0.25, "reason": "unknown"}
     restored.refused("otto", "POST", f"/datasets/{dataset}/write-offs", 404, json=charge)
-    told = restored.ok("olga", "POST", f"/datasets/{dataset}/write-offs", 201, json=charge)
-    assert told["budget"]["state"] == "open"
+    reported = restored.ok("olga", "POST", f"/datasets/{dataset}/write-offs", 201, json=charge)
+    assert reported["budget"]["state"] == "open"
     assert restored.job(path, restored.confirmed(dataset, tally))["state"] == "done"
     assert restored.ok("olga", "GET", f"/datasets/{dataset}")["budget"]["spent"]["epsilon"] == "5/4"
 

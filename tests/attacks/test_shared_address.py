@@ -44,13 +44,13 @@ def test_behind_a_proxy_every_caller_has_an_address(found_town: FoundTown) -> No
 
 def test_whoever_is_no_proxy_invents_no_address(found_town: FoundTown) -> None:
     town = found_town(failures_per_minute=3, trusted_proxies="10.0.0.0/8")
-    asked = [
+    requested = [
         town.ask(
             "wrong", "GET", "/me", headers={"x-forwarded-for": f"10.0.0.{i}", "forwarded": "for=1.1.1.1"}
         )
         for i in range(5)
     ]
-    assert [each.status_code for each in asked] == [401] * 3 + [429] * 2
+    assert [each.status_code for each in requested] == [401] * 3 + [429] * 2
 
 
 def test_the_caller_is_in_the_log(found_town: FoundTown, caplog: pytest.LogCaptureFixture) -> None:

@@ -72,9 +72,11 @@ def is_closed(link: socket.socket) -> bool:
 def waiting_job(town: Town, who: str) -> str:
     """A job that no worker takes up."""
     dataset = town.dataset(who, name=f"of {who}")
-    asked = {"upload": town.upload(dataset, who=who), **SMALL}
+    requested = {"upload": town.upload(dataset, who=who), **SMALL}
     headers = {"idempotency-key": "k"}
-    return str(town.ok(who, "POST", f"/datasets/{dataset}/tallies", 202, json=asked, headers=headers)["id"])
+    return str(
+        town.ok(who, "POST", f"/datasets/{dataset}/tallies", 202, json=requested, headers=headers)["id"]
+    )
 
 
 @pytest.mark.parametrize("number", [4, pytest.param(100, marks=pytest.mark.slow)])

@@ -14,9 +14,9 @@ from hushsum.service.store.accounts import later
 from tests.service_town import Town
 
 
-def minted(town: Town, who: str, path: str = "/tokens", **asked: Any) -> Any:
+def minted(town: Town, who: str, path: str = "/tokens", **requested: Any) -> Any:
     """A token made by ``who``, which may be used under its own id from here on."""
-    made = town.ok(who, "POST", path, 201, json=asked)
+    made = town.ok(who, "POST", path, 201, json=requested)
     town.tokens[made["id"]] = made["secret"]
     return made
 
@@ -101,17 +101,17 @@ def test_an_administrators_token_that_no_longer_works_is_reported(
             {"at": later(days=-1)},
         )
     create_app(town.settings)
-    told = capsys.readouterr().err
-    assert "HUSHSUM_ADMIN_TOKEN" in told
-    assert what in told
-    assert town.tokens["admin"] not in told
+    reported = capsys.readouterr().err
+    assert "HUSHSUM_ADMIN_TOKEN" in reported
+    assert what in reported
+    assert town.tokens["admin"] not in reported
 
 
 def test_a_closed_account_leaves_no_work_behind(town: Town) -> None:
     dataset = town.dataset()
-    asked = town.confirmed(dataset, town.tally(dataset))
+    requested = town.confirmed(dataset, town.tally(dataset))
     path, headers = f"/datasets/{dataset}/releases", {"idempotency-key": "k"}
-    job = town.ok("olga", "POST", path, 202, json=asked, headers=headers)["id"]
+    job = town.ok("olga", "POST", path, 202, json=requested, headers=headers)["id"]
     town.ok("admin", "DELETE", f"/accounts/{town.ids['olga']}", 204)
     assert town.work() == 0
     with Store.open(town.settings.place).database.reading() as connection:

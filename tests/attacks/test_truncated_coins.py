@@ -75,19 +75,19 @@ def auction(owners: int, rate: Fraction) -> CuratorState:
     return curator
 
 
-@pytest.mark.parametrize(("byte", "asked"), [(0x00, 12), (0xFF, 0)])
+@pytest.mark.parametrize(("byte", "requested"), [(0x00, 12), (0xFF, 0)])
 def test_every_answer_of_an_auction_is_possible(
-    byte: int, asked: int, monkeypatch: pytest.MonkeyPatch
+    byte: int, requested: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With a rate of 7 the ranks from 1 to 12 are asked with probabilities from 1 − 2⁻⁴⁵ to 2⁻⁶⁵."""
+    """With a rate of 7 the ranks from 1 to 12 are requested with probabilities from 1 − 2⁻⁴⁵ to 2⁻⁶⁵."""
     curator = auction(12, Fraction(7))
     monkeypatch.setattr(choice, "NoiseSource", ChosenSource(byte))
     curator._ask()
-    assert len(curator._requested) == asked
+    assert len(curator._requested) == requested
 
 
 def test_the_auction_asks_with_the_claimed_log_odds() -> None:
-    """Of 4,000 rounds each rank is asked as often as 1/(1 + e^(rate·(rank − middle))); 5 deviations."""
+    """Of 4,000 rounds each rank is requested as often as 1/(1 + e^(rate·(rank − middle))); 5 deviations."""
     curator = auction(8, Fraction(1, 2))
     hits = np.zeros(8)
     names = list(curator._bids)

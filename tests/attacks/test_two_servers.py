@@ -86,9 +86,9 @@ def test_a_replica_with_the_wrong_folder_is_not_ready(town: Town, tmp_path: Path
     elsewhere = replace(town.settings, folder=str(tmp_path / "elsewhere"), database=shared)
     right = town.app
     town.app = create_app(elsewhere)
-    told = town.ask(None, "GET", "/readyz")
-    assert told.status_code == 503
-    assert "HUSHSUM_FOLDER" in told.json()["reasons"][0]
+    reported = town.ask(None, "GET", "/readyz")
+    assert reported.status_code == 503
+    assert "HUSHSUM_FOLDER" in reported.json()["reasons"][0]
     assert town.ask(None, "GET", "/healthz").status_code == 200
     town.app = right
     assert town.ask(None, "GET", "/readyz").status_code == 200

@@ -40,9 +40,9 @@ def served(queue: JobQueue, number: int) -> list[str]:
     return order
 
 
-def asked_for(town: Town, dataset: str, key: str, who: str = "olga", **asked: Any) -> str:
+def asked_for(town: Town, dataset: str, key: str, who: str = "olga", **requested: Any) -> str:
     """A tally that waits; its job."""
-    body = {"upload": town.upload(dataset, who=who), **SMALL, **asked}
+    body = {"upload": town.upload(dataset, who=who), **SMALL, **requested}
     path, headers = f"/datasets/{dataset}/tallies", {"idempotency-key": key}
     return str(town.ok(who, "POST", path, 202, json=body, headers=headers)["id"])
 
@@ -96,8 +96,8 @@ def test_jobs_are_counted(found_town: Callable[..., Town]) -> None:
     asked_for(town, dataset, "b")
     body = {"upload": town.upload(dataset), **SMALL}
     path, headers = f"/datasets/{dataset}/tallies", {"idempotency-key": "c"}
-    told = town.refused("olga", "POST", path, 409, json=body, headers=headers)
-    assert told["type"].endswith("quota-exceeded")
+    reported = town.refused("olga", "POST", path, 409, json=body, headers=headers)
+    assert reported["type"].endswith("quota-exceeded")
     other = town.dataset("otto", "others")
     asked_for(town, other, "a", "otto")
     assert town.ok("olga", "DELETE", f"/jobs/{first}")["state"] == "cancelled"
@@ -116,8 +116,8 @@ def test_thirty_tiny_uploads_do_not_become_gigabytes(found_town: Callable[..., T
     assert len(files) == 3
     body = {"upload": town.upload(dataset), **SMALL, "rows": 200}
     path, headers = f"/datasets/{dataset}/tallies", {"idempotency-key": "large"}
-    told = town.refused("olga", "POST", path, 409, json=body, headers=headers)
-    assert "delete some" in told["detail"]
+    reported = town.refused("olga", "POST", path, 409, json=body, headers=headers)
+    assert "delete some" in reported["detail"]
     tally = town.ok("olga", "GET", f"/datasets/{dataset}/tallies")[0]
     assert (tally["cells"], tally["size"]) == (3000, files[0].stat().st_size)
     town.ok("olga", "DELETE", f"/datasets/{dataset}/tallies/{tally['id']}", 204)
@@ -129,8 +129,13 @@ def test_a_tally_has_no_more_cells_than_one_may_have(found_town: Callable[..., T
     town = found_town(max_cells=5000)
     dataset = town.dataset()
     # The width is the service's choice, and was not counted when it was not given.
-    asked = {"upload": town.upload(dataset), "columns": ["a", "b"], "kernel": "gaussian", "bandwidth": 0.1}
-    grid = {**asked, "method": "grid", "bounds": [[-5, 5]]}
+    requested = {
+        "upload": town.upload(dataset),
+        "columns": ["a", "b"],
+        "kernel": "gaussian",
+        "bandwidth": 0.1,
+    }
+    grid = {**requested, "method": "grid", "bounds": [[-5, 5]]}
     job = town.job(f"/datasets/{dataset}/tallies", grid)
     assert job["state"] == "failed"
     assert "5000 cells" in job["problem"]["detail"]
@@ -174,8 +179,8 @@ def test_endless_work_ends(found_town: Callable[..., Town], monkeypatch: pytest.
         patch.setattr(job_runner, "tally_records", endless(stopped))
         town.work()
     assert stopped == ["at a step"]
-    told = town.ok("olga", "GET", f"/jobs/{job}")
-    assert told["problem"]["type"].endswith("time-limit")
+    reported = town.ok("olga", "GET", f"/jobs/{job}")
+    assert reported["problem"]["type"].endswith("time-limit")
 
     def deaf(*_: object, **__: object) -> None:
         assert ended.wait(60.0)
@@ -189,22 +194,22 @@ def test_endless_work_ends(found_town: Callable[..., Town], monkeypatch: pytest.
         # In a worker this ends the process; what the job does then no longer counts.
         JobRunner(town.settings, Store.open(town.settings.place), abandon=ended.set).next()
     assert ended.is_set()
-    told = town.ok("olga", "GET", f"/jobs/{job}")
-    assert told["problem"]["type"].endswith("time-limit")
+    reported = town.ok("olga", "GET", f"/jobs/{job}")
+    assert reported["problem"]["type"].endswith("time-limit")
 
 
 def test_running_work_is_cancelled_before_its_debit(town: Town, monkeypatch: pytest.MonkeyPatch) -> None:
     dataset = town.dataset()
     tally = town.tally(dataset)
-    asked = town.confirmed(dataset, tally)
+    requested = town.confirmed(dataset, tally)
     path, headers = f"/datasets/{dataset}/releases", {"idempotency-key": "k"}
-    job = town.ok("olga", "POST", path, 202, json=asked, headers=headers)["id"]
+    job = town.ok("olga", "POST", path, 202, json=requested, headers=headers)["id"]
     town.refused("olga", "DELETE", f"/datasets/{dataset}/tallies/{tally}", 409)
     real = release_tally
 
     def cancelled_first(*given: Any, **options: Any) -> Any:
-        told = town.ok("olga", "DELETE", f"/jobs/{job}")
-        assert (told["state"], told["paying"]) == ("running", False)
+        reported = town.ok("olga", "DELETE", f"/jobs/{job}")
+        assert (reported["state"], reported["paying"]) == ("running", False)
         return real(*given, **options)
 
     with monkeypatch.context() as patch:
@@ -214,8 +219,8 @@ def test_running_work_is_cancelled_before_its_debit(town: Town, monkeypatch: pyt
     budget = f"/datasets/{dataset}"
     assert town.ok("olga", "GET", budget)["budget"]["spent"]["epsilon"] == "0"
     town.refused("otto", "DELETE", f"/jobs/{job}", 404)
-    # Asked for again it is done; and what is being paid for is finished, also for a closed account.
-    town.ok("olga", "POST", path, 202, json=asked, headers=headers)
+    # Requested for again it is done; and what is being paid for is finished, also for a closed account.
+    town.ok("olga", "POST", path, 202, json=requested, headers=headers)
     draw = LedgerDebit.draw
 
     def too_late(debit: LedgerDebit) -> None:

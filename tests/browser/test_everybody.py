@@ -18,10 +18,10 @@ def everywhere(here: Visit, world: World, who: str) -> list[str]:
     """Every view that somebody has, as paths."""
     paths = list(PLACES[who])
     if who == "olga":
-        told = {each["name"]: each for each in world.ask("olga", "GET", "/functions")}
+        reported = {each["name"]: each for each in world.ask("olga", "GET", "/functions")}
         names = ("heights", "height and weight", "colours", "who earns more")
-        paths += [f"/functions/{told[name]['id']}" for name in names]
-        dataset = told["heights"]["dataset"]
+        paths += [f"/functions/{reported[name]['id']}" for name in names]
+        dataset = reported["heights"]["dataset"]
         paths += [f"/datasets/{dataset}", f"/datasets/{dataset}/release"]
     return paths
 

@@ -116,13 +116,13 @@ def test_a_classifier_has_regions_and_a_boundary(visit: Visiting) -> None:
     expect(page.locator(".plot .curve")).to_have_count(2)
 
 
-def test_a_model_with_counted_questions_is_asked_sparingly(visit: Visiting) -> None:
+def test_a_model_with_counted_questions_is_requested_sparingly(visit: Visiting) -> None:
     here = visit("olga")
-    asked: list[int] = []
+    requested: list[int] = []
 
     def count(sent: Request) -> None:
         if sent.url.partition("?")[0].endswith("/query"):
-            asked.append(len((sent.post_data_json or {})["points"]))
+            requested.append(len((sent.post_data_json or {})["points"]))
 
     here.page.on("request", count)
     page = here.open_function("ages exactly")
@@ -131,19 +131,19 @@ def test_a_model_with_counted_questions_is_asked_sparingly(visit: Visiting) -> N
     expect(page.get_by_role("button", name="Download .hush")).to_have_count(0)
     page.get_by_label("age", exact=True).fill("40")
     page.keyboard.press("Enter")
-    assert asked == []
+    assert requested == []
     page.get_by_role("button", name="Query this point").click()
     expect(page.get_by_label("One point").locator(".big-number")).to_contain_text("±")
-    assert asked == [1]
+    assert requested == [1]
     draw.click()
     here.drawn()
     page.get_by_role("application").focus()
     for _ in range(5):
         page.keyboard.press("ArrowRight")
-    assert asked == [1, 41]
+    assert requested == [1, 41]
     page.keyboard.press("Enter")
     expect(page.locator(".plot .whisker")).to_have_count(1)
-    assert asked == [1, 41, 1]
+    assert requested == [1, 41, 1]
 
 
 def test_owners_grant_and_withdraw_and_files_are_saved(visit: Visiting, world: World) -> None:

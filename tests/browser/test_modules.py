@@ -142,11 +142,11 @@ def test_a_release_is_followed_through_refusals(visit: Visiting) -> None:
     ]
 
     def answer(route: Any) -> None:
-        told = answers.pop(0)
-        if told is None:
+        reported = answers.pop(0)
+        if reported is None:
             route.abort()
         else:
-            route.fulfill(**told)
+            route.fulfill(**reported)
 
     page.route("**/jobs/job_1/events", answer)
     page.clock.install()

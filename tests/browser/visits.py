@@ -43,7 +43,7 @@ class Visit:
         self.page.on("response", self._response)
 
     def _console(self, message: ConsoleMessage) -> None:
-        # A refused request is told by the response itself, with its status.
+        # A refused request is reported by the response itself, with its status.
         if message.type in ("error", "warning") and not message.text.startswith("Failed to load resource"):
             self.faults.append(f"console: {message.text}")
 
@@ -73,11 +73,11 @@ class Visit:
         return self.page
 
     def settled(self) -> None:
-        """Wait until the view has everything it asked for."""
+        """Wait until the view has everything it requested."""
         self.page.wait_for_function("() => !document.querySelector('main[aria-busy], .plot[aria-busy]')")
 
     def drawn(self) -> None:
-        """Wait until the picture shows what was asked last."""
+        """Wait until the picture shows what was requested last."""
         self.page.wait_for_function(
             "() => document.querySelector('.plot:not([aria-busy])')?.querySelector('path, image')"
         )
@@ -89,7 +89,7 @@ class Visit:
         )
 
     def picture(self, name: str, *, full: bool = False) -> None:
-        """Write a picture for the documentation, if that is wanted; small, since it is kept for ever."""
+        """Write a picture for the documentation, if requested; small, since it is kept for ever."""
         if not os.environ.get(WANTED):
             return
         from PIL import Image

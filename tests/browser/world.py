@@ -109,10 +109,10 @@ class World:
             settings={"bandwidth": 5.0, "method": "functional"},
         )
 
-    def fit(self, data: RemoteDataset, records: io.BytesIO, **asked: Any) -> None:
+    def fit(self, data: RemoteDataset, records: io.BytesIO, **requested: Any) -> None:
         """Release a model, as the page does it."""
         upload = data.upload(records, format="csv")
-        terms = {"upload": upload, "epsilon": 4.0, "delta": 1e-6, **asked}
+        terms = {"upload": upload, "epsilon": 4.0, "delta": 1e-6, **requested}
         path = f"/datasets/{data.id}/models"
         claim = self.ask("olga", "POST", f"{path}/claims", terms)
         job = self.ask("olga", "POST", path, {**terms, "confirm": claim["confirm"]})

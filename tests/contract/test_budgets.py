@@ -170,13 +170,13 @@ class TestSQLite(InSQLite, BudgetContract):
 
 class TestPostgreSQL(InPostgreSQL, BudgetContract):
     def test_a_connection_lost_in_a_transaction_spends_nothing(self, ledger: Ledger, place: str) -> None:
-        told: list[Exception] = []
+        reported: list[Exception] = []
 
         def debit() -> None:
             try:
                 ledger.dataset("d").debit(TENTH, subject={}, idempotency_key="k")
             except LedgerUnavailable as error:
-                told.append(error)
+                reported.append(error)
 
         with connect(place).writing() as holder:
             holder.exec_driver_sql("SELECT * FROM hushsum_ledger FOR UPDATE")
@@ -194,13 +194,13 @@ class TestPostgreSQL(InPostgreSQL, BudgetContract):
             assert victim is not None
             holder.exec_driver_sql(f"SELECT pg_terminate_backend({victim})")
             thread.join(60)
-        assert len(told) == 1
-        assert "same key" in str(told[0])
+        assert len(reported) == 1
+        assert "same key" in str(reported[0])
         assert ledger.account("d").spent == Charge()
         ledger.dataset("d").debit(TENTH, subject={}, idempotency_key="k")
         assert ledger.account("d").spent == Charge(Fraction(1, 10))
 
-    def test_an_unreachable_server_is_told_without_its_address(self, tmp_path: Path) -> None:
-        with pytest.raises(LedgerUnavailable) as told:
+    def test_an_unreachable_server_is_reported_without_its_address(self, tmp_path: Path) -> None:
+        with pytest.raises(LedgerUnavailable) as reported:
             Ledger(f"postgresql://secret-user@/nothing?host={tmp_path}")
-        assert "secret-user" not in str(told.value)
+        assert "secret-user" not in str(reported.value)

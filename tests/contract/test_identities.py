@@ -64,8 +64,8 @@ class TestIdentities:
         ticket, _ = admitted(identities)
         assert ticket is not None
         with ThreadPoolExecutor(8) as pool:
-            asked = [pool.submit(identities.redeem, ticket, scopes=SCOPES, request="r") for _ in range(8)]
-        assert sum(each.result() is not None for each in asked) == 1
+            requested = [pool.submit(identities.redeem, ticket, scopes=SCOPES, request="r") for _ in range(8)]
+        assert sum(each.result() is not None for each in requested) == 1
 
     def test_a_race_of_one_callback_has_one_ticket(self, identities: Identities) -> None:
         def attempt() -> bool:
@@ -75,8 +75,8 @@ class TestIdentities:
                 return False
 
         with ThreadPoolExecutor(8) as pool:
-            asked = [pool.submit(attempt) for _ in range(8)]
-        assert sum(each.result() for each in asked) == 1
+            requested = [pool.submit(attempt) for _ in range(8)]
+        assert sum(each.result() for each in requested) == 1
 
     def test_who_is_not_admitted(self, identities: Identities, store: Store, account: str) -> None:
         assert admitted(identities, "first")[0]

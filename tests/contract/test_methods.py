@@ -1,4 +1,4 @@
-"""What every one-call method does: claims what it was asked for, pays first, refuses what it cannot promise,
+"""What every one-call method does: claims what it was requested, pays first, refuses what it cannot promise,
 and errs less with a larger budget and with more records.
 
 Errors are compared with fixed seeds of the noise, so they are the same in every run.
@@ -98,7 +98,7 @@ def test_every_registered_method_is_held_to_the_contract() -> None:
 class TestMethod:
     """The contract."""
 
-    def test_claims_exactly_what_was_asked_for(self, name: str) -> None:
+    def test_claims_exactly_what_was_requested_for(self, name: str) -> None:
         method = method_named(name)
         for relation in method.relations:
             claim = released(name, records(300), epsilon=0.7, relation=str(relation)).claim

@@ -114,7 +114,7 @@ def test_the_service(toy: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert (settings["factor"]["type"], settings["factor"]["default"]) == ("number", 2.0)
     dataset = town.dataset(epsilon=5.0)
     data = "a,b\n" + "".join(f"{a:.3f},{b:.3f}\n" for a, b in X)
-    asked = {
+    requested = {
         "upload": town.upload(dataset, data.encode()),
         "name": "toy",
         "model": "toy",
@@ -123,8 +123,8 @@ def test_the_service(toy: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         "epsilon": 1.0,
         "settings": {"factor": 3.0},
     }
-    claim = town.ok("olga", "POST", f"/datasets/{dataset}/models/claims", json=asked)
-    job = town.job(f"/datasets/{dataset}/models", {**asked, "confirm": claim["confirm"]})
+    claim = town.ok("olga", "POST", f"/datasets/{dataset}/models/claims", json=requested)
+    job = town.job(f"/datasets/{dataset}/models", {**requested, "confirm": claim["confirm"]})
     assert job["state"] == "done", job
     path = f"/functions/{job['result']['function']}"
     facts = town.ok("olga", "GET", path)["facts"]

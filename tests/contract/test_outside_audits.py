@@ -37,13 +37,13 @@ def rows() -> list[dict[str, Any]]:
 
 
 def test_every_world_is_in_the_table(rows: list[dict[str, Any]]) -> None:
-    wanted = {
+    expected = {
         (world.name, world.pair, epsilon, None if world.pure else DELTA)
         for world in WORLDS
         for epsilon in EPSILONS
         if epsilon <= world.largest_epsilon
     }
-    assert {key_of(row) for row in rows} == wanted, "run benchmarks/outsiders/run.sh"
+    assert {key_of(row) for row in rows} == expected, "run benchmarks/outsiders/run.sh"
 
 
 @pytest.mark.parametrize(

@@ -38,12 +38,12 @@ def made(kind: type[PrivateModel]) -> PrivateModel:
     return released
 
 
-def agree(told: Any, expected: Any) -> None:
+def agree(reported: Any, expected: Any) -> None:
     """Labels are equal; numbers but for the last bits, which depend on how BLAS finds them in memory."""
-    if told.dtype.kind == "f":
-        np.testing.assert_allclose(told, expected, rtol=1e-12, atol=1e-14)
+    if reported.dtype.kind == "f":
+        np.testing.assert_allclose(reported, expected, rtol=1e-12, atol=1e-14)
     else:
-        np.testing.assert_array_equal(told, expected)
+        np.testing.assert_array_equal(reported, expected)
 
 
 @pytest.fixture(scope="module")
@@ -85,9 +85,9 @@ class TestRemoteModel:
             part = part or {"decision_function": "decision", "score_samples": "score"}[method]
             if part in remote.facts["answers"]:
                 expected = getattr(own, method)(ASKED)
-                told = getattr(remote, method)(ASKED)
-                agree(told, expected)
-                assert told.dtype.kind == np.asarray(expected).dtype.kind
+                reported = getattr(remote, method)(ASKED)
+                agree(reported, expected)
+                assert reported.dtype.kind == np.asarray(expected).dtype.kind
                 answered += 1
             else:
                 with pytest.raises(UsageError, match=f"gives no {part}"):
@@ -102,9 +102,9 @@ class TestRemoteModel:
             with pytest.raises(UsageError, match="gives no value"):
                 remote.query(ASKED)
             return
-        expected, told = own.query(ASKED, level=0.8), remote.query(ASKED, level=0.8)
+        expected, reported = own.query(ASKED, level=0.8), remote.query(ASKED, level=0.8)
         for part in ("value", "stderr", "lower", "upper"):
-            agree(getattr(told, part), getattr(expected, part))
+            agree(getattr(reported, part), getattr(expected, part))
 
     def test_columns_are_found_by_their_names(self, service: Service, name: str) -> None:
         remote = service.model(name)
@@ -131,7 +131,7 @@ class TestRemoteModel:
             pickle.dumps(service.model(name))
 
 
-def test_models_and_functions_are_told_apart(service: Service) -> None:
+def test_models_and_functions_are_reported_apart(service: Service) -> None:
     assert service.functions() == []
     assert [each.name for each in service.models()] == NAMES
     with pytest.raises(UsageError, match="models"):

@@ -141,8 +141,8 @@ def test_answers_carry_their_points(f: Any) -> None:
 
 def test_the_command_line_queries_shows_and_plots_it(f: Any, source: str, tmp_path: Path) -> None:
     at = ",".join(["0.5"] * f.dim)
-    told = json.loads(run("query", source, "--at", at, "--json"))["answers"]
-    assert told[0]["value"] == pytest.approx(f([[0.5] * f.dim])[0], rel=1e-12)
+    reported = json.loads(run("query", source, "--at", at, "--json"))["answers"]
+    assert reported[0]["value"] == pytest.approx(f([[0.5] * f.dim])[0], rel=1e-12)
     assert run("query", source, "--at", at)
     names = f.columns or COLUMNS[: f.dim]
     pd.DataFrame([[0.5] * f.dim] * 3, columns=list(names)).to_csv(tmp_path / "q.csv", index=False)

@@ -45,17 +45,17 @@ class Checker(doctest.OutputChecker):
             return True
         if not optionflags & NOISY:
             return False
-        wanted, gotten = list(_NUMBER.finditer(want)), list(_NUMBER.finditer(got))
-        if len(wanted) != len(gotten):
+        expected, gotten = list(_NUMBER.finditer(want)), list(_NUMBER.finditer(got))
+        if len(expected) != len(gotten):
             return False
-        near = all(_near(w, g) for w, g in zip(wanted, gotten, strict=True))
+        near = all(_near(w, g) for w, g in zip(expected, gotten, strict=True))
         bare_want, bare_got = (re.sub(r"\s+", "", _NUMBER.sub("#", text)) for text in (want, got))
         return near and super().check_output(bare_want, bare_got, optionflags)
 
 
-def _near(wanted: re.Match[str], gotten: re.Match[str]) -> bool:
-    unit = 10.0 ** -len(wanted[1] or "") * float(f"1{wanted[2] or ''}")
-    value = float(wanted[0])
+def _near(expected: re.Match[str], gotten: re.Match[str]) -> bool:
+    unit = 10.0 ** -len(expected[1] or "") * float(f"1{expected[2] or ''}")
+    value = float(expected[0])
     return abs(value - float(gotten[0])) <= max(unit, abs(value) / 10) * (1 + 1e-9)
 
 

@@ -102,13 +102,13 @@ def test_merge_and_release_of_persons(quick: QuickShell) -> None:
 
 
 def test_claims_in_json_are_numbers(quick: QuickShell) -> None:
-    told = [
+    reported = [
         quick.ok(
             "release", "one.tally", "--epsilon", "0.1", "--delta", "1e-6", "-o", "d.hush", "--json"
         ).json,
         quick.ok("show", "d.hush", "--json").json,
     ]
-    for each in told:
+    for each in reported:
         claim = each["claim"]
         assert (claim["epsilon"], claim["delta"], claim["rho"]) == (0.1, 1e-6, None)
         assert claim["exact"] == {"epsilon": "1/10", "delta": "1/1000000", "rho": None}
@@ -124,11 +124,11 @@ def test_a_summary_tells_columns_and_bounds(quick: QuickShell) -> None:
 
 
 def test_a_grid_from_records_to_a_picture(quick: QuickShell) -> None:
-    told = quick.ok(
+    reported = quick.ok(
         *("tally", "ok.csv", "--columns", "a,b", "--method", "grid", "--kernel", "gaussian"),
         *("--bandwidth", "0.5", "--bounds", "-5:5", "--spacing", "0.6", "-o", "g.tally"),
     ).text
-    assert "grid-weights, 36 × 36" in told
+    assert "grid-weights, 36 × 36" in reported
     quick.ok("release", "g.tally", "--epsilon", "1", "-o", "g.hush")
     assert "grid-weights" in quick.ok("show", "g.hush").text
     assert '"stderr"' in quick.ok("query", "g.hush", "--at", "0,0", "--json").text
@@ -223,20 +223,20 @@ def test_median_of_means_has_a_bound_and_no_standard_error(shell: Shell) -> None
 
 
 def test_plan(quick: QuickShell) -> None:
-    asked = ("plan", "--records", "241000", "--dim", "3", "--epsilon", "1", "--bandwidth", "5")
-    made = quick.ok(*asked, "--rows", "100,200", "--json").json
+    requested = ("plan", "--records", "241000", "--dim", "3", "--epsilon", "1", "--bandwidth", "5")
+    made = quick.ok(*requested, "--rows", "100,200", "--json").json
     best = [option for option in made["options"] if option["best"]]
     assert [(option["rows"], option["mechanism"]) for option in best] == [(200, "discrete laplace")]
-    text = quick.ok(*asked).text
+    text = quick.ok(*requested).text
     assert sum(line.startswith("*") for line in text.splitlines()) == 1
     assert "δ 1e-6" in text
     assert max(len(line) for line in text.splitlines()) <= 80
     assert "At mean kernel value 0.1 the error of * is" in text
-    assert "At mean kernel value" not in quick.ok(*asked, "--density", "0.2").text
+    assert "At mean kernel value" not in quick.ok(*requested, "--density", "0.2").text
     assert "Count it with: hushsum tally FILE --bandwidth 5 --rows 5000 -o NAME.tally\n" in text
     assert "With --bounds, grid can be used" in text
     assert "race ~" in text
-    bounded = quick.ok(*asked, "--kernel", "gaussian", "--bounds", "0:255").text
+    bounded = quick.ok(*requested, "--kernel", "gaussian", "--bounds", "0:255").text
     (command,) = (line for line in bounded.splitlines() if line.startswith("Count it with: hushsum "))
     assert "--method grid --kernel gaussian --bandwidth 5 --bounds 0:255 --spacing " in command
     assert "With --bounds" not in bounded
@@ -265,8 +265,8 @@ def test_encrypted_tallies(quick: QuickShell) -> None:
     assert "is not encrypted, got a key" in quick.refused(2, *unasked)
 
 
-def test_no_record_count_is_ever_told(shell: Shell) -> None:
-    told = [
+def test_no_record_count_is_ever_reported(shell: Shell) -> None:
+    reported = [
         shell.ok(
             "tally", "ok.csv", "--columns", "a", "--bandwidth", "1", "--rows", "20", "-o", "n.tally", *json
         )
@@ -274,11 +274,11 @@ def test_no_record_count_is_ever_told(shell: Shell) -> None:
     ]
     # A fresh noisy count is the true one now and then; this seed's is not.
     seeded = ("release", "n.tally", "--epsilon", "1", "--insecure-noise-seed", "1", "-o", "n.hush")
-    told += [shell.ok(*seeded, *json) for json in ((), ("--json",))]
-    told += [shell.ok("show", "n.tally", *json) for json in ((), ("--json",))]
-    text = "".join(ended.text + ended.err for ended in told).replace(",", "")
+    reported += [shell.ok(*seeded, *json) for json in ((), ("--json",))]
+    reported += [shell.ok("show", "n.tally", *json) for json in ((), ("--json",))]
+    text = "".join(ended.text + ended.err for ended in reported).replace(",", "")
     assert str(RECORDS) not in text
-    assert "CONFIDENTIAL" in told[-2].text
+    assert "CONFIDENTIAL" in reported[-2].text
     header = (shell.folder / "n.hush").read_bytes()[:2000]
     assert str(RECORDS).encode() not in header
 

@@ -41,7 +41,7 @@ def write_records(folder: Path) -> None:
         writer = csv.writer(stream)
         writer.writerow(columns)
         writer.writerows(zip(*(list(column) for column in columns.values()), strict=True))
-    (folder / "asked.csv").write_text("name,b,a\nfirst,0.4,0.4\nsecond,-0.4,-0.4\n")
+    (folder / "requested.csv").write_text("name,b,a\nfirst,0.4,0.4\nsecond,-0.4,-0.4\n")
 
 
 @pytest.fixture(scope="module")
@@ -77,17 +77,19 @@ def answers(text: str) -> list[dict[str, str]]:
 
 
 def test_a_classifier_from_file_to_answers(swift: QuickShell) -> None:
-    told = answers(swift.ok("predict", "state.hush", "asked.csv").text)
-    assert [row["prediction"] for row in told] == ["ill", "well"]
-    assert list(told[0]) == ["a", "b", "prediction", "probability_ill", "probability_well"]
-    assert float(told[0]["probability_ill"]) + float(told[0]["probability_well"]) == pytest.approx(1.0)
-    same = swift.ok("predict", "state.hush", "asked.csv", "--json").json["answers"]
+    reported = answers(swift.ok("predict", "state.hush", "requested.csv").text)
+    assert [row["prediction"] for row in reported] == ["ill", "well"]
+    assert list(reported[0]) == ["a", "b", "prediction", "probability_ill", "probability_well"]
+    assert float(reported[0]["probability_ill"]) + float(reported[0]["probability_well"]) == pytest.approx(
+        1.0
+    )
+    same = swift.ok("predict", "state.hush", "requested.csv", "--json").json["answers"]
     assert [row["prediction"] for row in same] == ["ill", "well"]
     assert same[0]["at"] == [0.4, 0.4]
 
 
 def test_answers_go_to_a_file_whole(swift: QuickShell) -> None:
-    assert swift.ok("predict", "state.hush", "asked.csv", "-o", "out.csv").text == ""
+    assert swift.ok("predict", "state.hush", "requested.csv", "-o", "out.csv").text == ""
     assert len(answers((swift.folder / "out.csv").read_text())) == 2
     (swift.folder / "half.csv").write_text("a,b\n0.1,0.2\n" + "0.1,0.2\n" * 200_000 + "0.1,nan\n")
     before = (swift.folder / "out.csv").read_bytes()
@@ -101,7 +103,7 @@ def test_labels_may_be_numbers_and_batches_many(swift: QuickShell) -> None:
     assert made["model"] == "PrivateClassifier"
     assert made["claim"]["epsilon"] == 1.0
     assert made["assumptions"] == []
-    assert [row["prediction"] for row in answers(swift.ok("predict", "flag.hush", "asked.csv").text)] == [
+    assert [row["prediction"] for row in answers(swift.ok("predict", "flag.hush", "requested.csv").text)] == [
         "1",
         "0",
     ]
@@ -126,8 +128,8 @@ def test_models_without_a_target(swift: QuickShell, model: str, columns: list[st
     made = swift.ok("fit", model, "visits.csv", *FIT, "--seed", "3", "-o", "m.hush")
     assert "e^1 times" in made.text
     assert str(RECORDS) not in made.text + made.err
-    told = answers(swift.ok("predict", "m.hush", "asked.csv").text)
-    assert list(told[0]) == ["a", "b", *columns]
+    reported = answers(swift.ok("predict", "m.hush", "requested.csv").text)
+    assert list(reported[0]) == ["a", "b", *columns]
 
 
 def test_the_parameters_of_a_model_are_options(swift: QuickShell) -> None:
@@ -156,8 +158,8 @@ def test_pipes(desk: Shell) -> None:
     made = desk.ok("fit", "modes", "-", *FIT, "-o", "-", stdin=records)
     assert made.out.startswith(b"\x89HUSH")
     assert "e^1 times" in made.err
-    desk.ok("predict", "-", "asked.csv", stdin=made.out)
-    points = (desk.folder / "asked.csv").read_bytes()
+    desk.ok("predict", "-", "requested.csv", stdin=made.out)
+    points = (desk.folder / "requested.csv").read_bytes()
     assert len(answers(desk.ok("predict", "state.hush", "-", stdin=points).text)) == 2
     assert "both come from standard input" in desk.refused(2, "predict", "-", "-", stdin=points)
 
@@ -178,7 +180,7 @@ REFUSED: list[tuple[int, str, str]] = [
     (2, "named twice", "fit modes visits.csv ./visits.csv FIT NEW"),
     (2, ".tally is for", "fit modes visits.csv FIT -o x.tally"),
     (2, "is an input too", "fit modes visits.csv FIT -o visits.csv"),
-    (2, "exists and is not a released", "fit modes visits.csv FIT -o asked.csv"),
+    (2, "exists and is not a released", "fit modes visits.csv FIT -o requested.csv"),
     (2, "missing option '--epsilon'", "fit modes visits.csv NEW"),
     (2, "epsilon", "fit modes visits.csv --epsilon -1 NEW"),
     (2, "JSON cannot both", "fit modes visits.csv FIT --json -o -"),
@@ -193,10 +195,10 @@ REFUSED: list[tuple[int, str, str]] = [
         "fit gaussian-process visits.csv --epsilon 1 --columns a --target b --target-bounds wide NEW",
     ),
     (2, "got another number; declare", "fit histogram visits.csv FIT --bounds 0:1,0:1,0:1 NEW"),
-    (5, "is not a released", "predict asked.csv asked.csv"),
+    (5, "is not a released", "predict requested.csv requested.csv"),
     (2, "must name columns of the data", "predict state.hush visits.csv --columns a,colour"),
     (2, "must have 2 columns", "predict state.hush visits.csv --columns a"),
-    (2, "never replace", "predict state.hush asked.csv -o modes.hush"),
+    (2, "never replace", "predict state.hush requested.csv -o modes.hush"),
     (5, "holds a model", "query state.hush --at 0,0"),
 ]
 
@@ -231,7 +233,7 @@ def test_a_damaged_model_is_refused(swift: QuickShell) -> None:
     damaged = bytearray(path.read_bytes())
     damaged[len(damaged) // 2] ^= 1
     path.write_bytes(damaged)
-    swift.refused(5, "predict", "state.hush", "asked.csv")
+    swift.refused(5, "predict", "state.hush", "requested.csv")
     swift.refused(5, "show", "state.hush")
 
 
@@ -260,7 +262,7 @@ def test_an_interrupted_fit_leaves_nothing(desk: Shell, number: signal.Signals, 
 
 
 @pytest.mark.parametrize(("answer", "code"), [("n", 1), ("y", 0)])
-def test_a_terminal_is_asked(desk: Shell, answer: str, code: int) -> None:
+def test_a_terminal_is_requested(desk: Shell, answer: str, code: int) -> None:
     said, ended = _on_a_terminal(desk.folder, answer, "fit", "modes", "visits.csv", *FIT, "-o", "t.hush")
     assert "e^1 times" in said
     assert "Release it?" in said
@@ -305,7 +307,7 @@ def test_bad_records_cost_nothing(desk: Shell) -> None:
     assert float(book(desk, "status")["spent"]["epsilon"]) == 0.0
 
 
-def test_a_model_under_replace_is_told_the_dataset_it_needs(swift: QuickShell) -> None:
+def test_a_model_under_replace_is_reported_the_dataset_it_needs(swift: QuickShell) -> None:
     book = ("--ledger", "book.db", "--dataset", "visits")
     budget = ("--epsilon", "2", "--delta", "1e-5")
     learn = ("fit", "kernel-svc", "visits.csv", *FIT, "--delta", "1e-6", "--target", "state")
@@ -322,7 +324,7 @@ def test_a_model_under_replace_is_told_the_dataset_it_needs(swift: QuickShell) -
 def test_remedies_can_be_typed(swift: QuickShell) -> None:
     swift.ok("tally", "visits.csv", "--columns", "a,b", "--bandwidth", "1", "--rows", "9", "-o", "v.tally")
     swift.ok("release", "v.tally", "--epsilon", "1", "-o", "v.hush")
-    assert "hushsum query" in swift.run("predict", "v.hush", "asked.csv").err
+    assert "hushsum query" in swift.run("predict", "v.hush", "requested.csv").err
     large = ("release", "v.tally", "--epsilon", "1", "--delta", "1e-3", "-o", "w.hush")
     for more in ((), ("--population", "1000")):
         said = swift.run(*large, *more)

@@ -26,7 +26,7 @@ def booked(quick: Shell) -> Shell:
     return quick
 
 
-def test_a_budget_is_spent_told_and_exhausted(booked: Shell) -> None:
+def test_a_budget_is_spent_reported_and_exhausted(booked: Shell) -> None:
     first = release(booked, "0.6", "a.hush", "--to", "the press")
     assert first.code == 0
     assert "ε 0.4 left of ε 1" in first.text
@@ -38,9 +38,9 @@ def test_a_budget_is_spent_told_and_exhausted(booked: Shell) -> None:
     assert not (booked.folder / "b.hush").exists()
     status = booked.ok("ledger", "status", *DATASET)
     assert "█" * 24 + "░" * 16 + "  60 % spent" in status.text
-    told = booked.ok("ledger", "status", *DATASET, "--json").json
-    assert told["remaining"]["epsilon"] == "2/5"
-    assert told["largest_pure_epsilon"] == 0.4
+    reported = booked.ok("ledger", "status", *DATASET, "--json").json
+    assert reported["remaining"]["epsilon"] == "2/5"
+    assert reported["largest_pure_epsilon"] == 0.4
     assert release(booked, "0.4", "c.hush").code == 0
     assert "exhausted" in booked.ok("ledger", "status", *BOOK).text
 
@@ -148,9 +148,10 @@ def test_parts_add_up_only_within_themselves(quick: Shell) -> None:
 def test_parts_under_replace_cost_two_steps(quick: Shell) -> None:
     init = ("--epsilon", "1", "--relation", "replace", "--partition", "north,south")
     quick.ok("ledger", "init", *DATASET, *init)
-    asked = [("1", "north"), ("0.5", "north"), ("0.5", "south"), ("0.1", "north")]
+    requested = [("1", "north"), ("0.5", "north"), ("0.5", "south"), ("0.1", "north")]
     codes = [
-        release(quick, epsilon, f"{i}.hush", "--part", part).code for i, (epsilon, part) in enumerate(asked)
+        release(quick, epsilon, f"{i}.hush", "--part", part).code
+        for i, (epsilon, part) in enumerate(requested)
     ]
     assert codes == [3, 0, 0, 3]
 

@@ -67,9 +67,9 @@ def test_a_whole_life(place: ServiceProcess) -> None:
     for i, pause in enumerate((0.0, 0.05, 0.2)):
         terms: dict[str, Any] = {"epsilon": 0.25, "rows": 20}
         confirm = data.claim(tally, f"k{i}", **terms)["confirm"]
-        asked = {"tally": tally, "name": f"k{i}", **terms, "confirm": confirm}
+        requested = {"tally": tally, "name": f"k{i}", **terms, "confirm": confirm}
         headers = {"authorization": f"Bearer {token}", "idempotency-key": f"k{i}"}
-        httpx.post(f"{place.url}/datasets/{data.id}/releases", json=asked, headers=headers)
+        httpx.post(f"{place.url}/datasets/{data.id}/releases", json=requested, headers=headers)
         time.sleep(pause)
         place.kill()
         place.start()
@@ -139,8 +139,8 @@ def test_killed_again_and_again(place: ServiceProcess, on: str, request: pytest.
     chance = random.Random(3)
     for i in range(12):
         headers = {"authorization": f"Bearer {token}", "idempotency-key": f"k{i}"}
-        asked = {"tally": tally, "name": "f", **terms, "confirm": confirm}
-        httpx.post(f"{place.url}/datasets/{data.id}/releases", json=asked, headers=headers)
+        requested = {"tally": tally, "name": "f", **terms, "confirm": confirm}
+        httpx.post(f"{place.url}/datasets/{data.id}/releases", json=requested, headers=headers)
         time.sleep(chance.uniform(0.0, 0.3))
         if i % 2:
             place.kill()
@@ -193,7 +193,7 @@ def test_a_stranger_starts_and_stops_it(tmp_path: Path) -> None:
         assert alive == []
         assert b"Traceback" not in said
         assert (b"administrator's token" in said) == (ending == signal.SIGTERM), (
-            "told once, at the first start"
+            "reported once, at the first start"
         )
 
 

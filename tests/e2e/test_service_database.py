@@ -58,9 +58,9 @@ def refused(place: ServiceProcess, token: str, path: str = "/datasets") -> dict[
     assert answer.status_code == 503, answer.text
     assert int(answer.headers["retry-after"]) > 0
     assert answer.headers["content-type"] == "application/problem+json"
-    told: dict[str, Any] = answer.json()
+    reported: dict[str, Any] = answer.json()
     assert str(place.folder) not in answer.text
-    return told
+    return reported
 
 
 def becomes(place: ServiceProcess, status: int) -> Any:

@@ -74,17 +74,17 @@ def test_uploads_tallies_and_releases_on_a_full_disk(place: ServiceProcess) -> N
 
     # A tally that does not fit fails, and succeeds with the same key when there is room.
     upload = data.upload(io.BytesIO(records()), format="csv")
-    asked = {"upload": upload, **SMALL, "rows": 1000, "width": 100}
+    requested = {"upload": upload, **SMALL, "rows": 1000, "width": 100}
     path, keyed = f"{place.url}/datasets/{data.id}/tallies", {**headers, "idempotency-key": "t"}
     filler = fill(folder, 120_000)
-    job = httpx.post(path, json=asked, headers=keyed).json()["id"]
-    told = ended(place.url, headers, job)
-    assert told["state"] == "failed"
-    assert told["problem"]["status"] == 507
+    job = httpx.post(path, json=requested, headers=keyed).json()["id"]
+    reported = ended(place.url, headers, job)
+    assert reported["state"] == "failed"
+    assert reported["problem"]["status"] == 507
     assert list((folder / "tallies").iterdir()) == []
     assert len(list((folder / "uploads").iterdir())) == 1, "what was not counted waits"
     filler.unlink()
-    assert httpx.post(path, json=asked, headers=keyed).json()["id"] == job
+    assert httpx.post(path, json=requested, headers=keyed).json()["id"] == job
     tally = ended(place.url, headers, job)["result"]["tally"]
 
     # So does a release, at whatever step the room ends; it is paid for once.
@@ -92,10 +92,10 @@ def test_uploads_tallies_and_releases_on_a_full_disk(place: ServiceProcess) -> N
     terms: dict[str, Any] = {"epsilon": 0.1, "rows": 1000}
     for released, left in enumerate((0, 8192, 40_000, 120_000, 260_000), start=1):
         confirm = data.claim(tally, "f", **terms)["confirm"]
-        asked = {"tally": tally, "name": "f", **terms, "confirm": confirm}
+        requested = {"tally": tally, "name": "f", **terms, "confirm": confirm}
         path, keyed = f"{place.url}/datasets/{data.id}/releases", {**headers, "idempotency-key": f"r{left}"}
         filler = fill(folder, left)
-        answer = httpx.post(path, json=asked, headers=keyed)
+        answer = httpx.post(path, json=requested, headers=keyed)
         assert answer.status_code in (202, 503, 507), answer.text
         state = "refused"
         if answer.status_code == 202:

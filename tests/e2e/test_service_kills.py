@@ -39,13 +39,13 @@ class Yard:
     runs: int = 0
 
     def ask_for_release(self, key: str) -> str:
-        asked = self.town.confirmed(self.dataset, self.tally, epsilon=0.01)
+        requested = self.town.confirmed(self.dataset, self.tally, epsilon=0.01)
         made = self.town.ok(
             "olga",
             "POST",
             f"/datasets/{self.dataset}/releases",
             202,
-            json={**asked},
+            json={**requested},
             headers={"idempotency-key": key},
         )
         return str(made["id"])

@@ -1,4 +1,4 @@
-"""Models in a real service: fitted, asked from afar, killed anywhere, and paid for once."""
+"""Models in a real service: fitted, requested from afar, killed anywhere, and paid for once."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ def test_classify_and_regress_from_afar(place: ServiceProcess) -> None:
     labels: dict[str, Any] = {"target": "side", "classes": ["in", "out"]}
 
     upload = sent(data)
-    told = data.model_claim(upload, "side", model="kernel-svc", **PROMISE, **labels, records=3000)
-    assert told["claim"]["relation"] == "replace"
-    assert 0.1 < told["predicted"]["error"] < 0.3
+    reported = data.model_claim(upload, "side", model="kernel-svc", **PROMISE, **labels, records=3000)
+    assert reported["claim"]["relation"] == "replace"
+    assert 0.1 < reported["predicted"]["error"] < 0.3
     machine = data.fit(upload, "side", model="kernel-svc", idempotency_key="one", **PROMISE, **labels)
     assert machine.predict(POINTS).tolist() == ["in", "out", "out"]
     assert (
@@ -120,13 +120,13 @@ def test_a_fit_killed_at_some_touches_of_files_is_paid_once(
     dataset = town.dataset(epsilon=1000.0, delta=1e-3, relation="replace")
     runs = 0
     for moment in range(0, 10_000, 9):
-        asked = {"upload": town.upload(dataset, people(200)), **terms("density", mode=mode)}
+        requested = {"upload": town.upload(dataset, people(200)), **terms("density", mode=mode)}
         made = town.ok(
             "olga",
             "POST",
             f"/datasets/{dataset}/models",
             202,
-            json=confirmed(town, dataset, asked),
+            json=confirmed(town, dataset, requested),
             headers={"idempotency-key": f"at{moment}"},
         )
         process = start(work_once, town.settings.for_worker(), moment)

@@ -1,4 +1,4 @@
-"""Uploads that are broken, false, poisoned or far larger inside: refused in words; nothing left or told."""
+"""Uploads that are broken, false, poisoned or far larger inside: refused in words; nothing left over."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def whole(folder: Path) -> dict[str, bytes]:
     }
 
 
-def count(town: Town, dataset: str, data: bytes, format: str, **asked: Any) -> Any:
+def count(town: Town, dataset: str, data: bytes, format: str, **requested: Any) -> Any:
     """What became of an upload: None if it was refused at once, else its job. Nothing stays behind."""
     path = f"/datasets/{dataset}/uploads?format={format}"
     answer = town.ask("olga", "POST", path, content=data)
@@ -74,12 +74,12 @@ def count(town: Town, dataset: str, data: bytes, format: str, **asked: Any) -> A
         return None
     assert answer.status_code == 201, answer.text
     upload = answer.json()["id"]
-    body = {"upload": upload} if format == "tally" else {"upload": upload, **SMALL, **asked}
+    body = {"upload": upload} if format == "tally" else {"upload": upload, **SMALL, **requested}
     job = town.job(f"/datasets/{dataset}/tallies", body)
-    told = json.dumps(job)
-    assert SECRET not in told
-    assert town.settings.folder not in told
-    assert "Traceback" not in told
+    reported = json.dumps(job)
+    assert SECRET not in reported
+    assert town.settings.folder not in reported
+    assert "Traceback" not in reported
     if job["state"] == "failed":
         assert job["problem"]["status"] in (422, 503), job
         town.ok("olga", "DELETE", f"/datasets/{dataset}/uploads/{upload}", 204)
@@ -144,20 +144,22 @@ POISONED: dict[str, tuple[str, Callable[[], bytes], dict[str, Any]]] = {
 @pytest.mark.parametrize("name", POISONED)
 def test_poisoned_files_are_refused(tmp_path: Path, name: str, capfd: pytest.CaptureFixture[str]) -> None:
     town = Town(tmp_path)
-    format, make, asked = POISONED[name]
-    job = count(town, town.dataset(), make(), format, **asked)
+    format, make, requested = POISONED[name]
+    job = count(town, town.dataset(), make(), format, **requested)
     assert job is None or job["state"] == "failed", job
     said = capfd.readouterr()
     assert SECRET not in said.out + said.err
 
 
-def test_a_column_with_a_zero_cannot_be_asked_for(tmp_path: Path) -> None:
+def test_a_column_with_a_zero_cannot_be_requested_for(tmp_path: Path) -> None:
     town = Town(tmp_path)
     dataset = town.dataset()
-    asked = {"upload": town.upload(dataset), **SMALL, "columns": ["a\x00", "b"]}
+    requested = {"upload": town.upload(dataset), **SMALL, "columns": ["a\x00", "b"]}
     headers = {"idempotency-key": "k"}
-    told = town.refused("olga", "POST", f"/datasets/{dataset}/tallies", 422, json=asked, headers=headers)
-    assert told["faults"] == [{"at": "body/columns/0", "rule": "string_pattern_mismatch"}]
+    reported = town.refused(
+        "olga", "POST", f"/datasets/{dataset}/tallies", 422, json=requested, headers=headers
+    )
+    assert reported["faults"] == [{"at": "body/columns/0", "rule": "string_pattern_mismatch"}]
 
 
 def test_a_tally_of_another_version(tmp_path: Path) -> None:
@@ -202,8 +204,8 @@ def test_bombs_do_not_fill_the_memory(tmp_path: Path, name: str) -> None:
     format, make = BOMBS[name]
     upload = town.upload(dataset, make(), format)
     headers = {"idempotency-key": "bomb"}
-    asked = {"upload": upload, **SMALL}
-    job = town.ok("olga", "POST", f"/datasets/{dataset}/tallies", 202, json=asked, headers=headers)["id"]
+    requested = {"upload": upload, **SMALL}
+    job = town.ok("olga", "POST", f"/datasets/{dataset}/tallies", 202, json=requested, headers=headers)["id"]
     peak = tmp_path / "peak"
     process = start(work_once, town.settings.for_worker(), None, None, str(peak))
     process.join(300)

@@ -113,11 +113,11 @@ def main() -> int:
     parser.add_argument("--inputs", type=int, default=1_000_000)
     parser.add_argument("--seconds", type=float, default=None, help="for each target")
     parser.add_argument("--atheris", action="store_true", help="choose changes by coverage; one target")
-    asked: Any = parser.parse_args()
-    for name in asked.names or TARGETS:
-        if asked.atheris:
-            by_coverage(TARGETS[name], asked.inputs)
-        print(f"{name}: {fuzz(TARGETS[name], asked.inputs, asked.seconds)} inputs", flush=True)
+    requested: Any = parser.parse_args()
+    for name in requested.names or TARGETS:
+        if requested.atheris:
+            by_coverage(TARGETS[name], requested.inputs)
+        print(f"{name}: {fuzz(TARGETS[name], requested.inputs, requested.seconds)} inputs", flush=True)
     return 0
 
 

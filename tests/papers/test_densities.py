@@ -37,7 +37,7 @@ def test_a_baseline_s_best_setting_counts(contest: Contest) -> None:
     assert {cell.settings["bins"] for cell in cells if cell.epsilon >= 0.5} == {40}
 
 
-def test_ours_are_told_nothing_but_the_number_of_records() -> None:
+def test_ours_are_reported_nothing_but_the_number_of_records() -> None:
     for each in CONTESTANTS:
         if each.ours:
             assert each.few == ({},)
@@ -91,7 +91,7 @@ def test_growth_of_errors_and_of_time() -> None:
     assert set(found) == set(kde.GROWTH)
 
 
-def test_salaries_are_asked_on_the_paper_s_grid() -> None:
-    asked = on_salary_grid(synthetic_salaries()).queries
-    assert asked.shape == (200, 1)
-    assert (asked[0, 0], asked[-1, 0]) == (10_000, 250_000)
+def test_salaries_are_requested_on_the_paper_s_grid() -> None:
+    requested = on_salary_grid(synthetic_salaries()).queries
+    assert requested.shape == (200, 1)
+    assert (requested[0, 0], requested[-1, 0]) == (10_000, 250_000)

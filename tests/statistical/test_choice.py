@@ -70,7 +70,7 @@ def test_choices_with_a_fifth_less_noise_are_caught(choose: Choose, law: Law, sc
     assert fit(drawn(choose, scores, rate / LESS, 2, 2 * DRAWS), law(scores, float(rate))) < LIMIT
 
 
-def test_the_two_mechanisms_are_told_apart() -> None:
+def test_the_two_mechanisms_are_reported_apart() -> None:
     assert fit(drawn(permute_and_flip, [0, 2], Fraction(1), 3), exponential_law([0, 2], 1.0)) < LIMIT
 
 
@@ -127,7 +127,7 @@ def test_the_number_of_runs_fits_its_law(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["geometric", "logarithmic"])
 def test_the_best_of_a_random_number_of_runs_fits_the_law_of_the_proof(name: str) -> None:
-    """Runs with four results, the best told: G(a) − G(b) of the generating function."""
+    """Runs with four results, the best reported: G(a) − G(b) of the generating function."""
     rule, results = Stopping.with_mean(name, 5), 4
     gamma = float(rule.gamma)
 

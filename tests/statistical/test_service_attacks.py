@@ -27,16 +27,16 @@ def function() -> Any:
 @pytest.mark.parametrize("mechanism", ["gaussian", "laplace"])
 def test_averaging_fresh_answers_of_a_service_without_a_limit_recovers_the_truth(mechanism: str) -> None:
     # Noise for one answer, given again and again: what a service does that forgets to count.
-    asked = 4000
+    requested = 4000
     fresh = [
         FreshAnswers(function(), answers=1, **SPEND, mechanism=mechanism, insecure_noise_seed=10 * seed)
-        for seed in range(asked)
+        for seed in range(requested)
     ]
     mean = float(np.mean([each(HERE)[0] for each in fresh]))
     one = fresh[0].noise_stderr
     # Fixed seeds; 5 standard errors of the mean.
-    assert abs(mean - TRUTH) < 5.0 * one / np.sqrt(asked)
-    assert 5.0 / np.sqrt(asked) < 0.1, "a tenth of the noise that was to protect"
+    assert abs(mean - TRUTH) < 5.0 * one / np.sqrt(requested)
+    assert 5.0 / np.sqrt(requested) < 0.1, "a tenth of the noise that was to protect"
 
 
 def test_averaging_the_answers_of_a_served_function_tells_nothing_more() -> None:

@@ -89,7 +89,7 @@ def test_threshold_streams_differ_in_one_increment_or_two_with_a_cap(cap: int | 
 
 
 def test_auction_sums_differ_by_one_point_for_another_and_ranks_by_one() -> None:
-    """Under coins coupled as in the proof: the asked owner's own sums, and the ranks of all others."""
+    """Under coins coupled as in the proof: the requested owner's own sums, and the ranks of all others."""
     names = tuple("abcd")
     terms = plan_terms(CIRCLE, names, 20, Fraction(1), rule=AUCTION, rounds=20, rate=Fraction(1, 100))
     rng = np.random.default_rng(4)
@@ -112,10 +112,10 @@ def test_auction_sums_differ_by_one_point_for_another_and_ranks_by_one() -> None
             furthest_rank = max([furthest_rank, *moved])
             assert with_it.get("a", 9) <= without.get("a", 9), "one record more never bids less"
             coins = {name: rng.random() < 0.5 for name in names}
-            asked = [{**coins}, {**coins, "a": coins["a"] or rng.random() < 0.2 * (ranks[0] != ranks[1])}]
+            requested = [{**coins}, {**coins, "a": coins["a"] or rng.random() < 0.2 * (ranks[0] != ranks[1])}]
             for i, world in enumerate(worlds):
                 for name, owner in world.items():
-                    ask = replace(bid, step=2 * number, phase=DELIVER, requested=asked[i][name])
+                    ask = replace(bid, step=2 * number, phase=DELIVER, requested=requested[i][name])
                     points = owner.answer(ask).points
                     if len(points):
                         sums[i] = sums[i] + CIRCLE.hashes(points).sum(axis=0, dtype=np.int64)

@@ -119,8 +119,17 @@ class GridReader:
 
     def _all(self, term: Term, queries: Floats, column: int) -> Floats:
         """Factors of all nodes along one column, shape (queries, nodes)."""
-        nodes = np.arange(self.columns[column].nodes)
-        return term.factors[column].at(self._along(queries, column)[:, None] - nodes)
+        factors, number = term.factors[column], self.columns[column].nodes
+        along = self._along(queries, column)
+        if not factors.gaussian or 2 * factors.reach > number:
+            return factors.at(along[:, None] - np.arange(number))
+        # Windows are put among zeros, with as many before and behind for those that leave the grid.
+        before = np.floor(along)
+        room = 2 * factors.reach
+        start = np.clip(before - (factors.reach - 1) + room, 0, number + room).astype(np.int64)
+        dense = np.zeros((len(queries), number + 2 * room))
+        np.put_along_axis(dense, start[:, None] + np.arange(room), factors.around(along - before), axis=1)
+        return dense[:, room : room + number]
 
     def _near(self, term: Term, queries: Floats, column: int) -> tuple[NDArray[np.int64], Floats]:
         """The nodes in reach along one column and their factors, both of shape (queries, 2·reach); factors of

@@ -142,7 +142,7 @@ class ColumnFactors:
         lower = self.mesh[left]
         values = lower + (place - left) * (self.mesh[left + 1] - lower)
         far = self.tail * np.exp(-away / self.scale) if self.tail else 0.0
-        result: Floats = np.where(away < self.reach, values, far)
+        result: Floats = np.where(away <= self.reach, values, far)
         return result
 
     def shape(self, distance: Floats) -> Floats:
@@ -184,10 +184,10 @@ def column_factors(degree: int, scale: float, gaussian: bool) -> ColumnFactors:
         reach = _shortest_reach(whole)
     node = np.arange(1 - reach, reach + 1)
     places = np.abs(np.arange(steps + 1)[:, None] - node * steps)
-    rows = np.where(places < reach * steps, mesh[np.minimum(places, len(mesh) - 1)], 0.0)
+    rows = np.where(places <= reach * steps, mesh[np.minimum(places, len(mesh) - 1)], 0.0)
     if tail:
         far = tail * np.exp(-places / (steps * scale))
-        rows = np.where(places < reach * steps, rows, far)
+        rows = np.where(places <= reach * steps, rows, far)
     return ColumnFactors(degree, scale, gaussian, steps, reach, tail, mesh[: reach * steps + 2], rows)
 
 

@@ -24,7 +24,7 @@ def outer_products(factors: Sequence[Floats]) -> Floats:
 
 
 def contracted(coefficients: Floats, factors: Sequence[Floats]) -> Floats:
-    """Σ over all products of one factor a column times its coefficient, shape (n,).
+    """Σ over all products of one factor per column times its coefficient, shape (n,).
 
     ``coefficients`` is flat, with the last column fastest. For queries: the order of summation is free.
     """

@@ -1,4 +1,4 @@
-"""A service's functions from afar: :func:`connect`, and functions that answer as local ones do."""
+"""The client of a service: :func:`connect`, and remote functions with the interface of local ones."""
 
 from hushsum.client.connect import connect
 from hushsum.client.dataset import RemoteDataset

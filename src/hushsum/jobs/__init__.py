@@ -1,1 +1,1 @@
-"""One use case a file, shared by the command line and the service; nothing here knows either."""
+"""One module per use case, shared by the command line and the service; none imports either of them."""

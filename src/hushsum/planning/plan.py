@@ -16,7 +16,7 @@ from hushsum.kernels.parameters import positive_integer, positive_number
 from hushsum.methods.error_prediction import Option, PredictionRequest, typical_density
 from hushsum.methods.race import DEFAULT_WIDTH, row_variances
 from hushsum.methods.registry import Method, all_methods, method_named, planned_methods
-from hushsum.planning.epsilon_for_error import epsilon_for_error
+from hushsum.planning.error_target import promise_for_error
 from hushsum.privacy.calibration import COUNT_SHARE
 from hushsum.privacy.claim import Promise, Relation, exact
 from hushsum.records.bounds import DeclaredBounds, declared_bounds
@@ -99,7 +99,7 @@ def plan(
         and shape replace those above.
     error : float, optional
         In place of ``epsilon``: plan for the smallest ε, to two digits, at which the best option has this
-        predicted mean absolute error.
+        predicted mean absolute error. Where no pure ε reaches it, and δ is not given, δ is 1e-6.
 
     Examples
     --------
@@ -112,6 +112,8 @@ def plan(
     'grid'
     >>> hs.plan(records=241_000, dim=3, error=0.003, bandwidth=5.0).best.epsilon
     0.091
+    >>> hs.plan(records=241_000, dim=3, error=0.001, bandwidth=5.0).best.delta
+    1e-06
     """
     number = positive_integer("records", records, at_most=1 << 50)
     if reading is not None:
@@ -154,9 +156,10 @@ def plan(
         return sorted(quick, key=lambda option: option.error)
 
     if error is not None:
-        epsilon = epsilon_for_error(
+        epsilon, delta = promise_for_error(
             error,
-            lambda each: options_for(Promise.of(epsilon=each, delta=delta), requested=True)[:1],
+            lambda e, d: options_for(Promise.of(epsilon=e, delta=d), requested=True)[:1],
+            (None, COMPARISON_DELTA) if delta is None else (delta,),
             alone=epsilon is None and rho is None,
         )
     requested = [Promise.of(epsilon=e, delta=delta, rho=rho) for e in _each(epsilon)]

@@ -133,7 +133,7 @@ class Tally:
         X : arrays, frames, Arrow tables, or lists of sets, as the kernel takes them
             Checked as a whole first: if anything is refused, nothing is counted. Mend the batch and add it
             again; leaving it out because of one record would let that record move all the others.
-        units : one id a record
+        units : one id per record
             Whose record it is; needed if, and only if, the tally was made with ``max_per_unit``.
         threads : int, optional
             Default: all cores this process may use. The result does not depend on it.

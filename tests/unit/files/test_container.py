@@ -46,7 +46,7 @@ def read(data: bytes, kind: FileKind = FileKind.RELEASED) -> tuple[dict[str, Any
 
 
 class Counting(io.BytesIO):
-    """A stream that remembers the most it was ever asked for."""
+    """A stream that remembers the most it was ever requested."""
 
     most = 0
 
@@ -105,7 +105,7 @@ def test_a_promise_of_2_to_the_60_bytes_is_refused_before_reading_them() -> None
     stream = Counting(assemble(payload_length=1 << 60))
     with pytest.raises(FileRefused, match="damaged"):
         read_container(stream, FileKind.RELEASED, size_of)
-    assert stream.most <= 64, "the payload was asked for though the header promises another size"
+    assert stream.most <= 64, "the payload was requested though the header promises another size"
 
 
 def test_a_consistent_promise_of_2_to_the_60_bytes_reads_no_more_than_a_step_ahead() -> None:

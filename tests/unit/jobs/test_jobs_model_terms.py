@@ -1,4 +1,4 @@
-"""What is told of a model before its records are read: settings, claim, predicted error."""
+"""What is reported of a model before its records are read: settings, claim, predicted error."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ PROMISE: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6, "random_state": 1}
 def declared(name: str) -> dict[str, Any]:
     """What of a model's data is declared."""
     learns = model_kind(name).learns
-    told: dict[str, Any] = {"columns": ["u", "v"]}
+    reported: dict[str, Any] = {"columns": ["u", "v"]}
     if learns is not None:
-        told["target"] = "y"
-    return told | {"classes": ["a", "b"]} if learns == "label" else told
+        reported["target"] = "y"
+    return reported | {"classes": ["a", "b"]} if learns == "label" else reported
 
 
 def counted(name: str) -> Any:
@@ -46,10 +46,10 @@ def counted(name: str) -> Any:
 
 
 @pytest.mark.parametrize("name", model_names())
-def test_the_claim_told_beforehand_is_the_one_of_the_fitted_model_and_can_be_booked(name: str) -> None:
-    told = claim_beforehand(ModelChoice(name, PROMISE), **declared(name))
-    assert told == counted(name).claim()
-    check_mechanism(told)
+def test_the_claim_reported_beforehand_is_the_one_of_the_fitted_model_and_can_be_booked(name: str) -> None:
+    reported = claim_beforehand(ModelChoice(name, PROMISE), **declared(name))
+    assert reported == counted(name).claim()
+    check_mechanism(reported)
 
 
 @pytest.mark.parametrize("method", ["adassp", "ssp", "sketch", "objective", "ops", "adaops"])
@@ -106,9 +106,9 @@ def test_predicted_errors_are_those_that_come() -> None:
 
     def predicted(name: str, **settings: Any) -> float:
         choice = ModelChoice(name, {**PROMISE, **settings})
-        told = predicted_error(choice, records=len(X), **declared(name))
-        assert told is not None
-        return told.error
+        reported = predicted_error(choice, records=len(X), **declared(name))
+        assert reported is not None
+        return reported.error
 
     Q = np.random.default_rng(2).uniform(-0.8, 0.8, (200, 2))
     for method in ("grid", "fourier_features", "functional"):
@@ -141,15 +141,15 @@ def test_an_answering_model_finds_columns_by_name_and_is_described() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = PrivateClassifier(**PROMISE, classes=["a", "b"]).fit(frame, LABELS)
-    asked = AnsweringModel.of(model.released_)
-    assert asked.columns == ("u", "v")
-    plain = asked.answers(X[:5])
-    turned = asked.answers(frame[:5][["v", "u"]])
+    requested = AnsweringModel.of(model.released_)
+    assert requested.columns == ("u", "v")
+    plain = requested.answers(X[:5])
+    turned = requested.answers(frame[:5][["v", "u"]])
     assert plain["prediction"].tolist() == turned["prediction"].tolist() == model.predict(frame[:5]).tolist()
     for wrong in (X[:, :1], [[np.inf, 0.0]], frame[["u"]]):
         with pytest.raises((DataRefused, UsageError)):
-            asked.answers(wrong)
-    told = describe_model(model.released_, target="y", size=5)
-    assert told["model"]["answers"] == ["prediction", "probability"]
-    assert told["model"]["target"] == "y"
-    assert told["model"]["classes"] == ["a", "b"]
+            requested.answers(wrong)
+    reported = describe_model(model.released_, target="y", size=5)
+    assert reported["model"]["answers"] == ["prediction", "probability"]
+    assert reported["model"]["target"] == "y"
+    assert reported["model"]["classes"] == ["a", "b"]

@@ -84,8 +84,8 @@ def test_answers_of_several_decision_values() -> None:
         def decision_function(self, points: Any) -> Any:
             return np.arange(3.0 * len(points)).reshape(-1, 3)
 
-    told = answers_of(Several(), np.zeros((2, 1)))
-    assert {name: values.tolist() for name, values in told.items()} == {
+    reported = answers_of(Several(), np.zeros((2, 1)))
+    assert {name: values.tolist() for name, values in reported.items()} == {
         "decision_x": [0.0, 3.0],
         "decision_y": [1.0, 4.0],
         "decision_z": [2.0, 5.0],

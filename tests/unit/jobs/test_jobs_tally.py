@@ -41,10 +41,10 @@ def count(folder: Path, *names: str, output: str = "out.tally", **more: object) 
 
 
 def test_progress_rises_to_one_over_all_files(folder: Path) -> None:
-    told: list[float | None] = []
-    count(folder, "a.csv", "b.csv", progress=told.append)
-    fractions = [each for each in told if each is not None]
-    assert len(fractions) == len(told)
+    reported: list[float | None] = []
+    count(folder, "a.csv", "b.csv", progress=reported.append)
+    fractions = [each for each in reported if each is not None]
+    assert len(fractions) == len(reported)
     assert fractions == sorted(fractions)
     assert 0.0 < fractions[0] <= 0.6 < fractions[-1] == 1.0
 

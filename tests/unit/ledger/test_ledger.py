@@ -61,7 +61,7 @@ def test_a_command_without_a_ledger_loads_no_database() -> None:
 def test_no_step_of_a_release_reads_the_whole_history(sqlite: str) -> None:
     ledger = Ledger.create(sqlite)
     ledger.create_dataset("d", DatasetTerms.of(epsilon=1))
-    asked: list[tuple[str, tuple[object, ...]]] = []
+    requested: list[tuple[str, tuple[object, ...]]] = []
 
     @sa.event.listens_for(ledger._database._engine, "before_cursor_execute")
     def note(
@@ -73,15 +73,15 @@ def test_no_step_of_a_release_reads_the_whole_history(sqlite: str) -> None:
         many: bool,
     ) -> None:
         if statement.startswith("SELECT"):
-            asked.append((statement, parameters))
+            requested.append((statement, parameters))
 
     debit = ledger.dataset("d").debit(claim_of(epsilon=0.1), subject={}, idempotency_key="k")
     debit.draw()
     debit.stage(b"x")
     debit.publish()
-    assert len(asked) > 8
+    assert len(requested) > 8
     with sqlite3.connect(sqlite) as connection:
-        for statement, parameters in asked:
+        for statement, parameters in requested:
             plan = connection.execute(f"EXPLAIN QUERY PLAN {statement}", parameters).fetchall()
             assert not [each for each in plan if "SCAN hushsum_events" in each[3]], statement
     connection.close()

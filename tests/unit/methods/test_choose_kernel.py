@@ -85,15 +85,15 @@ def test_duplicates_do_not_make_records_look_alike() -> None:
 
 
 def captured(monkeypatch: pytest.MonkeyPatch, **options: Any) -> Question:
-    asked: list[Question] = []
+    requested: list[Question] = []
 
     def listen(questions: list[Question], *, insecure_noise_seed: int | None) -> list[int]:
-        asked.extend(questions)
+        requested.extend(questions)
         return [0]
 
     monkeypatch.setattr(vote, "choose_positions", listen)
     hs.choose_kernel(points(4, 500), KERNELS, **options)
-    return asked[0]
+    return requested[0]
 
 
 @pytest.mark.parametrize("relation", ["add/remove", "replace"])
@@ -111,7 +111,7 @@ def test_the_number_of_blocks_does_not_depend_on_the_data(monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize(("density", "width"), [(0.003, 0.01), (0.03, 0.1), (0.3, 1.0), (0.9, 10.0)])
-def test_the_kernel_of_the_wanted_density_wins(density: float, width: float) -> None:
+def test_the_kernel_of_the_expected_density_wins(density: float, width: float) -> None:
     chosen = hs.choose_kernel(points(5, 20_000), KERNELS, epsilon=1.0, density=density)
     assert chosen.candidate == hs.EuclideanKernel(dim=2, bandwidth=width)
     assert KERNELS[chosen.index] == chosen.candidate

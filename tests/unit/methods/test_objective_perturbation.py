@@ -96,8 +96,8 @@ def test_squares_draw_with_the_calibrated_scale(monkeypatch: pytest.MonkeyPatch)
     ((size, scale),) = calls
     assert size == 4
     assert scale == pytest.approx(3.0 / 0.4)
-    wanted = Ridge(alpha=1.0 / math.expm1(0.4), fit_intercept=False).fit(FEATURES, TARGET).coef_
-    np.testing.assert_allclose(theta, wanted, rtol=1e-8)
+    expected = Ridge(alpha=1.0 / math.expm1(0.4), fit_intercept=False).fit(FEATURES, TARGET).coef_
+    np.testing.assert_allclose(theta, expected, rtol=1e-8)
 
 
 def test_logistic_draws_with_the_calibrated_scale(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,8 +106,8 @@ def test_logistic_draws_with_the_calibrated_scale(monkeypatch: pytest.MonkeyPatc
     ((size, scale),) = calls
     assert size == 4
     assert scale == pytest.approx(1.0 / 0.4)
-    wanted = minimum_logistic(FEATURES * SIGN[:, None], np.zeros(4), 1.0 + 0.25 / math.expm1(0.4))
-    np.testing.assert_allclose(theta, wanted, rtol=1e-8)
+    expected = minimum_logistic(FEATURES * SIGN[:, None], np.zeros(4), 1.0 + 0.25 / math.expm1(0.4))
+    np.testing.assert_allclose(theta, expected, rtol=1e-8)
 
 
 @pytest.mark.parametrize("bound", [0.0, -1.0, float("nan")])

@@ -65,16 +65,16 @@ def test_ops_centres_on_the_ridge_regression(monkeypatch: pytest.MonkeyPatch) ->
     (law,) = seen
     assert law.precision == pytest.approx(2.0 * 0.9 / 9.0)
     ridge = 2.0 * 3 / (law.precision * 4.0)
-    wanted = np.linalg.solve(FEATURES.T @ FEATURES + ridge * np.eye(3), FEATURES.T @ TARGET)
-    np.testing.assert_allclose(law.vectors @ (law.along / law.values), wanted, rtol=1e-9)
+    expected = np.linalg.solve(FEATURES.T @ FEATURES + ridge * np.eye(3), FEATURES.T @ TARGET)
+    np.testing.assert_allclose(law.vectors @ (law.along / law.values), expected, rtol=1e-9)
 
 
 def test_adaops_steps_are_calibrated(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[tuple[float, float]] = []
+    requested: list[tuple[float, float]] = []
     sampled: list[dict[str, float]] = []
 
     def sigma(epsilon: float, delta: float) -> float:
-        asked.append((epsilon, delta))
+        requested.append((epsilon, delta))
         return analytic_gaussian_sigma(epsilon, delta)
 
     def precision(epsilon: float, delta: float, *, leverage: float, residual: float) -> float:
@@ -84,7 +84,7 @@ def test_adaops_steps_are_calibrated(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(posterior_sampling, "analytic_gaussian_sigma", sigma)
     monkeypatch.setattr(posterior_sampling, "largest_precision", precision)
     fit_adaops(FEATURES, TARGET, epsilon=4.0, delta=6e-6, insecure_noise_seed=3)
-    assert asked[0] == pytest.approx((1.0, 1e-6))
+    assert requested[0] == pytest.approx((1.0, 1e-6))
     (step,) = sampled
     assert (step["epsilon"], step["delta"]) == pytest.approx((2.0, 2e-6))
     assert 0.0 < step["leverage"] <= largest_leverage(2.0, 2e-6) / 2.0

@@ -32,8 +32,8 @@ def test_scores_are_the_distance_in_ranks(q: Fraction) -> None:
     for data in combinations_with_replacement(VALUES, 3):
         for point, score in zip(GRID, scores(data, q), strict=True):
             below, upto = sum(x < point for x in data), sum(x <= point for x in data)
-            wanted = q * len(data)
-            distance = max(below - wanted, wanted - upto, Fraction(0))
+            expected = q * len(data)
+            distance = max(below - expected, expected - upto, Fraction(0))
             assert score == -distance * q.denominator
 
 
@@ -67,31 +67,33 @@ def test_a_person_moves_as_many_records_as_the_cap_allows() -> None:
 
 
 def captured(monkeypatch: pytest.MonkeyPatch, **options: Any) -> list[Question]:
-    asked: list[Question] = []
+    requested: list[Question] = []
 
     def listen(questions: list[Question], *, insecure_noise_seed: int | None) -> list[int]:
-        asked.extend(questions)
+        requested.extend(questions)
         return [0] * len(questions)
 
     monkeypatch.setattr(quantiles, "choose_positions", listen)
     hs.private_quantiles([[0.1, 5.0], [0.2, 6.0]] * 5, bounds=(0, 10), **options)
-    return asked
+    return requested
 
 
 def test_the_shares_add_up_to_epsilon_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = captured(monkeypatch, q=[0.25, 0.5, 0.75], epsilon=0.1)
-    assert len(asked) == 6
-    assert sum(question.epsilon for question in asked) == Fraction(1, 10)
-    assert not any(question.monotone for question in asked)
-    assert asked[0].rate == Fraction(1, 60) / (2 * 3)
+    requested = captured(monkeypatch, q=[0.25, 0.5, 0.75], epsilon=0.1)
+    assert len(requested) == 6
+    assert sum(question.epsilon for question in requested) == Fraction(1, 10)
+    assert not any(question.monotone for question in requested)
+    assert requested[0].rate == Fraction(1, 60) / (2 * 3)
 
 
 def test_persons_take_the_cap_times_the_noise(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = captured(
+    requested = captured(
         monkeypatch, q=0.5, epsilon=1.0, units=["a", "b"] * 5, max_per_unit=3, relation="replace"
     )
-    assert [question.sensitivity for question in asked] == [6, 6]
-    assert max(-min(question.scores) for question in asked) <= 6  # 3 records of each of 2 persons are left
+    assert [question.sensitivity for question in requested] == [6, 6]
+    assert (
+        max(-min(question.scores) for question in requested) <= 6
+    )  # 3 records of each of 2 persons are left
 
 
 def test_the_secrets_have_no_repr() -> None:
@@ -134,7 +136,7 @@ def test_bounds_serve_a_tally_and_are_never_empty() -> None:
     assert list(bounds[0:1]) == [bounds[0]]
 
 
-def test_bounds_cover_about_what_was_asked() -> None:
+def test_bounds_cover_about_what_was_requested() -> None:
     data = np.random.default_rng(2).normal(size=50_000)
     ((low, high),) = hs.private_bounds(data, within=(-50, 50), epsilon=1.0, tail=0.01, grid=10_000)
     assert 0.005 < np.mean(data < low) < 0.015

@@ -97,9 +97,9 @@ def test_as_published_without_noise_is_ridge_regression(monkeypatch: pytest.Monk
     np.testing.assert_allclose(plain, solve_plain(EXACT), rtol=1e-9)
     published = PublishedNoise(1.0, 1e-6)
     lowest = published.lowest(float(np.linalg.eigvalsh(EXACT.gram)[0]), 0.0)
-    wanted = np.linalg.solve(EXACT.gram + published.ridge(lowest, 5) * np.eye(5), EXACT.cross)
+    expected = np.linalg.solve(EXACT.gram + published.ridge(lowest, 5) * np.eye(5), EXACT.cross)
     ridged = fit_as_published(FEATURES, TARGET, epsilon=1.0, delta=1e-6, adaptive=True)
-    np.testing.assert_allclose(ridged, wanted, rtol=1e-9)
+    np.testing.assert_allclose(ridged, expected, rtol=1e-9)
 
 
 def test_sums_move_by_at_most_one_for_each_record() -> None:

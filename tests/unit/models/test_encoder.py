@@ -211,11 +211,11 @@ def test_refusals_name_the_column_and_show_no_value(
     with pytest.raises(DataRefused, match="column ") as refusal:
         PublicEncoder(columns).transform(rows)
     assert words in str(refusal.value)
-    told: BaseException | None = refusal.value
-    while told is not None:
-        assert SECRET not in str(told)
-        assert "77123" not in str(told)
-        told = told.__cause__ or told.__context__
+    reported: BaseException | None = refusal.value
+    while reported is not None:
+        assert SECRET not in str(reported)
+        assert "77123" not in str(reported)
+        reported = reported.__cause__ or reported.__context__
 
 
 def test_undeclared_text_is_refused_without_showing_it() -> None:

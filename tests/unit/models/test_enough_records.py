@@ -1,4 +1,4 @@
-"""Models are silent where their private counts cannot be told from noise, and speak beyond."""
+"""Models are silent where their private counts cannot be distinguished from noise, and speak beyond."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def records(number: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     ("counts", "enough"),
     [((5.0,), True), ((4.9,), False), ((6.0, 1.1), True), ((7.0, 0.0), False), ((-9.0,), False)],
 )
-def test_five_standard_errors_are_asked_for(counts: tuple[float, ...], enough: bool) -> None:
+def test_five_standard_errors_are_requested_for(counts: tuple[float, ...], enough: bool) -> None:
     functions: list[Any] = [Counted(each, 1.0) for each in counts]
     assert enough_records(functions) == enough
 

@@ -30,9 +30,9 @@ def model(records: Any) -> PrivateNeighbors:
 
 def test_counts_are_kernel_sums(model: PrivateNeighbors, records: Any) -> None:
     exact = model.function_.kernel.exact_sum(records, CANDIDATES)
-    told = model.query(CANDIDATES)
-    assert (np.abs(told.value - exact) < 6.0 * told.stderr).all()
-    np.testing.assert_allclose(model.decision_function(CANDIDATES), told.value - 1000)
+    reported = model.query(CANDIDATES)
+    assert (np.abs(reported.value - exact) < 6.0 * reported.stderr).all()
+    np.testing.assert_allclose(model.decision_function(CANDIDATES), reported.value - 1000)
 
 
 def test_candidates_are_ranked(model: PrivateNeighbors) -> None:

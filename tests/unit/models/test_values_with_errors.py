@@ -25,19 +25,19 @@ SPEND: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6}
 def test_a_density_is_within_its_errors() -> None:
     kernel = hs.GaussianKernel(dim=1, bandwidth=0.25)
     exact = kernel.exact_sum(np.clip(X, -1, 1), Q) / len(X) / np.sqrt(2.0 * np.pi * 0.25**2)
-    told = PrivateDensity(**SPEND, method="grid").fit(X).query(Q)
+    reported = PrivateDensity(**SPEND, method="grid").fit(X).query(Q)
     # Six standard errors of Gaussian noise at forty points: a false alarm in 10⁷ runs.
-    assert (np.abs(told.value - exact) < 6.0 * told.stderr).all()
-    assert told.stderr.max() < 0.02
+    assert (np.abs(reported.value - exact) < 6.0 * reported.stderr).all()
+    assert reported.stderr.max() < 0.02
 
 
 def test_a_histogram_is_within_its_errors() -> None:
     model = PrivateHistogram(**SPEND, bins=20).fit(X)
     counts, edges = np.histogram(np.clip(X, -1, 1), bins=20, range=(-1, 1))
     middle = ((edges[1:] + edges[:-1]) / 2.0)[:, None]
-    told = model.query(middle)
-    assert (np.abs(told.value - counts / len(X) / 0.1) < 6.0 * told.stderr).all()
-    np.testing.assert_allclose(told.stderr.min(), model.count_stderr_ / len(X) / 0.1, rtol=0.05)
+    reported = model.query(middle)
+    assert (np.abs(reported.value - counts / len(X) / 0.1) < 6.0 * reported.stderr).all()
+    np.testing.assert_allclose(reported.stderr.min(), model.count_stderr_ / len(X) / 0.1, rtol=0.05)
     outside = model.query([[2.0]])
     assert outside.value.tolist() == [0.0]
     assert outside.stderr[0] > 0.0
@@ -72,14 +72,14 @@ def test_intervals_widen_with_their_level(model: Any) -> None:
 def test_a_prediction_is_the_value_raised_to_its_error() -> None:
     far = np.concatenate([Q, [[0.999], [-0.999]]])
     for model in (PrivateDensity(**SPEND), PrivateHistogram(**SPEND)):
-        told: Any = model.fit(X).query(far)
-        raised = np.maximum(told.value, 0.0)
+        reported: Any = model.fit(X).query(far)
+        raised = np.maximum(reported.value, 0.0)
         assert (model.predict(far) >= raised - 1e-12).all()
-        well = told.value > 3.0 * told.stderr
-        np.testing.assert_allclose(model.predict(far)[well], told.value[well], rtol=1e-12)
+        well = reported.value > 3.0 * reported.stderr
+        np.testing.assert_allclose(model.predict(far)[well], reported.value[well], rtol=1e-12)
 
 
 def test_a_detector_that_is_silent_knows_no_error() -> None:
-    told = PrivateOutlierDetector(epsilon=0.01).fit(X[:20]).query([[0.0], [3.0]])
-    assert told.value.tolist() == [1.0, 0.0]
-    assert np.isnan(told.stderr).all()
+    reported = PrivateOutlierDetector(epsilon=0.01).fit(X[:20]).query([[0.0], [3.0]])
+    assert reported.value.tolist() == [1.0, 0.0]
+    assert np.isnan(reported.stderr).all()

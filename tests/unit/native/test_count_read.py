@@ -67,9 +67,9 @@ def test_more_queries_than_are_held_at_once() -> None:
     queries = np.random.default_rng(4).standard_normal((10_001, 4)).astype(np.float32)
     native, table = PROJECTIONS.native(), noisy_table(ROWS, np.int32)
     mean, variance = native.read(queries, table, 1, 2)
-    wanted = mean_and_variance(table[np.arange(ROWS), native.cells(queries, ROWS)], 1)
-    np.testing.assert_allclose(mean, wanted[0], rtol=1e-14, atol=1e-12)
-    np.testing.assert_allclose(variance, wanted[1], rtol=1e-11)
+    expected = mean_and_variance(table[np.arange(ROWS), native.cells(queries, ROWS)], 1)
+    np.testing.assert_allclose(mean, expected[0], rtol=1e-14, atol=1e-12)
+    np.testing.assert_allclose(variance, expected[1], rtol=1e-11)
 
 
 def test_no_queries() -> None:
@@ -92,6 +92,6 @@ def test_the_other_families_read_the_same_way(count: int) -> None:
         (codes.native().read(code_records, table, 16, 1), codes.cells(code_records)),
         (minima.native().read(values, indptr, table, 16, 1), minima.cells(values, indptr)),
     ]:
-        wanted = mean_and_variance(table[np.arange(ROWS), cells], 16)
-        np.testing.assert_allclose(mean, wanted[0], rtol=1e-13)
-        np.testing.assert_allclose(variance, wanted[1], rtol=1e-11)
+        expected = mean_and_variance(table[np.arange(ROWS), cells], 16)
+        np.testing.assert_allclose(mean, expected[0], rtol=1e-13)
+        np.testing.assert_allclose(variance, expected[1], rtol=1e-11)

@@ -103,12 +103,12 @@ def test_the_estimate_is_within_a_quarter_of_the_measured_spread(own: bool) -> N
     tally = hs.race(KERNEL, rows=rows, width=width, seed=77).add(cloud(records, seed=2))
     basis = tally.basis
     assert isinstance(basis, HashRows)
-    asked = public[:: 3000 // 40] if own else queries
-    cells = basis.cells(basis.prepare_queries(asked))
+    requested = public[:: 3000 // 40] if own else queries
+    cells = basis.cells(basis.prepare_queries(requested))
     rows_answers = tally._state()["table"][np.arange(rows), cells] / records
     measured = rows_answers.var(axis=1, ddof=1)
     assert np.sqrt(spread.row_variance).mean() == pytest.approx(np.sqrt(measured).mean(), rel=0.25)
-    exact = KERNEL.exact_sum(cloud(records, seed=2), asked) / records
+    exact = KERNEL.exact_sum(cloud(records, seed=2), requested) / records
     assert spread.density.mean() == pytest.approx(exact.mean(), rel=0.1)
 
 
@@ -160,10 +160,10 @@ def test_the_size_of_the_public_sample_does_not_stand_for_the_data() -> None:
 
 
 def test_the_one_liner_never_uses_the_length(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[float] = []
+    requested: list[float] = []
 
     def spy(records: float, epsilon: float, capacity: int) -> int:
-        asked.append(records)
+        requested.append(records)
         return 3
 
     monkeypatch.setattr("hushsum.bases.hash_rows.rows_for_laplace", spy)
@@ -173,22 +173,22 @@ def test_the_one_liner_never_uses_the_length(monkeypatch: pytest.MonkeyPatch) ->
         assert isinstance(f, TableFunction)
         assert f.rows == 3
         lengths.append(f.noisy_count)
-    assert asked == lengths
+    assert requested == lengths
     assert set(lengths) != {777}, "six Laplace draws of scale 100 are all 0 with probability 2e-14"
 
 
-def test_best_is_the_smallest_error_among_what_was_asked() -> None:
+def test_best_is_the_smallest_error_among_what_was_requested() -> None:
     plan = hs.plan(records=241_000, dim=3, epsilon=1.0, bandwidth=5.0)
-    asked = [option for option in plan if option.requested]
-    assert plan.best == min(asked, key=lambda option: option.error)
+    requested = [option for option in plan if option.requested]
+    assert plan.best == min(requested, key=lambda option: option.error)
     assert plan.best.delta == 0.0
     shown = [option for option in plan if not option.requested]
     assert shown
     assert all(option.delta == 1e-6 for option in shown)
-    assert len(plan) == len(asked) + len(shown)
+    assert len(plan) == len(requested) + len(shown)
 
 
-def test_every_asked_epsilon_is_planned() -> None:
+def test_every_requested_epsilon_is_planned() -> None:
     plan = hs.plan(records=1000, kernel=KERNEL, epsilon=[0.1, 1.0], delta=1e-6, rows=[100, 200])
     assert [(o.epsilon, o.rows) for o in sorted(plan, key=lambda o: (o.epsilon or 0, o.rows))] == [
         (0.1, 100),
@@ -294,11 +294,11 @@ def test_names_of_kernels_without_columns() -> None:
 def test_a_tally_that_exists_is_planned_as_it_is(promise: dict[str, float]) -> None:
     gaussian = hs.GaussianKernel(dim=2, bandwidth=1.0)
     box = ((0.0, 10.0), (0.0, 7.0))
-    asked: dict[str, Any] = {"records": 5000, **promise}
-    declared: dict[str, Any] = {**asked, "kernel": gaussian, "bounds": box}
+    requested: dict[str, Any] = {"records": 5000, **promise}
+    declared: dict[str, Any] = {**requested, "kernel": gaussian, "bounds": box}
 
     def own(tally: hs.Tally) -> Option:
-        return hs.plan(**asked, reading=tally.reading).best
+        return hs.plan(**requested, reading=tally.reading).best
 
     # Sides of 10 and 7 at a spacing of a half have whole cells, so both plans are for the same grid.
     offered = [each for each in hs.plan(**declared, method="grid") if each.requested]
@@ -315,7 +315,7 @@ def test_a_tally_that_exists_is_planned_as_it_is(promise: dict[str, float]) -> N
     assert features.rows == 500
 
     rows = own(hs.race(KERNEL, rows=70, width=300))
-    assert rows == hs.plan(**asked, kernel=KERNEL, method="race", rows=70, width=300).best
+    assert rows == hs.plan(**requested, kernel=KERNEL, method="race", rows=70, width=300).best
     assert (rows.rows, rows.width) == (70, 300)
 
 

@@ -74,11 +74,11 @@ def test_refuses_more_cells_than_allowed() -> None:
 
 @pytest.mark.parametrize("most", [1, 7, 1000, 1 << 18])
 @pytest.mark.parametrize("bandwidth", [0.01, 1.0, 100.0])
-def test_default_bins_are_as_wide_as_asked_or_as_many_as_fit(bandwidth: float, most: int) -> None:
+def test_default_bins_are_as_wide_as_requested_or_as_many_as_fit(bandwidth: float, most: int) -> None:
     bins = bins_for_bandwidth(BOX, bandwidth, fraction=0.5, most_cells=most)
     assert 1 <= bins[0] * bins[1] <= most
-    wanted = [np.ceil(10.0 / (0.5 * bandwidth)), np.ceil(2.0 / (0.5 * bandwidth))]
-    if wanted[0] * wanted[1] <= most:
-        assert bins == wanted
+    expected = [np.ceil(10.0 / (0.5 * bandwidth)), np.ceil(2.0 / (0.5 * bandwidth))]
+    if expected[0] * expected[1] <= most:
+        assert bins == expected
     elif most >= 1000:
         assert bins[0] * bins[1] > 0.5 * most

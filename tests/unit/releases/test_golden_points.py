@@ -23,8 +23,8 @@ def test_a_released_file_answers_as_it_did(name: str) -> None:
     found, expected = make.answers(hs.load(make.FOLDER / f"{name}.hush")), EXPECTED[name]
     assert (found["claim"], found["kernel"]) == (expected["claim"], expected["kernel"])
     for key in ("count", "mean", "sum", "stderr"):
-        values, wanted = (np.array(each[key], dtype=np.float64) for each in (found, expected))
-        np.testing.assert_allclose(values, wanted, rtol=1e-9, atol=1e-12)
+        values, promised = (np.array(each[key], dtype=np.float64) for each in (found, expected))
+        np.testing.assert_allclose(values, promised, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", make.MAKERS)

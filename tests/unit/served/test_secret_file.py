@@ -87,9 +87,9 @@ def test_a_damaged_file_and_one_of_another_kind_are_refused(tmp_path: Path) -> N
 def test_reopening_gives_the_same_answers_and_never_opens_a_new_store(tmp_path: Path) -> None:
     f = functions()[0]
     served = serve(f, store=SqliteStore(tmp_path / "a.db"), most_questions=3, **SPEND)
-    told = served([[0.1, 0.2], [0.3, 0.4]])
+    reported = served([[0.1, 0.2], [0.3, 0.4]])
     again = reopen(f, SqliteStore(tmp_path / "a.db"), PROMISE, most_questions=3)
-    np.testing.assert_array_equal(again([[0.1, 0.2], [0.3, 0.4]]), told)
+    np.testing.assert_array_equal(again([[0.1, 0.2], [0.3, 0.4]]), reported)
     assert again.claim == served.claim
     with pytest.raises(QuestionsSpent, match="at most 3"):
         again([[0.5, 0.6], [0.7, 0.8]])
@@ -140,7 +140,7 @@ def test_a_question_that_fails_does_not_disturb_one_that_is_being_answered(tmp_p
     served = serve(functions()[0], store=store, insecure_noise_seed=1, **SPEND)
     before = served([[0.2, 0.2]])
     store.stalls = True
-    told: list[Any] = []
+    reported: list[Any] = []
 
     def fail() -> None:
         store.drawing.wait()
@@ -149,7 +149,7 @@ def test_a_question_that_fails_does_not_disturb_one_that_is_being_answered(tmp_p
         store.failed.set()
 
     threads = [
-        threading.Thread(target=lambda: told.append(served([[0.2, 0.20001]]))),
+        threading.Thread(target=lambda: reported.append(served([[0.2, 0.20001]]))),
         threading.Thread(target=fail, name="fails"),
     ]
     for each in threads:
@@ -157,4 +157,4 @@ def test_a_question_that_fails_does_not_disturb_one_that_is_being_answered(tmp_p
     for each in threads:
         each.join()
     # Along one path nearby answers agree far better than noise drawn anew would.
-    assert abs(told[0][0] - before[0]) < 0.01 * served.noise_stderr
+    assert abs(reported[0][0] - before[0]) < 0.01 * served.noise_stderr

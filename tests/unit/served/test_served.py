@@ -271,7 +271,9 @@ def test_served_machines_share_their_noise() -> None:
     assert (scores.argmax(axis=1) == codes).mean() > 0.9
 
 
-def test_an_answer_that_was_not_kept_is_never_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_that_was_not_kept_is_never_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Somebody reads while an answer is to be kept, until SQLite gives up: COMMIT fails, not BEGIN."""
     monkeypatch.setattr("hushsum.served.store._WAIT_SECONDS", 0.05)
     path = tmp_path / "answers.db"
@@ -286,14 +288,14 @@ def test_an_answer_that_was_not_kept_is_never_told(tmp_path: Path, monkeypatch: 
     assert f([[0.5]]) == first
     reader.execute("ROLLBACK")
     reader.close()
-    told = f([[0.3], [0.7]])
-    assert np.array_equal(served(path)([[0.3], [0.7]]), told)
+    reported = f([[0.3], [0.7]])
+    assert np.array_equal(served(path)([[0.3], [0.7]]), reported)
 
 
 def test_a_refused_point_costs_no_work_on_the_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     at = np.linspace(0.0, 1.0, 20)[:, None]
     f = served(tmp_path / "answers.db", most_questions=20)
-    told = f(at)
+    reported = f(at)
     reopened = served(tmp_path / "answers.db", most_questions=20)
 
     def work(*_: object) -> Any:
@@ -304,7 +306,7 @@ def test_a_refused_point_costs_no_work_on_the_path(tmp_path: Path, monkeypatch: 
         for new in (2.0, 3.0, 2.0):
             with pytest.raises(QuestionsSpent):
                 each([[new], [0.0]])
-        assert np.array_equal(each(at), told)
+        assert np.array_equal(each(at), reported)
     assert len(f._path) == 20
 
 
@@ -327,14 +329,14 @@ def test_an_older_copy_of_the_store_is_refused(tmp_path: Path) -> None:
     older = path.read_bytes()
     notes = Notebook()
     f = reopen(function(), SqliteStore(path), promise, rollback_guard=notes)
-    told = f([[0.2]])
+    reported = f([[0.2]])
     assert notes.number == 2
     newer = path.read_bytes()
     path.write_bytes(older)
     with pytest.raises(FileRefused, match="fewer than were returned"):
         reopen(function(), SqliteStore(path), promise, rollback_guard=notes)
     path.write_bytes(newer)
-    assert reopen(function(), SqliteStore(path), promise, rollback_guard=notes)([[0.2]]) == told
+    assert reopen(function(), SqliteStore(path), promise, rollback_guard=notes)([[0.2]]) == reported
 
 
 def test_an_older_copy_put_under_a_running_function_is_refused(tmp_path: Path) -> None:
@@ -350,7 +352,7 @@ def test_an_older_copy_put_under_a_running_function_is_refused(tmp_path: Path) -
         f([[0.2]])
 
 
-def test_nothing_is_told_that_the_guard_did_not_note(tmp_path: Path) -> None:
+def test_nothing_is_reported_that_the_guard_did_not_note(tmp_path: Path) -> None:
     class Away(Notebook):
         def note(self, number: int) -> None:
             raise LedgerUnavailable("the database is away; ask again")

@@ -64,7 +64,7 @@ def one_town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SignInTown]:
 
 @pytest.fixture
 def lying(one_town: SignInTown) -> SignInTown:
-    """The same town with an honest provider, which the service has not asked yet; the test makes it lie."""
+    """The same town with an honest provider, not contacted yet; the test makes it lie."""
     one_town.provider.be_honest()
     context = one_town.town.app.state.context
     fresh = SignIn(context.sign_in.terms, 1000.0)

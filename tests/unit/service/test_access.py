@@ -214,8 +214,8 @@ def test_the_log_tells_who_did_what_and_cannot_be_changed(town: Town) -> None:
 def test_rates(found_town: Callable[..., Town]) -> None:
     town = found_town(requests_per_second=0.1, failures_per_minute=3)
     town.ok("olga", "GET", "/me")
-    told = town.refused("olga", "GET", "/me", 429)
-    assert told["type"].endswith("too-often")
+    reported = town.refused("olga", "GET", "/me", 429)
+    assert reported["type"].endswith("too-often")
     town.ok("otto", "GET", "/me")
     statuses = [town.ask(f"wrong-{i}", "GET", "/me").status_code for i in range(5)]
     assert statuses == [401, 401, 401, 429, 429]

@@ -41,26 +41,26 @@ def ask(town: Town, id: str, points: list[list[float]]) -> Any:
 @pytest.mark.parametrize("model", EXACT)
 def test_the_same_point_has_the_same_answer_also_after_a_restart(town: Town, model: str) -> None:
     id = exact(town, replaced(town), model)
-    told = ask(town, id, POINTS)
+    reported = ask(town, id, POINTS)
     facts = town.ok("olga", "GET", f"/functions/{id}")["facts"]
     assert facts["model"]["mode"] == "exact"
     assert facts["claim"]["arithmetic"] == "real arithmetic"
-    assert set(told) - {"of", "level"} == set(facts["model"]["answers"])
-    assert all(each > 0.0 for each in told["stderr"])
+    assert set(reported) - {"of", "level"} == set(facts["model"]["answers"])
+    assert all(each > 0.0 for each in reported["stderr"])
     town.app = create_app(town.settings)
-    assert ask(town, id, POINTS) == told
-    assert ask(town, id, POINTS[::-1])["prediction"] == told["prediction"][::-1]
+    assert ask(town, id, POINTS) == reported
+    assert ask(town, id, POINTS[::-1])["prediction"] == reported["prediction"][::-1]
 
 
 @pytest.mark.parametrize("model", EXACT)
 def test_beyond_the_limit_nothing_new_is_answered(town: Town, model: str) -> None:
     id = exact(town, replaced(town), model)
-    told = ask(town, id, POINTS)
+    reported = ask(town, id, POINTS)
     path = f"/functions/{id}/query"
     more = {"points": [[0.5, 0.1 * i] for i in range(3)]}
     problem = town.refused("olga", "POST", path, 409, json=more)
     assert problem["type"].endswith("questions-spent")
-    assert ask(town, id, POINTS) == told
+    assert ask(town, id, POINTS) == reported
     assert len(ask(town, id, more["points"][:2])["prediction"]) == 2
 
 
@@ -68,8 +68,8 @@ def test_it_is_never_a_file_and_its_files_are_secret(town: Town) -> None:
     dataset = replaced(town)
     id = exact(town, dataset, "density")
     ask(town, id, POINTS)
-    told = town.ok("olga", "GET", f"/functions/{id}")
-    assert told["download"] is False
+    reported = town.ok("olga", "GET", f"/functions/{id}")
+    assert reported["download"] is False
     problem = town.refused("olga", "GET", f"/functions/{id}/file", 409)
     assert problem["type"].endswith("never-a-file")
     town.ok("olga", "PUT", f"/functions/{id}/grants/anna", json={"download": True})
@@ -80,7 +80,7 @@ def test_it_is_never_a_file_and_its_files_are_secret(town: Town) -> None:
     assert all(each.stat().st_mode & 0o077 == 0 for each in files)
     assert list(town.settings.path("uploads").iterdir()) == []
     assert list(town.settings.path("functions").iterdir()) == []
-    assert SECRET not in json.dumps(told)
+    assert SECRET not in json.dumps(reported)
     ledger = town.ok("olga", "GET", f"/datasets/{dataset}/ledger")
     assert [each["step"] for each in ledger["history"]] == ["published"]
     assert SECRET not in json.dumps(ledger)
@@ -91,15 +91,15 @@ def test_several_machines_are_paid_for_once(town: Town) -> None:
     rows = people(300).replace(b",in,", b",far,", 60)
     job = fitted(town, dataset, "kernel-svc", rows, **FEW, classes=["far", "in", "out"])
     assert job["state"] == "done", job
-    told = ask(town, job["result"]["function"], POINTS)
-    assert np.array(told["decision"]).shape == (3, 3)
+    reported = ask(town, job["result"]["function"], POINTS)
+    assert np.array(reported["decision"]).shape == (3, 3)
     assert len(list(town.settings.path("served").glob("*.answers"))) == 3
     assert town.ok("olga", "GET", f"/datasets/{dataset}")["budget"]["spent"]["epsilon"] == "1"
 
 
 def test_a_lost_store_is_not_replaced_by_a_new_path(town: Town) -> None:
     id = exact(town, replaced(town), "density")
-    told = ask(town, id, POINTS)
+    reported = ask(town, id, POINTS)
     store = town.settings.path("served", f"{id}.0.answers")
     kept = store.read_bytes()
     store.unlink()
@@ -108,16 +108,16 @@ def test_a_lost_store_is_not_replaced_by_a_new_path(town: Town) -> None:
         town.refused("olga", "POST", f"/functions/{id}/query", 503, json={"points": POINTS})
     store.write_bytes(kept)
     town.app = create_app(town.settings)
-    assert ask(town, id, POINTS) == told
+    assert ask(town, id, POINTS) == reported
 
 
 def test_a_budget_that_does_not_suffice_leaves_no_secret_behind(town: Town) -> None:
     dataset = town.dataset(epsilon=1.5, delta=1e-4, relation="replace")
-    asked = []
+    requested = []
     for _ in range(2):
         body = {"upload": town.upload(dataset, people(300)), **terms("density", **FEW)}
-        asked.append(confirmed(town, dataset, body))
-    for i, each in enumerate(asked):
+        requested.append(confirmed(town, dataset, body))
+    for i, each in enumerate(requested):
         path, headers = f"/datasets/{dataset}/models", {"idempotency-key": f"k{i}"}
         town.ok("olga", "POST", path, 202, json=each, headers=headers)
     town.work()
@@ -129,13 +129,15 @@ def test_a_budget_that_does_not_suffice_leaves_no_secret_behind(town: Town) -> N
 
 @pytest.mark.parametrize(
     "moment",
-    ["before it was paid", "before it was staged", "before the entry was closed", "before it was told"],
+    ["before it was paid", "before it was staged", "before the entry was closed", "before it was reported"],
 )
 def test_an_interrupted_opening_is_taken_up_and_paid_once(
     town: Town, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
     dataset = replaced(town)
-    asked = confirmed(town, dataset, {"upload": town.upload(dataset, people(300)), **terms("density", **FEW)})
+    requested = confirmed(
+        town, dataset, {"upload": town.upload(dataset, people(300)), **terms("density", **FEW)}
+    )
 
     class Died(BaseException):
         pass
@@ -147,12 +149,12 @@ def test_an_interrupted_opening_is_taken_up_and_paid_once(
         "before it was paid": (SecretModel, "open"),
         "before it was staged": (LedgerDebit, "stage"),
         "before the entry was closed": (LedgerDebit, "publish"),
-        "before it was told": (Functions, "add"),
+        "before it was reported": (Functions, "add"),
     }
     with monkeypatch.context() as patch:
         patch.setattr(*places[moment], die)
         with pytest.raises(Died):
-            town.job(f"/datasets/{dataset}/models", asked, key="k")
+            town.job(f"/datasets/{dataset}/models", requested, key="k")
     town.release_lease()
     assert town.work() == 1
     (job,) = town.ok("olga", "GET", f"/datasets/{dataset}/jobs")
@@ -206,9 +208,9 @@ def test_the_key_of_tallies_encrypts_the_records_too(found_town: Callable[..., T
     key.write_bytes(b"k" * 32)
     town = found_town(tally_key_file=str(key))
     id = exact(town, replaced(town), "density")
-    told = ask(town, id, POINTS)
+    reported = ask(town, id, POINTS)
     town.app = create_app(town.settings)
-    assert ask(town, id, POINTS) == told
+    assert ask(town, id, POINTS) == reported
     with pytest.raises(hs.errors.UsageError, match="encrypted"):
         SecretModel.load(town.settings.path("served", id), encryption_key=None)
 
@@ -226,10 +228,10 @@ def test_many_at_once_get_one_path(town: Town) -> None:
             return list(value[60 - i :] + value[: 60 - i])
 
         with ThreadPoolExecutor(6) as pool:
-            told = list(pool.map(one, [0, 7, 14, 21, 28, 35, 42, 49]))
-        assert all(each == told[0] for each in told)
+            reported = list(pool.map(one, [0, 7, 14, 21, 28, 35, 42, 49]))
+        assert all(each == reported[0] for each in reported)
         model = service.model(id)
-        np.testing.assert_array_equal(model.query(points).value, told[0])
+        np.testing.assert_array_equal(model.query(points).value, reported[0])
         with pytest.raises(QuestionsSpent):
             model.predict(np.random.default_rng(0).uniform(-1, 1, (61, 2)))
         with pytest.raises(ServiceRefused, match="no file"):
@@ -243,7 +245,7 @@ def test_older_answers_put_back_are_refused(town: Town) -> None:
     ask(town, id, POINTS[:1])
     store, path = town.settings.path("served", f"{id}.0.answers"), f"/functions/{id}/query"
     older = store.read_bytes()
-    told = ask(town, id, POINTS)
+    reported = ask(town, id, POINTS)
     newer = store.read_bytes()
     store.write_bytes(older)
     town.app = create_app(town.settings)
@@ -251,18 +253,18 @@ def test_older_answers_put_back_are_refused(town: Town) -> None:
     assert "fewer than were returned" in problem["detail"]
     store.write_bytes(newer)
     town.app = create_app(town.settings)
-    assert ask(town, id, POINTS) == told
+    assert ask(town, id, POINTS) == reported
 
 
 def test_while_a_restore_is_not_accepted_nothing_new_is_answered(
     town: Town, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     id = exact(town, replaced(town), "density")
-    told = ask(town, id, POINTS)
+    reported = ask(town, id, POINTS)
     monkeypatch.setattr(Ledger, "rollback_problem", lambda self: "it was restored")
     path = f"/functions/{id}/query"
     town.refused("olga", "POST", path, 503, json={"points": [[0.5, 0.5]]})
-    assert ask(town, id, POINTS) == told
+    assert ask(town, id, POINTS) == reported
     town.app = create_app(town.settings)
     problem = town.refused("olga", "POST", path, 503, json={"points": POINTS})
     assert "restored" in problem["detail"]
@@ -272,14 +274,14 @@ def test_a_model_made_before_an_accepted_restore_answers_nothing_new(town: Town,
     # Its answers may be lost with the database's count of them: a second path would show what one hides.
     dataset = replaced(town)
     id = exact(town, dataset, "density")
-    told = ask(town, id, POINTS)
+    reported = ask(town, id, POINTS)
     shutil.rmtree(tmp_path / "state")
     (Path(town.settings.folder) / "service.db.rollback_guard").unlink()
     town.ok("admin", "POST", "/ledger/restores", 201, json={"reason": "restored"})
     path = f"/functions/{id}/query"
     problem = town.refused("olga", "POST", path, 503, json={"points": [[0.5, 0.5]]})
     assert "fit another" in problem["detail"]
-    assert ask(town, id, POINTS) == told
+    assert ask(town, id, POINTS) == reported
     charge = {"epsilon": 0, "delta": 0, "reason": "nothing was lost"}
     town.ok("olga", "POST", f"/datasets/{dataset}/write-offs", 201, json=charge)
     another = exact(town, dataset, "density")
@@ -303,7 +305,7 @@ def test_the_owner_ends_a_model_and_its_records_are_deleted(town: Town) -> None:
     dataset = replaced(town)
     id, other = exact(town, dataset, "density"), exact(town, dataset, "density")
     ask(town, id, POINTS)
-    told = ask(town, other, POINTS)
+    reported = ask(town, other, POINTS)
     spent = town.ok("olga", "GET", f"/datasets/{dataset}")["budget"]["spent"]
     town.ok("olga", "PUT", f"/functions/{id}/grants/anna", json={"download": False})
     for who in ("anna", "otto"):
@@ -314,7 +316,7 @@ def test_the_owner_ends_a_model_and_its_records_are_deleted(town: Town) -> None:
         town.refused(who, "POST", f"/functions/{id}/query", 404, json={"points": POINTS})
     town.refused("olga", "DELETE", f"/functions/{id}", 404)
     assert town.ok("olga", "GET", f"/datasets/{dataset}")["budget"]["spent"] == spent
-    assert ask(town, other, POINTS) == told
+    assert ask(town, other, POINTS) == reported
 
 
 def test_a_public_function_is_not_ended(town: Town) -> None:

@@ -58,10 +58,10 @@ def test_a_job_that_misses_the_database_is_taken_up_again(
     town: Town, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dataset = town.dataset()
-    asked = town.confirmed(dataset, town.tally(dataset))
+    requested = town.confirmed(dataset, town.tally(dataset))
     headers = {"idempotency-key": "k"}
     path = f"/datasets/{dataset}/releases"
-    job = town.ok("olga", "POST", path, 202, json=asked, headers=headers)["id"]
+    job = town.ok("olga", "POST", path, 202, json=requested, headers=headers)["id"]
     store = Store.open(town.settings.place)
 
     def away(*_: object, **__: object) -> None:
@@ -72,14 +72,14 @@ def test_a_job_that_misses_the_database_is_taken_up_again(
         patch.setattr("hushsum.service.work.job_runner.FIRST_PAUSE_SECONDS", 3600.0)
         for attempt in range(1, MOST_ATTEMPTS + 1):
             assert town.work() == 1
-            told = town.ok("olga", "GET", f"/jobs/{job}")
-            assert told["state"] == ("queued" if attempt < MOST_ATTEMPTS else "failed")
+            reported = town.ok("olga", "GET", f"/jobs/{job}")
+            assert reported["state"] == ("queued" if attempt < MOST_ATTEMPTS else "failed")
             assert town.work() == 0, "it rests before it is tried again"
             with store.database.writing() as connection:
                 connection.execute(sa.text("UPDATE hushsum_jobs SET lease = 0"))
-    assert told["problem"]["type"].endswith("ledger-unavailable")
+    assert reported["problem"]["type"].endswith("ledger-unavailable")
     assert town.ok("olga", "GET", f"/datasets/{dataset}")["budget"]["spent"]["epsilon"] == "0"
-    assert town.job(path, asked, key="k")["state"] == "done"
+    assert town.job(path, requested, key="k")["state"] == "done"
     assert town.ok("olga", "GET", f"/datasets/{dataset}")["budget"]["spent"]["epsilon"] == "1/2"
 
 
@@ -87,8 +87,8 @@ def test_records_that_nobody_serves_go(town: Town, monkeypatch: pytest.MonkeyPat
     dataset = replaced(town)
     folder = town.settings.path("served")
     few = {"mode": "exact", "most_questions": 5}
-    asked, done = fitted(town, dataset, "density", people(300), **few), sorted(folder.iterdir())
-    assert asked["state"] == "done", asked
+    requested, done = fitted(town, dataset, "density", people(300), **few), sorted(folder.iterdir())
+    assert requested["state"] == "done", requested
     body = {"upload": town.upload(dataset, people(300)), **terms("density", **few)}
     path, headers = f"/datasets/{dataset}/models", {"idempotency-key": "waits"}
     waiting = town.ok("olga", "POST", path, 202, json=confirmed(town, dataset, body), headers=headers)
@@ -123,7 +123,7 @@ def test_records_that_nobody_serves_go(town: Town, monkeypatch: pytest.MonkeyPat
     assert not any(each.exists() for each in old)
     assert all(each.exists() for each in kept)
     # The rest of a model that was ended by somebody who was killed on the way.
-    Functions(Store.open(town.settings.place).database).end(asked["result"]["function"], Actor("olga"))
+    Functions(Store.open(town.settings.place).database).end(requested["result"]["function"], Actor("olga"))
     JobRunner(town.settings, Store.open(town.settings.place)).clean_up()
     assert not any(each.exists() for each in done)
     assert all(each.exists() for each in paid)

@@ -30,8 +30,8 @@ def people(number: int = 600) -> bytes:
 
 
 def terms(model: str, **more: Any) -> dict[str, Any]:
-    """What is asked for, but for the upload."""
-    asked: dict[str, Any] = {
+    """What is requested, but for the upload."""
+    requested: dict[str, Any] = {
         "name": model,
         "model": model,
         "columns": ["a", "b"],
@@ -40,10 +40,10 @@ def terms(model: str, **more: Any) -> dict[str, Any]:
         "delta": 1e-6,
     }
     if model in ("kernel-svc", "classifier", "linear-svc"):
-        asked |= {"target": "side", "classes": ["in", "out"]}
+        requested |= {"target": "side", "classes": ["in", "out"]}
     if model in ("gaussian-process", "regressor"):
-        asked |= {"target": "height"}
-    return asked | more
+        requested |= {"target": "height"}
+    return requested | more
 
 
 def replaced(town: Town) -> str:
@@ -51,15 +51,15 @@ def replaced(town: Town) -> str:
     return town.dataset(epsilon=50.0, delta=1e-4, relation="replace")
 
 
-def confirmed(town: Town, dataset: str, asked: dict[str, Any]) -> dict[str, Any]:
-    told = town.ok("olga", "POST", f"/datasets/{dataset}/models/claims", json=asked)
-    return {**asked, "confirm": told["confirm"]}
+def confirmed(town: Town, dataset: str, requested: dict[str, Any]) -> dict[str, Any]:
+    reported = town.ok("olga", "POST", f"/datasets/{dataset}/models/claims", json=requested)
+    return {**requested, "confirm": reported["confirm"]}
 
 
 def fitted(town: Town, dataset: str, model: str, data: bytes | None = None, **more: Any) -> Any:
     upload = town.upload(dataset, people() if data is None else data)
-    asked = confirmed(town, dataset, {"upload": upload, **terms(model, **more)})
-    return town.job(f"/datasets/{dataset}/models", asked)
+    requested = confirmed(town, dataset, {"upload": upload, **terms(model, **more)})
+    return town.job(f"/datasets/{dataset}/models", requested)
 
 
 @pytest.fixture(scope="module")
@@ -79,14 +79,17 @@ def gallery(tmp_path_factory: pytest.TempPathFactory) -> tuple[Town, dict[str, s
 
 
 def test_the_kinds_are_those_of_the_command_line_and_can_be_made_into_a_form(town: Town) -> None:
-    told = {each["name"]: each for each in town.ok("olga", "GET", "/models")}
-    assert list(told) == model_names()
-    assert told["kernel-svc"]["learns"] == "label"
-    assert told["gaussian-process"]["learns"] == "number"
-    assert told["density"]["learns"] is None
-    assert [name for name, each in told.items() if each["needs_delta"]] == ["gaussian-process", "kernel-svc"]
-    settings = {each["name"]: each for each in told["gaussian-process"]["settings"]}
-    assert settings["kernel"]["choices"] == ["gaussian", "matern", "laplacian"]
+    reported = {each["name"]: each for each in town.ok("olga", "GET", "/models")}
+    assert list(reported) == model_names()
+    assert reported["kernel-svc"]["learns"] == "label"
+    assert reported["gaussian-process"]["learns"] == "number"
+    assert reported["density"]["learns"] is None
+    assert [name for name, each in reported.items() if each["needs_delta"]] == [
+        "gaussian-process",
+        "kernel-svc",
+    ]
+    settings = {each["name"]: each for each in reported["gaussian-process"]["settings"]}
+    assert settings["kernel"]["choices"] == ["gaussian", "laplacian", "matern"]
     assert settings["features"] | {"help": ""} == {
         "name": "features",
         "type": "integer",
@@ -98,7 +101,7 @@ def test_the_kinds_are_those_of_the_command_line_and_can_be_made_into_a_form(tow
         "help": "",
     }
     assert settings["target_bounds"]["type"] == "pair"
-    for each in told.values():
+    for each in reported.values():
         names = {setting["name"] for setting in each["settings"]}
         assert names.isdisjoint(
             {"epsilon", "delta", "bounds", "classes", "budget", "idempotency_key", "random_state"}
@@ -111,14 +114,14 @@ def test_a_model_in_the_service_answers_as_its_file(
 ) -> None:
     town, made = gallery
     id = made[model]
-    told = town.ok("olga", "GET", f"/functions/{id}")
-    facts = told["facts"]["model"]
+    reported = town.ok("olga", "GET", f"/functions/{id}")
+    facts = reported["facts"]["model"]
     assert facts["kind"] == model
     assert facts["features"] == ["a", "b"]
     assert facts["bounds"] == [[-1.0, 1.0]] * 2
     assert facts["target"] == terms(model).get("target")
     assert facts["classes"] == terms(model).get("classes")
-    assert SECRET not in json.dumps(told)
+    assert SECRET not in json.dumps(reported)
     answers = town.ok("olga", "POST", f"/functions/{id}/query?of=predict", json={"points": POINTS})
     assert set(answers) - {"of", "level"} == set(facts["answers"])
     assert answers == town.ok("olga", "POST", f"/functions/{id}/query", json={"points": POINTS})
@@ -142,38 +145,38 @@ def test_values_come_with_standard_errors_and_predictions_with_what_decided_them
 ) -> None:
     town, made = gallery
 
-    def asked(model: str, level: float = 0.95) -> Any:
+    def requested(model: str, level: float = 0.95) -> Any:
         path = f"/functions/{made[model]}/query?level={level}"
         return town.ok("olga", "POST", path, json={"points": POINTS})
 
     for model in ("density", "histogram", "gaussian-process", "outliers", "neighbors"):
-        narrow, wide = asked(model, 0.5), asked(model, 0.99)
+        narrow, wide = requested(model, 0.5), requested(model, 0.99)
         for i in range(len(POINTS)):
             assert wide["lower"][i] < narrow["lower"][i] < narrow["value"][i] < narrow["upper"][i]
             assert narrow["stderr"][i] > 0.0
-    machine = asked("kernel-svc")
+    machine = requested("kernel-svc")
     assert [row.index(max(row)) for row in machine["decision"]] == [
         ["in", "out"].index(label) for label in machine["prediction"]
     ]
     assert machine["stderr"][0] > 0.0
-    assert np.array(asked("classifier")["probability"]).sum(axis=1) == pytest.approx([1.0] * len(POINTS))
+    assert np.array(requested("classifier")["probability"]).sum(axis=1) == pytest.approx([1.0] * len(POINTS))
 
 
 def test_the_upload_is_deleted_and_the_dataset_is_debited_once(town: Town) -> None:
     dataset = town.dataset(epsilon=2.0)
     upload = town.upload(dataset, people())
-    asked = confirmed(town, dataset, {"upload": upload, **terms("density", delta=None, epsilon=0.5)})
-    first = town.job(f"/datasets/{dataset}/models", asked, key="once")
+    requested = confirmed(town, dataset, {"upload": upload, **terms("density", delta=None, epsilon=0.5)})
+    first = town.job(f"/datasets/{dataset}/models", requested, key="once")
     assert first["state"] == "done"
     assert list(town.settings.path("uploads").iterdir()) == []
-    again = town.job(f"/datasets/{dataset}/models", asked, key="once")
+    again = town.job(f"/datasets/{dataset}/models", requested, key="once")
     assert again == first
     ledger = town.ok("olga", "GET", f"/datasets/{dataset}/ledger")
     assert ledger["status"]["spent"]["epsilon"] == "1/2"
     assert [(each["step"], each["who"]) for each in ledger["history"]] == [("published", "olga")]
-    told = town.ok("olga", "GET", f"/functions/{first['result']['function']}")
-    assert told["sha256"] == ledger["history"][0]["sha256"]
-    other = {**asked, "name": "another"}
+    reported = town.ok("olga", "GET", f"/functions/{first['result']['function']}")
+    assert reported["sha256"] == ledger["history"][0]["sha256"]
+    other = {**requested, "name": "another"}
     town.refused(
         "olga",
         "POST",
@@ -187,12 +190,12 @@ def test_the_upload_is_deleted_and_the_dataset_is_debited_once(town: Town) -> No
 def test_a_used_upload_makes_no_second_model(town: Town) -> None:
     dataset = town.dataset(epsilon=2.0)
     upload = town.upload(dataset, people())
-    asked = confirmed(town, dataset, {"upload": upload, **terms("density", epsilon=0.5, delta=None)})
-    town.job(f"/datasets/{dataset}/models", asked)
-    told = town.refused(
-        "olga", "POST", f"/datasets/{dataset}/models", 422, json=asked, headers={"idempotency-key": "two"}
+    requested = confirmed(town, dataset, {"upload": upload, **terms("density", epsilon=0.5, delta=None)})
+    town.job(f"/datasets/{dataset}/models", requested)
+    reported = town.refused(
+        "olga", "POST", f"/datasets/{dataset}/models", 422, json=requested, headers={"idempotency-key": "two"}
     )
-    assert told["type"].endswith("parameter-refused")
+    assert reported["type"].endswith("parameter-refused")
 
 
 def test_the_claim_is_shown_before_a_record_is_read_and_predicts_the_error(town: Town) -> None:
@@ -200,28 +203,28 @@ def test_the_claim_is_shown_before_a_record_is_read_and_predicts_the_error(town:
     upload = town.upload(dataset, b"nothing,of,use\n")
     path = f"/datasets/{dataset}/models/claims"
     for model in model_names():
-        asked = {"upload": upload, **terms(model), "records": 10_000}
-        told = town.ok("olga", "POST", path, json=asked)
-        assert told["claim"]["epsilon"] == 1.0
+        requested = {"upload": upload, **terms(model), "records": 10_000}
+        reported = town.ok("olga", "POST", path, json=requested)
+        assert reported["claim"]["epsilon"] == 1.0
         expected = "replace" if model in ("gaussian-process", "kernel-svc") else "add/remove"
-        assert told["claim"]["relation"] == expected
+        assert reported["claim"]["relation"] == expected
         known = model not in ("gaussian-process", "regressor", "linear-svc")
-        assert (told["predicted"] is not None) == known
+        assert (reported["predicted"] is not None) == known
         if known:
-            more = town.ok("olga", "POST", path, json={**asked, "records": 1_000_000})["predicted"]
-            less = told["predicted"]
+            more = town.ok("olga", "POST", path, json={**requested, "records": 1_000_000})["predicted"]
+            less = reported["predicted"]
             assert more["of"] == less["of"]
             scale = 100 if more["of"] == "count" else 1
             assert 0.0 < more["error"] / scale < less["error"]
-        assert town.ok("olga", "POST", path, json=asked | {"records": None})["predicted"] is None
+        assert town.ok("olga", "POST", path, json=requested | {"records": None})["predicted"] is None
     assert town.ok("olga", "GET", f"/datasets/{dataset}/ledger")["history"] == []
 
 
 def test_a_model_of_replaced_records_is_refused_where_records_come_and_go(town: Town) -> None:
     dataset = town.dataset(epsilon=10.0, delta=1e-4)
-    asked = {"upload": town.upload(dataset), **terms("kernel-svc")}
-    told = town.refused("olga", "POST", f"/datasets/{dataset}/models/claims", 422, json=asked)
-    assert told["type"].endswith("claim-refused")
+    requested = {"upload": town.upload(dataset), **terms("kernel-svc")}
+    reported = town.refused("olga", "POST", f"/datasets/{dataset}/models/claims", 422, json=requested)
+    assert reported["type"].endswith("claim-refused")
 
 
 @pytest.mark.parametrize(
@@ -281,9 +284,9 @@ def test_what_is_no_model_is_refused_before_a_record_is_read(
     town: Town, model: str, wrong: dict[str, Any]
 ) -> None:
     dataset = replaced(town)
-    asked = {"upload": town.upload(dataset, people()), **terms(model), **wrong}
-    town.refused("olga", "POST", f"/datasets/{dataset}/models/claims", 422, json=asked)
-    made = {**asked, "confirm": "0" * 64}
+    requested = {"upload": town.upload(dataset, people()), **terms(model), **wrong}
+    town.refused("olga", "POST", f"/datasets/{dataset}/models/claims", 422, json=requested)
+    made = {**requested, "confirm": "0" * 64}
     path, headers = f"/datasets/{dataset}/models", {"idempotency-key": "k"}
     town.refused("olga", "POST", path, 422, json=made, headers=headers)
 
@@ -324,9 +327,9 @@ def test_labels_of_any_kind_come_back_as_they_were(town: Town) -> None:
     dataset = town.dataset(epsilon=10.0)
     for target, classes, labels in (("sign", ["0", "1"], [1, 0]), ("flag", ["false", "true"], [True, False])):
         upload = town.upload(dataset, sink.getvalue(), "parquet")
-        asked = {"upload": upload, **terms("classifier", delta=None, columns=["a"], seed=1)}
-        asked |= {"target": target, "classes": classes}
-        job = town.job(f"/datasets/{dataset}/models", confirmed(town, dataset, asked))
+        requested = {"upload": upload, **terms("classifier", delta=None, columns=["a"], seed=1)}
+        requested |= {"target": target, "classes": classes}
+        job = town.job(f"/datasets/{dataset}/models", confirmed(town, dataset, requested))
         assert job["state"] == "done", job
         id = job["result"]["function"]
         answers = town.ok("olga", "POST", f"/functions/{id}/query", json={"points": [[0.9], [-0.9]]})

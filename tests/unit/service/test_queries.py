@@ -40,7 +40,7 @@ def stream_of(table: Any, compression: str | None = None) -> bytes:
 def test_json_and_arrow_give_the_same(served: tuple[Town, str, Any]) -> None:
     town, id, function = served
     points = np.random.default_rng(0).normal(size=(20, 2))
-    told = town.ok("olga", "POST", f"/functions/{id}/query?of=sum", json={"points": points.tolist()})
+    reported = town.ok("olga", "POST", f"/functions/{id}/query?of=sum", json={"points": points.tolist()})
     table = pa.table({"b": points[:, 1], "a": points[:, 0]})
     answer = town.ask(
         "olga",
@@ -52,7 +52,7 @@ def test_json_and_arrow_give_the_same(served: tuple[Town, str, Any]) -> None:
     back = pa.ipc.open_stream(answer.content).read_all()
     expected = function.query(points, of="sum")
     for name in ("value", "stderr", "lower", "upper", "bound"):
-        assert told[name] == back.column(name).to_pylist() == getattr(expected, name).tolist()
+        assert reported[name] == back.column(name).to_pylist() == getattr(expected, name).tolist()
     assert back.schema.metadata[b"of"] == b"sum"
     values = town.ok("olga", "POST", f"/functions/{id}/query?only=value", json={"points": points.tolist()})
     assert values["value"] == function(points).tolist()
@@ -113,10 +113,10 @@ def test_what_is_no_json_query_is_refused(served: tuple[Town, str, Any], body: b
 )
 def test_what_is_no_arrow_query_is_refused(served: tuple[Town, str, Any], body: bytes) -> None:
     town, id, _ = served
-    told = town.refused(
+    reported = town.refused(
         "olga", "POST", f"/functions/{id}/query", 422, content=body, headers={"content-type": ARROW}
     )
-    assert told["type"].endswith("refused")
+    assert reported["type"].endswith("refused")
 
 
 def test_flipped_bytes_of_an_arrow_stream_are_no_failure_of_the_service(
@@ -136,11 +136,11 @@ def test_flipped_bytes_of_an_arrow_stream_are_no_failure_of_the_service(
 
 
 @pytest.mark.parametrize(
-    "asked", ["of=median", "level=0", "level=1", "level=nan", "level=x", "only=x", "x=1"]
+    "requested", ["of=median", "level=0", "level=1", "level=nan", "level=x", "only=x", "x=1"]
 )
-def test_questions_that_are_unknown(served: tuple[Town, str, Any], asked: str) -> None:
+def test_questions_that_are_unknown(served: tuple[Town, str, Any], requested: str) -> None:
     town, id, _ = served
-    town.refused("olga", "POST", f"/functions/{id}/query?{asked}", 422, json={"points": [[0, 0]]})
+    town.refused("olga", "POST", f"/functions/{id}/query?{requested}", 422, json={"points": [[0, 0]]})
 
 
 def test_other_formats_and_long_bodies(served: tuple[Town, str, Any]) -> None:
@@ -167,6 +167,6 @@ def test_sets(town: Town, found_town: Callable[..., Town], tmp_path: Path) -> No
     tally = hs.race(hs.JaccardKernel(), rows=50, width=64).add([{1, 2}, {3}] * 100)
     local = tally.release(epsilon=1.0)
     id = town.publish(town.dataset(), "sets", local)
-    told = town.ok("olga", "POST", f"/functions/{id}/query", json={"points": [[1, 2], [9]]})
-    assert told["value"] == local.query([[1, 2], [9]]).value.tolist()
+    reported = town.ok("olga", "POST", f"/functions/{id}/query", json={"points": [[1, 2], [9]]})
+    assert reported["value"] == local.query([[1, 2], [9]]).value.tolist()
     town.refused("olga", "POST", f"/functions/{id}/query", 422, json={"points": [[1.5]]})

@@ -43,8 +43,8 @@ def test_answers_and_refusals_are_those_of_the_router(town: Town, monkeypatch: p
             answer = town.ask(who, "POST", where, **dict(options))
             own = ("date", "x-request-id")
             known = {name: value for name, value in answer.headers.items() if name not in own}
-            told = {name: value for name, value in answer.json().items() if name != "request"}
-            heard.append((answer.status_code, told, known))
+            reported = {name: value for name, value in answer.json().items() if name != "request"}
+            heard.append((answer.status_code, reported, known))
         return heard
 
     short = ask_all()

@@ -30,17 +30,17 @@ def test_from_an_upload_to_answers(town: Town) -> None:
     tally = job["result"]["tally"]
     assert town.settings.path("tallies", f"{tally}.tally").stat().st_mode & 0o077 == 0
 
-    asked = town.confirmed(dataset, tally, epsilon=0.5)
-    job = town.job(f"/datasets/{dataset}/releases", asked, key="first")
+    requested = town.confirmed(dataset, tally, epsilon=0.5)
+    job = town.job(f"/datasets/{dataset}/releases", requested, key="first")
     function = job["result"]["function"]
-    told = town.ok("olga", "GET", f"/functions/{function}")
-    assert told["facts"]["claim"]["epsilon"] == 0.5
+    reported = town.ok("olga", "GET", f"/functions/{function}")
+    assert reported["facts"]["claim"]["epsilon"] == 0.5
     answers = town.ok("olga", "POST", f"/functions/{function}/query", json={"points": [[1.0, -2.0], [9, 9]]})
     assert answers["value"][0] > answers["value"][1]
     assert len(answers["stderr"]) == len(answers["bound"]) == 2
 
     data = town.ask("olga", "GET", f"/functions/{function}/file").content
-    assert hashlib.sha256(data).hexdigest() == told["sha256"]
+    assert hashlib.sha256(data).hexdigest() == reported["sha256"]
     local = hs.load(io.BytesIO(data))
     np.testing.assert_array_equal(local.query([[1.0, -2.0], [9.0, 9.0]]).value, answers["value"])
 
@@ -52,16 +52,16 @@ def test_from_an_upload_to_answers(town: Town) -> None:
 
 def test_the_same_key_never_spends_twice(town: Town) -> None:
     dataset = town.dataset()
-    asked = town.confirmed(dataset, town.tally(dataset))
-    first = town.job(f"/datasets/{dataset}/releases", asked, key="once")
-    again = town.job(f"/datasets/{dataset}/releases", asked, key="once")
+    requested = town.confirmed(dataset, town.tally(dataset))
+    first = town.job(f"/datasets/{dataset}/releases", requested, key="once")
+    again = town.job(f"/datasets/{dataset}/releases", requested, key="once")
     assert first == again
     town.refused(
         "olga",
         "POST",
         f"/datasets/{dataset}/releases",
         422,
-        json=town.confirmed(dataset, asked["tally"], epsilon=0.25),
+        json=town.confirmed(dataset, requested["tally"], epsilon=0.25),
         headers={"idempotency-key": "once"},
     )
     assert town.ok("olga", "GET", f"/datasets/{dataset}")["budget"]["spent"]["epsilon"] == "1/2"
@@ -69,16 +69,16 @@ def test_the_same_key_never_spends_twice(town: Town) -> None:
 
 def test_a_claim_must_be_confirmed_as_it_was_shown(town: Town) -> None:
     dataset = town.dataset()
-    asked = town.confirmed(dataset, town.tally(dataset), epsilon=0.5)
-    told = town.refused(
+    requested = town.confirmed(dataset, town.tally(dataset), epsilon=0.5)
+    reported = town.refused(
         "olga",
         "POST",
         f"/datasets/{dataset}/releases",
         409,
-        json={**asked, "epsilon": 1.0},
+        json={**requested, "epsilon": 1.0},
         headers={"idempotency-key": "k"},
     )
-    assert told["type"].endswith("not-confirmed")
+    assert reported["type"].endswith("not-confirmed")
 
 
 def test_an_exhausted_budget(town: Town) -> None:
@@ -100,17 +100,17 @@ def test_an_exhausted_budget(town: Town) -> None:
     assert [each["state"] for each in ended] == ["done", "done", "failed", "failed"]
     assert ended[2]["problem"]["type"].endswith("budget-exhausted")
     terms = {"tally": tally, "name": "more", "epsilon": 0.4}
-    told = town.refused("olga", "POST", f"/datasets/{dataset}/claims", 409, json=terms)
-    assert told["type"].endswith("budget-exhausted")
-    assert dataset not in told["detail"]
+    reported = town.refused("olga", "POST", f"/datasets/{dataset}/claims", 409, json=terms)
+    assert reported["type"].endswith("budget-exhausted")
+    assert dataset not in reported["detail"]
 
 
 def test_a_plan_reads_no_records(town: Town) -> None:
     dataset = town.dataset()
-    asked = {"records": 100_000, "dim": 2, "epsilon": [0.5], "bandwidth": 1.0, "bounds": [[-5, 5]]}
-    told = town.ok("olga", "POST", f"/datasets/{dataset}/plans", json={**asked, "kernel": "gaussian"})
-    assert sum(option["best"] for option in told["options"]) == 1
-    assert {option["method"] for option in told["options"]} == {"grid", "fourier_features"}
+    requested = {"records": 100_000, "dim": 2, "epsilon": [0.5], "bandwidth": 1.0, "bounds": [[-5, 5]]}
+    reported = town.ok("olga", "POST", f"/datasets/{dataset}/plans", json={**requested, "kernel": "gaussian"})
+    assert sum(option["best"] for option in reported["options"]) == 1
+    assert {option["method"] for option in reported["options"]} == {"grid", "fourier_features"}
 
 
 def test_a_plan_for_a_tally_is_for_that_one(town: Town, tmp_path: Path) -> None:
@@ -119,11 +119,13 @@ def test_a_plan_for_a_tally_is_for_that_one(town: Town, tmp_path: Path) -> None:
     hs.race(hs.EuclideanKernel(dim=2, bandwidth=1.0), rows=50, width=40).add(np.zeros((300, 2))).save(path)
     upload = town.upload(dataset, path.read_bytes(), "tally")
     job = town.job(f"/datasets/{dataset}/tallies", {"upload": upload})
-    asked = {"records": 300, "epsilon": [0.5], "tally": job["result"]["tally"]}
-    told = town.ok("olga", "POST", f"/datasets/{dataset}/plans", json=asked)
-    assert {(each["method"], each["rows"], each["width"]) for each in told["options"]} == {("race", 50, 40)}
+    requested = {"records": 300, "epsilon": [0.5], "tally": job["result"]["tally"]}
+    reported = town.ok("olga", "POST", f"/datasets/{dataset}/plans", json=requested)
+    assert {(each["method"], each["rows"], each["width"]) for each in reported["options"]} == {
+        ("race", 50, 40)
+    }
     other = town.dataset(name="other")
-    refused = town.refused("olga", "POST", f"/datasets/{other}/plans", 422, json=asked)
+    refused = town.refused("olga", "POST", f"/datasets/{other}/plans", 422, json=requested)
     assert "tally must be one of this dataset" in refused["detail"]
 
 
@@ -135,8 +137,8 @@ def test_a_tally_can_be_uploaded(town: Town, tmp_path: Path) -> None:
     upload = town.upload(dataset, path.read_bytes(), "tally")
     job = town.job(f"/datasets/{dataset}/tallies", {"upload": upload})
     assert job["state"] == "done", job
-    asked = town.confirmed(dataset, job["result"]["tally"])
-    assert town.job(f"/datasets/{dataset}/releases", asked)["state"] == "done"
+    requested = town.confirmed(dataset, job["result"]["tally"])
+    assert town.job(f"/datasets/{dataset}/releases", requested)["state"] == "done"
 
 
 @pytest.mark.parametrize(
@@ -214,5 +216,5 @@ def test_tallies_are_encrypted_with_a_key(found_town: Callable[..., Town], tmp_p
     tally = town.tally(dataset)
     with pytest.raises(hs.errors.UsageError, match="encrypted"):
         hs.load_tally(town.settings.path("tallies", f"{tally}.tally"))
-    asked = town.confirmed(dataset, tally)
-    assert town.job(f"/datasets/{dataset}/releases", asked)["state"] == "done"
+    requested = town.confirmed(dataset, tally)
+    assert town.job(f"/datasets/{dataset}/releases", requested)["state"] == "done"

@@ -29,8 +29,8 @@ def test_every_answer_has_the_headers(town: Town) -> None:
 
 
 def test_no_origin_is_allowed(town: Town) -> None:
-    asked = {"origin": "https://elsewhere.example", "access-control-request-method": "POST"}
-    answer = town.ask("olga", "OPTIONS", "/datasets", headers=asked)
+    requested = {"origin": "https://elsewhere.example", "access-control-request-method": "POST"}
+    answer = town.ask("olga", "OPTIONS", "/datasets", headers=requested)
     assert answer.status_code == 405
     assert not [name for name in answer.headers if name.startswith("access-control")]
 
@@ -39,8 +39,8 @@ def test_problems_of_the_framework_are_problems(town: Town) -> None:
     assert town.refused("olga", "GET", "/nowhere", 404)["type"].endswith("not-found")
     town.refused("olga", "GET", "/datasets/", 404)
     assert town.refused("olga", "PATCH", "/datasets", 405)["type"].endswith("method-not-allowed")
-    told = town.refused("olga", "POST", "/datasets", 422, json={"name": SECRET, "epsilon": "1", "x": 2})
-    assert {each["at"] for each in told["faults"]} == {"body/epsilon", "body/x"}
+    reported = town.refused("olga", "POST", "/datasets", 422, json={"name": SECRET, "epsilon": "1", "x": 2})
+    assert {each["at"] for each in reported["faults"]} == {"body/epsilon", "body/x"}
     town.refused("olga", "POST", "/datasets", 422, content=b"{", headers={"content-type": "application/json"})
     town.refused("olga", "POST", "/datasets", 413, content=b"x" * (1 << 20) + b"x")
 
@@ -53,12 +53,12 @@ def test_an_unexpected_error_tells_its_class_alone(
 
     monkeypatch.setattr("hushsum.service.store.Datasets.of", broken)
     caplog.set_level(logging.INFO, logs.LOGGER.name)
-    told = town.refused("olga", "GET", "/datasets", 500)
-    assert "RuntimeError" in told["detail"]
+    reported = town.refused("olga", "GET", "/datasets", 500)
+    assert "RuntimeError" in reported["detail"]
     lines = [logs.JsonLines().format(record) for record in caplog.records]
     failed = [json.loads(line) for line in lines if '"failed"' in line]
     assert failed[0]["error"] == "RuntimeError"
-    assert failed[0]["request"] == told["request"]
+    assert failed[0]["request"] == reported["request"]
     assert SECRET not in "".join(lines)
 
 
@@ -67,11 +67,11 @@ def test_logs_have_ids_and_patterns_and_nothing_that_was_sent(
 ) -> None:
     logging.getLogger(logs.LOGGER.name).setLevel(logging.INFO)
     caplog.set_level(logging.INFO, logs.LOGGER.name)
-    told = town.ask("olga", "GET", f"/datasets/{SECRET}", headers={"x-request-id": "my-request-1"}).json()
+    reported = town.ask("olga", "GET", f"/datasets/{SECRET}", headers={"x-request-id": "my-request-1"}).json()
     town.ask("olga", "GET", f"/{SECRET}?{SECRET}", headers={"x-request-id": "bad id " + SECRET})
     lines = [json.loads(logs.JsonLines().format(record)) for record in caplog.records]
     answered = [line for line in lines if line["event"] == "answered"]
-    assert answered[0]["request"] == told["request"] != "my-request-1", "ids are the server's own"
+    assert answered[0]["request"] == reported["request"] != "my-request-1", "ids are the server's own"
     assert answered[0]["client"] == "127.0.0.1"
     assert answered[0]["route"] == "/datasets/{dataset}"
     assert answered[0]["account"] == town.ids["olga"]

@@ -57,11 +57,11 @@ def test_without_a_provider_there_is_nothing_here(town: Town) -> None:
 
 def test_the_request_to_the_provider(signing: SignInTown) -> None:
     started = signing.browser().ask("GET", "/oidc/start", headers={"host": "evil.example"})
-    asked = query_of(started.headers["location"])
+    requested = query_of(started.headers["location"])
     assert started.headers["location"].startswith(f"{signing.provider.url}/authorize?")
-    assert asked["redirect_uri"] == f"{ADDRESS}/oidc/callback"
-    assert len({asked["state"], asked["nonce"], asked["code_challenge"]}) == 3
-    assert all(len(asked[name]) == 43 for name in ("state", "nonce", "code_challenge"))
+    assert requested["redirect_uri"] == f"{ADDRESS}/oidc/callback"
+    assert len({requested["state"], requested["nonce"], requested["code_challenge"]}) == 3
+    assert all(len(requested[name]) == 43 for name in ("state", "nonce", "code_challenge"))
     assert SECRET not in started.headers["location"]
     assert signing.browser().ask("GET", "/oidc/start").headers["location"] != started.headers["location"]
 
@@ -126,8 +126,8 @@ def refused(signing: SignInTown, status: int, kind: str) -> httpx.Response:
 
 def test_an_unknown_identity_is_refused(signing: SignInTown) -> None:
     signing.provider.person = Person("other", {"email": "otto@example.org", "email_verified": True})
-    told = refused(signing, 403, "unknown-identity")
-    assert "otto@example.org" not in told.text
+    reported = refused(signing, 403, "unknown-identity")
+    assert "otto@example.org" not in reported.text
     assert signing.actions()[-1] == "sign-in refused: unknown-identity"
     assert len(signing.town.ok("admin", "GET", "/accounts")) == 5
 
@@ -213,8 +213,8 @@ def test_a_ticket_is_good_for_two_minutes(signing: SignInTown) -> None:
 def test_refusals_are_logged_by_their_kind(signing: SignInTown, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level("INFO", logger="hushsum.service"):
         signing.browser().come_back("/oidc/callback?state=secret-state&code=secret-code")
-    told = [record for record in caplog.records if record.getMessage() == "sign-in refused"]
-    assert [record.__dict__["facts"]["kind"] for record in told] == ["sign-in-stale"]
+    reported = [record for record in caplog.records if record.getMessage() == "sign-in refused"]
+    assert [record.__dict__["facts"]["kind"] for record in reported] == ["sign-in-stale"]
     assert "secret-" not in "".join(
         str(record.__dict__) for record in caplog.records if record.name != "httpx"
     )
@@ -282,9 +282,9 @@ def test_a_sign_in_takes_ten_minutes_at_most() -> None:
 )
 def test_wrong_settings_stop_the_start(name: str, value: str, tmp_path: Any) -> None:
     given: dict[str, Any] = {**GOOD, f"oidc_{name}": value}
-    with pytest.raises(UsageError, match="HUSHSUM_OIDC_") as told:
+    with pytest.raises(UsageError, match="HUSHSUM_OIDC_") as reported:
         create_app(Settings(folder=str(tmp_path / "s"), **given))
-    assert GOOD["oidc_client_secret"] not in str(told.value)
+    assert GOOD["oidc_client_secret"] not in str(reported.value)
     assert not (tmp_path / "s").exists()
 
 

@@ -31,14 +31,14 @@ class TestTheBrowser:
         assert stale(victim.come_back(url))
         victim.begin()
         assert stale(victim.come_back(url))
-        assert "token" not in signing.provider.asked
+        assert "token" not in signing.provider.requested
 
     @pytest.mark.parametrize("state", ["", "&state=", "&state=x", "&state=%ff%00", "&state=" + "A" * 43])
     def test_a_wrong_state(self, signing: SignInTown, state: str) -> None:
         browser = signing.browser()
         browser.begin()
         assert stale(browser.come_back(f"/oidc/callback?code=x{state}"))
-        assert "token" not in signing.provider.asked
+        assert "token" not in signing.provider.requested
 
     def test_a_state_of_another_time(self, signing: SignInTown) -> None:
         browser = signing.browser()
@@ -184,11 +184,11 @@ class TestTheProvider:
         lying.provider.metadata_answer = answer
         assert word in self.start(lying)
 
-    def test_a_provider_that_is_away_is_not_asked_for_every_request(self, lying: SignInTown) -> None:
+    def test_a_provider_that_is_away_is_not_contacted_for_every_request(self, lying: SignInTown) -> None:
         lying.provider.metadata_answer = JSONResponse({}, 500)
         for _ in range(4):
             self.start(lying)
-        assert lying.provider.asked == ["metadata"]
+        assert lying.provider.requested == ["metadata"]
 
     def test_nobody_there(self, found_town: Callable[..., Town], provider: TestProvider) -> None:
         town = found_town(**settings_for(provider, oidc_issuer="http://127.0.0.1:1"))
@@ -211,13 +211,13 @@ class TestTheProvider:
         browser = lying.browser()
         url = httpx.URL(browser.begin())
         assert browser.come_back(str(url.copy_set_param("iss", "https://evil.example"))).status_code == 403
-        assert "token" not in lying.provider.asked
+        assert "token" not in lying.provider.requested
         assert browser.come_back(str(url.copy_set_param("iss", lying.provider.url))).status_code == 303
 
     def test_an_issuer_that_promises_its_name_must_give_it(self, lying: SignInTown) -> None:
         lying.provider.metadata = {"authorization_response_iss_parameter_supported": True}
         ends(lying, "sign-in-refused")
-        assert "token" not in lying.provider.asked
+        assert "token" not in lying.provider.requested
 
     def test_a_sign_in_begun_with_another_provider(self, signing: SignInTown) -> None:
         with running(TestProvider()) as other:

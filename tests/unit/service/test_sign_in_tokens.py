@@ -191,13 +191,13 @@ class TestTheKeys:
         lying.provider.published.append(new.jwk)
         lying.provider.key = new
         lying.browser().sign_in()
-        assert lying.provider.asked.count("keys") == 2
+        assert lying.provider.requested.count("keys") == 2
 
     def test_unknown_keys_do_not_make_the_service_ask_again_and_again(self, lying: SignInTown) -> None:
         lying.provider.key = SigningKey("unknown")
         for _ in range(3):
             ends(lying, "sign-in-refused")
-        assert lying.provider.asked.count("keys") == 1
+        assert lying.provider.requested.count("keys") == 1
 
     @pytest.mark.parametrize(
         "change",
@@ -210,12 +210,14 @@ class TestTheKeys:
     def test_short_keys(self, lying: SignInTown) -> None:
         short = lying.provider.key = SigningKey("first")
         short.private = rsa.generate_private_key(public_exponent=65537, key_size=1024)
-        told = RSAAlgorithm.to_jwk(short.private.public_key(), as_dict=True)
-        lying.provider.published = [{**told, "kid": "first"}]
+        reported = RSAAlgorithm.to_jwk(short.private.public_key(), as_dict=True)
+        lying.provider.published = [{**reported, "kid": "first"}]
         with pytest.warns(jwt.InsecureKeyLengthWarning):
             assert "does not publish" in ends(lying, "sign-in-refused")
 
-    @pytest.mark.parametrize("told", [{}, {"keys": {}}, {"keys": [7, None, [], {}]}])
-    def test_no_keys(self, lying: SignInTown, told: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-        lying.provider.published = told.get("keys", [])
+    @pytest.mark.parametrize("reported", [{}, {"keys": {}}, {"keys": [7, None, [], {}]}])
+    def test_no_keys(
+        self, lying: SignInTown, reported: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        lying.provider.published = reported.get("keys", [])
         ends(lying, "sign-in-refused")

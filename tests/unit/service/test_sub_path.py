@@ -26,8 +26,8 @@ def test_everything_works_below_the_path(found_town: Callable[..., Town], prefix
         assert town.ask(None, "GET", f"{prefix}/{path}").status_code == 200, path
     assert town.ok("olga", "GET", f"{prefix}/me")["name"] == "olga"
     function = town.function(town.dataset())
-    asked = {"points": [[0.0, 0.0]]}
-    assert len(town.ok("olga", "POST", f"{prefix}/functions/{function}/query", json=asked)["value"]) == 1
+    requested = {"points": [[0.0, 0.0]]}
+    assert len(town.ok("olga", "POST", f"{prefix}/functions/{function}/query", json=requested)["value"]) == 1
     town.refused(None, "GET", f"{prefix}/me", 401)
     described = town.ok(None, "GET", f"{prefix}/openapi.json")
     assert described["servers"] == [{"url": ROOT}]

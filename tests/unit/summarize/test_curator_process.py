@@ -221,12 +221,12 @@ def test_an_owner_that_crashes_at_every_store_answers_nothing_twice(
 ) -> None:
     staying, crashing, curator = identities(tmp_path, "a", "b", "curator")
     terms = terms_for(staying, crashing, rule=rule)
-    told: dict[tuple[str, int], set[str]] = {}
+    reported: dict[tuple[str, int], set[str]] = {}
     read = Answer.from_bytes
 
     def overheard(data: bytes, *, most: int | None = None) -> Answer:
         answer = read(data, most=most)
-        told.setdefault((answer.owner, answer.step), set()).add(hashlib.sha256(data).hexdigest())
+        reported.setdefault((answer.owner, answer.step), set()).add(hashlib.sha256(data).hexdigest())
         return answer
 
     monkeypatch.setattr(Answer, "from_bytes", overheard)
@@ -255,7 +255,7 @@ def test_an_owner_that_crashes_at_every_store_answers_nothing_twice(
         ports = {staying.fingerprint: desk.port, crashing.fingerprint: listener.getsockname()[1]}
         state = held(curator, terms, target, ports, tmp_path / "curator")
         for _ in range(3):
-            # The end is told once by a run; here until it is stored.
+            # The end is reported once by a run; here until it is stored.
             if thread.is_alive():
                 with held_again(curator, terms, target, ports, tmp_path / "curator") as process:
                     process.end()
@@ -266,7 +266,7 @@ def test_an_owner_that_crashes_at_every_store_answers_nothing_twice(
     assert died == [(*each, when) for each in stores for when in ("before", "after")]
     assert set(paid) == {"run-1"}
     assert state.lost == {}
-    assert {each: len(found) for each, found in told.items()} == {
+    assert {each: len(found) for each, found in reported.items()} == {
         (owner, step): 1 for owner in terms.owners for step in range(1, 5)
     }
 

@@ -54,11 +54,11 @@ def exchange(link: TlsConnection, payload: bytes) -> None:
 
 def step(number: int, **changes: object) -> Broadcast:
     direction = np.random.default_rng(number).integers(-9, 9, FEATURES.width)
-    asked = Broadcast("run-1", number, number, "send", direction, quota=3)
-    return dataclasses.replace(asked, **changes)  # type: ignore[arg-type]
+    requested = Broadcast("run-1", number, number, "send", direction, quota=3)
+    return dataclasses.replace(requested, **changes)  # type: ignore[arg-type]
 
 
-def asked(link: TlsConnection, broadcast: Broadcast) -> Answer:
+def requested(link: TlsConnection, broadcast: Broadcast) -> Answer:
     link.send(broadcast.to_bytes())
     return Answer.from_bytes(link.receive(most=1 << 20, wait=20))
 
@@ -74,7 +74,7 @@ def test_it_answers_what_was_agreed_and_ends(parties: tuple[Identity, Identity],
     known = {tuple(row) for row in records(0).choose("abc")}
     with owner_running(owner, curator, tmp_path / "run") as desk, visit(curator, desk) as link:
         assert opened(link, terms_for(owner)) == ("ready", "")
-        sent = [asked(link, step(number)) for number in range(1, 5)]
+        sent = [requested(link, step(number)) for number in range(1, 5)]
         link.send(transport_messages.ending("run-1"))
         assert said(link)[0] == "ready"
     rows = [tuple(row) for each in sent for row in np.hstack([each.points, each.extra])]
@@ -105,16 +105,16 @@ def test_what_the_rule_does_not_allow_is_refused(
     with owner_running(owner, curator, tmp_path / "run") as desk:
         with visit(curator, desk) as link:
             opened(link, terms_for(owner))
-            first = asked(link, step(1))
+            first = requested(link, step(1))
             link.send(broadcast.to_bytes())
-            kind, told = said(link)
+            kind, reported = said(link)
             assert kind == "refusal"
-            assert reason in told
+            assert reason in reported
         with visit(curator, desk) as link:
             # Nothing has changed: the last answer is repeated, bit for bit, and the next round is due.
             opened(link, terms_for(owner))
-            assert asked(link, step(1)).to_bytes() == first.to_bytes()
-            assert asked(link, step(2)).step == 2
+            assert requested(link, step(1)).to_bytes() == first.to_bytes()
+            assert requested(link, step(2)).step == 2
     assert any(reason in line for line in desk.log)
 
 
@@ -122,7 +122,7 @@ def test_the_rounds_are_over_after_the_last(parties: tuple[Identity, Identity], 
     owner, curator = parties
     with owner_running(owner, curator, tmp_path / "run") as desk, visit(curator, desk) as link:
         opened(link, terms_for(owner, rounds=1))
-        asked(link, step(1))
+        requested(link, step(1))
         link.send(step(2).to_bytes())
         assert "rounds is over" in said(link)[1]
 
@@ -132,11 +132,11 @@ def test_the_cap_holds_and_must_be_in_the_terms(parties: tuple[Identity, Identit
     with owner_running(owner, curator, tmp_path / "run", cap=5) as desk:
         for terms in (terms_for(owner), terms_for(owner, cap=6)):
             with visit(curator, desk) as link:
-                kind, told = opened(link, terms)
-                assert (kind, "limits the points" in told) == ("refusal", True)
+                kind, reported = opened(link, terms)
+                assert (kind, "limits the points" in reported) == ("refusal", True)
         with visit(curator, desk) as link:
             assert opened(link, terms_for(owner, cap=5)) == ("ready", "")
-            assert [len(asked(link, step(number)).points) for number in range(1, 5)] == [3, 2, 0, 0]
+            assert [len(requested(link, step(number)).points) for number in range(1, 5)] == [3, 2, 0, 0]
 
 
 def test_a_second_run_cannot_get_round_the_first(parties: tuple[Identity, Identity], tmp_path: Path) -> None:
@@ -147,14 +147,14 @@ def test_a_second_run_cannot_get_round_the_first(parties: tuple[Identity, Identi
         assert desk.paid == [], "terms that were only shown cost nothing"
         with visit(curator, desk) as link:
             opened(link, terms_for(owner))
-            asked(link, step(1))
+            requested(link, step(1))
         for other in (
             dataclasses.replace(terms_for(owner), run="run-2"),
             dataclasses.replace(terms_for(owner), batch=12),
         ):
             with visit(curator, desk) as link:
-                kind, told = opened(link, other)
-                assert (kind, "another run" in told) == ("refusal", True)
+                kind, reported = opened(link, other)
+                assert (kind, "another run" in reported) == ("refusal", True)
         assert desk.paid == ["run-1"]
 
 
@@ -179,8 +179,8 @@ def test_terms_that_are_not_acceptable_bind_nothing(
     with owner_running(owner, curator, tmp_path / "run") as desk:
         with visit(curator, desk) as link:
             link.send(transport_messages.Opening(bad, compared, ("c",)).to_bytes())
-            kind, told = said(link)
-            assert (kind, reason in told) == ("refusal", True)
+            kind, reported = said(link)
+            assert (kind, reason in reported) == ("refusal", True)
         assert desk.paid == []
         with visit(curator, desk) as link:
             assert opened(link, terms_for(owner))[0] == "ready"
@@ -213,15 +213,15 @@ def test_it_goes_on_after_a_restart(parties: tuple[Identity, Identity], tmp_path
     owner, curator = parties
     with owner_running(owner, curator, tmp_path / "run") as desk, visit(curator, desk) as link:
         opened(link, terms_for(owner))
-        first = [asked(link, step(number)).to_bytes() for number in (1, 2)]
+        first = [requested(link, step(number)).to_bytes() for number in (1, 2)]
     with owner_running(owner, curator, tmp_path / "run") as again, visit(curator, again) as link:
         opened(link, terms_for(owner))
         link.send(step(2, quota=2).to_bytes())
         assert said(link)[0] == "refusal"
     with owner_running(owner, curator, tmp_path / "run") as again, visit(curator, again) as link:
         opened(link, terms_for(owner))
-        assert asked(link, step(2)).to_bytes() == first[1]
-        third = asked(link, step(3))
+        assert requested(link, step(2)).to_bytes() == first[1]
+        third = requested(link, step(3))
     rows = {tuple(row) for row in Answer.from_bytes(first[0]).points}
     assert not rows & {tuple(row) for row in third.points}
 
@@ -230,10 +230,10 @@ def test_other_records_are_not_slipped_in(parties: tuple[Identity, Identity], tm
     owner, curator = parties
     with owner_running(owner, curator, tmp_path / "run") as desk, visit(curator, desk) as link:
         opened(link, terms_for(owner))
-        asked(link, step(1))
+        requested(link, step(1))
     with owner_running(owner, curator, tmp_path / "run", seed=1) as desk, visit(curator, desk) as link:
-        kind, told = opened(link, terms_for(owner))
-        assert (kind, "other records" in told) == ("refusal", True)
+        kind, reported = opened(link, terms_for(owner))
+        assert (kind, "other records" in reported) == ("refusal", True)
 
 
 def test_it_does_not_wait_for_ever(parties: tuple[Identity, Identity], tmp_path: Path) -> None:

@@ -133,8 +133,8 @@ def test_other_mechanisms_are_refused() -> None:
 
 def test_a_plan_considers_it_only_where_real_arithmetic_is_allowed() -> None:
     kernel = hs.GaussianKernel(dim=20, bandwidth=1.0)
-    asked: dict[str, Any] = {"records": 100_000, "kernel": kernel, "epsilon": 0.5}
-    strict, real = hs.plan(**asked), hs.plan(**asked, allow_real=True)
+    requested: dict[str, Any] = {"records": 100_000, "kernel": kernel, "epsilon": 0.5}
+    strict, real = hs.plan(**requested), hs.plan(**requested, allow_real=True)
     assert {option.mechanism for option in strict} == {"discrete laplace", "discrete gaussian"}
     assert real.best.mechanism == "gamma radius"
     assert real.best.error < 0.9 * strict.best.error

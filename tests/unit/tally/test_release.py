@@ -181,15 +181,15 @@ def test_auto_rows_weigh_the_noise_of_the_relation(tally: Tally) -> None:
 
 
 def test_auto_rows_do_not_look_at_the_exact_count(tally: Tally, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[float] = []
+    requested: list[float] = []
 
     def spy(records: float, epsilon: float, capacity: int) -> int:
-        asked.append(records)
+        requested.append(records)
         return 7
 
     monkeypatch.setattr("hushsum.bases.hash_rows.rows_for_laplace", spy)
     f = released(tally, epsilon=0.1)
-    assert asked == [f.noisy_count]
+    assert requested == [f.noisy_count]
     assert f.rows == 7
     assert f.table.shape == (7, 50)
     assert f.noise.parameter == Fraction(7 * 500, 49), "noise of the published rows alone"

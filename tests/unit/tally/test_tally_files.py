@@ -1,4 +1,4 @@
-"""``.tally`` files: marked, private to their owner, refused where a release is wanted."""
+"""``.tally`` files: marked, private to their owner, refused where a release is expected."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_two_encryptions_of_one_tally_differ(tmp_path: Path) -> None:
     assert (tmp_path / "a").read_bytes() != (tmp_path / "b").read_bytes()
 
 
-def test_keys_are_asked_for_and_checked(tmp_path: Path) -> None:
+def test_keys_are_requested_for_and_checked(tmp_path: Path) -> None:
     path = tmp_path / "a.tally"
     filled().save(path, encryption_key=KEY)
     with pytest.raises(UsageError, match="encryption_key must be given: this tally is encrypted"):

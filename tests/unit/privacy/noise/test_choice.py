@@ -38,17 +38,17 @@ def test_a_coin_is_decided_rightly_one_unit_either_side_of_its_probability(x: Fr
     """Uniforms that agree with e^(−x) in their first 300 digits: doubles could not tell."""
     bits = 320
     low, high = exponential_bounds(x, bits)
-    asked: list[int] = []
+    requested: list[int] = []
 
     def listening(value: int) -> Callable[[int], int]:
         def more(i: int) -> int:
-            asked.append(i)
+            requested.append(i)
             return words(value, bits)(i)
 
         return more
 
     assert flip(x, listening(low - (1 << 20)))
-    assert asked == [0, 1, 2, 3, 4]
+    assert requested == [0, 1, 2, 3, 4]
     assert not flip(x, listening(high + (1 << 20)))
 
 
@@ -71,7 +71,7 @@ def test_uniform_integers_reject_the_unfair_end() -> None:
 
 
 def permuted_law(scores: Sequence[int], rate: float) -> list[float]:
-    """Permute-and-flip as it is told: over all orders, the first coin that falls."""
+    """Permute-and-flip as it is defined: over all orders, the first coin that falls."""
     best = max(scores)
     chance = [math.exp(-rate * (best - score)) for score in scores]
     law = [0.0] * len(scores)

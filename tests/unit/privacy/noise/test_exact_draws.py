@@ -119,14 +119,14 @@ def test_magnitudes_cut_the_unit_interval_at_the_survival_function(scale: Fracti
 
 
 def test_a_zero_prefix_takes_more_bits() -> None:
-    asked: list[int] = []
+    requested: list[int] = []
 
     def more(i: int) -> int:
-        asked.append(i)
+        requested.append(i)
         return 0 if i < 2 else 1 << 63
 
     magnitude = decide_magnitude(laplace_shape(Fraction(10)), LazyUniform(0, 52, more))
-    assert asked[:3] == [0, 1, 2]
+    assert requested[:3] == [0, 1, 2]
     # U = 2^-181: |Z| = floor(1/2 - 1/80 + 10 · 181 ln 2), up to rounding far from an integer.
     assert magnitude == 1255
 
