@@ -166,6 +166,7 @@ OTHER_RANDOMNESS = {
     "models": "post-processing of released functions",
     "tasks": "post-processing of released functions",
     "methods/surrogate_loss.py": "post-processing",
+    "bases/grid_errors.py": "places of records and queries at which the error of a reading is bounded",
     "methods/grid.py": "predictions: simulated queries",
     "methods/bayes_network.py": "a public seed: which candidates are listed",
     "methods/kme.py": "a public seed: where the points lie",

@@ -128,7 +128,7 @@ def test_a_grid_from_records_to_a_picture(quick: QuickShell) -> None:
         *("tally", "ok.csv", "--columns", "a,b", "--method", "grid", "--kernel", "gaussian"),
         *("--bandwidth", "0.5", "--bounds", "-5:5", "--spacing", "0.6", "-o", "g.tally"),
     ).text
-    assert "grid-weights, 36 × 36" in reported
+    assert "grid-weights, 39 × 39" in reported
     quick.ok("release", "g.tally", "--epsilon", "1", "-o", "g.hush")
     assert "grid-weights" in quick.ok("show", "g.hush").text
     assert '"stderr"' in quick.ok("query", "g.hush", "--at", "0,0", "--json").text

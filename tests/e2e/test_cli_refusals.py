@@ -83,7 +83,7 @@ def test_names_and_files_that_are_not_replaced(quick: QuickShell) -> None:
     assert "is confidential" in quick.refused(2, *release, "mislabelled.hush")
     assert "is not a released function" in quick.refused(2, *release, "ok.csv")
     (quick.folder / "notes.txt").write_text("not to be lost")
-    assert "is no tally" in quick.refused(2, "tally", "ok.csv", *KERNEL, "-o", "notes.txt")
+    assert "is not a tally" in quick.refused(2, "tally", "ok.csv", *KERNEL, "-o", "notes.txt")
     assert {name: (quick.folder / name).read_bytes() for name in before} == before
     first = (quick.folder / "one.hush").read_bytes()
     quick.ok(*release, "one.hush")

@@ -201,7 +201,7 @@ class SpectralKernel(ColumnKernel, Protocol):
         same law each, for a kernel that is rotation invariant.
         """
 
-    def frequency_lengths(self, *, rows: int, seed: int, size: int) -> NDArray[np.float64] | None:
+    def frequency_lengths(self, *, rows: int, seed: int, size: int) -> Floats | None:
         """Lengths of frequencies in turns, for the same kernel in ``size`` columns, an even number; shape
         (rows,), row r the same whatever their number. None for a kernel that is not rotation invariant.
         """
@@ -346,20 +346,14 @@ def named(
     for parameter in arguments:
         if parameter not in taken:
             raise UsageError(rule=(f"the {name} kernel has no ", Parameter(parameter)), remedy="leave it out")
-    if "dim" in taken:
-        if dim is None:
+    remedies = {"dim": "give the number of columns", "bandwidth": "choose it without looking at the data"}
+    for needed, value in (("dim", dim), ("bandwidth", bandwidth)):
+        if needed in taken and value is None:
             raise UsageError(
-                parameter="dim",
-                rule=f"must be given for the {name} kernel",
-                remedy="give the number of columns",
+                parameter=needed, rule=f"must be given for the {name} kernel", remedy=remedies[needed]
             )
+    if "dim" in taken:
         arguments["dim"] = dim
-    if "bandwidth" in taken and bandwidth is None:
-        raise UsageError(
-            parameter="bandwidth",
-            rule=f"must be given for the {name} kernel",
-            remedy="choose it without looking at the data",
-        )
     kernel: Kernel = kind(**arguments)
     return kernel
 

@@ -11,7 +11,7 @@ from hushsum.bases.base import Reading
 from hushsum.bases.features_theory import pairs_for_laplace, predicted_error
 from hushsum.bases.fourier_features import FourierFeatures
 from hushsum.kernels.base import SPECTRAL, Kernel, SpectralKernel
-from hushsum.methods.error_prediction import HEADER_BYTES, Option, PredictionRequest
+from hushsum.methods.error_prediction import HEADER_BYTES, NORMAL_MEAN_ABSOLUTE, Option, PredictionRequest
 from hushsum.methods.tally_methods import register_tally
 from hushsum.privacy.calibration import GAMMA
 from hushsum.records.bounds import DeclaredBounds, declared_bounds
@@ -160,15 +160,18 @@ def _option(request: PredictionRequest, basis: FourierFeatures, *, gamma: bool =
         gamma=gamma,
         groups=groups,
     )
+    # Answers are divided by a noisy number of records.
+    counted = request.density * math.sqrt(request.count_variance(basis)) / request.records
+    counted *= NORMAL_MEAN_ABSOLUTE
     return Option.of(
         request,
         method=NAME,
         settings=settings,
         mechanism=GAMMA if gamma else request.noise(basis).mechanism,
         shape=basis.shape,
-        noise=predicted.noise,
+        noise=math.hypot(predicted.noise, counted),
         approximation=predicted.chance,
-        error=predicted.total,
+        error=math.hypot(predicted.total, counted),
         size=8 * number + HEADER_BYTES,
         seconds=request.records * number / groups * _nanoseconds(basis) * 1e-9,
     )
