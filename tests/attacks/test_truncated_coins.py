@@ -169,6 +169,8 @@ OTHER_RANDOMNESS = {
     "bases/grid_errors.py": "places of records and queries at which the error of a reading is bounded",
     "methods/grid.py": "predictions: simulated queries",
     "methods/bayes_network.py": "a public seed: which candidates are listed",
+    "methods/landmarks.py": "a public seed: points drawn from the released tree",
+    "methods/private_tree.py": "a public seed: points drawn from the released tree",
     "methods/kme.py": "a public seed: where the points lie",
     "methods/privbayes.py": "a public seed: sampling from the released network",
     "summarize/published_auction.py": "as published, claims nothing",
