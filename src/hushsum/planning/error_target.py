@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from hushsum.errors import Parameter, UsageError
 from hushsum.kernels.parameters import positive_number
@@ -38,7 +39,7 @@ def promise_for_error(
     reachable = {delta: [option.error for option in best(_MOST_EPSILON, delta)] for delta in deltas}
     for delta, errors in reachable.items():
         if errors and errors[0] <= target:
-            return _smallest(lambda epsilon, at=delta: best(epsilon, at)[0].error <= target), delta  # type: ignore[misc]
+            return _smallest(partial(_reached, best, delta, target)), delta
     least = [each for errors in reachable.values() for each in errors]
     raise UsageError(
         parameter="error",
@@ -46,6 +47,10 @@ def promise_for_error(
         got=f"{error:g}",
         remedy="declare bounds, plan for more records or a larger bandwidth, or accept a larger error",
     )
+
+
+def _reached(best: Best, delta: float | None, target: float, epsilon: float) -> bool:
+    return best(epsilon, delta)[0].error <= target
 
 
 def _smallest(reached: Callable[[float], bool]) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 
 from hushsum.errors import UsageError, shown
@@ -74,15 +73,17 @@ def _in_order(value: DeclaredSteps, dim: int, columns: Sequence[str] | None) -> 
     return (_step(value),) * dim
 
 
+_LARGEST = 1e300
+
+
 def _step(value: object) -> float | None:
     if value is None:
         return None
-    known = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not known or not math.isfinite(float(value)) or float(value) <= 0.0:  # type: ignore[arg-type]
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 < value < _LARGEST:
         raise UsageError(
             parameter="steps",
             rule="must be numbers above 0",
             got=shown(value),
             remedy="give the distance of neighbouring values",
         )
-    return float(value)  # type: ignore[arg-type]
+    return float(value)

@@ -171,7 +171,7 @@ def test_a_restart_under_another_secret_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_linear_model_on_hashes_is_a_kernel_model() -> None:
-    """Two rings, which no linear model of the points tells apart, are distinguished by one of the hashes."""
+    """Two rings, which no linear model of the points separates, are separated by one of the hashes."""
     from sklearn.linear_model import RidgeClassifier
 
     rng = np.random.default_rng(1)
