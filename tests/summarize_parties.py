@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
-import socket
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -15,20 +13,17 @@ from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from typing import Any
 
-import alembic.command  # noqa: F401
 import numpy as np
-import pyarrow.csv  # noqa: F401
-import sqlalchemy.dialects.sqlite  # noqa: F401
 from numpy.typing import NDArray
 
 import hushsum.cli.main
-import hushsum.jobs.summarize_curator
-import hushsum.jobs.summarize_owner
 from hushsum.errors import FileRefused
 from hushsum.summarize.identity import Identity
 from hushsum.summarize.packing import unpack
+from tests.forked import processes
+from tests.free_ports import free_port
 
-_PATIENCE = 60.0
+_PATIENCE = 300.0
 
 
 def _command(arguments: list[str], folder: str, log: str, state: str) -> None:
@@ -97,8 +92,7 @@ class Market:
                 self.folder / f"o{i}.csv", self.records(i), delimiter=",", header="a,b,label", comments=""
             )
             self.keys.append(Identity.create(self.folder / f"o{i}.key"))
-            with socket.create_server(("127.0.0.1", 0)) as listener:
-                self.ports.append(listener.getsockname()[1])
+            self.ports.append(free_port())
         target = np.random.default_rng(99).normal([1.0, 0.0], 0.5, (150, 2))
         np.savetxt(self.folder / "v.csv", target, delimiter=",", header="a,b", comments="")
         self.curator_key = Identity.create(self.folder / "curator.key")
@@ -115,10 +109,8 @@ class Market:
         log = self.folder / f"log{self.begun}"
         for name in ("out", "err"):
             Path(f"{log}.{name}").touch()
-        context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload(["tests.summarize_parties"])
         state = os.environ["HUSHSUM_STATE"]
-        process = context.Process(
+        process = processes().Process(
             target=_command, args=(list(arguments), str(self.folder), str(log), state), daemon=True
         )
         process.start()

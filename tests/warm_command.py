@@ -24,7 +24,7 @@ from pathlib import Path
 _STREAMS = 3
 _LENGTH = struct.Struct("!I")
 _WATCH_SECONDS = 1.0
-_LATER = (
+LATER = (
     "alembic.command",
     "cryptography.hazmat.primitives.ciphers.aead",
     "matplotlib.backends.backend_agg",
@@ -79,7 +79,7 @@ def _serve(address: str, parent: int) -> None:
     for module in pkgutil.walk_packages(hushsum.__path__, "hushsum."):
         if not module.name.startswith("hushsum.service") and not module.name.endswith(".__main__"):
             importlib.import_module(module.name)
-    for name in _LATER:
+    for name in LATER:
         importlib.import_module(name)
     # What is never collected is not touched by a collector, and so not copied in every fork.
     gc.collect()

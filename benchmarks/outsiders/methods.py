@@ -19,9 +19,9 @@ from hushsum.auditing.gaussian_smoke_test import allowed_distance
 from hushsum.methods import histogram, kme, mwem, objective_perturbation, pfda, posterior_sampling, privbayes
 from hushsum.methods.feature_functions import TARGET_BITS, perturbed_posterior, smoother
 from hushsum.methods.sufficient_statistics import fit_as_published
-from hushsum.privacy.choice import Stopping, draw_candidates
 from hushsum.privacy.noise import NoiseSource
 from hushsum.privacy.noise.choice import exponential_choice
+from hushsum.privacy.private_choice import Stopping, draw_candidates
 from hushsum.privacy.real_noise import RealNoise, real_noise
 from hushsum.served.output_perturbation import FreshAnswers
 from hushsum.served.secret_functions import density_function

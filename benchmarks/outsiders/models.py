@@ -25,8 +25,8 @@ import hushsum as hs
 from hushsum.methods.quantile_scores import Ranks, rank_sensitivity
 from hushsum.models import outlier_detector
 from hushsum.privacy.calibration import GAUSSIAN, LAPLACE
-from hushsum.privacy.choice import PERMUTE_AND_FLIP
 from hushsum.privacy.claim import Relation
+from hushsum.privacy.private_choice import PERMUTE_AND_FLIP
 from hushsum.tally.tally import Tally
 
 _SKETCH: dict[str, Any] = {"rows": 1, "width": 16, "random_state": 0}
@@ -41,7 +41,18 @@ def model_worlds() -> Iterator[World]:
     targets = (_CROWD, [0.5, 0.5]), ([*_CROWD, [1.0]], [0.5, 0.5, 1.0])
     corner = "one record in a corner of the box; all sums and the count"
     made: list[tuple[str, str, Callable[..., Any], Any]] = [
-        ("PrivateClassifier", "one record", partial(hs.PrivateClassifier, classes=[0, 1], **_SKETCH), labels),
+        (
+            "PrivateClassifier",
+            "one record",
+            partial(hs.PrivateClassifier, classes=[0, 1], method="kernel", **_SKETCH),
+            labels,
+        ),
+        (
+            "PrivateClassifier, discriminant",
+            "one record; sums, numbers and second moments",
+            partial(hs.PrivateClassifier, classes=[0, 1], method="discriminant", random_state=0),
+            labels,
+        ),
         ("PrivateNeighbors", "one record", partial(hs.PrivateNeighbors, **_SKETCH), plain),
         ("PrivateSampler", "one record", partial(hs.PrivateSampler, **_SKETCH), plain),
         ("PrivateOutlierDetector", "one record", partial(hs.PrivateOutlierDetector, **_SKETCH), plain),

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import permutations
 from typing import Any
 
 import numpy as np
 from benchmarks.outsiders.worlds import MANY, TABLES, Budget, Sampler, World, from_tables, one_by_one
 
 from hushsum.auditing import audit  # noqa: F401  (registers the cases)
+from hushsum.auditing.graph_edges import rows_of
 from hushsum.auditing.registry import MechanismCase, audited_bases, basis_cases, mechanism_cases, pool_for
 from hushsum.auditing.sensitivity import counted
+from hushsum.bases.adjacency_rows import AdjacencyRows
 from hushsum.bases.base import Basis
 from hushsum.bases.hash_rows import HashRows
 from hushsum.kernels.gaussian import GaussianKernel
+from hushsum.kernels.jaccard import JaccardKernel
 from hushsum.privacy.calibration import GAMMA, GAUSSIAN, LAPLACE
 from hushsum.privacy.claim import Relation
-from hushsum.privacy.function_noise import LATTICE_GAUSSIAN
+from hushsum.privacy.functional_perturbation import LATTICE_GAUSSIAN
+from hushsum.records.graph import Graph
 from hushsum.releases.noisy_table import NoisyTable
 from hushsum.tally.tally import Tally
 
@@ -24,8 +29,13 @@ _PATH = "gaussian process path"
 
 
 def basis_worlds() -> Iterator[World]:
-    """Every basis with Laplace and Gaussian noise: nothing against the one record that shows most."""
+    """Every basis with Laplace and Gaussian noise: nothing against the one record that shows most; of graphs
+    with one edge more.
+    """
     for name in audited_bases():
+        if name == AdjacencyRows.name:
+            yield from _graph_worlds()
+            continue
         for pure in (True, False):
             basis, record = _sharpest(name, pure=pure)
             mechanism = LAPLACE if pure else GAUSSIAN
@@ -45,6 +55,45 @@ def basis_worlds() -> Iterator[World]:
         frozenset({GAMMA}),
         from_tables(_releases(basis, record, mechanism=GAMMA)),
     )
+
+
+def _graph_worlds() -> Iterator[World]:
+    """An edge between two nodes with one common neighbour moves both rows from one cell to another; of a
+    directed edge it moves one.
+    """
+    directed = Graph(directed=True, nodes=40)
+    for pure, graph, edge in ((True, Graph(nodes=40), "edge"), (False, directed, "directed edge")):
+        basis = AdjacencyRows(JaccardKernel(), 1, 7, 11, graph=graph)
+        tallies = _neighbouring_graphs(basis)
+        yield World(
+            f"basis {basis.name}",
+            f"one {edge}",
+            pure,
+            frozenset({basis.name, LAPLACE if pure else GAUSSIAN}),
+            from_tables(_released(tallies, rows=1, unit=edge)),
+            TABLES,
+        )
+
+
+def _neighbouring_graphs(basis: AdjacencyRows) -> list[Tally]:
+    """The first graph with the declared distance between it and the same with one edge less."""
+    declared = basis.unit_change(basis.units[1], 1, Relation.ADD_REMOVE).table
+    for u, v, hub in permutations(range(basis.graph.nodes or 0), 3):
+        tallies = [
+            _graph_tally(basis, edges) for edges in ([(u, hub), (v, hub)], [(u, hub), (v, hub), (u, v)])
+        ]
+        first, second = (tally._state()["table"] for tally in tallies)
+        if ((second - first) ** 2).sum() == declared.l2_squared:
+            return tallies
+    raise AssertionError("the bound is attained")
+
+
+def _graph_tally(basis: AdjacencyRows, edges: list[tuple[int, int]]) -> Tally:
+    sets = rows_of(basis.graph, edges)
+    assert sets is not None
+    tally = Tally(basis)
+    tally._accumulate(basis.prepare(sets), 1, 1)
+    return tally
 
 
 def mechanism_worlds() -> Iterator[World]:
@@ -90,10 +139,13 @@ def _sharpest(name: str, *, pure: bool) -> tuple[Basis, object]:
 
 def _releases(basis: Basis, record: object, mechanism: str | None = None) -> Any:
     tallies = [Tally(basis, _kernel(basis)), Tally(basis, _kernel(basis)).add([record])]
+    rows: dict[str, Any] = {"rows": 1} if isinstance(basis, HashRows) else {}
+    return _released(tallies, mechanism=mechanism, **rows)
 
+
+def _released(tallies: list[Tally], **options: Any) -> Any:
     def release(side: int, budget: Budget) -> Iterable[NoisyTable]:
-        rows: dict[str, Any] = {"rows": 1} if isinstance(basis, HashRows) else {}
-        function = tallies[side].release(**budget.arguments, **rows, mechanism=mechanism, threads=1)
+        function = tallies[side].release(**budget.arguments, **options, threads=1)
         assert isinstance(function, NoisyTable)
         return (function,)
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.privacy.accounting.gaussian import analytic_gaussian_sigma
+from hushsum.privacy.accounting.continuous_gaussian import analytic_gaussian_sigma
 from hushsum.privacy.calibration import GAMMA, LAPLACE, IntegerNoise
 from hushsum.privacy.claim import Promise
 from hushsum.privacy.noise import NoiseSource

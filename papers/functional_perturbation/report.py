@@ -13,13 +13,15 @@ from papers.functional_perturbation.prose import OPENING
 from hushsum.plotting.figure import FAINT, GRID, INK, save_figure
 
 COLORS: Final = ("#0072B2", "#D55E00", "#E69F00", "#222222", "#009E73", "#CC79A7")
-_LOGARITHMIC_X: Final = ("figure_1", "figure_3")
+_LOGARITHMIC_X: Final = ("figure_1", "figure_3", "figure_4_delta")
+_COMPARED: Final = ("gaussian", "laplace")
 _TITLES: Final = {
     "figure_1": ("Against the number of answers (ε = 0.4, δ = 0.001; Laplace δ = 0)", "answers"),
     "figure_2": ("Against ε (δ = 0.001, 500 answers)", "ε"),
     "figure_3": ("Against δ (ε = 0.4, 500 answers)", "δ"),
     "figure_4": ("Functional perturbation by number of records (δ = 0.0001)", "ε"),
-    "figure_5": ("CPU milliseconds a question", "ε, or records"),
+    "figure_4_delta": ("Functional perturbation by number of records, against δ (ε = 0.4)", "δ"),
+    "figure_5": ("CPU milliseconds per query", "ε, or records"),
     "figure_6": ("The paper's benchmarks (δ = 0.0001)", "ε"),
 }
 _MEASURES: Final = {
@@ -39,23 +41,37 @@ def write_report(folder: Path) -> Path:
     }
     (folder / "figures").mkdir(exist_ok=True)
     text = [OPENING]
-    for name, panels in found.items():
+    for name, document in found.items():
+        panels = document["panels"]
         _draw(name, panels, folder / "figures" / f"{name}.png")
-        text += [f"## Figure {name[-1]}: {_TITLES[name][0]}", f"![{name}](figures/{name}.png)"]
+        text += [f"## Figure {name.split('_')[1]}: {_TITLES[name][0]}", f"![{name}](figures/{name}.png)"]
+        text.append(_made(document))
         text.append("\n".join(f"- {line}" for line in _verdicts(name, panels)))
     path = folder / "README.md"
     path.write_text("\n\n".join(text) + "\n", encoding="utf-8")
     return path
 
 
+def _made(document: dict[str, Any]) -> str:
+    """Repetitions, version and time of a figure."""
+    times = sorted({panel["repetitions"] for panel in document["panels"].values()})
+    repetitions = " or ".join(str(each) for each in times)
+    return (
+        f"{repetitions} repetitions for every point; hushsum {document['version']}, "
+        f"{document['seconds']:.0f} s of processor time."
+    )
+
+
 def _draw(name: str, panels: dict[str, Any], path: Path) -> None:
     from matplotlib.figure import Figure
     from matplotlib.ticker import NullFormatter
 
-    figure = Figure(figsize=(3.5 * len(panels) + 0.4, 3.6), dpi=130, facecolor="white")
+    columns = len(panels) if len(panels) < 5 else 3
+    rows = -(-len(panels) // columns)
+    figure = Figure(figsize=(3.5 * columns + 0.4, 3.1 * rows + 0.5), dpi=130, facecolor="white")
     names = dict.fromkeys(line for panel in panels.values() for line in panel["lines"])
     colors = dict(zip(names, COLORS, strict=False))
-    axes = figure.subplots(1, len(panels), squeeze=False)[0]
+    axes = figure.subplots(rows, columns, squeeze=False).reshape(-1)[: len(panels)]
     for one, (title, panel) in zip(axes, panels.items(), strict=True):
         for line, values in panel["lines"].items():
             color = INK if line == "no privacy" else colors[line]
@@ -66,13 +82,15 @@ def _draw(name: str, panels: dict[str, Any], path: Path) -> None:
                 panel["x"], mean, style, color=color, label=label, marker="o", markersize=3, linewidth=1.5
             )
             if name != "figure_5":
+                # On a logarithmic axis a band that reaches 0 has no lower edge.
+                spread = np.minimum(spread, 0.999 * mean) if _logarithmic(name) else spread
                 one.fill_between(
                     panel["x"], mean - spread, mean + spread, color=color, alpha=0.15, linewidth=0
                 )
         if name in _LOGARITHMIC_X or "by n" in title or max(panel["x"]) > 1.0:
             one.set_xscale("log")
             one.xaxis.set_minor_formatter(NullFormatter())
-        if name in ("figure_1", "figure_2", "figure_3", "figure_5"):
+        if _logarithmic(name):
             positive = [v for each in panel["lines"].values() for v in each["mean"] if v > 0.0]
             one.set_yscale("log")
             one.yaxis.set_minor_formatter(NullFormatter())
@@ -93,14 +111,18 @@ def _draw(name: str, panels: dict[str, Any], path: Path) -> None:
     handles = {
         label: handle for one in axes for handle, label in zip(*one.get_legend_handles_labels(), strict=True)
     }
-    figure.tight_layout(rect=(0.0, 0.09, 1.0, 1.0))
+    figure.tight_layout(rect=(0.0, 0.09 if rows == 1 else 0.05, 1.0, 1.0))
     figure.legend(handles.values(), handles.keys(), loc="lower center", ncols=6, fontsize=8.5, frameon=False)
     save_figure(figure, path)
 
 
+def _logarithmic(name: str) -> bool:
+    return name in ("figure_1", "figure_2", "figure_3", "figure_5")
+
+
 def _measure(name: str, title: str) -> str:
     if name == "figure_5":
-        return "ms a question"
+        return "ms per query"
     return next(measure for model, measure in _MEASURES.items() if title.startswith(model))
 
 
@@ -111,38 +133,56 @@ def _verdicts(name: str, panels: dict[str, Any]) -> list[str]:
         return [_everywhere(title, panel, _TITLES[name][1]) for title, panel in panels.items()]
     if name == "figure_5":
         return [_range(title, panel) for title, panel in panels.items()]
+    what = _TITLES[name][1]
     found = [
-        _falls(f"{title}{', n = ' + line if line.isdigit() else ''}", values["mean"])
+        f"**{title}, {f'n = {line}' if line.isdigit() else line}**{_parameter(panel, line)}, with {what}: "
+        f"{_trend(values['mean'])}"
         for title, panel in panels.items()
         for line, values in panel["lines"].items()
         if line != "no privacy"
     ]
-    if name == "figure_4":
-        found += [_falls_with_records(title, panel) for title, panel in panels.items()]
+    if name.startswith("figure_4"):
+        found += [_falls_with_records(title, panel, what) for title, panel in panels.items()]
     return found
+
+
+def _parameter(panel: dict[str, Any], line: str) -> str:
+    """What was chosen for a line on records that are neither fitted nor scored in the figure."""
+    chosen = panel.get("parameters", {}).get(line)
+    if not chosen:
+        return ""
+    low, high = min(chosen["C"]), max(chosen["C"])
+    values = f"{low:g}" if low == high else f"{low:g} to {high:g}"
+    return f" (C = {values}, chosen on other records)"
 
 
 def _from_when(title: str, panel: dict[str, Any]) -> str:
     ours = np.array(panel["lines"]["functional"]["mean"])
     said = []
-    for other in ("gaussian", "laplace"):
+    for other in _COMPARED:
         worse = ours >= np.array(panel["lines"][other]["mean"])
         first = 0 if not worse.any() else int(np.flatnonzero(worse)[-1]) + 1
         said.append(
-            f"{other} from {panel['x'][first]} answers on" if first < len(worse) else f"{other} nowhere here"
+            f"{other} from {_answers(panel['x'][first])} on"
+            if first < len(worse)
+            else f"{other} nowhere here"
         )
     last = panel["lines"]["gaussian"]["mean"][-1] / max(ours[-1], 1e-300)
     return (
         f"**{title}**: functional perturbation is better than {' and '.join(said)}; "
-        f"at {panel['x'][-1]} answers the error of the Gaussian is {last:.3g} times as large."
+        f"at {_answers(panel['x'][-1])} the error of the Gaussian is {last:.3g} times as large."
     )
+
+
+def _answers(number: int) -> str:
+    return f"{number} answer{'' if number == 1 else 's'}"
 
 
 def _everywhere(title: str, panel: dict[str, Any], what: str) -> str:
     ours = panel["lines"]["functional"]["mean"]
     better = all(
         mine < theirs
-        for other in ("gaussian", "laplace")
+        for other in _COMPARED
         for mine, theirs in zip(ours, panel["lines"][other]["mean"], strict=True)
     )
     word = "better" if better else "**not better**"
@@ -150,19 +190,16 @@ def _everywhere(title: str, panel: dict[str, Any], what: str) -> str:
 
 
 def _trend(means: list[float]) -> str:
-    word = "falls" if means[-1] < means[0] else "**does not fall**"
-    steady = all(later <= earlier for earlier, later in pairwise(means))
+    falls = means[-1] < means[0]
+    word = "falls" if falls else "**does not fall**"
+    steady = falls and all(later <= earlier for earlier, later in pairwise(means))
     return f"Its error {word} from {means[0]:.3g} to {means[-1]:.3g}{', at every step' if steady else ''}."
 
 
-def _falls(title: str, means: list[float]) -> str:
-    return f"**{title}**, with ε: {_trend(means)}"
-
-
-def _falls_with_records(title: str, panel: dict[str, Any]) -> str:
+def _falls_with_records(title: str, panel: dict[str, Any], what: str) -> str:
     middle = len(panel["x"]) // 2
     means = [values["mean"][middle] for values in panel["lines"].values()]
-    return f"**{title}**, with records at ε = {panel['x'][middle]}: {_trend(means)}"
+    return f"**{title}**, with records at {what} = {panel['x'][middle]:g}: {_trend(means)}"
 
 
 def _range(title: str, panel: dict[str, Any]) -> str:

@@ -1,7 +1,8 @@
 """Run the experiments, write their results as JSON, and draw the report from them.
 
 ``python -m papers.functional_perturbation.run all`` takes some minutes on one core; ``--quick`` runs it with
-two repetitions and small samples, into ``build/functional_perturbation``.
+two repetitions and small samples, into ``build/functional_perturbation``. A figure's results are written when
+it is done, so a run that was stopped goes on with the figures that are missing, by name.
 """
 
 from __future__ import annotations
@@ -10,13 +11,35 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from papers.functional_perturbation.experiments import FIGURES, QUICK, Settings
+from papers.functional_perturbation.experiments import (
+    QUICK,
+    Panels,
+    Settings,
+    figure_1,
+    figure_2,
+    figure_3,
+    figure_4,
+    figure_4_delta,
+    figure_6,
+)
 from papers.functional_perturbation.report import write_report
+from papers.functional_perturbation.timing import figure_5
+from papers.provenance import made_by
 
 _HERE = Path(__file__).parent
+
+FIGURES: dict[str, Callable[[Settings], Panels]] = {
+    "figure_1": figure_1,
+    "figure_2": figure_2,
+    "figure_3": figure_3,
+    "figure_4": figure_4,
+    "figure_4_delta": figure_4_delta,
+    "figure_5": figure_5,
+    "figure_6": figure_6,
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -30,13 +53,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
     (output / "results").mkdir(parents=True, exist_ok=True)
     for name, experiment in FIGURES.items():
         if name in options.subject or "all" in options.subject:
-            start = time.process_time()
-            panels = experiment(QUICK if options.quick else Settings())
-            text = json.dumps(panels, indent=1, ensure_ascii=False)
-            (output / "results" / f"{name}.json").write_text(text + "\n", encoding="utf-8")
-            print(f"{name}: {time.process_time() - start:.0f} s", file=sys.stderr)
+            run_one(name, experiment, QUICK if options.quick else Settings(), output / "results")
     print(write_report(output))
     return 0
+
+
+def run_one(name: str, experiment: Callable[[Settings], Panels], settings: Settings, results: Path) -> None:
+    """Run one figure and save it with its version and processor time.
+
+    Fits are small, so that starting threads for each product takes longer than the product: BLAS has one.
+    """
+    from threadpoolctl import threadpool_limits
+
+    start = time.process_time()
+    with threadpool_limits(limits=1):
+        panels = experiment(settings)
+    seconds = time.process_time() - start
+    document = {
+        "version": made_by("papers/functional_perturbation"),
+        "seconds": round(seconds, 1),
+        "panels": panels,
+    }
+    text = json.dumps(document, indent=1, ensure_ascii=False)
+    (results / f"{name}.json").write_text(text + "\n", encoding="utf-8")
+    print(f"{name}: {seconds:.0f} s", file=sys.stderr)
 
 
 if __name__ == "__main__":

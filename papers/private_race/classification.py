@@ -157,6 +157,7 @@ def _sketches(dataset: Dataset, split: Split, repetition: int, settings: Setting
                 epsilon=epsilon,
                 delta=delta,
                 classes=[0, 1],
+                method="kernel",
                 rule="likelihood",
                 bandwidth=choice.bandwidth,
                 power=choice.power,

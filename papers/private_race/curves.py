@@ -11,6 +11,7 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 from papers.private_race.data import Floats
+from papers.result_files import update_file
 
 EPSILONS: Final = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 _DIGITS = 5
@@ -42,6 +43,8 @@ class Curves:
     features: int
     values: dict[str, list[list[float]]] = field(default_factory=dict)
     chosen: list[list[str]] = field(default_factory=list)
+    version: str = ""
+    """Which sources made it; empty for results of before versions were recorded."""
 
     def add(self, method: str, repetition: int, value: float) -> None:
         """The next ε's value of a repetition."""
@@ -55,6 +58,10 @@ class Curves:
         """The mean over repetitions, for each ε."""
         means: Floats = np.mean(np.array(self.values[method]), axis=0)
         return means
+
+    def repetitions(self, method: str) -> int:
+        """How many there are of a method."""
+        return len(self.values[method])
 
     def stderr(self, method: str) -> Floats:
         """The standard error of that mean."""
@@ -83,10 +90,28 @@ class Subject:
         """The mean result of a method at one ε."""
         return float(self.curves[dataset].mean(method)[self.epsilons.index(epsilon)])
 
+    @property
+    def repetitions(self) -> tuple[int, int]:
+        """The fewest and the most repetitions of a method on a data set."""
+        counts = [len(rows) for curves in self.curves.values() for rows in curves.values.values()]
+        return min(counts), max(counts)
+
     def save(self, folder: Path) -> Path:
-        """Write ``<name>.json``."""
+        """Write ``<name>.json``; data sets that it has from runs with the same ε are kept."""
         file = folder / f"{self.name}.json"
-        document = {
+
+        def change(found: dict[str, Any] | None) -> str:
+            document = self._document()
+            if found is not None and found["epsilons"] == document["epsilons"]:
+                document["datasets"] = found["datasets"] | document["datasets"]
+                document["seconds"] = round(document["seconds"] + found["seconds"], 1)
+            return _one_line_each(json.dumps(document, indent=1, ensure_ascii=False)) + "\n"
+
+        update_file(file, change)
+        return file
+
+    def _document(self) -> dict[str, Any]:
+        return {
             "subject": self.name,
             "metric": self.metric,
             "epsilons": list(self.epsilons),
@@ -99,14 +124,11 @@ class Subject:
                     "features": each.features,
                     "values": {m: _rounded(rows) for m, rows in each.values.items()},
                     "chosen": each.chosen,
+                    "version": each.version,
                 }
                 for name, each in self.curves.items()
             },
         }
-        file.write_text(
-            _one_line_each(json.dumps(document, indent=1, ensure_ascii=False)) + "\n", encoding="utf-8"
-        )
-        return file
 
 
 def load_subject(file: Path) -> Subject:
@@ -114,7 +136,9 @@ def load_subject(file: Path) -> Subject:
     document: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     settings = Settings(tuple(document["epsilons"]), document["repetitions"], document["quick"])
     curves = {
-        name: Curves(each["records"], each["features"], each["values"], each["chosen"])
+        name: Curves(
+            each["records"], each["features"], each["values"], each["chosen"], each.get("version", "")
+        )
         for name, each in document["datasets"].items()
     }
     return Subject(document["subject"], document["metric"], settings, curves, document["seconds"])

@@ -79,10 +79,12 @@ def draw_subject(
     columns: int = 3,
     limits: tuple[float, float] | None = None,
     legend_rows: int = 1,
+    logarithmic: bool = False,
 ) -> None:
     """Write one picture: the mean over repetitions with a band of one standard error either side.
 
-    ``limits`` are those of the values in all panels; what lies beyond is cut off.
+    ``limits`` are those of the values in all panels; what lies beyond is cut off. ``logarithmic`` is about
+    the values, not ε.
     """
     figure, axes = panel_figure(len(subject.curves), columns=columns, legend_rows=legend_rows)
     for one, (name, curves) in zip(axes, subject.curves.items(), strict=True):
@@ -90,6 +92,9 @@ def draw_subject(
             if line.method in curves.values:
                 _draw_line(one, subject.epsilons, curves, line)
         one.set_xscale("log")
+        if logarithmic:
+            one.set_yscale("log")
+            one.yaxis.set_major_formatter("{x:,g}")
         if limits is not None:
             one.set_ylim(*limits)
         _plain_ticks(one, subject.epsilons)

@@ -1,19 +1,17 @@
-"""Figures 3 and 7, tables 1 and 3: what the race in ``benchmarks.accuracy`` does not measure already.
+"""Figures 3 and 7: what the race in ``benchmarks.accuracy`` does not measure already.
 
-Curves of salaries at ε = 1; baselines on forest data that were sampled and reduced; and how the error of the
-kernel sum and the time to build grow with the number of records.
+Curves of salaries at ε = 1, and baselines on forest data that were sampled and reduced.
 """
 
 from __future__ import annotations
 
-import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
-from benchmarks.accuracy_data import Contest, Floats, on_salary_grid, sample_of, synthetic_salaries
+from benchmarks.accuracy_data import Contest, Floats, on_salary_grid, sample_of
 from benchmarks.accuracy_methods import DELTA, EPSILONS
 
 import hushsum as hs
@@ -35,15 +33,6 @@ CURVES: Final[dict[str, dict[str, Any]]] = {
 }
 """Methods of the figure, with good settings for it."""
 
-GROWTH: Final[dict[str, dict[str, Any]]] = {
-    "race": {"rows": 5000},
-    "grid": {},
-    "bernstein": {"degree": 99, "iterations": 10},
-    "trigonometric": {"terms": 64},
-    "mwem": {"rounds": 10},
-    "pfda": {"penalty": 1e-5},
-}
-SIZES: Final = (2000, 8000, 32_000, 128_000)
 REDUCED_RECORDS: Final = 100_000
 REDUCED_COLUMNS: Final = {"bernstein": 3, "kme": 8}
 
@@ -115,43 +104,3 @@ def reduced_errors(contest: Contest, say: Say, *, repeats: int = 2) -> list[dict
 
 def _relative(values: Floats, truth: Floats) -> float:
     return float((np.abs(values - truth) / truth).mean())
-
-
-def growth(say: Say, *, sizes: Sequence[int] = SIZES, repeats: int = 4) -> dict[str, dict[str, Any]]:
-    """Exponents of N in the mean absolute error of the kernel *sum*, and in the time to build, at ε = 1.
-
-    Made-up salaries with a fixed bandwidth, so that N alone changes.
-    """
-    base = synthetic_salaries()
-    results: dict[str, dict[str, Any]] = {}
-    for name, own in GROWTH.items():
-        errors, seconds = [], []
-        for number in sizes:
-            drawn = np.random.default_rng(7).lognormal(11.0, 0.5, number).astype(np.float32)
-            contest = replace(base, records=drawn.reshape(-1, 1))
-            truth = contest.truth if name != "race" else _hashed_truth(contest)
-            off, taken = [], []
-            for seed in range(repeats):
-                start = time.process_time()
-                f = released(contest, name, 1.0, own, seed)
-                taken.append(time.process_time() - start)
-                off.append(float(np.abs(f(contest.queries) - truth).mean()) * number)
-            errors.append(float(np.mean(off)))
-            seconds.append(min(taken))
-        results[name] = {
-            "sizes": list(sizes),
-            "errors": errors,
-            "seconds": seconds,
-            "error_exponent": _slope(sizes, errors),
-            "time_exponent": _slope(sizes, seconds),
-        }
-        say(f"growth {name}")
-    return results
-
-
-def _hashed_truth(contest: Contest) -> Floats:
-    return contest.matched.exact_sum(contest.records, contest.queries) / len(contest.records)
-
-
-def _slope(sizes: Sequence[int], values: Sequence[float]) -> float:
-    return float(np.polyfit(np.log(sizes), np.log(values), 1)[0])

@@ -8,6 +8,7 @@ from typing import Final
 from papers.private_race import anomalies, classification, prose, regression
 from papers.private_race.curves import Subject, load_subject
 from papers.private_race.drawing import GREEN, ORANGE, PURPLE, SKY, Line, draw_subject
+from papers.private_race.paper_report import classification_part, regression_part
 from papers.private_race.tables import curve_table, markdown_table, usual_choices
 from papers.private_race.verdicts import (
     Verdict,
@@ -62,11 +63,18 @@ _TITLES: Final = {
 }
 
 
+_JUDGES: Final = {
+    "classification": classification_verdicts,
+    "regression": regression_verdicts,
+    "anomalies": anomaly_verdicts,
+}
+
+
 def write_report(output: Path) -> Path:
     """Draw the figures and write README.md from the results in ``output``; returns the file."""
     subjects = {
         name: load_subject(output / "results" / f"{name}.json")
-        for name in ("classification", "regression", "anomalies")
+        for name in (*_JUDGES, "classification_paper", "regression_paper")
         if (output / "results" / f"{name}.json").is_file()
     }
     figures = output / "figures"
@@ -84,6 +92,9 @@ def write_report(output: Path) -> Path:
         parts.append(_regression_part(subjects["regression"], figures))
     if "anomalies" in subjects:
         parts.append(_anomalies_part(subjects["anomalies"], figures))
+    for name, part in (("classification", classification_part), ("regression", regression_part)):
+        if f"{name}_paper" in subjects:
+            parts.append(part(subjects[f"{name}_paper"], subjects.get(name), figures, _TITLES))
     parts.append(_times(subjects))
     file = output / "README.md"
     file.write_text("\n".join(parts), encoding="utf-8")
@@ -91,20 +102,15 @@ def write_report(output: Path) -> Path:
 
 
 def _repetitions(subjects: dict[str, Subject]) -> int:
-    return max((each.settings.repetitions for each in subjects.values()), default=0)
+    return max((each.repetitions[1] for each in subjects.values()), default=0)
 
 
 def _verdict_table(subjects: dict[str, Subject]) -> str:
-    judges = {
-        "classification": classification_verdicts,
-        "regression": regression_verdicts,
-        "anomalies": anomaly_verdicts,
-    }
     found: list[Verdict] = [
         each
         for name, subject in subjects.items()
-        if 1.0 in subject.epsilons
-        for each in judges[name](subject)
+        if name in _JUDGES and 1.0 in subject.epsilons
+        for each in _JUDGES[name](subject)
     ]
     lines = [
         "## What was expected, and what was found",
@@ -191,5 +197,12 @@ def _choices(subject: Subject) -> str:
 
 
 def _times(subjects: dict[str, Subject]) -> str:
-    spent = "; ".join(f"{name} {each.seconds / 60.0:.0f} minutes" for name, each in subjects.items())
-    return f"## Time\n\nProcessor time of the whole run, exact kernel sums included: {spent}.\n"
+    lines = []
+    for name, each in subjects.items():
+        fewest, most = each.repetitions
+        times = f"{most}" if fewest == most else f"{fewest} to {most}"
+        versions = dict.fromkeys(curves.version for curves in each.curves.values())
+        made = ", ".join(version or "(measured before versions were recorded)" for version in versions)
+        lines.append(f"- {name}: {times} repetitions, {each.seconds / 60.0:.0f} minutes, hushsum {made}")
+    about = "Repetitions, processor time (exact kernel sums included) and version of each result:"
+    return "\n".join(["## Time and versions", "", about, "", *lines, ""])

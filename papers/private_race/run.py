@@ -19,8 +19,11 @@ from papers.private_race.classification import run_classification
 from papers.private_race.curves import Settings, Subject
 from papers.private_race.data import ANOMALIES, CLASSIFICATION, REGRESSION, Dataset, load_dataset
 from papers.private_race.densities import run_densities
+from papers.private_race.paper_classification import run_paper_classification
+from papers.private_race.paper_regression import run_paper_regression
 from papers.private_race.regression import run_regression
 from papers.private_race.report import HERE, write_report
+from papers.provenance import made_by
 
 _QUICK = Settings(epsilons=(0.1, 1.0, 10.0), repetitions=2, quick=True)
 
@@ -30,7 +33,12 @@ EXPERIMENTS: dict[str, tuple[Experiment, tuple[str, ...]]] = {
     "classification": (run_classification, CLASSIFICATION),
     "regression": (run_regression, REGRESSION),
     "anomalies": (run_anomalies, ANOMALIES),
+    "classification_paper": (run_paper_classification, CLASSIFICATION),
+    "regression_paper": (run_paper_regression, REGRESSION),
 }
+"""Those with ``paper`` in their names are in the paper's own form."""
+
+_PAPER_EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -44,15 +52,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "subject", nargs="?", default="all", choices=[*EXPERIMENTS, "densities", "report", "all"]
     )
     parser.add_argument("--quick", action="store_true", help="two repetitions, three budgets, fewer draws")
+    parser.add_argument("--data", nargs="+", default=[], help="only these data sets; the others are kept")
+    parser.add_argument("--repetitions", type=int, help="10 by default")
     parser.add_argument("--output", type=Path, help="where results, figures and the report go")
     options = parser.parse_args(arguments)
     output: Path = options.output or (Path("build/private_race") if options.quick else HERE)
     results = output / "results"
     results.mkdir(parents=True, exist_ok=True)
     settings = _QUICK if options.quick else Settings()
+    settings = replace(settings, repetitions=options.repetitions or settings.repetitions)
     for name, (experiment, names) in EXPERIMENTS.items():
         if options.subject in (name, "all"):
-            run_one(experiment, names, settings if name != "regression" else _with_half(settings), results)
+            chosen = [each for each in names if not options.data or each in options.data]
+            run_one(experiment, chosen, _settings(name, settings), results)
     if options.subject in ("densities", "all"):
         (output / "figures").mkdir(exist_ok=True)
         run_densities(load_dataset("occupancy"), output / "figures" / "densities.png")
@@ -60,22 +72,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _with_half(settings: Settings) -> Settings:
-    """Regression is compared from ε = 0.5 on, so that it is one of its budgets."""
-    return replace(settings, epsilons=tuple(sorted({*settings.epsilons, 0.5})))
+def _settings(name: str, settings: Settings) -> Settings:
+    """Regression is compared from ε = 0.5 on, so that it is one of its budgets; the paper's forms have five
+    budgets.
+    """
+    if name == "regression":
+        return replace(settings, epsilons=tuple(sorted({*settings.epsilons, 0.5})))
+    if name.endswith("_paper") and not settings.quick:
+        return replace(settings, epsilons=_PAPER_EPSILONS)
+    return settings
 
 
 def run_one(experiment: Experiment, names: Sequence[str], settings: Settings, results: Path) -> None:
-    """Run one experiment on its data sets and save it with the time it took (processor seconds)."""
+    """Run one experiment on its data sets, and save each with the time it took (processor seconds)."""
 
     def say(line: str) -> None:
         print(line, file=sys.stderr, flush=True)
 
     reporting = replace(settings, say=say)
-    started = time.process_time()
-    subject = experiment([load_dataset(name) for name in names], reporting)
-    subject.seconds = time.process_time() - started
-    subject.save(results)
+    for name in names:
+        started = time.process_time()
+        subject = experiment([load_dataset(name)], reporting)
+        subject.seconds = time.process_time() - started
+        for curves in subject.curves.values():
+            curves.version = made_by("papers/private_race")
+        subject.save(results)
 
 
 if __name__ == "__main__":

@@ -15,15 +15,19 @@ Floats = NDArray[np.float64]
 Labels = NDArray[np.int64]
 
 DIGIT_PAIRS = ((0, 1), (3, 4), (5, 6), (7, 8), (9, 2))
-MNIST_BANDWIDTH = 5.0
-"""γ = 0.02 on pixels in [0, 1]. At γ = 0.1 the mean similarity of two validation images is 0.004: a kernel
-that sees every image alone, so that even a perfect sample of the target is hardly nearer than any other."""
+PAPER_GAMMA, WIDE_GAMMA = 0.1, 0.02
+"""γ of exp(−γ‖x − y‖²) on pixels in [0, 1]: the paper's, and one under which images of a digit are alike."""
 CENSUS_BANDWIDTH = 2.0
+SEED_POINTS = 150
+"""D_init of the published protocol: the paper takes about 150 points that belong to none of its owners."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Setting:
-    """Owners' points and labels, the consumer's validation points (without labels) and its test set."""
+    """Owners' points and labels, the consumer's validation points (without labels) and its test set.
+
+    ``seed_points`` are the published protocol's D_init, which belong to nobody.
+    """
 
     name: str
     owners: dict[str, Floats]
@@ -32,6 +36,16 @@ class Setting:
     test: Floats
     test_labels: Labels
     bandwidth: float
+    seed_points: Floats
+
+
+def bandwidth_of(gamma: float) -> float:
+    """h of exp(−‖x − y‖²/(2h²)) for the paper's γ.
+
+    >>> bandwidth_of(0.02)
+    5.0
+    """
+    return float((0.5 / gamma) ** 0.5)
 
 
 def folder() -> Path:
@@ -39,8 +53,11 @@ def folder() -> Path:
     return Path(os.environ["HUSHSUM_DATA"])
 
 
-def mnist(seed: int) -> Setting:
-    """Five owners by digit pairs; the target has 3s and 4s at 70 : 30, a quarter of it for validation."""
+def mnist(seed: int, gamma: float = WIDE_GAMMA) -> Setting:
+    """Five owners by digit pairs; the target has 3s and 4s at 70 : 30, a quarter of it for validation.
+
+    Seed points are images of the other digits from MNIST's test part, of which owners have none.
+    """
     import pandas as pd
 
     frame = pd.read_parquet(folder() / "mnist.parquet")
@@ -54,15 +71,22 @@ def mnist(seed: int) -> Setting:
     validating = rng.random(len(held)) < 0.25
     places = [np.flatnonzero(training & np.isin(digits, pair)) for pair in DIGIT_PAIRS]
     names = [f"digits {a} and {b}" for a, b in DIGIT_PAIRS]
+    others = rng.choice(np.flatnonzero(~training & ~np.isin(digits, (3, 4))), SEED_POINTS, replace=False)
     return Setting(
-        "mnist",
+        "mnist" if gamma == WIDE_GAMMA else "mnist_paper",
         {name: pixels[place] for name, place in zip(names, places, strict=True)},
         {name: digits[place] for name, place in zip(names, places, strict=True)},
         pixels[held[validating]],
         pixels[held[~validating]],
         digits[held[~validating]],
-        MNIST_BANDWIDTH,
+        bandwidth_of(gamma),
+        pixels[others],
     )
+
+
+def mnist_paper(seed: int) -> Setting:
+    """The same under the paper's γ = 0.1."""
+    return mnist(seed, PAPER_GAMMA)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,11 +99,13 @@ class CensusSplit:
     validation: Labels
     test: Labels
     others: list[Labels]
+    seeds: Labels
 
 
 def census_split(seed: int, group: str) -> CensusSplit:
     """As in the paper's insurance data, everybody else is split evenly among four owners, and 70 % of the
-    group belongs to one of them. Of the other 30 % a quarter is for validation.
+    group belongs to one of them. Of the other 30 % a quarter is for validation. 150 records from outside the
+    group, which no owner has, are the seed set.
     """
     import pandas as pd
 
@@ -99,7 +125,8 @@ def census_split(seed: int, group: str) -> CensusSplit:
     own, held = np.split(target, [int(0.7 * len(target))])
     validation, test = np.split(held, [len(held) // 4])
     points = np.concatenate(columns, axis=1)
-    return CensusSplit(points, labels, own, validation, test, np.array_split(others, 4))
+    seeds, others = np.split(others, [SEED_POINTS])
+    return CensusSplit(points, labels, own, validation, test, np.array_split(others, 4), seeds)
 
 
 def census(seed: int) -> Setting:
@@ -116,6 +143,7 @@ def census(seed: int) -> Setting:
         split.points[split.test],
         split.labels[split.test],
         CENSUS_BANDWIDTH,
+        split.points[split.seeds],
     )
 
 

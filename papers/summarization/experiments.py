@@ -7,7 +7,9 @@ import warnings
 from typing import Any
 
 import numpy as np
+from papers.provenance import made_by
 from papers.summarization.data import Setting
+from papers.summarization.exact_greedy import exact_greedy
 from papers.summarization.network import accuracy as network_accuracy
 
 from hushsum._types import Floats, Integers
@@ -15,6 +17,7 @@ from hushsum.errors import UnsoundRule
 from hushsum.summarize import SummaryFeatures, published_auction, split_budget, summarize
 from hushsum.summarize.features import Hashes
 from hushsum.summarize.greedy_selection import greedy_choice
+from hushsum.summarize.published_auction import PublishedParameters
 from hushsum.summarize.published_broadcasts import Iteration, MarginalSums
 
 DELTA = 1e-5
@@ -26,21 +29,30 @@ Row = dict[str, Any]
 
 
 class Comparison:
-    """One setting under one seed, with what all methods share."""
+    """One setting under one seed, with what all methods share.
 
-    def __init__(self, setting: Setting, seed: int, features: int) -> None:
-        self.setting, self.seed, self.features = setting, seed, features
+    ``largest`` is the largest summary that will be needed of greedy, which is run once.
+    """
+
+    def __init__(self, setting: Setting, seed: int, features: int, *, largest: int = 0) -> None:
+        self.setting, self.seed, self.features, self.largest = setting, seed, features, largest
         self.points = np.concatenate(list(setting.owners.values()))
         self.labels = np.concatenate(list(setting.labels.values()))
         self.map = SummaryFeatures(self.points.shape[1], setting.bandwidth, features, seed)
         self._within = _mean(setting.validation, setting.validation, setting.bandwidth)
         self._greedy: Integers = np.empty(0, np.int64)
+        self._exact_greedy: Integers = np.empty(0, np.int64)
 
     def cell(self, method: str, size: int, epsilon: float | None) -> Row:
         """One line of results."""
-        if method in ("greedy", "uniform", "published"):
-            made: Row = getattr(self, method)(size)
-            return made
+        references = {
+            "greedy": self.greedy,
+            "greedy_exact": self.greedy_exact,
+            "uniform": self.uniform,
+            "published": self.published,
+        }
+        if method in references:
+            return references[method](size)
         assert epsilon is not None
         if method == "h2":
             return self.calibrated_h2(size, epsilon)
@@ -56,8 +68,10 @@ class Comparison:
     def accuracy(self, points: Floats, labels: Integers) -> float:
         """The consumer's model: a small network on images, a linear SVM on the census."""
         test, truth = self.setting.test, self.setting.test_labels
-        if self.setting.name == "mnist":
+        if self.setting.name.startswith("mnist"):
             return network_accuracy(points, labels, test, truth, seed=self.seed)
+        if len(np.unique(labels)) == 1:
+            return float((truth == labels[0]).mean())
         from sklearn.svm import LinearSVC
 
         return float(LinearSVC(C=0.1, dual=False).fit(points, labels).score(test, truth))
@@ -71,18 +85,29 @@ class Comparison:
             "size": size,
             "mmd2": self.discrepancy(points),
             "accuracy": self.accuracy(points, labels),
+            "version": made_by("papers/summarization"),
             **more,
         }
 
     def greedy(self, size: int) -> Row:
-        """The reference without privacy; its summaries are prefixes of each other."""
+        """The reference without privacy, with the features that the private rules have; its summaries are
+        prefixes of each other.
+        """
         if len(self._greedy) < size:
             hashes = self.map.hashes(self.points)
             target = self.map.hashes(self.setting.validation).mean(axis=0)
-            most = 2000 if size <= 2000 else 8000
-            self._greedy = greedy_choice(hashes, target, most, unit=self.map.unit)
+            self._greedy = greedy_choice(hashes, target, max(size, self.largest), unit=self.map.unit)
         part = self._greedy[:size]
         return self.row("greedy", size, self.points[part], self.labels[part])
+
+    def greedy_exact(self, size: int) -> Row:
+        """The same with the exact kernel, as Kim et al. have it."""
+        if len(self._exact_greedy) < size:
+            self._exact_greedy = exact_greedy(
+                self.points, self.setting.validation, max(size, self.largest), self.setting.bandwidth
+            )
+        part = self._exact_greedy[:size]
+        return self.row("greedy_exact", size, self.points[part], self.labels[part])
 
     def uniform(self, size: int) -> Row:
         """An equal number from every owner."""
@@ -170,10 +195,13 @@ class Comparison:
         dim, bandwidth = self.points.shape[1], self.setting.bandwidth
         return SummaryFeatures(dim, bandwidth, PUBLISHED_WIDTH, self.seed, paired=False)
 
-    def published(self, size: int) -> Row:
-        """The paper's protocol at its own parameters; it claims nothing here."""
+    def published(self, size: int, auction_epsilon: float = 1.0) -> Row:
+        """The paper's protocol at its own parameters; it claims nothing here.
+
+        The paper's experiments do not say their ε_auc. It decides how many points are sent, not which one
+        wins: the highest bid is always requested.
+        """
         features = self._published_map()
-        rng = np.random.default_rng(self.seed + 7)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnsoundRule)
             run = published_auction(
@@ -181,7 +209,8 @@ class Comparison:
                 self.setting.validation,
                 features,
                 size,
-                seed_points=self.points[rng.choice(len(self.points), 150, replace=False)],
+                seed_points=self.setting.seed_points,
+                parameters=PublishedParameters(auction_epsilon=auction_epsilon),
                 rounds_at_once=max(1, size // 50),
                 seed=self.seed,
             )

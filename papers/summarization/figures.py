@@ -12,13 +12,26 @@ import numpy as np
 from papers.summarization.tables import UNIFORM, Results, error, label
 
 COLOURS = {
-    "greedy": "#444444",
+    "greedy_exact": "#000000",
+    "greedy": "#777777",
     "uniform": "#bbbbbb",
     "threshold": "#0b6e99",
     "fresh": "#6aa84f",
     "h2": "#cc7722",
     "published": "#aa3355",
 }
+
+
+_FEW = 3
+"""Points of fewer repetitions are drawn hollow."""
+
+
+def _repetitions(results: Results, size: int) -> str:
+    """How many there are at a size: the fewest and the most of a method."""
+    counts = [len(results.by_seed(method, size, "mmd2")) for method in results.methods]
+    found = [count for count in counts if count]
+    few, many = min(found), max(found)
+    return f"({few})" if few == many else f"({few} to {many})"
 
 
 def draw(results: Results, title: str, path: Path) -> None:
@@ -28,6 +41,7 @@ def draw(results: Results, title: str, path: Path) -> None:
     matplotlib.use("agg")
     matplotlib.rcParams["svg.hashsalt"] = "hushsum"
     import matplotlib.pyplot as plt
+    from matplotlib.ticker import NullLocator
 
     figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained")
     for method in results.methods:
@@ -42,26 +56,44 @@ def draw(results: Results, title: str, path: Path) -> None:
                     mine, uniform = results.together(size, "accuracy", method, UNIFORM)
                     values = 100.0 * (mine - uniform)
                 if len(values):
-                    points.append((size, values.mean(), 0.0 if len(values) < 2 else error(values)))
+                    spread = 0.0 if len(values) < 2 else error(values)
+                    points.append((size, values.mean(), spread, len(values)))
             if not points:
                 continue
-            place, mean, spread = zip(*points, strict=True)
+            place, mean, spreads, numbers = zip(*points, strict=True)
+            color = COLOURS[method[0]]
             axes.errorbar(
                 place,
                 mean,
-                spread,
+                spreads,
                 fmt=style,
                 marker=marker,
                 markersize=4,
                 capsize=2,
-                color=COLOURS[method[0]],
+                color=color,
                 label=label(method) if axes is left else None,
             )
-    left.set(title=f"{title}: MMD² to the validation set", xlabel="summary size", ylabel="MMD²", yscale="log")
-    right.set(title=f"{title}: accuracy minus uniform sampling's", xlabel="summary size", ylabel="points")
+            thin = [(x, y) for x, y, runs in zip(place, mean, numbers, strict=True) if runs < _FEW]
+            if thin:
+                hollow = {"color": color, "markerfacecolor": "white", "markersize": 5, "zorder": 5}
+                axes.plot(*zip(*thin, strict=True), marker, **hollow)
+    left.set(
+        title=f"{title}: MMD² to the validation set",
+        xlabel="summary size, and repetitions",
+        ylabel="MMD²",
+        yscale="log",
+    )
+    right.set(
+        title=f"{title}: accuracy minus uniform sampling's",
+        xlabel="summary size, and repetitions",
+        ylabel="points",
+    )
     for axes in (left, right):
+        axes.title.set_fontsize(10)
         axes.set_xscale("log", base=2)
-        axes.set_xticks([1000, 2000, 4000, 8000], ["1,000", "2,000", "4,000", "8,000"])
+        ticks = [size for size in results.sizes if size in (1000, 1500, 2000, 3000, 4000, 6000, 8000)]
+        axes.set_xticks(ticks, [f"{size:,}\n{_repetitions(results, size)}" for size in ticks], fontsize=8)
+        axes.xaxis.set_minor_locator(NullLocator())
         axes.grid(alpha=0.3)
     figure.legend(loc="outside lower center", ncols=5, fontsize=8, frameon=False)
     figure.savefig(path, metadata={"Date": None})

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from papers.summarization.data import Setting, census
+from papers.summarization.data import Setting
 from papers.summarization.experiments import Comparison
+from papers.summarization.theorems import auction_parameters, expected_requests
 
 from hushsum.summarize.objective import parsimony_order, points_seen_bound
 
 OWNERS = (4, 10, 30, 100)
-SIZE, FEATURES, SEED = 1000, 200, 0
+SIZE, FEATURES, REPETITIONS = 1000, 200, 3
+EPSILON, DELTA = 1.0, 1e-4
+"""Of the theorem, for ε_auc."""
 
 
 def shared_among(setting: Setting, owners: int) -> Setting:
@@ -28,17 +32,38 @@ def shared_among(setting: Setting, owners: int) -> Setting:
     return replace(setting, owners=records, labels=labels)
 
 
-def run_many_owners() -> list[dict[str, Any]]:
-    """Points seen for each one of the summary, in one process, for growing numbers of owners."""
+def run_many_owners(
+    load: Callable[[int], Setting],
+    *,
+    size: int = SIZE,
+    owners: Sequence[int] = OWNERS,
+    repetitions: int = REPETITIONS,
+) -> list[dict[str, Any]]:
+    """Points seen for each one of the summary, in one process, for growing numbers of owners.
+
+    The published auction runs at the theorem's ε_auc and, for comparison, at ε_auc = 1.
+    """
     rows: list[dict[str, Any]] = []
-    whole = census(SEED)
-    for owners in OWNERS:
-        comparison = Comparison(shared_among(whole, owners), SEED, features=FEATURES)
-        for method, epsilon in (("threshold", 2.0), ("threshold", 1.0), ("published", None)):
-            row = comparison.cell(method, SIZE, epsilon)
-            repeats = max(1, round(owners ** (2.0 / 3.0)))
-            bound = points_seen_bound(SIZE, owners, rate=1.0, repeats=repeats) / SIZE
-            rows.append({**row, "owners": owners, "order": parsimony_order(owners), "bound": bound})
-            print(owners, method, epsilon, row["seen"] / SIZE, row["mmd2"], flush=True)
-        rows.append({**comparison.cell("uniform", SIZE, None), "owners": owners})
+    for seed in range(repetitions):
+        whole = load(seed)
+        for number in owners:
+            comparison = Comparison(shared_among(whole, number), seed, features=FEATURES)
+            for epsilon in (2.0, 1.0):
+                row = comparison.cell("threshold", size, epsilon)
+                rows.append({**row, "owners": number, "order": parsimony_order(number)})
+            rate, repeats = auction_parameters(EPSILON, DELTA, number)
+            for each in (rate, 1.0):
+                row = comparison.published(size, each)
+                rows.append(
+                    {
+                        **row,
+                        "owners": number,
+                        "order": parsimony_order(number),
+                        "auction_epsilon": each,
+                        "expected": expected_requests(number, each),
+                        "bound": points_seen_bound(size, number, rate=each, repeats=repeats) / size,
+                    }
+                )
+                print(seed, number, f"{each:.4f}", row["seen"] / size, row["mmd2"], flush=True)
+            rows.append({**comparison.cell("uniform", size, None), "owners": number})
     return rows

@@ -1,8 +1,9 @@
-"""Run the comparison, cell by cell; ``python -m papers.summarization.run mnist|census|owners|groups|report``.
+"""Run the comparison, cell by cell; ``python -m papers.summarization.run mnist``, or another name below.
 
 A cell is one method at one size under one seed. Those with results are not run again, so the command can be
 stopped at any time, or given ``--minutes`` to stop by itself; remove rows from the JSON file to run them
-anew. Needs ``$HUSHSUM_DATA``; about half an hour of one core in all.
+anew. ``report`` writes the page from the results there are. ``--quick`` has two repetitions of small
+summaries and writes to ``build/summarization``. Needs ``$HUSHSUM_DATA``; all of it takes hours.
 """
 
 from __future__ import annotations
@@ -12,58 +13,73 @@ import itertools
 import json
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from papers.summarization.data import Setting, census, mnist
+from papers.summarization.data import Setting, census, mnist, mnist_paper
 from papers.summarization.experiments import Comparison
 from papers.summarization.groups import run_groups
 from papers.summarization.many_owners import run_many_owners
+from papers.summarization.references import run_references
 from papers.summarization.report import write_report
 
 HERE = Path(__file__).parent
-MAIN, OTHERS = ("greedy", "uniform", "threshold"), ("published", "h2", "fresh")
-PASSES = (((1000, 2000), MAIN), ((1000, 2000), OTHERS), ((4000, 8000), (*MAIN, *OTHERS)))
-"""Sizes and methods, those of the main tables first for all repetitions."""
-REPETITIONS = 10
+METHODS = ("greedy", "greedy_exact", "uniform", "threshold", "published", "h2", "fresh")
+REFERENCES = ("greedy", "greedy_exact", "uniform", "published")
 EPSILONS = (2.0, 1.0)
-FEATURES = {"mnist": 500, "census": 200}
-SETTINGS: dict[str, Callable[[int], Setting]] = {"mnist": mnist, "census": census}
+FEATURES = {"mnist": 500, "mnist_paper": 500, "census": 200}
+SETTINGS: dict[str, Callable[[int], Setting]] = {
+    "mnist": mnist,
+    "mnist_paper": mnist_paper,
+    "census": census,
+}
+ALONE = ("owners", "groups", "references")
 
 Row = dict[str, Any]
-ALONE: dict[str, Callable[[], list[Row]]] = {"owners": run_many_owners, "groups": run_groups}
 Cell = tuple[str, int, float | None]
 
 
-def cells(methods: tuple[str, ...], sizes: tuple[int, ...]) -> Iterator[Cell]:
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """How much is run: sizes as in the paper's figures, and the one at which every method is compared."""
+
+    sizes: tuple[int, ...] = (1000, 1500, 2000, 2500, 3000, 4000, 5000, 6000)
+    compared: int = 2000
+    repetitions: int = 10
+
+
+QUICK = Extent((100, 200), 200, 2)
+
+
+def cells(methods: Sequence[str], extent: Extent) -> Iterator[Cell]:
     """(method, size, ε) of one repetition, the references first."""
-    for size in sizes:
-        for method in ("greedy", "uniform", "published"):
-            if method in methods:
-                yield method, size, None
+    for method, size in itertools.product(REFERENCES, extent.sizes):
+        if method in methods:
+            yield method, size, None
     for epsilon in EPSILONS:
-        for size in sizes:
+        for size in extent.sizes:
             if "threshold" in methods:
                 yield "threshold", size, epsilon
-            for method in ("h2", "fresh"):
-                if method in methods and size == 2000:
-                    yield method, size, epsilon
+        for method in ("h2", "fresh"):
+            if method in methods:
+                yield method, extent.compared, epsilon
 
 
-def run(name: str, repetitions: int, methods: tuple[str, ...], until: float) -> bool:
+def run(name: str, methods: Sequence[str], extent: Extent, output: Path, until: float = float("inf")) -> bool:
     """Run the cells that have no row yet; whether all are there."""
-    path = HERE / f"{name}.json"
+    path = output / f"{name}.json"
     rows: list[Row] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
     done = {(row["seed"], row["method"], row["size"], row.get("epsilon")) for row in rows}
-    for (sizes, some), seed in itertools.product(PASSES, range(repetitions)):
-        requested = cells(tuple(each for each in some if each in methods), sizes)
-        missing = [cell for cell in requested if (seed, *cell) not in done]
+    for seed in range(extent.repetitions):
+        missing = [cell for cell in cells(methods, extent) if (seed, *cell) not in done]
         if not missing:
             continue
         if time.monotonic() > until:
             return False
-        comparison = Comparison(SETTINGS[name](seed), seed, features=FEATURES[name])
+        largest = max(cell[1] for cell in missing)
+        comparison = Comparison(SETTINGS[name](seed), seed, features=FEATURES[name], largest=largest)
         for cell in missing:
             if time.monotonic() > until:
                 return False
@@ -74,6 +90,18 @@ def run(name: str, repetitions: int, methods: tuple[str, ...], until: float) -> 
     return True
 
 
+def run_alone(name: str, quick: bool) -> list[Row]:
+    """The trials beside the comparison."""
+    load = SETTINGS["census"]
+    if name == "groups":
+        return run_groups(repetitions=2) if quick else run_groups()
+    if name == "references":
+        images = SETTINGS["mnist_paper"]
+        few: dict[str, Any] = {"size": 100, "pairs": (50, 100), "repetitions": 1}
+        return run_references(images, **few) if quick else run_references(images)
+    return run_many_owners(load, size=200, owners=(4, 10), repetitions=1) if quick else run_many_owners(load)
+
+
 def _write(path: Path, rows: list[Row]) -> None:
     lines = ",\n ".join(json.dumps(row) for row in rows)
     part = path.with_suffix(".part")
@@ -81,23 +109,36 @@ def _write(path: Path, rows: list[Row]) -> None:
     os.replace(part, path)
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Run one setting, or write the report from the results there are."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=[*SETTINGS, *ALONE, "report"])
-    parser.add_argument("--repetitions", type=int, default=REPETITIONS)
-    parser.add_argument("--methods", default="greedy,uniform,published,h2,threshold,fresh")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("what", choices=[*SETTINGS, *ALONE, "report", "all"])
+    parser.add_argument("--quick", action="store_true", help="two repetitions of small summaries")
+    parser.add_argument("--output", type=Path, help="where results, figures and the report go")
+    parser.add_argument("--repetitions", type=int, help="seeds from 0 on; 10 by default")
+    parser.add_argument("--sizes", help="only these, with commas between them")
+    parser.add_argument("--methods", default=",".join(METHODS))
     parser.add_argument("--minutes", type=float, default=float("inf"))
-    options = parser.parse_args()
-    if options.what in ALONE:
-        _write(HERE / f"{options.what}.json", ALONE[options.what]())
-    elif options.what in SETTINGS:
-        until = time.monotonic() + 60.0 * options.minutes
-        if not run(options.what, options.repetitions, tuple(options.methods.split(",")), until):
-            raise SystemExit("cells are missing; run the same command again")
-    else:
-        write_report(HERE)
+    options = parser.parse_args(arguments)
+    output: Path = options.output or (Path("build/summarization") if options.quick else HERE)
+    output.mkdir(parents=True, exist_ok=True)
+    extent = QUICK if options.quick else Extent()
+    sizes = extent.sizes if options.sizes is None else tuple(int(each) for each in options.sizes.split(","))
+    extent = Extent(sizes, extent.compared, options.repetitions or extent.repetitions)
+    until = time.monotonic() + 60.0 * options.minutes
+    complete = True
+    for name in (*SETTINGS, *ALONE):
+        if options.what not in (name, "all"):
+            continue
+        if name in ALONE:
+            _write(output / f"{name}.json", run_alone(name, options.quick))
+        else:
+            complete &= run(name, options.methods.split(","), extent, output, until)
+    print(write_report(output))
+    if not complete:
+        raise SystemExit("cells are missing; run the same command again")
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

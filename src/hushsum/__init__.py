@@ -16,6 +16,7 @@ from hushsum.auditing import AuditReport, audit
 from hushsum.client.connect import connect
 from hushsum.kernels import (
     AngularKernel,
+    DotProductKernel,
     EuclideanKernel,
     GaussianKernel,
     HammingKernel,
@@ -23,6 +24,7 @@ from hushsum.kernels import (
     LaplacianKernel,
     ManhattanKernel,
     MaternKernel,
+    PolynomialKernel,
 )
 from hushsum.loading import load
 from hushsum.methods import (
@@ -30,12 +32,15 @@ from hushsum.methods import (
     choose_kernel,
     fourier_features,
     grid,
+    monomials,
     private_bounds,
     private_quantiles,
     race,
 )
+from hushsum.methods.graphs import count_graph
 from hushsum.planning import Plan, plan, release
 from hushsum.privacy.claim import Claim
+from hushsum.records.transform import Transform
 from hushsum.releases import Answers, ReleasedFunction
 from hushsum.tally import Tally
 from hushsum.tally.file import load_tally
@@ -56,12 +61,14 @@ if TYPE_CHECKING:
         PrivateRegressor,
         PrivateSampler,
     )
+    from hushsum.records.edges import read_edges
 
 __all__ = [
     "AngularKernel",
     "Answers",
     "AuditReport",
     "Claim",
+    "DotProductKernel",
     "EuclideanKernel",
     "GaussianKernel",
     "HammingKernel",
@@ -71,6 +78,7 @@ __all__ = [
     "ManhattanKernel",
     "MaternKernel",
     "Plan",
+    "PolynomialKernel",
     "PrivateClassifier",
     "PrivateDensity",
     "PrivateGaussianProcessRegressor",
@@ -84,20 +92,24 @@ __all__ = [
     "PrivateSampler",
     "ReleasedFunction",
     "Tally",
+    "Transform",
     "__version__",
     "audit",
     "choose",
     "choose_kernel",
     "connect",
+    "count_graph",
     "errors",
     "fourier_features",
     "grid",
     "load",
     "load_tally",
+    "monomials",
     "plan",
     "private_bounds",
     "private_quantiles",
     "race",
+    "read_edges",
     "release",
 ]
 
@@ -106,6 +118,8 @@ def __getattr__(name: str) -> Any:
     """The ledger and the models when they are first used: SQLAlchemy and scikit-learn are slow to import."""
     if name == "Ledger":
         return import_module("hushsum.ledger").Ledger
+    if name == "read_edges":
+        return import_module("hushsum.records.edges").read_edges
     if name == "models" or name in __all__:
         models = import_module("hushsum.models")
         return models if name == "models" else getattr(models, name)

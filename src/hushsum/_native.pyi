@@ -10,6 +10,54 @@ import numpy.typing
 def clone() -> str:
     """The instruction set the hot loops run with: baseline, v3 or v4."""
 
+class CounterTable:
+    """
+    Integer counters, zero at first: one byte per cell, and more for cells beyond 255.
+    """
+
+    def __init__(self, rows: int, width: int) -> None: ...
+
+    @property
+    def shape(self) -> tuple[int, int]: ...
+
+    def read_rows(self, first: int, values: numpy.typing.NDArray[numpy.int64], threads: int) -> None:
+        """
+        Fill values, int64 of shape (rows, width), with the rows from `first` on.
+        """
+
+    def add_rows(self, first: int, values: numpy.typing.NDArray[numpy.int64], threads: int) -> None:
+        """Add values, int64 of shape (rows, width), to the rows from `first` on."""
+
+    def __iadd__(self, other: CounterTable) -> CounterTable:
+        """Add another table's counters to these."""
+
+class PackedTable:
+    """
+    Integers of a fixed number of bits, read one by one: (base + code) * unit, and a sorted list
+    of cells with other values. `check` is called with the number of each page of data before
+    the page is first used.
+    """
+
+    def __init__(self, data: numpy.typing.NDArray[numpy.uint8], rows: int, width: int, bits: int, base: int, unit: int, exception_cells: numpy.typing.NDArray[numpy.int64], exception_values: numpy.typing.NDArray[numpy.int64], check: Callable[[int], None] | None = None) -> None: ...
+
+    def read_cells(self, first: int, values: numpy.typing.NDArray[numpy.int64], threads: int) -> None:
+        """Fill values with the cells from number `first` on, row after row."""
+
+    def take(self, cells: numpy.typing.NDArray[numpy.int32]) -> numpy.typing.NDArray[numpy.int64]:
+        """
+        The value of cell cells[j, row] of every row, int64 of shape (records, rows).
+        """
+
+PACKED_PAGE: int = 4096
+
+MOST_PACKED_BITS: int = 56
+
+def pack_cells(values: numpy.typing.NDArray[numpy.int64], first: int, data: numpy.typing.NDArray[numpy.uint8], rows: int, width: int, bits: int, base: int, unit: int, threads: int) -> tuple[numpy.typing.NDArray[numpy.int64], numpy.typing.NDArray[numpy.int64], int]:
+    """
+    Write the codes of values, cells from number `first` on, into the zeroed data of a PackedTable; returns
+    the cells and values of the exceptions, and the sum of all values.
+    """
+
 class ProjectionHasher:
     """
     Floors or signs of dense random projections; cells[r] hashes the p words of row r into the width.
@@ -20,24 +68,39 @@ class ProjectionHasher:
 
     def __init__(self, weights: numpy.typing.NDArray[numpy.float32], offsets: numpy.typing.NDArray[numpy.float32], multipliers: numpy.typing.NDArray[numpy.uint64], addends: numpy.typing.NDArray[numpy.uint64], width: int, signs: bool, fold: bool, scattered: bool = False) -> None: ...
 
+    @overload
     def count(self, records: numpy.typing.NDArray[numpy.float32], table: numpy.typing.NDArray[numpy.int64], step: int, threads: int) -> None:
         """
         Add step (+1 or -1) to the cell of every record in every row of the int64 table; threads share the rows.
         """
+
+    @overload
+    def count(self, records: numpy.typing.NDArray[numpy.float32], table: CounterTable, step: int, threads: int) -> None:
+        """The same for a table of bytes."""
 
     def cells(self, records: numpy.typing.NDArray[numpy.float32], rows: int) -> numpy.typing.NDArray[numpy.int32]:
         """
         The cell of every record in the first rows, as int32 of shape (records, rows).
         """
 
+    @overload
     def read(self, records: numpy.typing.NDArray[numpy.float32], table: numpy.typing.NDArray[numpy.int32] | numpy.typing.NDArray[numpy.int64], block: int, threads: int) -> tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64]]:
         """
         Mean over the rows of an int32 or int64 table of each query's cell, and the estimated variance of that mean
         from blocks of consecutive rows (NaN with fewer than two blocks).
         """
 
+    @overload
+    def read(self, records: numpy.typing.NDArray[numpy.float32], table: PackedTable, block: int, threads: int) -> tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64]]:
+        """The same for a packed table."""
+
+    @overload
     def means(self, records: numpy.typing.NDArray[numpy.float32], table: numpy.typing.NDArray[numpy.int32] | numpy.typing.NDArray[numpy.int64], scale: float, shift: float, threads: int) -> numpy.typing.NDArray[numpy.float64]:
         """scale times that mean plus shift, for those who need no variance."""
+
+    @overload
+    def means(self, records: numpy.typing.NDArray[numpy.float32], table: PackedTable, scale: float, shift: float, threads: int) -> numpy.typing.NDArray[numpy.float64]:
+        """The same for a packed table."""
 
     @property
     def rows(self) -> int: ...
@@ -66,24 +129,39 @@ class StructuredHasher:
 
     def __init__(self, signs: numpy.typing.NDArray[numpy.int8], dim: int, rows: int, power: int, scale: float, offsets: numpy.typing.NDArray[numpy.float32], multipliers: numpy.typing.NDArray[numpy.uint64], addends: numpy.typing.NDArray[numpy.uint64], width: int, sign_mode: bool, fold: bool, block_rows: int, scattered: bool = False) -> None: ...
 
+    @overload
     def count(self, records: numpy.typing.NDArray[numpy.float32], table: numpy.typing.NDArray[numpy.int64], step: int, threads: int) -> None:
         """
         Add step (+1 or -1) to the cell of every record in every row of the int64 table; threads share the rows.
         """
+
+    @overload
+    def count(self, records: numpy.typing.NDArray[numpy.float32], table: CounterTable, step: int, threads: int) -> None:
+        """The same for a table of bytes."""
 
     def cells(self, records: numpy.typing.NDArray[numpy.float32], rows: int) -> numpy.typing.NDArray[numpy.int32]:
         """
         The cell of every record in the first rows, as int32 of shape (records, rows).
         """
 
+    @overload
     def read(self, records: numpy.typing.NDArray[numpy.float32], table: numpy.typing.NDArray[numpy.int32] | numpy.typing.NDArray[numpy.int64], block: int, threads: int) -> tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64]]:
         """
         Mean over the rows of an int32 or int64 table of each query's cell, and the estimated variance of that mean
         from blocks of consecutive rows (NaN with fewer than two blocks).
         """
 
+    @overload
+    def read(self, records: numpy.typing.NDArray[numpy.float32], table: PackedTable, block: int, threads: int) -> tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64]]:
+        """The same for a packed table."""
+
+    @overload
     def means(self, records: numpy.typing.NDArray[numpy.float32], table: numpy.typing.NDArray[numpy.int32] | numpy.typing.NDArray[numpy.int64], scale: float, shift: float, threads: int) -> numpy.typing.NDArray[numpy.float64]:
         """scale times that mean plus shift, for those who need no variance."""
+
+    @overload
+    def means(self, records: numpy.typing.NDArray[numpy.float32], table: PackedTable, scale: float, shift: float, threads: int) -> numpy.typing.NDArray[numpy.float64]:
+        """The same for a packed table."""
 
     @property
     def rows(self) -> int: ...
@@ -110,24 +188,39 @@ class CodeHasher:
 
     def __init__(self, columns: numpy.typing.NDArray[numpy.int32], multipliers: numpy.typing.NDArray[numpy.uint64], addends: numpy.typing.NDArray[numpy.uint64], width: int, scattered: bool = False) -> None: ...
 
+    @overload
     def count(self, records: numpy.typing.NDArray[numpy.int32], table: numpy.typing.NDArray[numpy.int64], step: int, threads: int) -> None:
         """
         Add step (+1 or -1) to the cell of every record in every row of the int64 table; threads share the rows.
         """
+
+    @overload
+    def count(self, records: numpy.typing.NDArray[numpy.int32], table: CounterTable, step: int, threads: int) -> None:
+        """The same for a table of bytes."""
 
     def cells(self, records: numpy.typing.NDArray[numpy.int32], rows: int) -> numpy.typing.NDArray[numpy.int32]:
         """
         The cell of every record in the first rows, as int32 of shape (records, rows).
         """
 
+    @overload
     def read(self, records: numpy.typing.NDArray[numpy.int32], table: numpy.typing.NDArray[numpy.int32] | numpy.typing.NDArray[numpy.int64], block: int, threads: int) -> tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64]]:
         """
         Mean over the rows of an int32 or int64 table of each query's cell, and the estimated variance of that mean
         from blocks of consecutive rows (NaN with fewer than two blocks).
         """
 
+    @overload
+    def read(self, records: numpy.typing.NDArray[numpy.int32], table: PackedTable, block: int, threads: int) -> tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64]]:
+        """The same for a packed table."""
+
+    @overload
     def means(self, records: numpy.typing.NDArray[numpy.int32], table: numpy.typing.NDArray[numpy.int32] | numpy.typing.NDArray[numpy.int64], scale: float, shift: float, threads: int) -> numpy.typing.NDArray[numpy.float64]:
         """scale times that mean plus shift, for those who need no variance."""
+
+    @overload
+    def means(self, records: numpy.typing.NDArray[numpy.int32], table: PackedTable, scale: float, shift: float, threads: int) -> numpy.typing.NDArray[numpy.float64]:
+        """The same for a packed table."""
 
     @property
     def rows(self) -> int: ...
@@ -142,24 +235,39 @@ class MinHasher:
 
     def __init__(self, mixers: numpy.typing.NDArray[numpy.uint32], shifts: numpy.typing.NDArray[numpy.uint32], salt: int, multipliers: numpy.typing.NDArray[numpy.uint64], addends: numpy.typing.NDArray[numpy.uint64], width: int, scattered: bool = False) -> None: ...
 
+    @overload
     def count(self, values: numpy.typing.NDArray[numpy.int64], indptr: numpy.typing.NDArray[numpy.int64], table: numpy.typing.NDArray[numpy.int64], step: int, threads: int) -> None:
         """
         Add step (+1 or -1) to the cell of every record in every row of the int64 table; threads share the rows.
         """
+
+    @overload
+    def count(self, values: numpy.typing.NDArray[numpy.int64], indptr: numpy.typing.NDArray[numpy.int64], table: CounterTable, step: int, threads: int) -> None:
+        """The same for a table of bytes."""
 
     def cells(self, values: numpy.typing.NDArray[numpy.int64], indptr: numpy.typing.NDArray[numpy.int64], rows: int) -> numpy.typing.NDArray[numpy.int32]:
         """
         The cell of every record in the first rows, as int32 of shape (records, rows).
         """
 
+    @overload
     def read(self, values: numpy.typing.NDArray[numpy.int64], indptr: numpy.typing.NDArray[numpy.int64], table: numpy.typing.NDArray[numpy.int32] | numpy.typing.NDArray[numpy.int64], block: int, threads: int) -> tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64]]:
         """
         Mean over the rows of an int32 or int64 table of each query's cell, and the estimated variance of that mean
         from blocks of consecutive rows (NaN with fewer than two blocks).
         """
 
+    @overload
+    def read(self, values: numpy.typing.NDArray[numpy.int64], indptr: numpy.typing.NDArray[numpy.int64], table: PackedTable, block: int, threads: int) -> tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64]]:
+        """The same for a packed table."""
+
+    @overload
     def means(self, values: numpy.typing.NDArray[numpy.int64], indptr: numpy.typing.NDArray[numpy.int64], table: numpy.typing.NDArray[numpy.int32] | numpy.typing.NDArray[numpy.int64], scale: float, shift: float, threads: int) -> numpy.typing.NDArray[numpy.float64]:
         """scale times that mean plus shift, for those who need no variance."""
+
+    @overload
+    def means(self, values: numpy.typing.NDArray[numpy.int64], indptr: numpy.typing.NDArray[numpy.int64], table: PackedTable, scale: float, shift: float, threads: int) -> numpy.typing.NDArray[numpy.float64]:
+        """The same for a packed table."""
 
     @property
     def rows(self) -> int: ...
@@ -170,10 +278,11 @@ class MinHasher:
 def all_finite(values: numpy.typing.NDArray[numpy.float32]) -> bool:
     """Whether a C-contiguous float32 array holds neither NaN nor infinity."""
 
-def bare_increments(cells: numpy.typing.NDArray[numpy.uint32], table: numpy.typing.NDArray[numpy.int64], passes: int) -> None:
+def bare_increments(cells: numpy.typing.NDArray[numpy.uint32], table: numpy.typing.NDArray[numpy.int64], passes: int, group: int = 16) -> None:
     """
     A yardstick for benchmarks: add 1 to table[row, cells[j, row]] for every j and row, `passes` times,
-    from cells that were computed before. A build does at least these increments.
+    from cells that were computed before. A build does at least these increments. `group` rows are
+    counted together; all rows, and more than 16, means record by record.
     """
 
 class FeatureMap:

@@ -1,9 +1,9 @@
-"""The array and file types that signatures in every package share."""
+"""The array and file types that signatures in every package share, and the type of roles."""
 
 from __future__ import annotations
 
 import os
-from typing import IO
+from typing import IO, TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,3 +18,20 @@ Box = list[tuple[float, float]]
 
 PathOrFile = str | os.PathLike[str] | IO[bytes]
 """Where a file is read from or written to: a path, or an open binary file."""
+
+if TYPE_CHECKING:
+    # Type checkers know the type of protocols as that of abstract classes.
+    from abc import ABCMeta as _ProtocolType
+else:
+    _ProtocolType = type(Protocol)
+
+
+class RoleType(_ProtocolType):
+    """The type of runtime-checkable protocols whose instances usually derive from them.
+
+    ``isinstance`` then looks at the class alone. In Python 3.11 the check of a protocol reads every member,
+    0.2 ms each time, which is longer than adding a record to a tally takes.
+    """
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return cls in type(instance).__mro__ or super().__instancecheck__(instance)

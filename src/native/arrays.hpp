@@ -31,6 +31,10 @@ inline const char* type_name<double>() {
   return "float64";
 }
 template <>
+inline const char* type_name<std::uint8_t>() {
+  return "uint8";
+}
+template <>
 inline const char* type_name<std::int8_t>() {
   return "int8";
 }

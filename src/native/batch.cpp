@@ -3,7 +3,9 @@
 #include <vector>
 
 #include "batch.hpp"
+#include "counter_table.hpp"
 #include "dispatch.hpp"
+#include "packed_table.hpp"
 #include "threads.hpp"
 
 namespace hushsum {
@@ -14,7 +16,44 @@ constexpr std::size_t block_records = 504;                // hashed, then counte
 constexpr std::size_t chunk_bytes = 4u << 20;             // records that every panel visits before the next are fetched
 constexpr std::size_t narrow_bytes = 512u << 10;          // 16-bit counters of a panel that stay in the cache
 constexpr std::size_t by_row_bytes = 32u << 20;           // cells kept back while a table beyond the cache is counted
+constexpr std::size_t byte_row_bytes = 16u << 20;         // the same where the table is one of bytes
 constexpr std::size_t narrow_most = 130 * block_records;  // fits 16 bits
+
+// The cells of some records in one panel, as [block of records][row][record of the block]: short rows keep what is
+// written in the first-level cache, where rows of a power of two would fall into few of its sets.
+class CellsByRow {
+ public:
+  CellsByRow(const Batch& batch, std::size_t most)
+      : batch_(batch),
+        pitch_(batch.panel_rows),
+        cells_(std::min(block_records, most) * pitch_),
+        scratch_(batch.scratch_bytes),
+        by_row_((most + block_records - 1) / block_records * block_records * pitch_) {}
+
+  void hash(Range records, std::size_t panel) {
+    records_ = records.end - records.begin;
+    const std::size_t rows = std::min(pitch_, batch_.rows - panel * pitch_);
+    for (std::size_t at = 0; at < records_; at += block_records) {
+      const std::size_t many = std::min(block_records, records_ - at);
+      batch_.cells(records.begin + at, many, panel, 1, cells_.data(), pitch_, scratch_.data());
+      hot_loops().transpose_cells(cells_.data(), many, pitch_, rows, by_row_.data() + at * pitch_, block_records);
+    }
+  }
+
+  // Calls add(cells, count) for all cells of a row.
+  template <class Add>
+  void visit(std::size_t row, const Add& add) const {
+    for (std::size_t at = 0; at < records_; at += block_records)
+      add(by_row_.data() + at * pitch_ + row * block_records, std::min(block_records, records_ - at));
+  }
+
+ private:
+  const Batch& batch_;
+  std::size_t pitch_, records_ = 0;
+  Buffer<std::uint32_t> cells_;
+  Buffer<unsigned char> scratch_;
+  Buffer<std::uint32_t> by_row_;
+};
 
 // The ways to add a panel's cells to its counters, by what fits which cache.
 enum class Way { narrow, wide, by_row };
@@ -41,7 +80,7 @@ class Counting {
     Buffer<unsigned char> scratch;
     Buffer<std::uint16_t> narrow;
     Buffer<std::uint8_t> narrow_row;
-    Buffer<std::uint32_t> by_row;
+    CellsByRow by_row;
   };
 
   Workspace workspace() const {
@@ -49,7 +88,7 @@ class Counting {
     return {Buffer<std::uint32_t>(std::min(block_records, chunk_) * pitch), Buffer<unsigned char>(batch_.scratch_bytes),
             Buffer<std::uint16_t>(way_ == Way::narrow ? pitch * width : 0),
             Buffer<std::uint8_t>(way_ == Way::by_row ? width : 0),
-            Buffer<std::uint32_t>(way_ == Way::by_row ? pitch * chunk_ : 0)};
+            CellsByRow(batch_, way_ == Way::by_row ? chunk_ : 0)};
   }
 
   void run(Range panels, Workspace& space) const {
@@ -61,32 +100,28 @@ class Counting {
       for (std::size_t panel = panels.begin; panel < panels.end; ++panel) {
         const std::size_t rows = std::min(pitch, batch_.rows - panel * pitch);
         std::int64_t* counters = counters_ + panel * pitch * width;
+        if (way_ == Way::by_row) {
+          by_row.hash({first, last}, panel);
+          std::uint8_t* const bytes = narrow_row.data();
+          for (std::size_t row = 0; row < rows; ++row) {
+            std::int64_t* to = counters + row * width;
+            by_row.visit(row, [&](const std::uint32_t* from, std::size_t many) {
+              loops_.add_row(from, many, step_, bytes, to);
+            });
+            loops_.flush_row(bytes, width, step_, to);
+          }
+          continue;
+        }
         for (std::size_t at = first; at < last; at += held) {
           const std::size_t many = std::min(held, last - at);
           if (way_ == Way::narrow && batch_.count_narrow(at, many, panel, narrow.data(), scratch.data())) continue;
           batch_.cells(at, many, panel, 1, cells.data(), pitch, scratch.data());
-          switch (way_) {
-            case Way::narrow:
-              loops_.add_narrow(cells.data(), many, pitch, rows, width, narrow.data());
-              break;
-            case Way::wide:
-              loops_.add_wide(cells.data(), many, pitch, rows, width, step_, counters);
-              break;
-            case Way::by_row:
-              loops_.transpose_cells(cells.data(), many, pitch, rows, by_row.data() + (at - first), chunk_);
-              break;
-          }
+          if (way_ == Way::narrow) loops_.add_narrow(cells.data(), many, pitch, rows, width, narrow.data());
+          else loops_.add_wide(cells.data(), many, pitch, rows, width, step_, counters);
         }
         if (way_ == Way::narrow) {
           loops_.flush_narrow(narrow.data(), rows * width, step_, counters);
           std::fill(narrow.data() + rows * width, narrow.data() + pitch * width, std::uint16_t{0});  // padding's counts
-        }
-        if (way_ == Way::by_row) {
-          for (std::size_t row = 0; row < rows; ++row) {
-            loops_.add_row(by_row.data() + row * chunk_, last - first, step_, narrow_row.data(),
-                           counters + row * width);
-            loops_.flush_row(narrow_row.data(), width, step_, counters + row * width);
-          }
         }
       }
     }
@@ -109,6 +144,38 @@ void gather(const std::uint32_t* cells, std::size_t count, std::size_t stride, s
 void gather(const std::uint32_t* cells, std::size_t count, std::size_t stride, std::size_t first_row, std::size_t rows,
             std::size_t width, const std::int64_t* table, std::size_t block, Moments* moments) {
   hot_loops().gather64(cells, count, stride, first_row, rows, width, table, block, moments);
+}
+
+// The cells of one record in some rows of a packed table, fetched ahead: most of them are in no cache.
+constexpr std::size_t fetched_rows = 64;  // a multiple of the rows that gather adds at a time
+
+void fetch(const std::uint32_t* cells, std::size_t rows, std::size_t width, PackedRows table, std::int64_t* values) {
+  for (std::size_t row = 0; row < rows; ++row)
+    values[row] = table.table->at(table.first_cell + row * width + cells[row]);
+}
+
+template <class Visit>
+void visit_fetched(const std::uint32_t* cells, std::size_t count, std::size_t stride, std::size_t rows,
+                   std::size_t width, PackedRows table, const Visit& visit) {
+  std::int64_t values[fetched_rows];
+  for (std::size_t j = 0; j < count; ++j, cells += stride) {
+    for (std::size_t row = 0; row < rows; ++row) table.table->prefetch(table.first_cell + row * width + cells[row]);
+    for (std::size_t row = 0; row < rows; row += fetched_rows) {
+      const std::size_t many = std::min(fetched_rows, rows - row);
+      fetch(cells + row, many, width, table + row * width, values);
+      visit(j, row, many, values);
+    }
+  }
+}
+
+constexpr std::uint32_t first_cells[fetched_rows] = {};
+
+void gather(const std::uint32_t* cells, std::size_t count, std::size_t stride, std::size_t first_row, std::size_t rows,
+            std::size_t width, PackedRows table, std::size_t block, Moments* moments) {
+  visit_fetched(cells, count, stride, rows, width, table,
+                [&](std::size_t j, std::size_t row, std::size_t many, const std::int64_t* values) {
+                  hot_loops().gather64(first_cells, 1, 0, first_row + row, many, 1, values, block, moments + j);
+                });
 }
 
 // Weighting a block's mean with its size s makes sum s (mean - overall)^2 / ((blocks - 1) rows) the usual estimate
@@ -139,6 +206,25 @@ void total(const std::uint32_t* cells, std::size_t count, std::size_t stride, st
 void total(const std::uint32_t* cells, std::size_t count, std::size_t stride, std::size_t first_row, std::size_t rows,
            std::size_t width, const std::int64_t* table, std::int64_t* sums) {
   hot_loops().total64(cells, count, stride, first_row, rows, width, table, sums);
+}
+
+void total(const std::uint32_t* cells, std::size_t count, std::size_t stride, std::size_t first_row, std::size_t rows,
+           std::size_t width, PackedRows table, std::int64_t* sums) {
+  visit_fetched(cells, count, stride, rows, width, table,
+                [&](std::size_t j, std::size_t row, std::size_t many, const std::int64_t* values) {
+                  hot_loops().total64(first_cells, 1, 0, first_row + row, many, 1, values, sums + j);
+                });
+}
+
+// Whether the family has a loop of its own for a whole panel, which it has for arrays alone.
+template <class Value>
+bool total_panel(const Batch& batch, std::size_t first, std::size_t many, std::size_t panel, const Value* table,
+                 std::int64_t* sums, void* scratch) {
+  return batch.total(first, many, panel, table, sums, scratch);
+}
+
+bool total_panel(const Batch&, std::size_t, std::size_t, std::size_t, PackedRows, std::int64_t*, void*) {
+  return false;
 }
 
 // Hashes every record on the first `rows` rows and hands the cells to `visit`, some records and rows at a time, with
@@ -197,6 +283,31 @@ void count_batch(const Batch& batch, std::int64_t* counters, std::int64_t step, 
   run_parallel(batch.panels(), many, [&](Range panels, std::size_t t) { counting.run(panels, spaces[t]); });
 }
 
+void count_batch(const Batch& batch, CounterTable& table, std::int64_t step, std::size_t threads) {
+  if (batch.count == 0) return;
+  const std::size_t pitch = batch.panel_rows, row_bytes = pitch * sizeof(std::uint32_t);
+  const std::size_t chunk = std::min(batch.count, std::max(block_records, byte_row_bytes / row_bytes));
+  const std::size_t many = useful_threads(batch.panels(), batch.count * batch.rows, threads);
+  std::vector<CellsByRow> spaces;
+  spaces.reserve(many);
+  for (std::size_t t = 0; t < many; ++t) spaces.emplace_back(batch, chunk);
+  run_parallel(batch.panels(), many, [&](Range panels, std::size_t t) {
+    std::uint32_t carried[block_records];
+    for (std::size_t first = 0; first < batch.count; first += chunk)
+      for (std::size_t panel = panels.begin; panel < panels.end; ++panel) {
+        spaces[t].hash({first, std::min(batch.count, first + chunk)}, panel);
+        const std::size_t rows = std::min(pitch, batch.rows - panel * pitch);
+        for (std::size_t l = 0; l < rows; ++l) {
+          const std::size_t row = panel * pitch + l;
+          spaces[t].visit(l, [&](const std::uint32_t* from, std::size_t count) {
+            const std::size_t carries = hot_loops().add_bytes(from, count, step, table.low(row), carried);
+            for (std::size_t i = 0; i < carries; ++i) table.carry(row, carried[i], step);
+          });
+        }
+      }
+  });
+}
+
 void write_cells(const Batch& batch, std::size_t rows, std::int32_t* to) {
   const std::size_t pitch = batch.panel_rows, panels = (rows + pitch - 1) / pitch;
   const std::size_t held = std::min<std::size_t>(block_records, std::max<std::size_t>(1, batch.count));
@@ -214,9 +325,9 @@ void write_cells(const Batch& batch, std::size_t rows, std::int32_t* to) {
   }
 }
 
-template <class Value>
-void read_batch(const Batch& batch, const Value* table, std::size_t rows, std::size_t block, std::size_t threads,
-                double* mean, double* variance) {
+template <class Table>
+void read_batch(const Batch& batch, Table table, std::size_t rows, std::size_t block, std::size_t threads, double* mean,
+                double* variance) {
   read_rows<Moments>(
       batch, rows, threads, [](std::size_t, std::size_t, std::size_t, Moments*, void*) { return false; },
       [&](const std::uint32_t* cells, std::size_t count, std::size_t stride, std::size_t row, std::size_t many,
@@ -226,14 +337,14 @@ void read_batch(const Batch& batch, const Value* table, std::size_t rows, std::s
       [&](const Moments& moments, std::size_t at) { finish(moments, rows, block, mean[at], variance[at]); });
 }
 
-template <class Value>
-void mean_batch(const Batch& batch, const Value* table, std::size_t rows, std::size_t threads, double scale,
-                double shift, double* mean) {
+template <class Table>
+void mean_batch(const Batch& batch, Table table, std::size_t rows, std::size_t threads, double scale, double shift,
+                double* mean) {
   read_rows<std::int64_t>(
       batch, rows, threads,
       [&](std::size_t first, std::size_t many, std::size_t panel, std::int64_t* sums, void* scratch) {
         if (panel == 0) std::fill_n(sums, many, 0);
-        return batch.total(first, many, panel, table + panel * batch.panel_rows * batch.width, sums, scratch);
+        return total_panel(batch, first, many, panel, table + panel * batch.panel_rows * batch.width, sums, scratch);
       },
       [&](const std::uint32_t* cells, std::size_t count, std::size_t stride, std::size_t row, std::size_t many,
           std::int64_t* sums) { total(cells, count, stride, row, many, batch.width, table + row * batch.width, sums); },
@@ -242,13 +353,11 @@ void mean_batch(const Batch& batch, const Value* table, std::size_t rows, std::s
       });
 }
 
-template void mean_batch<std::int32_t>(const Batch&, const std::int32_t*, std::size_t, std::size_t, double, double,
-                                       double*);
-template void mean_batch<std::int64_t>(const Batch&, const std::int64_t*, std::size_t, std::size_t, double, double,
-                                       double*);
-template void read_batch<std::int32_t>(const Batch&, const std::int32_t*, std::size_t, std::size_t, std::size_t,
-                                       double*, double*);
-template void read_batch<std::int64_t>(const Batch&, const std::int64_t*, std::size_t, std::size_t, std::size_t,
-                                       double*, double*);
+template void mean_batch(const Batch&, const std::int32_t*, std::size_t, std::size_t, double, double, double*);
+template void mean_batch(const Batch&, const std::int64_t*, std::size_t, std::size_t, double, double, double*);
+template void mean_batch(const Batch&, PackedRows, std::size_t, std::size_t, double, double, double*);
+template void read_batch(const Batch&, const std::int32_t*, std::size_t, std::size_t, std::size_t, double*, double*);
+template void read_batch(const Batch&, const std::int64_t*, std::size_t, std::size_t, std::size_t, double*, double*);
+template void read_batch(const Batch&, PackedRows, std::size_t, std::size_t, std::size_t, double*, double*);
 
 }  // namespace hushsum

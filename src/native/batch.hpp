@@ -8,6 +8,8 @@
 
 namespace hushsum {
 
+class CounterTable;
+
 // Zeroed storage on a cache line, for what vectors load and store.
 template <class T>
 class Buffer {
@@ -62,17 +64,21 @@ class Batch {
 // counters[row][cell] += step for every record and row; threads own rows.
 void count_batch(const Batch& batch, std::int64_t* counters, std::int64_t step, std::size_t threads);
 
+// The same for a table of bytes, whatever its width.
+void count_batch(const Batch& batch, CounterTable& table, std::int64_t step, std::size_t threads);
+
 // cells[record][row] for the first `rows` rows.
 void write_cells(const Batch& batch, std::size_t rows, std::int32_t* cells);
 
-// The mean over the table's rows of each record's counter, and the estimated variance of that mean.
-template <class Value>
-void read_batch(const Batch& batch, const Value* table, std::size_t rows, std::size_t block, std::size_t threads,
-                double* mean, double* variance);
+// The mean over the table's rows of each record's counter, and the estimated variance of that mean. A table is a
+// pointer to int32 or int64 counters, or PackedRows.
+template <class Table>
+void read_batch(const Batch& batch, Table table, std::size_t rows, std::size_t block, std::size_t threads, double* mean,
+                double* variance);
 
 // scale times the mean plus shift, for those who need no variance.
-template <class Value>
-void mean_batch(const Batch& batch, const Value* table, std::size_t rows, std::size_t threads, double scale,
-                double shift, double* mean);
+template <class Table>
+void mean_batch(const Batch& batch, Table table, std::size_t rows, std::size_t threads, double scale, double shift,
+                double* mean);
 
 }  // namespace hushsum

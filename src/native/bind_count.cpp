@@ -1,14 +1,17 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/pair.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "arrays.hpp"
 #include "batch.hpp"
-#include "hashers.hpp"
+#include "counter_table.hpp"
 #include "dispatch.hpp"
+#include "hashers.hpp"
+#include "packed_table.hpp"
 #include "reader.hpp"
-#include "signatures.hpp"
+#include "python_signatures.hpp"
 
 namespace nb = nanobind;
 
@@ -27,6 +30,15 @@ void count(const Batch& batch, const WritableArray& table, std::int64_t step, st
   const std::size_t many = thread_count(threads);
   const nb::gil_scoped_release released;
   count_batch(batch, counters, step, many);
+}
+
+void count_bytes(const Batch& batch, CounterTable& table, std::int64_t step, std::int64_t threads) {
+  require(step == 1 || step == -1, "step must be +1 or -1, got " + std::to_string(step));
+  require(table.rows() == batch.rows && table.width() == batch.width,
+          "table must have the rows and width of the hasher");
+  const std::size_t many = thread_count(threads);
+  const nb::gil_scoped_release released;
+  count_batch(batch, table, step, many);
 }
 
 nb::object cells(const Batch& batch, std::int64_t rows) {
@@ -80,6 +92,35 @@ nb::object means(const Batch& batch, const Array& table, double scale, double sh
   return mean.array();
 }
 
+std::size_t table_rows(const Batch& batch, const PackedTable& table) {
+  const auto& [rows, width, bits, base, unit] = table.shape();
+  require(rows <= batch.rows && width == batch.width, "table must have the width of the hasher, and no more rows");
+  return rows;
+}
+
+std::pair<nb::object, nb::object> read_packed(const Batch& batch, const PackedTable& table, std::int64_t block,
+                                              std::int64_t threads) {
+  require(block >= 1, "block must be at least 1, got " + std::to_string(block));
+  const std::size_t rows = table_rows(batch, table), many = thread_count(threads);
+  Result<double> mean(batch.count), variance(batch.count);
+  {
+    const nb::gil_scoped_release released;
+    read_batch(batch, PackedRows{&table, 0}, rows, static_cast<std::size_t>(block), many, mean.data(), variance.data());
+  }
+  return {mean.array(), variance.array()};
+}
+
+nb::object means_packed(const Batch& batch, const PackedTable& table, double scale, double shift,
+                        std::int64_t threads) {
+  const std::size_t rows = table_rows(batch, table), many = thread_count(threads);
+  Result<double> mean(batch.count);
+  {
+    const nb::gil_scoped_release released;
+    mean_batch(batch, PackedRows{&table, 0}, rows, many, scale, shift, mean.data());
+  }
+  return mean.array();
+}
+
 constexpr const char* count_doc =
     "Add step (+1 or -1) to the cell of every record in every row of the int64 table; threads share the rows.";
 constexpr const char* cells_doc = "The cell of every record in the first rows, as int32 of shape (records, rows).";
@@ -102,6 +143,12 @@ nb::class_<Hasher> bind_hasher(nb::module_& module, const char* name, const char
           names..., nb::arg("table").noconvert(), nb::arg("step"), nb::arg("threads"), count_doc,
           nb::sig(signature("def count(self, " + types + ", table: Array[int64], step: int, threads: int) -> None")))
       .def(
+          "count",
+          [](const Hasher& hasher, const Arrays&... records, CounterTable& table, std::int64_t step,
+             std::int64_t threads) { count_bytes(hasher.bind(records...), table, step, threads); },
+          names..., nb::arg("table"), nb::arg("step"), nb::arg("threads"), "The same for a table of bytes.",
+          nb::sig(signature("def count(self, " + types + ", table: CounterTable, step: int, threads: int) -> None")))
+      .def(
           "cells",
           [](const Hasher& hasher, const Arrays&... records, std::int64_t rows) {
             return cells(hasher.bind(records...), rows);
@@ -122,6 +169,22 @@ nb::class_<Hasher> bind_hasher(nb::module_& module, const char* name, const char
           names..., nb::arg("table").noconvert(), nb::arg("scale"), nb::arg("shift"), nb::arg("threads"), means_doc,
           nb::sig(signature("def means(self, " + types +
                             ", table: Table, scale: float, shift: float, threads: int) -> Array[float64]")))
+      .def(
+          "read",
+          [](const Hasher& hasher, const Arrays&... records, const PackedTable& table, std::int64_t block,
+             std::int64_t threads) { return read_packed(hasher.bind(records...), table, block, threads); },
+          names..., nb::arg("table"), nb::arg("block"), nb::arg("threads"), "The same for a packed table.",
+          nb::sig(
+              signature("def read(self, " + types +
+                        ", table: PackedTable, block: int, threads: int) -> tuple[Array[float64], Array[float64]]")))
+      .def(
+          "means",
+          [](const Hasher& hasher, const Arrays&... records, const PackedTable& table, double scale, double shift,
+             std::int64_t threads) { return means_packed(hasher.bind(records...), table, scale, shift, threads); },
+          names..., nb::arg("table"), nb::arg("scale"), nb::arg("shift"), nb::arg("threads"),
+          "The same for a packed table.",
+          nb::sig(signature("def means(self, " + types +
+                            ", table: PackedTable, scale: float, shift: float, threads: int) -> Array[float64]")))
       .def_prop_ro("rows", [](const Hasher& hasher) { return hasher.rows; })
       .def_prop_ro("width", [](const Hasher& hasher) { return hasher.width; });
   return bound;
@@ -149,7 +212,8 @@ bool all_finite(const Array& values) {
   return hot_loops().all_finite(static_cast<const float*>(values.data()), values.size());
 }
 
-void bare_increments(const Array& cells, const WritableArray& table, std::int64_t passes) {
+void bare_increments(const Array& cells, const WritableArray& table, std::int64_t passes, std::int64_t group) {
+  require(group >= 1, "group must be at least 1");
   require(table.ndim() == 2, "table must have 2 axes");
   const std::size_t rows = table.shape(0), width = table.shape(1);
   std::int64_t* counters = checked<std::int64_t>(table, "table", {rows, width});
@@ -157,11 +221,16 @@ void bare_increments(const Array& cells, const WritableArray& table, std::int64_
   const std::size_t count = cells.shape(0);
   for (std::size_t i = 0; i < count * rows; ++i) require(given[i] < width, "cells must be below the width");
   const nb::gil_scoped_release released;
-  constexpr std::size_t group = 16;
-  for (std::size_t row = 0; row < rows; row += group)
-    for (std::int64_t pass = 0; pass < passes; ++pass)
-      hot_loops().add_wide(given + row, count, rows, rows - row < group ? rows - row : group, width, 1,
-                           counters + row * width);
+  const std::size_t together = static_cast<std::size_t>(group);
+  for (std::size_t row = 0; row < rows; row += together)
+    for (std::int64_t pass = 0; pass < passes; ++pass) {
+      const std::size_t many = std::min(together, rows - row);
+      // By record: add_wide goes through eight rows at a time.
+      if (together > 16)
+        for (std::size_t j = 0; j < count; ++j)
+          hot_loops().add_wide(given + j * rows + row, 1, rows, many, width, 1, counters + row * width);
+      else hot_loops().add_wide(given + row, count, rows, many, width, 1, counters + row * width);
+    }
 }
 
 }  // namespace
@@ -219,10 +288,12 @@ void bind_count(nb::module_& module) {
              "Whether a C-contiguous float32 array holds neither NaN nor infinity.",
              nb::sig(signature("def all_finite(values: Array[float32]) -> bool")));
   module.def("bare_increments", &bare_increments, nb::arg("cells").noconvert(), nb::arg("table").noconvert(),
-             nb::arg("passes"),
+             nb::arg("passes"), nb::arg("group") = 16,
              "A yardstick for benchmarks: add 1 to table[row, cells[j, row]] for every j and row, `passes` times,\n"
-             "from cells that were computed before. A build does at least these increments.",
-             nb::sig(signature("def bare_increments(cells: Array[uint32], table: Array[int64], passes: int) -> None")));
+             "from cells that were computed before. A build does at least these increments. `group` rows are\n"
+             "counted together; all rows, and more than 16, means record by record.",
+             nb::sig(signature("def bare_increments(cells: Array[uint32], table: Array[int64], passes: int, "
+                               "group: int = 16) -> None")));
 }
 
 }  // namespace hushsum

@@ -2,7 +2,7 @@
 
 #include "arrays.hpp"
 #include "features.hpp"
-#include "signatures.hpp"
+#include "python_signatures.hpp"
 #include "structured_features.hpp"
 
 namespace nb = nanobind;

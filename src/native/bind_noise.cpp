@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "dispatch.hpp"
-#include "signatures.hpp"
+#include "python_signatures.hpp"
 #include "threads.hpp"
 
 namespace nb = nanobind;

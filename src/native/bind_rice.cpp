@@ -2,7 +2,7 @@
 
 #include "arrays.hpp"
 #include "rice_code.hpp"
-#include "signatures.hpp"
+#include "python_signatures.hpp"
 
 namespace nb = nanobind;
 

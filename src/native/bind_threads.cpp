@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "arrays.hpp"
-#include "signatures.hpp"
+#include "python_signatures.hpp"
 #include "threads.hpp"
 
 namespace nb = nanobind;

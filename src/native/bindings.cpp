@@ -7,6 +7,7 @@ namespace nb = nanobind;
 namespace hushsum {
 
 void bind_count(nb::module_& module);
+void bind_tables(nb::module_& module);
 void bind_features(nb::module_& module);
 void bind_noise(nb::module_& module);
 void bind_rice(nb::module_& module);
@@ -23,6 +24,7 @@ NB_MODULE(_native, module) {
   nb::set_leak_warnings(false);  // what lives until the process ends is no news to a user
 #endif
   module.def("clone", &hushsum::clone_name, "The instruction set the hot loops run with: baseline, v3 or v4.");
+  hushsum::bind_tables(module);
   hushsum::bind_count(module);
   hushsum::bind_features(module);
   hushsum::bind_noise(module);

@@ -60,6 +60,9 @@ struct HotLoops {
                    std::size_t width, std::int64_t step, std::int64_t* counters);
   void (*add_row)(const std::uint32_t* cells, std::size_t count, std::int64_t step, std::uint8_t* narrow,
                   std::int64_t* counters);
+  // Adds step (+1 or -1) to one byte per cell, and returns how many bytes wrapped around; carried[i] are their cells.
+  std::size_t (*add_bytes)(const std::uint32_t* cells, std::size_t count, std::int64_t step, std::uint8_t* low,
+                           std::uint32_t* carried);
   void (*flush_narrow)(std::uint16_t* narrow, std::size_t count, std::int64_t step, std::int64_t* counters);
   void (*flush_row)(std::uint8_t* narrow, std::size_t count, std::int64_t step, std::int64_t* counters);
   void (*transpose_cells)(const std::uint32_t* cells, std::size_t count, std::size_t stride, std::size_t rows,

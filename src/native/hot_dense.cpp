@@ -1,6 +1,6 @@
 // Random projections of dense records: a register tile of fused multiply-adds, then words, then cells.
 #include "lanes.hpp"
-#include "project.hpp"
+#include "projection.hpp"
 
 namespace hushsum::HUSHSUM_CLONE {
 

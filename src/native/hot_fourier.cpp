@@ -1,7 +1,7 @@
 // Cosines and sines of dense random projections, rounded to integers and summed: the build of Fourier features.
 #include "lanes.hpp"
-#include "project.hpp"
-#include "waves.hpp"
+#include "projection.hpp"
+#include "cosine_sine.hpp"
 
 namespace hushsum::HUSHSUM_CLONE {
 

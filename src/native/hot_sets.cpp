@@ -42,7 +42,9 @@ void min_cells(const MinParameters& plan, const std::uint32_t* mixed, const std:
         }
         for (std::size_t v = 0; v < tile_vectors; ++v) store(words + i * panel_rows + v * lanes, least[v]);
       }
-      fold_words(plan.fold, panel, words, panel_rows, cells + j * stride + b * panel_rows);
+      // The last word is zero but for the empty set.
+      fold_words(plan.fold, panel, words, panel_rows, cells + j * stride + b * panel_rows,
+                 size == 0 ? plan.fold.words : plan.power);
     }
   }
 }

@@ -4,7 +4,7 @@
 // row.
 #include "hadamard.hpp"
 #include "lanes.hpp"
-#include "waves.hpp"
+#include "cosine_sine.hpp"
 
 namespace hushsum::HUSHSUM_CLONE {
 

@@ -125,6 +125,23 @@ void add_row(const std::uint32_t* cells, std::size_t count, std::int64_t step, s
     if (++narrow[cells[j]] == 0) counters[cells[j]] += 256 * step;
 }
 
+template <bool up>
+HUSHSUM_INLINE std::size_t step_bytes(const std::uint32_t* cells, std::size_t count, std::uint8_t* low,
+                                      std::uint32_t* carried) {
+  std::size_t carries = 0;
+  for (std::size_t j = 0; j < count; ++j) {
+    std::uint8_t& byte = low[cells[j]];
+    const bool wraps = up ? ++byte == 0 : byte-- == 0;
+    if (wraps) carried[carries++] = cells[j];
+  }
+  return carries;
+}
+
+std::size_t add_bytes(const std::uint32_t* cells, std::size_t count, std::int64_t step, std::uint8_t* low,
+                      std::uint32_t* carried) {
+  return step > 0 ? step_bytes<true>(cells, count, low, carried) : step_bytes<false>(cells, count, low, carried);
+}
+
 void transpose_cells(const std::uint32_t* cells, std::size_t count, std::size_t stride, std::size_t rows,
                      std::uint32_t* by_row, std::size_t row_stride) {
   const std::size_t whole_count = count / lanes * lanes, whole_rows = rows / lanes * lanes;
@@ -173,6 +190,7 @@ const HotLoops loops = {
     .add_narrow = add_narrow,
     .add_wide = add_wide,
     .add_row = add_row,
+    .add_bytes = add_bytes,
     .flush_narrow = flush<std::uint16_t>,
     .flush_row = flush<std::uint8_t>,
     .transpose_cells = transpose_cells,

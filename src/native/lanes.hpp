@@ -138,9 +138,10 @@ HUSHSUM_INLINE Uints cells_of_sums(Longs even, Longs odd, std::uint32_t width) {
   return (Uints)(((even * many) >> 32) | (((odd >> 32) * many) & ~std::uint64_t{0xffffffffu}));
 }
 
-// The cells of one record in one panel, from words[i * word_stride + lane].
+// The cells of one record in one panel, from words[i * word_stride + lane]; words from `used` on are zeros, which add
+// nothing.
 HUSHSUM_INLINE void fold_words(const FoldParameters plan, std::size_t panel, const std::uint32_t* words,
-                               std::size_t word_stride, std::uint32_t* cells) {
+                               std::size_t word_stride, std::uint32_t* cells, std::size_t used) {
   if (!plan.fold) {
     std::memcpy(cells, words, panel_rows * sizeof *cells);
     return;
@@ -150,7 +151,7 @@ HUSHSUM_INLINE void fold_words(const FoldParameters plan, std::size_t panel, con
   HUSHSUM_UNROLL
   for (std::size_t v = 0; v < panel_rows; v += lanes) {
     Longs even = load<Longs>(addends + v), odd = load<Longs>(addends + v + lanes / 2);
-    for (std::size_t i = 0; i < plan.words; ++i) {
+    for (std::size_t i = 0; i < used; ++i) {
       Uints word = load<Uints>(words + i * word_stride + v);
       if (plan.scattered) word = scattered(word);
       even += load<Longs>(multipliers + i * panel_rows + v) * even_lanes(word);
@@ -158,6 +159,11 @@ HUSHSUM_INLINE void fold_words(const FoldParameters plan, std::size_t panel, con
     }
     store(cells + v, cells_of_sums(even, odd, plan.width));
   }
+}
+
+HUSHSUM_INLINE void fold_words(const FoldParameters plan, std::size_t panel, const std::uint32_t* words,
+                               std::size_t word_stride, std::uint32_t* cells) {
+  fold_words(plan, panel, words, word_stride, cells, plan.words);
 }
 
 void dense_cells(const DenseParameters&, const float*, std::size_t, std::size_t, std::size_t, std::uint32_t*,

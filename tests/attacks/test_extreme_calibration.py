@@ -48,7 +48,7 @@ from hushsum.privacy.calibration import (
     split_epsilon,
 )
 from hushsum.privacy.claim import Promise
-from hushsum.privacy.function_noise import AS_PUBLISHED, lattice_variance, path_scale
+from hushsum.privacy.functional_perturbation import AS_PUBLISHED, lattice_variance, path_scale
 from hushsum.privacy.noise import NoiseSource
 from hushsum.privacy.posterior_sample import largest_leverage, largest_precision, sample_delta
 from hushsum.privacy.release_noise import rounded, rounded_reach, standard_normal

@@ -139,7 +139,7 @@ def test_idle_connections_give_way(found_town: FoundTown, start: bytes, number: 
         # The connection that has been used stays; new ones find room.
         assert otto.get("/me").status_code == 200
         for _ in range(12):
-            assert httpx.get(f"http://127.0.0.1:{port}/healthz").status_code == 200
+            assert httpx.get(f"http://127.0.0.1:{port}/healthz", timeout=60).status_code == 200
         eventually(lambda: sum(map(is_closed, links)) >= 10)
         for link in links:
             link.close()
@@ -175,7 +175,7 @@ def test_connections_at_work_are_not_closed(found_town: FoundTown) -> None:
         for _ in range(2):
             mine = streams.enter_context(client(town, "olga", port))
             streams.enter_context(mine.stream("GET", f"/jobs/{job}/events"))
-        answer = httpx.get(f"http://127.0.0.1:{port}/healthz")
+        answer = httpx.get(f"http://127.0.0.1:{port}/healthz", timeout=60)
         assert answer.status_code == 503
         assert answer.headers["content-type"] == "application/problem+json"
 

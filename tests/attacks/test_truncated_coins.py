@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import hushsum
-from hushsum.privacy import choice
+from hushsum.privacy import private_choice
 from hushsum.privacy.noise import NoiseSource
 from hushsum.privacy.noise.coins import flip, flip_log_odds, log_odds_coins
 from hushsum.privacy.noise.source import independent_places
@@ -81,7 +81,7 @@ def test_every_answer_of_an_auction_is_possible(
 ) -> None:
     """With a rate of 7 the ranks from 1 to 12 are requested with probabilities from 1 − 2⁻⁴⁵ to 2⁻⁶⁵."""
     curator = auction(12, Fraction(7))
-    monkeypatch.setattr(choice, "NoiseSource", ChosenSource(byte))
+    monkeypatch.setattr(private_choice, "NoiseSource", ChosenSource(byte))
     curator._ask()
     assert len(curator._requested) == requested
 
@@ -168,11 +168,13 @@ OTHER_RANDOMNESS = {
     "methods/surrogate_loss.py": "post-processing",
     "bases/grid_errors.py": "places of records and queries at which the error of a reading is bounded",
     "methods/grid.py": "predictions: simulated queries",
-    "methods/bayes_network.py": "a public seed: which candidates are listed",
+    "methods/privbayes_network.py": "a public seed: which candidates are listed",
     "methods/landmarks.py": "a public seed: points drawn from the released tree",
     "methods/private_tree.py": "a public seed: points drawn from the released tree",
     "methods/kme.py": "a public seed: where the points lie",
     "methods/privbayes.py": "a public seed: sampling from the released network",
+    "releases/bands.py": "simulated noise, for the width of simultaneous intervals",
+    "releases/coefficients.py": "simulated noise, for the width of simultaneous intervals",
     "summarize/published_auction.py": "as published, claims nothing",
     "summarize/published_broadcasts.py": "as published, claims nothing",
 }

@@ -14,18 +14,20 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+import hushsum as hs
 from hushsum.auditing.audit_tests import basis_in_words
 from hushsum.auditing.registry import audited_bases, basis_cases, pool_for
 from hushsum.auditing.sensitivity import counted
 from hushsum.bases.base import Basis
+from hushsum.bases.hash_rows import HashRows
 from hushsum.kernels.base import Batch
-from hushsum.methods.bayes_network import SCORE_SENSITIVITY, Family, dependence_score
-from hushsum.methods.choose_kernel import VOTE_SENSITIVITY, count_votes
 from hushsum.methods.mwem import SCALE, answers_of
+from hushsum.methods.private_choice_of_kernel import VOTE_SENSITIVITY, count_votes
+from hushsum.methods.privbayes_network import SCORE_SENSITIVITY, Family, dependence_score
 from hushsum.methods.quantile_scores import Ranks, rank_sensitivity
 from hushsum.privacy.calibration import Sensitivity
 from hushsum.privacy.claim import Relation
-from hushsum.privacy.request import ReleaseRequest
+from hushsum.privacy.release_request import ReleaseRequest
 from hushsum.tally.release import ReleaseOptions
 
 EXAMPLES = [basis for name in audited_bases() for basis in basis_cases(name).examples]
@@ -38,7 +40,9 @@ def basis_id(basis: Basis) -> str:
 
 def options(relation: Relation, per_unit: int | None) -> ReleaseOptions:
     request = ReleaseRequest(epsilon=1.0, relation=relation, rows=1)
-    return ReleaseOptions.of(request, per_unit=per_unit, threads=1)
+    basis = HashRows(hs.EuclideanKernel(dim=1, bandwidth=1.0), 4, 4, 1)
+    unit = "record" if per_unit is None else "person"
+    return ReleaseOptions.of(request, basis, unit=unit, per_unit=per_unit or 1, threads=1)
 
 
 def within(change: NDArray[np.int64], declared: Sensitivity) -> bool:

@@ -70,4 +70,4 @@ def test_without_a_script_the_page_says_so(visit: Visiting, world: World) -> Non
     here = visit(None, java_script_enabled=False)
     here.page.goto(here.url)
     expect(here.page.get_by_text("JavaScript is off or did not load")).to_be_visible()
-    assert "<html" in httpx.get(world.url).text
+    assert "<html" in httpx.get(world.url, timeout=60).text

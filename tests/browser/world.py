@@ -120,6 +120,6 @@ class World:
 
     def ask(self, who: str, method: str, path: str, body: Any = None) -> Any:
         headers = {"authorization": f"Bearer {self.tokens[who]}", "idempotency-key": secrets.token_hex(8)}
-        answer = httpx.request(method, self.url + path, json=body, headers=headers)
+        answer = httpx.request(method, self.url + path, json=body, headers=headers, timeout=60.0)
         assert answer.is_success, answer.text
         return answer.json() if answer.content else None

@@ -11,15 +11,15 @@ import inspect
 import pkgutil
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 import hushsum as hs
 from hushsum.auditing.audit import audit_steps
 from hushsum.auditing.audit_tests import basis_in_words
+from hushsum.auditing.graph_edges import audit_edges
 from hushsum.auditing.neighbours import neighbours
 from hushsum.auditing.person_caps import audit_persons
 from hushsum.auditing.registry import (
@@ -33,15 +33,17 @@ from hushsum.auditing.registry import (
 from hushsum.auditing.report import STATED_POWER, Half
 from hushsum.auditing.sensitivity import audit_sensitivity
 from hushsum.auditing.tally_smoke_test import CASES, SmokeCase, audit_smoke
-from hushsum.bases import HashRows
+from hushsum.bases import AdjacencyRows, HashRows
 from hushsum.bases import base as bases
 from hushsum.bases.base import Basis
-from hushsum.kernels.base import HASHABLE, Batch
+from hushsum.kernels.base import Batch
+from hushsum.kernels.registry import HASHABLE
 from hushsum.privacy import noise as samplers
 from hushsum.privacy.calibration import IntegerNoise, Sensitivity
-from hushsum.privacy.claim import Relation
+from hushsum.privacy.claim import PERSON, Relation
 from hushsum.privacy.noise import NoiseSource
-from hushsum.records.units import UnitCap
+from hushsum.records.graph import Graph
+from hushsum.records.person_caps import UnitCap
 from hushsum.tally.release import ReleaseOptions
 
 EXAMPLES = [basis for name in audited_bases() for basis in basis_cases(name).examples]
@@ -114,6 +116,10 @@ class TestSensitivity:
         assert search(basis, relation, seed=2, thorough=True).holds
 
     def test_persons(self, basis: Basis, relation: Relation) -> None:
+        if PERSON not in basis.units:
+            with pytest.raises(hs.errors.UsageError, match="max_per_unit"):
+                hs.Tally(basis, max_per_unit=4)
+            return
         rng = np.random.default_rng(3)
         audit, count = audit_persons(basis, pool_for(basis, rng), relation, rng, cap=4)
         assert audit.holds, audit
@@ -121,15 +127,47 @@ class TestSensitivity:
         assert count <= 4
 
 
+GRAPHS = [each for each in EXAMPLES if isinstance(each, AdjacencyRows)]
+
+
+@pytest.mark.parametrize("relation", list(Relation), ids=str)
+@pytest.mark.parametrize("basis", GRAPHS, ids=lambda basis: str(basis.graph))
+def test_edges_hold_attain_their_bounds_and_a_fifth_less_is_caught(
+    basis: AdjacencyRows, relation: Relation
+) -> None:
+    audit, count = audit_edges(basis, relation, np.random.default_rng(1), rounds=4)
+    assert audit.holds, audit
+    assert audit.found == audit.declared, "the bounds are tight"
+    assert count == basis.unit_change(basis.units[1], 1, relation).count
+    declared = audit.declared
+    for mutant in (
+        replace(declared, l1=int(declared.l1 * LESS)),
+        replace(declared, l2_squared=int(declared.l2_squared * LESS**2)),
+        replace(declared, largest=declared.largest - 1),
+    ):
+        assert not replace(audit, declared=mutant).holds
+
+
+@pytest.mark.parametrize("relation", list(Relation), ids=str)
+def test_the_sensitivity_of_another_kind_of_graph_is_caught(relation: Relation) -> None:
+    """Undirected rows under the bounds of directed edges; and undeclared nodes under those of declared."""
+    for basis, believed in ((GRAPHS[0], Graph(directed=True)), (GRAPHS[3], Graph(directed=True, nodes=40))):
+        audit, count = audit_edges(basis, relation, np.random.default_rng(2), rounds=4)
+        other = replace(basis, graph=believed).prefix(1)
+        wrong = other.unit_change(other.units[1], 1, relation)
+        assert not replace(audit, declared=wrong.table).holds
+        assert count > wrong.count or believed.nodes is None
+
+
 class Careless(HashRows):
     """Counts a record twice in one row when ``fault`` says so of its batch."""
 
     fault = "never"
 
-    def prefix(self, rows: int) -> Careless:
+    def prefix(self, rows: int) -> Self:
         raise NotImplementedError
 
-    def accumulate(self, table: NDArray[np.int64], batch: Batch, *, step: int, threads: int) -> None:
+    def accumulate(self, table: Any, batch: Batch, *, step: int, threads: int) -> None:
         super().accumulate(table, batch, step=step, threads=threads)
         wrong = {
             "tails": len(batch) % 16 == 15,

@@ -9,12 +9,12 @@ import pytest
 
 from hushsum.ledger import Charge, DatasetTerms, Ledger
 from tests.contract.budget_places import BudgetPlace, InPostgreSQL, InSQLite
+from tests.forked import processes
 from tests.ledger_fixtures import state
 from tests.ledger_workers import (
     GRANTED,
     REFUSED,
     debit_together,
-    processes,
     release_together,
     start,
 )

@@ -22,9 +22,10 @@ from hushsum.bases import Basis, LinearReading
 from hushsum.bases import base as bases
 from hushsum.bases.base import Reading, Table
 from hushsum.kernels import ColumnKernel, Kernel, ProfileKernel
-from hushsum.kernels import base as kernels
-from hushsum.kernels.base import COLUMNS, Batch, ColumnProfile
-from hushsum.kernels.profiles import Profile
+from hushsum.kernels import registry as kernels
+from hushsum.kernels.base import Batch, ColumnProfile
+from hushsum.kernels.product_profiles import Profile
+from hushsum.kernels.registry import COLUMNS
 from hushsum.methods import register_tally, registry
 from hushsum.methods.error_prediction import Option, PredictionRequest
 from hushsum.privacy.calibration import Sensitivity

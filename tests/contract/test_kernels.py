@@ -15,7 +15,7 @@ from scipy.special import bdtr, bdtrc
 
 import hushsum as hs
 from hushsum.bases.hash_rows import HashReading, HashRows
-from hushsum.kernels.base import HASHABLE
+from hushsum.kernels.registry import HASHABLE
 from hushsum.privacy.claim import Relation
 from hushsum.releases import TableFunction
 from hushsum.tally import Tally

@@ -91,7 +91,9 @@ def test_a_pair_releases_and_answers_or_is_refused_by_its_role(kernel: str, meth
 def test_plan_and_release_take_every_kernel_that_a_planned_method_takes(kernel: str) -> None:
     chosen = kernel_of(kernel)
     columns = isinstance(chosen, hs.kernels.ColumnKernel)
-    fitting = [name for name in planned_methods() if method_named(name).role.test(chosen)]
+    planned = [method_named(name) for name in planned_methods()]
+    # Methods without a tally are planned in more columns than these records have.
+    fitting = [each.name for each in planned if each.role.test(chosen) and each.tally is not None]
     assert fitting, "no planned method takes this kernel"
     plan = hs.plan(records=2000, kernel=chosen, bounds=(0, 1) if columns else None, epsilon=2.0)
     assert {option.method for option in plan} == set(fitting)
@@ -128,13 +130,17 @@ def test_a_file_is_counted_by_every_pair_or_refused(kernel: str, method: str, tm
 @pytest.mark.parametrize("method", [m.name for m in all_methods() if m.most_columns != 1])
 def test_queries_are_matched_by_the_names_of_columns(method: str) -> None:
     way = method_named(method)
-    kernel: Kernel = kernel_of("gaussian") if way.role.test(kernel_of("gaussian")) else kernel_of("euclidean")
+    kernel = kernel_of(
+        next(
+            name for name in ("gaussian", "euclidean", *way.role.kernels()) if way.role.test(kernel_of(name))
+        )
+    )
     frame = pd.DataFrame(NUMBERS * [1.0, 0.5], columns=["a", "b"])
     bounds = {"b": (0.0, 0.5), "a": (0.0, 1.0)}
     f: Any = hs.release(
         frame,
         kernel=kernel,
-        bounds=bounds,
+        bounds=bounds if isinstance(kernel, hs.kernels.ColumnKernel) else None,
         epsilon=2.0,
         delta=None if way.pure else 1e-6,
         relation=way.relations[0],

@@ -7,6 +7,7 @@ that is in none of the registries read there needs a world in ``benchmarks/outsi
 from __future__ import annotations
 
 import json
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -14,22 +15,30 @@ import pytest
 from benchmarks.outsiders.methods import SHORT, gamma_numbers, largest_logistic_loss, squares_minimum
 from benchmarks.outsiders.run import EPSILONS, every_world, key_of
 from benchmarks.outsiders.table import RESULTS, best, is_caught, keeps_claim
-from benchmarks.outsiders.worlds import DELTA, LESS_NOISE, Budget
+from benchmarks.outsiders.worlds import DELTA, LESS_NOISE, Budget, World
 
 import hushsum as hs
 from hushsum import models
 from hushsum.auditing.registry import audited_bases, mechanism_cases
 from hushsum.methods import objective_perturbation
 from hushsum.methods.registry import method_named, method_names
-from hushsum.privacy.accounting.gaussian import analytic_gaussian_sigma
+from hushsum.privacy.accounting.continuous_gaussian import analytic_gaussian_sigma
 from hushsum.privacy.accounting.mechanisms import known_mechanisms
 from hushsum.privacy.real_noise import real_noise
 from hushsum.releases.noisy_table import NoisyTable
 
-WORLDS = list(every_world())
-COVERED = frozenset().union(*(world.covers for world in WORLDS))
 SMOKE_TESTED = frozenset({"landmarks"})
 """Methods of several steps, which ``tests/statistical`` audits step by step and as a whole."""
+
+
+@cache
+def worlds() -> list[World]:
+    return list(every_world())
+
+
+@cache
+def covered() -> frozenset[str]:
+    return frozenset().union(*(world.covers for world in worlds()))
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +50,7 @@ def rows() -> list[dict[str, Any]]:
 def test_every_world_is_in_the_table(rows: list[dict[str, Any]]) -> None:
     expected = {
         (world.name, world.pair, epsilon, None if world.pure else DELTA)
-        for world in WORLDS
+        for world in worlds()
         for epsilon in EPSILONS
         if epsilon <= world.largest_epsilon
     }
@@ -58,12 +67,12 @@ def test_every_world_is_in_the_table(rows: list[dict[str, Any]]) -> None:
     ],
 )
 def test_every_registered_name_has_a_world(name: str) -> None:
-    assert name in COVERED
+    assert name in covered()
 
 
 @pytest.mark.parametrize("name", method_names())
 def test_every_method_has_a_world_or_releases_a_table_that_has_one(name: str) -> None:
-    if name not in COVERED | SMOKE_TESTED:
+    if name not in covered() | SMOKE_TESTED:
         method = method_named(name)
         kernel = next(
             kernel
@@ -72,7 +81,7 @@ def test_every_method_has_a_world_or_releases_a_table_that_has_one(name: str) ->
         )
         function = method.release([[0.5]] * 50, kernel, bounds=(0, 1), epsilon=1.0)
         assert isinstance(function, NoisyTable)
-        assert function.basis.name in COVERED
+        assert function.basis.name in covered()
 
 
 def test_no_claim_is_exceeded(rows: list[dict[str, Any]]) -> None:

@@ -34,14 +34,6 @@ KNOWN = {
     ("models/sampler.py", "self.method == 'grid'"),
     # An option that is left out of the command that is suggested, because it is the default.
     ("cli/plan.py", "kernel == 'euclidean'"),
-    # Models that count several kernels in shared tables. Add none; take a line out when it is gone.
-    ("models/density.py", "name != 'hamming'"),
-    ("models/density.py", "each.part == GRID"),
-    ("models/table_model.py", "table_method(kernel, self.n_features_in_) == GRID"),
-    ("models/density_tables.py", "counting == GRID"),
-    ("models/density_tables.py", "each.method == GRID"),
-    ("models/density_tables.py", "each.method == 'race'"),
-    ("models/density_tables.py", "each.part == GRID"),
 }
 
 

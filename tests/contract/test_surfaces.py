@@ -23,7 +23,7 @@ from typer.testing import CliRunner
 import hushsum as hs
 from hushsum.cli.main import app
 from hushsum.kernels import ColumnKernel
-from hushsum.kernels.base import named, parameter_names
+from hushsum.kernels.registry import named, parameter_names
 from hushsum.methods.registry import Method, all_methods
 from hushsum.releases import Description, load_function, load_released
 from hushsum.releases.base import ReleasedFunction

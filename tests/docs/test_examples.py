@@ -15,12 +15,14 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
 import hushsum
+from tests.free_ports import free_port
 
 from .pages import Block, all_pages, blocks_of, page_id
 
@@ -30,6 +32,8 @@ FLAGS: Final = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 _NUMBER: Final = re.compile(r"-?\d+(?:\.(\d*))?(e[+-]\d+)?")
 _RULE: Final = re.compile("─+")
 """The rule under a table's head is as long as the table is wide."""
+
+_SERVED: Final = re.compile(r"(?:--port |--listen \S+:)(\d{4,5})\b")
 
 RUNNABLE: Final = [
     page for page in all_pages() if {b.language for b in blocks_of(page)} & {"python", "console"}
@@ -75,7 +79,7 @@ def test_examples_run_as_shown(
     environment = _environment(quick_command, tmp_path / "state")
     monkeypatch.setenv("HUSHSUM_STATE", environment["HUSHSUM_STATE"])
     names: dict[str, Any] = {"__name__": "__main__"}
-    for block in blocks_of(page):
+    for block in with_free_ports(blocks_of(page)):
         where = f"{page_id(page)}:{block.line}"
         if block.not_run is not None:
             continue
@@ -83,6 +87,29 @@ def test_examples_run_as_shown(
             _run_python(block, names, where)
         elif block.language == "console":
             _run_console(block, environment, where)
+
+
+def with_free_ports(blocks: list[Block]) -> list[Block]:
+    """The same blocks, with a free port in the place of every port that a page starts a server at.
+
+    The ports of the pages may be in use, by another run of these tests too.
+    """
+    servers = {port for block in blocks for port in _SERVED.findall(block.code) if block.not_run is None}
+    chosen = {port: str(free_port()) for port in sorted(servers)}
+    if not chosen:
+        return blocks
+    any_of_them = re.compile(rf"(?<![\w.])(?:{'|'.join(chosen)})\b")
+    return [replace(each, code=any_of_them.sub(lambda found: chosen[found[0]], each.code)) for each in blocks]
+
+
+def test_servers_of_a_page_get_free_ports(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("```console\n$ hushsum serve --port 18431\n$ curl localhost:18431/readyz?n=184310\n```\n")
+    (block,) = with_free_ports(blocks_of(page))
+    first, second = block.code.splitlines()
+    port = first.removeprefix("$ hushsum serve --port ")
+    assert port != "18431"
+    assert second == f"$ curl localhost:{port}/readyz?n=184310"
 
 
 def test_a_wrong_output_is_noticed(tmp_path: Path) -> None:
@@ -125,7 +152,7 @@ def _run_console(block: Block, environment: dict[str, str], where: str) -> None:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=300,
+            timeout=600,
             check=False,
             stdin=subprocess.DEVNULL,
         )

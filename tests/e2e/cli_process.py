@@ -52,7 +52,7 @@ class Shell:
             capture_output=True,
             cwd=self.folder,
             env=environment(**extra),
-            timeout=120,
+            timeout=600,
             check=False,
         )
         err = ended.stderr.decode()

@@ -4,29 +4,22 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import signal
 import socket
-import subprocess
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import psutil
-from tests.e2e.cli_process import COMMAND, environment
+from tests.e2e.cli_process import environment
+from tests.forked import ForkedCommand
+from tests.free_ports import free_port
 
 import hushsum as hs
 from hushsum.client import Service
 
 ADMIN = "administrator-of-the-tests-0123456789"
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
 
 
 @dataclass
@@ -36,7 +29,7 @@ class ServiceProcess:
     folder: Path
     settings: dict[str, str] = field(default_factory=dict)
     port: int = field(default_factory=free_port)
-    process: subprocess.Popen[bytes] | None = None
+    process: ForkedCommand | None = None
 
     @property
     def url(self) -> str:
@@ -54,22 +47,14 @@ class ServiceProcess:
             "HUSHSUM_LEASE_SECONDS": "1.5",
             **self.settings,
         }
-        limit: Callable[[], None] | None = None
-        if largest is not None:
-
-            def limit() -> None:
-                resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest))
-
-        with (self.folder / "log").open("ab") as log:
-            self.process = subprocess.Popen(
-                [*COMMAND, "serve", "--port", str(self.port)],
-                cwd=self.folder,
-                env=environment(**given),
-                stdout=log,
-                stderr=log,
-                preexec_fn=limit,
-            )
-        for _ in range(1200):
+        self.process = ForkedCommand(
+            ["serve", "--port", str(self.port)],
+            folder=self.folder,
+            environment=environment(**given),
+            log=self.folder / "log",
+            largest=largest,
+        )
+        for _ in range(6000):
             assert self.process.poll() is None, self.log
             # A client per attempt would take as much of the processor as the service that is waited for.
             if self.listens():
@@ -92,14 +77,14 @@ class ServiceProcess:
         workers = self.workers()
         os.kill(self.process.pid, signal.SIGKILL)
         self.process.wait()
-        _, alive = psutil.wait_procs(workers, timeout=20)
+        _, alive = psutil.wait_procs(workers, timeout=120)
         assert alive == [], "a worker outlived its service"
 
     def stop(self) -> int:
         """End it as a service manager does."""
         assert self.process is not None
         self.process.terminate()
-        return self.process.wait(30)
+        return self.process.wait(120)
 
     def events(self) -> list[dict[str, Any]]:
         """The log, whose every line is an object."""

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 from tests.e2e.cli_process import Shell
+from tests.e2e.conftest import QuickShell
 
 import hushsum as hs
+from hushsum.auditing.audit import audit_steps
+from hushsum.auditing.audit_tests import Step, noise_steps, smoke_steps
 
 
 def test_a_release_is_audited(shell: Shell) -> None:
@@ -16,7 +19,25 @@ def test_a_release_is_audited(shell: Shell) -> None:
     assert ended.err == ""
 
 
-@pytest.mark.slow  # the page on audits runs them all too
+def test_without_a_file_the_steps_of_everything_are_run(
+    quick: QuickShell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some of them; ``tests/contract/test_audits.py`` runs the others one by one."""
+    some = [*audit_steps()[:2], next(noise_steps(thorough=False)), next(smoke_steps(thorough=False))]
+    requested: list[object] = []
+
+    def few(target: object = None, *, thorough: bool = False) -> list[Step]:
+        requested.append((target, thorough))
+        return some
+
+    monkeypatch.setattr("hushsum.jobs.audit.audit_steps", few)
+    report = quick.ok("audit", "--json").json
+    assert requested == [(None, False)]
+    assert report["holds"] is True
+    assert [row["half"] for row in report["rows"]] == ["sensitivity", "sensitivity", "noise", "smoke"]
+
+
+@pytest.mark.slow
 def test_everything_is_audited_without_a_file(shell: Shell) -> None:
     report = shell.ok("audit", "--json").json
     assert report["holds"] is True

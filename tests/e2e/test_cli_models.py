@@ -254,7 +254,7 @@ def test_an_interrupted_fit_leaves_nothing(desk: Shell, number: signal.Signals, 
     process.stdin.flush()
     time.sleep(0.3)
     process.send_signal(number)
-    assert process.wait(timeout=60) == code
+    assert process.wait(timeout=300) == code
     out, err = process.communicate()
     assert out == b""
     assert err.decode() == ("interrupted\n" if number == signal.SIGINT else "")

@@ -35,7 +35,7 @@ def test_an_interrupted_tally_leaves_nothing(
     process.stdin.flush()
     time.sleep(delay)
     process.send_signal(number)
-    assert process.wait(timeout=60) == code
+    assert process.wait(timeout=300) == code
     out, err = process.communicate()
     assert out == b""
     assert err.decode() == ("interrupted\n" if number == signal.SIGINT else "")
@@ -116,4 +116,4 @@ def _on_a_terminal(folder: Path, answer: str, *arguments: str) -> tuple[str, int
             break
         screen += piece
     os.close(main)
-    return screen.decode(), process.wait(timeout=60)
+    return screen.decode(), process.wait(timeout=300)

@@ -23,7 +23,7 @@ def interrupted(folder: Path, command: list[str]) -> subprocess.CompletedProcess
         env={**known, "PYTHONPATH": path},
         capture_output=True,
         text=True,
-        timeout=50,
+        timeout=300,
         check=False,
         preexec_fn=_heed_interrupts,
     )

@@ -37,7 +37,7 @@ class Desk:
 
     def run(self, name: str, kill_at: int | None = None) -> int | None:
         process = start(command, self.arguments(name), str(self.folder), kill_at)
-        process.join(120)
+        process.join(600)
         return process.exitcode
 
     def digest(self, name: str) -> str | None:
@@ -141,7 +141,7 @@ def test_a_full_disk_loses_nothing(on_sqlite: Desk) -> None:
     for i, largest in enumerate([100, 2000, size, size + 4096, size + 8192]):
         name = f"full{i}.hush"
         process = start(command_with_limit, on_sqlite.arguments(name), str(on_sqlite.folder), largest)
-        process.join(120)
+        process.join(600)
         assert process.exitcode in (0, 1)
         failures += process.exitcode == 1
         if process.exitcode == 1:

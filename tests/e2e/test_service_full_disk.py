@@ -49,8 +49,8 @@ def fill(folder: Path, left: int) -> Path:
 
 def ended(url: str, headers: dict[str, str], job: str) -> Any:
     """The job, when it has ended or been put off."""
-    for _ in range(600):
-        answer = httpx.get(f"{url}/jobs/{job}", headers=headers, verify=False)
+    for _ in range(3000):
+        answer = httpx.get(f"{url}/jobs/{job}", headers=headers, verify=False, timeout=60)
         assert answer.status_code == 200, answer.text
         if answer.json()["state"] in ("done", "failed"):
             break
@@ -77,14 +77,14 @@ def test_uploads_tallies_and_releases_on_a_full_disk(place: ServiceProcess) -> N
     requested = {"upload": upload, **SMALL, "rows": 1000, "width": 100}
     path, keyed = f"{place.url}/datasets/{data.id}/tallies", {**headers, "idempotency-key": "t"}
     filler = fill(folder, 120_000)
-    job = httpx.post(path, json=requested, headers=keyed).json()["id"]
+    job = httpx.post(path, json=requested, headers=keyed, timeout=60).json()["id"]
     reported = ended(place.url, headers, job)
     assert reported["state"] == "failed"
     assert reported["problem"]["status"] == 507
     assert list((folder / "tallies").iterdir()) == []
     assert len(list((folder / "uploads").iterdir())) == 1, "what was not counted waits"
     filler.unlink()
-    assert httpx.post(path, json=requested, headers=keyed).json()["id"] == job
+    assert httpx.post(path, json=requested, headers=keyed, timeout=60).json()["id"] == job
     tally = ended(place.url, headers, job)["result"]["tally"]
 
     # So does a release, at whatever step the room ends; it is paid for once.
@@ -95,12 +95,12 @@ def test_uploads_tallies_and_releases_on_a_full_disk(place: ServiceProcess) -> N
         requested = {"tally": tally, "name": "f", **terms, "confirm": confirm}
         path, keyed = f"{place.url}/datasets/{data.id}/releases", {**headers, "idempotency-key": f"r{left}"}
         filler = fill(folder, left)
-        answer = httpx.post(path, json=requested, headers=keyed)
+        answer = httpx.post(path, json=requested, headers=keyed, timeout=60)
         assert answer.status_code in (202, 503, 507), answer.text
         state = "refused"
         if answer.status_code == 202:
             time.sleep(1.0)
-            now = httpx.get(f"{place.url}/jobs/{answer.json()['id']}", headers=headers)
+            now = httpx.get(f"{place.url}/jobs/{answer.json()['id']}", headers=headers, timeout=60)
             assert now.status_code == 200
             state = now.json()["state"]
             assert state != "failed" or now.json()["problem"]["status"] in (503, 507)

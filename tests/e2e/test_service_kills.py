@@ -61,7 +61,7 @@ class Yard:
     def job(self, id: str) -> Any:
         return self.town.ok("olga", "GET", f"/jobs/{id}")
 
-    def run(self, kill_at: int | None = None, largest: int | None = None, seconds: float = 120) -> int | None:
+    def run(self, kill_at: int | None = None, largest: int | None = None, seconds: float = 600) -> int | None:
         process = start(work_once, self.town.settings.for_worker(), kill_at, largest)
         process.join(seconds)
         if process.is_alive():

@@ -79,7 +79,7 @@ def check(place: ServiceProcess, heard: bytes) -> None:
         assert status < 500, answer
         if status >= 400:
             assert b"content-type: application/problem+json" in answer.lower()
-    assert httpx.get(f"{place.url}/healthz").status_code == 200
+    assert httpx.get(f"{place.url}/healthz", timeout=60).status_code == 200
 
 
 @pytest.mark.parametrize("name", BROKEN)
@@ -107,7 +107,7 @@ def test_requests_with_a_few_wrong_bytes(place: ServiceProcess, number: int) -> 
         heard = send(place, bytes(data))
         assert CANARY not in heard
         assert b"HTTP/1.1 5" not in heard
-    assert httpx.get(f"{place.url}/healthz").status_code == 200
+    assert httpx.get(f"{place.url}/healthz", timeout=60).status_code == 200
 
 
 def test_a_head_without_end_does_not_fill_the_memory(place: ServiceProcess) -> None:
@@ -137,7 +137,7 @@ def test_whoever_leaves_in_the_middle_is_no_failure(place: ServiceProcess) -> No
             link.sendall(b"POST " + path + b" HTTP/1.1\r\n" + TOKEN + b"\r\nContent-Length: 1000\r\n\r\n{")
             time.sleep(0.3)
     time.sleep(0.3)
-    assert 'status="500"' not in httpx.get(f"{place.url}/metrics").text
+    assert 'status="500"' not in httpx.get(f"{place.url}/metrics", timeout=60).text
 
 
 def test_many_silent_connections_keep_nobody_out(place: ServiceProcess) -> None:
@@ -154,7 +154,7 @@ def test_many_silent_connections_keep_nobody_out(place: ServiceProcess) -> None:
             link = socket.create_connection(("127.0.0.1", place.port), timeout=60)
             link.sendall(starts[i % len(starts)])
             links.append(link)
-        assert httpx.get(f"{place.url}/healthz").status_code == 200
+        assert httpx.get(f"{place.url}/healthz", timeout=60).status_code == 200
     finally:
         for link in links:
             link.close()

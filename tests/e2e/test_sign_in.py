@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 import subprocess
 import sys
 import time
@@ -14,15 +13,10 @@ from pathlib import Path
 
 import httpx
 import pytest
+from tests.free_ports import free_port
 from tests.service_town import Town, listening
 
 PERSON = {"sub": "u-1", "email": "anna@example.org", "email_verified": True}
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @contextmanager
@@ -38,7 +32,7 @@ def mock_provider() -> Iterator[str]:
         while True:
             assert process.poll() is None
             with suppress(httpx.HTTPError):
-                httpx.get(f"{url}/jwks")
+                httpx.get(f"{url}/jwks", timeout=60)
                 break
             time.sleep(0.1)
         yield url
@@ -62,13 +56,15 @@ def test_signing_in_with_an_independent_provider(tmp_path: Path, monkeypatch: py
         town.ok("admin", "POST", path, 201, json={"subject": "anna@example.org"})
         with listening(town.app) as url, httpx.Client(base_url=url) as browser:
             location = browser.get("/oidc/start").headers["location"]
-            came = httpx.post(location, data={"sub": "u-1"}).headers["location"]
+            came = httpx.post(location, data={"sub": "u-1"}, timeout=60).headers["location"]
             assert came.startswith("http://localhost:8000/oidc/callback?")
             answer = browser.get(came.removeprefix("http://localhost:8000"))
             assert (answer.status_code, answer.headers.get("location")) == (303, "/#signed-in"), answer.text
             secret = browser.post("/oidc/finish", headers={"x-requested-with": "hushsum"}).json()["secret"]
             assert browser.get("/me", headers={"authorization": f"Bearer {secret}"}).json()["name"] == "anna"
-            denied = httpx.post(browser.get("/oidc/start").headers["location"], data={"action": "deny"})
+            denied = httpx.post(
+                browser.get("/oidc/start").headers["location"], data={"action": "deny"}, timeout=60
+            )
             back = denied.headers["location"].removeprefix("http://localhost:8000")
             assert browser.get(back).json()["type"].endswith(("sign-in-refused", "sign-in-stale"))
         assert town.ok("admin", "GET", path)["sub"] == "u-1"

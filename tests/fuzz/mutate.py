@@ -9,6 +9,7 @@ import random
 import struct
 from typing import Any
 
+from hushsum.files.checked_pages import digests_size, page_digests
 from hushsum.files.container import VERSION, canonical_json
 
 NUMBERS = [
@@ -122,8 +123,20 @@ def joined(prefix: bytes, header: bytes, payload: bytes) -> bytes:
     magic = _PREFIX.unpack(prefix)[0]
     with contextlib.suppress(ValueError, RecursionError):
         header = canonical_json(json.loads(header))
-    whole = _PREFIX.pack(magic, VERSION, len(header), len(payload)) + header + payload
-    return whole + hashlib.sha256(whole).digest()
+    paged = _paged(header, len(payload))
+    if paged:
+        payload = payload[: -digests_size(paged)] + page_digests(memoryview(payload[:paged]))
+    start = _PREFIX.pack(magic, VERSION, len(header), len(payload)) + header
+    return start + payload + hashlib.sha256(start + payload[paged:]).digest()
+
+
+def _paged(header: bytes, payload: int) -> int:
+    """The length of the paged part, if the header gives one that the payload can have."""
+    try:
+        paged = json.loads(header).get("paged", 0)
+    except (ValueError, RecursionError, AttributeError):
+        return 0
+    return paged if type(paged) is int and 0 < paged + digests_size(paged) <= payload else 0
 
 
 def mutated_container(data: bytes, random: random.Random) -> bytes:

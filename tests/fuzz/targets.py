@@ -8,6 +8,7 @@ error that the documentation names, or uses what was read in every way. Anything
 from __future__ import annotations
 
 import contextlib
+import gzip
 import hashlib
 import io
 import json
@@ -32,13 +33,14 @@ from hushsum.files.encryption import CHUNK, encrypt
 from hushsum.privacy.claim import Relation
 from hushsum.records import Bounds, as_dense, as_sets, open_batches
 from hushsum.records.arrow_stream import read_stream
+from hushsum.served.answer_store import SqliteStore, StoredAnswer
 from hushsum.served.secret_file import load_secret_functions, save_secret_functions
 from hushsum.served.secret_functions import SecretFunction
-from hushsum.served.store import SqliteStore, StoredAnswer
 from hushsum.summarize.features import SummaryFeatures
 from hushsum.summarize.messages import Answer, Broadcast, RunTerms
 from hushsum.summarize.target import NoisyTarget, release_target
 from hushsum.summarize.transport_messages import Opening
+from hushsum.tally.checkpoint import Checkpoint
 from hushsum.tally.file import load_tally
 from tests.fuzz.mutate import joined, mutated_bytes, mutated_container, mutated_hush, mutated_json, split
 from tests.fuzz.released import check_hush
@@ -158,6 +160,28 @@ def check_tally(data: bytes, key: bytes | None = None) -> bool:
         with contextlib.suppress(HushsumError):
             tally.release(epsilon=1.0, insecure_noise_seed=1)
         tally.save(path)
+    return True
+
+
+def _checkpoint_seeds() -> list[bytes]:
+    made = []
+    with _file(b"", ".checkpoint") as path:
+        for seed in _tally_seeds()[:3]:
+            with _file(seed, ".tally") as tally:
+                Checkpoint(path, {}).save(load_tally(tally), {"file": 1, "rows": 20})
+            made.append(path.read_bytes())
+    return made
+
+
+def check_checkpoint(data: bytes) -> bool:
+    """Refused, or a tally and a position that a count can continue from."""
+    with _file(data, ".checkpoint") as path:
+        try:
+            found = Checkpoint(path, {}).load(file=int, rows=int)
+        except (FileRefused, UsageError):
+            return False
+        assert found is not None
+        Checkpoint(path, {}).save(*found)
     return True
 
 
@@ -340,6 +364,22 @@ def check_records(data: bytes, suffix: str) -> bool:
     return True
 
 
+def check_edges(data: bytes, suffix: str) -> bool:
+    """Refused, or sets of neighbours that fit together."""
+    with _file(data, suffix) as path:
+        try:
+            for ids, sets in hs.read_edges(path).with_ids():
+                assert len(ids) == len(sets)
+        except (DataRefused, UsageError):
+            return False
+    return True
+
+
+def _edge_seeds() -> list[bytes]:
+    text = b"# from to\n1\t2\n2 3 \n\n%x\nann 7\n" + b"5 6\n" * 50
+    return [text, b"1 2 0.5\n-3 9223372036854775807 1\n", b"a b\r\nb c\r\n"]
+
+
 def _table() -> Any:
     import pyarrow as pa
 
@@ -432,6 +472,7 @@ _ALL = [
         lambda data: encrypted(repair_container(data)),
         lambda data: check_tally(data, KEY),
     ),
+    Target("checkpoint", _checkpoint_seeds, mutated_container, repair_container, check_checkpoint),
     Target("secret", _secret_seeds, mutated_container, repair_container, check_secret),
     Target(
         "encrypted-secret",
@@ -443,6 +484,14 @@ _ALL = [
     Target("answers", _answer_seeds, mutated_bytes, same, check_answers),
     Target("messages", _message_seeds, mutated_message, repair_message, check_message),
     Target("csv", lambda: _CSV, mutated_bytes, same, lambda data: check_records(data, ".csv")),
+    Target("edges", _edge_seeds, mutated_bytes, same, lambda data: check_edges(data, ".txt")),
+    Target(
+        "edges-gzip",
+        lambda: [gzip.compress(each, mtime=0) for each in _edge_seeds()],
+        mutated_bytes,
+        same,
+        lambda data: check_edges(data, ".txt.gz"),
+    ),
     Target("parquet", _parquet_seeds, mutated_bytes, same, lambda data: check_records(data, ".parquet")),
     Target("arrow-file", _arrow_file_seeds, mutated_bytes, same, lambda data: check_records(data, ".arrow")),
     Target("arrow", _arrow_seeds, mutated_bytes, same, check_arrow),

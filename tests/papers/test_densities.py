@@ -7,13 +7,25 @@ from typing import Any
 
 import numpy as np
 import pytest
-from benchmarks.accuracy import keep
-from benchmarks.accuracy_data import Contest, on_salary_grid, synthetic_salaries
-from benchmarks.accuracy_methods import CONTESTANTS, Contestant, race_of
+from benchmarks.accuracy import _continued, keep, parts
+from benchmarks.accuracy_data import COLUMNS, CONTESTS, Contest, on_salary_grid, synthetic_salaries
+from benchmarks.accuracy_methods import (
+    AT_THE_END,
+    CONTESTANTS,
+    EPSILONS,
+    Contestant,
+    Ladder,
+    race_of,
+)
 from benchmarks.accuracy_ours import auto_cells, hash_cells
 from benchmarks.accuracy_report import write_report
 from benchmarks.accuracy_targets import targets
-from papers.private_race import kde
+from benchmarks.lsq_features import lsq_rff_cells
+from benchmarks.plan_validation import fitted, modelled
+from benchmarks.run_version import version_of_code
+from benchmarks.validation_data import two_digits
+from benchmarks.validation_report import write_report as write_validation
+from papers.private_race import growth
 
 import hushsum as hs
 
@@ -29,19 +41,55 @@ def contest() -> Contest:
 
 
 def test_a_baseline_s_best_setting_counts(contest: Contest) -> None:
-    bad, good = {"bins": 2}, {"bins": 40}
     (entrant,) = [each for each in CONTESTANTS if each.name == "histogram"]
-    cells = race_of(contest, Contestant("histogram", (bad, good)), repeats=2, tell=silent)
+    ladder = Ladder("bins", (2, 40, 41), 0, 1)
+    cells = race_of(contest, Contestant("histogram", ladder), repeats=2, tell=silent)
     assert not entrant.ours
-    assert len(cells) == 10
-    assert {cell.settings["bins"] for cell in cells if cell.epsilon >= 0.5} == {40}
+    assert len(cells) == 2 * len(EPSILONS)
+    assert {cell.settings["bins"] for cell in cells if cell.epsilon >= 0.5} <= {40, 41}
+
+
+def test_a_grid_is_extended_while_its_best_value_is_at_an_end(contest: Contest) -> None:
+    """With 2 and 3 bins to begin with, more are tried until the best is not the last."""
+    ladder = Ladder("bins", (2, 3, 6, 40, 4096, 8192), 0, 1)
+    cells = race_of(contest, Contestant("histogram", ladder), repeats=2, tell=silent)
+    assert {cell.settings["bins"] for cell in cells if cell.epsilon >= 1.0} == {40}
+    short = Ladder("bins", (2, 3), 0, 1)
+    cells = race_of(contest, Contestant("histogram", short), repeats=2, tell=silent)
+    assert all(AT_THE_END in cell.note for cell in cells)
+
+
+def test_lsq_features_take_more_of_them_for_more_budget(contest: Contest) -> None:
+    cells = {
+        (cell.epsilon, cell.delta): cell for cell in lsq_rff_cells(contest, tell=silent, most_features=1024)
+    }
+    sizes = [cells[epsilon, 0.0].settings["features"] for epsilon in EPSILONS]
+    assert sizes[0] < sizes[-1]
+    assert cells[0.1, 0.0].error > cells[1.0, 0.0].error
 
 
 def test_ours_are_reported_nothing_but_the_number_of_records() -> None:
     for each in CONTESTANTS:
         if each.ours:
-            assert each.few == ({},)
-            assert each.many == ({},)
+            assert (len(each.few.values), each.many, each.vast) == (1, None, None)
+
+
+def test_every_data_set_has_parts_and_columns() -> None:
+    assert COLUMNS.keys() == CONTESTS.keys()
+    found = list(parts(tuple(CONTESTS), None, quick=False))
+    assert {data for data, _ in found} == set(CONTESTS)
+    assert ("wiki_vote", "sketch") in found
+    assert ("covtype", "landmarks") not in found
+
+
+def test_results_of_another_version_are_not_added_to() -> None:
+    version = version_of_code()
+    own = {"version": version.as_json(), "cells": [1]}
+    assert _continued(own, version, again=True, quick=False) is own
+    other = {"version": {**version.as_json(), "digest": "another"}, "cells": [1]}
+    with pytest.raises(SystemExit, match="another version"):
+        _continued(other, version, again=False, quick=False)
+    assert _continued(other, version, again=True, quick=False)["cells"] == []
 
 
 def test_matched_kernels_have_one_mean_density(contest: Contest) -> None:
@@ -51,6 +99,7 @@ def test_matched_kernels_have_one_mean_density(contest: Contest) -> None:
 
 def test_the_report_is_made_of_the_cells(contest: Contest, tmp_path: Path) -> None:
     cells = auto_cells(contest, repeats=2, tell=silent)
+    cells += auto_cells(contest, repeats=2, tell=silent, declared=False)
     cells += hash_cells(contest, tell=silent, most_seeds=2, max_bytes=1_000_000)
     for each in CONTESTANTS:
         if each.name in ("grid", "lsq_fgt"):
@@ -58,21 +107,23 @@ def test_the_report_is_made_of_the_cells(contest: Contest, tmp_path: Path) -> No
     facts = {"records": 1500, "columns": 1, "words": "made up", "hash_bandwidth": 1.0, "density": 0.1}
     results: dict[str, Any] = {
         "quick": True,
+        "version": version_of_code().as_json(),
         "data": {"few": facts},
         "cells": [cell.as_json() for cell in cells],
         "exact": [{"data": "few", "fit": 0.1, "query": 1e-3, "queries": 20}],
         "scaling": [],
         "builds": [{"case": "a build", "wall": 11.0, "processor": 3.0}],
-        "parts": [{"name": "few auto", "seconds": None}],
+        "parts": [{"name": "few auto", "seconds": 2.0}],
     }
-    page = write_report(results, tmp_path).read_text(encoding="utf-8")
+    page = write_report(results, tmp_path, parts=3).read_text(encoding="utf-8")
     assert "| **auto** |" in page
     assert "by oracle" in page
     found = {each.what: each for each in targets(results)}
     assert not found["build of a build"].reached
-    assert any(what.startswith("predicted over measured") for what in found)
-    assert "**Measured earlier**" in page
-    assert "few: auto" in page
+    assert any(what.startswith("measured over predicted") for what in found)
+    assert any(what.startswith("auto against the best") for what in found)
+    assert f"sources {results['version']['digest']}" in page
+    assert "2 of 3 parts are not measured" in page
 
 
 def test_a_part_that_is_measured_again_takes_its_own_place() -> None:
@@ -85,13 +136,52 @@ def test_a_part_that_is_measured_again_takes_its_own_place() -> None:
 
 
 def test_growth_of_errors_and_of_time() -> None:
-    found = kde.growth(silent, sizes=(600, 9600), repeats=2)
+    found = growth.growth(silent, sizes=(600, 9600), repeats=2)
     # A grid's error of the sum is its noise, which does not depend on N until its own error shows.
     assert found["grid"]["error_exponent"] < 0.4
-    assert set(found) == set(kde.GROWTH)
+    assert set(found) == set(growth.FIXED)
 
 
 def test_salaries_are_requested_on_the_paper_s_grid() -> None:
     requested = on_salary_grid(synthetic_salaries()).queries
     assert requested.shape == (200, 1)
     assert (requested[0, 0], requested[-1, 0]) == (10_000, 250_000)
+
+
+def test_constants_of_plans_are_found_again_from_densities() -> None:
+    """Made with a box of 6 deviations and the power 0.6; candidates are at most 5 % apart."""
+    made = [
+        {"dim": dim, "bandwidth": h, "group": f"{dim}", "density": 0.0}
+        for dim in (1, 2, 3, 6, 9)
+        for h in (0.02, 0.1, 0.3)
+    ]
+    made = [{**each, "density": float(np.exp(modelled(each, 6.0, 0.6)))} for each in made]
+    spread, power = fitted(made)
+    assert spread == pytest.approx(6.0, rel=0.06)
+    assert power == pytest.approx(0.6, abs=0.03)
+
+
+def test_numbers_are_rounded_to_two_digits() -> None:
+    given = np.array([[123.4, -0.0987], [0.0, 5.0]])
+    assert two_digits(given).tolist() == [[120.0, pytest.approx(-0.099)], [0.0, 5.0]]
+
+
+def test_the_validation_of_plans_is_reported(tmp_path: Path) -> None:
+    shared = {"group": "a", "columns": 1, "records": 10, "delta": 0.0, "density": 0.1, "data": "one"}
+    declared = {
+        "kind": "declared",
+        "planned_density": 0.1,
+        "constants": [8.0, 0.5],
+        "method": "grid",
+        **shared,
+    }
+    cells = [
+        {"name": "one, near", "planned": 1.0, "measured": 1.1, **declared},
+        {"name": "one, far", "planned": 1.0, "measured": 3.0, **declared},
+        {"name": "hashed", "planned": 1.0, "measured": 1.0, "kind": "public", "method": "race", **shared},
+    ]
+    results = {"version": version_of_code().as_json(), "densities": [], "cells": cells}
+    page = write_validation(results, tmp_path, every=9).read_text(encoding="utf-8")
+    assert "| one, far | grid |" in page
+    assert "| one, near | grid |" not in page
+    assert "| all of declared quantities | 2 | 1.10 |" in page

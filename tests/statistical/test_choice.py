@@ -98,7 +98,7 @@ def test_a_private_median_keeps_epsilon_on_its_worst_pair(epsilon: float, holds:
 
     The whole call, claimed at ε = 1 and run at ε/0.8 for the mutant.
     """
-    draws = 12_000
+    draws = 8_000
 
     def lowest(data: list[list[float]], seed: int) -> int:
         return sum(

@@ -38,16 +38,16 @@ from hushsum.methods.feature_functions import (
     perturbed_machines,
     svm_sensitivity,
 )
-from hushsum.privacy import function_noise, real_noise
+from hushsum.privacy import functional_perturbation, real_noise
 from hushsum.privacy.calibration import IntegerNoise, Sensitivity
 from hushsum.privacy.claim import Promise, Relation
 from hushsum.privacy.noise import NoiseSource, discrete_gaussian
 from hushsum.privacy.release_noise import standard_normal
 from hushsum.served import audit_cases as served
 from hushsum.served import function as served_function
+from hushsum.served.answer_store import MemoryStore
 from hushsum.served.function import ServedFunction
 from hushsum.served.gaussian_path import GaussianPath
-from hushsum.served.store import MemoryStore
 
 EVERY = [
     pytest.param(case, marks=[pytest.mark.slow] if case.thorough else [], id=f"{case.name}-{case.pair}")
@@ -127,7 +127,7 @@ def halve(monkeypatch: pytest.MonkeyPatch, factor: float = 0.5) -> None:
 
     monkeypatch.setattr(IntegerNoise, "draw", tally)
     monkeypatch.setattr(
-        function_noise,
+        functional_perturbation,
         "discrete_gaussian",
         lambda size, variance, source: discrete_gaussian(size, variance * square, source),
     )
@@ -215,7 +215,7 @@ class TestPlantedFaults:
 
     def test_a_posterior_with_the_width_of_the_range_forgotten(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """B taken as half the range: half the noise."""
-        right = function_noise.lattice_variance
+        right = functional_perturbation.lattice_variance
         monkeypatch.setattr(
             "hushsum.methods.feature_functions.lattice_variance",
             lambda l2, *rest, **options: right(l2 // 2, *rest, **options),

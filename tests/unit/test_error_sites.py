@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -22,22 +22,22 @@ PLAIN = {"bases/cosine_features.py", "bases/fourier_features.py", "bases/grid_we
 """Files that still have errors of one sentence. Add none; take a file out when it has none left."""
 
 
-def trees() -> Iterator[tuple[str, ast.Module]]:
-    for path in sorted(SOURCE.rglob("*.py")):
-        yield path.relative_to(SOURCE).as_posix(), ast.parse(path.read_text(encoding="utf-8"))
+@cache
+def trees() -> dict[str, ast.Module]:
+    return {
+        path.relative_to(SOURCE).as_posix(): ast.parse(path.read_text(encoding="utf-8"))
+        for path in sorted(SOURCE.rglob("*.py"))
+    }
 
 
-TREES = dict(trees())
-
-
-def sites() -> Iterator[tuple[str, ast.Call]]:
-    for name, tree in TREES.items():
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in CLASSES:
-                yield name, node
-
-
-SITES = list(sites())
+@cache
+def sites() -> list[tuple[str, ast.Call]]:
+    return [
+        (name, node)
+        for name, tree in trees().items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in CLASSES
+    ]
 
 
 def field(call: ast.Call, name: str) -> ast.expr | None:
@@ -56,14 +56,14 @@ def literals(node: ast.expr | None) -> str:
 
 
 def test_no_error_is_one_sentence() -> None:
-    assert len(SITES) > 700
-    plain = {name for name, call in SITES if call.args}
+    assert len(sites()) > 700
+    plain = {name for name, call in sites() if call.args}
     assert plain == PLAIN
 
 
 def test_the_fields_are_apart() -> None:
     """What was given and what helps are not hidden in the rule."""
-    rules = [(name, literals(field(call, "rule")), "FilePath" in ast.unparse(call)) for name, call in SITES]
+    rules = [(name, literals(field(call, "rule")), "FilePath" in ast.unparse(call)) for name, call in sites()]
     assert [each for each in rules if "; " in each[1]] == []
     # A path is not text, so it stands inside the rule.
     assert [each for each in rules if ", got " in each[1] and not each[2]] == []
@@ -73,7 +73,7 @@ def test_options_are_spelled_by_the_command_line_alone() -> None:
     """A whole command may be named anywhere; an option by itself is another surface's spelling."""
     texts = [
         (name, each.value)
-        for name, call in SITES
+        for name, call in sites()
         if not name.startswith("cli/")
         for each in ast.walk(call)
         if isinstance(each, ast.Constant) and isinstance(each.value, str)
@@ -84,7 +84,7 @@ def test_options_are_spelled_by_the_command_line_alone() -> None:
 
 def known_names() -> set[str]:
     names: set[str] = set()
-    for tree in TREES.values():
+    for tree in trees().values():
         for node in ast.walk(tree):
             if isinstance(node, ast.arg):
                 names.add(node.arg)
@@ -96,7 +96,7 @@ def known_names() -> set[str]:
 @pytest.mark.parametrize("part", ["parameter", "Parameter", "Argument"])
 def test_a_named_parameter_exists(part: str) -> None:
     given: list[tuple[str, ast.expr | None]] = []
-    for name, call in SITES:
+    for name, call in sites():
         if part == "parameter":
             given.append((name, field(call, part)))
             continue

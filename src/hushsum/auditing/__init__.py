@@ -1,8 +1,8 @@
 """Tests of privacy claims: neighbours whose tables differ too much, and noise that is too small."""
 
 from hushsum.auditing.audit import audit
-from hushsum.auditing.choice import audit_choice
-from hushsum.auditing.noise import NoiseAudit, audit_gaussian, audit_laplace
+from hushsum.auditing.choice_audit import audit_choice
+from hushsum.auditing.noise_lower_bound import NoiseAudit, audit_gaussian, audit_laplace
 from hushsum.auditing.report import AuditReport, AuditRow, Half
 from hushsum.auditing.sensitivity import SensitivityAudit, audit_sensitivity
 

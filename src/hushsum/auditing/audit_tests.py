@@ -10,16 +10,18 @@ from functools import partial
 import numpy as np
 
 from hushsum.auditing.gaussian_smoke_test import THOROUGH_RELEASES, audit_separation
+from hushsum.auditing.graph_edges import audit_edges
 from hushsum.auditing.neighbours import neighbours
-from hushsum.auditing.noise import NoiseAudit
+from hushsum.auditing.noise_lower_bound import NoiseAudit
 from hushsum.auditing.person_caps import audit_persons
 from hushsum.auditing.registry import MechanismCase, NoiseCase, mechanism_cases, noise_cases, pool_for
 from hushsum.auditing.report import AuditRow, Half
 from hushsum.auditing.sensitivity import SensitivityAudit, audit_sensitivity
 from hushsum.auditing.tally_smoke_test import CASES, RELEASES, SmokeCase, audit_smoke
+from hushsum.bases.adjacency_rows import AdjacencyRows
 from hushsum.bases.base import Basis
 from hushsum.bases.hash_rows import HashRows
-from hushsum.privacy.claim import Relation
+from hushsum.privacy.claim import PERSON, Relation
 from hushsum.privacy.noise import NoiseSource
 
 CAP = 4
@@ -57,7 +59,7 @@ class Step:
 def sensitivity_steps(
     basis: Basis, *, thorough: bool, relations: Iterable[Relation] = tuple(Relation), cap: int | None = CAP
 ) -> Iterator[Step]:
-    """Neighbours that differ in a record, and in a person under a cap if there is one.
+    """Neighbours that differ in a record, in an edge of a graph, and in a person under a cap if there is one.
 
     Of a large table the first rows are searched: each has its own hash function, and a record's cell in it
     does not depend on how many follow.
@@ -70,7 +72,10 @@ def sensitivity_steps(
     for relation in relations:
         what = f"{basis_in_words(basis)}{first}, {relation}"
         yield Step(what, partial(_records, searched, relation, what, thorough))
-        if cap is not None:
+        if isinstance(basis, AdjacencyRows):
+            named = f"{what}, {basis.units[1]}, {basis.graph}"
+            yield Step(named, partial(_edges, basis, relation, named, thorough))
+        if cap is not None and PERSON in basis.units:
             named = f"{what}, {cap} records a person"
             yield Step(named, partial(_persons, searched, relation, named, thorough, cap))
 
@@ -111,6 +116,17 @@ def _persons(
     if count <= cap:
         return [row]
     return [row, AuditRow(what, Half.SENSITIVITY, "count", cap, count, 1.0, audit.pairs)]
+
+
+def _edges(
+    basis: AdjacencyRows, relation: Relation, what: str, thorough: bool, randomness: Randomness, step: int
+) -> list[AuditRow]:
+    audit, count = audit_edges(basis, relation, randomness.numbers(step), rounds=40 if thorough else 6)
+    row = sensitivity_row(what, audit)
+    allowed = basis.unit_change(basis.units[1], 1, relation).count
+    if count <= allowed:
+        return [row]
+    return [row, AuditRow(what, Half.SENSITIVITY, "count", allowed, count, 1.0, audit.pairs)]
 
 
 def _noise(case: NoiseCase, randomness: Randomness, step: int) -> list[AuditRow]:

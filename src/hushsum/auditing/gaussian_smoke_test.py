@@ -25,7 +25,7 @@ from hushsum.auditing.binomial import at_most, binomial_bounds, lower_bounds, mo
 from hushsum.auditing.gaussian_combination import Term, law_of
 from hushsum.auditing.report import AuditRow, Half
 from hushsum.auditing.tail_test import FALSE_ALARM, draws_for, too_strong
-from hushsum.privacy.accounting.gaussian import analytic_gaussian_sigma
+from hushsum.privacy.accounting.continuous_gaussian import analytic_gaussian_sigma
 from hushsum.privacy.claim import Promise
 
 THOROUGH_RELEASES = 2000

@@ -11,11 +11,12 @@ from collections.abc import Iterator
 from functools import partial
 
 from hushsum.auditing.audit_tests import Randomness, Step, noise_row, sensitivity_steps
-from hushsum.auditing.noise import GaussianPair, audit_gaussian, audit_laplace, gaussian_draws
+from hushsum.auditing.noise_lower_bound import GaussianPair, audit_gaussian, audit_laplace, gaussian_draws
 from hushsum.auditing.report import AuditRow, Half
-from hushsum.auditing.stated_noise import audit_calibration, count_moves
+from hushsum.auditing.stated_noise import audit_calibration
 from hushsum.errors import UsageError
 from hushsum.privacy.calibration import GAMMA, GAUSSIAN, LAPLACE, IntegerNoise
+from hushsum.privacy.claim import PERSON
 from hushsum.releases.noisy_table import NoisyTable
 
 _MOST_SIMULATED = 1 << 25
@@ -27,10 +28,10 @@ def released_steps(function: NoisyTable, *, thorough: bool) -> Iterator[Step]:
     """The tests of one released function."""
     yield Step("stated noise", lambda randomness, step: audit_calibration(function))
     claim = function.claim
-    cap = min(claim.records_per_unit, _LARGEST_CAP) if claim.unit == "person" else None
+    cap = min(claim.records_per_unit, _LARGEST_CAP) if claim.unit == PERSON else None
     yield from sensitivity_steps(function.basis, thorough=thorough, relations=[claim.relation], cap=cap)
-    moved = function.basis.sensitivity(claim.relation).times(claim.records_per_unit)
-    count = function.count_noise if count_moves(claim) else None
+    change = function.basis.unit_change(claim.unit, claim.records_per_unit, claim.relation)
+    moved, count = change.table, function.count_noise if change.count else None
     if function.noise.mechanism in (LAPLACE, GAMMA):
         # The Gamma-radius law is tested at one cell, where it is Laplace's: see its case among the samplers.
         if function.noise.mechanism == LAPLACE:

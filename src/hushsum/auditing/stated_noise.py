@@ -11,31 +11,33 @@ from fractions import Fraction
 
 from hushsum.auditing.report import AuditRow, Half
 from hushsum.privacy.accounting import discrete_gaussian_delta, vector_delta, zcdp_delta
-from hushsum.privacy.calibration import GAMMA, GAUSSIAN, LAPLACE, IntegerNoise, Sensitivity, root_above
-from hushsum.privacy.claim import Claim, Relation
+from hushsum.privacy.calibration import (
+    GAMMA,
+    GAUSSIAN,
+    LAPLACE,
+    IntegerNoise,
+    Sensitivity,
+    UnitChange,
+    root_above,
+)
+from hushsum.privacy.claim import Claim
 from hushsum.releases.noisy_table import NoisyTable
 
 
 def audit_calibration(function: NoisyTable) -> list[AuditRow]:
     """What the stated noise spends, against the claim; and whether anyone could know that noise."""
     claim = function.claim
-    moved = function.basis.sensitivity(claim.relation).times(claim.records_per_unit)
-    rows = [_spent(claim, moved, function.table.size, function.noise, function.count_noise)]
+    change = function.basis.unit_change(claim.unit, claim.records_per_unit, claim.relation)
+    rows = [_spent(claim, change, function.cells.size, function.noise, function.count_noise)]
     known = 0.0 if claim.secure else 1.0
     rows.append(AuditRow("noise source", Half.CALIBRATION, "known seeds", 0.0, known, 1.0, 0))
     return rows
 
 
-def count_moves(claim: Claim) -> int:
-    """How far one unit moves the number of records: not at all if one record is replaced by one other."""
-    replaced = claim.relation is Relation.REPLACE and claim.unit == "record"
-    return 0 if replaced else claim.records_per_unit
-
-
 def _spent(
-    claim: Claim, moved: Sensitivity, cells: int, table: IntegerNoise, count: IntegerNoise
+    claim: Claim, change: UnitChange, cells: int, table: IntegerNoise, count: IntegerNoise
 ) -> AuditRow:
-    promise, moves = claim.promise, count_moves(claim)
+    promise, moved, moves = claim.promise, change.table, change.count
     if promise.pure:
         assert promise.epsilon is not None
         return _row(

@@ -3,6 +3,7 @@
 Importing this package registers every basis.
 """
 
+from hushsum.bases.adjacency_rows import AdjacencyRows
 from hushsum.bases.base import (
     Basis,
     LinearReading,
@@ -17,19 +18,23 @@ from hushsum.bases.base import (
 from hushsum.bases.bernstein import BernsteinLattice
 from hushsum.bases.bins import Bins
 from hushsum.bases.box_polynomials import BoxPolynomials
+from hushsum.bases.class_moments import ClassMoments
 from hushsum.bases.cosine_features import CosineFeatures
 from hushsum.bases.fourier_features import FourierFeatures
 from hushsum.bases.fourier_series import FourierSeries
 from hushsum.bases.grid_weights import GridWeights
 from hushsum.bases.hash_rows import HashRows
 from hushsum.bases.moments import Moments
+from hushsum.bases.monomials import Monomials
 from hushsum.bases.trigonometric import TrigonometricPolynomials
 
 __all__ = [
+    "AdjacencyRows",
     "Basis",
     "BernsteinLattice",
     "Bins",
     "BoxPolynomials",
+    "ClassMoments",
     "CosineFeatures",
     "FourierFeatures",
     "FourierSeries",
@@ -37,6 +42,7 @@ __all__ = [
     "HashRows",
     "LinearReading",
     "Moments",
+    "Monomials",
     "Reading",
     "RowAverages",
     "RowReading",

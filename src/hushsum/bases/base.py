@@ -16,20 +16,26 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeAlias, TypeVar, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum._types import Floats
+from hushsum._types import Floats, RoleType
 from hushsum.errors import FileRefused, UsageError
 from hushsum.files.container import canonical_json
-from hushsum.kernels.base import Batch, Kernel, dense_batch, kernel_as_json, kernel_from_json
-from hushsum.privacy.calibration import Sensitivity
-from hushsum.privacy.claim import Relation
+from hushsum.kernels.base import Batch, Kernel, dense_batch
+from hushsum.kernels.registry import kernel_as_json, kernel_from_json
+from hushsum.privacy.calibration import Sensitivity, UnitChange
+from hushsum.privacy.claim import PERSON, RECORD, Relation, checked_unit
 from hushsum.records.bounds import Bounds
 
+if TYPE_CHECKING:
+    from hushsum.files.mapped_table import PackedTable
+
 Table = NDArray[np.int64] | NDArray[np.int32]
+Cells: TypeAlias = "Table | PackedTable"
+"""A noisy table as an array, or packed where it is large."""
 
 
 @dataclass(slots=True, eq=False)
@@ -47,7 +53,7 @@ class RowAverages:
 
 
 @runtime_checkable
-class Basis(Protocol):
+class Basis(Protocol, metaclass=RoleType):
     """A public map from a record to a vector of integers.
 
     A basis is a frozen dataclass. Its fields are exactly what must agree for two tallies to merge: they make
@@ -84,12 +90,38 @@ class Basis(Protocol):
         """How far one record moves the sum, for the given neighbours."""
 
     @abstractmethod
-    def accumulate(self, table: NDArray[np.int64], batch: Batch, *, step: int, threads: int) -> None:
-        """Add ``step`` times each record's vector to the table, in place."""
+    def accumulate(self, table: Any, batch: Batch, *, step: int, threads: int) -> None:
+        """Add ``step`` times each record's vector to a table that `new_table` made, in place."""
 
     @abstractmethod
     def _reading(self, kernel: Kernel) -> Reading:
         """How the table is read for a kernel; raises ``UsageError`` for one without the role it needs."""
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        """Whom a release may protect; the first one unless another is requested, or persons are counted."""
+        return RECORD, PERSON
+
+    @property
+    def assumptions(self) -> Mapping[str, str]:
+        """What a claim for a unit takes as public, by unit."""
+        return {}
+
+    def unit_change(self, unit: str, per_unit: int, relation: Relation) -> UnitChange:
+        """How far one unit moves the sum and the number of records.
+
+        Raises
+        ------
+        ClaimError
+            for a unit that these records do not have.
+        """
+        checked_unit(unit, self.units)
+        many = per_unit if unit == PERSON else None
+        return UnitChange.of_records(self.sensitivity(relation), many, relation)
+
+    def new_table(self) -> Any:
+        """Exact sums of no records: int64 zeros, or another form that :meth:`accumulate` takes."""
+        return np.zeros(self.shape, np.int64)
 
     def counted_kernel(self) -> Kernel | None:
         """The kernel that records are counted for; None where the table is read with several."""
@@ -182,7 +214,7 @@ class Basis(Protocol):
 
 
 @runtime_checkable
-class Reading(Protocol):
+class Reading(Protocol, metaclass=RoleType):
     """How a noisy table is read for one kernel."""
 
     if TYPE_CHECKING:
@@ -215,15 +247,15 @@ class RowReading(Reading, Protocol):
         """The cell of each record in each row, shape (len(batch), rows)."""
 
     @abstractmethod
-    def read(self, table: Table, batch: Batch, *, threads: int) -> RowAverages:
+    def read(self, table: Cells, batch: Batch, *, threads: int) -> RowAverages:
         """The table's answers at prepared queries."""
 
     @abstractmethod
-    def sums(self, table: Table, batch: Batch, *, count: float, scale: float, threads: int) -> Floats:
+    def sums(self, table: Cells, batch: Batch, *, count: float, scale: float, threads: int) -> Floats:
         """``scale`` times the kernel sums at prepared queries: read and unfold in one step."""
 
     @abstractmethod
-    def reader(self, table: Table, *, count: float, scale: float) -> Callable[[object], Floats | None]:
+    def reader(self, table: Cells, *, count: float, scale: float) -> Callable[[object], Floats | None]:
         """The same for plain arrays, quickly; None for anything that needs checking or converting."""
 
     @abstractmethod
@@ -247,13 +279,24 @@ class LinearReading(Reading, Protocol):
     def total(self, table: Table) -> tuple[float, float] | None:
         """The number of records as the table holds it, and its noise gain; None where it does not."""
 
-    def method_variance(self, table: Table, batch: Batch, sums: Floats, count: float) -> Floats:
-        """The expected squared error of the method itself, were there no noise; zeros where it is exact."""
+    def total_covariance(self, batch: Batch) -> Floats:
+        """Σ_j r_j(q)·c_j, where the table's number of records is Σ_j c_j·table_j: how the noise of an answer
+        goes with that of the number. Zeros, the default, make intervals of quotients wider.
+        """
+        return np.zeros(len(batch))
+
+    def method_variance(self, table: Table, batch: Batch, count: float, variance: float) -> Floats:
+        """The expected squared error of the method itself, were there no noise; zeros where it is exact. The
+        cells have noise of the given variance.
+
+        It depends on where the records are, and is estimated from the released table: as if the records in
+        a part of the box that the table resolves were all at one place, a random one. Smooth data err less.
+        """
         return np.zeros(len(batch))
 
     def bias_bound(self, table: Table, batch: Batch, count: float, variance: float) -> Floats:
-        """How far the method itself may be off, in either direction, for any arrangement of the
-        records; zeros where ``method_variance`` states the error. The cells have noise of the given variance.
+        """How far the method itself may be off, in either direction, for any arrangement of the records;
+        zeros where no such bound is known. The cells have noise of the given variance.
         """
         return np.zeros(len(batch))
 
@@ -267,6 +310,10 @@ class SampledReading(LinearReading, Protocol):
         """Kernel sums, the variance of each estimated from independent blocks of rows with the noise that is
         in them, and the number of blocks.
         """
+
+    @abstractmethod
+    def rows(self, table: Table, batch: Batch) -> tuple[Floats, int]:
+        """What each row says, shape (len(batch), rows), and how many consecutive rows are a block."""
 
 
 B = TypeVar("B", bound=type[Basis])

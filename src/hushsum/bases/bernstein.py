@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum._types import Floats
-from hushsum.bases.base import Table, register
-from hushsum.bases.declared_box import BoxBasis, BoxReading, blocks, check_power, gaussian_width, queries_of
+from hushsum.bases.base import LinearReading, Table, register
+from hushsum.bases.declared_box import BoxBasis, blocks, check_power, gaussian_width, queries_of
 from hushsum.bases.portable_math import exponential_of_minus
 from hushsum.bases.tensors import contracted, outer_products
 from hushsum.kernels.base import Batch, Kernel
@@ -24,7 +24,6 @@ MAX_DEGREE = 1 << 12
 MAX_ITERATIONS = 1 << 16
 _ROUNDING = 1.0 + 2.0**-30
 """More than what the rounding of all floats here can add to a bound, in proportion."""
-_PLACES = 128
 
 
 @register
@@ -126,7 +125,7 @@ class BernsteinLattice(BoxBasis):
 
 
 @dataclass(frozen=True)
-class BernsteinReading(BoxReading):
+class BernsteinReading(LinearReading):
     """Iterated Bernstein polynomials of the lattice values."""
 
     basis: BernsteinLattice
@@ -144,10 +143,11 @@ class BernsteinReading(BoxReading):
 
     def _factors(self, queries: Floats) -> list[Floats]:
         place = np.clip((queries / self.basis.half + 1.0) * 0.5, 0.0, 1.0)
-        return [
-            bernstein_values(place[:, column], self.basis.degree) @ self._sharpening
-            for column in range(self.basis.dim)
-        ]
+        return [self._values(place[:, column]) for column in range(self.basis.dim)]
+
+    def _values(self, places: Floats) -> Floats:
+        """What each point of the lattice counts at places in [0, 1] of a column."""
+        return bernstein_values(places, self.basis.degree) @ self._sharpening
 
     def evaluate(self, table: Table, batch: Batch, *, threads: int) -> Floats:
         """The iterated polynomial of the noisy lattice values."""
@@ -164,21 +164,38 @@ class BernsteinReading(BoxReading):
             gain *= (factor * factor).sum(axis=1)
         return gain
 
-    def _mean_square_error(self, queries: Floats) -> Floats:
-        width = gaussian_width(self.kernel, self.basis.name)
-        square, cross, fitted = (np.ones(len(queries)) for _ in range(3))
-        for column, factor in enumerate(self._factors(queries)):
-            half = self.basis.half[column]
-            number = max(_PLACES, int(8 * half / width))
-            places = half * ((np.arange(number) + 0.5) * (2.0 / number) - 1.0)
-            at_lattice = np.exp(-0.5 * (np.subtract.outer(self.basis.lattice[column], places) / width) ** 2)
-            for start, stop in blocks(len(queries), number):
-                true = np.exp(-0.5 * (np.subtract.outer(queries[start:stop, column], places) / width) ** 2)
-                near = factor[start:stop] @ at_lattice
-                square[start:stop] *= (true * true).mean(axis=1)
-                cross[start:stop] *= (true * near).mean(axis=1)
-                fitted[start:stop] *= (near * near).mean(axis=1)
-        return np.maximum(square - 2.0 * cross + fitted, 0.0)
+    def method_variance(self, table: Table, batch: Batch, count: float, variance: float) -> Floats:
+        """The squared smoothing error, as far as it is beyond the noise of its estimate.
+
+        At the points of the lattice the table has the sums themselves, and the polynomials differ from them
+        by the smoothing error; it varies slowly, and is interpolated between the points.
+        """
+        queries = queries_of(batch)
+        values = table.reshape(-1) / self.basis.scale
+        at_lattice = [self._values(np.linspace(0.0, 1.0, self.basis.degree + 1))] * self.basis.dim
+        error, gain = np.empty(len(batch)), np.empty(len(batch))
+        for start, stop in blocks(len(batch), 2 * self.basis.shape[1]):
+            between = self._between(queries[start:stop])
+            smooth = [factor @ values for factor, values in zip(between, at_lattice, strict=True)]
+            error[start:stop] = contracted(values, smooth) - contracted(values, between)
+            pairs = ((smooth, smooth, 1.0), (smooth, between, -2.0), (between, between, 1.0))
+            gain[start:stop] = sum(
+                sign * np.prod([(a * b).sum(axis=1) for a, b in zip(one, other, strict=True)], axis=0)
+                for one, other, sign in pairs
+            )
+        return np.maximum(error**2 - variance / self.basis.scale**2 * gain, 0.0)
+
+    def _between(self, queries: Floats) -> list[Floats]:
+        """In each column, weights of the two lattice points around each query, shape (n, degree + 1)."""
+        degree, weights = self.basis.degree, []
+        for column in range(self.basis.dim):
+            place = np.clip((queries[:, column] / self.basis.half[column] + 1.0) * 0.5, 0.0, 1.0) * degree
+            left = np.minimum(place.astype(np.int64), degree - 1)
+            both = np.zeros((len(queries), degree + 1))
+            rows = np.arange(len(queries))
+            both[rows, left], both[rows, left + 1] = 1.0 - (place - left), place - left
+            weights.append(both)
+        return weights
 
     def total(self, table: Table) -> None:
         """The lattice holds smoothed values, not counts."""

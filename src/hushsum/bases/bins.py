@@ -14,21 +14,15 @@ from numpy.typing import NDArray
 from hushsum._types import Floats
 from hushsum.bases.base import Basis, LinearReading, Table, register
 from hushsum.errors import UsageError
-from hushsum.kernels.base import COLUMNS, Batch, ColumnKernel, GaussianProfileKernel, Kernel
+from hushsum.kernels.base import Batch, Kernel
 from hushsum.kernels.parameters import check_columns
+from hushsum.kernels.registry import COLUMNS
 from hushsum.privacy.calibration import Sensitivity
 from hushsum.privacy.claim import Relation
 from hushsum.records.bounds import Bounds
 from hushsum.records.cell_grid import MOST_CELLS, CellGrid
 
 _PAIRS_AT_A_TIME = 1 << 21
-_GAUSSIAN_SLOPE = 2.0 / math.e
-"""The most that ``k·r²/h²`` is for the Gaussian kernel; it bounds the squared slope by ``0.74·k/h²``."""
-
-_LARGEST_SLOPE = 1.0
-"""Of the other kernels, with their width for h: 1 for the Laplacian, 0.85 for the Euclidean. The slope of the
-Manhattan kernel is larger, but so near to its peak that it does not matter.
-"""
 
 
 @register
@@ -116,17 +110,18 @@ class BinsReading(LinearReading):
             total += np.einsum("ij,ij->j", values, values)
         return total
 
-    def method_variance(self, table: Table, batch: Batch, sums: Floats, count: float) -> Floats:
-        """The squared error of reading records at the middles, as if those of a cell shared one random place.
-
-        A place is uniform in its cell, so the kernel at it is off by its slope times a twelfth of the squared
-        width of the cell, in the mean square.
-        """
-        assert isinstance(self.kernel, ColumnKernel)
-        spread = float(((self.basis.grid.width / self.kernel.width) ** 2).max()) / 12.0
-        held = np.maximum(table.reshape(-1).astype(np.float64), 0.0)
-        steepest = _GAUSSIAN_SLOPE if isinstance(self.kernel, GaussianProfileKernel) else _LARGEST_SLOPE
-        return steepest * spread * self._weighted(held * held, batch)
+    def method_variance(self, table: Table, batch: Batch, count: float, variance: float) -> Floats:
+        """The squared error of reading records at the middles of their cells: `cell_errors`."""
+        held = table.reshape(-1).astype(np.float64)
+        errors = np.empty(len(batch))
+        queries = batch.arrays[0].astype(np.float64)
+        step = max(1, _PAIRS_AT_A_TIME // self.basis.grid.cells)
+        for start in range(0, len(batch), step):
+            part = queries[start : start + step]
+            errors[start : start + step] = cell_errors(
+                self.kernel, self._centres, self.basis.grid.width, held, Batch((part,), len(part))
+            )
+        return errors
 
     def total(self, table: Table) -> tuple[float, float]:
         """All cells together hold the number of records."""
@@ -149,3 +144,25 @@ class BinsReading(LinearReading):
             cells = slice(start, start + step)
             some = self._centres[cells]
             yield cells, self.kernel._pairwise(Batch((some,), len(some)), batch)
+
+
+def cell_errors(kernel: Kernel, centres: Floats, width: Floats, held: Floats, batch: Batch) -> Floats:
+    """The expected squared error of kernel sums at prepared queries in which records stand at the middles of
+    cells, shape (len(batch),).
+
+    The records of a cell are taken to be at one place, uniform in the cell. Its mean error is the curvature
+    of the kernel times a twenty-fourth of the squared width, and errors of all cells add up in it; the
+    spread about it is the slope over √12 widths, independent between cells. Both are found at two places in
+    each column, which have the moments of a uniform one.
+    """
+    middle = kernel._pairwise(Batch((centres,), len(centres)), batch)
+    mean, spread = np.zeros_like(middle), np.zeros_like(middle)
+    for column in range(centres.shape[1]):
+        moved = np.zeros(centres.shape[1])
+        moved[column] = width[column] / math.sqrt(12.0)
+        above = kernel._pairwise(Batch((centres + moved,), len(centres)), batch)
+        below = kernel._pairwise(Batch((centres - moved,), len(centres)), batch)
+        mean += 0.5 * (above + below) - middle
+        spread += np.square(0.5 * (above - below))
+    errors: Floats = np.square(held @ mean) + np.square(held) @ spread
+    return errors

@@ -16,7 +16,7 @@ from hushsum._types import Floats
 from hushsum.bases.base import LinearReading, Table, register
 from hushsum.bases.chebyshev import chebyshev_values, column_profile, reach_of
 from hushsum.bases.declared_box import RACE, BoxBasis, blocks, check_columns_of, gaussian_width, queries_of
-from hushsum.bases.hermite_reading import MONOMIALS, box_readings, check_family, relative_square_error
+from hushsum.bases.hermite_reading import MONOMIALS, box_readings, check_family
 from hushsum.errors import PerSurface, UsageError
 from hushsum.kernels.base import Batch, ColumnKernel, Kernel
 from hushsum.kernels.parameters import positive_integer, positive_number
@@ -25,6 +25,11 @@ from hushsum.privacy.claim import Relation
 
 MAX_ORDER = 32
 MAX_CELLS = 1 << 28
+_ERROR_REACH = 4.0
+"""Bandwidths within which errors are summed."""
+
+_OFFSETS = 8
+_PRIMES = (2.0, 3.0, 5.0, 7.0)
 
 
 @register
@@ -142,6 +147,19 @@ class BoxPolynomials(BoxBasis):
         return BoxPolynomialsReading(self, kernel)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Window:
+    """Boxes around some queries: their index and whether they are read, shape (n, w, …, w); and in each
+    column their readings, shape (n, w, order + 1), and how far the query is from their centres, (n, w).
+    """
+
+    rows: slice
+    index: NDArray[np.int64]
+    near: NDArray[np.bool_]
+    readings: list[Floats]
+    offsets: list[Floats]
+
+
 @dataclass(frozen=True)
 class BoxPolynomialsReading(LinearReading):
     """The kernel's expansion in the boxes near a query, times the records' polynomials.
@@ -171,70 +189,98 @@ class BoxPolynomialsReading(LinearReading):
         farthest = 4.0 * float(self.basis.half.max())
         return reach_of(column_profile(self.kernel, "hermite"), self.kernel.width, farthest) + self.basis.side
 
-    def _windows(self, batch: Batch) -> Iterator[tuple[slice, NDArray[np.int64], list[Floats]]]:
-        """For some queries at a time: the boxes in reach, shape (n, w, …, w), and each column's readings,
-        shape (n, w, order + 1), zero where there is no box.
-        """
-        reach = self._kernel_reach if self._published_reach is None else self._published_reach
-        spans = [min(number, 2 * math.ceil(reach / self.basis.side) + 1) for number in self.basis.boxes]
+    def _windows(self, batch: Batch, reach: float) -> Iterator[_Window]:
+        """For some queries at a time, the boxes around them as far as ``reach``."""
+        basis = self.basis
+        spans = [min(number, 2 * math.ceil(reach / basis.side) + 1) for number in basis.boxes]
         queries = queries_of(batch)
         for start, stop in blocks(len(batch), 4 * math.prod(spans)):
             part = queries[start:stop]
-            index = np.zeros((stop - start,) + (1,) * self.basis.dim, np.int64)
+            index = np.zeros((stop - start,) + (1,) * basis.dim, np.int64)
             distance = np.zeros(index.shape)
-            readings = []
-            for column, (number, span) in enumerate(zip(self.basis.boxes, spans, strict=True)):
-                above = part[:, column] + self.basis.half[column]
-                first = np.clip(np.rint(above / self.basis.side - 0.5 * span), 0, number - span).astype(
-                    np.int64
-                )
+            readings, offsets = [], []
+            for column, (number, span) in enumerate(zip(basis.boxes, spans, strict=True)):
+                above = part[:, column] + basis.half[column]
+                first = np.clip(np.rint(above / basis.side - 0.5 * span), 0, number - span).astype(np.int64)
                 place = first[:, np.newaxis] + np.arange(span)
-                away = above[:, np.newaxis] - (place + 0.5) * self.basis.side
-                reading = box_readings(
-                    self.kernel, self.basis.polynomials, self.basis.side, self.basis.order, away
-                )
+                away = above[:, np.newaxis] - (place + 0.5) * basis.side
+                reading = box_readings(self.kernel, basis.polynomials, basis.side, basis.order, away)
                 if self._published_reach is None:
-                    reading[np.abs(away) > reach] = 0.0
+                    reading[np.abs(away) > self._kernel_reach] = 0.0
                 readings.append(reading)
-                shape = [stop - start] + [1] * self.basis.dim
+                offsets.append(away)
+                shape = [stop - start] + [1] * basis.dim
                 shape[column + 1] = span
                 index = index * number + place.reshape(shape)
                 distance = distance + (away * away).reshape(shape)
+            near = np.ones(index.shape, bool)
             if self._published_reach is not None:
-                # No box beyond the published distance: its place is taken by a cell that is always zero.
-                index = np.where(distance <= self._published_reach**2, index, -1)
-            yield slice(start, stop), index, readings
+                near = distance <= self._published_reach**2
+            yield _Window(slice(start, stop), index, near, readings, offsets)
+
+    @property
+    def _reach(self) -> float:
+        return self._kernel_reach if self._published_reach is None else self._published_reach
 
     def evaluate(self, table: Table, batch: Batch, *, threads: int) -> Floats:
         """Σ over boxes in reach and degrees."""
         answers = np.zeros(len(batch))
-        for rows, index, readings in self._windows(batch):
+        for window in self._windows(batch, self._reach):
             for number, (degree, weight) in enumerate(
                 zip(self.basis.degrees, self.basis.weights, strict=True)
             ):
-                cells = np.where(index >= 0, table[index, number], 0) / weight
-                answers[rows] += _folded(cells, readings, degree)
+                cells = np.where(window.near, table[window.index, number], 0) / weight
+                answers[window.rows] += _folded(cells, window.readings, degree)
         return answers
 
     def noise_gain(self, batch: Batch) -> Floats:
         """The same with squares."""
         gain = np.zeros(len(batch))
-        for rows, index, readings in self._windows(batch):
-            cells = (index >= 0).astype(np.float64)
-            squares = [reading * reading for reading in readings]
+        for window in self._windows(batch, self._reach):
+            cells = window.near.astype(np.float64)
+            squares = [reading * reading for reading in window.readings]
             for degree, weight in zip(self.basis.degrees, self.basis.weights, strict=True):
-                gain[rows] += _folded(cells / float(weight) ** 2, squares, degree)
+                gain[window.rows] += _folded(cells / float(weight) ** 2, squares, degree)
         return gain
 
-    def method_variance(self, table: Table, batch: Batch, sums: Floats, count: float) -> Floats:
-        """The squared truncation error if all records lay at one place, averaged over places."""
-        return np.asarray(self._relative_square_error * np.square(sums))
+    def method_variance(self, table: Table, batch: Batch, count: float, variance: float) -> Floats:
+        """The squared error of the expansion, as if the records of a box were at one random place in it.
+
+        The mean error over places has one sign in all boxes, and adds up; it is what boxes out of reach leave
+        out. The spread about it is independent between boxes.
+        """
+        squared = np.zeros(len(batch))
+        held = table[:, 0].astype(np.float64) / self.basis.weights[0]
+        assert isinstance(self.kernel, ColumnKernel)
+        for window in self._windows(batch, _ERROR_REACH * self.kernel.width + self.basis.side):
+            errors = np.stack([self._errors_at(window, place) for place in self._places])
+            mean = errors.mean(axis=0)
+            cells = held[window.index]
+            axes = tuple(range(1, cells.ndim))
+            spread = (errors**2).mean(axis=0) - mean**2
+            squared[window.rows] = (cells * mean).sum(axis=axes) ** 2 + (cells**2 * spread).sum(axis=axes)
+        return squared
 
     @cached_property
-    def _relative_square_error(self) -> float:
-        return relative_square_error(
-            self.kernel, self.basis.polynomials, self.basis.side, self.basis.order, self.basis.degrees
-        )
+    def _places(self) -> Floats:
+        """Offsets in a box, evenly spread over it: multiples of irrational numbers (Kronecker's sequence)."""
+        steps = np.sqrt(np.array(_PRIMES[: self.basis.dim]))
+        return np.asarray(2.0 * np.modf(np.outer(np.arange(_OFFSETS) + 0.5, steps))[0] - 1.0)
+
+    def _errors_at(self, window: _Window, place: Floats) -> Floats:
+        """How far the reading of a record at this offset in each box of a window is from the kernel."""
+        profile = column_profile(self.kernel, "hermite")
+        error = np.zeros(window.index.shape)
+        values = [_values(self.basis.polynomials, each[np.newaxis], self.basis.order)[:, 0] for each in place]
+        for degree in self.basis.degrees:
+            terms = [
+                values[column][power] * reading[:, :, power]
+                for column, (power, reading) in enumerate(zip(degree, window.readings, strict=True))
+            ]
+            error += _product(terms)
+        error *= window.near
+        moved = zip(window.offsets, 0.5 * self.basis.side * place, strict=True)
+        return np.asarray(error - _product([profile(away - offset) for away, offset in moved]))
 
     def total(self, table: Table) -> tuple[float, float]:
         """The constants of all boxes count the records."""
@@ -267,3 +313,11 @@ def _folded(cells: Floats, readings: list[Floats], degree: tuple[int, ...]) -> F
     for reading, power in zip(reversed(readings), reversed(degree), strict=True):
         cells = np.einsum("n...w,nw->n...", cells, reading[:, :, power])
     return cells
+
+
+def _product(factors: list[Floats]) -> Floats:
+    """The product over columns of arrays of shape (n, w), shape (n, w, …, w)."""
+    product = factors[0]
+    for factor in factors[1:]:
+        product = product[..., np.newaxis] * factor.reshape(len(factor), *(1,) * (product.ndim - 1), -1)
+    return product

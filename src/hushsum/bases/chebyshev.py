@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from hushsum._types import Floats
-from hushsum.kernels.base import PRODUCT, ColumnProfile, Kernel, ProfileKernel
+from hushsum.kernels.base import ColumnProfile, Kernel, ProfileKernel
+from hushsum.kernels.registry import PRODUCT
 
 _NOTHING = 2e-8
 

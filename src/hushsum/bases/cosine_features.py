@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum._types import Floats
-from hushsum.bases.base import LinearReading, Table, register
+from hushsum.bases.base import RowAverages, SampledReading, Table, register
 from hushsum.bases.declared_box import BoxBasis, blocks, gaussian_width, queries_of
 from hushsum.bases.portable_math import cosine_and_sine
 from hushsum.errors import UsageError
@@ -110,7 +110,7 @@ class CosineFeatures(BoxBasis):
 
 
 @dataclass(frozen=True)
-class CosineReading(LinearReading):
+class CosineReading(SampledReading):
     """The mean over features of products."""
 
     basis: CosineFeatures
@@ -132,16 +132,27 @@ class CosineReading(LinearReading):
             gain[start:stop] = (cosine * cosine).sum(axis=1)
         return gain * (2.0 / self.basis.scale / self.basis.features) ** 2
 
-    def method_variance(self, table: Table, batch: Batch, sums: Floats, count: float) -> Floats:
-        """From the spread of the products over features, which contains the noise as well: from above."""
-        if self.basis.features < 2:
-            return np.full(len(batch), 2.0 * count**2)
+    def method_variance(self, table: Table, batch: Batch, count: float, variance: float) -> Floats:
+        """No product exceeds twice the size of a feature: the mean of their squares over the number of
+        features, which includes the noise. :meth:`spread` is sharper.
+        """
+        squares = np.square(table[0] * (2.0 / self.basis.scale))
+        return np.full(len(batch), float(squares.mean()) / self.basis.features)
+
+    def spread(self, table: Table, batch: Batch, *, threads: int) -> RowAverages:
+        """The spread of the products over features."""
         values = table[0] * (2.0 / self.basis.scale)
-        spread = np.empty(len(batch))
+        mean, variance = np.empty(len(batch)), np.full(len(batch), np.nan)
         for start, stop in blocks(len(batch), self.basis.numbers_per_record()):
             products = self.basis.cosines(queries_of(batch)[start:stop]) * values
-            spread[start:stop] = products.var(axis=1, ddof=1)
-        return spread / self.basis.features
+            mean[start:stop] = products.mean(axis=1)
+            if self.basis.features > 1:
+                variance[start:stop] = products.var(axis=1, ddof=1) / self.basis.features
+        return RowAverages(mean, variance, self.basis.features)
+
+    def rows(self, table: Table, batch: Batch) -> tuple[Floats, int]:
+        """The product of each feature."""
+        return self.basis.cosines(queries_of(batch)) * (table[0] * (2.0 / self.basis.scale)), 1
 
     def total(self, table: Table) -> None:
         """Features do not count records."""

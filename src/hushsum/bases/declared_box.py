@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from hushsum._types import Floats
 from hushsum.bases.base import Basis, LinearReading, Table
 from hushsum.errors import PerSurface, UsageError
-from hushsum.kernels.base import GAUSSIAN, Batch, GaussianProfileKernel, Kernel
+from hushsum.kernels.base import Batch, ColumnKernel, GaussianProfileKernel, Kernel
 from hushsum.kernels.parameters import check_columns
+from hushsum.kernels.registry import GAUSSIAN
 from hushsum.privacy.calibration import Sensitivity
 from hushsum.records.bounds import Bounds
 
@@ -27,6 +28,10 @@ DEFAULT_SCALE = 1 << 16
 """Fixed-point steps of a coefficient of size 1: its rounding is far below any noise."""
 
 _BLOCK_NUMBERS = 1 << 20
+_MOST_PLACES = 1 << 11
+_AROUND = 40
+_LEAST_SHARED = 0.1
+"""Of a lattice much wider than the kernel, whose points cannot find every heap."""
 
 
 @runtime_checkable
@@ -87,13 +92,61 @@ class BoxBasis(Basis, Protocol):
 class BoxReading(LinearReading, Protocol):
     """The reading of coefficients in a box, with the error of the kernel that they stand for."""
 
-    def method_variance(self, table: Table, batch: Batch, sums: Floats, count: float) -> Floats:
-        """The squared error of the approximation if all records lay at one place, averaged over places."""
-        return np.asarray(max(count, 0.0) ** 2 * self._mean_square_error(queries_of(batch)))
+    if TYPE_CHECKING:
+
+        @property
+        def basis(self) -> BoxBasis:
+            """What the table counts."""
 
     @abstractmethod
-    def _mean_square_error(self, queries: Floats) -> Floats:
-        """Of the approximate kernel, over places in the box, at each query."""
+    def _read_lattice(self, queries: Floats) -> Floats:
+        """What a record at each place of the lattice counts at each query, shape (queries, places)."""
+
+    def method_variance(self, table: Table, batch: Batch, count: float, variance: float) -> Floats:
+        """The squared error of the approximation if records are in heaps: on a lattice of half a bandwidth,
+        or of more where that would have more than 2048 points, as many at each point as the released function
+        finds around it.
+
+        A heap of n records reads n·k at the points around it. So the squares of the readings, divided by the
+        sum of k² over a lattice, have n² for their sum.
+        """
+        places, shared = self._lattice
+        found = self.evaluate(table, Batch((places.astype(np.float32),), len(places)), threads=1)
+        squares = np.square(np.maximum(found, 0.0)) / shared
+        errors = np.empty(len(batch))
+        rows = Batch((places,), len(places))
+        for start, stop in blocks(len(batch), 4 * len(places)):
+            queries = queries_of(batch)[start:stop]
+            exact = self.kernel._pairwise(rows, Batch((queries,), len(queries)))
+            errors[start:stop] = np.square(self._read_lattice(queries) - exact.T) @ squares
+        return errors
+
+    @cached_property
+    def _lattice(self) -> tuple[Floats, float]:
+        """Places all over the box, shape (n, dim), and the sum of k² over such a lattice without end."""
+        assert isinstance(self.kernel, ColumnKernel)
+        half, width = self.basis.half, self.kernel.width
+        steps = np.maximum(1.0, 4.0 * half / width)
+        steps *= min(1.0, (_MOST_PLACES / float(steps.prod())) ** (1.0 / len(half)))
+        numbers = np.maximum(1, np.rint(steps)).astype(int)
+        axes = [
+            side * ((np.arange(n) + 0.5) * (2.0 / n) - 1.0) for side, n in zip(half, numbers, strict=True)
+        ]
+        places = np.stack([each.reshape(-1) for each in np.meshgrid(*axes, indexing="ij")], axis=1)
+        spacing = 2.0 * half / numbers
+        # From a point of the lattice, and from the middle between points: the smaller of the two.
+        around = np.arange(-_AROUND, _AROUND + 1)
+        offsets = np.stack([(around + shift)[:, None] * spacing for shift in (0.0, 0.5)])
+        shared = 1.0
+        for column in range(len(half)):
+            line = np.zeros((2, len(around), len(half)))
+            line[:, :, column] = offsets[:, :, column]
+            origin = Batch((np.zeros((1, len(half))),), 1)
+            sums = [
+                float((self.kernel._pairwise(Batch((each,), len(each)), origin) ** 2).sum()) for each in line
+            ]
+            shared *= max(min(sums), _LEAST_SHARED)
+        return places, shared
 
 
 def queries_of(batch: Batch) -> Floats:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 
 from hushsum import _native
 from hushsum.errors import UsageError
@@ -31,9 +32,10 @@ from hushsum.privacy.claim import Promise, Relation
 
 AMPLITUDE = _native.WAVE_AMPLITUDE
 LENGTH = _native.WAVE_LENGTH
-TYPICAL_PAIR_VARIANCE = 0.02
-"""Variance of one pair's answer over N², for data of which a record resembles one other in 25. The optimum is
-flat: a factor of ten in this number costs a third of the error.
+TYPICAL_PAIR_VARIANCE = 0.037
+"""Variance of one pair's answer over N². Of normal records in many columns it is K·(1 − K)²/2 at a mean
+density K: from 0.018 to its largest value 0.074 for every K from 0.04 to 0.68, of which this is the middle.
+The optimum is flat: a factor of two in this number costs a twentieth of the error.
 """
 
 
@@ -50,15 +52,17 @@ def feature_sensitivity(pairs: int, relation: Relation) -> Sensitivity:
     return Sensitivity(l1=pairs * math.isqrt(2 * square), l2_squared=pairs * square, largest=length)
 
 
-def pairs_for_laplace(records: float, epsilon: float, capacity: int) -> int:
+def pairs_for_laplace(
+    records: float, epsilon: float, capacity: int, variance: float = TYPICAL_PAIR_VARIANCE
+) -> int:
     """The pairs a pure-ε release should publish, without looking at anything private but a paid count.
 
-    The variance v·N²/m + 4m/ε² is smallest at m = N·ε·√v/2, with v the typical variance of a pair.
+    The variance v·N²/m + 4m/ε² is smallest at m = N·ε·√v/2, with v the variance of a pair.
 
     >>> pairs_for_laplace(records=100_000, epsilon=0.1, capacity=4000)
-    708
+    962
     """
-    best = records * epsilon * math.sqrt(TYPICAL_PAIR_VARIANCE) / 2.0
+    best = records * epsilon * math.sqrt(variance) / 2.0
     return max(1, min(capacity, math.ceil(best)))
 
 
@@ -107,13 +111,15 @@ def predicted_error(
     per_unit: int = 1,
     gamma: bool = False,
     groups: int = 1,
+    count_share: Fraction = COUNT_SHARE,
 ) -> FeatureError:
     """The error of a release with ``pairs`` pairs, from declared quantities alone.
 
     The noise is exact up to the error of N̂, which is left out. ``density`` is the mean similarity of two
     records, which a publisher declares or guesses; chance is that of independent frequencies, which
     orthogonal ones undercut. ``gamma`` takes the Gamma-radius law in place of Laplace's under pure ε.
-    ``groups`` is the number of groups of pairs, of which a record is counted in one.
+    ``groups`` is the number of groups of pairs, of which a record is counted in one, and ``count_share`` the
+    part of the budget that pays for N̂.
 
     >>> error = predicted_error(
     ...     records=581_000, dim=54, pairs=4000, promise=Promise.of(epsilon=1.0, delta=1e-6), density=0.05
@@ -124,12 +130,12 @@ def predicted_error(
     moved = feature_sensitivity(pairs // groups, relation).times(per_unit)
     count = 0 if relation is Relation.REPLACE and per_unit == 1 else per_unit
     if promise.pure:
-        epsilon, _ = split_epsilon(promise, private_count=count > 0, count_share=COUNT_SHARE)
+        epsilon, _ = split_epsilon(promise, private_count=count > 0, count_share=count_share)
         noise = (
             gamma_noise(moved.l2_squared, 2 * pairs, epsilon) if gamma else laplace_noise(moved.l1, epsilon)
         )
     else:
-        noise, _ = gaussian_noises(promise, moved, cells=2 * pairs, count=count, count_share=COUNT_SHARE)
+        noise, _ = gaussian_noises(promise, moved, cells=2 * pairs, count=count, count_share=count_share)
     of_noise = groups**2 * noise.variance / (pairs * AMPLITUDE**2) / records**2
     of_chance = (pair_variance(density, dim) + (groups - 1) / (2.0 * records)) / pairs
     mean_absolute = math.sqrt(2.0 / math.pi)

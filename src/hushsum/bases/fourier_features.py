@@ -16,9 +16,10 @@ from hushsum._types import Floats
 from hushsum.bases.base import Basis, RowAverages, SampledReading, Table, register
 from hushsum.bases.features_theory import AMPLITUDE, LENGTH, feature_sensitivity, pairs_for_laplace
 from hushsum.errors import UsageError
-from hushsum.kernels.base import SPECTRAL, Batch, Kernel, SpectralKernel
+from hushsum.kernels.base import Batch, Kernel, SpectralKernel
 from hushsum.kernels.parameters import check_columns, integer_seed, positive_integer
 from hushsum.kernels.randomness import row_words
+from hushsum.kernels.registry import SPECTRAL
 from hushsum.kernels.structured_frequencies import hadamard, structured_signs
 from hushsum.privacy.calibration import Sensitivity
 from hushsum.privacy.claim import Relation
@@ -308,13 +309,23 @@ class FeatureReading(SampledReading):
         Blocks of different groups estimate sums over different records, which adds to their spread and not to
         the error of the answer: a part of 1/N at most.
         """
-        block = self.basis.block
-        block = block if block * FEWEST_BLOCKS <= self.basis.features else 1
-        scale = self.basis.groups / AMPLITUDE
+        block, scale = self._block, self.basis.groups / AMPLITUDE
         mean, variance = self.basis.map.spread(batch.arrays[0], table, block, scale, threads)
         return RowAverages(mean, variance, -(-self.basis.features // block))
 
-    def method_variance(self, table: Table, batch: Batch, sums: Floats, count: float) -> Floats:
+    @property
+    def _block(self) -> int:
+        block = self.basis.block
+        return block if block * FEWEST_BLOCKS <= self.basis.features else 1
+
+    def rows(self, table: Table, batch: Batch) -> tuple[Floats, int]:
+        """Each pair's answer times the number of groups."""
+        basis = self.basis
+        waves = _native.FeatureMap(basis.frequencies).waves(batch.arrays[0]).reshape(len(batch), -1, 2)
+        said = np.einsum("qjw,jw->qj", waves.astype(np.float64), table.astype(np.float64))
+        return np.asarray(said * (basis.groups / AMPLITUDE)), self._block
+
+    def method_variance(self, table: Table, batch: Batch, count: float, variance: float) -> Floats:
         """An upper estimate that holds at every query, and includes the noise in the table.
 
         No row's answer exceeds the length of its pair, so the variance of their mean is at most the mean

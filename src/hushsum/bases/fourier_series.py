@@ -210,15 +210,17 @@ class SeriesReading(BoxReading):
         gain = (kernel[0] / weight[0]) ** 2 + ((2.0 * kernel[1:] / weight[1:]) ** 2).sum()
         return np.where(self._inside(queries_of(batch)), float(gain), 0.0)
 
-    def _mean_square_error(self, queries: Floats) -> Floats:
-        """Parseval: the kernel's energy beyond the coefficients kept."""
-        kernel = self.basis.series[2]
-        all_energy = 1.0
-        for column in range(self.basis.dim):
-            width = gaussian_width(self.kernel, self.basis.name) / self.basis.period[column]
-            all_energy *= width * math.sqrt(math.pi)
-        kept = kernel[0] ** 2 + 2.0 * (kernel[1:] ** 2).sum()
-        return np.full(len(queries), max(all_energy - float(kept), 0.0))
+    @cached_property
+    def _lattice_waves(self) -> tuple[Floats, Floats]:
+        return self.basis.waves(self._lattice[0])
+
+    def _read_lattice(self, queries: Floats) -> Floats:
+        kernel = self.basis.series[2].copy()
+        kernel[1:] *= 2.0
+        real, imaginary = self._lattice_waves
+        at_query = self.basis.waves(queries)
+        read = (at_query[0] * kernel) @ real.T + (at_query[1] * kernel) @ imaginary.T
+        return np.asarray(np.where(self._inside(queries)[:, np.newaxis], read, 0.0))
 
     def total(self, table: Table) -> tuple[float, float]:
         """The constant coefficient counts the records."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from hushsum._types import Floats
 from hushsum.bases.grid_reading import GridReader, Term
-from hushsum.bases.splines import column_factors
+from hushsum.bases.splines import ColumnFactors, column_factors, inner_products
 from hushsum.kernels.base import Batch, GaussianProfileKernel, ProfileKernel
 
 _PHASES = 64
@@ -31,17 +31,21 @@ CORNER_CELLS = 1.5
 
 _FAR, _SMALL = 0.05, 1e-3
 _NOISE_ALLOWANCE = 2.0
+_CELLS_AT_A_TIME = 1 << 20
 
 
 @dataclass(frozen=True)
 class ReadingErrors:
-    """A bound of the error of each record, as a sum of kernels that the grid itself reads.
+    """The error of each record, as a sum of kernels that the grid itself reads.
 
     The error of one record at a query depends on where the record lies in its cell, and on its distance from
     the query. For each distance the worst place is taken: the error is then at most Σ A·κ(distance) + floor,
     with κ wider than the kernel. Summed over the records, that is a kernel sum, so it is read from the
-    released table, and is as local as the data: post-processing. It holds for records that are all at one
-    place.
+    released table, and is as local as the data: post-processing. It holds for every arrangement of records.
+
+    `variance` is what intervals contain: as if the records that a node counts were all at one place, a
+    random one. Heaps of different nodes then err with independent signs, where the bound has all errors of
+    one sign. Data whose values lie on a lattice that is commensurate with the nodes can be between the two.
 
     Parameters
     ----------
@@ -72,6 +76,27 @@ class ReadingErrors:
             total += _NOISE_ALLOWANCE * deviation
         return total
 
+    def variance(self, table: NDArray[np.integer], batch: Batch) -> Floats:
+        """The expected squared error of the sums, in units of the table.
+
+        With weights b of a record, n records at one place give the nodes n·b; the mean of Σb² over places
+        turns squares of cells into squares of heaps. The noise of the cells adds its part of κ², which is
+        far below the noise of the answer.
+        """
+        columns = self.reader.columns
+        shared = math.prod(inner_products(each.degree)[each.degree] for each in columns if each.degree)
+        terms, floor = self._typical
+        heights = sum(term.height for term in terms)
+        # (Σ A·κ)² is at most ΣA·Σ A·κ², where all κ are 1 in the same place.
+        squares = [
+            Term(heights * term.height / shared, tuple(_square(each) for each in term.factors))
+            for term in terms
+        ]
+        if not squares:
+            return np.zeros(len(batch))
+        total = GridReader(columns, squares).sums(table, batch, squared=True)
+        return np.asarray(total + floor**2 / shared * _sum_of_squares(table))
+
     @property
     def terms(self) -> tuple[Term, ...]:
         """The kernels κ with their heights A."""
@@ -98,9 +123,19 @@ class ReadingErrors:
             return self._product_bound(self.kernel.gaussian_width())
         return self._sampled_bound()
 
-    def _product_bound(self, width: float) -> tuple[tuple[Term, ...], float]:
+    @cached_property
+    def _typical(self) -> tuple[tuple[Term, ...], float]:
+        """The same for the root mean square error over places in a cell; of kernels with a corner, as if the
+        error were anywhere within its bound with the same probability.
+        """
+        if isinstance(self.kernel, GaussianProfileKernel) and self.terms:
+            return self._product_bound(self.kernel.gaussian_width(), typical=True)
+        shrunk = 1.0 / math.sqrt(3.0)
+        return tuple(Term(shrunk * each.height, each.factors) for each in self.terms), shrunk * self.floor
+
+    def _product_bound(self, width: float, *, typical: bool = False) -> tuple[tuple[Term, ...], float]:
         """Of a Gaussian: per column the error is at most A·κ + δ, κ a wider Gaussian that is above the
-        kernel.
+        kernel; the ``typical`` error is the root of its mean square over places.
 
         In several columns a record's places in the cells of each are independent: errors join as the root of
         the sum of squares. All of them at their largest, which is √d times that, needs a record at the worst
@@ -110,7 +145,7 @@ class ReadingErrors:
         smooth = [(each.degree, width / each.spacing) for each in columns if each.degree]
         best: tuple[float, float, float, float] | None = None
         for wider, cut in itertools.product(_WIDER, _CUTS):
-            pairs = [_column_bound(degree, scale, wider, cut) for degree, scale in smooth]
+            pairs = [_column_bound(degree, scale, wider, cut, typical) for degree, scale in smooth]
             # Factors of the other columns are at most 1 + A + δ times the kernel.
             others = math.prod(1.0 + a + b for a, b in pairs)
             height = others * math.hypot(*(a for a, _ in pairs))
@@ -124,7 +159,8 @@ class ReadingErrors:
             column_factors(each.degree, (wider if each.degree else 1.0) * width / each.spacing, True)
             for each in columns
         )
-        return (Term(height + self.rounding, factors),), floor
+        rounding = self.rounding / math.sqrt(3.0) if typical else self.rounding
+        return (Term(height + rounding, factors),), floor
 
     def _sampled_bound(self) -> tuple[tuple[Term, ...], float]:
         """Of other kernels: pairs of a record and a query, near and far. The error at a corner of the kernel
@@ -185,26 +221,42 @@ def _read(terms: Sequence[Term], inside: Floats, away: Floats) -> Floats:
     return total
 
 
+def _sum_of_squares(table: NDArray[np.integer]) -> float:
+    flat, total = table.reshape(-1), 0.0
+    for start in range(0, len(flat), _CELLS_AT_A_TIME):
+        part = flat[start : start + _CELLS_AT_A_TIME].astype(np.float64)
+        total += float(part @ part)
+    return total
+
+
+def _square(factors: ColumnFactors) -> ColumnFactors:
+    """The square of what the factors stand for, at the nodes themselves."""
+    narrower = math.sqrt(2.0) if factors.gaussian else 2.0
+    return column_factors(0, factors.scale / narrower, factors.gaussian)
+
+
 @lru_cache(maxsize=4096)
-def _column_bound(degree: int, scale: float, wider: float, cut: float) -> tuple[float, float]:
+def _column_bound(degree: int, scale: float, wider: float, cut: float, typical: bool) -> tuple[float, float]:
     """A and δ: the error is at most A·exp(−t²/2·wider²) up to ``cut`` deviations, and δ beyond."""
-    distance, errors = _envelope(degree, scale)
+    distance, largest, root_mean_square = _envelope(degree, scale)
+    errors = root_mean_square if typical else largest
     inside = distance <= cut
     height = float((errors * np.exp(0.5 * (distance / wider) ** 2))[inside].max())
     return height, float(errors[~inside].max(initial=0.0))
 
 
 @lru_cache(maxsize=512)
-def _envelope(degree: int, scale: float) -> tuple[Floats, Floats]:
-    """Distances in deviations of a Gaussian whose scale is given in cells, and the largest error of a record
-    at that distance over all places in its cell.
+def _envelope(degree: int, scale: float) -> tuple[Floats, Floats, Floats]:
+    """Distances in deviations of a Gaussian whose scale is given in cells, and the largest and the root mean
+    square error of a record at that distance over all places in its cell.
     """
     factors = column_factors(degree, scale, True)
     most = factors.reach + degree + 1.0
     distance = np.arange(0.0, most, min(1.0, scale) / 16.0)
     phases = np.arange(_PHASES) / _PHASES
-    errors = np.zeros(len(distance))
+    largest, squares = np.zeros(len(distance)), np.zeros(len(distance))
     for phase in phases:
-        read = factors.read(np.full(1, phase), distance)
-        errors = np.maximum(errors, np.abs(read - factors.shape(distance)))
-    return distance / scale, errors
+        error = np.abs(factors.read(np.full(1, phase), distance) - factors.shape(distance))
+        largest = np.maximum(largest, error)
+        squares += error * error
+    return distance / scale, largest, np.sqrt(squares / _PHASES)

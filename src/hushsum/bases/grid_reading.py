@@ -20,6 +20,9 @@ _NODES_A_QUERY = 20_000
 _NODES_PER_PRODUCT = 16
 """Nodes that a matrix product sums in the time in which one is gathered."""
 
+_FEWEST_OF_A_LATTICE = 64
+"""Fewer queries are not looked at for a lattice."""
+
 
 @dataclass(frozen=True, slots=True)
 class GridColumn:
@@ -66,18 +69,25 @@ class GridReader:
             ],
         )
 
-    def sums(self, table: NDArray[np.integer], batch: Batch) -> Floats:
-        """Σ over nodes of the table times the coefficients of each query."""
+    def sums(self, table: NDArray[np.integer], batch: Batch, *, squared: bool = False) -> Floats:
+        """Σ over nodes of the table, or of its squares, times the coefficients of each query."""
         queries = batch.arrays[0].astype(np.float64)
+        numbers = table.astype(np.float64)
+        if squared:
+            numbers *= numbers
+        if len(queries) >= _FEWEST_OF_A_LATTICE:
+            lattice = [np.unique(each, return_inverse=True) for each in queries.T]
+            if math.prod(len(places) for places, _ in lattice) <= 2 * len(queries):
+                return self._lattice_sums(numbers, lattice)
         total = np.zeros(len(queries))
         wide = []
         for term in self.terms:
             if self._narrow(term, table.size):
-                total += term.height * self._window_sums(term, table, queries)
+                total += term.height * self._window_sums(term, numbers, queries)
             else:
                 wide.append(term)
         if wide:
-            total += self._product_sums(wide, table, queries)
+            total += self._product_sums(wide, numbers, queries)
         return total
 
     def gains(self, batch: Batch) -> Floats:
@@ -93,6 +103,11 @@ class GridReader:
         step = max(1, _NUMBERS_AT_A_TIME // max(most, len(heights) ** 2))
         for start in range(0, len(queries), step):
             part = queries[start : start + step]
+            if len(self.columns) == 1:
+                # The terms can be added before they are squared.
+                factor = sum(each.height * self._all(each, part, 0) for each in self.terms)
+                gain[start : start + step] = np.square(factor).sum(axis=1)
+                continue
             inner = np.ones((len(part), len(heights), len(heights)))
             for column in range(len(self.columns)):
                 factors = np.stack([self._all(each, part, column) for each in self.terms], axis=1)
@@ -111,32 +126,34 @@ class GridReader:
         dense = size // _NODES_PER_PRODUCT + sum(column.nodes for column in self.columns)
         return window <= min(_NODES_A_QUERY, dense)
 
-    def _along(self, queries: Floats, column: int) -> Floats:
-        """Places in cells, counted from the first node."""
+    def _along(self, values: Floats, column: int) -> Floats:
+        """Values of a column as places in cells, counted from the first node."""
         nodes = self.columns[column]
-        along: Floats = (queries[:, column] - nodes.first) / nodes.spacing
+        along: Floats = (values - nodes.first) / nodes.spacing
         return along
 
     def _all(self, term: Term, queries: Floats, column: int) -> Floats:
         """Factors of all nodes along one column, shape (queries, nodes)."""
         factors, number = term.factors[column], self.columns[column].nodes
-        along = self._along(queries, column)
+        along, where = _distinct(self._along(queries[:, column], column))
         if not factors.gaussian or 2 * factors.reach > number:
-            return factors.at(along[:, None] - np.arange(number))
+            return factors.at(along[:, None] - np.arange(number))[where]
         # Windows are put among zeros, with as many before and behind for those that leave the grid.
         before = np.floor(along)
         room = 2 * factors.reach
         start = np.clip(before - (factors.reach - 1) + room, 0, number + room).astype(np.int64)
-        dense = np.zeros((len(queries), number + 2 * room))
+        dense = np.zeros((len(along), number + 2 * room))
         np.put_along_axis(dense, start[:, None] + np.arange(room), factors.around(along - before), axis=1)
-        return dense[:, room : room + number]
+        return dense[where, room : room + number]
 
-    def _near(self, term: Term, queries: Floats, column: int) -> tuple[NDArray[np.int64], Floats]:
-        """The nodes in reach along one column and their factors, both of shape (queries, 2·reach); factors of
-        nodes that the grid does not have are 0.
+    def _near(
+        self, term: Term, queries: Floats, column: int
+    ) -> tuple[NDArray[np.int64], Floats, NDArray[np.intp] | slice]:
+        """The nodes in reach along one column and their factors, both of shape (places, 2·reach), and the
+        place of each query; factors of nodes that the grid does not have are 0.
         """
         factors, number = term.factors[column], self.columns[column].nodes
-        along = self._along(queries, column)
+        along, where = _distinct(self._along(queries[:, column], column))
         before = np.floor(along)
         nodes = before.astype(np.int64)[:, None] + np.arange(1 - factors.reach, factors.reach + 1)
         values = factors.around(along - before)
@@ -144,9 +161,9 @@ class GridReader:
         if outside.any():
             values[outside] = 0.0
             np.clip(nodes, 0, number - 1, out=nodes)
-        return nodes, values
+        return nodes, values, where
 
-    def _window_sums(self, term: Term, table: NDArray[np.integer], queries: Floats) -> Floats:
+    def _window_sums(self, term: Term, table: Floats, queries: Floats) -> Floats:
         """The nodes near each query, gathered."""
         flat = table.reshape(-1)
         sums = np.empty(len(queries))
@@ -156,22 +173,35 @@ class GridReader:
             nodes = np.zeros((len(part), 1), np.int64)
             factors = []
             for column, own in enumerate(self.columns):
-                near, values = self._near(term, part, column)
-                factors.append(values)
-                nodes = (nodes[:, :, None] * own.nodes + near[:, None, :]).reshape(len(part), -1)
-            sums[start : start + step] = _contracted(flat[nodes].astype(np.float64), factors[::-1])
+                near, values, where = self._near(term, part, column)
+                factors.append(values[where])
+                nodes = (nodes[:, :, None] * own.nodes + near[where, None, :]).reshape(len(part), -1)
+            sums[start : start + step] = _contracted(flat[nodes], factors[::-1])
         return sums
+
+    def _lattice_sums(self, table: Floats, lattice: Sequence[tuple[Floats, NDArray[np.intp]]]) -> Floats:
+        """Queries that are most points of a lattice, such as those of a picture: the sums at all of its
+        points, one column after the other.
+        """
+        total: Floats = np.zeros([len(places) for places, _ in lattice])
+        for term in self.terms:
+            values = table.reshape([column.nodes for column in self.columns])
+            for column, (places, _) in enumerate(lattice):
+                queries = np.broadcast_to(places[:, None], (len(places), len(lattice)))
+                values = np.tensordot(values, self._all(term, queries, column), axes=(0, 1))
+            total += term.height * values
+        return np.asarray(total[tuple(where for _, where in lattice)])
 
     def _window_gains(self, term: Term, queries: Floats) -> Floats:
         gain = np.ones(len(queries))
         for column in range(len(self.columns)):
-            _, values = self._near(term, queries, column)
-            gain *= np.einsum("ij,ij->i", values, values)
+            _, values, where = self._near(term, queries, column)
+            gain *= np.einsum("ij,ij->i", values, values)[where]
         return gain
 
-    def _product_sums(self, terms: Sequence[Term], table: NDArray[np.integer], queries: Floats) -> Floats:
+    def _product_sums(self, terms: Sequence[Term], table: Floats, queries: Floats) -> Floats:
         """All nodes, one column after the other."""
-        values = table.astype(np.float64).reshape(self.columns[0].nodes, -1)
+        values = table.reshape(self.columns[0].nodes, -1)
         sums = np.zeros(len(queries))
         step = max(1, _NUMBERS_AT_A_TIME // max(values.shape))
         for start in range(0, len(queries), step):
@@ -181,6 +211,14 @@ class GridReader:
                 kept = _contracted(factors[0] @ values, factors[:0:-1])
                 sums[start : start + step] += term.height * kept
         return sums
+
+
+def _distinct(along: Floats) -> tuple[Floats, NDArray[np.intp] | slice]:
+    """The distinct places and which of them each query has, where that saves work: the points of a picture
+    have few places along each column.
+    """
+    places, where = np.unique(along, return_inverse=True)
+    return (places, where) if 2 * len(places) <= len(along) else (along, slice(None))
 
 
 def gaussian_term(columns: Sequence[GridColumn], height: float, scale: float) -> Term:

@@ -17,8 +17,9 @@ from hushsum.bases.grid_errors import ReadingErrors
 from hushsum.bases.grid_reading import GridColumn, GridReader
 from hushsum.bases.splines import HIGHEST_DEGREE, LOWEST_DEGREE, part_table
 from hushsum.errors import UsageError
-from hushsum.kernels.base import PROFILES, Batch, Kernel, ProfileKernel
+from hushsum.kernels.base import Batch, Kernel, ProfileKernel
 from hushsum.kernels.parameters import check_columns, positive_integer
+from hushsum.kernels.registry import PROFILES
 from hushsum.privacy.calibration import Sensitivity
 from hushsum.privacy.claim import Relation
 from hushsum.records.bounds import Bounds
@@ -233,6 +234,11 @@ class GridReading(LinearReading):
         """The sum of the squared coefficients over the nodes, in units of whole records."""
         return self._reader.gains(batch) / float(WHOLE) ** 2
 
+    def method_variance(self, table: Table, batch: Batch, count: float, variance: float) -> Floats:
+        """As if the records around each node were at one random place."""
+        nodes = table.reshape(self.basis.nodes)
+        return self.errors.variance(nodes, batch) / float(WHOLE) ** 2
+
     def bias_bound(self, table: Table, batch: Batch, count: float, variance: float) -> Floats:
         """Σ over records of the largest error that the reading of one can have, read from the table
         itself.
@@ -244,6 +250,10 @@ class GridReading(LinearReading):
     def total(self, table: Table) -> tuple[float, float]:
         """Every record's weights sum to F."""
         return float(table.sum(dtype=np.int64)) / WHOLE, table.size / float(WHOLE) ** 2
+
+    def total_covariance(self, batch: Batch) -> Floats:
+        """The sum of the coefficients over the nodes."""
+        return self._reader.sums(np.ones(self.basis.nodes, np.int64), batch) / float(WHOLE) ** 2
 
     @cached_property
     def errors(self) -> ReadingErrors:

@@ -11,16 +11,18 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hushsum._native import CounterTable
 from hushsum._types import Floats
-from hushsum.bases.base import Basis, RowAverages, RowReading, Table, register
+from hushsum.bases.base import Basis, Cells, RowAverages, RowReading, register
 from hushsum.errors import Parameter, UsageError
-from hushsum.kernels.base import HASHABLE, Batch, ColumnKernel, HashableKernel, Hasher, Kernel
+from hushsum.kernels.base import Batch, ColumnKernel, HashableKernel, Hasher, Kernel
 from hushsum.kernels.parameters import check_columns, integer_seed, positive_integer
+from hushsum.kernels.registry import HASHABLE
 from hushsum.privacy.calibration import Sensitivity
 from hushsum.privacy.claim import Relation
 from hushsum.records.bounds import Bounds
@@ -28,14 +30,11 @@ from hushsum.records.bounds import Bounds
 MAX_ROWS = 1 << 24
 MAX_WIDTH = 1 << 30
 MAX_CELLS = 1 << 34
+LARGE_TABLE = 1 << 24
+"""Cells. From here on counts start at one byte, and noisy cells are packed and memory-mapped."""
+
 MAX_NUMBERS = 1 << 32
 """Random numbers behind the hash functions: a file that requires more is refused before any is made."""
-
-TYPICAL_RELATIVE_VARIANCE = 3e-3
-"""Variance of one row's answer over N². Measured at queries from the data, with the paper's bandwidths:
-0.03 to 0.05 for salaries, 0.004 for skin tones, 0.002 to 0.008 for RNA, scaled forest and word vectors,
-0.0001 for raw forest data. The optimum is flat: a factor of ten in this number costs a third of the error.
-"""
 
 
 @register
@@ -136,17 +135,26 @@ class HashRows(Basis):
         moved = self.rows if relation is Relation.ADD_REMOVE else 2 * self.rows
         return Sensitivity(l1=moved, l2_squared=moved, largest=1)
 
-    def accumulate(self, table: NDArray[np.int64], batch: Batch, *, step: int, threads: int) -> None:
+    def new_table(self) -> NDArray[np.int64] | CounterTable:
+        """Zeros; in counters that start at one byte where the table is large."""
+        if self.rows * self.width >= LARGE_TABLE:
+            return CounterTable(self.rows, self.width)
+        return np.zeros(self.shape, np.int64)
+
+    def accumulate(
+        self, table: NDArray[np.int64] | CounterTable, batch: Batch, *, step: int, threads: int
+    ) -> None:
         """Add ``step`` to each record's cell in every row."""
         self.hasher.count(*batch.arrays, table, step, threads)
 
-    def prefix(self, rows: int) -> HashRows:
+    def prefix(self, rows: int) -> Self:
         """The first rows; row r is the same whatever the number of rows."""
         return self if rows == self.rows else replace(self, rows=rows)
 
     def rows_for(self, count: int, epsilon: float, moves: int) -> int:
         """Rows that balance Laplace noise, which grows with them, against hashing, which falls."""
-        return rows_for_laplace(max(count, 1), epsilon / moves, self.rows)
+        variance = self._hashable.typical_row_variance()
+        return rows_for_laplace(max(count, 1), epsilon / moves, variance, self.rows)
 
     def cells(self, batch: Batch) -> NDArray[np.int32]:
         """The cell of each record in each row, shape (len(batch), rows)."""
@@ -193,23 +201,23 @@ class HashReading(RowReading):
         """The cell of each record in each row."""
         return self.basis.cells(batch)
 
-    def read(self, table: Table, batch: Batch, *, threads: int) -> RowAverages:
+    def read(self, table: Cells, batch: Batch, *, threads: int) -> RowAverages:
         """Mean and variance over rows of each query's cell, before normalisation."""
         block = self.basis.independent_rows
-        mean, variance = self.basis.hasher.read(*batch.arrays, table, block, threads)
+        mean, variance = self.basis.hasher.read(*batch.arrays, _native_table(table), block, threads)
         return RowAverages(mean, variance, -(-self.basis.rows // block))
 
-    def sums(self, table: Table, batch: Batch, *, count: float, scale: float, threads: int) -> Floats:
+    def sums(self, table: Cells, batch: Batch, *, count: float, scale: float, threads: int) -> Floats:
         """``scale`` times the kernel sums."""
         slope, shift = self._line(count, scale)
-        return self.basis.hasher.means(*batch.arrays, table, slope, shift, threads)
+        return self.basis.hasher.means(*batch.arrays, _native_table(table), slope, shift, threads)
 
-    def reader(self, table: Table, *, count: float, scale: float) -> Callable[[object], Floats | None]:
+    def reader(self, table: Cells, *, count: float, scale: float) -> Callable[[object], Floats | None]:
         """A native reader of plain arrays, where the hash functions have one and bounds do not move the
         origin.
         """
         make = getattr(self.basis.hasher, "reader", None)
-        if make is None or self.basis.bounds is not None:
+        if make is None or self.basis.bounds is not None or not isinstance(table, np.ndarray):
             return lambda queries: None
         reader: Callable[[object], Floats | None] = make(table, *self._line(count, scale))
         return reader
@@ -223,6 +231,11 @@ class HashReading(RowReading):
         """Slope and shift that take a mean cell to ``scale`` times the kernel sum."""
         slope = scale / (1.0 - self.fold_rate)
         return slope, -count * self.fold_rate * slope
+
+
+def _native_table(table: Cells) -> Any:
+    """What the native loops read: the array, or the native side of a packed table."""
+    return table if isinstance(table, np.ndarray) else table.native
 
 
 def groups_for(failure: float) -> int:
@@ -284,13 +297,14 @@ def corollary_3_5(root_sum: float, epsilon: float, failure: float) -> float:
     return 16.0 * math.sqrt(root_sum / epsilon * math.log(1.0 / failure))
 
 
-def rows_for_laplace(records: float, epsilon: float, capacity: int) -> int:
+def rows_for_laplace(records: float, epsilon: float, variance: float, capacity: int) -> int:
     """The rows a pure-ε release should publish, without looking at anything private but a paid count.
 
-    The error √(v·N²/R + 2R/ε²) is smallest at R = N·ε·√(v/2), with v the typical relative variance of a row.
+    The error √(v·N²/R + 2R/ε²) is smallest at R = N·ε·√(v/2), with v the typical ``variance`` of a row over
+    N².
 
-    >>> rows_for_laplace(records=245_000, epsilon=0.1, capacity=2000)
+    >>> rows_for_laplace(records=245_000, epsilon=0.1, variance=3e-3, capacity=2000)
     949
     """
-    best = records * epsilon * math.sqrt(TYPICAL_RELATIVE_VARIANCE / 2.0)
+    best = records * epsilon * math.sqrt(variance / 2.0)
     return max(1, min(capacity, math.ceil(best)))

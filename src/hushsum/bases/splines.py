@@ -174,8 +174,9 @@ def column_factors(degree: int, scale: float, gaussian: bool) -> ColumnFactors:
     splines: its convolution with their dual. The error of the reading is then the part of the profile that no
     sum of the splines follows.
     """
-    steps = 1 << math.ceil(math.log2(_STEPS_IN_DEVIATION / scale))
-    steps = min(max(steps, _FEWEST_STEPS), _MOST_STEPS if gaussian else _MOST_CORNER_STEPS)
+    steps = 1 << max(0, math.ceil(math.log2(_STEPS_IN_DEVIATION / scale)))
+    # A wide Gaussian has no corner that would need places in every cell.
+    steps = min(steps, _MOST_STEPS) if gaussian else min(max(steps, _FEWEST_STEPS), _MOST_CORNER_STEPS)
     own = math.ceil(_GAUSSIAN_REACH * scale) if gaussian else 0
     reach = own + (_DUAL_REACH if degree else 1)
     mesh, tail = _projected(degree, scale, gaussian, steps, reach)

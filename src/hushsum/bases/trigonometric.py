@@ -30,7 +30,6 @@ from hushsum.privacy.claim import Relation
 MAX_TERMS = 1 << 12
 _NODES_PER_WIDTH = 8
 _MAX_NODES = 1 << 14
-_PLACES = 64
 
 
 @register
@@ -154,19 +153,13 @@ class TrigonometricReading(BoxReading):
     def _numbers_per_query(self) -> int:
         return max(*self._nodes, self.basis.shape[1])
 
-    def _mean_square_error(self, queries: Floats) -> Floats:
-        profile = self._profile
-        square, cross, fitted = (np.ones(len(queries)) for _ in range(3))
-        for start, stop in blocks(len(queries), max(self._nodes)):
-            for column, factor in enumerate(self._factors(queries[start:stop])):
-                nodes = max(_PLACES, self._nodes[column])
-                places: Floats = (np.arange(nodes, dtype=np.float64) + 0.5) * (2.0 / nodes) - 1.0
-                true = profile(self.basis.half[column] * places - queries[start:stop, column, np.newaxis])
-                near = factor @ chebyshev_values(places, self.basis.terms - 1)
-                square[start:stop] *= (true * true).mean(axis=1)
-                cross[start:stop] *= (true * near).mean(axis=1)
-                fitted[start:stop] *= (near * near).mean(axis=1)
-        return np.maximum(square - 2.0 * cross + fitted, 0.0)
+    def _read_lattice(self, queries: Floats) -> Floats:
+        places, _ = self._lattice
+        read = np.ones((len(queries), len(places)))
+        for column, factor in enumerate(self._factors(queries)):
+            along = np.clip(places[:, column] / self.basis.half[column], -1.0, 1.0)
+            read *= factor @ chebyshev_values(along, self.basis.terms - 1)
+        return read
 
     def total(self, table: Table) -> tuple[float, float]:
         """The constant term counts the records."""

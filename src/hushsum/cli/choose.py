@@ -15,7 +15,7 @@ from hushsum.cli.release_report import DECLINED
 from hushsum.errors import UsageError
 
 if TYPE_CHECKING:
-    from hushsum.jobs.choose_parameters import Approve, BoundsChosen, ChoiceTerms, KernelChosen
+    from hushsum.jobs.private_choice_of_parameters import Approve, BoundsChosen, ChoiceTerms, KernelChosen
     from hushsum.jobs.tally_records import RecordFiles
     from hushsum.privacy.claim import Claim
 
@@ -75,8 +75,8 @@ def choose(
     hushsum choose bandwidth skin.parquet --columns R,G,B --candidates 1,5,25 --epsilon 0.1
     """
     from hushsum.cli.options import ledger_options
-    from hushsum.jobs.choose_parameters import ChoiceTerms
-    from hushsum.jobs.files import STANDARD
+    from hushsum.jobs.output_files import STANDARD
+    from hushsum.jobs.private_choice_of_parameters import ChoiceTerms
     from hushsum.jobs.tally_records import RecordFiles
 
     if what not in _WHAT:
@@ -119,7 +119,7 @@ def _bounds(
     grid: int,
     ask: Approve | None,
 ) -> BoundsChosen | None:
-    from hushsum.jobs.choose_parameters import choose_bounds
+    from hushsum.jobs.private_choice_of_parameters import choose_bounds
 
     box = values.ranges(within, "within")
     if box is None:
@@ -141,8 +141,8 @@ def _bandwidth(
     density: float,
     ask: Approve | None,
 ) -> KernelChosen | None:
-    from hushsum.jobs.choose_parameters import choose_bandwidth
     from hushsum.jobs.kernel_and_method import KernelChoice
+    from hushsum.jobs.private_choice_of_parameters import choose_bandwidth
 
     listed = values.numbers(candidates or "", "candidates")
     if not listed:
@@ -168,7 +168,7 @@ def _ask(claim: Claim) -> bool:
 
 
 def _write(chosen: BoundsChosen | KernelChosen, terms: ChoiceTerms) -> None:
-    from hushsum.jobs.choose_parameters import BoundsChosen
+    from hushsum.jobs.private_choice_of_parameters import BoundsChosen
     from hushsum.kernels.parameters import kernel_in_words
 
     write(terms.claim.sentence() + "\n")

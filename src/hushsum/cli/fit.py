@@ -77,9 +77,9 @@ def fit(
     hushsum fit classifier visits.parquet --target ill --classes no,yes --epsilon 1 -o ill.hush
     """
     from hushsum.cli.options import ledger_options
-    from hushsum.jobs.files import STANDARD
     from hushsum.jobs.fit_model import TrainingFiles, count_model, release_model
     from hushsum.jobs.model_catalogue import ModelChoice
+    from hushsum.jobs.output_files import STANDARD
     from hushsum.records.bounds import names_in_words
 
     recorded = ledger_options(ledger, dataset, idempotency_key, to, part)

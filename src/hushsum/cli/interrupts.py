@@ -30,6 +30,25 @@ def exit_if_interrupted() -> None:
         _raise(_received[0])
 
 
+@contextmanager
+def signals_at_progress() -> Iterator[None]:
+    """Let the first signal of the block wait until `exit_if_interrupted` is called; a second one does not."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def note(number: int, frame: FrameType | None) -> None:
+        if _received:
+            _leave(number, frame)
+        _received.append(number)
+
+    for number in before:
+        signal.signal(number, note)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
 def was_interrupted() -> bool:
     """Whether SIGINT has come."""
     return signal.SIGINT in _received

@@ -40,7 +40,12 @@ def init(
         str | None,
         typer.Option("--accounting", help="pure, basic or zcdp; default: determined by the options given."),
     ] = None,
-    unit: Annotated[str, typer.Option("--unit", help="record, or person.")] = "record",
+    unit: Annotated[
+        str,
+        typer.Option(
+            "--unit", help="record, person, or of a graph: 'adjacency row', edge or 'directed edge'."
+        ),
+    ] = "record",
     max_per_unit: Annotated[
         int | None,
         typer.Option(
@@ -149,8 +154,8 @@ def export(
 
     hushsum ledger export --ledger ledger.db --dataset skin -o skin-report.md
     """
-    from hushsum.jobs.files import check_output
     from hushsum.jobs.ledger_commands import as_text, disclosure, write_text
+    from hushsum.jobs.output_files import check_output
 
     report = disclosure(ledger, dataset)
     if output is None:
@@ -179,8 +184,8 @@ def receipt(
 
     hushsum ledger receipt --ledger ledger.db -o receipt.json
     """
-    from hushsum.jobs.files import check_output
     from hushsum.jobs.ledger_commands import as_text, open_ledger, write_text
+    from hushsum.jobs.output_files import check_output
 
     made = open_ledger(ledger).receipt()
     if output is None:

@@ -18,7 +18,7 @@ def merge(
         bool,
         typer.Option(
             "--disjoint-units",
-            help="Declare that no person is in two tallies; the limits per person then do not add up.",
+            help="Declare that no person (of graphs: no edge or no node) is in two tallies, else limits add.",
         ),
     ] = False,
     encryption_key_file: options.EncryptionKeyFile = None,
@@ -28,8 +28,8 @@ def merge(
 
     hushsum merge a.tally b.tally -o all.tally
     """
-    from hushsum.jobs.files import read_key
     from hushsum.jobs.merge_tallies import merge_tallies
+    from hushsum.jobs.output_files import read_key
 
     with progress_bar("merging") as progress:
         written = merge_tallies(

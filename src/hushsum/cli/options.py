@@ -28,10 +28,11 @@ def tally_completions(incomplete: str) -> list[str]:
 
 
 def plan_completions(incomplete: str) -> list[str]:
-    """The methods whose error is predicted, for a shell."""
+    """The methods that count in a tally and whose error is predicted, for a shell."""
     from hushsum.methods import planned_methods
+    from hushsum.methods.registry import tally_methods
 
-    return completing("auto", *planned_methods())(incomplete)
+    return completing("auto", *sorted({*planned_methods()} & {*tally_methods()}))(incomplete)
 
 
 def completing(*choices: str) -> Callable[[str], list[str]]:
@@ -131,6 +132,13 @@ Smoothness = Annotated[
 Power = Annotated[
     int | None, typer.Option("--power", help="Power of the similarity; a larger power decreases faster.")
 ]
+Radius = Annotated[
+    float | None,
+    typer.Option(
+        "--radius",
+        help="Of the dot-product and polynomial kernels: longer records are shortened to it. [default: 1]",
+    ),
+]
 Bits = Annotated[int | None, typer.Option("--bits", help="Sign bits of the angular kernel.")]
 Projection = Annotated[
     str | None,
@@ -150,7 +158,22 @@ SetColumn = Annotated[
     str | None,
     typer.Option("--set-column", metavar="NAME", help="Column of sets (jaccard): lists of integers."),
 ]
+Edges = Annotated[
+    str | None,
+    typer.Option(
+        "--edges",
+        metavar="NAMES",
+        help="The two columns of an edge list, such as src,dst, or 1,2 in a text file: records are the nodes "
+        "(jaccard).",
+    ),
+]
+Directed = Annotated[
+    bool, typer.Option("--directed", help="A node's neighbours are those that its edges lead to.")
+]
 Level = Annotated[float, typer.Option("--level", help="Level of the intervals.")]
+Simultaneous = Annotated[
+    bool, typer.Option("--simultaneous", help="Intervals that hold at all points together, not at each.")
+]
 Sum = Annotated[bool, typer.Option("--sum", help="Kernel sums f(q), instead of mean kernel values f(q)/N.")]
 Epsilon = Annotated[float | None, typer.Option("--epsilon", help="ε; pure unless --delta is given.")]
 Delta = Annotated[float | None, typer.Option("--delta", help="δ, below one over ten times the units.")]
@@ -164,6 +187,14 @@ RelationName = Annotated[
         "--relation",
         help="add/remove: the number of records is private; replace: it is public.",
         autocompletion=completing("add/remove", "replace"),
+    ),
+]
+UnitName = Annotated[
+    str | None,
+    typer.Option(
+        "--unit",
+        help="Unit of the claim for a graph: 'adjacency row', 'edge' or 'directed edge', as it was counted.",
+        autocompletion=completing("adjacency row", "edge", "directed edge"),
     ),
 ]
 LedgerPlace = Annotated[

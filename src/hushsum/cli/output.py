@@ -113,27 +113,44 @@ def silence_output() -> None:
     os.close(nowhere)
 
 
+def bytes_of(files: Sequence[str]) -> int | None:
+    """The size of all files; None if one of them has none, or is not there."""
+    return sum(map(os.path.getsize, files)) if all(map(os.path.isfile, files)) else None
+
+
 @contextmanager
-def progress_bar(what: str) -> Iterator[Progress]:
+def progress_bar(what: str, *, size: int | None = None) -> Iterator[Progress]:
     """A bar on standard error while the block runs, if that is a terminal.
 
-    It shows a fraction, never a number of records. Telling it how far the work is also lets a signal end it.
+    It shows a fraction, the time that is left and, for ``size`` bytes, the rate; never a number of records.
+    Telling it how far the work is also lets a signal end it.
     """
     if not sys.stderr.isatty():
         yield lambda _: exit_if_interrupted()
         return
     from rich.console import Console
-    from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import (
+        BarColumn,
+        ProgressColumn,
+        TaskProgressColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+        TransferSpeedColumn,
+    )
     from rich.progress import Progress as Bar
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
+    columns: list[ProgressColumn] = [TextColumn("{task.description}"), BarColumn(), TaskProgressColumn()]
+    columns += [TimeElapsedColumn(), *([] if size is None else [TransferSpeedColumn()])]
+    columns += [TextColumn("left"), TimeRemainingColumn()]
+    total = size or 1.0
     with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(what, total=None)
 
         def at(fraction: float | None) -> None:
             exit_if_interrupted()
             if fraction is not None:
-                bar.update(task, total=1.0, completed=fraction)
+                bar.update(task, total=total, completed=fraction * total)
 
         yield at
 

@@ -42,10 +42,12 @@ def plan(
     bits: options.Bits = None,
     projection: options.Projection = None,
     smoothness: options.Smoothness = None,
+    radius: options.Radius = None,
     rows: Annotated[str | None, typer.Option("--rows", metavar="R[,R...]", help="Rows to compare.")] = None,
     width: Annotated[int | None, typer.Option("--width", help="Cells per row.")] = None,
     method: options.PlannedMethod = "auto",
     bounds: options.BoundsText = None,
+    steps: options.StepsText = None,
     density: Annotated[
         float | None,
         typer.Option(
@@ -74,10 +76,11 @@ def plan(
     source = None
     if public is not None:
         source = PublicFile(public, values.names(columns, "columns"), set_column)
-    choice = KernelChoice(kernel, bandwidth, power, bits, projection, smoothness)
+    choice = KernelChoice(kernel, bandwidth, power, bits, projection, smoothness, radius)
     epsilons = None if epsilon is None else values.numbers(epsilon, "epsilon")
     counts = values.integers(rows, "rows")
     box = values.ranges(bounds, "bounds")
+    on_steps = None if steps is None else values.numbers(steps, "steps")
 
     def at(place: float | None) -> ReleasePlanned:
         return plan_release(
@@ -96,6 +99,7 @@ def plan(
             relation=relation,
             max_per_unit=max_per_unit,
             error=error,
+            steps=on_steps,
         )
 
     planned = at(density)
@@ -111,6 +115,7 @@ def plan(
         "bits": bits,
         "projection": projection,
         "smoothness": smoothness,
+        "radius": radius,
         "bounds": bounds,
         "set-column": (set_column or "NAME") if choice.takes_sets else None,
         "unit-column": None if max_per_unit is None else "NAME",
@@ -175,15 +180,20 @@ def _command(option: Option, given: Mapping[str, object]) -> str:
     """The command that makes the tally of an option; what is the default is left out."""
     chosen: dict[str, object] = {"method": option.method, **given, **option.sizes}
     words = [
-        f"--{name}"
-        if value is True
-        else f"--{name} {value:.10g}"
-        if isinstance(value, float)
-        else f"--{name} {shlex.quote(str(value))}"
+        f"--{name}" if value is True else f"--{name} {_text(value)}"
         for name, value in chosen.items()
         if value is not None and value != _DEFAULTS.get(name)
     ]
     return " ".join(["hushsum tally FILE", *words, "-o NAME.tally"])
+
+
+def _text(value: object) -> str:
+    """A value as it is written after an option; steps of columns, with 0 for none."""
+    if isinstance(value, float):
+        return f"{value:.10g}"
+    if isinstance(value, list):
+        return ",".join(f"{each or 0:.10g}" for each in value)
+    return shlex.quote(str(value))
 
 
 def _brief(number: str) -> str:

@@ -40,6 +40,7 @@ def plot(
     ] = None,
     sum: options.Sum = False,
     level: options.Level = 0.95,
+    simultaneous: options.Simultaneous = False,
     json: options.Json = False,
 ) -> None:
     """Draw a curve with its error band, a heat map, or a slice of a function of more columns.
@@ -57,6 +58,7 @@ def plot(
         labels=values.names(labels, "labels"),
         of="sum" if sum else "mean",
         level=level,
+        simultaneous=simultaneous,
     )
     write_json(drawn.as_json()) if json else write(drawn.output)
 

@@ -38,7 +38,7 @@ def predict(
 
     hushsum predict ill.hush visits.csv -o answers.csv
     """
-    from hushsum.jobs.files import STANDARD, check_answers_output
+    from hushsum.jobs.output_files import STANDARD, check_answers_output
     from hushsum.jobs.predict_model import predict_file
 
     if output != STANDARD:

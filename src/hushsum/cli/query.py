@@ -35,6 +35,16 @@ def query(
         str | None,
         typer.Option("--points", metavar="FILE", help="Points in CSV, Parquet or Arrow; - reads CSV."),
     ] = None,
+    node: Annotated[
+        list[str] | None,
+        typer.Option("--node", metavar="ID", help="A node of the graph given by --graph; may be repeated."),
+    ] = None,
+    graph: Annotated[
+        str | None,
+        typer.Option("--graph", metavar="FILE", help="Public edge list, in which --node is looked up."),
+    ] = None,
+    edges: options.Edges = None,
+    directed: options.Directed = False,
     columns: options.Columns = None,
     set_column: options.SetColumn = None,
     sum: options.Sum = False,
@@ -47,6 +57,7 @@ def query(
             autocompletion=options.completing("mean", "median-of-means"),
         ),
     ] = "mean",
+    simultaneous: options.Simultaneous = False,
     threads: Annotated[int, typer.Option("--threads", help="Number of threads.")] = 1,
     json: options.Json = False,
 ) -> None:
@@ -57,22 +68,33 @@ def query(
 
     hushsum query skin.hush --at 120,80,60
     """
-    from hushsum.jobs.query_function import QueryTerms, query_file, query_points
+    from hushsum.jobs.query_function import QueryTerms, query_file, query_nodes, query_points
 
-    if (at is None) == (points is None):
+    if _given(at, points, node) != 1:
         raise UsageError(
             parameter="at",
-            rule=("or ", Parameter("points"), " must be given, one of the two"),
-            got="both or neither",
+            rule=("or ", Parameter("points"), " or ", Parameter("node"), " must be given, one of them"),
+            got="several or none",
             remedy="give one of them",
         )
-    terms = QueryTerms(sum=sum, level=level, estimator=estimator, threads=threads)
-    if at is not None:
-        answered = query_points(function, [values.point(each, "at") for each in at], terms)
+    if (node is None) != (graph is None):
+        raise UsageError(
+            parameter="node",
+            rule=("and ", Parameter("graph"), " go together"),
+            got="one of them",
+            remedy="give both",
+        )
+    terms = QueryTerms(sum=sum, level=level, estimator=estimator, simultaneous=simultaneous, threads=threads)
+    if at is not None or node is not None:
+        if node is not None and graph is not None:
+            ends = None if edges is None else values.names(edges, "edges")
+            answered = query_nodes(function, node, graph, terms, columns=ends, directed=directed)
+        else:
+            answered = query_points(function, [values.point(each, "at") for each in at or []], terms)
         if json:
             write_json({"of": "sum" if sum else "mean", "level": level, "answers": answered.as_json()})
         else:
-            _write_table(at, answered)
+            _write_table(at or node or [], answered)
         return
     assert points is not None
     piped = interruptible_input() if points == "-" else nullcontext()
@@ -90,6 +112,11 @@ def query(
                 _stream_json(batches, {"of": "sum" if sum else "mean", "level": level})
             else:
                 _stream_csv(batches)
+
+
+def _given(*choices: object) -> int:
+    """How many of some options were given."""
+    return len([each for each in choices if each is not None])
 
 
 def _write_table(points: list[str], answered: AnsweredQueries) -> None:

@@ -3,22 +3,72 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Annotated
 
 import typer
 
-from hushsum.cli import options
-from hushsum.cli.output import reader_may_leave, warn
+from hushsum.cli import options, values
+from hushsum.cli.interrupts import interruptible_input
+from hushsum.cli.output import bytes_of, progress_bar, reader_may_leave, warn, warnings_printed
 from hushsum.cli.release_report import asking, confirmed, released_file, report
+
+_OF_RECORDS = (
+    "columns",
+    "bounds",
+    "bandwidth",
+    "kernel",
+    "power",
+    "bits",
+    "projection",
+    "smoothness",
+    "method",
+    "records",
+    "steps",
+    "width",
+    "seed",
+    "unit_column",
+    "max_per_unit",
+    "set_column",
+)
+"""Options that a tally has from the command that counted it."""
 
 
 def release(
-    tally: Annotated[str, typer.Argument(help="The .tally file.")],
+    context: typer.Context,
+    sources: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILE...",
+            help="Records (CSV, Parquet or Arrow; - reads CSV from standard input), or one .tally file.",
+        ),
+    ],
     output: options.ReleaseOutput,
     epsilon: options.Epsilon = None,
     delta: options.Delta = None,
     rho: options.Rho = None,
+    columns: options.Columns = None,
+    bounds: options.BoundsText = None,
+    bandwidth: options.Bandwidth = None,
+    kernel: options.KernelName = "euclidean",
+    power: options.Power = None,
+    bits: options.Bits = None,
+    projection: options.Projection = None,
+    smoothness: options.Smoothness = None,
+    method: options.PlannedMethod = "auto",
+    records: Annotated[
+        int | None,
+        typer.Option("--records", help="Declared number of records, for the plan; the true one is private."),
+    ] = None,
+    steps: options.StepsText = None,
+    width: Annotated[int | None, typer.Option("--width", help="Cells per row of a race table.")] = None,
+    seed: Annotated[int, typer.Option("--seed", help="Public seed of the random functions.")] = 0,
+    unit_column: options.UnitColumn = None,
+    max_per_unit: options.MaxPerUnit = None,
+    set_column: options.SetColumn = None,
     relation: options.RelationName = "add/remove",
+    unit: options.UnitName = None,
     mechanism: Annotated[
         str | None,
         typer.Option(
@@ -35,8 +85,12 @@ def release(
         ),
     ] = "auto",
     count_share: Annotated[
-        float, typer.Option("--count-share", help="Fraction of the budget for the noisy count.")
-    ] = 0.02,
+        float | None,
+        typer.Option(
+            "--count-share",
+            help="Fraction of the budget for the noisy count. [default: as planned; 0.02 for a tally]",
+        ),
+    ] = None,
     rounded: Annotated[
         bool | None,
         typer.Option("--rounded", help="Round cells: a smaller file, and 2 % more variance of the noise."),
@@ -54,20 +108,28 @@ def release(
     insecure_noise_seed: options.InsecureNoiseSeed = None,
     json: options.Json = False,
 ) -> None:
-    """Draw noise once and write a public function. This spends privacy budget and cannot be undone.
+    """Release records, or a tally, as a public function. This spends privacy budget and cannot be undone.
 
-    The claim is shown first; on a terminal the command requests confirmation. Releasing a tally again spends
+    Files of records are counted by the method with the smallest predicted error, in one pass, and the exact
+    counts are discarded. A tally, of one site or merged from several, is released as it was made.
+
+    The claim is shown first; on a terminal the command requests confirmation. Releasing again spends
     again, also with the same output file. An existing .hush file is replaced, a tally never, and another file
     only after confirmation. With --ledger the dataset's budget is debited first, and repeating the same
     command after a crash resumes the release instead of spending again.
 
+    hushsum release pay.csv --columns salary --bounds 0:300000 --bandwidth 5000 --epsilon 1 -o pay.hush
+
     hushsum release all.tally --epsilon 1 -o skin.hush
     """
     from hushsum.cli.options import ledger_options
-    from hushsum.jobs.files import read_key
+    from hushsum.jobs.kernel_and_method import KernelChoice
+    from hushsum.jobs.output_files import STANDARD, is_tally, read_key
+    from hushsum.jobs.release_records import PlanChoice, refuse_record_options, release_records
     from hushsum.jobs.release_tally import release_tally
+    from hushsum.jobs.tally_records import RecordFiles
     from hushsum.kernels.parameters import kernel_in_words
-    from hushsum.privacy.request import ReleaseRequest
+    from hushsum.privacy.release_request import DEFAULT_COUNT_SHARE, ReleaseRequest
 
     recorded = ledger_options(ledger, dataset, idempotency_key, to, part)
     target = released_file(output, json=json)
@@ -76,37 +138,81 @@ def release(
         delta=delta,
         rho=rho,
         relation=relation,
+        unit=unit,
         mechanism=mechanism,
         rows=_rows(rows),
-        count_share=count_share,
+        count_share=DEFAULT_COUNT_SHARE if count_share is None else count_share,
         rounded=rounded,
         population=population,
         allow_large_delta=allow_large_delta,
         insecure_noise_seed=insecure_noise_seed,
     )
     interactive = sys.stdin.isatty() and not yes
-    with reader_may_leave():
-        delivered = release_tally(
-            tally,
-            target,
-            request,
-            encryption_key=None if encryption_key_file is None else read_key(encryption_key_file),
-            threads=threads,
-            approve=asking(output) if interactive else None,
-            ledger=recorded,
+    approve = asking(output) if interactive else None
+    if len(sources) == 1 and is_tally(sources[0]):
+        refuse_record_options(_given(context), _OF_RECORDS)
+        with reader_may_leave():
+            delivered = release_tally(
+                sources[0],
+                target,
+                request,
+                encryption_key=None if encryption_key_file is None else read_key(encryption_key_file),
+                threads=threads,
+                approve=approve,
+                ledger=recorded,
+            )
+    else:
+        box = values.ranges(bounds, "bounds")
+        choice = PlanChoice(
+            method,
+            records,
+            box[0] if box is not None and len(box) == 1 else box,
+            None if steps is None else values.numbers(steps, "steps"),
+            width,
+            seed,
+            count_share,
         )
+        piped = interruptible_input() if STANDARD in sources else nullcontext()
+        counting = progress_bar("counting", size=bytes_of(sources))
+        with reader_may_leave(), warnings_printed(), piped, counting as progress:
+            delivered = release_records(
+                RecordFiles(tuple(sources), values.names(columns, "columns"), unit_column, set_column),
+                target,
+                request,
+                kernel=KernelChoice(kernel, bandwidth, power, bits, projection, smoothness),
+                choice=choice,
+                max_per_unit=max_per_unit,
+                threads=threads,
+                progress=progress,
+                approve=approve,
+                ledger=recorded,
+            )
     released = confirmed(delivered, interactive=interactive)
-    if released.starved and rows == "auto":
+    if released.starved and released.table is not None and rows == "auto":
         warn(
-            f"only {released.rows} of {released.capacity} rows are published, because ε times the number of "
-            "records is small; answers will be poor."
+            f"only {released.table[0]} of {released.capacity} rows are published, because ε times the number "
+            "of records is small; answers will be poor."
         )
     facts = [
         ("claim", repr(released.claim)),
         ("kernel", kernel_in_words(released.function.kernel)),
-        ("rows × width", f"{released.rows} × {released.width}"),
     ]
+    if released.option is not None:
+        facts.append(("method", released.option.method))
+        facts.append(("predicted error", f"{released.option.error:.2g} of f(q)/N"))
+    if released.table is not None:
+        facts.append(("rows × width", f"{released.table[0]} × {released.table[1]}"))
     report(released, facts, json=json, interactive=interactive)
+
+
+def _given(context: typer.Context) -> Callable[[str], bool]:
+    """Whether a parameter was given on the command line."""
+
+    def given(name: str) -> bool:
+        source = context.get_parameter_source(name)
+        return source is not None and source.name == "COMMANDLINE"
+
+    return given
 
 
 def _rows(text: str) -> int | str:

@@ -32,7 +32,7 @@ def released_file(output: str, *, json: bool) -> str | IO[bytes]:
     UsageError
         if standard output is a terminal, or is needed for JSON.
     """
-    from hushsum.jobs.files import STANDARD
+    from hushsum.jobs.output_files import STANDARD
 
     if output != STANDARD:
         return output
@@ -89,7 +89,7 @@ def report(
 
     The claim's sentence is left out where it stands above the question already.
     """
-    from hushsum.jobs.files import STANDARD
+    from hushsum.jobs.output_files import STANDARD
 
     record = released.record
     if json:

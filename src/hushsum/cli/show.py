@@ -9,6 +9,7 @@ import typer
 from hushsum.cli import options
 from hushsum.cli.output import bytes_in_words, short, warn, write, write_facts, write_json
 from hushsum.kernels.parameters import kernel_in_words
+from hushsum.privacy.claim import unit_in_words
 from hushsum.records.bounds import bounds_in_words, names_in_words
 
 if TYPE_CHECKING:
@@ -85,7 +86,6 @@ def _in_short(value: object) -> str:
 
 
 def _write_tally(description: TallyDescription) -> None:
-    cap = description.max_per_unit
     write(description.warning + "\n")
     write_facts(
         [
@@ -94,7 +94,8 @@ def _write_tally(description: TallyDescription) -> None:
             ("bounds", bounds_in_words(description.bounds)),
             ("table", f"{description.basis}, {description.rows} × {description.width}"),
             *([] if description.seed is None else [("seed", str(description.seed))]),
-            ("unit", "record" if cap is None else f"person with up to {cap} records"),
+            *([] if description.graph is None else [("graph", description.graph)]),
+            ("unit", unit_in_words(description.unit, description.max_per_unit or 1)),
             ("encrypted", "yes" if description.encrypted else "no"),
             ("producer", description.producer),
             ("fingerprint", description.fingerprint),

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from hushsum.cli import options, values
-from hushsum.cli.interrupts import interruptible_input
-from hushsum.cli.output import progress_bar, warnings_printed, write_facts, write_json
+from hushsum.cli.interrupts import interruptible_input, signals_at_progress
+from hushsum.cli.output import bytes_of, progress_bar, tell, warnings_printed, write_facts, write_json
+from hushsum.errors import Parameter, UsageError
 
 if TYPE_CHECKING:
+    from hushsum.jobs.checkpointed_count import EngineChoice
     from hushsum.jobs.tally_records import TallyWritten
 
 
@@ -26,6 +30,7 @@ def tally(
     bits: options.Bits = None,
     projection: options.Projection = None,
     smoothness: options.Smoothness = None,
+    radius: options.Radius = None,
     rows: Annotated[
         int | None,
         typer.Option("--rows", help="Rows of a race table; a release may publish fewer. [default: 1000]"),
@@ -44,8 +49,48 @@ def tally(
     unit_column: options.UnitColumn = None,
     max_per_unit: options.MaxPerUnit = None,
     set_column: options.SetColumn = None,
+    edges: options.Edges = None,
+    directed: options.Directed = False,
+    nodes: Annotated[
+        int | None,
+        typer.Option("--nodes", help="Nodes are 0 to NODES - 1, and all are records, also without edges."),
+    ] = None,
+    sorted_edges: Annotated[
+        bool,
+        typer.Option(
+            "--sorted",
+            help="Edges that are sorted by their first node already; undirected ones in both directions.",
+        ),
+    ] = False,
     threads: options.Threads = None,
     encryption_key_file: options.EncryptionKeyFile = None,
+    checkpoint: Annotated[
+        str | None,
+        typer.Option(
+            "--checkpoint",
+            metavar="PATH",
+            help="Confidential file from which the same command continues if it is interrupted.",
+        ),
+    ] = None,
+    checkpoint_every: Annotated[
+        float, typer.Option("--checkpoint-every", metavar="SECONDS", help="Time between two checkpoints.")
+    ] = 60.0,
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            "--engine",
+            help="processes of this machine, or a dask or spark cluster. Default: threads of this process.",
+        ),
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option("--workers", help="Number of processes of --engine processes.")
+    ] = None,
+    address: Annotated[
+        str | None,
+        typer.Option(
+            "--address", help="Address of the scheduler of --engine dask, or master URL of --engine spark."
+        ),
+    ] = None,
     json: options.Json = False,
 ) -> None:
     """Count private records into a confidential tally, in one pass.
@@ -55,18 +100,40 @@ def tally(
     counted.
 
     hushsum tally skin.parquet --columns R,G,B --kernel euclidean --bandwidth 5 -o skin.tally
+
+    hushsum tally graph.txt.gz --edges 1,2 --kernel jaccard -o graph.tally
     """
-    from hushsum.jobs.files import STANDARD, read_key
+    from hushsum.jobs.checkpointed_count import CheckpointChoice
+    from hushsum.jobs.count_nodes import EdgeColumns
     from hushsum.jobs.kernel_and_method import KernelChoice, TableSize
+    from hushsum.jobs.output_files import STANDARD, read_key
     from hushsum.jobs.tally_records import RecordFiles, tally_records
 
     box = values.ranges(bounds, "bounds")
+    graph = None
+    if edges is not None:
+        graph = EdgeColumns(values.names(edges, "edges"), directed, nodes, sorted_edges)
+    elif directed or nodes is not None or sorted_edges:
+        raise UsageError(
+            parameter="edges",
+            rule=(
+                "must be given with ",
+                Parameter("directed"),
+                ", ",
+                Parameter("nodes"),
+                " and ",
+                Parameter("sorted"),
+            ),
+            got="none",
+            remedy="name its two columns",
+        )
     piped = interruptible_input() if STANDARD in files else nullcontext()
-    with warnings_printed(), piped, progress_bar("counting") as progress:
+    kept = nullcontext() if checkpoint is None else _kept(checkpoint)
+    with warnings_printed(), piped, kept, progress_bar("counting", size=bytes_of(files)) as progress:
         written = tally_records(
-            RecordFiles(tuple(files), values.names(columns, "columns"), unit_column, set_column),
+            RecordFiles(tuple(files), values.names(columns, "columns"), unit_column, set_column, edges=graph),
             output,
-            kernel=KernelChoice(kernel, bandwidth, power, bits, projection, smoothness),
+            kernel=KernelChoice(kernel, bandwidth, power, bits, projection, smoothness, radius),
             size=TableSize(
                 method,
                 rows,
@@ -84,8 +151,36 @@ def tally(
             threads=threads,
             encryption_key=None if encryption_key_file is None else read_key(encryption_key_file),
             progress=progress,
+            engine=_engine(engine, workers, address),
+            checkpoint=None if checkpoint is None else CheckpointChoice(checkpoint, checkpoint_every),
         )
     write_json(written.as_json()) if json else write_tally(written)
+
+
+def _engine(name: str | None, workers: int | None, address: str | None) -> EngineChoice | None:
+    from hushsum.errors import Argument, UsageError
+    from hushsum.jobs.checkpointed_count import EngineChoice
+
+    if name is not None:
+        return EngineChoice(name, workers, address)
+    for parameter, value in (("workers", workers), ("address", address)):
+        if value is not None:
+            raise UsageError(
+                parameter=parameter, rule="is for an engine", got="none", remedy=("give ", Argument("engine"))
+            )
+    return None
+
+
+@contextmanager
+def _kept(checkpoint: str) -> Iterator[None]:
+    """Let a signal end the count after a batch, when the checkpoint can be written."""
+    try:
+        with signals_at_progress():
+            yield
+    except (KeyboardInterrupt, SystemExit):
+        if os.path.exists(checkpoint):
+            tell(f"the count so far is in {checkpoint}; the same command continues it")
+        raise
 
 
 def write_tally(written: TallyWritten) -> None:
@@ -101,7 +196,8 @@ def write_tally(written: TallyWritten) -> None:
             ("kernel", kernel_in_words(written.kernel)),
             ("bounds", bounds_in_words(written.bounds)),
             ("table", f"{written.basis}, {written.rows} × {written.width}"),
-            ("unit", written.unit),
+            *([] if written.graph is None else [("graph", written.graph)]),
+            ("unit", written.unit_in_words),
             ("fingerprint", written.fingerprint),
         ]
     )

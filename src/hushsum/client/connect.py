@@ -39,7 +39,7 @@ def connect(url: str, token: str, *, timeout: float = 60.0, allow_plain_http: bo
         raise UsageError(rule="the client needs another package", remedy="install hushsum[service]")
     import httpx
 
-    from hushsum.client.connection import Connection
+    from hushsum.client.http_client import Connection
     from hushsum.client.service import Service
 
     try:

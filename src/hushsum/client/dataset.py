@@ -9,11 +9,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, Final
 
-from hushsum.client.connection import Connection, error_of
+from hushsum.client.http_client import Connection, error_of
 from hushsum.client.remote_function import RemoteFunction
 from hushsum.client.remote_model import RemoteModel
 from hushsum.errors import Argument, ServiceRefused, UsageError
-from hushsum.privacy.request import DEFAULT_COUNT_SHARE, ReleaseRequest
+from hushsum.privacy.release_request import DEFAULT_COUNT_SHARE, ReleaseRequest
 
 _FORMATS: Final = {
     ".csv.gz": "csv.gz",
@@ -124,6 +124,7 @@ class RemoteDataset:
         delta: float | None = None,
         rho: float | None = None,
         relation: str = "add/remove",
+        unit: str | None = None,
         mechanism: str | None = None,
         rows: int | str = "auto",
         count_share: float = DEFAULT_COUNT_SHARE,
@@ -140,7 +141,8 @@ class RemoteDataset:
             What :meth:`tally` returned.
         name : str
             The name of the function.
-        epsilon, delta, rho, relation, mechanism, rows, count_share, rounded, population, allow_large_delta
+        epsilon, delta, rho, relation, unit, mechanism, rows, count_share, rounded, population, \
+allow_large_delta
             As for ``Tally.release``. The budget is that of this dataset.
         idempotency_key : str, optional
             The name of this attempt, so that a retry does not spend again; by default a new one.
@@ -155,6 +157,7 @@ class RemoteDataset:
             delta=delta,
             rho=rho,
             relation=relation,
+            unit=unit,
             mechanism=mechanism,
             rows=rows,
             count_share=count_share,

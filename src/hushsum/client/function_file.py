@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from hushsum._types import PathOrFile
-from hushsum.client.connection import Connection
+from hushsum.client.http_client import Connection
 from hushsum.errors import FileRefused
 from hushsum.files.atomic import atomic_file
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum._types import Floats
-from hushsum.client.connection import Connection
+from hushsum.client.http_client import Connection
 from hushsum.errors import DataRefused, ServiceRefused
 from hushsum.records.arrow import pyarrow
 from hushsum.records.arrow_stream import read_stream

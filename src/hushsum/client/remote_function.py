@@ -8,11 +8,12 @@ from typing import Any, NoReturn
 
 from hushsum import _html
 from hushsum._types import Floats, PathOrFile
-from hushsum.client.connection import Connection
 from hushsum.client.function_file import fetch_file, save_file
-from hushsum.client.query_function import query_function, table_of, values_of
-from hushsum.errors import SecretRefused
-from hushsum.kernels.base import Kernel, kernel_from_json
+from hushsum.client.http_client import Connection
+from hushsum.client.query_function import AT_A_TIME, query_function, table_of, values_of
+from hushsum.errors import SecretRefused, UsageError
+from hushsum.kernels.base import Kernel
+from hushsum.kernels.registry import kernel_from_json
 from hushsum.privacy.claim import Claim
 from hushsum.records.arrow import pyarrow
 from hushsum.records.bounds import Bounds
@@ -75,14 +76,29 @@ class RemoteFunction(Presented):
         """Kernel sums f(q) = Σ k(x, q), shape (n_queries,)."""
         return self._query(Q, of="sum", only="value")["value"]
 
-    def query(self, Q: object, *, of: str = "mean", level: float = 0.95, threads: int = 1) -> Answers:
+    def query(
+        self,
+        Q: object,
+        *,
+        of: str = "mean",
+        level: float = 0.95,
+        simultaneous: bool = False,
+        threads: int = 1,
+    ) -> Answers:
         """Values with standard errors and intervals; ``of`` is ``"mean"`` or ``"sum"``."""
         check_question(of, level)
         points = query_points(Q, dim=self.dim, columns=self.columns)
-        parts = self._query(points, of=of, level=level)
-        return Answers(
-            parts["value"], parts["stderr"], parts["lower"], parts["upper"], parts["bound"], level, points
-        )
+        if simultaneous and len(points) > AT_A_TIME:
+            raise UsageError(
+                parameter="simultaneous",
+                rule=f"is for at most {AT_A_TIME} queries of a remote function",
+                got=f"{len(points)}",
+                remedy="take f.local()",
+            )
+        together = {"simultaneous": "true"} if simultaneous else {}
+        parts = self._query(points, of=of, level=level, **together)
+        value, stderr, bound = parts["value"], parts["stderr"], parts["bound"]
+        return Answers(value, stderr, parts["lower"], parts["upper"], bound, level, points, simultaneous)
 
     def details(self) -> tuple[Detail, ...]:
         """Where the function is, and what the service says of its kind."""

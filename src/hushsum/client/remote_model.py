@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum._types import Floats, PathOrFile
-from hushsum.client.connection import Connection
 from hushsum.client.function_file import fetch_file, save_file
+from hushsum.client.http_client import Connection
 from hushsum.client.query_function import query_function, table_of, values_of
 from hushsum.errors import DataRefused, SecretRefused, UsageError
 from hushsum.privacy.claim import Claim

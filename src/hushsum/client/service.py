@@ -5,8 +5,8 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Any
 
-from hushsum.client.connection import Connection
 from hushsum.client.dataset import RemoteDataset
+from hushsum.client.http_client import Connection
 from hushsum.client.remote_function import RemoteFunction
 from hushsum.client.remote_model import RemoteModel
 from hushsum.errors import UsageError

@@ -1,6 +1,6 @@
 """One container for all file kinds: magic, version, JSON header, payload, SHA-256.
 
-Layout, little-endian, versions 1 and 2, which differ in what a header may contain::
+Layout, little-endian::
 
     offset        size  what
     0             8     magic: which kind of file this is
@@ -11,7 +11,17 @@ Layout, little-endian, versions 1 and 2, which differ in what a header may conta
     24+h          p     payload: raw bytes, laid out as the header states
     24+h+p        32    SHA-256 of everything before it
 
-Nothing in it is code: reading a file runs no pickle. Lengths are checked against the file and against what
+The payload of a large released table starts with a paged part, whose length n is the header's ``paged``::
+
+    24+h          n     the paged part
+    24+h+n        s     other sections
+    24+h+n+s      32·⌈n/4096⌉   SHA-256 of each page of 4096 bytes of the paged part
+    24+h+p        32    SHA-256 of everything before it, but for the paged part
+
+A path is then memory-mapped. The last checksum is verified when the file is opened, and with it everything
+but the pages; a page is verified before anything in it is used for the first time.
+
+Nothing in a file is code: reading one runs no pickle. Lengths are checked against the file and against what
 the header promises before anything of that size is allocated, and any changed byte is refused.
 """
 
@@ -19,10 +29,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import mmap
 import os
 import struct
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from enum import Enum
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
@@ -43,12 +56,29 @@ T = TypeVar("T")
 Buffer = bytes | bytearray | memoryview
 
 
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of a payload that is made while it is written: its length, and what gives its pieces."""
+
+    size: int
+    pieces: Callable[[], Iterable[Buffer]]
+
+    @classmethod
+    def of(cls, section: Buffer | Section) -> Section:
+        """Bytes that exist already as a section."""
+        if isinstance(section, Section):
+            return section
+        view = memoryview(section).cast("B")
+        return cls(len(view), lambda: [view])
+
+
 class FileKind(Enum):
     """What a file is; the value is its magic, which no text editor or line-ending filter leaves intact."""
 
     RELEASED = b"\x89HUSH\r\n\n"
     TALLY = b"\x89TALY\r\n\n"
     SERVED = b"\x89SRVD\r\n\n"
+    CHECKPOINT = b"\x89CKPT\r\n\n"
 
     @property
     def noun(self) -> str:
@@ -57,6 +87,7 @@ class FileKind(Enum):
             FileKind.RELEASED: "a released function (.hush)",
             FileKind.TALLY: "a confidential tally (.tally)",
             FileKind.SERVED: "a confidential function that is served (.secret)",
+            FileKind.CHECKPOINT: "a confidential checkpoint of a count that is not finished (.checkpoint)",
         }[self]
 
 
@@ -74,24 +105,26 @@ def write_container(
     target: PathOrFile,
     kind: FileKind,
     header: Mapping[str, object],
-    sections: Iterable[Buffer],
+    sections: Iterable[Buffer | Section],
     *,
+    paged: Section | None = None,
     mode: int = 0o644,
 ) -> None:
     """Write a container; to a path atomically, so that a reader sees the old file, none, or the whole new
     one.
 
-    ``mode`` is the permission of a new file, before the process's umask.
+    ``paged`` becomes the paged part. ``mode`` is the permission of a new file, before the process's umask.
     """
-    encoded = canonical_json(header)
+    encoded = canonical_json(header if paged is None else {**header, "paged": paged.size})
     if len(encoded) > _MAX_HEADER:
         raise UsageError(
             rule=f"header must be at most {_MAX_HEADER} bytes", got=len(encoded), remedy="use fewer columns"
         )
-    views = [memoryview(section).cast("B") for section in sections]
-    prefix = _PREFIX.pack(kind.value, VERSION, len(encoded), sum(len(view) for view in views))
+    parts = [Section.of(section) for section in sections]
+    size = sum(part.size for part in parts) + (0 if paged is None else _paged_size(paged.size))
+    start = _PREFIX.pack(kind.value, VERSION, len(encoded), size) + encoded
     if not isinstance(target, str | os.PathLike):
-        _write_parts(target, [memoryview(prefix), memoryview(encoded), *views])
+        _write_parts(target, start, paged, parts)
         return
     path = Path(target)
     if not path.parent.is_dir():
@@ -100,7 +133,7 @@ def write_container(
             remedy="make it first",
         )
     with atomic_file(path, mode=mode) as stream:
-        _write_parts(stream, [memoryview(prefix), memoryview(encoded), *views])
+        _write_parts(stream, start, paged, parts)
 
 
 def read_container(
@@ -182,13 +215,38 @@ def _read_stream(
         raise _damaged(name) from None
     if promised != payload_length:
         raise _damaged(name)
-    payload = _take(stream, payload_length, name)
+    paged = _paged_length(header, kind, payload_length, name)
+    if paged and size is not None:
+        view = memoryview(mmap.mmap(stream.fileno(), size, access=mmap.ACCESS_READ))
+        payload, last = view[_PREFIX.size + header_length : size - _DIGEST], view[size - _DIGEST :]
+    else:
+        payload = _take(stream, payload_length, name)
+        last = _take(stream, _DIGEST, name)
+        if stream.read(1):
+            raise _damaged(name)
     digest.update(prefix)
     digest.update(encoded)
-    digest.update(payload)
-    if bytes(_take(stream, _DIGEST, name)) != digest.digest() or stream.read(1):
+    digest.update(payload[paged:])
+    if bytes(last) != digest.digest():
         raise _damaged(name)
     return header, payload
+
+
+def _paged_length(header: Header, kind: FileKind, payload_length: int, name: str) -> int:
+    """The length of the paged part, which only released files have."""
+    paged = header.get("paged", 0)
+    allowed = kind is FileKind.RELEASED and type(paged) is int and paged >= 0
+    if "paged" not in header:
+        return 0
+    if not allowed or _paged_size(paged) > payload_length:
+        raise _damaged(name)
+    return int(paged)
+
+
+def _paged_size(paged: int) -> int:
+    from hushsum.files.checked_pages import digests_size
+
+    return paged + digests_size(paged)
 
 
 def _check_magic(magic: bytes, kind: FileKind, name: str) -> None:
@@ -237,9 +295,22 @@ def _damaged(name: str) -> FileRefused:
     )
 
 
-def _write_parts(stream: IO[bytes], parts: Iterable[memoryview]) -> None:
-    digest = hashlib.sha256()
-    for part in parts:
-        digest.update(part)
-        stream.write(part)
+def _write_parts(stream: IO[bytes], start: bytes, paged: Section | None, parts: Iterable[Section]) -> None:
+    digest = hashlib.sha256(start)
+    stream.write(start)
+    digests = [] if paged is None else _write_pages(stream, paged)
+    for piece in chain(chain.from_iterable(part.pieces() for part in parts), digests):
+        digest.update(piece)
+        stream.write(piece)
     stream.write(digest.digest())
+
+
+def _write_pages(stream: IO[bytes], paged: Section) -> list[bytes]:
+    """Write the paged part and return the digests of its pages."""
+    from hushsum.files.checked_pages import page_digests, whole_pages
+
+    digests = []
+    for piece in whole_pages(paged.pieces()):
+        digests.append(page_digests(piece))
+        stream.write(piece)
+    return digests

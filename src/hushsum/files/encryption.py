@@ -11,14 +11,17 @@ cannot be swapped, dropped or cut off (the STREAM construction of Hoang, Reyhani
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain
 from typing import TYPE_CHECKING, TypeVar
 
+from hushsum._types import PathOrFile
 from hushsum.errors import FileRefused, UsageError
 from hushsum.files.container import (
     Buffer,
     FileKind,
     Header,
+    Section,
     build_from,
     canonical_json,
     read_container,
@@ -37,10 +40,10 @@ _TAG = 16
 
 
 def write_confidential(
-    path: str | os.PathLike[str],
+    path: PathOrFile,
     kind: FileKind,
     header: Mapping[str, object],
-    sections: Iterable[Buffer],
+    sections: Iterable[Buffer | Section],
     *,
     encryption_key: bytes | None,
 ) -> None:
@@ -51,12 +54,15 @@ def write_confidential(
         encryption = {"cipher": "HKDF-SHA256, AES-256-GCM", "chunk": CHUNK, "salt": salt.hex()}
     written = {**header, "encryption": encryption}
     if encryption_key is not None:
-        sections = encrypt(sections, encryption_key, salt, canonical_json(written))
+        plain = [Section.of(section) for section in sections]
+        size = encrypted_size(sum(section.size for section in plain), CHUNK)
+        pieces = encrypt(plain, encryption_key, salt, canonical_json(written))
+        sections = [Section(size, lambda: pieces)]
     write_container(path, kind, written, sections, mode=0o600)
 
 
 def read_confidential(
-    path: str | os.PathLike[str],
+    path: PathOrFile,
     kind: FileKind,
     payload_size: Callable[[Header], int],
     build: Callable[[Header, memoryview], T],
@@ -99,15 +105,24 @@ def stored_size(payload_size: Callable[[Header], int]) -> Callable[[Header], int
     return size
 
 
-def encrypt(sections: Iterable[Buffer], key: bytes, salt: bytes, header: bytes) -> list[Buffer]:
-    """The sections as one encrypted payload, a piece a chunk."""
+def encrypt(sections: Iterable[Buffer | Section], key: bytes, salt: bytes, header: bytes) -> Iterator[Buffer]:
+    """The sections as one encrypted payload, a chunk at a time."""
     cipher = _cipher(key, salt)
-    payload = b"".join(bytes(section) for section in sections)
-    starts = range(0, max(len(payload), 1), CHUNK)
-    return [
-        cipher.encrypt(_nonce(i, i == len(starts) - 1), payload[start : start + CHUNK], header)
-        for i, start in enumerate(starts)
-    ]
+    parts = [Section.of(section) for section in sections]
+    size = sum(part.size for part in parts)
+    last = max(1, -(-size // CHUNK)) - 1
+
+    def pieces() -> Iterator[Buffer]:
+        number, waiting = 0, bytearray()
+        for piece in chain.from_iterable(part.pieces() for part in parts):
+            waiting += memoryview(piece).cast("B")
+            while number < last and len(waiting) >= CHUNK:
+                yield cipher.encrypt(_nonce(number, False), bytes(waiting[:CHUNK]), header)
+                del waiting[:CHUNK]
+                number += 1
+        yield cipher.encrypt(_nonce(last, True), bytes(waiting), header)
+
+    return pieces()
 
 
 def decrypt(payload: memoryview, key: bytes, salt: bytes, header: bytes, chunk: int) -> memoryview:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hushsum.auditing.audit import audit_steps, run_steps
 from hushsum.auditing.report import AuditReport
-from hushsum.jobs.files import open_function
+from hushsum.jobs.output_files import open_function
 from hushsum.jobs.progress import Progress
 
 

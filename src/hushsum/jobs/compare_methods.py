@@ -248,7 +248,8 @@ class _Benchmark:
             )
 
     def _is_planned(self, name: str) -> bool:
-        return name == AUTO or name in planned_methods()
+        """Whether a plan chooses its sizes; that of a method without a tally has none to choose."""
+        return name == AUTO or (name in planned_methods() and method_named(name).tally is not None)
 
     def _predicted(self, name: str, epsilon: float) -> float | None:
         if not self._is_planned(name):

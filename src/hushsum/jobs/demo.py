@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from hushsum._types import Floats
 from hushsum.errors import UsageError
-from hushsum.jobs.files import open_function
 from hushsum.jobs.kernel_and_method import KernelChoice, TableSize
+from hushsum.jobs.output_files import open_function
 from hushsum.jobs.progress import Progress
 from hushsum.jobs.query_function import AnsweredQueries, QueryTerms, query_points
 from hushsum.jobs.release_tally import release_tally
@@ -24,7 +24,7 @@ from hushsum.kernels.parameters import positive_integer
 from hushsum.plotting.curve import Curve, draw_curve
 from hushsum.plotting.figure import new_figure, save_figure
 from hushsum.privacy.claim import Claim
-from hushsum.privacy.request import ReleaseRequest
+from hushsum.privacy.release_request import ReleaseRequest
 from hushsum.records.arrow import pyarrow
 from hushsum.releases.plot import caption_of
 

@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from hushsum.bases.adjacency_rows import graph_in_words
 from hushsum.bases.base import reading_from_json
 from hushsum.files.container import FileKind
-from hushsum.jobs.files import STANDARD, kind_of
-from hushsum.kernels.base import Kernel, kernel_as_json
+from hushsum.jobs.output_files import STANDARD, kind_of
+from hushsum.kernels.base import Kernel
+from hushsum.kernels.registry import kernel_as_json
+from hushsum.privacy.claim import PERSON
 from hushsum.records.bounds import Bounds
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.bundle import Bundle
@@ -47,7 +50,10 @@ class TallyDescription:
     seed: int | None
     columns: tuple[str, ...] | None
     bounds: Bounds | None
+    unit: str
     max_per_unit: int | None
+    graph: str | None
+    edge_lists: int
     fingerprint: str
     encrypted: bool
     producer: str
@@ -65,8 +71,10 @@ class TallyDescription:
             "seed": self.seed,
             "columns": None if self.columns is None else list(self.columns),
             "bounds": None if self.bounds is None else self.bounds.as_json(),
-            "unit": "record" if self.max_per_unit is None else "person",
+            "unit": self.unit,
             "max_per_unit": self.max_per_unit,
+            "graph": self.graph,
+            "edge_lists": self.edge_lists,
             "fingerprint": self.fingerprint,
             "encrypted": self.encrypted,
             "producer": self.producer,
@@ -127,7 +135,7 @@ def _describe_tally(source: str) -> TallyDescription:
     reading = reading_from_json(header)
     basis = reading.basis
     rows, width = basis.shape
-    units = header["units"]
+    units, lists = header["units"], header.get("edge_lists", 1)
     return TallyDescription(
         source=source,
         warning=str(header["warning"]),
@@ -138,7 +146,10 @@ def _describe_tally(source: str) -> TallyDescription:
         seed=basis.parameters().get("seed"),
         columns=basis.columns,
         bounds=basis.bounds,
+        unit=basis.units[0] if units is None else PERSON,
         max_per_unit=None if units is None else int(units["limit"]),
+        graph=graph_in_words(basis, lists),
+        edge_lists=lists,
         fingerprint=basis.fingerprint,
         encrypted=header["encryption"] is not None,
         producer=str(header["producer"]),

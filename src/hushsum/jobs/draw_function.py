@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hushsum.jobs.files import check_output, open_function
+from hushsum.jobs.output_files import check_output, open_function
 from hushsum.plotting.figure import check_format, save_figure
 from hushsum.releases.plot import Column, Range, View, figure_of
 
@@ -38,6 +38,7 @@ def draw_function(
     labels: Sequence[str] | None = None,
     of: str = "mean",
     level: float = 0.95,
+    simultaneous: bool = False,
 ) -> PictureDrawn:
     """Write a picture; its suffix says whether as PNG, SVG or PDF. The parameters are those of ``f.plot``.
 
@@ -48,6 +49,8 @@ def draw_function(
     """
     check_format(check_output(output, inputs=[source]))
     function = open_function(source)
-    view = View.of(function, axes=axes, range=range, at=at, labels=labels, of=of, level=level)
+    view = View.of(
+        function, axes=axes, range=range, at=at, labels=labels, of=of, level=level, simultaneous=simultaneous
+    )
     save_figure(figure_of(function, view), output)
     return PictureDrawn(output, view)

@@ -32,7 +32,7 @@ from hushsum.models.base import PrivateModel
 from hushsum.models.feature_space import feature_kernel
 from hushsum.models.parameters import labels_to_json, to_json
 from hushsum.privacy.claim import Claim, Promise
-from hushsum.privacy.function_noise import ANALYTIC
+from hushsum.privacy.functional_perturbation import ANALYTIC
 from hushsum.privacy.spending import Booking, spend_json
 from hushsum.served import (
     SecretFunction,

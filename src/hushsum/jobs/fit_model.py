@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.errors import ClaimError, DataRefused, FilePath, HushsumError, UsageError
-from hushsum.jobs.files import STANDARD, check_function_output, refuse_repeated
 from hushsum.jobs.ledger_release import Approve, LedgerOptions, LedgerRecord, release_with_ledger
 from hushsum.jobs.model_catalogue import ModelChoice, takes_labels
 from hushsum.jobs.model_claim import check_target
 from hushsum.jobs.model_records import features_of, labels_of, read_classes
+from hushsum.jobs.output_files import STANDARD, check_function_output, refuse_repeated
 from hushsum.jobs.progress import Progress
 from hushsum.models.base import PrivateModel
 from hushsum.models.parameters import to_json

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from hushsum.errors import UsageError
-from hushsum.kernels.base import Kernel, named, parameter_names
+from hushsum.kernels.base import Kernel
 from hushsum.kernels.parameters import one_of
+from hushsum.kernels.registry import named, parameter_names
 from hushsum.methods.registry import method_named, tally_methods
 from hushsum.records.bounds import DeclaredBounds
 from hushsum.tally.tally import Tally
@@ -24,6 +25,7 @@ class KernelChoice:
     bits: int | None = None
     projection: str | None = None
     smoothness: float | None = None
+    radius: float | None = None
 
     @property
     def takes_sets(self) -> bool:
@@ -46,10 +48,8 @@ class KernelChoice:
             bits=self.bits,
             projection=self.projection,
             smoothness=self.smoothness,
+            radius=self.radius,
         )
-
-
-_SIZES = ("rows", "width", "spacing", "degree", "steps", "features", "groups", "structured")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class TableSize:
 
     def __post_init__(self) -> None:
         one_of("method", self.method, tally_methods())
-        for name in _SIZES:
+        for name in _sizes():
             if getattr(self, name) is not None and name not in method_named(self.method).settings:
                 fitting = ", ".join(each for each in tally_methods() if name in method_named(each).settings)
                 raise UsageError(
@@ -84,6 +84,12 @@ class TableSize:
                     got=f"it for {self.method}",
                     remedy="leave it out",
                 )
+
+
+def _sizes() -> tuple[str, ...]:
+    """The sizes that some method of tallies takes."""
+    every = {name for method in tally_methods() for name in method_named(method).settings}
+    return tuple(each.name for each in fields(TableSize) if each.name in every - {"seed"})
 
 
 def empty_tally(
@@ -99,8 +105,15 @@ def empty_tally(
             got="none",
             remedy="give the range of each column",
         )
-    own: dict[str, Any] = {name: getattr(size, name) for name in (*_SIZES, "seed") if name in method.settings}
+    own: dict[str, Any] = {
+        name: getattr(size, name) for name in (*_sizes(), "seed") if name in method.settings
+    }
     given = {name: value for name, value in own.items() if value is not None}
     if size.steps is not None:
-        given["steps"] = size.steps[0] if len(size.steps) == 1 else [each or None for each in size.steps]
+        given["steps"] = step_of_columns(size.steps)
     return method.tally(kernel, **given, bounds=size.bounds, columns=columns, max_per_unit=max_per_unit)
+
+
+def step_of_columns(steps: Sequence[float]) -> float | list[float | None]:
+    """Numbers of a command or a request as :func:`hushsum.grid` takes them: 0 stands for no step."""
+    return steps[0] if len(steps) == 1 else [each or None for each in steps]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hushsum.errors import UsageError
-from hushsum.jobs.files import check_tally_output, refuse_repeated
+from hushsum.jobs.output_files import check_tally_output, refuse_repeated
 from hushsum.jobs.progress import Progress
 from hushsum.jobs.tally_records import TallyWritten
 from hushsum.tally.file import load_tally

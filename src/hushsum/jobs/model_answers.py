@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from hushsum.errors import DataRefused, HushsumError
 from hushsum.jobs.model_records import values_of
-from hushsum.models.load import model_of
 from hushsum.releases.bundle import Bundle
 
 
@@ -24,7 +23,9 @@ class AnsweringModel:
     @classmethod
     def of(cls, bundle: Bundle) -> AnsweringModel:
         """The model of a bundle."""
+        # Only here: scikit-learn takes longer to import than the rest of a service takes to start.
         import hushsum.models  # noqa: F401  # importing them registers them
+        from hushsum.models.load import model_of
 
         model: Any = model_of(bundle)
         named = getattr(model, "feature_names_in_", None)

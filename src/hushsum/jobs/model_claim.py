@@ -16,7 +16,7 @@ from hushsum.models.density import PrivateDensity
 from hushsum.models.density_tables import normalising_constant
 from hushsum.models.predicted_error import NOISE, PredictedError
 from hushsum.privacy.claim import Claim
-from hushsum.privacy.function_noise import path_scale
+from hushsum.privacy.functional_perturbation import path_scale
 from hushsum.records.bounds import Bounds
 
 

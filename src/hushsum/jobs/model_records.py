@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from hushsum.errors import DataRefused, UsageError
 from hushsum.records.arrow import pyarrow
+from hushsum.records.columns_by_name import numbers_of
 from hushsum.records.mixed_columns import mixed_columns
-from hushsum.records.numbers import numbers_of
 
 
 def features_of(batch: Any, columns: Sequence[str]) -> Any:

@@ -8,9 +8,10 @@ from typing import Any
 
 from hushsum.bases.base import Reading
 from hushsum.errors import Parameter, UsageError
-from hushsum.jobs.kernel_and_method import KernelChoice
+from hushsum.jobs.kernel_and_method import KernelChoice, step_of_columns
 from hushsum.methods.registry import all_methods
 from hushsum.planning.plan import Plan, plan
+from hushsum.privacy.calibration import COUNT_SHARE
 from hushsum.records.arrow import pyarrow
 from hushsum.records.streams import open_batches
 
@@ -66,11 +67,13 @@ def plan_release(
     max_per_unit: int | None = None,
     reading: Reading | None = None,
     error: float | None = None,
+    steps: Sequence[float] | None = None,
 ) -> ReleasePlanned:
     """The predicted error of each method of release; see :func:`hushsum.plan`. No private data is read.
 
     The number of columns is taken from the public file where ``dim`` is not given. With the ``reading`` of a
-    tally that exists the plan is for that one, and its kernel replaces ``kernel``.
+    tally that exists the plan is for that one, and its kernel replaces ``kernel``. Methods that count in a
+    tally are compared. ``steps`` has one number for all columns, or one for each, 0 for none.
     """
     if density is not None and public is not None:
         raise UsageError(
@@ -82,7 +85,8 @@ def plan_release(
     if dim is None and sample is not None and not kernel.takes_sets:
         dim = int(sample.num_columns)
     chosen = kernel.build(dim) if reading is None else reading.kernel
-    bounded = (each for each in all_methods() if each.predict is not None and each.needs_bounds)
+    counting = (each for each in all_methods() if each.predict is not None and each.tally is not None)
+    bounded = (each for each in counting if each.needs_bounds)
     return ReleasePlanned(
         needing_bounds=tuple(each.name for each in bounded if bounds is None and each.suits(chosen)),
         plan=plan(
@@ -101,6 +105,10 @@ def plan_release(
             max_per_unit=max_per_unit,
             reading=reading,
             error=error,
+            steps=None if steps is None else step_of_columns(steps),
+            # What a release of a tally takes unless another share is given.
+            count_share=COUNT_SHARE,
+            tallies_only=True,
         ),
     )
 

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.errors import UsageError
-from hushsum.jobs.files import STANDARD
 from hushsum.jobs.model_answers import answers_of
 from hushsum.jobs.model_records import features_of
+from hushsum.jobs.output_files import STANDARD
 from hushsum.jobs.progress import Progress
 from hushsum.models.base import PrivateModel
 from hushsum.models.load import load_model

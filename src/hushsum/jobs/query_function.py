@@ -11,7 +11,7 @@ import numpy as np
 
 from hushsum._types import Floats
 from hushsum.errors import Parameter, UsageError
-from hushsum.jobs.files import open_function
+from hushsum.jobs.output_files import open_function
 from hushsum.jobs.progress import Progress
 from hushsum.kernels.parameters import one_of
 from hushsum.records.streams import open_batches
@@ -29,6 +29,7 @@ class QueryTerms:
     sum: bool = False
     level: float = 0.95
     estimator: str = "mean"
+    simultaneous: bool = False
     threads: int = 1
 
     def __post_init__(self) -> None:
@@ -43,6 +44,13 @@ class QueryTerms:
                 rule=f"must be {BOUND_LEVEL} for the median of means",
                 got=self.level,
                 remedy="leave it out, or use the mean",
+            )
+        if self.estimator != "mean" and self.simultaneous:
+            raise UsageError(
+                parameter="simultaneous",
+                rule="is for the mean over rows",
+                got="it with the median of means",
+                remedy="leave one of the two out",
             )
 
 
@@ -123,6 +131,36 @@ def query_points(source: str, points: Sequence[Sequence[float]], terms: QueryTer
     return _ask(function, listed, np.array(listed, np.float64), terms)
 
 
+def query_nodes(
+    source: str,
+    nodes: Sequence[str],
+    graph: str,
+    terms: QueryTerms,
+    *,
+    columns: Sequence[str] | None = None,
+    directed: bool = False,
+) -> AnsweredQueries:
+    """Answers at nodes of a graph, whose neighbours are looked up in a public edge list.
+
+    Raises
+    ------
+    UsageError
+        if the function is not one of sets.
+    """
+    from hushsum.records.edges import read_edges
+
+    function = open_function(source)
+    if function.dim is not None:
+        raise UsageError(
+            parameter="node",
+            rule="is for functions of sets",
+            got=f"it for a function of {function.dim} columns",
+            remedy=("give a point with ", Parameter("at")),
+        )
+    sets = read_edges(graph, columns=columns, directed=directed).neighbours(nodes)
+    return _ask(function, list(nodes), sets, terms)
+
+
 def query_file(
     source: str,
     path: str,
@@ -142,6 +180,12 @@ def query_file(
     if source == path == "-":
         raise UsageError(
             rule="function and points cannot both come from standard input", remedy="give one as a file"
+        )
+    if terms.simultaneous:
+        raise UsageError(
+            parameter="simultaneous",
+            rule=("is for the points of ", Parameter("at"), ": a file is answered while it is read"),
+            remedy="leave it out, or query the function in Python",
         )
     function = open_function(source)
     if function.dim is None and set_column is None:
@@ -192,7 +236,11 @@ def _answer_file(
 def _ask(function: ReleasedFunction, shown: Any, queries: object, terms: QueryTerms) -> AnsweredQueries:
     if terms.estimator == "mean":
         answers = function.query(
-            queries, of="sum" if terms.sum else "mean", level=terms.level, threads=terms.threads
+            queries,
+            of="sum" if terms.sum else "mean",
+            level=terms.level,
+            simultaneous=terms.simultaneous,
+            threads=terms.threads,
         )
         return AnsweredQueries(shown, answers.value, answers.stderr, answers.lower, answers.upper)
     if not isinstance(function, TableFunction):

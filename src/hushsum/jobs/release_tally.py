@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Final
 
 from hushsum.errors import FilePath, UsageError
-from hushsum.jobs.files import STANDARD, check_function_output
 from hushsum.jobs.ledger_release import Approve, LedgerOptions, LedgerRecord, release_with_ledger
+from hushsum.jobs.output_files import STANDARD, check_function_output
+from hushsum.kernels.base import Kernel
+from hushsum.methods.error_prediction import Option
 from hushsum.privacy.claim import Claim
-from hushsum.privacy.request import ReleaseRequest
+from hushsum.privacy.release_request import ReleaseRequest
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.noisy_table import NoisyTable
 from hushsum.tally.file import load_tally, public_header
-from hushsum.tally.tally import Tally
 
 FEW_ROWS: Final = 10
 """Below so many rows the spread of the hashes alone is as large as most answers."""
@@ -27,11 +29,15 @@ class FunctionReleased:
 
     output: str
     function: ReleasedFunction
-    rows: int
-    width: int
     size: int
-    capacity: int
+    capacity: int | None
     record: LedgerRecord | None = None
+    option: Option | None = None
+
+    @property
+    def table(self) -> tuple[int, int] | None:
+        """Rows and width of the table that was released, if it is one."""
+        return self.function.basis.shape if isinstance(self.function, NoisyTable) else None
 
     @property
     def claim(self) -> Claim:
@@ -43,7 +49,9 @@ class FunctionReleased:
         """Whether the budget gave so few rows that answers are poor. It follows from the noisy count, which
         is public.
         """
-        return self.rows < min(FEW_ROWS, self.capacity)
+        if self.table is None or self.capacity is None:
+            return False
+        return self.table[0] < min(FEW_ROWS, self.capacity)
 
     def as_json(self) -> dict[str, Any]:
         """The release for a machine."""
@@ -51,8 +59,10 @@ class FunctionReleased:
             "output": self.output,
             "claim": self.claim.in_numbers(),
             "kernel": {"name": self.function.kernel.name, "parameters": self.function.kernel.parameters()},
-            "rows": self.rows,
-            "width": self.width,
+            "rows": None if self.table is None else self.table[0],
+            "width": None if self.table is None else self.table[1],
+            "method": None if self.option is None else self.option.method,
+            "predicted_error": None if self.option is None else self.option.error,
             "size": self.size,
             "ledger_record": None if self.record is None else self.record.as_json(),
         }
@@ -100,42 +110,63 @@ def release_tally(
         )
     secret = load_tally(tally, encryption_key=encryption_key)
     prepared = secret.prepare(request, threads=threads)
-    claim, make = prepared.claim, prepared.make
+    return deliver_release(
+        output,
+        prepared.claim,
+        prepared.make,
+        sources=[tally],
+        subject={**prepared.subject, **described(secret.reading.kernel, output)},
+        settings=[],
+        capacity=secret.basis.shape[0],
+        approve=approve,
+        ledger=ledger,
+    )
+
+
+def deliver_release(
+    output: str | IO[bytes],
+    claim: Claim,
+    make: Callable[[], ReleasedFunction],
+    *,
+    sources: Sequence[str],
+    subject: dict[str, object],
+    settings: list[object],
+    capacity: int | None,
+    option: Option | None = None,
+    approve: Approve | None,
+    ledger: LedgerOptions | None,
+) -> FunctionReleased | None:
+    """Request approval, debit, draw and write the file; None if ``approve`` says no.
+
+    ``sources`` and ``settings`` enter the idempotency key of the ledger where none is given.
+    """
+    name = output if isinstance(output, str) else STANDARD
     if ledger is None:
         if approve is not None and not approve(claim, None):
             return None
         function = make()
-        return _released(output, secret, function, _save(function, output), None)
+        return FunctionReleased(name, function, _save(function, output), capacity, None, option)
     delivered = release_with_ledger(
         ledger,
         claim,
-        sources=[tally],
+        sources=sources,
         output=output,
-        subject={**prepared.subject, **_described(secret, output)},
-        settings=[],
+        subject=subject,
+        settings=settings,
         make=make,
         approve=approve,
     )
     if delivered is None:
         return None
-    return _released(output, secret, delivered.function, delivered.size, delivered.record)
+    return FunctionReleased(name, delivered.function, delivered.size, capacity, delivered.record, option)
 
 
-def _described(tally: Tally, output: str | IO[bytes]) -> dict[str, object]:
+def described(kernel: Kernel, output: str | IO[bytes]) -> dict[str, object]:
     """What the ledger says of a release beside its request: public, and known before anything is drawn."""
     return {
-        "kernel": tally.reading.kernel.name,
+        "kernel": kernel.name,
         "output": Path(output).name if isinstance(output, str) else "standard output",
     }
-
-
-def _released(
-    output: str | IO[bytes], tally: Tally, function: ReleasedFunction, size: int, record: LedgerRecord | None
-) -> FunctionReleased:
-    assert isinstance(function, NoisyTable)
-    rows, width = function.basis.shape
-    name = output if isinstance(output, str) else STANDARD
-    return FunctionReleased(name, function, rows, width, size, tally.basis.shape[0], record)
 
 
 def _save(function: ReleasedFunction, output: str | IO[bytes]) -> int:

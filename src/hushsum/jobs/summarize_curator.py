@@ -10,8 +10,8 @@ import numpy as np
 
 from hushsum._types import Floats
 from hushsum.errors import AlreadyPublished, Parameter, UsageError
-from hushsum.jobs.files import check_output
 from hushsum.jobs.ledger_release import LedgerOptions
+from hushsum.jobs.output_files import check_output
 from hushsum.jobs.summarize_owner import parse_address
 from hushsum.jobs.summarize_records import write_columns
 from hushsum.jobs.summarize_terms import RunChoice, at_delta

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hushsum.jobs.files import check_output
+from hushsum.jobs.output_files import check_output
 from hushsum.summarize.hash_secret import HashSecret
 from hushsum.summarize.identity import Identity
 

@@ -14,7 +14,7 @@ from hushsum._types import Floats
 from hushsum.errors import DataRefused, Parameter, UsageError
 from hushsum.files.atomic import atomic_file
 from hushsum.records.arrow import is_any_list, pyarrow
-from hushsum.records.numbers import numbers_of
+from hushsum.records.columns_by_name import numbers_of
 from hushsum.records.streams import open_batches
 
 

@@ -2,22 +2,38 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from hushsum.errors import DataRefused, FilePath, UsageError
-from hushsum.jobs.files import STANDARD, check_tally_output, refuse_repeated
+from hushsum.bases.adjacency_rows import graph_in_words
+from hushsum.bases.hash_rows import LARGE_TABLE
+from hushsum.errors import DataRefused, FilePath, Parameter, UsageError
+from hushsum.jobs.checkpointed_count import (
+    CheckpointChoice,
+    EngineChoice,
+    Resumption,
+    check_long_count,
+    count_by_engine,
+    files_as_they_are,
+)
+from hushsum.jobs.count_nodes import EdgeColumns, check_in_one_go, count_nodes
 from hushsum.jobs.kernel_and_method import KernelChoice, TableSize, empty_tally
+from hushsum.jobs.output_files import STANDARD, check_tally_output, refuse_repeated
 from hushsum.jobs.progress import Progress
 from hushsum.kernels.base import Kernel
 from hushsum.kernels.parameters import check_cap
+from hushsum.privacy.claim import unit_in_words
 from hushsum.records.bounds import Bounds
-from hushsum.records.streams import RecordStream, open_batches
+from hushsum.records.remote_files import expanded, file_state, shown_path
+from hushsum.records.streams import DEFAULT_BATCH_BYTES, RecordStream, open_batches
+from hushsum.tally.checkpoint import Checkpoint
 from hushsum.tally.tally import Tally
+
+_LARGE_BATCH_BYTES = 1 << 26
+"""Every batch visits all rows of a table, so a large table takes more records at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +41,8 @@ class RecordFiles:
     """Which columns of which files make the records.
 
     ``columns`` default to all but ``unit_column``, of the first file; the other files must have them too.
-    ``set_column`` is for kernels on sets. ``name`` is what error messages call the file; by default its path.
+    ``set_column`` is for kernels on sets, and so is ``edges``, whose records are the nodes of a graph.
+    ``name`` is what error messages call the file; by default its path.
     """
 
     paths: tuple[str, ...]
@@ -33,6 +50,11 @@ class RecordFiles:
     unit_column: str | None = None
     set_column: str | None = None
     name: str | None = None
+    edges: EdgeColumns | None = None
+
+
+EmptyTally = Callable[[Kernel, "Sequence[str] | None"], Tally]
+"""An empty tally for a kernel and the names of its columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +68,9 @@ class TallyWritten:
     rows: int
     width: int
     bounds: Bounds | None
+    unit: str
     max_per_unit: int | None
+    graph: str | None
     encrypted: bool
     columns: tuple[str, ...] | None
 
@@ -62,15 +86,17 @@ class TallyWritten:
             rows,
             width,
             tally.basis.bounds,
+            tally.unit,
             tally.max_per_unit,
+            graph_in_words(tally.basis, tally.edge_lists),
             encrypted,
             tally.basis.columns,
         )
 
     @property
-    def unit(self) -> str:
-        """Whom a release of it will protect, in words."""
-        return "record" if self.max_per_unit is None else f"person with up to {self.max_per_unit} records"
+    def unit_in_words(self) -> str:
+        """Whom a release of it protects unless another unit is requested."""
+        return unit_in_words(self.unit, self.max_per_unit or 1)
 
     def as_json(self) -> dict[str, Any]:
         """The description for a machine."""
@@ -85,8 +111,9 @@ class TallyWritten:
             "width": self.width,
             "bounds": None if self.bounds is None else self.bounds.as_json(),
             "columns": None if self.columns is None else list(self.columns),
-            "unit": "record" if self.max_per_unit is None else "person",
+            "unit": self.unit,
             "max_per_unit": self.max_per_unit,
+            "graph": self.graph,
         }
 
 
@@ -100,11 +127,14 @@ def tally_records(
     threads: int | None = None,
     encryption_key: bytes | None = None,
     progress: Progress | None = None,
+    engine: EngineChoice | None = None,
+    checkpoint: CheckpointChoice | None = None,
 ) -> TallyWritten:
     """Count files into a ``.tally`` file, which is written at the end and only if everything was counted.
 
     Every file is opened once before the first is read, so that a wrong name at the end of the list is noticed
-    at the start.
+    at the start. A count with a checkpoint continues where it was interrupted; what ``progress`` raises
+    cancels it, after a last checkpoint. The checkpoint is deleted when the tally is written.
 
     Raises
     ------
@@ -113,17 +143,71 @@ def tally_records(
     DataRefused
         records that break a rule; no file is left behind.
     """
+    named = (each for path in records.paths for each in ([path] if path == STANDARD else expanded([path])))
+    records = replace(records, paths=tuple(named))
     path = check_tally_output(output, inputs=records.paths)
-    _check_columns(records, kernel, max_per_unit)
+    check_columns(records, kernel, max_per_unit)
+    if records.edges is not None:
+        check_in_one_go(engine, checkpoint)
+        tally = count_nodes(records.paths, records.edges, kernel, size or TableSize(), threads, progress)
+        tally.save(path, encryption_key=encryption_key)
+        return TallyWritten.of(tally, path, encrypted=encryption_key is not None)
     for name in records.paths:
         if name != STANDARD:
             _open(records, name, records.columns).close()
-    tally = _count(records, kernel, size or TableSize(), max_per_unit, threads, progress)
+    if engine is not None or checkpoint is not None:
+        check_long_count(records.paths, output, engine, checkpoint)
+    chosen = size or TableSize()
+
+    def empty(built: Kernel, columns: Sequence[str] | None) -> Tally:
+        return empty_tally(built, chosen, columns=columns, max_per_unit=max_per_unit)
+
+    large = (chosen.rows or 1) * (chosen.width or 1) >= LARGE_TABLE
+    batch_bytes = _LARGE_BATCH_BYTES if large else DEFAULT_BATCH_BYTES
+    counting = _Counting(records, kernel, empty, threads, batch_bytes)
+    if engine is not None:
+        tally = counting.by_engine(engine, checkpoint, encryption_key, progress)
+    elif checkpoint is None:
+        tally = counting.here(None, progress)
+    else:
+        job = {
+            "files": files_as_they_are(records.paths),
+            "columns": [records.columns, records.unit_column, records.set_column],
+            "kernel": repr(kernel),
+            "size": repr(chosen),
+            "max_per_unit": max_per_unit,
+        }
+        kept = Checkpoint(checkpoint.path, job, seconds=checkpoint.every, encryption_key=encryption_key)
+        tally = counting.here(Resumption(kept), progress)
     tally.save(path, encryption_key=encryption_key)
+    if checkpoint is not None:
+        Path(checkpoint.path).unlink(missing_ok=True)
     return TallyWritten.of(tally, path, encrypted=encryption_key is not None)
 
 
-def _check_columns(records: RecordFiles, kernel: KernelChoice, max_per_unit: int | None) -> None:
+def count_records(
+    records: RecordFiles,
+    kernel: KernelChoice,
+    empty: EmptyTally,
+    *,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Tally:
+    """Count files into the tally that ``empty`` makes, once the number of columns is known."""
+    return _Counting(records, kernel, empty, threads).here(None, progress)
+
+
+def first_batch(records: RecordFiles) -> tuple[Any, Sequence[str] | None]:
+    """The first records of the first file, and the names of their columns; every file is opened once."""
+    for name in records.paths[1:]:
+        _open(records, name, records.columns).close()
+    with _open(records, records.paths[0], records.columns) as stream:
+        batch, _ = next(iter(_with_first(stream, records.name or records.paths[0])))
+        return batch, _column_names(records, stream)
+
+
+def check_columns(records: RecordFiles, kernel: KernelChoice, max_per_unit: int | None) -> None:
+    """Refuse columns that do not suit the kernel, before any file is read."""
     if not records.paths:
         raise UsageError(
             parameter="files",
@@ -132,6 +216,9 @@ def _check_columns(records: RecordFiles, kernel: KernelChoice, max_per_unit: int
             remedy="'-' reads CSV from standard input",
         )
     refuse_repeated(records.paths)
+    if records.edges is not None:
+        _check_edges(records, kernel, max_per_unit)
+        return
     if kernel.takes_sets and records.set_column is None:
         raise UsageError(
             parameter="set_column",
@@ -149,50 +236,113 @@ def _check_columns(records: RecordFiles, kernel: KernelChoice, max_per_unit: int
     check_cap(records.unit_column, max_per_unit, parameter="unit_column")
 
 
-def _open(records: RecordFiles, name: str, columns: Sequence[str] | None) -> RecordStream:
+def _check_edges(records: RecordFiles, kernel: KernelChoice, max_per_unit: int | None) -> None:
+    if not kernel.takes_sets:
+        raise UsageError(
+            parameter="edges",
+            rule="is for kernels of sets",
+            got=f"it for the {kernel.name} kernel",
+            remedy="leave it out, or use jaccard",
+        )
+    for name in ("columns", "unit_column", "set_column"):
+        if getattr(records, name) is not None:
+            raise UsageError(parameter=name, rule=("and ", Parameter("edges"), " exclude each other"))
+    if max_per_unit is not None:
+        raise UsageError(parameter="max_per_unit", rule="must be left out: a node is one record")
+    if STANDARD in records.paths:
+        raise UsageError(
+            parameter="edges", rule="must come from files", got="standard input", remedy="give a path"
+        )
+
+
+def _open(
+    records: RecordFiles,
+    name: str,
+    columns: Sequence[str] | None,
+    batch_bytes: int = DEFAULT_BATCH_BYTES,
+) -> RecordStream:
     try:
         return open_batches(
             name,
             columns=columns,
             unit_column=records.unit_column,
             set_column=records.set_column,
+            batch_bytes=batch_bytes,
             name=records.name,
         )
     except UsageError as error:
-        if len(records.paths) == 1 or error.names_file(name):
+        shown = shown_path(name)
+        if len(records.paths) == 1 or error.names_file(shown):
             raise
-        raise UsageError(rule=(FilePath(name), ": ", *error.parts())) from None
+        raise UsageError(rule=(FilePath(shown), ": ", *error.parts())) from None
 
 
-def _count(
-    records: RecordFiles,
-    kernel: KernelChoice,
-    size: TableSize,
-    max_per_unit: int | None,
-    threads: int | None,
-    progress: Progress | None,
-) -> Tally:
-    tally: Tally | None = None
-    columns: Sequence[str] | None = records.columns
-    meter = _Meter(records.paths, progress)
-    for name in records.paths:
-        with _open(records, name, columns) as stream:
-            if records.set_column is None:
-                columns = stream.column_names
-            for batch, units in _with_first(stream, records.name or name):
-                if tally is None:
-                    tally = empty_tally(
-                        kernel.build(None if kernel.takes_sets else _dimension(batch)),
-                        size,
-                        columns=None if kernel.takes_sets else columns,
-                        max_per_unit=max_per_unit,
-                    )
-                tally.add(batch, units=units, threads=threads)
-                meter.at(stream.progress)
-        meter.finish(name)
-    meter.at(1.0)
-    assert tally is not None
-    return tally
+@dataclass(frozen=True, slots=True)
+class _Counting:
+    """What is counted, and into which kind of tally."""
+
+    records: RecordFiles
+    kernel: KernelChoice
+    empty: EmptyTally
+    threads: int | None
+    batch_bytes: int = DEFAULT_BATCH_BYTES
+
+    def here(self, done: Resumption | None, progress: Progress | None) -> Tally:
+        """Count in this process, from where an earlier attempt was interrupted."""
+        tally = None if done is None else done.tally
+        columns: Sequence[str] | None = self.records.columns
+        meter = _Meter(self.records.paths, progress)
+        for number, name in enumerate(self.records.paths):
+            with _open(self.records, name, columns, self.batch_bytes) as stream:
+                columns = _column_names(self.records, stream)
+                batches = _with_first(stream, self.records.name or shown_path(name))
+                for batch, units in batches if done is None else done.rest(number, batches):
+                    if tally is None:
+                        tally = self._empty(batch, columns)
+                    tally.add(batch, units=units, threads=self.threads)
+                    if done is not None:
+                        done.counted(number, batch.num_rows)
+                        done.keep(tally)
+                    try:
+                        meter.at(stream.progress)
+                    except BaseException:
+                        if done is not None:
+                            done.keep(tally, now=True)
+                        raise
+            meter.finish(name)
+        meter.at(1.0)
+        assert tally is not None
+        return tally
+
+    def by_engine(
+        self,
+        engine: EngineChoice,
+        checkpoint: CheckpointChoice | None,
+        encryption_key: bytes | None,
+        progress: Progress | None,
+    ) -> Tally:
+        """Count with an engine; the first batch says how many columns the kernel has."""
+        batch, columns = first_batch(self.records)
+        return count_by_engine(
+            engine,
+            self.records.paths,
+            self._empty(batch, columns),
+            columns=columns,
+            unit_column=self.records.unit_column,
+            set_column=self.records.set_column,
+            threads=self.threads,
+            checkpoint=checkpoint,
+            encryption_key=encryption_key,
+            progress=progress,
+        )
+
+    def _empty(self, batch: Any, columns: Sequence[str] | None) -> Tally:
+        sets = self.kernel.takes_sets
+        return self.empty(self.kernel.build(None if sets else dimension(batch)), None if sets else columns)
+
+
+def _column_names(records: RecordFiles, stream: RecordStream) -> Sequence[str] | None:
+    return records.columns if records.set_column is not None else stream.column_names
 
 
 def _with_first(stream: RecordStream, name: str) -> Iterator[tuple[Any, Any]]:
@@ -207,7 +357,7 @@ def _with_first(stream: RecordStream, name: str) -> Iterator[tuple[Any, Any]]:
     return chain([first], batches)
 
 
-def _dimension(batch: Any) -> int:
+def dimension(batch: Any) -> int:
     """How many numbers a record has: the columns, or the length of the lists in a column of embeddings."""
     if batch.num_columns > 1:
         return int(batch.num_columns)
@@ -226,7 +376,7 @@ class _Meter:
 
     def __init__(self, paths: Sequence[str], progress: Progress | None) -> None:
         known = STANDARD not in paths
-        self._sizes = {name: max(1, os.path.getsize(name)) for name in paths} if known else {}
+        self._sizes = {name: max(1, file_state(name).size) for name in paths} if known else {}
         self._total = sum(self._sizes[name] for name in paths) if known else 0
         self._paths = iter(paths)
         self._current = next(self._paths)

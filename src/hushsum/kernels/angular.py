@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from hushsum._types import Floats
 from hushsum.errors import Argument, UsageError
-from hushsum.kernels.base import Batch, ProjectionKernel, register
+from hushsum.kernels.base import Batch, ProjectionKernel
 from hushsum.kernels.parameters import check_parameters, positive_integer
 from hushsum.kernels.projections import Projections, check_projection
+from hushsum.kernels.registry import register
 
 _LARGEST_UNFOLDED = 30
 

@@ -10,11 +10,12 @@ from typing import ClassVar
 import numpy as np
 
 from hushsum._types import Floats
-from hushsum.kernels.base import Batch, ProfileKernel, ProjectionKernel, register
+from hushsum.kernels.base import Batch, ProfileKernel, ProjectionKernel
 from hushsum.kernels.batch import distances
 from hushsum.kernels.parameters import check_parameters
-from hushsum.kernels.profiles import Profile, fitted_profiles
+from hushsum.kernels.product_profiles import Profile, fitted_profiles
 from hushsum.kernels.projections import Projections, check_projection
+from hushsum.kernels.registry import register
 
 
 @register

@@ -10,9 +10,10 @@ import numpy as np
 
 from hushsum import _native
 from hushsum._types import Floats
-from hushsum.kernels.base import Batch, HashableKernel, Hasher, register
+from hushsum.kernels.base import Batch, HashableKernel, Hasher
 from hushsum.kernels.parameters import check_parameters
 from hushsum.kernels.randomness import multiply_shift, row_words
+from hushsum.kernels.registry import register
 from hushsum.records.bounds import Bounds
 from hushsum.records.category_codes import as_codes
 

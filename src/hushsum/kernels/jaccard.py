@@ -10,9 +10,10 @@ import numpy as np
 
 from hushsum import _native
 from hushsum._types import Floats
-from hushsum.kernels.base import Batch, HashableKernel, Hasher, register
+from hushsum.kernels.base import Batch, HashableKernel, Hasher
 from hushsum.kernels.parameters import check_parameters
 from hushsum.kernels.randomness import multiply_shift, row_words
+from hushsum.kernels.registry import register
 from hushsum.records.bounds import Bounds
 from hushsum.records.sets import as_sets
 
@@ -68,6 +69,10 @@ class JaccardKernel(HashableKernel):
     def numbers_per_row(self) -> int:
         """One mixer for each of ``power`` MinHashes."""
         return self.power
+
+    def typical_row_variance(self) -> float:
+        """Sets resemble few others: about 5e-7 on Slashdot's graph, 1e-4 on ego-Facebook's."""
+        return 1e-5
 
     def hasher(self, *, rows: int, width: int, seed: int) -> Hasher:
         """The MinHash functions."""

@@ -81,9 +81,22 @@ def bandwidth_number(value: float) -> float:
     return number
 
 
+def radius_number(value: float) -> float:
+    """The radius of a ball that single-precision records lie in: from 1e-15 to 1e15."""
+    number = positive_number("radius", value, remedy="give the length that no record exceeds")
+    if not 1e-15 <= number <= 1e15:
+        raise UsageError(
+            parameter="radius",
+            rule="must be from 1e-15 to 1e15",
+            got=f"{number:g}",
+            remedy="rescale the columns",
+        )
+    return number
+
+
 def check_parameters(kernel: Kernel) -> None:
     """Check and normalise the parameters that most kernels have, where this one has them: ``dim``,
-    ``bandwidth`` and ``power``. For ``__post_init__`` of a frozen dataclass.
+    ``bandwidth``, ``power`` and ``radius``. For ``__post_init__`` of a frozen dataclass.
     """
     for name, value in kernel.parameters().items():
         if name in _RULES:
@@ -120,6 +133,7 @@ _RULES: dict[str, Callable[[Any], float]] = {
     "dim": partial(positive_integer, "dim", at_most=MAX_DIM),
     "bandwidth": bandwidth_number,
     "power": partial(positive_integer, "power", at_most=MAX_POWER),
+    "radius": radius_number,
 }
 
 

@@ -13,7 +13,7 @@ from hushsum.ledger.dataset_terms import Accounting, Charge, DatasetTerms
 from hushsum.privacy.accounting.conversions import group_delta, group_epsilon, group_rho, relation_steps
 from hushsum.privacy.accounting.mechanisms import check_mechanism
 from hushsum.privacy.accounting.zcdp import zcdp_epsilon
-from hushsum.privacy.claim import Claim, Relation, exact
+from hushsum.privacy.claim import PERSON, RECORD, Claim, Relation, exact
 
 OPEN = "open"
 FROZEN = "frozen"
@@ -236,7 +236,9 @@ def steps_to(claim: Claim, terms: DatasetTerms, *, part: str | None = None) -> i
 
     Records to persons: a person with up to m records is m steps under add/remove. A replaced person may bring
     another number of records, which steps under replace never do, so that is refused, as is the way from
-    persons to records: one record moved from one person to another changes two persons.
+    persons to records: one record moved from one person to another changes two persons. Rows, edges and
+    directed edges of a graph are never converted: a node has any number of edges, and an undirected edge is
+    two directed ones in some lists and one in others.
 
     In a declared part the steps are those of the whole data, because a unit may be replaced inside its part:
     under replace that is two add/remove steps. A claim under replace is refused there: a unit that moves
@@ -257,11 +259,11 @@ def steps_to(claim: Claim, terms: DatasetTerms, *, part: str | None = None) -> i
     steps = relation_steps(claim.relation, terms.relation)
     if claim.unit == terms.unit:
         return steps
-    if claim.unit == "person":
+    if (claim.unit, terms.unit) != (RECORD, PERSON):
         raise ClaimError(
-            rule="the dataset's unit is the record",
-            got="a claim for persons, which does not convert",
-            remedy="keep a dataset with the unit 'person'",
+            rule=f"the dataset's unit is {terms.unit!r}",
+            got=f"a claim for the unit {claim.unit!r}, which does not convert",
+            remedy=f"keep a dataset with the unit {claim.unit!r}",
         )
     if claim.relation is Relation.REPLACE:
         raise ClaimError(

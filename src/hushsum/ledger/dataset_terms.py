@@ -11,7 +11,7 @@ from hushsum.errors import Argument, ClaimError, Parameter, UsageError, shown
 from hushsum.files.rationals import stored_rational
 from hushsum.privacy.accounting.parameters import at_least_one, check_delta
 from hushsum.privacy.accounting.zcdp import zcdp_rho
-from hushsum.privacy.claim import Promise, Relation, exact
+from hushsum.privacy.claim import DIRECTED_EDGE, EDGE, PERSON, Promise, Relation, checked_unit, exact
 
 ZERO = Fraction(0)
 
@@ -85,9 +85,9 @@ class DatasetTerms:
     """A total budget, and whom it protects in which sense. Made by :meth:`of`.
 
     ``max_per_unit`` is the most records a person has; without it claims for records are refused where the
-    unit is the person. ``population`` is the *declared* number of units: records or persons. ``partition``
-    names disjoint parts of the data: all records of a unit lie in one part. ``report_delta`` is the δ at
-    which ρ is reported as ε.
+    unit is the person. ``population`` is the *declared* number of units: records, persons or edges.
+    ``partition`` names disjoint parts of the data: all records of a unit lie in one part. ``report_delta`` is
+    the δ at which ρ is reported as ε.
     """
 
     accounting: Accounting
@@ -138,19 +138,21 @@ class DatasetTerms:
         if bound:
             # The claims' own δ sum to at most this one, so the rule holds for each of them.
             check_delta(bound, population, allow_large_delta=allow_large_delta)
-        if unit not in ("record", "person"):
-            raise UsageError(
-                parameter="unit", rule="must be 'record' or 'person'", got=shown(unit), remedy="choose one"
-            )
+        checked_unit(unit)
         if max_per_unit is not None:
-            if unit == "record":
+            if unit != PERSON:
                 raise UsageError(
                     parameter="max_per_unit",
                     rule="is for persons",
-                    got="the unit 'record'",
+                    got=f"the unit {unit!r}",
                     remedy="leave it out",
                 )
             max_per_unit = at_least_one("max_per_unit", max_per_unit, "leave it out if unknown")
+        if partition and unit in (EDGE, DIRECTED_EDGE):
+            raise UsageError(
+                parameter="partition",
+                rule="must be left out for edges: an edge may change rows of two parts",
+            )
         return cls(
             kind,
             budget,

@@ -9,7 +9,7 @@ from hushsum.ledger.account import Account
 from hushsum.ledger.chain import Event, Kind, Receipt
 from hushsum.ledger.dataset_terms import Accounting
 from hushsum.ledger.entries import Entry
-from hushsum.privacy.claim import Relation
+from hushsum.privacy.claim import PERSON, Relation, unit_in_words
 
 _SHOWN = (Kind.BUDGET_CHANGED, Kind.RETIRED, Kind.RESTORE_ACCEPTED, Kind.FROZEN, Kind.WRITTEN_OFF)
 
@@ -53,7 +53,9 @@ class DisclosureReport:
     def promise(self) -> str:
         """What all releases together promise, in one sentence."""
         account, terms = self.account, self.account.terms
-        who = "one record" if terms.unit == "record" else "one person, with all records of theirs,"
+        who = f"one {unit_in_words(terms.unit, 1)}"
+        if terms.unit == PERSON:
+            who = "one person, with all records of theirs,"
         what = (
             "is in the data or is not" if terms.relation is Relation.ADD_REMOVE else "is this one or another"
         )

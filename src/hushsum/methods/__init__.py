@@ -1,8 +1,6 @@
 """Methods that turn records into a released function, their registry, and private choice of parameters."""
 
 from hushsum.methods.bernstein import bernstein
-from hushsum.methods.choose_kernel import choose_kernel
-from hushsum.methods.choose_release import choose
 from hushsum.methods.fourier_features import fourier_features
 from hushsum.methods.fourier_series import fourier_series
 from hushsum.methods.grid import grid
@@ -11,8 +9,11 @@ from hushsum.methods.histogram import histogram, histogram_tally
 from hushsum.methods.kme import kme
 from hushsum.methods.landmarks import landmarks
 from hushsum.methods.locality_sensitive_quantization import lsq_fgt, lsq_rff
+from hushsum.methods.monomials import monomials
 from hushsum.methods.mwem import mwem
 from hushsum.methods.pfda import pfda
+from hushsum.methods.private_choice_of_kernel import choose_kernel
+from hushsum.methods.private_choice_of_release import choose
 from hushsum.methods.privbayes import privbayes
 from hushsum.methods.quantiles import private_bounds, private_quantiles
 from hushsum.methods.race import race
@@ -46,6 +47,7 @@ __all__ = [
     "lsq_rff",
     "method_named",
     "method_names",
+    "monomials",
     "mwem",
     "pfda",
     "planned_methods",

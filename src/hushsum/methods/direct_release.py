@@ -17,13 +17,14 @@ from hushsum.privacy.budget import Budget
 from hushsum.privacy.calibration import COUNT_SHARE
 from hushsum.privacy.claim import Claim, Promise, Relation
 from hushsum.privacy.release_noise import ReleaseNoise
-from hushsum.privacy.request import check_declared_delta
+from hushsum.privacy.release_request import check_declared_delta
 from hushsum.privacy.spending import Booking
 from hushsum.records.bounds import Bounds, declared_bounds
 from hushsum.releases.base import ReleasedFunction
-from hushsum.releases.points import PointsFunction
+from hushsum.releases.point_errors import FeatureErrors
 from hushsum.releases.prepared_release import spend_function
 from hushsum.releases.real_function import check_kernel
+from hushsum.releases.weighted_points import PointsFunction
 from hushsum.version import PRODUCER
 
 F = TypeVar("F", bound=ReleasedFunction)
@@ -60,6 +61,7 @@ class OneCallRelease:
         delta: float | None,
         relation: str | Relation,
         mechanism: str | None = None,
+        arithmetic: str | None = None,
         **keywords: Unpack[ReleaseKeywords],
     ) -> OneCallRelease:
         """Check that the method can promise this.
@@ -92,7 +94,7 @@ class OneCallRelease:
             records_per_unit=1,
             relation=neighbours,
             mechanism=method.mechanism if mechanism is None else mechanism,
-            arithmetic=method.arithmetic,
+            arithmetic=method.arithmetic if arithmetic is None else arithmetic,
             secure=seed is None,
         )
         booking = Booking.of(keywords.get("budget"), keywords.get("idempotency_key"))
@@ -135,7 +137,7 @@ class OneCallRelease:
         weights: Floats,
         count: float,
         count_variance: float = 0.0,
-        answer_stderr: float | None = None,
+        feature_errors: FeatureErrors | None = None,
     ) -> PointsFunction:
         """Weighted points whose noise is not independent, as the function that this release makes public."""
         return PointsFunction(
@@ -146,7 +148,7 @@ class OneCallRelease:
             count=count,
             count_variance=count_variance,
             weight_variance=None,
-            answer_stderr=answer_stderr,
+            feature_errors=feature_errors,
             claim=self.claim,
             method=self.method,
             producer=PRODUCER,

@@ -4,28 +4,56 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hushsum.bases.base import Basis
-from hushsum.bases.features_theory import TYPICAL_PAIR_VARIANCE
-from hushsum.bases.grid_weights import MAX_DIM
 from hushsum.kernels.base import ColumnKernel, HashableKernel, Kernel
-from hushsum.privacy.calibration import IntegerNoise, gaussian_noises, laplace_noise, split_epsilon
+from hushsum.privacy.calibration import (
+    COUNT_SHARE,
+    IntegerNoise,
+    Sensitivity,
+    gaussian_noises,
+    laplace_noise,
+    split_epsilon,
+)
 from hushsum.privacy.claim import Promise, Relation
 from hushsum.records.bounds import Bounds
-from hushsum.records.steps import Steps
+from hushsum.records.declared_steps import Steps
 from hushsum.releases.noisy_table import largest_step
 
 if TYPE_CHECKING:
     from hushsum.methods.race import RowVariance
 
 DEFAULT_DENSITY = 0.01
-_BOX_IN_DEVIATIONS = 8.0
-_MANY_COLUMNS = 2.0 * TYPICAL_PAIR_VARIANCE
+_UNBOUNDED = 0.1
+BOX_IN_DEVIATIONS = 6.0
+"""Sides of the declared box in standard deviations of typical records, in columns along which they vary."""
+
+EFFECTIVE_POWER = 0.27
+"""Records in d columns vary along d^power of them, typically: columns depend on each other, some hardly vary,
+and records keep together in clusters. Both constants are fitted by ``benchmarks/plan_validation.py``, to the
+data sets that a plan is not tested on; they hardly depend on which.
+"""
+
+COUNT_SHARES = (
+    Fraction(1, 100),
+    COUNT_SHARE,
+    Fraction(1, 20),
+    Fraction(1, 10),
+    Fraction(1, 5),
+    Fraction(1, 3),
+)
+_WELL_PAID = Fraction(1, 20)
+"""A table that counts as well as a paid count with this share needs no other."""
+
+_DENSE = 2.0
+"""The count's share is chosen for queries of so many times the typical density: a wrong share costs more
+where queries are dense than where they are not.
+"""
 
 NORMAL_MEAN_ABSOLUTE = math.sqrt(2.0 / math.pi)
 HEADER_BYTES = 1000
@@ -39,7 +67,7 @@ class PredictionRequest:
     ``allow_real`` whether a proof about real arithmetic will do. ``rows`` and ``width`` are sizes of hash
     rows to compare, and ``row_variance`` is how much hash rows of a width disagree. ``requested`` is false
     for a promise that is shown for comparison only. ``steps`` are those of columns whose values are
-    multiples of one.
+    multiples of one. ``count_share`` is None where each option has the share that suits it.
     """
 
     records: int
@@ -47,7 +75,7 @@ class PredictionRequest:
     bounds: Bounds | None
     promise: Promise
     relation: Relation
-    count_share: Fraction
+    count_share: Fraction | None
     per_unit: int | None
     density: float
     max_bytes: int
@@ -63,32 +91,68 @@ class PredictionRequest:
         """How many records' vectors one unit may move."""
         return (self.per_unit or 1) * (2 if self.relation is Relation.REPLACE else 1)
 
+    @property
+    def share(self) -> Fraction:
+        """The part of the budget that pays for the number of records."""
+        return COUNT_SHARE if self.count_share is None else self.count_share
+
+    def with_best_share(self, table: float, *, own: float = math.inf) -> PredictionRequest:
+        """The same with the share of the count at which noise has the least variance.
+
+        ``table`` is the variance of an answer's noise, as a sum over the records, and ``own`` that of the
+        table's own number of records, both at the share of this request. Under pure ε variances go as the
+        inverse square of a share, otherwise as its inverse.
+        """
+        count = self._count_moves
+        if self.count_share is not None or count == 0:
+            return self
+        power = 2 if self.promise.pure else 1
+        unit = 2.0 * count**2 / float(self.promise.epsilon or 1) ** 2
+        if not self.promise.pure:
+            one = Sensitivity(l1=count, l2_squared=count**2, largest=count)
+            unit = gaussian_noises(self.promise, one, cells=1, count=0, count_share=self.share)[0].variance
+        # A table of few cells counts the records itself, and errs there in the same direction as its answers.
+        dense = 1.0 if own < unit / float(_WELL_PAID) ** power else _DENSE
+
+        def variance(share: Fraction) -> float:
+            rest = float((1 - self.share) / (1 - share)) ** power
+            paid = unit / float(share) ** power
+            left = own * rest
+            number = paid if math.isinf(left) else paid * left / (paid + left)
+            return table * rest + (dense * self.density) ** 2 * number
+
+        return replace(self, count_share=min(COUNT_SHARES, key=variance))
+
+    @property
+    def _count_moves(self) -> int:
+        return self.per_unit or (0 if self.relation is Relation.REPLACE else 1)
+
     def noise(self, basis: Basis) -> IntegerNoise:
         """The noise that a release of the whole basis would draw; the same calibration as the release's."""
         moved = basis.sensitivity(self.relation).times(self.per_unit or 1)
-        count = self.per_unit or (0 if self.relation is Relation.REPLACE else 1)
+        count = self._count_moves
         if self.promise.pure:
-            epsilon, _ = split_epsilon(self.promise, private_count=count > 0, count_share=self.count_share)
+            epsilon, _ = split_epsilon(self.promise, private_count=count > 0, count_share=self.share)
             return laplace_noise(moved.l1, epsilon)
         cells = math.prod(basis.shape)
-        return gaussian_noises(self.promise, moved, cells=cells, count=count, count_share=self.count_share)[0]
+        return gaussian_noises(self.promise, moved, cells=cells, count=count, count_share=self.share)[0]
 
     def count_variance(self, basis: Basis, *, own: float = math.inf) -> float:
         """Of the number of records that answers are divided by: the paid count, combined with the table's
         own of variance ``own``; 0 where the number is public.
         """
-        count = self.per_unit or (0 if self.relation is Relation.REPLACE else 1)
+        count = self._count_moves
         if count == 0:
             return 0.0
         if self.promise.pure:
-            _, epsilon = split_epsilon(self.promise, private_count=True, count_share=self.count_share)
+            _, epsilon = split_epsilon(self.promise, private_count=True, count_share=self.share)
             paid = laplace_noise(count, epsilon).variance
         else:
             moved = basis.sensitivity(self.relation).times(self.per_unit or 1)
             cells = math.prod(basis.shape)
-            paid = gaussian_noises(
-                self.promise, moved, cells=cells, count=count, count_share=self.count_share
-            )[1].variance
+            paid = gaussian_noises(self.promise, moved, cells=cells, count=count, count_share=self.share)[
+                1
+            ].variance
         return paid if math.isinf(own) else paid * own / (paid + own)
 
     def cell_bytes(
@@ -116,7 +180,7 @@ class Option:
     estimate from public data; ``error`` joins both. ``settings`` are the arguments that make the method's
     tally, and whether its cells are to be rounded; ``rows`` and ``width`` the shape of its table. ``size`` is
     the file's bytes, and ``seconds`` a rough time to count on one core. ``requested`` is false for options
-    that are shown for comparison only.
+    that are shown for comparison only. ``count_share`` is the part of the budget for the number of records.
     """
 
     method: str
@@ -133,6 +197,7 @@ class Option:
     seconds: float
     requested: bool
     settings: dict[str, Any]
+    count_share: float
 
     @classmethod
     def of(
@@ -166,6 +231,7 @@ class Option:
             seconds=seconds,
             requested=request.requested,
             settings=settings,
+            count_share=float(request.share),
         )
 
     @property
@@ -182,39 +248,36 @@ class Option:
 def typical_density(kernel: Kernel, bounds: Bounds | None) -> float:
     """A guess at the mean kernel value of queries that are like the records, from public quantities alone.
 
-    In a few columns with bounds, that of normal records whose standard deviation is an eighth of the box, and
-    at least 0.01, since records keep together in clusters. It gives 0.09 for salaries in a box of 64
-    bandwidths, which have 0.09 to 0.13, and 0.01 for skin tones, which have 0.012. In many columns 0.04, as
-    random features assume: a bandwidth that sees any record there sees many; RNA has 0.06, forests 0.035.
-    For the Euclidean kernel, a mixture of Gaussians, it gives 0.13, 0.053 and 0.035 for one, two and three
-    columns of skin tones, which have 0.09, 0.054 and 0.037; the Manhattan kernel is taken to be like it.
-    Without bounds, or in many columns, 0.01 is taken for kernels that hash.
+    That of normal records whose standard deviation is a sixth of the box, and which vary along d^0.27 of d
+    columns, as records whose columns depend on each other do; at least 0.01. The
+    Euclidean kernel is a mixture of Gaussians; the Manhattan kernel is taken to be like it. Without bounds it
+    is 0.01 for kernels that hash, and 0.1 for others: a bandwidth that sees any record in many columns sees
+    many.
 
     >>> import hushsum as hs
     >>> box = Bounds.of((0, 320_000), 1)
     >>> round(typical_density(hs.GaussianKernel(dim=1, bandwidth=5000.0), box), 3)
-    0.088
+    0.066
     """
     hashable = isinstance(kernel, HashableKernel)
-    if not isinstance(kernel, ColumnKernel):
-        return DEFAULT_DENSITY
-    if kernel.dim > MAX_DIM:
-        return DEFAULT_DENSITY if hashable else _MANY_COLUMNS
-    if bounds is None:
-        return DEFAULT_DENSITY
+    if not isinstance(kernel, ColumnKernel) or bounds is None:
+        return DEFAULT_DENSITY if hashable or not isinstance(kernel, ColumnKernel) else _UNBOUNDED
     sides = (high - low for low, high in zip(bounds.low, bounds.high, strict=True))
-    spread = [side / _BOX_IN_DEVIATIONS for side in sides]
+    spread = [side / BOX_IN_DEVIATIONS for side in sides]
+    part = math.pow(kernel.dim, EFFECTIVE_POWER - 1.0)
     if hashable:
-        return max(DEFAULT_DENSITY, _collisions(kernel.width, spread))
+        return max(DEFAULT_DENSITY, _collisions(kernel.width, spread, part))
     width = kernel.width
     normal = math.prod(width / math.hypot(math.sqrt(2.0) * each, width) for each in spread)
-    return max(DEFAULT_DENSITY, normal)
+    return max(DEFAULT_DENSITY, math.pow(normal, part))
 
 
-def _collisions(width: float, spread: list[float]) -> float:
-    """The mean of the Euclidean kernel between two normal records: of the Gaussians it is a mixture of."""
+def _collisions(width: float, spread: list[float], part: float) -> float:
+    """The mean of the Euclidean kernel between two normal records: of the Gaussians it is a mixture of; each
+    column counts as this part of one.
+    """
     frequency = np.geomspace(1e-4, 1e4, 2000)
     density = np.sinc(frequency / (2.0 * math.pi)) ** 2 / math.pi
     for each in spread:
-        density = density / np.sqrt(1.0 + 2.0 * (frequency * each / width) ** 2)
+        density = density / (1.0 + 2.0 * (frequency * each / width) ** 2) ** (part / 2.0)
     return float(((density[1:] + density[:-1]) / 2.0 * np.diff(frequency)).sum())

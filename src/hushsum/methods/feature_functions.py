@@ -17,7 +17,7 @@ from hushsum._types import Floats, Integers
 from hushsum.errors import DataRefused
 from hushsum.methods.hinge import FeatureGram, certificate_error, certified_gap, solve_hinge
 from hushsum.privacy.claim import Promise
-from hushsum.privacy.function_noise import ANALYTIC, lattice_variance, perturb_lattice
+from hushsum.privacy.functional_perturbation import ANALYTIC, lattice_variance, perturb_lattice
 
 TARGET_BITS = 12
 """A target is rounded to whole numbers of at most 2¹² either way of the middle of its bounds."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hushsum.bases.fourier_series import FourierSeries
-from hushsum.kernels.base import GAUSSIAN, Kernel
+from hushsum.kernels.base import Kernel
+from hushsum.kernels.registry import GAUSSIAN
 from hushsum.methods.tally_methods import boxed_tally, register_tally
 from hushsum.records.bounds import Bounds, DeclaredBounds
 from hushsum.tally.tally import Tally

@@ -5,21 +5,24 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
+from hushsum._types import Floats
 from hushsum.bases.base import Reading
 from hushsum.bases.grid_errors import CORNER_CELLS
 from hushsum.bases.grid_weights import MAX_CELLS, MAX_DIM, WHOLE, GridReading, GridWeights
 from hushsum.bases.splines import LOWEST_DEGREE
 from hushsum.errors import UsageError
-from hushsum.kernels.base import PROFILES, Kernel, ProfileKernel
+from hushsum.kernels.base import Kernel, ProfileKernel
+from hushsum.kernels.registry import PROFILES
 from hushsum.methods.error_prediction import HEADER_BYTES, NORMAL_MEAN_ABSOLUTE, Option, PredictionRequest
 from hushsum.methods.tally_methods import boxed_tally, register_tally
 from hushsum.privacy.claim import Promise
 from hushsum.records.bounds import Bounds, DeclaredBounds
-from hushsum.records.steps import DeclaredSteps, Steps, declared_steps, steps_between
+from hushsum.records.declared_steps import DeclaredSteps, Steps, declared_steps, steps_between
 from hushsum.releases.noisy_table import UNSEEN_SHARE
 from hushsum.tally.tally import Tally
 
@@ -44,6 +47,21 @@ _HEAPED_NEAR = 0.25
 """Of the records that are so near to a query that they meet the corner of a kernel: the share that is
 planned for to have its very value.
 """
+
+TYPICAL_HEAP, HEAP_SPREAD = 0.4, 1.0
+"""What a query's records count as having its very value, in parts of the typical density: the median over
+data sets, and the standard deviation of its logarithm. Records neither are all at one place of a cell, where
+their errors add up, nor are spread evenly, where these average out. Fitted to the tuning half of
+``benchmarks/plan_validation.py``: the median is 0.4 in one column, 0.2 in two, 0.4 in three, 0.3 in four. The
+deviation is 1.4 there, mostly towards smaller shares, which hardly matter.
+"""
+
+ONE_VALUE = 0.01
+"""The probability that all records of one column have one value, as the column of a default may. It makes
+grids of one column finer, for some per cent more noise.
+"""
+
+_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(7)
 
 _NANOSECONDS_WEIGHT = 12.0
 _QUERIES = 64
@@ -197,11 +215,14 @@ def _options(request: PredictionRequest) -> list[Option]:
                 settings: dict[str, Any] = {"spacing": spacing, "degree": degree}
                 if steps is not None:
                     settings["steps"] = list(steps)
-                option = _option(request, GridReading(basis, kernel), settings)
+                option = _option(request, _reading(basis, kernel), settings)
                 if option.size <= request.max_bytes:
                     found.append(option)
             if found:
                 options.append(min(found, key=lambda option: option.error))
+            if steps is not None and None not in steps:
+                # Nodes on every column's steps: there is no spacing to choose.
+                break
     return options
 
 
@@ -219,18 +240,36 @@ def _profiles(kernel: Kernel) -> ProfileKernel:
     return kernel
 
 
-def _option(request: PredictionRequest, reading: GridReading, settings: dict[str, Any]) -> Option:
-    basis, kernel = reading.basis, reading.kernel
-    noise = request.noise(basis)
-    # The gain depends on where a query lies between nodes, so it is averaged over public places.
-    low, high = np.array(basis.bounds.low), np.array(basis.bounds.high)
+@lru_cache(maxsize=128)
+def _reading(basis: GridWeights, kernel: ProfileKernel) -> GridReading:
+    """Cached with its errors, because the search for an ε plans the same grids at many values of it."""
+    return GridReading(basis, kernel)
+
+
+@lru_cache(maxsize=128)
+def _mean_gain(reading: GridReading) -> float:
+    """The gain depends on where a query lies between nodes, so it is averaged over public places."""
+    bounds = reading.basis.bounds
+    low, high = np.array(bounds.low), np.array(bounds.high)
     places = low + (high - low) * np.random.default_rng(0).uniform(0.2, 0.8, (_QUERIES, len(low)))
-    gain = float(reading.noise_gain(_profiles(kernel).prepare(places, basis.bounds, clip=False)).mean())
-    deviation = math.sqrt(noise.variance * gain) / request.records
-    own = reading.errors.at_heap * _heap(request.density, reading)
+    queries = _profiles(reading.kernel).prepare(places, bounds, clip=False)
+    return float(reading.noise_gain(queries).mean())
+
+
+def _option(request: PredictionRequest, reading: GridReading, settings: dict[str, Any]) -> Option:
+    """What a grid is predicted to cost."""
+    basis = reading.basis
+    gain = _mean_gain(reading)
     nodes = math.prod(basis.nodes)
+    variance = request.noise(basis).variance
+    request = request.with_best_share(variance * gain, own=nodes * variance / float(WHOLE) ** 2)
+    noise = request.noise(basis)
+    deviation = math.sqrt(noise.variance * gain) / request.records
     total = nodes * noise.variance / float(WHOLE) ** 2
     number = request.density * math.sqrt(request.count_variance(basis, own=total)) / request.records
+    drawn = math.hypot(deviation, number)
+    heaps, likely = _heaps(request.density, reading)
+    error = drawn + float(likely @ (np.hypot(drawn, reading.errors.at_heap * heaps) - drawn))
     weight = float(request.records * WHOLE)
     # As for hash rows: counts with mean similarity κ spread over the nodes with the variance N²·κ/nodes.
     uneven = weight * math.sqrt(request.density / nodes)
@@ -242,33 +281,28 @@ def _option(request: PredictionRequest, reading: GridReading, settings: dict[str
         settings=settings,
         mechanism=noise.mechanism,
         shape=basis.shape,
-        noise=NORMAL_MEAN_ABSOLUTE * math.hypot(deviation, number),
-        approximation=NORMAL_MEAN_ABSOLUTE * own,
-        error=NORMAL_MEAN_ABSOLUTE * math.hypot(deviation, number, own),
+        noise=NORMAL_MEAN_ABSOLUTE * drawn,
+        approximation=NORMAL_MEAN_ABSOLUTE * math.sqrt(max(error**2 - drawn**2, 0.0)),
+        error=NORMAL_MEAN_ABSOLUTE * error,
         size=round(nodes * packed) + HEADER_BYTES,
         seconds=request.records * weights * _NANOSECONDS_WEIGHT * 1e-9,
     )
 
 
-def _heap(density: float, reading: GridReading) -> float:
-    """The share of the records that the error of a plan is stated for."""
+def _heaps(density: float, reading: GridReading) -> tuple[Floats, Floats]:
+    """Shares of the records with the very value of a query, and their probabilities: a plan knows neither the
+    density nor the heaps of the data, and a grid that is too coarse for some of them costs more than one that
+    is too fine.
+    """
     kernel = _profiles(reading.kernel)
     if kernel.smooth:
-        return heap_share(density, kernel.dim)
+        shares = np.minimum(1.0, TYPICAL_HEAP * density * np.exp(HEAP_SPREAD * _NODES))
+        rest = 1.0 - ONE_VALUE * (kernel.dim == 1)
+        return np.append(shares, 1.0), np.append(rest * _WEIGHTS / _WEIGHTS.sum(), 1.0 - rest)
     # Of a kernel with a corner the error is where query and record meet: at a point, or along every column.
-    shares = [min(1.0, CORNER_CELLS * spacing / kernel.width) for spacing in reading.basis.spacing]
-    near = math.prod(shares) if kernel.column_profile() is None else max(shares)
-    return _HEAPED_NEAR * density * near
-
-
-def heap_share(density: float, dim: int) -> float:
-    """The share of the records that is planned for to have the very value of a query, at a mean kernel value.
-
-    An assumption: in several columns all records that a query sees lie in one heap. In one column values
-    repeat more, on pay scales and round numbers: the heap has a share of density^(1/3), between the density
-    and all records.
-    """
-    return float(density ** (1.0 / 3.0)) if dim == 1 else density
+    meets = [min(1.0, CORNER_CELLS * spacing / kernel.width) for spacing in reading.basis.spacing]
+    near = math.prod(meets) if kernel.column_profile() is None else max(meets)
+    return np.array([_HEAPED_NEAR * density * near]), np.ones(1)
 
 
 register_tally(
@@ -277,6 +311,7 @@ register_tally(
     role=PROFILES,
     paper="Wand 1994, for the binning of kernel sums; Unser 1999, for splines and their duals",
     most_columns=MAX_DIM,
+    shared=True,
     predict=predict,
     predict_reading=predict_reading,
 )

@@ -10,7 +10,8 @@ import numpy as np
 from hushsum.bases.box_polynomials import BoxPolynomials, degrees_of, number_of_degrees
 from hushsum.bases.declared_box import DEFAULT_SCALE
 from hushsum.bases.hermite_reading import read_energy, relative_square_error
-from hushsum.kernels.base import PRODUCT, ColumnKernel, Kernel
+from hushsum.kernels.base import ColumnKernel, Kernel
+from hushsum.kernels.registry import PRODUCT
 from hushsum.methods.tally_methods import boxed_tally, register_tally
 from hushsum.records.bounds import Bounds, DeclaredBounds
 from hushsum.tally.tally import Tally

@@ -8,7 +8,8 @@ from typing import Unpack
 import numpy as np
 
 from hushsum.bases.bins import Bins
-from hushsum.kernels.base import COLUMNS, ColumnKernel, Kernel
+from hushsum.kernels.base import ColumnKernel, Kernel
+from hushsum.kernels.registry import COLUMNS
 from hushsum.methods.direct_release import DeclaredBox, ReleaseKeywords
 from hushsum.methods.registry import Method, register
 from hushsum.methods.tally_methods import release_counted
@@ -19,7 +20,7 @@ from hushsum.records.bounds import Bounds, DeclaredBounds
 from hushsum.records.cell_grid import bins_for_bandwidth
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.coefficients import CoefficientFunction
-from hushsum.releases.points import PointsFunction
+from hushsum.releases.weighted_points import PointsFunction
 from hushsum.tally.tally import Tally
 
 NAME = "histogram"
@@ -137,8 +138,8 @@ def points_of(function: ReleasedFunction) -> PointsFunction:
         bounds=basis.bounds,
         count=max(function.count, 1.0),
         count_variance=function.count_stderr**2,
-        weight_variance=function.noise.variance,
-        answer_stderr=None,
+        weight_variance=function.cell_variance,
+        cell_width=tuple(basis.grid.width.tolist()),
         claim=function.claim,
         method=NAME,
         producer=function.producer,

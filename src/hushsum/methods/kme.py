@@ -12,9 +12,10 @@ import numpy as np
 
 from hushsum._types import Floats, Rows
 from hushsum.errors import Argument, UsageError
-from hushsum.kernels.base import COLUMNS, GAUSSIAN, Batch, GaussianProfileKernel, Kernel
+from hushsum.kernels.base import Batch, GaussianProfileKernel, Kernel
 from hushsum.kernels.gaussian import GaussianKernel
 from hushsum.kernels.parameters import one_of, positive_integer
+from hushsum.kernels.registry import COLUMNS, GAUSSIAN
 from hushsum.methods.direct_release import DeclaredBox, OneCallRelease, ReleaseKeywords
 from hushsum.methods.herding import reduced_set
 from hushsum.methods.kme_lattice import Lattice
@@ -23,7 +24,8 @@ from hushsum.privacy.claim import Relation
 from hushsum.privacy.release_noise import REAL_ARITHMETIC, REAL_GAUSSIAN, ReleaseNoise, release_noise
 from hushsum.records.bounds import Bounds, DeclaredBounds
 from hushsum.records.cell_grid import CellGrid
-from hushsum.releases.points import PointsFunction
+from hushsum.releases.point_errors import all_measured
+from hushsum.releases.weighted_points import PointsFunction
 
 NAME = "kme"
 ALGORITHMS = ("subspace", "features")
@@ -149,7 +151,7 @@ def kme(
             points=np.clip(chosen + box.centre, box.low, box.high),
             weights=len(rows) * weights,
             count=float(len(rows)),
-            answer_stderr=stderr,
+            feature_errors=None if stderr is None else all_measured(len(chosen), stderr**2),
         )
 
     return prepared.released(make, algorithm=algorithm, points=len(public), seed=seed)

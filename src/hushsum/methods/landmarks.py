@@ -2,31 +2,47 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Unpack
 
 import numpy as np
 
 from hushsum._types import Floats
+from hushsum.bases.grid_weights import MAX_DIM
 from hushsum.errors import UsageError
-from hushsum.kernels.base import SPECTRAL, Kernel, SpectralKernel
-from hushsum.kernels.parameters import positive_integer
+from hushsum.kernels.base import Kernel, SpectralKernel
+from hushsum.kernels.parameters import one_of, positive_integer
+from hushsum.kernels.registry import SPECTRAL
 from hushsum.methods.direct_release import DeclaredBox, OneCallRelease, ReleaseKeywords
+from hushsum.methods.error_prediction import HEADER_BYTES, NORMAL_MEAN_ABSOLUTE, Option, PredictionRequest
 from hushsum.methods.principal_features import LENGTH, PrincipalFeatures, best_number, fitted_weights
-from hushsum.methods.private_tree import column_histograms, draw_points, private_leaves
+from hushsum.methods.private_tree import column_histograms, depth_penalty, draw_points, private_leaves
 from hushsum.methods.registry import Method, register
 from hushsum.privacy.accounting.mechanisms import together
 from hushsum.privacy.calibration import GAMMA, LAPLACE
 from hushsum.privacy.claim import Relation, exact
-from hushsum.privacy.release_noise import REAL_ARITHMETIC, release_noise
+from hushsum.privacy.release_noise import EXACT_INTEGERS, REAL_ARITHMETIC, release_noise
 from hushsum.records.bounds import DeclaredBounds
-from hushsum.releases.points import PointsFunction
+from hushsum.releases.point_errors import FeatureErrors
+from hushsum.releases.weighted_points import PointsFunction
 from hushsum.version import PRODUCER
 
 NAME = "landmarks"
+_LAWS = {GAMMA: 1.0, LAPLACE: math.sqrt(2.0)}
+"""The standard deviation of a feature's noise for each law, over √m/ε."""
+
 MECHANISM = together(LAPLACE, GAMMA)
 MOST_POINTS = 1 << 13
+DEFAULT_POINTS = 2000
+MOST_COLUMNS = 20
+"""Up to which a plan considers it; it was not tried beyond."""
+
+_LOCATION_SHARE = Fraction(3, 10)
+_SECONDS_TO_FIT = 3.0
+_NANOSECONDS = 0.15
 COUNT_PART = Fraction(1, 10)
 """Of ε, for the number of records. An answer f has an error of f·√2/(part·ε·N) from it; with a fiftieth of
 ε that is the largest error of all where answers are near 1.
@@ -40,9 +56,10 @@ def landmarks(
     bounds: DeclaredBounds,
     epsilon: float,
     delta: float | None = None,
-    points: int = 2000,
+    points: int = DEFAULT_POINTS,
     public: object = None,
-    location_share: float = 0.3,
+    location_share: float = float(_LOCATION_SHARE),
+    mechanism: str = GAMMA,
     seed: int = 0,
     relation: str | Relation = Relation.ADD_REMOVE,
     columns: Sequence[str] | None = None,
@@ -53,8 +70,8 @@ def landmarks(
     For 4 to 20 columns under pure ε, if records fill a small part of the declared box at the scale of the
     bandwidth, or if public records show where they are. Not for records that fill the box, nor for
     bandwidths so narrow, or budgets so small, that the places cannot be found: random features are better
-    there. Costs records × points × features. The error bars of ``query`` are not known
-    (NaN), since much of the error is bias.
+    there. Costs records × points × features. The error bars of ``query`` are those of a model
+    (`hushsum.releases.FeatureErrors`): the noise is known, how far records are from the points is estimated.
 
     Parameters
     ----------
@@ -71,6 +88,9 @@ def landmarks(
         spent on finding places.
     location_share : float
         The part of the budget that pays for the places of the points.
+    mechanism : {"gamma radius", "discrete laplace"}
+        Of the noise on the features. The second has √2 times the standard deviation, and all of the claim is
+        then about exact integers.
     seed : int
         Public: of the places.
     relation
@@ -90,12 +110,14 @@ def landmarks(
 
     Privacy
     -------
-    Pure ε, real arithmetic. Under add/remove a tenth of ε pays for the number of records. Of the rest,
-    half of ``location_share`` pays for a tree of boxes and half for histograms of the columns, in exact
-    integers (`private_leaves`, `column_histograms`). Points drawn from these are public, and so are the
-    features made of them. Their sums over the records move by at most L in L2 (`PrincipalFeatures`), and get
-    a noise vector of density ∝ exp(−ε·‖b‖/L), whose length is drawn in floating point. Weights are computed
-    from noisy sums alone. The ε of the steps add up.
+    Pure ε, real arithmetic, or exact integers with ``mechanism="discrete laplace"``. Under add/remove a tenth
+    of ε pays for the number of records. Of the rest, half of ``location_share`` pays for a tree of boxes and
+    half for histograms of the columns, in exact integers (`private_leaves`, `column_histograms`). Points
+    drawn from these are public, and so are the features made of them. Their sums over the records move by at
+    most L in L2 (`PrincipalFeatures`), and get a noise vector of density ∝ exp(−ε·‖b‖/L), whose length is
+    drawn in floating point; or discrete Laplace
+    noise, since m integers that move by L in L2 move by at most √m·L in L1. Weights are computed from noisy
+    sums alone. The ε of the steps add up.
 
     Notes
     -----
@@ -125,7 +147,16 @@ def landmarks(
             got=f"{location_share:g}",
             remedy="try 0.3",
         )
-    prepared = OneCallRelease.of(METHOD, epsilon=epsilon, delta=delta, relation=relation, **keywords)
+    one_of("mechanism", mechanism, [GAMMA, LAPLACE])
+    prepared = OneCallRelease.of(
+        METHOD,
+        epsilon=epsilon,
+        delta=delta,
+        relation=relation,
+        mechanism=MECHANISM if mechanism == GAMMA else LAPLACE,
+        arithmetic=REAL_ARITHMETIC if mechanism == GAMMA else EXACT_INTEGERS,
+        **keywords,
+    )
     rng = np.random.default_rng(seed)
     given = None if public is None else _chosen(declared.records(public).astype(np.float64), number, rng)
     rows = declared.records(X)
@@ -144,10 +175,16 @@ def landmarks(
             else:
                 places = given
             features = PrincipalFeatures.of(kernel, places)
-            features = features.first(best_number(features.eigenvalues, moved / (float(left) * count)))
-            noisy, drawn = noise.gamma(features.sums(rows), (moved * LENGTH) ** 2, left)
+            deviation = _LAWS[mechanism] * moved / (float(left) * count)
+            features = features.first(best_number(features.eigenvalues, deviation))
+            sums, square = features.sums(rows), (moved * LENGTH) ** 2
+            if mechanism == GAMMA:
+                noisy, drawn = noise.gamma(sums, square, left)
+            else:
+                noisy, drawn = noise.laplace(sums, math.isqrt(len(sums) * square) + 1, left)
         unit = features.scale * count
-        weights = fitted_weights(features, noisy / unit, drawn.variance / unit**2)
+        variance = drawn.variance / unit**2
+        weights, prior = fitted_weights(features, noisy / unit, variance)
         return PointsFunction(
             points=np.clip(places + box.centre, box.low, box.high),
             weights=count * weights,
@@ -156,20 +193,66 @@ def landmarks(
             count=count,
             count_variance=count_variance,
             weight_variance=None,
-            answer_stderr=None,
+            feature_errors=FeatureErrors(len(features.eigenvalues), variance, prior),
             claim=prepared.claim,
             method=NAME,
             producer=PRODUCER,
             columns=declared.columns,
         )
 
-    return prepared.released(make, points=number, location_share=str(share), seed=seed)
+    return prepared.released(make, points=number, location_share=str(share), mechanism=mechanism, seed=seed)
 
 
 def _chosen(public: Floats, number: int, rng: np.random.Generator) -> Floats:
     """Different public records, at most so many."""
     distinct = np.unique(public, axis=0)
     return distinct if len(distinct) <= number else rng.permutation(distinct)[:number]
+
+
+def predict(request: PredictionRequest) -> list[Option]:
+    """The option of default sizes, under pure ε in more columns than a grid takes, for records and not
+    persons.
+    """
+    from hushsum.methods.landmark_errors import predicted_error
+
+    bounds, kernel = request.bounds, request.kernel
+    if bounds is None or not request.promise.pure or request.per_unit is not None:
+        return []
+    if not MAX_DIM < bounds.dim <= MOST_COLUMNS:
+        return []
+    assert isinstance(kernel, SpectralKernel)
+    assert request.promise.epsilon is not None
+    paid = 0 if request.relation is Relation.REPLACE else COUNT_PART
+    options = []
+    for law in (LAPLACE, GAMMA) if request.allow_real else (LAPLACE,):
+        left = request.promise.epsilon * (1 - paid)
+        found = predicted_error(
+            kernel.width,
+            bounds,
+            density=request.density,
+            deviation=_LAWS[law] * request.moves / (float(left * (1 - _LOCATION_SHARE)) * request.records),
+            penalty=depth_penalty(left * _LOCATION_SHARE / 2, request.moves) / request.records,
+        )
+        number = 0.0
+        if paid:
+            deviation = math.sqrt(2.0) / float(request.promise.epsilon * paid)
+            number = NORMAL_MEAN_ABSOLUTE * request.density * deviation / request.records
+        options.append(
+            Option.of(
+                replace(request, count_share=COUNT_PART),
+                method=NAME,
+                settings={"mechanism": law},
+                mechanism=MECHANISM if law == GAMMA else LAPLACE,
+                shape=(found.features, 1),
+                noise=math.hypot(found.noise, number),
+                approximation=found.approximation,
+                error=math.hypot(found.noise, found.approximation, number),
+                size=8 * DEFAULT_POINTS * (bounds.dim + 1) + HEADER_BYTES,
+                seconds=_SECONDS_TO_FIT
+                + request.records * DEFAULT_POINTS * (found.features + bounds.dim) * _NANOSECONDS * 1e-9,
+            )
+        )
+    return options
 
 
 METHOD = register(
@@ -183,5 +266,6 @@ METHOD = register(
         mechanism=MECHANISM,
         arithmetic=REAL_ARITHMETIC,
         paper="Zhang, Xiao and Xie 2016; Hardt and Talwar 2010",
+        predict=predict,
     )
 )

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from hushsum.bases.box_polynomials import BoxPolynomials, degrees_of
 from hushsum.bases.cosine_features import CosineFeatures
 from hushsum.bases.declared_box import DEFAULT_SCALE, gaussian_width
-from hushsum.kernels.base import GAUSSIAN, Kernel
+from hushsum.kernels.base import Kernel
 from hushsum.kernels.parameters import positive_integer
+from hushsum.kernels.registry import GAUSSIAN
 from hushsum.methods.tally_methods import boxed_tally, register_tally
 from hushsum.records.bounds import Bounds, DeclaredBounds
 from hushsum.tally.tally import Tally

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from hushsum._types import Floats
 from hushsum.errors import DataRefused, UsageError
-from hushsum.kernels.base import COLUMNS, Batch, ColumnKernel, Kernel
+from hushsum.kernels.base import Batch, ColumnKernel, Kernel
 from hushsum.kernels.parameters import positive_integer
+from hushsum.kernels.registry import COLUMNS
 from hushsum.methods.direct_release import DeclaredBox, OneCallRelease, ReleaseKeywords
 from hushsum.methods.registry import Method, register
 from hushsum.privacy.accounting.mechanisms import together
@@ -27,7 +28,7 @@ from hushsum.privacy.release_noise import (
 )
 from hushsum.records.bounds import Bounds, DeclaredBounds
 from hushsum.records.cell_grid import CellGrid, bins_for_bandwidth
-from hushsum.releases.points import PointsFunction
+from hushsum.releases.weighted_points import PointsFunction
 
 NAME = "mwem"
 MECHANISM = together(PERMUTE_AND_FLIP, LAPLACE)

@@ -12,8 +12,9 @@ import numpy as np
 
 from hushsum._types import Floats
 from hushsum.errors import UsageError
-from hushsum.kernels.base import COLUMNS, Batch, Kernel
+from hushsum.kernels.base import Batch, Kernel
 from hushsum.kernels.parameters import positive_integer, positive_number
+from hushsum.kernels.registry import COLUMNS
 from hushsum.methods.direct_release import DeclaredBox, OneCallRelease, ReleaseKeywords
 from hushsum.methods.registry import Method, register
 from hushsum.privacy.claim import Relation

@@ -138,8 +138,9 @@ def best_number(eigenvalues: Floats, deviation: float) -> int:
     return int(min(sizes, key=error))
 
 
-def fitted_weights(features: PrincipalFeatures, noisy: Floats, variance: float) -> Floats:
-    """Weights of the points, which sum to about 1, whose features have nearly these noisy means.
+def fitted_weights(features: PrincipalFeatures, noisy: Floats, variance: float) -> tuple[Floats, float]:
+    """Weights of the points, which sum to about 1, whose features have nearly these noisy means; and τ, where
+    τ·λ is the variance of a coefficient about that of the points, λ its eigenvalue.
 
     First the weights above 0 that are closest to equal ones in relative entropy, with a penalty for missing
     the means by more than their noise: the maximum a posteriori estimate. They also fill in what was not
@@ -148,9 +149,11 @@ def fitted_weights(features: PrincipalFeatures, noisy: Floats, variance: float) 
     """
     weights = _maximum_entropy(features, noisy, variance)
     missed = noisy - features.of_points.T @ weights
-    kept = _kept_part(missed, features.eigenvalues, variance)
+    prior = _prior_variance(missed, features.eigenvalues, variance)
+    kept = prior * features.eigenvalues / (prior * features.eigenvalues + variance)
     corrected: Floats = weights + features.coefficients @ (kept * missed)
-    return corrected
+    from_points = noisy - features.of_points.mean(axis=0)
+    return corrected, _prior_variance(from_points, features.eigenvalues, variance)
 
 
 def _maximum_entropy(features: PrincipalFeatures, noisy: Floats, variance: float) -> Floats:
@@ -178,10 +181,8 @@ def _maximum_entropy(features: PrincipalFeatures, noisy: Floats, variance: float
     return weights(found.x)[0]
 
 
-def _kept_part(missed: Floats, eigenvalues: Floats, variance: float) -> Floats:
-    """τλ/(τλ + variance) for each coefficient, with the τ of greatest likelihood."""
-    candidates = np.geomspace(1e-6, 1.0, 80)[:, None] * eigenvalues
-    spread = candidates + variance
-    best = candidates[int(np.argmin((np.log(spread) + missed**2 / spread).sum(axis=1)))]
-    kept: Floats = best / (best + variance)
-    return kept
+def _prior_variance(missed: Floats, eigenvalues: Floats, variance: float) -> float:
+    """The τ of greatest likelihood, where coefficients have variance τλ and noise of the given one."""
+    candidates = np.geomspace(1e-6, 1.0, 80)
+    spread = candidates[:, None] * eigenvalues + variance
+    return float(candidates[int(np.argmin((np.log(spread) + missed**2 / spread).sum(axis=1)))])

@@ -73,7 +73,7 @@ def private_leaves(
     low = np.array([bounds.low], np.float64) - bounds.centre
     high = np.array([bounds.high], np.float64) - bounds.centre
     shape_epsilon = TREE_SHARE * epsilon
-    penalty = math.ceil(_TREE_COST * moved / shape_epsilon * _ABOVE_LN_2)
+    penalty = depth_penalty(epsilon, moved)
     place = np.zeros(len(rows), np.int64)
     index = np.arange(len(rows))
     lows, highs, counts = [], [], []
@@ -101,6 +101,21 @@ def private_leaves(
     noisy, _ = noise.laplace(np.concatenate(counts), moved, epsilon - shape_epsilon)
     least = _SMALLEST_LEAF * moved / float(epsilon - shape_epsilon)
     return Leaves(np.concatenate(lows), np.concatenate(highs), _share(noisy, least))
+
+
+def depth_penalty(epsilon: Fraction, moved: int) -> int:
+    """D: the records that a box must hold for each halving before it, to be halved again."""
+    return math.ceil(_TREE_COST * moved / (TREE_SHARE * epsilon) * _ABOVE_LN_2)
+
+
+def full_depth(bounds: Bounds, width: float) -> int:
+    """How often the box is halved until its parts are half a bandwidth wide along every column.
+
+    >>> full_depth(Bounds.of((0, 1), 3), width=0.1)
+    15
+    """
+    sides = (high - low for low, high in zip(bounds.low, bounds.high, strict=True))
+    return sum(max(0, math.ceil(math.log2(side * CELLS_PER_BANDWIDTH / width))) for side in sides)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,16 +10,17 @@ import numpy as np
 
 from hushsum._types import Floats
 from hushsum.errors import Parameter, UsageError, shown
-from hushsum.kernels.base import COLUMNS, Kernel
+from hushsum.kernels.base import Kernel
 from hushsum.kernels.parameters import positive_integer
-from hushsum.methods.bayes_network import (
+from hushsum.kernels.registry import COLUMNS
+from hushsum.methods.direct_release import DeclaredBox, OneCallRelease, ReleaseKeywords
+from hushsum.methods.privbayes_network import (
     SCORE_SENSITIVITY,
     Family,
     Network,
     dependence_score,
     next_families,
 )
-from hushsum.methods.direct_release import DeclaredBox, OneCallRelease, ReleaseKeywords
 from hushsum.methods.registry import Method, register
 from hushsum.privacy.accounting.mechanisms import together
 from hushsum.privacy.calibration import LAPLACE
@@ -33,7 +34,7 @@ from hushsum.privacy.release_noise import (
 )
 from hushsum.records.bounds import DeclaredBounds
 from hushsum.records.cell_grid import CellGrid, Codes
-from hushsum.releases.points import PointsFunction
+from hushsum.releases.weighted_points import PointsFunction
 
 NAME = "privbayes"
 MECHANISM = together(PERMUTE_AND_FLIP, LAPLACE)

@@ -14,13 +14,19 @@ from hushsum.errors import DataRefused, UsageError
 from hushsum.kernels.parameters import check_cap
 from hushsum.methods.quantile_scores import Ranks, rank_sensitivity
 from hushsum.privacy.budget import Budget
-from hushsum.privacy.choice import PERMUTE_AND_FLIP, Question, choice_claim, choice_promise, choose_positions
 from hushsum.privacy.claim import Claim, Relation, exact
+from hushsum.privacy.private_choice import (
+    PERMUTE_AND_FLIP,
+    Question,
+    choice_claim,
+    choice_promise,
+    choose_positions,
+)
 from hushsum.privacy.spending import Booking, spend_json
 from hushsum.records.bounds import Bounds, DeclaredBounds
+from hushsum.records.columns_by_name import numbers_of
 from hushsum.records.mixed_columns import column_names_of
-from hushsum.records.numbers import numbers_of
-from hushsum.records.units import UnitCap
+from hushsum.records.person_caps import UnitCap
 
 Pair = tuple[float, float]
 

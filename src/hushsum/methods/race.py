@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from hushsum.bases.base import Reading
 from hushsum.bases.hash_rows import HashRows, rows_for_laplace
 from hushsum.errors import UsageError
-from hushsum.kernels.base import HASHABLE, Batch, HashableKernel, Kernel
+from hushsum.kernels.base import Batch, HashableKernel, Kernel
 from hushsum.kernels.parameters import positive_integer
+from hushsum.kernels.registry import HASHABLE
 from hushsum.methods.error_prediction import HEADER_BYTES, NORMAL_MEAN_ABSOLUTE, Option, PredictionRequest
 from hushsum.methods.tally_methods import register_tally
 from hushsum.records.bounds import DeclaredBounds, declared_bounds
@@ -28,7 +29,7 @@ UNDECLARED_ROWS = 2000
 published.
 """
 
-ROWS = (100, 200, 500, 1000, 2000, 5000)
+ROWS = (10, 25, 50, 100, 200, 500, 1000, 2000, 5000)
 MANY_ROWS = (10_000, 20_000, 50_000, 100_000, 200_000)
 """With δ or ρ only, whose noise does not grow with rows."""
 
@@ -37,6 +38,9 @@ WIDTHS = (250, DEFAULT_WIDTH)
 
 _MOST_CELLS = 1 << 26
 """Of a tally, at 8 bytes per cell; what is released takes half of that in memory."""
+
+BOUND, ESTIMATE = "bound", "public data"
+"""What the variance of a row is known from."""
 
 _NANOSECONDS_INCREMENT = 0.6
 _NANOSECONDS_PRODUCT = 0.03
@@ -132,16 +136,21 @@ def _row_choices(request: PredictionRequest) -> Sequence[int]:
     if request.promise.pure:
         assert request.promise.epsilon is not None
         share = float(request.promise.epsilon) / request.moves
-        return sorted({*ROWS, rows_for_laplace(request.records, share, ROWS[-1])})
+        assert isinstance(request.kernel, HashableKernel)
+        typical = request.kernel.typical_row_variance()
+        return sorted({*ROWS, rows_for_laplace(request.records, share, typical, ROWS[-1])})
     return [*ROWS, *MANY_ROWS]
 
 
 def _option(request: PredictionRequest, basis: HashRows, variance: RowVariance, *, rounded: bool) -> Option:
-    noise = request.noise(basis)
     keep, rows, records = 1.0 / (1.0 - basis.fold_rate), basis.rows, request.records
+    request = request.with_best_share(request.noise(basis).variance / rows * keep**2)
+    noise = request.noise(basis)
     cell_variance = noise.variance * (1.0 + ROUNDING_SHARE * rounded)
     noise_variance = cell_variance / rows * (keep / records) ** 2
     own_variance = variance.row_variance / rows * keep**2
+    # Answers are divided by a noisy number of records.
+    noise_of_count = variance.density**2 * request.count_variance(basis) / records**2
     # The mean over few rows of Laplace noise is more peaked than normal: excess kurtosis 3/rows moves E|x|
     # by −1/(8·rows).
     peaked = 1.0 - 1.0 / (8.0 * rows) if noise.mechanism.endswith("laplace") else 1.0
@@ -161,9 +170,9 @@ def _option(request: PredictionRequest, basis: HashRows, variance: RowVariance, 
         settings=settings,
         mechanism=noise.mechanism,
         shape=basis.shape,
-        noise=NORMAL_MEAN_ABSOLUTE * noise_variance**0.5 * peaked,
+        noise=NORMAL_MEAN_ABSOLUTE * float(np.sqrt(noise_variance + noise_of_count).mean()) * peaked,
         approximation=NORMAL_MEAN_ABSOLUTE * float(np.sqrt(own_variance).mean()),
-        error=NORMAL_MEAN_ABSOLUTE * float(np.sqrt(noise_variance + own_variance).mean()),
+        error=NORMAL_MEAN_ABSOLUTE * float(np.sqrt(noise_variance + own_variance + noise_of_count).mean()),
         size=round(rows * basis.width * bytes_per_cell) + HEADER_BYTES,
         seconds=records * rows * (_NANOSECONDS_INCREMENT + _NANOSECONDS_PRODUCT * products) * 1e-9,
     )
@@ -198,7 +207,7 @@ def bounded_row_variance(density: float, fold_rate: float) -> RowVariance:
     together.
     """
     folded = density + (1.0 - density) * fold_rate
-    return RowVariance(np.array([folded - folded**2]), np.array([density]), "bound")
+    return RowVariance(np.array([folded - folded**2]), np.array([density]), BOUND)
 
 
 def estimated_row_variance(
@@ -229,7 +238,7 @@ def estimated_row_variance(
     second = (counts * (counts - 1.0)).mean(axis=1) / (others * (others - 1.0))
     spread = np.maximum(second - first**2, 0.0) + np.maximum(first - second, 0.0) / records
     rate = basis.fold_rate
-    return RowVariance(spread, np.maximum((first - rate) / (1.0 - rate), 1e-12), "public data")
+    return RowVariance(spread, np.maximum((first - rate) / (1.0 - rate), 1e-12), ESTIMATE)
 
 
 def _thin(batch: Batch) -> Batch:

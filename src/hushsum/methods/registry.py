@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from hushsum.bases.base import Reading
-from hushsum.kernels.base import Kernel, Role
+from hushsum.kernels.base import Kernel
 from hushsum.kernels.parameters import one_of
+from hushsum.kernels.registry import Role
 from hushsum.methods.error_prediction import Option, PredictionRequest
 from hushsum.privacy.claim import Relation
 from hushsum.releases.base import ReleasedFunction
@@ -59,6 +60,8 @@ class Method:
         The options for a tally that exists; none where it is of another method.
     sized : bool
         Whether ``release`` takes a declared number of ``records`` to choose its sizes by.
+    shared : bool
+        Whether one table answers every kernel that has the role, so that several share one release.
     undeclared_sizes : mapping
         Sizes of the tally where no number of records is declared; empty for those of the best option.
     """
@@ -78,6 +81,7 @@ class Method:
     predict: Predict | None = None
     predict_reading: PredictReading | None = None
     sized: bool = False
+    shared: bool = False
     undeclared_sizes: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
 
     @property
@@ -121,7 +125,7 @@ def planned_methods() -> list[str]:
     """The names of the methods whose error is predicted, which are those that :func:`hushsum.plan` compares.
 
     >>> planned_methods()
-    ['fourier_features', 'grid', 'race']
+    ['fourier_features', 'grid', 'landmarks', 'monomials', 'race']
     """
     return [method.name for method in all_methods() if method.predict is not None]
 

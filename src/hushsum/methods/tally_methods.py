@@ -7,7 +7,8 @@ from types import MappingProxyType
 from typing import Any, Unpack
 
 from hushsum.bases.base import Basis
-from hushsum.kernels.base import Kernel, Role
+from hushsum.kernels.base import Kernel
+from hushsum.kernels.registry import Role
 from hushsum.methods.direct_release import OneCallRelease, ReleaseKeywords
 from hushsum.methods.registry import (
     MakeTally,
@@ -53,6 +54,7 @@ def register_tally(
     most_columns: int | None = None,
     needs_bounds: bool = True,
     sized: bool = False,
+    shared: bool = False,
     predict: Predict | None = None,
     predict_reading: PredictReading | None = None,
     undeclared_sizes: Mapping[str, int] = MappingProxyType({}),
@@ -71,6 +73,7 @@ def register_tally(
             paper=paper,
             most_columns=most_columns,
             needs_bounds=needs_bounds,
+            shared=shared,
             tally=make,
             predict=predict,
             predict_reading=predict_reading,

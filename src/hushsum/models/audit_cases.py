@@ -14,7 +14,7 @@ from hushsum.kernels.gaussian import GaussianKernel
 from hushsum.models.density_functional import FunctionalSums
 from hushsum.models.density_tables import FUNCTIONAL, KernelTable
 from hushsum.privacy.claim import Claim, Promise, Relation
-from hushsum.privacy.function_noise import LATTICE_GAUSSIAN
+from hushsum.privacy.functional_perturbation import LATTICE_GAUSSIAN
 from hushsum.privacy.release_noise import EXACT_INTEGERS
 from hushsum.releases.coefficients import CoefficientFunction
 

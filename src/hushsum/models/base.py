@@ -17,19 +17,11 @@ from hushsum._types import Floats, PathOrFile
 from hushsum.errors import UsageError
 from hushsum.files.container import canonical_json
 from hushsum.models.model_declaration import DeclaredModel
-from hushsum.models.model_state import (
-    ModelState,
-    RefitGuard,
-    check_first,
-    new_lineage,
-    note_release,
-    until_released,
-)
+from hushsum.models.model_state import ModelState, until_released
 from hushsum.models.parameters import (
     BOUNDS,
     DELTA,
     EPSILON,
-    NOT_STORED,
     OWNER_PARAMETERS,
     documented,
     from_json,
@@ -37,8 +29,9 @@ from hushsum.models.parameters import (
     with_defaults,
 )
 from hushsum.models.record_checks import checked_records, generator_of
+from hushsum.models.repeated_fits import RefitGuard, check_first, new_lineage, note_release
 from hushsum.privacy.claim import Claim, Promise
-from hushsum.privacy.request import check_declared_delta
+from hushsum.privacy.release_request import check_declared_delta
 from hushsum.privacy.spending import Booking
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.bundle import Bundle
@@ -211,7 +204,7 @@ class PrivateModel(DeclaredModel):
         return True
 
     def _of_the_owner(self) -> dict[str, object]:
-        return {name: getattr(self, name) for name in NOT_STORED}
+        return {name: getattr(self, name) for name in self.not_stored()}
 
     def _checked(self, X: object, y: object = "no_validation", *, reset: bool) -> Any:
         """Columns of finite numbers, for records and for queries; with ``y`` both."""
@@ -294,7 +287,7 @@ class PrivateModel(DeclaredModel):
         parameters = {
             name: to_json(name, value)
             for name, value in self.get_params(deep=False).items()
-            if name not in NOT_STORED
+            if name not in self.not_stored()
         }
         return {
             "model": type(self).__name__,

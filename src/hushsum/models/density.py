@@ -11,14 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum._types import Box, Floats
+from hushsum.bases.grid_weights import GridReading, GridWeights
 from hushsum.errors import Argument, ClaimError, UsageError
 from hushsum.kernels.base import ColumnKernel, Kernel
+from hushsum.kernels.registry import COLUMNS
+from hushsum.methods.registry import method_named
 from hushsum.models.base import PrivateModel
 from hushsum.models.density_functional import FunctionalSums, functional_error
 from hushsum.models.density_tables import (
     FUNCTIONAL,
-    GRID,
-    KERNELS,
     METHODS,
     KernelTable,
     integral_over_box,
@@ -37,8 +38,6 @@ from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.bundle import Bundle
 from hushsum.tally.tally import Tally
 
-_KERNELS = tuple(name for name in KERNELS if name != "hamming")
-"""Codes have no density."""
 _GRID_COLUMNS = 3
 _STEPS = 60
 _PROBES = 256
@@ -139,7 +138,7 @@ class PrivateDensity(PrivateModel):
             "gaussian, laplacian and matern have normalising constants. The kernels of hash rows have no "
             "finite integral over all space: their densities are normalised over bounds, by "
             "post-processing, and normalised_over_ says so.",
-            choices=_KERNELS,
+            choices=tuple(COLUMNS.kernels()),
             several=True,
         ),
         Parameter(
@@ -208,8 +207,16 @@ class PrivateDensity(PrivateModel):
         if first.method == FUNCTIONAL:
             error = functional_error(planned, records, promise, box)
         else:
+            # A grid has one spacing whatever ε is; other tables are sized by their release.
+            shared = method_named(first.method).shared
+            grid = tallies(planned, seed=0, box=box)[first.part].basis if shared else None
             error = planned_error(
-                first.kernel, records, first.method, bounds=box, **share_of(promise, tables)
+                first.kernel,
+                records,
+                first.method,
+                bounds=box,
+                reading=GridReading(grid, first.kernel) if isinstance(grid, GridWeights) else None,
+                **share_of(promise, tables),
             )
         integral = normalising_constant(first.kernel)
         if integral is None:
@@ -240,7 +247,8 @@ class PrivateDensity(PrivateModel):
         estimates = []
         for each in map(KernelTable.from_json, self._state.facts["kernels"]):
             part: Any = bundle.parts[each.part]
-            function = part.with_kernel(each.kernel) if each.part == GRID else part
+            shared = each.method == each.part
+            function = part.with_kernel(each.kernel) if shared else part
             estimates.append(_Estimate.of(each, function, box))
         return estimates
 

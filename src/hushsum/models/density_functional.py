@@ -28,7 +28,7 @@ from hushsum.methods.error_prediction import typical_density
 from hushsum.models.density_tables import KernelTable
 from hushsum.privacy.calibration import COUNT_SHARE, GAUSSIAN, IntegerNoise
 from hushsum.privacy.claim import Claim, Promise, Relation
-from hushsum.privacy.function_noise import LatticePart, lattice_variances, perturb_lattice
+from hushsum.privacy.functional_perturbation import LatticePart, lattice_variances, perturb_lattice
 from hushsum.privacy.release_noise import release_noise
 from hushsum.records.bounds import Bounds
 from hushsum.releases.base import ReleasedFunction
@@ -116,7 +116,7 @@ class FunctionalSums:
         return {
             name: CoefficientFunction(
                 reading=_reading(basis),
-                table=perturb_lattice(self._tables[name], variance),
+                cells=perturb_lattice(self._tables[name], variance),
                 claim=claim,
                 noise=IntegerNoise(GAUSSIAN, variance),
                 noisy_count=int(noisy[0]),

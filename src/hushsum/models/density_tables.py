@@ -12,30 +12,38 @@ from numpy.typing import NDArray
 
 from hushsum._types import Box
 from hushsum.errors import UsageError, shown
-from hushsum.kernels.base import (
-    ColumnKernel,
-    GaussianProfileKernel,
-    HashableKernel,
-    Kernel,
+from hushsum.kernels.base import ColumnKernel, GaussianProfileKernel, HashableKernel, Kernel
+from hushsum.kernels.registry import (
+    HASHABLE,
+    SPECTRAL,
     kernel_as_json,
     kernel_from_json,
     kernel_names,
     named,
     parameter_names,
 )
-from hushsum.methods.fourier_features import fourier_features
-from hushsum.methods.grid import grid
-from hushsum.methods.race import race
+from hushsum.methods.registry import method_named, planned_methods
 from hushsum.models.mode_search import spread_points
 from hushsum.releases.base import ReleasedFunction
 from hushsum.tally.tally import Tally
 
-METHODS = ("auto", "grid", "fourier_features", "functional", "race")
 FUNCTIONAL = "functional"
-KERNELS = tuple(name for name in kernel_names() if "dim" in parameter_names(name))
-"""The kernels of columns, by name."""
+KERNELS = tuple(
+    name
+    for name in kernel_names()
+    if "dim" in parameter_names(name) and name in {*HASHABLE.kernels(), *SPECTRAL.kernels()}
+)
+"""The kernels of columns that hash rows or random features count, by name."""
+METHODS = (
+    "auto",
+    *(
+        name
+        for name in planned_methods()
+        if method_named(name).tally is not None and set(method_named(name).role.kernels()) & set(KERNELS)
+    ),
+    FUNCTIONAL,
+)
 MOST_GRID_COLUMNS = 4
-GRID = "grid"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,27 +83,31 @@ def planned(names: object, bandwidths: object, method: str, dim: int) -> list[Ke
     planned = []
     for number, kernel in enumerate(kernels):
         counting = table_method(kernel, dim) if method == "auto" else method
-        planned.append(KernelTable(kernel, counting, GRID if counting == GRID else f"{counting} {number}"))
+        shared = counting != FUNCTIONAL and method_named(counting).shared
+        planned.append(KernelTable(kernel, counting, counting if shared else f"{counting} {number}"))
     return planned
 
 
 def tallies(planned: Sequence[KernelTable], *, seed: int, box: Box) -> dict[str, Tally]:
     """An empty tally for each part."""
-    made: dict[str, Tally] = {}
-    on_the_grid = [each.kernel for each in planned if each.part == GRID]
+    parts: dict[str, list[KernelTable]] = {}
     for each in planned:
-        if each.part in made:
-            continue
-        if each.method == GRID:
-            # The finest kernel decides the spacing; the coarser ones are read off the same nodes.
-            made[GRID] = grid(min(on_the_grid, key=_width), bounds=box)
-        elif each.method == "race":
-            made[each.part] = race(
-                each.kernel, seed=seed, bounds=box if isinstance(each.kernel, ColumnKernel) else None
-            )
-        else:
-            made[each.part] = fourier_features(each.kernel, seed=seed, bounds=box)
-    return made
+        parts.setdefault(each.part, []).append(each)
+    # Of kernels that share a table the finest decides its size; the coarser ones are read off it too.
+    return {
+        part: empty_table(
+            min((each.kernel for each in sharing), key=_width), sharing[0].method, box=box, seed=seed
+        )
+        for part, sharing in parts.items()
+    }
+
+
+def empty_table(kernel: Kernel, method: str, *, box: Box | None, **sizes: int) -> Tally:
+    """An empty tally of a method, with those of the sizes that it takes."""
+    counting = method_named(method)
+    assert counting.tally is not None
+    taken = {name: value for name, value in sizes.items() if name in counting.settings}
+    return counting.tally(kernel, bounds=box if isinstance(kernel, ColumnKernel) else None, **taken)
 
 
 def table_method(kernel: Kernel, dim: int) -> str:
@@ -103,7 +115,7 @@ def table_method(kernel: Kernel, dim: int) -> str:
     if isinstance(kernel, HashableKernel):
         return "race"
     on_grid = isinstance(kernel, GaussianProfileKernel) and dim <= MOST_GRID_COLUMNS
-    return GRID if on_grid else "fourier_features"
+    return "grid" if on_grid else "fourier_features"
 
 
 def _kernels(name: object, bandwidths: list[Any], dim: int) -> list[Kernel]:

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from hushsum._types import Box, Floats
 from hushsum.bases.fourier_features import FourierFeatures
 from hushsum.errors import UsageError, shown
-from hushsum.kernels.base import SPECTRAL, Kernel, named, parameter_names
+from hushsum.kernels.base import Kernel
+from hushsum.kernels.registry import SPECTRAL, named, parameter_names
 from hushsum.models.model_state import KeptRecords
 from hushsum.models.parameters import NUMBER, TEXT, Parameter
 from hushsum.records.bounds import Bounds

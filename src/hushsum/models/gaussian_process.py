@@ -25,7 +25,7 @@ from hushsum.models.feature_space import (
 from hushsum.models.parameters import INTEGER, NUMBER, TARGET_BOUNDS, TEXT, Parameter
 from hushsum.models.regression_model import RegressionModel, declared_target
 from hushsum.privacy.claim import Claim, Promise, Relation
-from hushsum.privacy.function_noise import ANALYTIC, CALIBRATIONS, LATTICE_GAUSSIAN, path_scale
+from hushsum.privacy.functional_perturbation import ANALYTIC, CALIBRATIONS, LATTICE_GAUSSIAN, path_scale
 from hushsum.records.bounds import Bounds
 from hushsum.records.unit_ball import UnitBall
 from hushsum.releases.answers import Answers, normal_answers

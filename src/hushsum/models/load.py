@@ -12,7 +12,7 @@ from hushsum.errors import FileRefused, HushsumError, PerSurface
 from hushsum.files.container import canonical_json
 from hushsum.models.base import MODELS, PrivateModel
 from hushsum.models.model_state import ModelState
-from hushsum.models.parameters import NOT_STORED, from_json
+from hushsum.models.parameters import from_json
 from hushsum.releases.bundle import Bundle
 from hushsum.releases.load import load_released
 
@@ -69,7 +69,7 @@ def model_of(bundle: Bundle) -> PrivateModel:
 def _restored(kind: type[PrivateModel], bundle: Bundle) -> PrivateModel:
     about: dict[str, Any] = dict(bundle.about)
     given = {name: from_json(value) for name, value in about["parameters"].items()}
-    if NOT_STORED & set(given):
+    if kind.not_stored() & set(given):
         raise ValueError("parameters")
     features, seed, names = about["features"], about["seed"], about["feature_names"]
     if type(features) is not int or not 1 <= features <= _MOST_FEATURES or type(seed) is not int:

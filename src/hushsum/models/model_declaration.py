@@ -7,11 +7,11 @@ from typing import Any, ClassVar
 from sklearn.base import BaseEstimator
 
 from hushsum.errors import UsageError
-from hushsum.models.parameters import RELEASE, Parameter
+from hushsum.models.parameters import OWNER, RELEASE, Parameter
 from hushsum.models.predicted_error import NoPlanWithinLimits, PredictedError
 from hushsum.privacy.calibration import GAUSSIAN, LAPLACE
 from hushsum.privacy.claim import Claim, Promise, Relation
-from hushsum.privacy.request import check_declared_delta
+from hushsum.privacy.release_request import check_declared_delta
 from hushsum.records.bounds import Bounds
 
 
@@ -32,6 +32,13 @@ class DeclaredModel(BaseEstimator):  # type: ignore[misc]
     bounds: Any
     random_state: Any
     n_features_in_: int
+
+    @classmethod
+    def not_stored(cls) -> frozenset[str]:
+        """Parameters that are not written into a file: the owner's budget, public rows, and a generator,
+        whose seed is.
+        """
+        return frozenset(each.name for each in cls.PARAMETERS if each.group == OWNER)
 
     # -- what a subclass says ---------------------------------------------------------------------------
 

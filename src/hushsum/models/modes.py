@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from hushsum._types import Floats
 from hushsum.errors import UsageError
-from hushsum.kernels.base import COLUMNS, ColumnKernel
+from hushsum.kernels.base import ColumnKernel
+from hushsum.kernels.registry import COLUMNS
 from hushsum.models.density_tables import KERNELS
 from hushsum.models.mode_partitions import Partitions, intersect, solve
 from hushsum.models.mode_search import HeldOut, climb, distinct_modes, separated, spread_points

@@ -21,8 +21,8 @@ from hushsum.models.predicted_error import PLANNED, PredictedError, error_of_has
 from hushsum.models.table_model import NEAR, POWER, ROWS, WIDTH
 from hushsum.privacy.accounting.mechanisms import together
 from hushsum.privacy.calibration import GAUSSIAN, LAPLACE
-from hushsum.privacy.choice import PERMUTE_AND_FLIP
 from hushsum.privacy.claim import Claim, Promise
+from hushsum.privacy.private_choice import PERMUTE_AND_FLIP
 from hushsum.releases.answers import Answers, normal_answers
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.bundle import Bundle

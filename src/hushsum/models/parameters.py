@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.errors import UsageError, shown
-from hushsum.kernels.base import Kernel, kernel_as_json, kernel_from_json
+from hushsum.kernels.base import Kernel
+from hushsum.kernels.registry import kernel_as_json, kernel_from_json
 from hushsum.records.bounds import Bounds
 
 NUMBER, INTEGER, TEXT, PAIR, BOUNDS_TYPE, LABELS, ANY = (
@@ -212,8 +213,12 @@ OWNER_PARAMETERS = (
         "idempotency_key", ANY, "Names this release, so that a retry is free.", optional=True, group=OWNER
     ),
 )  # fmt: skip
-NOT_STORED: Final = frozenset(each.name for each in OWNER_PARAMETERS)
-"""Parameters that are not written into a file: the owner's budget, and a generator, whose seed is."""
+PUBLIC = Parameter(
+    "public", ANY,
+    "Rows like the records that are public, without labels: an array or a frame. What is learned from them "
+    "is stored with the model and the claim says that they were assumed to be public; they are not stored.",
+    optional=True, group=OWNER,
+)  # fmt: skip
 
 
 def with_defaults(declared: Iterable[Parameter], defaults: Mapping[str, Any]) -> tuple[Parameter, ...]:

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from hushsum.bases.base import Reading
 from hushsum.errors import UsageError
 from hushsum.kernels.base import Kernel
 from hushsum.planning.plan import plan
+from hushsum.privacy.calibration import COUNT_SHARE
 from hushsum.privacy.claim import Promise
 
 PLANNED: Final = "mean absolute error of the plan, noise and approximation together"
@@ -31,9 +33,15 @@ class PredictedError:
 
 
 def planned_error(
-    kernel: Kernel, records: int, method: str, *, bounds: Sequence[tuple[float, float]], **given: Any
+    kernel: Kernel,
+    records: int,
+    method: str,
+    *,
+    bounds: Sequence[tuple[float, float]],
+    reading: Reading | None = None,
+    **given: Any,
 ) -> float:
-    """The error of the best option of :func:`hushsum.plan`.
+    """The error of the best option of :func:`hushsum.plan`; with ``reading`` of releasing what it reads.
 
     Raises
     ------
@@ -41,7 +49,15 @@ def planned_error(
         if there is none.
     """
     try:
-        return plan(records=records, kernel=kernel, bounds=bounds, method=method, **given).best.error
+        return plan(
+            records=records,
+            kernel=kernel,
+            bounds=bounds,
+            method=method,
+            reading=reading,
+            count_share=COUNT_SHARE,
+            **given,
+        ).best.error
     except UsageError:
         pass
     raise NoPlanWithinLimits

@@ -8,12 +8,10 @@ from numpy.typing import NDArray
 
 from hushsum._types import Floats
 from hushsum.errors import UsageError
-from hushsum.kernels.base import ColumnKernel, HashableKernel, Kernel, named, parameter_names
-from hushsum.methods.fourier_features import fourier_features
-from hushsum.methods.grid import grid
-from hushsum.methods.race import race
+from hushsum.kernels.base import HashableKernel, Kernel
+from hushsum.kernels.registry import named, parameter_names
 from hushsum.models.base import PrivateModel
-from hushsum.models.density_tables import GRID, KERNELS, table_method
+from hushsum.models.density_tables import KERNELS, empty_table, table_method
 from hushsum.models.parameters import INTEGER, NUMBER, TEXT, Parameter
 from hushsum.models.predicted_error import (
     PLANNED,
@@ -82,12 +80,14 @@ class TableModel(PrivateModel):
 
     def _start(self, seed: int) -> Tally:
         kernel = self._kernel()
-        if isinstance(kernel, HashableKernel):
-            bounds = self.column_bounds() if isinstance(kernel, ColumnKernel) else None
-            return race(kernel, rows=self.rows, width=self.width, seed=seed, bounds=bounds)
-        if table_method(kernel, self.n_features_in_) == GRID:
-            return grid(kernel, bounds=self.column_bounds())
-        return fourier_features(kernel, seed=seed, bounds=self.column_bounds())
+        return empty_table(
+            kernel,
+            table_method(kernel, self.n_features_in_),
+            box=self.column_bounds(),
+            rows=self.rows,
+            width=self.width,
+            seed=seed,
+        )
 
     def _count(self, secret: Tally, X: Floats, y: NDArray[Any] | None) -> None:
         secret.add(X)

@@ -8,26 +8,20 @@ from typing import Any
 import numpy as np
 
 from hushsum.errors import ClaimError, DataRefused, UsageError
-from hushsum.kernels.base import Kernel, named, parameter_names
-from hushsum.methods.error_prediction import Option
-from hushsum.methods.registry import Method, all_methods, method_named
-from hushsum.planning.plan import AUTO, MAX_BYTES, MAX_SECONDS, plan
+from hushsum.kernels.base import Kernel
+from hushsum.kernels.registry import named, parameter_names
+from hushsum.methods.registry import method_named
+from hushsum.planning.automatic_method import best_option, planned_options, planned_sizes, planned_tally
+from hushsum.planning.plan import AUTO, MAX_BYTES, MAX_SECONDS
 from hushsum.privacy.budget import Budget
-from hushsum.privacy.calibration import GAMMA
-from hushsum.privacy.claim import Promise, Relation
-from hushsum.privacy.request import DEFAULT_COUNT_SHARE, check_declared_delta
+from hushsum.privacy.claim import RECORD, Promise, Relation, checked_unit
+from hushsum.privacy.release_request import check_declared_delta
 from hushsum.records.arrow import in_memory
 from hushsum.records.bounds import DeclaredBounds, declared_bounds
+from hushsum.records.columns_by_name import refuse_path
+from hushsum.records.declared_steps import DeclaredSteps
 from hushsum.records.mixed_columns import column_names_of
-from hushsum.records.numbers import refuse_path
-from hushsum.records.steps import DeclaredSteps, Steps, declared_steps
 from hushsum.releases.base import ReleasedFunction
-from hushsum.tally.tally import Tally
-
-_UNDECLARED = 100_000
-"""The number of records that sizes are chosen for where none is declared: its choice is near the best from a
-tenth to ten times as many.
-"""
 
 
 def release(
@@ -45,9 +39,10 @@ def release(
     columns: Sequence[str] | None = None,
     seed: int = 0,
     relation: str | Relation = Relation.ADD_REMOVE,
+    unit: str | None = None,
     mechanism: str | None = None,
     rows: int | str = "auto",
-    count_share: float = DEFAULT_COUNT_SHARE,
+    count_share: float | None = None,
     rounded: bool | None = None,
     population: int | None = None,
     allow_large_delta: bool = False,
@@ -71,11 +66,14 @@ def release(
     X : records
         Private. The names of a frame's columns are kept, so that frames of queries are read by name. For
         several batches, sites or persons make a tally with :func:`hushsum.race` or :func:`hushsum.grid`.
-    epsilon, delta, rho, relation, count_share, population, allow_large_delta, budget, idempotency_key, \
+    epsilon, delta, rho, relation, population, allow_large_delta, budget, idempotency_key, \
 insecure_noise_seed
         As for ``Tally.release``. With ``delta`` a method may be chosen that keeps pure ε, which is stronger.
-    mechanism, rounded
-        As for ``Tally.release``; by default what is predicted to err least.
+    unit : "record", optional
+        For other units make a tally: with ``max_per_unit``, or of a graph by :func:`hushsum.count_graph`.
+    mechanism, rounded, count_share
+        As for ``Tally.release``; by default what is predicted to err least. A method without a tally has none
+        of these, and is not considered where one is given.
     bandwidth : float
         The scale of the kernel, in the units of the data, chosen without looking at them.
     kernel : str or Kernel
@@ -111,10 +109,13 @@ insecure_noise_seed
     >>> f.claim.relation.value
     'add/remove'
     """
+    if unit is not None:
+        # A graph is counted by count_graph, and persons with ids: what is released here are records.
+        checked_unit(unit, (RECORD,))
     X = in_memory(X)
     chosen = kernel if isinstance(kernel, Kernel) else _named(kernel, X, bandwidth)
     names = _column_names(X, chosen, bounds, columns)
-    if method != AUTO and method_named(method).predict is None:
+    if method != AUTO and (method_named(method).predict is None or method_named(method).tally is None):
         known = method_named(method)
         if rho is not None or epsilon is None:
             raise ClaimError(
@@ -144,37 +145,63 @@ insecure_noise_seed
             **sized,
             **large,
         )
-    sizes = {"rows": None if isinstance(rows, str) else rows, "width": width}
-    given = {name: value for name, value in sizes.items() if value is not None}
-    best = plan(
-        records=_UNDECLARED if records is None else records,
-        kernel=chosen,
+    best = best_option(
+        chosen,
         epsilon=epsilon,
         delta=delta,
         rho=rho,
         bounds=bounds,
-        method=_with_settings(method, given),
-        width=width,
+        method=method,
+        records=records,
         relation=relation,
+        mechanism=mechanism,
+        rows=rows,
+        count_share=count_share,
+        rounded=rounded,
+        width=width,
+        columns=names,
+        steps=steps,
         max_bytes=max_bytes,
         max_seconds=max_seconds,
         allow_real=allow_real,
-        steps=_steps(steps, chosen, bounds, names),
-    ).best
-    undeclared = method_named(best.method).undeclared_sizes if records is None else {}
-    tally = planned_tally(best, chosen, bounds=bounds, columns=names, seed=seed, **{**undeclared, **given})
+    )
+    planned = method_named(best.method)
+    if planned.tally is None:
+        return planned.release(
+            X,
+            chosen,
+            bounds=bounds,
+            columns=names,
+            epsilon=epsilon,
+            relation=relation,
+            seed=seed,
+            budget=budget,
+            idempotency_key=idempotency_key,
+            insecure_noise_seed=insecure_noise_seed,
+            **best.sizes,
+        )
+    tally = planned_tally(
+        best,
+        chosen,
+        bounds=bounds,
+        columns=names,
+        seed=seed,
+        **planned_sizes(best, records=records, rows=rows, width=width),
+    )
     tally.add(X, threads=threads)
     return tally.release(
         epsilon=epsilon,
-        # Pure ε where the best option keeps it.
-        delta=delta if best.delta else None,
         rho=rho,
         relation=relation,
-        # What was planned for a declared number of records, else what suits the paid count.
-        rows=best.rows if records is not None and isinstance(rows, str) else rows,
-        count_share=count_share,
-        rounded=best.rounded if rounded is None else rounded,
-        mechanism=GAMMA if mechanism is None and best.mechanism == GAMMA else mechanism,
+        **planned_options(
+            best,
+            records=records,
+            delta=delta,
+            rows=rows,
+            count_share=count_share,
+            rounded=rounded,
+            mechanism=mechanism,
+        ),
         population=population,
         allow_large_delta=allow_large_delta,
         budget=budget,
@@ -184,32 +211,14 @@ insecure_noise_seed
     )
 
 
-def _steps(
-    steps: DeclaredSteps | None, kernel: Kernel, bounds: DeclaredBounds | None, names: Sequence[str] | None
-) -> Steps | None:
-    """One step, or None, for each column, in their order."""
-    if steps is None:
-        return None
-    if kernel.dim is None or bounds is None:
-        raise UsageError(
-            parameter="steps",
-            rule="need the bounds of columns of numbers",
-            got="no bounds",
-            remedy="declare bounds, or leave steps out",
-        )
-    box, known = declared_bounds(bounds, dim=kernel.dim, columns=names)
-    assert box is not None
-    return declared_steps(steps, box, known)
-
-
 def _refuse_table_options(
-    method: str, mechanism: str | None, rows: int | str, count_share: float, rounded: bool | None
+    method: str, mechanism: str | None, rows: int | str, count_share: float | None, rounded: bool | None
 ) -> None:
     """Refuse what only releases of a planned tally have, rather than ignore it."""
     given = {
         "mechanism": mechanism is not None,
         "rows": rows != "auto",
-        "count_share": count_share != DEFAULT_COUNT_SHARE,
+        "count_share": count_share is not None,
         "rounded": rounded is not None,
     }
     for name, is_given in given.items():
@@ -220,47 +229,6 @@ def _refuse_table_options(
                 got="no option of it",
                 remedy="leave it out",
             )
-
-
-def planned_tally(
-    option: Option,
-    kernel: Kernel,
-    *,
-    bounds: DeclaredBounds | None,
-    columns: Sequence[str] | None = None,
-    seed: int = 0,
-    **sizes: int,
-) -> Tally:
-    """An empty tally of the method and the sizes of an option; ``sizes`` replace those.
-
-    >>> import hushsum as hs
-    >>> kernel = hs.GaussianKernel(dim=1, bandwidth=1.0)
-    >>> best = hs.plan(records=10_000, kernel=kernel, bounds=(0, 10), epsilon=1.0).best
-    >>> planned_tally(best, kernel, bounds=(0, 10)).basis.name
-    'grid-weights'
-    """
-    method = method_named(option.method)
-    assert method.tally is not None
-    settings = {**option.sizes, **sizes}
-    if "seed" in method.settings:
-        settings["seed"] = seed
-    return method.tally(kernel, bounds=bounds, columns=columns, **settings)
-
-
-def _with_settings(name: str, given: dict[str, int]) -> str:
-    """The method, or under ``"auto"`` the one planned method that has the given sizes."""
-
-    def takes(method: Method) -> bool:
-        return method.predict is not None and set(given) <= set(method.settings)
-
-    if name != AUTO:
-        if not takes(method_named(name)):
-            raise UsageError(
-                rule=f"{name} has no {' or '.join(given)}", remedy="leave that out, or choose another method"
-            )
-        return name
-    fitting = [method.name for method in all_methods() if takes(method)]
-    return fitting[0] if given and len(fitting) == 1 else AUTO
 
 
 def _named(name: str, X: object, bandwidth: float | None) -> Kernel:

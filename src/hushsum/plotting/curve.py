@@ -34,13 +34,15 @@ class Curve:
     upper: Floats
     level: float
     truth: tuple[Floats, Floats] | None = None
+    simultaneous: bool = False
 
 
 def draw_curve(axes: Axes, curve: Curve, *, x_label: str, y_label: str, legend: bool = True) -> None:
     """Draw a curve and its error band."""
     known = np.isfinite(curve.lower) & np.isfinite(curve.upper)
     if known.any():
-        band = f"{curve.level:.0%} interval, at each point"
+        where = "at all points together" if curve.simultaneous else "at each point"
+        band = f"{curve.level:.0%} interval, {where}"
         axes.fill_between(curve.x, curve.lower, curve.upper, color=BLUE, alpha=0.22, linewidth=0, label=band)
     axes.plot(curve.x, curve.value, color=BLUE, linewidth=1.8, label="released")
     if curve.truth is not None:

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from hushsum.errors import ClaimError, Parameter
 from hushsum.files.rationals import stored_rational
-from hushsum.privacy.accounting.gaussian import GaussianVariances, gaussian_variances
+from hushsum.privacy.accounting.discrete_gaussian import GaussianVariances, gaussian_variances
 from hushsum.privacy.accounting.vectors import vector_variances
-from hushsum.privacy.claim import Promise
+from hushsum.privacy.claim import Promise, Relation
 from hushsum.privacy.noise import (
     NoiseSource,
     discrete_gaussian,
@@ -57,6 +57,38 @@ class Sensitivity:
     def times(self, records: int) -> Sensitivity:
         """The bounds when one unit holds up to ``records`` records: each moves the vector, and norms add."""
         return Sensitivity(self.l1 * records, self.l2_squared * records**2, self.largest * records)
+
+
+@dataclass(frozen=True, slots=True)
+class UnitChange:
+    """How far one unit moves what a tally holds.
+
+    ``table`` bounds the change of the table, and ``count`` that of the number of records: 0 where the number
+    is public. ``records`` is how many records' vectors may come or go.
+
+    >>> UnitChange.of_records(Sensitivity(2000, 2000, 1), None, Relation.REPLACE).count
+    0
+    """
+
+    table: Sensitivity
+    count: int
+    records: int
+
+    @classmethod
+    def of_records(cls, record: Sensitivity, per_unit: int | None, relation: Relation) -> UnitChange:
+        """A unit of up to ``per_unit`` records; None for a unit that is exactly one record.
+
+        A record replaced leaves the number of records as it was. A person replaced may have had fewer
+        records, so the number stays private.
+        """
+        many = per_unit or 1
+        replaced = relation is Relation.REPLACE
+        count = 0 if replaced and per_unit is None else many
+        return cls(record.times(many), count, many * (2 if replaced else 1))
+
+    def times(self, many: int) -> UnitChange:
+        """The change by a unit that is in up to ``many`` of the merged tallies."""
+        return UnitChange(self.table.times(many), self.count * many, self.records * many)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
@@ -132,18 +133,63 @@ class Promise:
         return self.epsilon is not None and self.delta == 0
 
 
-UNITS = ("record", "person")
+RECORD = "record"
+PERSON = "person"
+ADJACENCY_ROW = "adjacency row"
+EDGE = "edge"
+DIRECTED_EDGE = "directed edge"
+UNITS = (RECORD, PERSON, ADJACENCY_ROW, EDGE, DIRECTED_EDGE)
+"""Whom a claim may protect. No unit of a graph is ever converted into another one."""
+
+_NODE = "node"
+
+
+def checked_unit(unit: str, allowed: Sequence[str] = UNITS) -> str:
+    """A unit, if it is one of those allowed.
+
+    >>> checked_unit("edge")
+    'edge'
+    """
+    if unit == _NODE:
+        raise ClaimError(
+            parameter="unit",
+            rule="'node' is not offered: removing a node changes the rows of all its neighbours",
+            remedy="claim 'adjacency row' or 'edge'",
+        )
+    if unit not in allowed:
+        names = [repr(each) for each in allowed]
+        raise ClaimError(
+            parameter="unit",
+            rule=f"must be {' or '.join([', '.join(names[:-1]), names[-1]] if len(names) > 1 else names)}",
+            got=shown(unit),
+            remedy="choose one",
+        )
+    return unit
+
+
+def unit_in_words(unit: str, per_unit: int) -> str:
+    """One unit, as claims and reports call it.
+
+    >>> unit_in_words("edge", 2)
+    'edge (listed in up to 2 graphs)'
+    """
+    if unit == PERSON:
+        return f"person with up to {per_unit} records"
+    if unit in (EDGE, DIRECTED_EDGE) and per_unit > 1:
+        return f"{unit} (listed in up to {per_unit} graphs)"
+    return f"{unit} (the neighbours of one node)" if unit == ADJACENCY_ROW else unit
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
     """What a release promises about every unit, whatever an attacker knows or later computes.
 
-    ``unit`` is ``'record'`` or ``'person'`` (then up to ``records_per_unit`` records each). ``arithmetic``
-    states in which numbers the proof holds. ``secure`` is false when the noise came from a seed that may be
-    known: such a release gives no protection. ``assumptions`` are what must be public knowledge for the claim
-    to hold, such as ``'the list of classes is public'``; mostly none. The rational numbers behind
-    ``epsilon``, ``delta`` and ``rho`` are in ``promise``.
+    ``unit`` is ``'record'``; ``'person'`` (with up to ``records_per_unit`` records each); or, of a graph,
+    ``'adjacency row'``, ``'edge'`` or ``'directed edge'`` (in up to ``records_per_unit`` merged graphs).
+    ``arithmetic`` states in which numbers the proof holds. ``secure`` is false when the noise came from a
+    seed that may be known: such a release gives no protection. ``assumptions`` are what must be public
+    knowledge for the claim to hold, such as ``'the list of classes is public'``; mostly none. The rational
+    numbers behind ``epsilon``, ``delta`` and ``rho`` are in ``promise``.
 
     Examples
     --------
@@ -178,7 +224,8 @@ arithmetic='integers')
         return None if self.promise.rho is None else float(self.promise.rho)
 
     def __repr__(self) -> str:
-        cap = f", records_per_unit={self.records_per_unit}" if self.unit == "person" else ""
+        shown_cap = self.unit == PERSON or self.records_per_unit > 1
+        cap = f", records_per_unit={self.records_per_unit}" if shown_cap else ""
         mark = "" if self.secure else ", secure=False"
         mark += f", assumptions={self.assumptions!r}" if self.assumptions else ""
         return (
@@ -198,11 +245,9 @@ arithmetic='integers')
     def _promised(self) -> str:
         if not self.secure:
             return "No protection: the noise came from a seed, for tests only."
-        who = (
-            "one record"
-            if self.unit == "record"
-            else f"one person (with up to {self.records_per_unit} records)"
-        )
+        who = f"one {unit_in_words(self.unit, self.records_per_unit)}"
+        if self.unit == PERSON:
+            who = f"one person (with up to {self.records_per_unit} records)"
         what = (
             "is in the data or is not" if self.relation is Relation.ADD_REMOVE else "is this one or another"
         )
@@ -221,7 +266,7 @@ arithmetic='integers')
     def _repr_html_(self) -> str:
         """The claim in words and numbers, for notebooks."""
         numbers = {"epsilon": self.epsilon, "delta": self.delta} if self.rho is None else {"rho": self.rho}
-        unit = self.unit if self.unit == "record" else f"person with up to {self.records_per_unit} records"
+        unit = unit_in_words(self.unit, self.records_per_unit)
         return _html.block(
             "Privacy claim",
             _html.paragraph(self.sentence()),

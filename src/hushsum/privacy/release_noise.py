@@ -18,9 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum._types import Floats
-from hushsum.privacy.accounting.gaussian import analytic_gaussian_sigma
+from hushsum.privacy.accounting.continuous_gaussian import analytic_gaussian_sigma
 from hushsum.privacy.calibration import IntegerNoise, gamma_noise, laplace_noise
-from hushsum.privacy.choice import Question
 from hushsum.privacy.noise import NoiseSource, discrete_gaussian
 from hushsum.privacy.noise.choice import (
     EXPONENTIAL,
@@ -28,6 +27,7 @@ from hushsum.privacy.noise.choice import (
     exponential_choice,
     permute_and_flip,
 )
+from hushsum.privacy.private_choice import Question
 
 __all__ = [
     "EXPONENTIAL",

@@ -11,9 +11,9 @@ from __future__ import annotations
 from hushsum.records.bounds import Bounds
 from hushsum.records.category_codes import as_codes
 from hushsum.records.dense import as_dense
+from hushsum.records.person_caps import PendingUnits, UnitCap
 from hushsum.records.sets import Sets, as_sets
 from hushsum.records.streams import RecordStream, open_batches
-from hushsum.records.units import PendingUnits, UnitCap
 
 __all__ = [
     "Bounds",

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.errors import DataRefused
-from hushsum.records.numbers import Numbers, numbers_of
+from hushsum.records.columns_by_name import Numbers, numbers_of
 
 _INT32: Final = np.iinfo(np.int32)
 

@@ -23,7 +23,9 @@ class ColumnarSource:
     more than 10,000 times its size is refused; this process goes on.
     """
 
-    def __init__(self, path: Path, name: str, kind: str, batch_bytes: int) -> None:
+    def __init__(
+        self, path: Path, name: str, kind: str, batch_bytes: int, row_groups: range | None = None
+    ) -> None:
         self._name = name
         self._kind = kind
         self._columns: list[str] = []
@@ -32,8 +34,14 @@ class ColumnarSource:
             self._left = _ALWAYS_ALLOWED + _LARGEST_RATIO * file.seek(0, 2)
         self._decoder = Decoder()
         try:
-            self._decoder.send(kind=kind, path=str(path.absolute()), batch_bytes=batch_bytes)
-            self.column_names: list[str] = self._json()["columns"]
+            chosen = None if row_groups is None else [row_groups.start, row_groups.stop]
+            self._decoder.send(
+                kind=kind, path=str(path.absolute()), batch_bytes=batch_bytes, row_groups=chosen
+            )
+            described = self._json()
+            self.column_names: list[str] = described["columns"]
+            self.row_group_sizes: list[int] = described["row_groups"]
+            self.row_group_ranges: list[tuple[int, int]] = [(int(a), int(b)) for a, b in described["ranges"]]
         except BaseException:
             self.close()
             raise
@@ -58,8 +66,27 @@ class ColumnarSource:
             raise unreadable(self._name, self._kind)
         refuse_other_types(empty.schema, columns, set_column)
 
+    def choose_ids(self, columns: Sequence[str]) -> None:
+        """Read these columns, of integers or text, and no others."""
+        self._columns = list(columns)
+        self._decoder.send(columns=self._columns)
+        self._json()
+        empty = self._batch()
+        if empty is None:
+            raise unreadable(self._name, self._kind)
+        types = arrow.pyarrow().types
+        for column in columns:
+            kind = empty.schema.field(column).type
+            inner = kind.value_type if types.is_dictionary(kind) else kind
+            if not (types.is_integer(inner) or types.is_string(inner) or types.is_large_string(inner)):
+                raise DataRefused(
+                    rule=f"column {column!r} must be of integers or text", got=kind, remedy="convert it"
+                )
+
     def batches(self) -> Generator[Any, None, None]:
         """Take the batches that arrive."""
+        # Not before: of a file that is elsewhere, row groups are fetched after its columns were checked.
+        self._decoder.send(read=True)
         while (table := self._batch()) is not None:
             yield from table.to_batches()
 

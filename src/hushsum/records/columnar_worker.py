@@ -75,17 +75,24 @@ class _Decoder:
 
     def _answer(self, request: dict[str, Any]) -> None:
         reader = _Parquet if request["kind"] == "Parquet" else _Arrow
-        source = reader(request["path"], request["batch_bytes"])
-        self._send_json({"columns": source.schema.names})
+        source = reader(request["path"], request["batch_bytes"], request["row_groups"])
+        self._send_json(
+            {
+                "columns": source.schema.names,
+                "row_groups": source.row_group_sizes(),
+                "ranges": source.row_group_ranges(),
+            }
+        )
         chosen = self._receive()["columns"]
-        # From here on the peer sends nothing, so the end of its connection is the end of the work.
-        threading.Thread(target=self._end_with_peer, daemon=True).start()
         _limit_memory(min(MOST_MEMORY_BYTES, MEMORY_BYTES + COLUMN_BYTES * len(chosen)))
         kinds = {name: source.schema.field(name).type for name in chosen}
         plain = {name: _plain_type(kind) for name, kind in kinds.items()}
         self._send_json({"other": {name: str(kinds[name]) for name in chosen if plain[name] is None}})
         empty = _pyarrow().schema({name: kind or _pyarrow().null() for name, kind in plain.items()})
         self._send(b"b", _stream(empty, []))
+        self._receive()
+        # From here on the peer sends nothing, so the end of its connection is the end of the work.
+        threading.Thread(target=self._end_with_peer, daemon=True).start()
         for batch, progress in source.batches(chosen):
             batch.validate(full=True)
             columns = [_plain(batch.column(name)) for name in chosen]
@@ -124,16 +131,37 @@ def _exactly(peer: socket.socket, size: int) -> bytes:
 class _Parquet:
     """A Parquet file, read so many rows at a time that they fill a batch."""
 
-    def __init__(self, path: str, batch_bytes: int) -> None:
+    def __init__(self, path: str, batch_bytes: int, row_groups: list[int] | None) -> None:
         # A buffer of its own makes the reader take pages as they come, instead of whole row groups.
         self._file = _pyarrow("parquet").ParquetFile(path, pre_buffer=False, buffer_size=1 << 18)
         self._batch_bytes = batch_bytes
+        self._chosen = range(self._file.num_row_groups) if row_groups is None else range(*row_groups)
         self.schema = self._file.schema_arrow
 
+    def row_group_sizes(self) -> list[int]:
+        """The bytes of each row group, unpacked; 0 for one without rows."""
+        groups = [self._file.metadata.row_group(i) for i in range(self._file.num_row_groups)]
+        return [max(1, group.total_byte_size) if group.num_rows else 0 for group in groups]
+
+    def row_group_ranges(self) -> list[list[int]]:
+        """First and last byte of each row group that will be read."""
+        ranges = []
+        for number in self._chosen:
+            group = self._file.metadata.row_group(number)
+            chunks = [group.column(i) for i in range(group.num_columns)]
+            starts = [
+                min(each.dictionary_page_offset or each.data_page_offset, each.data_page_offset)
+                for each in chunks
+            ]
+            ends = [start + each.total_compressed_size for start, each in zip(starts, chunks, strict=True)]
+            if starts:
+                ranges.append([min(starts), max(ends)])
+        return ranges
+
     def batches(self, columns: list[str]) -> Iterator[tuple[Any, float]]:
-        stated, read = self._file.metadata.num_rows, 0
+        stated, read = sum(self._file.metadata.row_group(i).num_rows for i in self._chosen), 0
         for batch in self._file.iter_batches(
-            self._rows_at_a_time(columns), columns=columns, use_threads=False
+            self._rows_at_a_time(columns), row_groups=list(self._chosen), columns=columns, use_threads=False
         ):
             read += batch.num_rows
             yield batch, read / stated if stated else 1.0
@@ -157,10 +185,18 @@ class _Parquet:
 class _Arrow:
     """An Arrow IPC file, which is Feather version 2; its batches, the large ones in slices."""
 
-    def __init__(self, path: str, batch_bytes: int) -> None:
+    def __init__(self, path: str, batch_bytes: int, row_groups: list[int] | None) -> None:
         self._map = _pyarrow().memory_map(path)
         self._batch_bytes = batch_bytes
         self.schema = _pyarrow("ipc").open_file(self._map).schema
+
+    def row_group_sizes(self) -> list[int]:
+        """None: the file is read as a whole."""
+        return []
+
+    def row_group_ranges(self) -> list[list[int]]:
+        """None."""
+        return []
 
     def batches(self, columns: list[str]) -> Iterator[tuple[Any, float]]:
         ipc = _pyarrow("ipc")

@@ -38,13 +38,14 @@ class CsvSource:
     """
 
     def __init__(
-        self, raw: BinaryIO, name: str, batch_bytes: int, size: int | None, *, gzipped: bool
+        self, raw: BinaryIO, name: str, batch_bytes: int, size: int | None, *, compression: str | None
     ) -> None:
         self._raw = raw
         self._name = name
         self._size = size
         self._block = max(batch_bytes, _LEAST_BLOCK)
-        self._text = arrow.pyarrow().input_stream(raw, compression="gzip") if gzipped else raw
+        self._text = arrow.pyarrow().input_stream(raw, compression=compression) if compression else raw
+        self._packing = {"gzip": "gzipped ", "zstd": "zstd-compressed "}.get(compression or "", "")
         self._types: dict[str, Any] = {}
         self._set_column: str | None = None
         try:
@@ -55,14 +56,15 @@ class CsvSource:
 
     @classmethod
     def of_file(cls, path: Path, name: str, batch_bytes: int) -> CsvSource:
-        """Open a file, through gzip if its name says so."""
+        """Open a file, through gzip or zstd if its name says so."""
         size = path.stat().st_size
-        return cls(path.open("rb"), name, batch_bytes, size, gzipped=path.name.lower().endswith(".gz"))
+        compression = {".gz": "gzip", ".zst": "zstd"}.get(path.suffix.lower())
+        return cls(path.open("rb"), name, batch_bytes, size, compression=compression)
 
     @classmethod
     def of_standard_input(cls, batch_bytes: int) -> CsvSource:
         """Read standard input, whose length is unknown."""
-        return cls(sys.stdin.buffer, "standard input", batch_bytes, None, gzipped=False)
+        return cls(sys.stdin.buffer, "standard input", batch_bytes, None, compression=None)
 
     @property
     def progress(self) -> float | None:
@@ -82,6 +84,11 @@ class CsvSource:
         if set_column is not None:
             self._types[set_column] = pa.string()
         self._set_column = set_column
+
+    def choose_ids(self, columns: Sequence[str]) -> None:
+        """Read these columns as text, and no others."""
+        self._types = {column: arrow.pyarrow().string() for column in columns}
+        self._set_column = None
 
     def batches(self) -> Generator[Any, None, None]:
         """Read block by block."""
@@ -119,7 +126,8 @@ class CsvSource:
             start = self._text.read(_HEADER_BYTES)
         except (OSError, EOFError, arrow.pyarrow().ArrowException):
             raise DataRefused(
-                rule=(FilePath(self._name), " cannot be read as gzipped CSV"), remedy="check what wrote it"
+                rule=(FilePath(self._name), f" cannot be read as {self._packing}CSV"),
+                remedy="check what wrote it",
             ) from None
         start = bytes(start).removeprefix(b"\xef\xbb\xbf")
         self._refuse_other_formats(start)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hushsum.errors import DataRefused
 from hushsum.records.bounds import Bounds
-from hushsum.records.numbers import Numbers, numbers_of, refuse_empty, refuse_length, refuse_width
+from hushsum.records.columns_by_name import Numbers, numbers_of, refuse_empty, refuse_length, refuse_width
 
 _FLOAT32: Final = np.dtype(np.float32)
 _ROWS_AT_A_TIME: Final = 1 << 14

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hushsum.errors import DataRefused
 from hushsum.records import arrow
-from hushsum.records.numbers import choose_columns, refuse_empty, refuse_width
+from hushsum.records.columns_by_name import choose_columns, refuse_empty, refuse_width
 
 _PLAIN: Final = "biuf"
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from hushsum.errors import DataRefused, UsageError
 from hushsum.records import arrow
-from hushsum.records.numbers import refuse_empty
+from hushsum.records.columns_by_name import refuse_empty
 
 _INT64_MAX: Final = np.iinfo(np.int64).max
 
@@ -58,7 +58,7 @@ def as_sets(data: object) -> Sets:
 
     Parameters
     ----------
-    data : sparse matrix, column of lists, or sequence of iterables of int, n records
+    data : Sets, sparse matrix, column of lists, or sequence of iterables of int, n records
         The non-zero positions of each row of any ``scipy.sparse`` format; Arrow, pandas or Polars columns of
         lists (or a table with one such column); sequences or NumPy object arrays of iterables of integers.
         Empty sets are records.
@@ -73,6 +73,8 @@ def as_sets(data: object) -> Sets:
     >>> sets.values, sets.indptr
     (array([3, 5, 7]), array([0, 2, 2, 3]))
     """
+    if isinstance(data, Sets):
+        return data
     data = arrow.in_memory(data)
     if arrow.from_package(data, "scipy.sparse"):
         sets = _from_sparse(data)
@@ -157,6 +159,8 @@ def _from_arrow(chunks: Any) -> Sets:
 
 
 def _from_iterables(records: Sequence[Any]) -> Sets:
+    if records and all(type(record) is np.ndarray and record.dtype.kind in "iu" for record in records):
+        return _from_arrays(records)
     parts: list[Sequence[Any]] = []
     for record in records:
         if isinstance(record, np.ndarray):
@@ -181,6 +185,13 @@ def _from_iterables(records: Sequence[Any]) -> Sets:
     return Sets(values, _indptr(lengths))
 
 
+def _from_arrays(records: Sequence[NDArray[Any]]) -> Sets:
+    if any(record.ndim != 1 for record in records):
+        _refuse_members()
+    lengths = np.array([len(record) for record in records], np.int64)
+    return Sets(np.concatenate([_int64(record) for record in records]), _indptr(lengths))
+
+
 def _only(columns: Sequence[Any]) -> Any:
     if len(columns) != 1:
         raise DataRefused(
@@ -190,7 +201,9 @@ def _only(columns: Sequence[Any]) -> Any:
 
 
 def _indptr(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-    return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths, dtype=np.int64)])
+    indptr = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=indptr[1:])
+    return indptr
 
 
 def _int64(values: NDArray[Any]) -> NDArray[np.int64]:

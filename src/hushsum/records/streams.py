@@ -10,13 +10,15 @@ from types import TracebackType
 from typing import Any, Final, Protocol
 
 from hushsum.errors import DataRefused, FilePath, Parameter, UsageError
-from hushsum.records.numbers import choose_columns
+from hushsum.records.columns_by_name import choose_columns
+from hushsum.records.remote_files import LocalCopy, file_name, is_url, shown_path
 
 DEFAULT_BATCH_BYTES: Final = 1 << 20
 
 _FORMATS: Final = {
     ".csv": "CSV",
     ".csv.gz": "CSV",
+    ".csv.zst": "CSV",
     ".parquet": "Parquet",
     ".pq": "Parquet",
     ".arrow": "Arrow",
@@ -114,19 +116,21 @@ def open_batches(
     columns: Sequence[str] | None = None,
     unit_column: str | None = None,
     set_column: str | None = None,
+    row_groups: range | None = None,
     batch_bytes: int = DEFAULT_BATCH_BYTES,
     name: str | None = None,
 ) -> RecordStream:
     """Open a CSV, Parquet or Arrow (Feather) file as a stream of batches.
 
     Memory depends on ``batch_bytes`` and not on the size of the file. CSV files have a header, fields
-    separated by commas, and may be gzipped; their numbers are read as float64, and their ids as strings, so a
-    person who is 5 in a CSV file is not the person 5 of an integer column elsewhere.
+    separated by commas, and may be compressed; their numbers are read as float64, and their ids as strings,
+    so a person who is 5 in a CSV file is not the person 5 of an integer column elsewhere.
 
     Parameters
     ----------
     path : path-like
-        Ends in .csv, .csv.gz, .parquet, .pq, .arrow, .feather or .ipc; ``"-"`` is CSV on standard input.
+        Ends in .csv, .csv.gz, .csv.zst, .parquet, .pq, .arrow, .feather or .ipc; ``"-"`` is CSV on standard
+        input. An address (``s3://``, ``gs://``, ``https://``) is copied to a temporary file first.
     columns : sequence of str, optional
         The columns of a record, in order; all but ``unit_column`` if not given.
     unit_column : str, optional
@@ -134,6 +138,8 @@ def open_batches(
     set_column : str, optional
         Records are the sets in this column: lists of integers, in CSV integers separated by spaces or
         semicolons.
+    row_groups : range, optional
+        Read these row groups of a Parquet file only; see `row_group_sizes`.
     batch_bytes : int
         About how much is read at a time.
     name : str, optional
@@ -155,8 +161,8 @@ def open_batches(
             remedy="give one of them",
         )
     if name is None:
-        name = "standard input" if path == "-" else str(path)
-    source = _open(path, name, batch_bytes)
+        name = "standard input" if path == "-" else shown_path(str(path))
+    source = _open(path, name, batch_bytes, row_groups)
     try:
         if unit_column is not None:
             choose_columns(source.column_names, [unit_column])
@@ -188,15 +194,73 @@ def open_batches(
     return RecordStream(name, source, columns, unit_column)
 
 
-def _open(path: str | os.PathLike[str], name: str, batch_bytes: int) -> Source:
+def row_group_sizes(path: str | os.PathLike[str]) -> list[int]:
+    """The bytes of each row group of a Parquet file, unpacked; 0 for one without rows. Empty for other files.
+
+    Raises
+    ------
+    UsageError
+        No such file.
+    DataRefused
+        The file cannot be read as Parquet.
+    """
+    from hushsum.records.columnar_files import ColumnarSource
+
+    if _format_of(os.fspath(path)) != "Parquet":
+        return []
+    source = _open(path, shown_path(os.fspath(path)), DEFAULT_BATCH_BYTES, None)
+    source.close()
+    inner = source.source if isinstance(source, FetchedSource) else source
+    return inner.row_group_sizes if isinstance(inner, ColumnarSource) else []
+
+
+class FetchedSource:
+    """A source of a local copy; a Parquet file is fetched where it is read, and the copy deleted then."""
+
+    def __init__(self, source: Source, copy: LocalCopy, ranges: Sequence[tuple[int, int]] = ()) -> None:
+        self.source, self._copy, self._ranges = source, copy, ranges
+
+    @property
+    def column_names(self) -> list[str]:
+        """Every column of the file."""
+        return self.source.column_names
+
+    @property
+    def progress(self) -> float | None:
+        """The fraction read."""
+        return self.source.progress
+
+    def choose(self, columns: Sequence[str], unit_column: str | None, set_column: str | None) -> None:
+        """Choose the columns to read."""
+        self.source.choose(columns, unit_column, set_column)
+
+    def batches(self) -> Generator[Any, None, None]:
+        """Fetch what is read, and read it."""
+        for start, end in self._ranges:
+            self._copy.fetch(start, end)
+        yield from self.source.batches()
+
+    def close(self) -> None:
+        """Close and delete the copy."""
+        self.source.close()
+        self._copy.close()
+
+
+def _format_of(path: str) -> str | None:
+    lowered = file_name(path).lower()
+    return next((kind for suffix, kind in _FORMATS.items() if lowered.endswith(suffix)), None)
+
+
+def _open(path: str | os.PathLike[str], name: str, batch_bytes: int, row_groups: range | None) -> Source:
     from hushsum.records import columnar_files, csv_files
 
     if path == "-":
         return csv_files.CsvSource.of_standard_input(batch_bytes)
+    kind = _format_of(os.fspath(path))
+    if kind is not None and is_url(path):
+        return _fetched(str(path), name, kind, batch_bytes, row_groups)
     file = Path(path)
-    lowered = file.name.lower()
-    kind = next((kind for suffix, kind in _FORMATS.items() if lowered.endswith(suffix)), None)
-    if not file.exists():
+    if not is_url(path) and not file.exists():
         raise UsageError(rule=(FilePath(name), " does not exist"), remedy="check the path")
     if file.is_dir():
         raise UsageError(
@@ -211,8 +275,25 @@ def _open(path: str | os.PathLike[str], name: str, batch_bytes: int) -> Source:
     try:
         if kind == "CSV":
             return csv_files.CsvSource.of_file(file, name, batch_bytes)
-        return columnar_files.ColumnarSource(file, name, kind, batch_bytes)
+        return columnar_files.ColumnarSource(file, name, kind, batch_bytes, row_groups)
     except PermissionError:
         raise UsageError(
             rule=(FilePath(name), " must be readable by this user"), remedy="check its permissions"
         ) from None
+
+
+def _fetched(url: str, name: str, kind: str, batch_bytes: int, row_groups: range | None) -> Source:
+    """A file that is not on this machine: of Parquet the footer and the row groups that are read."""
+    from hushsum.records.columnar_files import ColumnarSource
+
+    copy = LocalCopy(url)
+    try:
+        if kind != "Parquet":
+            copy.fetch_all()
+            return FetchedSource(_open(copy.path, name, batch_bytes, None), copy)
+        copy.fetch_footer()
+        source = ColumnarSource(copy.path, name, kind, batch_bytes, row_groups)
+        return FetchedSource(source, copy, source.row_group_ranges)
+    except BaseException:
+        copy.close()
+        raise

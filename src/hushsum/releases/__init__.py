@@ -11,11 +11,11 @@ from hushsum.releases.curve import CurveFunction
 from hushsum.releases.float_file import save_curve, save_points
 from hushsum.releases.load import load_function, load_released
 from hushsum.releases.noisy_table import NoisyTable
-from hushsum.releases.points import PointsFunction
 from hushsum.releases.presentation import Description
 from hushsum.releases.sharpened_features import SharpenedFunction
 from hushsum.releases.table import TableFunction
 from hushsum.releases.table_file import save_table
+from hushsum.releases.weighted_points import PointsFunction
 
 __all__ = [
     "Answers",

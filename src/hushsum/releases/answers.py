@@ -12,7 +12,7 @@ import numpy as np
 from hushsum import _html
 from hushsum._types import Floats
 from hushsum.errors import UsageError, shown
-from hushsum.records.numbers import numbers_of
+from hushsum.records.columns_by_name import numbers_of
 from hushsum.records.sets import as_sets
 
 Points = Floats | tuple[tuple[int, ...], ...]
@@ -20,6 +20,7 @@ Points = Floats | tuple[tuple[int, ...], ...]
 
 _NUMBERS: Final = ("value", "stderr", "lower", "upper", "bound")
 _MOST_SHOWN: Final = 10
+_LEAST_SQUARE: Final = 0.01
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,6 +31,8 @@ class Answers:
     standard error that any data with these answers could have, but for one case in a thousand. All arrays
     have shape (n_queries,). ``points`` are the queries, in the order of the function's columns: shape
     (n_queries, dim), or a tuple of sets.
+
+    With ``simultaneous`` all intervals together hold with probability ``level``; otherwise each of them does.
 
     The standard error holds for queries chosen without regard to the hash functions. It is too small for a
     query found by optimising the function itself, and where fewer than about ten rows meet a heavy cluster;
@@ -43,9 +46,15 @@ class Answers:
     bound: Floats
     level: float
     points: Points
+    simultaneous: bool = False
 
     def __len__(self) -> int:
         return len(self.value)
+
+    @property
+    def kind(self) -> str:
+        """What the intervals are: ``"intervals"`` or ``"simultaneous intervals"``."""
+        return "simultaneous intervals" if self.simultaneous else "intervals"
 
     def __iter__(self) -> Iterator[dict[str, float]]:
         """One dictionary per query."""
@@ -60,7 +69,7 @@ class Answers:
         ]
         more = len(self) - len(rows)
         return _html.block(
-            f"{len(self)} answers, {self.level:.0%} intervals",
+            f"{len(self)} answers, {self.level:.0%} {self.kind}",
             _html.table(("at", *_NUMBERS), rows),
             _html.paragraph(f"and {more} more") if more else "",
         )
@@ -96,16 +105,91 @@ def check_level(level: float) -> None:
         raise UsageError(parameter="level", rule="must be between 0 and 1", got=f"{level}", remedy="try 0.95")
 
 
-def normal_answers(value: Floats, stderr: Floats, level: float, points: Points) -> Answers:
+@dataclass(frozen=True, slots=True, eq=False)
+class Quotient:
+    """A kernel sum over the number of records, both estimated: how an interval of f(q)/N̂ is found.
+
+    Parameters
+    ----------
+    sums, number : the estimates.
+    sum_variance, number_variance, covariance : of their errors.
+    """
+
+    sums: Floats
+    number: float
+    sum_variance: Floats
+    number_variance: float
+    covariance: Floats | float = 0.0
+
+    @property
+    def value(self) -> Floats:
+        """The mean kernel values."""
+        return self.sums / self.number
+
+    @property
+    def stderr(self) -> Floats:
+        """To the first order in the error of the number."""
+        return np.asarray(np.sqrt(np.maximum(self._variance(self.value), 0.0)) / self.number)
+
+    def interval(self, reach: Floats | float) -> tuple[Floats, Floats]:
+        """All r for which ``sums − r·number`` is within ``reach`` standard deviations of 0 (Fieller's
+        interval, which is not symmetric).
+
+        Where 0 is within reach of the number itself the interval has no end on one side, or on both; it is
+        then as long as one with a hundredth of the squared number in the denominator.
+        """
+        square = reach * reach
+        a = self.number**2 - square * self.number_variance
+        b = self.sums * self.number - square * self.covariance
+        c = self.sums**2 - square * self.sum_variance
+        within = np.maximum(a, _LEAST_SQUARE * self.number**2)
+        inside = b * b - a * c
+        # Of the two solutions (b ± root)/a, the one nearer to 0 is c/(b ± root), whatever the sign of a.
+        far = b + np.where(b < 0.0, -1.0, 1.0) * np.sqrt(np.maximum(inside, 0.0))
+        near = np.where(far != 0.0, c / np.where(far != 0.0, far, 1.0), 0.0)
+        ends = np.sort(np.stack(np.broadcast_arrays(near, far / within)), axis=0)
+        whole = (np.abs(b) + reach * np.sqrt(self.sum_variance) * self.number) / within
+        lower, upper = np.where(inside < 0.0, -whole, ends[0]), np.where(inside < 0.0, whole, ends[1])
+        return np.asarray(lower), np.asarray(upper)
+
+    def _variance(self, value: Floats) -> Floats:
+        """Of ``sums − value·number``."""
+        variance: Floats = self.sum_variance + value**2 * self.number_variance - 2.0 * value * self.covariance
+        return variance
+
+
+def normal_answers(
+    value: Floats, stderr: Floats, level: float, points: Points, *, simultaneous: bool = False
+) -> Answers:
     """Answers whose error is about normal with a known standard deviation, which is then its own bound.
 
-    NaN where it is not known.
+    NaN where it is not known. Simultaneous ones are Bonferroni's.
     """
-    from scipy.special import ndtri
-
     check_level(level)
-    reach = float(ndtri(0.5 + level / 2.0)) * stderr
-    return Answers(value, stderr, value - reach, value + reach, stderr.copy(), level, points)
+    reach = _normal_reach(level, len(value), simultaneous) * stderr
+    return Answers(value, stderr, value - reach, value + reach, stderr.copy(), level, points, simultaneous)
+
+
+def quotient_answers(
+    quotient: Quotient, level: float, points: Points, *, simultaneous: bool = False
+) -> Answers:
+    """The same for mean kernel values, whose number of records is an estimate too."""
+    check_level(level)
+    stderr = quotient.stderr
+    lower, upper = quotient.interval(_normal_reach(level, len(stderr), simultaneous))
+    return Answers(quotient.value, stderr, lower, upper, stderr.copy(), level, points, simultaneous)
+
+
+def normal_quantile(level: float, blocks: int | None = None) -> float:
+    """How many standard errors an interval reaches: Student's t where they come from blocks, else normal."""
+    from scipy.special import ndtri, stdtrit
+
+    rank = 0.5 + level / 2.0
+    return float(ndtri(rank) if blocks is None else stdtrit(blocks - 1, rank))
+
+
+def _normal_reach(level: float, number: int, simultaneous: bool) -> float:
+    return normal_quantile(1.0 - (1.0 - level) / max(number, 1) if simultaneous else level)
 
 
 def _point(point: Floats | tuple[int, ...]) -> str:

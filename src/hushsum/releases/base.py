@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from hushsum._types import Floats, PathOrFile
+from hushsum._types import Floats, PathOrFile, RoleType
 from hushsum.kernels.base import Kernel
 from hushsum.privacy.claim import Claim
 from hushsum.records.bounds import Bounds
@@ -29,7 +29,7 @@ class Released(Protocol):
 
 
 @runtime_checkable
-class ReleasedFunction(Protocol):
+class ReleasedFunction(Protocol, metaclass=RoleType):
     """A public function of private data: query it as often as you like, publish it, keep it.
 
     Queries spend nothing: every answer is computed from what was released. This is all that the command line,
@@ -75,9 +75,18 @@ class ReleasedFunction(Protocol):
     def sum(self, Q: object) -> Floats:
         """Kernel sums f(q) = Σ k(x, q), shape (n_queries,)."""
 
-    def query(self, Q: object, *, of: str = "mean", level: float = 0.95, threads: int = 1) -> Answers:
+    def query(
+        self,
+        Q: object,
+        *,
+        of: str = "mean",
+        level: float = 0.95,
+        simultaneous: bool = False,
+        threads: int = 1,
+    ) -> Answers:
         """Values with standard errors and intervals; ``of`` is ``"mean"`` or ``"sum"``.
 
+        Each interval holds with probability ``level``, or with ``simultaneous`` all of this call together do.
         ``threads`` is how many threads may be used, where that helps.
         """
 
@@ -97,6 +106,7 @@ class ReleasedFunction(Protocol):
         labels: tuple[str, ...] | None = None,
         of: str = "mean",
         level: float = 0.95,
+        simultaneous: bool = False,
     ) -> Axes:
         """Draw a curve with its error band, a heat map, or a slice of a function of more columns."""
 

@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from hushsum._types import Floats
 from hushsum.bases.base import LinearReading, SampledReading
+from hushsum.errors import UsageError
 from hushsum.kernels.base import Batch, Kernel
-from hushsum.releases.answers import Answers, Points, check_question
+from hushsum.privacy.calibration import LAPLACE
+from hushsum.releases.answers import Answers, Points, Quotient, check_question, normal_quantile
+from hushsum.releases.bands import (
+    DRAWS,
+    MOST_NUMBERS,
+    MOST_QUERIES,
+    Simulation,
+    multiplier_maxima,
+    noise_table,
+    simultaneous_reach,
+)
 from hushsum.releases.noisy_table import NoisyTable
 
 if TYPE_CHECKING:
@@ -18,6 +31,9 @@ if TYPE_CHECKING:
 
 _FEWEST_BLOCKS = 8
 """Below this many independent blocks of rows their spread is too uncertain; the bound is used instead."""
+
+_SMALL_PART = 0.02
+"""Of the table's own number in N̂: below it, its noise goes with that of the answers too little to matter."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,47 +70,111 @@ class CoefficientFunction(NoisyTable):
 
     def sum(self, Q: object, *, nonnegative: bool = False, threads: int = 1) -> Floats:
         """Kernel sums f(q) = Σ k(x, q), shape (n_queries,)."""
+        if nonnegative and self.kernel.signed:
+            raise UsageError(
+                parameter="nonnegative",
+                rule=f"must be left out: sums of the {self.kernel.name} kernel may be negative",
+            )
         sums = self.reading.evaluate(self.table, self.basis.prepare_queries(Q), threads=threads)
         return np.maximum(sums, 0.0) if nonnegative else sums
 
-    def query(self, Q: object, *, of: str = "mean", level: float = 0.95, threads: int = 1) -> Answers:
+    def query(
+        self,
+        Q: object,
+        *,
+        of: str = "mean",
+        level: float = 0.95,
+        simultaneous: bool = False,
+        threads: int = 1,
+    ) -> Answers:
         """Values with standard errors and intervals: the noise exactly, the method's own error as its basis
-        states or bounds it or its rows show it by their spread, and the error of N̂.
+        estimates it from the table or its rows show it by their spread, and the error of N̂.
 
-        A bounded error counts as one that is anywhere within its bound with the same probability: its
-        variance is a third of the squared bound. Where it is far above the noise, an interval of 95 %
-        contains all of it.
+        ``simultaneous`` intervals are as wide as the noise of this release, drawn again and again and read at
+        these queries, requires; as Bonferroni's where that is too much work.
         """
-        return self.query_plus(self._points(Q), 0.0, of=of, level=level, threads=threads)
+        points = self._points(Q)
+        return self.query_plus(points, 0.0, of=of, level=level, simultaneous=simultaneous, threads=threads)
 
     def query_plus(
-        self, points: Points, known: Floats | float, *, of: str, level: float, threads: int
+        self,
+        points: Points,
+        known: Floats | float,
+        *,
+        of: str,
+        level: float,
+        simultaneous: bool,
+        threads: int,
     ) -> Answers:
         """The same with ``known`` added to the sums, which is exact."""
         check_question(of, level)
         batch = self.basis.prepare_queries(points)
         sums = self.reading.evaluate(self.table, batch, threads=threads)
-        number, number_variance = self._counts
-        variance, largest, blocks = self._variances(batch, sums, number, threads)
-        sums = sums + known
-        scale, of_number = 1.0, np.zeros(len(sums))
-        if of == "mean":
-            scale = 1.0 / max(number, 1.0)
-            of_number = (scale * sums) ** 2 * number_variance
-        bias = self.reading.bias_bound(self.table, batch, number, self.cell_variance)
-        random = variance + of_number
-        stderr = scale * np.sqrt(random + bias**2 / 3.0)
-        reach = _quantile(level, blocks) * stderr
-        bound = np.maximum(scale * np.sqrt(largest + of_number + bias**2), stderr)
-        value = scale * sums
-        return Answers(value, stderr, value - reach, value + reach, bound, level, points)
+        count, number_variance = self._counts
+        variance, largest, blocks = self._variances(batch, count, threads)
+        largest = largest + self.reading.bias_bound(self.table, batch, count, self.cell_variance) ** 2
+        reach = normal_quantile(level, blocks)
+        sums, number = sums + known, max(count, 1.0)
+        if simultaneous:
+            common = math.sqrt(number_variance) / number * sums if of == "mean" else np.zeros(len(sums))
+            simulate = self._simulation(batch, variance, common, blocks)
+            quantile = partial(normal_quantile, blocks=blocks)
+            reach = simultaneous_reach(level, len(sums), quantile, simulate)
+        if of == "sum":
+            stderr, bound = np.sqrt(variance), np.sqrt(np.maximum(largest, variance))
+            lower, upper = sums - reach * stderr, sums + reach * stderr
+            return Answers(sums, stderr, lower, upper, bound, level, points, simultaneous)
+        covariance = self._count_covariance(batch)
+        mean = Quotient(sums, number, variance, number_variance, covariance)
+        most = replace(mean, sum_variance=np.maximum(largest, variance)).stderr
+        lower, upper = mean.interval(reach)
+        return Answers(mean.value, mean.stderr, lower, upper, most, level, points, simultaneous)
 
-    def _variances(
-        self, batch: Batch, sums: Floats, number: float, threads: int
-    ) -> tuple[Floats, Floats, int | None]:
+    def _simulation(
+        self, batch: Batch, variance: Floats, common: Floats, blocks: int | None
+    ) -> Simulation | None:
+        """The errors of these queries, drawn together; None where that is too much work.
+
+        ``common`` is the part of each that the error of N̂ decides. What a basis states of its own error is
+        drawn for every query by itself, since nothing is known of its dependence.
+        """
+        if len(batch) > MOST_QUERIES:
+            return None
+        if blocks is not None:
+            assert isinstance(self.reading, SampledReading)
+            if len(batch) * self.rows > MOST_NUMBERS:
+                return None
+            rows, block = self.reading.rows(self.table, batch)
+            return partial(multiplier_maxima, rows=rows, block=block, variance=variance, common=common)
+        if self.table.size * DRAWS > MOST_NUMBERS:
+            return None
+        own = np.sqrt(np.maximum(variance - self.cell_variance * self.reading.noise_gain(batch), 0.0))
+        scale = np.sqrt(variance + common**2)
+        laplace, deviation = self.noise.mechanism == LAPLACE, math.sqrt(self.cell_variance)
+
+        def simulate(rng: np.random.Generator, draws: int) -> Floats:
+            maxima = np.empty(draws)
+            for draw in range(draws):
+                table, unit = noise_table(rng, self.table.shape, laplace=laplace)
+                path = deviation / unit * self.reading.evaluate(table, batch, threads=1)
+                path += own * rng.standard_normal(len(own)) + common * rng.standard_normal()
+                maxima[draw] = (np.abs(path) / np.where(scale > 0.0, scale, np.inf)).max()
+            return maxima
+
+        return simulate
+
+    def _count_covariance(self, batch: Batch) -> Floats | float:
+        """Of the noise of the sums with that of N̂, as far as N̂ is the table's own number."""
+        own = self._own_count()
+        if own is None or self.count_noise.variance < _SMALL_PART * own[1]:
+            return 0.0
+        part = self.count_noise.variance / (own[1] + self.count_noise.variance)
+        return part * self.cell_variance * self.reading.total_covariance(batch)
+
+    def _variances(self, batch: Batch, number: float, threads: int) -> tuple[Floats, Floats, int | None]:
         """The variance of each sum, a larger one that bounds it, and how many blocks the first comes from."""
         noise = self.cell_variance * self.reading.noise_gain(batch)
-        method = self.reading.method_variance(self.table, batch, sums, number)
+        method = self.reading.method_variance(self.table, batch, number, self.cell_variance)
         if not isinstance(self.reading, SampledReading):
             return noise + method, noise + method, None
         rows = self.reading.spread(self.table, batch, threads=threads)
@@ -131,11 +211,3 @@ class CoefficientFunction(NoisyTable):
         reading = self.basis.reading(kernel)
         assert isinstance(reading, LinearReading)
         return replace(self, reading=reading)
-
-
-def _quantile(level: float, blocks: int | None) -> float:
-    """How many standard errors an interval reaches: Student's t where they come from blocks, else normal."""
-    from scipy.special import ndtri, stdtrit
-
-    rank = 0.5 + level / 2.0
-    return float(ndtri(rank) if blocks is None else stdtrit(blocks - 1, rank))

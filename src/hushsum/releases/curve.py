@@ -10,7 +10,7 @@ import numpy as np
 from hushsum._types import Floats, PathOrFile
 from hushsum.errors import UsageError
 from hushsum.releases.answers import Answers, check_question, normal_answers, query_points
-from hushsum.releases.presentation import Detail
+from hushsum.releases.presentation import UNKNOWN_ERRORS, Detail
 from hushsum.releases.real_function import RealFunction
 
 
@@ -62,16 +62,25 @@ class CurveFunction(RealFunction):
         """Kernel sums f(q), shape (n_queries,)."""
         return self.count * self(Q)
 
-    def query(self, Q: object, *, of: str = "mean", level: float = 0.95, threads: int = 1) -> Answers:
-        """Values with the standard error of the noise; the bias of a smoothing penalty is not included."""
+    def query(
+        self,
+        Q: object,
+        *,
+        of: str = "mean",
+        level: float = 0.95,
+        simultaneous: bool = False,
+        threads: int = 1,
+    ) -> Answers:
+        """Values without intervals: all of their errors are NaN.
+
+        Much of the error is the bias of the smoothing penalty, of which the release says nothing; ``errors``
+        has the standard deviation of the noise alone.
+        """
         check_question(of, level)
-        scale = 1.0 if of == "mean" else self.count
         points = query_points(Q, dim=self.dim, columns=self.columns)
         value = self._read(points, self.values)
-        variance = self._read(points, self.errors) ** 2
-        if of == "sum":
-            variance = variance + (value / self.count) ** 2 * self.count_variance
-        return normal_answers(scale * value, scale * np.sqrt(variance), level, points)
+        unknown = np.full(len(value), np.nan)
+        return normal_answers(value if of == "mean" else self.count * value, unknown, level, points)
 
     def details(self) -> tuple[Detail, ...]:
         """The method and the number of steps."""
@@ -79,6 +88,7 @@ class CurveFunction(RealFunction):
         return (
             Detail("method", self.method, self.method),
             Detail("steps", number, f"{number} values, straight lines between them", label="curve"),
+            Detail("error_bars", UNKNOWN_ERRORS, UNKNOWN_ERRORS, label="error bars"),
         )
 
     def save(self, target: PathOrFile) -> None:

@@ -10,18 +10,20 @@ import numpy as np
 
 from hushsum._types import Floats, PathOrFile
 from hushsum.files.container import FileKind, Header, write_container
-from hushsum.kernels.base import kernel_as_json, kernel_from_json
+from hushsum.kernels.registry import kernel_as_json, kernel_from_json
 from hushsum.privacy.claim import Claim
 from hushsum.records.bounds import Bounds
 from hushsum.releases.curve import CurveFunction
 from hushsum.releases.load import check_names, register
-from hushsum.releases.points import PointsFunction
+from hushsum.releases.point_errors import FeatureErrors
 from hushsum.releases.real_function import RealFunction
+from hushsum.releases.weighted_points import PointsFunction
 
 POINTS = "points"
 CURVE = "curve"
 _MOST_NUMBERS = 1 << 28
 _COMMON = ("type", "kernel", "bounds", "columns", "claim", "count", "method", "producer")
+_POINT_ERRORS = ("weight_variance", "cell_width", "feature_errors")
 _LARGEST = 1e60
 """Of a stored number. Answers multiply a few of them, and must stay finite."""
 
@@ -33,7 +35,8 @@ def save_points(function: PointsFunction, target: PathOrFile) -> None:
     header = {
         **_common_header(function, POINTS),
         "weight_variance": function.weight_variance,
-        "answer_stderr": function.answer_stderr,
+        "cell_width": None if function.cell_width is None else list(function.cell_width),
+        "feature_errors": None if function.feature_errors is None else function.feature_errors.as_json(),
         "points": list(function.points.shape),
     }
     write_container(target, FileKind.RELEASED, header, _encode_reals([function.points, function.weights]))
@@ -48,25 +51,47 @@ def _known(value: object) -> float | None:
     return None if value is None else _real(value, at_least=0.0)
 
 
+def _cell_width(value: Any, dim: int) -> tuple[float, ...] | None:
+    if value is None:
+        return None
+    if not isinstance(value, list) or len(value) != dim:
+        raise ValueError("cell_width")
+    return tuple(_real(each, at_least=0.0) for each in value)
+
+
+def _feature_errors(value: Any) -> FeatureErrors | None:
+    if value is None:
+        return None
+    measured, noise, prior = value
+    return FeatureErrors(
+        _whole(measured, at_most=_MOST_NUMBERS), _real(noise, at_least=0.0), _real(prior, at_least=0.0)
+    )
+
+
 def _points_size(header: Header) -> int:
     number, dim = _points_shape(header)
     return _encoded_reals(number * dim, number)
 
 
 def _points(header: Header, payload: memoryview) -> PointsFunction:
-    check_names(header, *_COMMON, "weight_variance", "answer_stderr", "points")
+    check_names(header, *_COMMON, *_POINT_ERRORS, "points")
     number, dim = _points_shape(header)
     points, weights = _decode_reals(payload, [(number, dim), (number,)])
     function = PointsFunction(
         points=points,
         weights=weights,
         weight_variance=_known(header["weight_variance"]),
-        answer_stderr=_known(header["answer_stderr"]),
+        cell_width=_cell_width(header["cell_width"], dim),
+        feature_errors=_feature_errors(header["feature_errors"]),
         **_common_fields(header),
     )
     low, high = np.array(function.bounds.low), np.array(function.bounds.high)
     if (points < low).any() or (points > high).any():
         raise ValueError("a point lies outside the bounds")
+    if function.cell_width is not None and (np.array(function.cell_width) > 2.0 * (high - low)).any():
+        raise ValueError("a cell is wider than the box")
+    if function.feature_errors is not None and function.feature_errors.measured > number:
+        raise ValueError("more functions than points")
     return function
 
 

@@ -7,12 +7,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from hushsum._types import Floats, PathOrFile
-from hushsum.bases.base import Basis, LinearReading, Reading, RowReading, Table
+from hushsum.bases.base import Basis, Cells, LinearReading, Reading, RowReading, Table
 from hushsum.errors import UsageError
 from hushsum.kernels.base import Kernel
 from hushsum.privacy.calibration import IntegerNoise
@@ -22,6 +22,9 @@ from hushsum.releases.answers import Answers, Points, query_points
 from hushsum.releases.base import Released
 from hushsum.releases.load import pickled
 from hushsum.releases.presentation import Detail, Presented
+
+if TYPE_CHECKING:
+    from hushsum.files.mapped_table import PackedTable
 
 ROUNDING_SHARE = 0.02
 """What rounding cells may add to their variance where it is requested."""
@@ -43,7 +46,7 @@ class NoisyTable(Presented, ABC):
     """
 
     reading: Reading
-    table: Table
+    cells: Cells
     claim: Claim
     noise: IntegerNoise
     noisy_count: int
@@ -52,7 +55,13 @@ class NoisyTable(Presented, ABC):
     step: int = 1
 
     def __post_init__(self) -> None:
-        self.table.flags.writeable = False
+        if isinstance(self.cells, np.ndarray):
+            self.cells.flags.writeable = False
+
+    @property
+    def table(self) -> Table:
+        """The noisy cells as an array; unpacks all of them where they are packed."""
+        return self.cells if isinstance(self.cells, np.ndarray) else self.cells.unpacked()
 
     @abstractmethod
     def __call__(self, Q: object) -> Floats:
@@ -63,7 +72,15 @@ class NoisyTable(Presented, ABC):
         """Kernel sums f(q) = Σ k(x, q), shape (n_queries,)."""
 
     @abstractmethod
-    def query(self, Q: object, *, of: str = "mean", level: float = 0.95, threads: int = 1) -> Answers:
+    def query(
+        self,
+        Q: object,
+        *,
+        of: str = "mean",
+        level: float = 0.95,
+        simultaneous: bool = False,
+        threads: int = 1,
+    ) -> Answers:
         """Values with standard errors and intervals; ``of`` is ``"mean"`` or ``"sum"``."""
 
     @abstractmethod
@@ -151,9 +168,11 @@ class NoisyTable(Presented, ABC):
             )
         if step == self.step:
             return self
+        if not isinstance(self.cells, np.ndarray):
+            return replace(self, cells=_packed_rounded(self.cells, step), step=step)
         # A cell at the end of 32 bits would leave them.
-        table = self.table if self.table.dtype == np.int64 else _roomy(self.table, step)
-        return replace(self, table=(table + step // 2) // step * step, step=step)
+        table = self.cells if self.cells.dtype == np.int64 else _roomy(self.cells, step)
+        return replace(self, cells=round_cells(table, step), step=step)
 
     @property
     def rows(self) -> int:
@@ -223,6 +242,24 @@ def largest_step(variance: float, share: float = ROUNDING_SHARE) -> int:
     return max(1, most - (most + 1) % 2)
 
 
+def round_cells(table: Any, step: int) -> Any:
+    """Integers to the nearest multiples of an odd step.
+
+    >>> round_cells(np.array([-4, 3, 5]), 3)
+    array([-3,  3,  6])
+    """
+    return (table + step // 2) // step * step
+
+
+def _packed_rounded(cells: PackedTable, step: int) -> PackedTable:
+    from hushsum.files.mapped_table import TablePacker
+
+    packer = TablePacker(cells.shape, unit=step)
+    for values in cells.blocks():
+        packer.add(round_cells(values, step))
+    return packer.finish()
+
+
 def _roomy(table: Table, step: int) -> Table:
     limits = np.iinfo(np.int32)
     near = int(table.max()) > limits.max - step or int(table.min()) < limits.min + step
@@ -231,7 +268,7 @@ def _roomy(table: Table, step: int) -> Table:
 
 def function_of(
     reading: Reading,
-    table: Table,
+    cells: Cells,
     claim: Claim,
     noise: IntegerNoise,
     noisy_count: int,
@@ -245,7 +282,7 @@ def function_of(
     from hushsum.releases.table import TableFunction
 
     if isinstance(reading, RowReading):
-        return TableFunction(reading, table, claim, noise, noisy_count, count_noise, producer, step)
+        return TableFunction(reading, cells, claim, noise, noisy_count, count_noise, producer, step)
     if isinstance(reading, LinearReading):
-        return CoefficientFunction(reading, table, claim, noise, noisy_count, count_noise, producer, step)
+        return CoefficientFunction(reading, cells, claim, noise, noisy_count, count_noise, producer, step)
     raise TypeError(f"the reading {type(reading).__name__} reads neither single cells nor the whole table")

@@ -18,7 +18,7 @@ from hushsum.plotting.figure import bare_figure, new_figure
 from hushsum.plotting.heat_map import HeatMap, draw_heat_map
 from hushsum.privacy.claim import Claim
 from hushsum.records.bounds import Bounds
-from hushsum.releases.answers import check_question
+from hushsum.releases.answers import Answers, check_question
 from hushsum.releases.base import ReleasedFunction
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ class View:
     labels: tuple[str, ...]
     quantity: str
     level: float
+    simultaneous: bool = False
 
     @classmethod
     def of(
@@ -60,6 +61,7 @@ class View:
         labels: Sequence[str] | None = None,
         of: str = "mean",
         level: float = 0.95,
+        simultaneous: bool = False,
     ) -> View:
         """Settle what is shown; everything left out comes from the declared bounds and names.
 
@@ -86,7 +88,12 @@ class View:
             tuple(names),
             of,
             level,
+            simultaneous,
         )
+
+    def answers(self, function: ReleasedFunction, points: Floats) -> Answers:
+        """What the function answers at the points of the picture."""
+        return function.query(points, of=self.quantity, level=self.level, simultaneous=self.simultaneous)
 
     def points(self, dim: int, number: int) -> tuple[Floats, list[Floats]]:
         """Queries on even steps along each axis, and those steps."""
@@ -148,10 +155,12 @@ def _picture(function: ReleasedFunction, view: View, number: int | None = None) 
     dim = _number_of_columns(function.kernel)
     if len(view.axes) == 1:
         points, (x,) = view.points(dim, number or _CURVE_POINTS)
-        answers = function.query(points, of=view.quantity, level=view.level)
-        return Curve(x, answers.value, answers.lower, answers.upper, view.level)
+        answers = view.answers(function, points)
+        return Curve(
+            x, answers.value, answers.lower, answers.upper, view.level, simultaneous=view.simultaneous
+        )
     points, (x, y) = view.points(dim, number or _HEAT_POINTS)
-    answers = function.query(points, of=view.quantity, level=view.level)
+    answers = view.answers(function, points)
     shape = len(y), len(x)
     return HeatMap(
         x, y, answers.value.reshape(shape), answers.lower.reshape(shape), view.level, _median(answers.stderr)

@@ -41,7 +41,7 @@ class PreparedRelease(Generic[R]):
     Examples
     --------
     >>> import hushsum as hs
-    >>> from hushsum.privacy.request import ReleaseRequest
+    >>> from hushsum.privacy.release_request import ReleaseRequest
     >>> tally = hs.race(hs.EuclideanKernel(dim=1, bandwidth=1.0), rows=10).add([[1.0]] * 100)
     >>> prepared = tally.prepare(ReleaseRequest(epsilon=1.0))
     >>> prepared.claim.mechanism

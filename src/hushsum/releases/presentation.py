@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from hushsum import _html
 from hushsum.errors import HushsumError
-from hushsum.kernels.base import Kernel, kernel_as_json
+from hushsum.kernels.base import Kernel
 from hushsum.kernels.parameters import kernel_in_words
+from hushsum.kernels.registry import kernel_as_json
 from hushsum.privacy.claim import Claim
 from hushsum.records.bounds import Bounds, bounds_in_words, names_in_words
 from hushsum.releases.base import ReleasedFunction
@@ -46,6 +47,7 @@ class Presented:
         labels: tuple[str, ...] | None = None,
         of: str = "mean",
         level: float = 0.95,
+        simultaneous: bool = False,
     ) -> Axes:
         """Draw a curve with its error band, a heat map, or a slice of a function of more columns.
 
@@ -67,6 +69,8 @@ class Presented:
             Mean kernel values f(q)/N or kernel sums f(q).
         level : float, default 0.95
             Of the intervals.
+        simultaneous : bool, default False
+            Whether the intervals hold at all points together, not at each.
 
         Returns
         -------
@@ -80,7 +84,9 @@ class Presented:
         # Here and not above: drawing is not part of importing Hushsum.
         from hushsum.releases.plot import View, draw
 
-        view = View.of(self, axes=axes, range=range, at=at, labels=labels, of=of, level=level)
+        view = View.of(
+            self, axes=axes, range=range, at=at, labels=labels, of=of, level=level, simultaneous=simultaneous
+        )
         return draw(self, view, ax)
 
     def _repr_html_(self: ReleasedFunction) -> str:
@@ -106,6 +112,9 @@ def _small(function: ReleasedFunction) -> str:
         # Without matplotlib, or with columns that are no scales, the facts are what there is to see.
         return ""
 
+
+UNKNOWN_ERRORS: Final = "not known: answers have no interval"
+"""What the description of a function says whose method does not know its error."""
 
 COMMON: Final = (
     "kind", "claim", "kernel", "dim", "columns", "bounds", "estimated_count", "producer",

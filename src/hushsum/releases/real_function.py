@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 from hushsum._types import PathOrFile
 from hushsum.errors import UsageError
-from hushsum.kernels.base import COLUMNS, Kernel
+from hushsum.kernels.base import Kernel
 from hushsum.kernels.parameters import check_columns
+from hushsum.kernels.registry import COLUMNS
 from hushsum.privacy.claim import Claim
 from hushsum.records.bounds import Bounds
 from hushsum.releases.base import Released

@@ -129,11 +129,24 @@ class SharpenedFunction(Presented):
         sums = self._remainder.sum(points, threads=threads) + self._of_points(points)
         return np.maximum(sums, 0.0) if nonnegative else sums
 
-    def query(self, Q: object, *, of: str = "mean", level: float = 0.95, threads: int = 1) -> Answers:
+    def query(
+        self,
+        Q: object,
+        *,
+        of: str = "mean",
+        level: float = 0.95,
+        simultaneous: bool = False,
+        threads: int = 1,
+    ) -> Answers:
         """Values with standard errors and intervals, from the spread over features of what is unexplained."""
         points = query_points(Q, dim=self.dim, columns=self.columns)
         return self._remainder.query_plus(
-            points, self._of_points(points), of=of, level=level, threads=threads
+            points,
+            self._of_points(points),
+            of=of,
+            level=level,
+            simultaneous=simultaneous,
+            threads=threads,
         )
 
     def save(self, target: PathOrFile) -> None:
@@ -154,7 +167,7 @@ class SharpenedFunction(Presented):
 
     @cached_property
     def _remainder(self) -> CoefficientFunction:
-        return replace(self.function, table=self._explained.remainder)
+        return replace(self.function, cells=self._explained.remainder)
 
     @property
     def _basis(self) -> FourierFeatures:

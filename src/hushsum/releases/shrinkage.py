@@ -46,7 +46,7 @@ def with_equal_totals(function: TableFunction) -> TableFunction:
     table -= np.rint(excess / width).astype(np.int64)[:, None]
     kept = np.iinfo(np.int32)
     narrow = kept.min <= table.min() and table.max() <= kept.max
-    return replace(function, table=table.astype(np.int32) if narrow else table)
+    return replace(function, cells=table.astype(np.int32) if narrow else table)
 
 
 def shrunk_sums(function: TableFunction, Q: object, *, deviations: float = 1.0) -> ShrunkAnswers:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hushsum._types import Floats
 from hushsum.bases.base import RowAverages, RowReading
@@ -15,7 +17,14 @@ from hushsum.bases.hash_rows import groups_for, median_of_means_bound
 from hushsum.errors import UsageError, shown
 from hushsum.kernels.base import Batch
 from hushsum.kernels.parameters import one_of
-from hushsum.releases.answers import Answers, check_question
+from hushsum.releases.answers import Answers, Points, Quotient, check_question, normal_quantile
+from hushsum.releases.bands import (
+    MOST_NUMBERS,
+    MOST_QUERIES,
+    Simulation,
+    multiplier_maxima,
+    simultaneous_reach,
+)
 from hushsum.releases.noisy_table import NoisyTable
 
 ESTIMATORS = ("mean", "median-of-means")
@@ -50,7 +59,9 @@ class TableFunction(NoisyTable):
     def _table_count(self) -> tuple[float, float]:
         """Algorithm 2's own estimate: every row sums to the number of records."""
         rows, width = self.basis.shape
-        return float(self.table.sum(dtype=np.int64)) / rows, width * self.cell_variance / rows
+        cells = self.cells
+        total = cells.sum(dtype=np.int64) if isinstance(cells, np.ndarray) else cells.total
+        return float(total) / rows, width * self.cell_variance / rows
 
     def _own_count(self) -> tuple[float, float]:
         return self._table_count
@@ -109,31 +120,59 @@ class TableFunction(NoisyTable):
         """Kernel sums f(q) = Σ k(x, q), shape (n_queries,); parameters as for calling the function."""
         return self._sums(Q, estimator, self._number(count), 1.0, nonnegative, failure, threads)
 
-    def query(self, Q: object, *, of: str = "mean", level: float = 0.95, threads: int = 1) -> Answers:
+    def query(
+        self,
+        Q: object,
+        *,
+        of: str = "mean",
+        level: float = 0.95,
+        simultaneous: bool = False,
+        threads: int = 1,
+    ) -> Answers:
         """Values with standard errors and intervals, from the spread over the rows.
 
-        ``of`` is ``"mean"`` for f(q)/N̂ or ``"sum"`` for f(q). The error of N̂ is part of both.
+        ``of`` is ``"mean"`` for f(q)/N̂ or ``"sum"`` for f(q). The error of N̂ is part of both. With
+        ``simultaneous`` all intervals together hold at ``level``: as wide as rows with random weights show
+        (multiplier bootstrap), or as Bonferroni's.
         """
         check_question(of, level)
         points = self._points(Q)
         readings = self._read(points, threads)
-        number, number_variance = self._counts
-        sums = self.reading.unfold(readings.mean, number)
+        count, number_variance = self._counts
+        sums, number = self.reading.unfold(readings.mean, count), max(count, 1.0)
         rate = self.reading.fold_rate
         keep = 1.0 / (1.0 - rate)
-        largest = self._largest_variance(readings.mean, _RARE)
-        noise = self._noise_variance
+        most = self._largest_variance(readings.mean, _RARE)
         enough = readings.blocks >= _FEWEST_BLOCKS
-        spread = np.maximum(readings.variance, noise) if enough else largest
+        spread = np.maximum(readings.variance, self._noise_variance) if enough else most
         # f̂ = keep·(mean − rate·N̂): the two errors are independent up to the table's small part in N̂.
-        scale = 1.0 if of == "sum" else 1.0 / max(number, 1.0)
-        slope = -keep * rate if of == "sum" else -keep * rate - scale * sums
-        stderr = scale * np.sqrt(keep**2 * spread + slope**2 * number_variance)
-        bound = scale * np.sqrt(keep**2 * largest + slope**2 * number_variance)
-        bound = np.maximum(bound, stderr)
-        reach = _quantile(level, readings.blocks) * stderr
-        value = scale * sums
-        return Answers(value, stderr, value - reach, value + reach, bound, level, points)
+        folded = keep * rate
+        blocks = max(readings.blocks, 2) if enough else None
+        reach = normal_quantile(level, blocks)
+        if simultaneous:
+            slope = np.full(len(sums), folded) if of == "sum" else folded + sums / number
+            common = math.sqrt(number_variance) * slope
+            simulate = self._simulation(points, keep, keep**2 * spread, common) if enough else None
+            quantile = partial(normal_quantile, blocks=blocks)
+            reach = simultaneous_reach(level, len(sums), quantile, simulate)
+        variance = keep**2 * spread + folded**2 * number_variance
+        largest = np.maximum(keep**2 * most + folded**2 * number_variance, variance)
+        if of == "sum":
+            stderr = np.sqrt(variance)
+            lower, upper = sums - reach * stderr, sums + reach * stderr
+            return Answers(sums, stderr, lower, upper, np.sqrt(largest), level, points, simultaneous)
+        mean = Quotient(sums, number, variance, number_variance, -folded * number_variance)
+        lower, upper = mean.interval(reach)
+        bound = replace(mean, sum_variance=largest).stderr
+        return Answers(mean.value, mean.stderr, lower, upper, bound, level, points, simultaneous)
+
+    def _simulation(self, points: Points, keep: float, variance: Floats, common: Floats) -> Simulation | None:
+        if len(points) > MOST_QUERIES or len(points) * self.rows > MOST_NUMBERS:
+            return None
+        cells = self.reading.cells(self.basis.prepare_queries(points))
+        rows = keep * self._values(cells).astype(np.float64)
+        block = self.reading.independent_rows
+        return partial(multiplier_maxima, rows=rows, block=block, variance=variance, common=common)
 
     def error_bound(self, Q: object, *, failure: float = 0.05) -> Floats:
         """Theorem 3.4 for ``f.sum(Q, estimator="median-of-means", failure=failure)``, at each query.
@@ -150,7 +189,7 @@ class TableFunction(NoisyTable):
     @cached_property
     def _quick(self) -> Callable[[object], Floats | None]:
         """Mean kernel values of plain arrays, in a third of the time that a single query takes otherwise."""
-        return self.reading.reader(self.table, count=self.count, scale=1.0 / max(self.count, 1.0))
+        return self.reading.reader(self.cells, count=self.count, scale=1.0 / max(self.count, 1.0))
 
     def _number(self, count: str) -> float:
         if count == "combined":
@@ -162,7 +201,7 @@ class TableFunction(NoisyTable):
         )
 
     def _read(self, Q: object, threads: int) -> RowAverages:
-        return self.reading.read(self.table, self.basis.prepare_queries(Q), threads=threads)
+        return self.reading.read(self.cells, self.basis.prepare_queries(Q), threads=threads)
 
     def _sums(
         self,
@@ -178,7 +217,7 @@ class TableFunction(NoisyTable):
         one_of("estimator", estimator, ESTIMATORS)
         batch = self.basis.prepare_queries(Q)
         if estimator == "mean":
-            sums = self.reading.sums(self.table, batch, count=number, scale=scale, threads=threads)
+            sums = self.reading.sums(self.cells, batch, count=number, scale=scale, threads=threads)
         else:
             sums = scale * self.reading.unfold(self._median_of_means(batch, failure), number)
         return np.maximum(sums, 0.0) if nonnegative else sums
@@ -202,10 +241,16 @@ class TableFunction(NoisyTable):
         step = max(1, _CELLS_AT_A_TIME // self.rows)
         cells = self.reading.cells(batch)
         for start in range(0, len(batch), step):
-            values = self.table[np.arange(self.rows), cells[start : start + step]].astype(np.float64)
+            values = self._values(cells[start : start + step]).astype(np.float64)
             means = np.add.reduceat(values, edges[:-1], axis=1) / np.diff(edges)
             medians[start : start + step] = np.median(means, axis=1)
         return medians
+
+    def _values(self, cells: NDArray[np.int32]) -> NDArray[np.integer[Any]]:
+        """The noisy values in ``cells[j, row]`` of every row."""
+        if isinstance(self.cells, np.ndarray):
+            return self.cells[np.arange(self.rows), cells]
+        return self.cells.take(cells)
 
     def _largest_variance(self, mean: Floats, failure: float) -> Floats:
         """The largest variance of the mean over rows that data with this released mean can have.
@@ -224,12 +269,3 @@ class TableFunction(NoisyTable):
         half = number * math.log(1.0 / part) / (2.0 * self._blocks)
         most = np.minimum((math.sqrt(half) + np.sqrt(half + average)) ** 2, number)
         return number * most / self._blocks + noise
-
-
-def _quantile(level: float, blocks: int) -> float:
-    """How many standard errors an interval reaches: Student's t with one degree of freedom less than
-    blocks.
-    """
-    from scipy.special import stdtrit
-
-    return float(stdtrit(max(blocks - 1, 1) if blocks >= _FEWEST_BLOCKS else 1e9, 0.5 + level / 2.0))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from math import prod
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushsum._types import PathOrFile
-from hushsum.bases.base import Table, basis_from_json, reading_as_json, reading_from_json
+from hushsum.bases.base import Cells, Table, basis_from_json, reading_as_json, reading_from_json
 from hushsum.files.arrays import (
     check_packed,
     decode_array,
@@ -18,20 +19,30 @@ from hushsum.files.arrays import (
     pack_integers,
     unpack_integers,
 )
-from hushsum.files.container import Buffer, FileKind, Header, write_container
+from hushsum.files.container import Buffer, FileKind, Header, Section, write_container
 from hushsum.privacy.calibration import GAMMA, GAUSSIAN, LAPLACE, NONE, IntegerNoise, root_above
 from hushsum.privacy.claim import Claim
 from hushsum.privacy.release_noise import REAL_ARITHMETIC
 from hushsum.releases.load import check_names, register
 from hushsum.releases.noisy_table import LARGEST_STEP, NoisyTable, function_of
 
+if TYPE_CHECKING:
+    from hushsum.files.mapped_table import PackedTable
+
 _LARGEST_COUNT = 2**63
+_WRITTEN = 1 << 24
 _WORTH_PACKING = 4096
 """Cells. Smaller tables are stored as they are, unless their cells are rounded."""
 
 
 def save_table(function: NoisyTable, target: PathOrFile) -> None:
-    """Write a released table, packed where that is shorter; to a path atomically."""
+    """Write a released table, packed where that is shorter; to a path atomically.
+
+    A table that is packed in memory keeps its fixed number of bits per cell, to be memory-mapped.
+    """
+    if not isinstance(function.cells, np.ndarray):
+        _save_packed(function, function.cells, target)
+        return
     type_name = narrowest_type(function.table)
     about: dict[str, Any] = {"type": type_name, "shape": list(function.basis.shape)}
     payload: Buffer = encode_array(function.table, type_name)
@@ -43,7 +54,24 @@ def save_table(function: NoisyTable, target: PathOrFile) -> None:
             payload = packed
     if function.step != 1:
         about["step"] = function.step
-    header = {
+    write_container(target, FileKind.RELEASED, _header(function, about), [payload])
+
+
+def _save_packed(function: NoisyTable, cells: PackedTable, target: PathOrFile) -> None:
+    cells.verify()  # a damaged page must not get a new checksum
+    about = {
+        "shape": list(cells.shape),
+        "step": function.step,
+        "cells": {**cells.form._asdict(), "exceptions": len(cells.exception_cells), "total": cells.total},
+    }
+    sections = [encode_array(cells.exception_cells, "int64"), encode_array(cells.exception_values, "int64")]
+    data = cells.data.data
+    paged = Section(len(data), lambda: (data[i : i + _WRITTEN] for i in range(0, len(data), _WRITTEN)))
+    write_container(target, FileKind.RELEASED, _header(function, about), sections, paged=paged)
+
+
+def _header(function: NoisyTable, about: dict[str, Any]) -> Header:
+    return {
         "type": "table",
         **reading_as_json(function.reading),
         "claim": function.claim.as_json(),
@@ -52,7 +80,6 @@ def save_table(function: NoisyTable, target: PathOrFile) -> None:
         "producer": function.producer,
         "table": about,
     }
-    write_container(target, FileKind.RELEASED, header, [payload])
 
 
 def _unit(function: NoisyTable) -> int:
@@ -66,16 +93,17 @@ def _check_noise(function: NoisyTable) -> None:
 
     Pure ε and ρ add up exactly. For (ε, δ) the audit recomputes δ, which takes longer.
     """
-    claim, per_unit = function.claim, function.claim.records_per_unit
-    moved = function.basis.sensitivity(claim.relation).times(per_unit)
-    counted = 0 if function.count_noise.mechanism == NONE else per_unit
+    claim = function.claim
+    change = function.basis.unit_change(claim.unit, claim.records_per_unit, claim.relation)
+    moved = change.table
+    counted = 0 if function.count_noise.mechanism == NONE else change.count
     table, count = function.noise.parameter, function.count_noise.parameter
     epsilon, rho = claim.promise.epsilon, claim.promise.rho
     if claim.promise.pure and epsilon is not None:
         gamma = function.noise.mechanism == GAMMA
         moves = root_above(moved.l2_squared) if gamma else moved.l1
         spent = moves / table + (counted / count if counted else 0)
-        shared = function.noise.cells == function.table.size and claim.arithmetic == REAL_ARITHMETIC
+        shared = function.noise.cells == function.cells.size and claim.arithmetic == REAL_ARITHMETIC
         kept = spent <= epsilon and (shared if gamma else function.noise.mechanism == LAPLACE)
     elif rho is not None:
         spent = moved.l2_squared / (2 * table) + (counted**2 / (2 * count) if counted else 0)
@@ -95,6 +123,8 @@ def _payload_size(header: Header) -> int:
     shape = basis_from_json(header["basis"]).shape
     if list(shape) != header["table"]["shape"]:
         raise ValueError("shape")
+    if "cells" in header["table"]:
+        return sum(_packed_sizes(header, shape))
     size = encoded_size(shape, header["table"]["type"])
     if "packed" not in header["table"]:
         return size
@@ -103,8 +133,43 @@ def _payload_size(header: Header) -> int:
     return packed
 
 
-def _table(header: Header, payload: memoryview, shape: tuple[int, ...]) -> Table:
+def _packed_sizes(header: Header, shape: tuple[int, int]) -> tuple[int, int, int]:
+    """The bytes of a packed table's codes, exceptions and digests of pages."""
+    from hushsum.files.checked_pages import digests_size
+    from hushsum.files.mapped_table import data_bytes
+
+    about = header["table"]["cells"]
+    codes = data_bytes(shape, _whole(about["bits"], 1, 64))
+    if header["paged"] != codes:
+        raise ValueError("paged")
+    return codes, 16 * _whole(about["exceptions"], 0, prod(shape)), digests_size(codes)
+
+
+def _packed_table(header: Header, payload: memoryview, shape: tuple[int, int]) -> PackedTable:
+    """The table of a large file. Its pages are checked when they are first used, and nothing is unpacked."""
+    from hushsum.files.checked_pages import PageCheck
+    from hushsum.files.mapped_table import PackedForm, PackedTable
+
+    about = header["table"]["cells"]
+    check_names(about, "bits", "base", "unit", "exceptions", "total")
+    check_names(header["table"], "shape", "step", "cells")
+    total = _whole(about["total"], -_LARGEST_COUNT, _LARGEST_COUNT)
+    form = PackedForm(
+        _whole(about["bits"], 1, 64),
+        _whole(about["base"], -_LARGEST_COUNT, _LARGEST_COUNT - 1),
+        _whole(about["unit"], 1, LARGEST_STEP),
+    )
+    codes, exceptions, _ = _packed_sizes(header, shape)
+    listed = decode_array(payload[codes : codes + exceptions], (2, exceptions // 16), "int64")
+    check = PageCheck(payload[:codes], payload[codes + exceptions :])
+    data = np.frombuffer(payload[:codes], np.uint8)
+    return PackedTable(shape, form, data, listed[0].copy(), listed[1].copy(), total, check=check)
+
+
+def _table(header: Header, payload: memoryview, shape: tuple[int, int]) -> Cells:
     about = header["table"]
+    if "cells" in about:
+        return _packed_table(header, payload, shape)
     if "packed" in about:
         packed = about["packed"]
         unit = _whole(packed["unit"], 1, LARGEST_STEP)
@@ -126,7 +191,8 @@ def _text(value: object) -> str:
 
 
 def _build(header: Header, payload: memoryview) -> NoisyTable:
-    check_names(header, "type", "basis", "kernel", "claim", "noise", "count", "producer", "table")
+    paged = ("paged",) if "cells" in header["table"] else ()
+    check_names(header, "type", "basis", "kernel", "claim", "noise", "count", "producer", "table", *paged)
     check_names(header["count"], "value", "noise")
     reading = reading_from_json(header)
     count: dict[str, Any] = header["count"]
@@ -134,7 +200,7 @@ def _build(header: Header, payload: memoryview) -> NoisyTable:
         raise ValueError("count")
     function = function_of(
         reading=reading,
-        table=_table(header, payload, reading.basis.shape),
+        cells=_table(header, payload, reading.basis.shape),
         claim=Claim.from_json(header["claim"]),
         noise=IntegerNoise.from_json(header["noise"]),
         noisy_count=count["value"],

@@ -4,9 +4,9 @@ A `ServedFunction` needs the data to answer, so it stays with the owner: it is n
 file, and never downloaded. The models of ``hushsum.models`` give the same guarantee as a file.
 """
 
+from hushsum.served.answer_store import AnswerStore, MemoryStore, RollbackGuard, SqliteStore
 from hushsum.served.function import ServedFunction, path_claim, reopen, serve
 from hushsum.served.output_perturbation import FreshAnswers, TestSetAnswers, answer_once
-from hushsum.served.rollback_guard import RollbackGuard
 from hushsum.served.secret_file import load_secret_functions, save_secret_functions
 from hushsum.served.secret_functions import (
     SecretFunction,
@@ -14,7 +14,6 @@ from hushsum.served.secret_functions import (
     gaussian_process_function,
     kernel_svm_functions,
 )
-from hushsum.served.store import AnswerStore, MemoryStore, SqliteStore
 
 __all__ = [
     "AnswerStore",

@@ -13,15 +13,14 @@ from hushsum._types import Floats, Rows
 from hushsum.errors import FileRefused, QuestionsSpent, SecretRefused, UsageError
 from hushsum.privacy.budget import Budget
 from hushsum.privacy.claim import Claim, Promise
-from hushsum.privacy.function_noise import ANALYTIC, PATH, path_scale
+from hushsum.privacy.functional_perturbation import ANALYTIC, PATH, path_scale
 from hushsum.privacy.real_noise import real_noise
 from hushsum.privacy.release_noise import REAL_ARITHMETIC
-from hushsum.privacy.request import check_declared_delta
+from hushsum.privacy.release_request import check_declared_delta
 from hushsum.privacy.spending import Booking, spend_json
+from hushsum.served.answer_store import AnswerStore, MemoryStore, RollbackGuard, StoredAnswer, StoreSession
 from hushsum.served.gaussian_path import SMALLEST_JITTER, GaussianPath
-from hushsum.served.rollback_guard import RollbackGuard
 from hushsum.served.secret_functions import SecretFunction
-from hushsum.served.store import AnswerStore, MemoryStore, StoredAnswer, StoreSession
 
 MOST_QUESTIONS = 5000
 _ROUNDING_BITS = 10

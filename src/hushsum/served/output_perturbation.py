@@ -17,10 +17,10 @@ from hushsum.errors import SecretRefused, UsageError, shown
 from hushsum.privacy.accounting.composition import LaplaceTable, compose
 from hushsum.privacy.budget import Budget
 from hushsum.privacy.claim import Claim, Promise
-from hushsum.privacy.function_noise import ANALYTIC, path_scale
+from hushsum.privacy.functional_perturbation import ANALYTIC, path_scale
 from hushsum.privacy.real_noise import real_noise
 from hushsum.privacy.release_noise import REAL_ARITHMETIC, release_noise, rounded
-from hushsum.privacy.request import check_declared_delta
+from hushsum.privacy.release_request import check_declared_delta
 from hushsum.privacy.spending import Booking, spend_json
 from hushsum.served.function import path_claim
 from hushsum.served.gaussian_path import SMALLEST_JITTER, GaussianPath

@@ -12,7 +12,8 @@ import numpy as np
 
 from hushsum._types import Floats, Rows
 from hushsum.errors import Parameter, SecretRefused, UsageError
-from hushsum.kernels.base import Batch, Kernel, kernel_as_json
+from hushsum.kernels.base import Batch, Kernel
+from hushsum.kernels.registry import kernel_as_json
 from hushsum.methods.feature_functions import allowed_gap, gap_missed, svm_sensitivity
 from hushsum.methods.hinge import MatrixGram, solve_hinge
 from hushsum.privacy.claim import Relation

@@ -186,7 +186,7 @@ class Settings:
 
     def tally_key(self) -> bytes | None:
         """The key of tallies at rest, if there is one."""
-        from hushsum.jobs.files import read_key
+        from hushsum.jobs.output_files import read_key
 
         return read_key(self.tally_key_file) if self.tally_key_file else None
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from hushsum._types import Floats, Integers
 from hushsum.errors import FileRefused, UsageError
-from hushsum.privacy.choice import flip_coins
+from hushsum.privacy.private_choice import flip_coins
 from hushsum.summarize.calibration import count_step, releases_of, sum_variance
 from hushsum.summarize.features import MAX_GAIN, Hashes, best_first, scores
 from hushsum.summarize.messages import (

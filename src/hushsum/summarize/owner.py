@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hushsum._types import Floats, Integers
 from hushsum.errors import DataRefused, FileRefused, UsageError
-from hushsum.privacy.choice import random_places
+from hushsum.privacy.private_choice import random_places
 from hushsum.summarize.features import SummaryFeatures, best_first, scores
 from hushsum.summarize.messages import (
     AUCTION,

@@ -7,31 +7,42 @@ from typing import Any
 
 import numpy as np
 
-from hushsum.bases.base import basis_as_json, basis_from_json
+from hushsum._types import PathOrFile
+from hushsum.bases.base import Basis, basis_as_json, basis_from_json
 from hushsum.files.arrays import decode_array, encode_array, encoded_size, narrowest_type
-from hushsum.files.container import Buffer, FileKind, Header, read_container
+from hushsum.files.container import Buffer, FileKind, Header, Section, read_container
 from hushsum.files.encryption import read_confidential, stored_size, write_confidential
-from hushsum.kernels.base import kernel_as_json, kernel_from_json
-from hushsum.records.units import UnitCap
+from hushsum.kernels.registry import kernel_as_json, kernel_from_json
+from hushsum.privacy.claim import ADJACENCY_ROW, PERSON
+from hushsum.records.person_caps import UnitCap
+from hushsum.tally.counters import CELLS_AT_A_TIME, Counters, row_blocks, value_range
 from hushsum.tally.tally import ORIGIN_BYTES, Tally
 from hushsum.version import PRODUCER
 
 WARNING = "CONFIDENTIAL: exact sums of private records. Not for release; see hushsum release."
 _DIGEST_BYTES = 16
 _LARGEST_CAP = 2**53
+_MOST_LISTS = 2**20
 
 
-def save_tally(tally: Tally, path: str | os.PathLike[str], *, encryption_key: bytes | None = None) -> None:
+def save_tally(tally: Tally, path: PathOrFile, *, encryption_key: bytes | None = None) -> None:
     """Write a tally, readable by its owner only. Counts stand in the payload, so encryption hides them all.
 
     The header is public even then: kernel, rows, width, seed, bounds, and how many persons' counters the
     file holds are not encrypted. (That number is padded to a power of two.)
     """
+    header, sections = described(tally, encrypted=encryption_key is not None)
+    write_confidential(path, FileKind.TALLY, header, sections, encryption_key=encryption_key)
+
+
+def described(tally: Tally, *, encrypted: bool) -> tuple[Header, list[Buffer | Section]]:
+    """The public header and the secret sections of a tally, for this file and for checkpoints."""
     state = tally._state()
     cap: UnitCap | None = state["cap"]
     numbers = np.array([state["count"], state["moves"]], np.int64)
-    type_name = "int64" if encryption_key is not None else narrowest_type(state["table"])
-    sections: list[Buffer] = [encode_array(numbers, "int64"), encode_array(state["table"], type_name)]
+    table: Counters = state["table"]
+    type_name = "int64" if encrypted else _narrowest(table)
+    sections: list[Buffer | Section] = [encode_array(numbers, "int64"), _table_section(table, type_name)]
     persons = 0
     if cap is not None:
         digests, counts = cap.state()
@@ -44,7 +55,7 @@ def save_tally(tally: Tally, path: str | os.PathLike[str], *, encryption_key: by
         sections += [padded_digests.tobytes(), encode_array(padded_counts, "int64")]
     origins: frozenset[bytes] = state["origins"]
     sections.append(b"".join(sorted(origins)))
-    header: dict[str, Any] = {
+    header: Header = {
         "warning": WARNING,
         "basis": basis_as_json(tally.basis),
         "kernel": _kernel_as_json(tally),
@@ -53,10 +64,12 @@ def save_tally(tally: Tally, path: str | os.PathLike[str], *, encryption_key: by
         "origins": len(origins),
         "units": None if cap is None else {"limit": cap.limit, "slots": _padded(persons)},
     }
-    write_confidential(path, FileKind.TALLY, header, sections, encryption_key=encryption_key)
+    if tally.edge_lists > 1:
+        header["edge_lists"] = tally.edge_lists
+    return header, sections
 
 
-def load_tally(path: str | os.PathLike[str], *, encryption_key: bytes | None = None) -> Tally:
+def load_tally(path: PathOrFile, *, encryption_key: bytes | None = None) -> Tally:
     """Read a ``.tally`` file.
 
     Raises
@@ -67,7 +80,7 @@ def load_tally(path: str | os.PathLike[str], *, encryption_key: bytes | None = N
         if it is encrypted and no key was given.
     """
     return read_confidential(
-        path, FileKind.TALLY, _payload_size, _build, what="this tally", encryption_key=encryption_key
+        path, FileKind.TALLY, payload_size, build, what="this tally", encryption_key=encryption_key
     )
 
 
@@ -79,16 +92,17 @@ def public_header(path: str | os.PathLike[str]) -> Header:
     FileRefused
         if the file is damaged or of another kind.
     """
-    return read_container(path, FileKind.TALLY, stored_size(_payload_size))[0]
+    return read_container(path, FileKind.TALLY, stored_size(payload_size))[0]
 
 
-def _build(header: Header, payload: memoryview) -> Tally:
+def build(header: Header, payload: memoryview) -> Tally:
+    """The tally that `described` described."""
     basis = basis_from_json(header["basis"])
     kernel = None if header["kernel"] is None else kernel_from_json(header["kernel"])
     type_name = header["table"]["type"]
     numbers = decode_array(payload[:16], (2,), "int64")
     end = 16 + encoded_size(basis.shape, type_name)
-    table = decode_array(payload[16:end], basis.shape, type_name).astype(np.int64)
+    table = _table(basis, payload[16:end], type_name)
     cap = None
     if header["units"] is not None:
         slots = header["units"]["slots"]
@@ -104,10 +118,46 @@ def _build(header: Header, payload: memoryview) -> Tally:
         raise ValueError("counts")
     tail = bytes(payload[end:])
     origins = frozenset(tail[i : i + ORIGIN_BYTES] for i in range(0, len(tail), ORIGIN_BYTES))
-    return Tally._restore(basis, kernel, table, int(numbers[0]), int(numbers[1]), cap, origins)
+    if cap is not None and PERSON not in basis.units:
+        raise ValueError("persons")
+    edge_lists = header.get("edge_lists", 1)
+    if type(edge_lists) is not int or not 1 <= edge_lists <= _MOST_LISTS:
+        raise ValueError("edge lists")
+    if edge_lists > 1 and ADJACENCY_ROW not in basis.units:
+        raise ValueError("edge lists")
+    return Tally._restore(basis, kernel, table, int(numbers[0]), int(numbers[1]), cap, origins, edge_lists)
 
 
-def _payload_size(header: Header) -> int:
+def _narrowest(table: Counters) -> str:
+    if isinstance(table, np.ndarray):
+        return narrowest_type(table)
+    return narrowest_type(np.array(value_range(table)))
+
+
+def _table_section(table: Counters, type_name: str) -> Buffer | Section:
+    """The table's bytes; of a large one a few rows at a time."""
+    if isinstance(table, np.ndarray):
+        return encode_array(table, type_name)
+    rows = table.shape[0]
+    return Section(
+        encoded_size(table.shape, type_name),
+        lambda: (encode_array(values, type_name) for _, values in row_blocks(table, rows)),
+    )
+
+
+def _table(basis: Basis, payload: memoryview, type_name: str) -> Counters:
+    table: Counters = basis.new_table()
+    values = decode_array(payload, basis.shape, type_name)
+    if isinstance(table, np.ndarray):
+        return values.astype(np.int64)
+    step = max(1, CELLS_AT_A_TIME // basis.shape[1])
+    for start in range(0, basis.shape[0], step):
+        table.add_rows(start, values[start : start + step].astype(np.int64), 1)
+    return table
+
+
+def payload_size(header: Header) -> int:
+    """The bytes of the sections that `described` returns with a header."""
     size = 16 + encoded_size(basis_from_json(header["basis"]).shape, header["table"]["type"])
     if header["units"] is not None:
         size += encoded_size((header["units"]["slots"], 3), "int64")

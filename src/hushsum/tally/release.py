@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.bases.base import Basis, Reading, Table
+from hushsum.bases.base import Basis, Cells, Reading, RowReading, Table
+from hushsum.bases.hash_rows import LARGE_TABLE
 from hushsum.errors import UsageError, shown
 from hushsum.kernels.parameters import positive_integer
 from hushsum.privacy.calibration import (
@@ -19,6 +22,7 @@ from hushsum.privacy.calibration import (
     NO_NOISE,
     IntegerNoise,
     Sensitivity,
+    UnitChange,
     gamma_noise,
     gaussian_noises,
     laplace_noise,
@@ -27,9 +31,12 @@ from hushsum.privacy.calibration import (
 from hushsum.privacy.claim import Claim, Promise, Relation, exact
 from hushsum.privacy.noise import NoiseSource
 from hushsum.privacy.release_noise import REAL_ARITHMETIC
-from hushsum.privacy.request import AUTO, MOST_ROWS, ReleaseRequest
-from hushsum.releases.noisy_table import UNSEEN_SHARE, NoisyTable, function_of, largest_step
+from hushsum.privacy.release_request import AUTO, MOST_ROWS, ReleaseRequest
+from hushsum.releases.noisy_table import UNSEEN_SHARE, NoisyTable, function_of, largest_step, round_cells
 from hushsum.version import PRODUCER
+
+if TYPE_CHECKING:
+    from hushsum.tally.counters import Counters
 
 _CELLS_AT_A_TIME = 1 << 20
 
@@ -39,27 +46,37 @@ class ReleaseOptions:
     """How a release is made, beyond its promise."""
 
     relation: Relation
+    unit: str
+    per_unit: int
+    change: UnitChange
     rows: int | None
     count_share: Fraction
-    per_unit: int | None
+    assumptions: tuple[str, ...]
     threads: int
     insecure_noise_seed: int | None
     rounded: bool
     gamma: bool
 
     @classmethod
-    def of(cls, request: ReleaseRequest, *, per_unit: int | None, threads: int) -> ReleaseOptions:
+    def of(
+        cls, request: ReleaseRequest, basis: Basis, *, unit: str, per_unit: int, threads: int
+    ) -> ReleaseOptions:
         """Check the options of a request; ``rows`` becomes None for ``"auto"``."""
+        relation = Relation.of(request.relation)
+        change = basis.unit_change(unit, per_unit, relation)
         rows = request.rows
         if isinstance(rows, str) and rows != AUTO:
             raise UsageError(
                 parameter="rows", rule=f"must be a number or {AUTO!r}", got=shown(rows), remedy="choose one"
             )
         return cls(
-            relation=Relation.of(request.relation),
+            relation=relation,
+            unit=unit,
+            per_unit=per_unit,
+            change=change,
             rows=None if isinstance(rows, str) else positive_integer("rows", rows, at_most=MOST_ROWS),
             count_share=exact("count_share", request.count_share),
-            per_unit=per_unit,
+            assumptions=tuple(text for name, text in basis.assumptions.items() if name == unit),
             threads=threads,
             insecure_noise_seed=request.insecure_noise_seed,
             rounded=bool(request.rounded),
@@ -70,33 +87,32 @@ class ReleaseOptions:
         """What a release with these options claims; known before anything is drawn."""
         return Claim(
             promise=promise,
-            unit="record" if self.per_unit is None else "person",
-            records_per_unit=self.per_unit or 1,
+            unit=self.unit,
+            records_per_unit=self.per_unit,
             relation=self.relation,
             mechanism=GAMMA if self.gamma else LAPLACE if promise.pure else GAUSSIAN,
             arithmetic=REAL_ARITHMETIC if self.gamma else "exact integers",
             secure=self.insecure_noise_seed is None,
+            assumptions=self.assumptions,
         )
 
     @property
     def count_moves(self) -> int:
-        """How far one unit moves the number of records; 0 where that number is public.
-
-        A record replaced leaves the number as it was. A person replaced may have had fewer records, so the
-        number stays private.
-        """
-        if self.per_unit is not None:
-            return self.per_unit
-        return 0 if self.relation is Relation.REPLACE else 1
+        """How far one unit moves the number of records; 0 where that number is public."""
+        return self.change.count
 
     @property
     def moves(self) -> int:
         """How many records' vectors one unit may move: replaced, a record leaves and another comes."""
-        return (self.per_unit or 1) * (2 if self.relation is Relation.REPLACE else 1)
+        return self.change.records
+
+    def moved(self, published: Basis) -> Sensitivity:
+        """How far one unit moves the published table."""
+        return published.unit_change(self.unit, self.per_unit, self.relation).table
 
 
 def release_table(
-    reading: Reading, table: NDArray[np.int64], count: int, promise: Promise, options: ReleaseOptions
+    reading: Reading, table: Counters, count: int, promise: Promise, options: ReleaseOptions
 ) -> NoisyTable:
     """Add noise to the first rows of a table, and to the count, and wrap them with their claim.
 
@@ -112,20 +128,21 @@ def release_table(
     release = _release_laplace if promise.pure else _release_gaussian
     with NoiseSource.for_release(options.insecure_noise_seed) as source:
         published, noise, noisy_count, count_noise = release(basis, count, promise, options, source)
-        noisy = _with_noise(table[: published.shape[0]], noise, source, options.threads)
+        published_reading, step = published.reading(reading.kernel), _step(published, noise, options)
+        parts = _noisy_rows(table, published.shape[0], noise, source, options.threads)
+        packed = isinstance(published_reading, RowReading) and math.prod(published.shape) >= LARGE_TABLE
+        cells = _packed(parts, published.shape, step, options.threads) if packed else _array(parts, published)
     function = function_of(
-        reading=published.reading(reading.kernel),
-        table=noisy,
+        reading=published_reading,
+        cells=cells,
         claim=claim,
         noise=noise,
         noisy_count=noisy_count,
         count_noise=count_noise,
         producer=PRODUCER,
+        step=step if packed else 1,
     )
-    if options.rounded:
-        return function.rounded()
-    step = largest_step(noise.variance, UNSEEN_SHARE) if published.fractional else 1
-    return function.rounded(step) if step > 1 else function
+    return function if packed else function.rounded(step)
 
 
 def check_release(basis: Basis, promise: Promise, options: ReleaseOptions) -> None:
@@ -136,7 +153,7 @@ def check_release(basis: Basis, promise: Promise, options: ReleaseOptions) -> No
     """
     _check_rows(basis, options)
     published = basis.prefix(options.rows or basis.shape[0])
-    moved = published.sensitivity(options.relation).times(options.per_unit or 1)
+    moved = options.moved(published)
     if promise.pure:
         table_epsilon, count_epsilon = split_epsilon(
             promise, private_count=options.count_moves > 0, count_share=options.count_share
@@ -187,7 +204,7 @@ def _release_laplace(
         worth = float(table_epsilon) * (math.sqrt(2.0) if options.gamma else 1.0)
         rows = basis.rows_for(noisy_count, worth, options.moves)
     published = basis.prefix(rows)
-    moved = published.sensitivity(options.relation).times(options.per_unit or 1)
+    moved = options.moved(published)
     return published, _pure_noise(published, moved, table_epsilon, options), noisy_count, count_noise
 
 
@@ -203,7 +220,7 @@ def _release_gaussian(
     basis: Basis, count: int, promise: Promise, options: ReleaseOptions, source: NoiseSource
 ) -> _Drawn:
     published = basis.prefix(options.rows or basis.shape[0])
-    moved = published.sensitivity(options.relation).times(options.per_unit or 1)
+    moved = options.moved(published)
     noise, count_noise = gaussian_noises(
         promise,
         moved,
@@ -214,20 +231,48 @@ def _release_gaussian(
     return published, noise, count + int(count_noise.draw(1, source)[0]), count_noise
 
 
-def _with_noise(table: NDArray[np.int64], noise: IntegerNoise, source: NoiseSource, threads: int) -> Table:
-    """The table plus independent noise in every cell, some rows at a time so that little is held twice.
+def _step(published: Basis, noise: IntegerNoise, options: ReleaseOptions) -> int:
+    """What cells are rounded to multiples of."""
+    if options.rounded:
+        return largest_step(noise.variance)
+    return largest_step(noise.variance, UNSEEN_SHARE) if published.fractional else 1
 
-    Noisy counts that fit 32 bits are kept in them, which halves the memory and reads faster.
-    """
-    rows, width = table.shape
+
+def _noisy_rows(
+    table: Counters, rows: int, noise: IntegerNoise, source: NoiseSource, threads: int
+) -> Iterator[NDArray[np.int64]]:
+    """The first rows plus independent noise in every cell, some at a time, so that little is held twice."""
+    width = table.shape[1]
     step = rows if noise.mechanism == GAMMA else max(1, _CELLS_AT_A_TIME // width)
-    noisy: Table = np.empty((rows, width), np.int32)
-    smallest, largest = -(2**31), 2**31 - 1
     for start in range(0, rows, step):
-        exact = table[start : start + step]
-        part = noise.draw(exact.size, source, threads=threads).reshape(exact.shape)
-        part += exact
+        many = min(step, rows - start)
+        noisy = noise.draw(many * width, source, threads=threads).reshape(many, width)
+        if isinstance(table, np.ndarray):
+            noisy += table[start : start + many]
+        else:
+            exact = np.empty_like(noisy)
+            table.read_rows(start, exact, threads)
+            noisy += exact
+        yield noisy
+
+
+def _array(parts: Iterator[NDArray[np.int64]], published: Basis) -> Table:
+    """Noisy counts that fit 32 bits are kept in them, which halves the memory and reads faster."""
+    noisy: Table = np.empty(published.shape, np.int32)
+    smallest, largest, start = -(2**31), 2**31 - 1, 0
+    for part in parts:
         if noisy.dtype == np.int32 and (part.min() < smallest or part.max() > largest):
             noisy = noisy.astype(np.int64)
-        noisy[start : start + step] = part
+        noisy[start : start + len(part)] = part
+        start += len(part)
     return noisy
+
+
+def _packed(parts: Iterator[NDArray[np.int64]], shape: tuple[int, int], step: int, threads: int) -> Cells:
+    """Large tables take the form that they have in files, without ever being in another one."""
+    from hushsum.files.mapped_table import TablePacker
+
+    packer = TablePacker(shape, unit=step, threads=threads)
+    for part in parts:
+        packer.add(part.reshape(-1) if step == 1 else round_cells(part, step).reshape(-1))
+    return packer.finish()

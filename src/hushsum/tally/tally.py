@@ -11,14 +11,12 @@ from fractions import Fraction
 from typing import Any, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hushsum.bases.base import Basis, Reading
 from hushsum.errors import (
     Argument,
     CounterOverflow,
     DataRefused,
-    IncompatibleTallies,
     Parameter,
     SecretRefused,
     UsageError,
@@ -26,14 +24,16 @@ from hushsum.errors import (
 from hushsum.kernels.base import Batch, ColumnKernel, Kernel
 from hushsum.kernels.parameters import positive_integer, thread_count
 from hushsum.privacy.budget import Budget
-from hushsum.privacy.claim import Relation
-from hushsum.privacy.request import DEFAULT_COUNT_SHARE, ReleaseRequest
+from hushsum.privacy.claim import PERSON, Relation, unit_in_words
+from hushsum.privacy.release_request import DEFAULT_COUNT_SHARE, ReleaseRequest
 from hushsum.records.arrow import in_memory
-from hushsum.records.suspicious_parameters import warn_if_suspicious
-from hushsum.records.units import UnitCap
+from hushsum.records.data_derived_parameters import warn_if_suspicious
+from hushsum.records.person_caps import UnitCap
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.prepared_release import PreparedRelease
+from hushsum.tally.merging import check_mergeable, merged_lists
 from hushsum.tally.release import ReleaseOptions, check_release, release_table
+from hushsum.tally.units import claimed_unit, refuse_persons_in_graphs, refuse_removal, refuse_single_rows
 
 _LARGEST = int(np.iinfo(np.int64).max)
 MAX_PER_UNIT = 1 << 20
@@ -59,6 +59,8 @@ class Tally:
     max_per_unit : int, optional
         Makes the person the unit of privacy: at most this many records of a person are counted, the first
         ones. Every ``add`` then needs ``units``.
+    edge_lists : int
+        Of a graph: in how many of the merged lists of edges one edge may be.
 
     Notes
     -----
@@ -67,23 +69,37 @@ class Tally:
     then on, because counting the batch again would count records twice.
     """
 
-    __slots__ = ("_basis", "_broken", "_cap", "_count", "_kernel", "_lock", "_moves", "_origins", "_table")
+    __slots__ = (
+        "_basis",
+        "_broken",
+        "_cap",
+        "_count",
+        "_kernel",
+        "_lists",
+        "_lock",
+        "_moves",
+        "_origins",
+        "_table",
+    )
 
     def __init__(
-        self, basis: Basis, kernel: Kernel | None = None, *, max_per_unit: int | None = None
+        self,
+        basis: Basis,
+        kernel: Kernel | None = None,
+        *,
+        max_per_unit: int | None = None,
+        edge_lists: int = 1,
     ) -> None:
         self._basis = basis
         self._kernel = basis.counted_kernel() if kernel is None else basis.reading(kernel).kernel
-        self._table: NDArray[np.int64] = np.zeros(basis.shape, np.int64)
+        self._table: Any = basis.new_table()
         self._count = 0
-        # Every record moves a cell by at most `largest`, so this bounds every counter without looking at
-        # the table.
-        self._moves = 0
+        self._moves = 0  # Records times the largest move of a cell: a bound on every counter.
         self._origins: frozenset[bytes] = frozenset()
-        self._broken = False
-        self._lock = threading.Lock()
+        self._broken, self._lock, self._lists = False, threading.Lock(), edge_lists
         self._cap: UnitCap | None = None
         if max_per_unit is not None:
+            refuse_persons_in_graphs(basis)
             self._cap = UnitCap(positive_integer("max_per_unit", max_per_unit, at_most=MAX_PER_UNIT))
 
     @property
@@ -107,14 +123,24 @@ class Tally:
         return self._basis.fingerprint
 
     @property
+    def edge_lists(self) -> int:
+        """Of a graph: in how many of the merged lists of edges one edge may be; public."""
+        return self._lists
+
+    @property
     def max_per_unit(self) -> int | None:
         """How many records of one person are counted, if persons are the unit."""
         return None if self._cap is None else self._cap.limit
 
     def __repr__(self) -> str:
         rows, width = self._basis.shape
-        unit = "record" if self._cap is None else f"person with up to {self._cap.limit} records"
+        unit = self.unit if self._cap is None else unit_in_words(PERSON, self._cap.limit)
         return f"<Tally CONFIDENTIAL {self._kernel!r} rows={rows} width={width} unit={unit!r}>"
+
+    @property
+    def unit(self) -> str:
+        """Whom a release protects unless another unit is requested; public."""
+        return PERSON if self._cap is not None else self._basis.units[0]
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise SecretRefused(
@@ -148,6 +174,7 @@ class Tally:
         SuspiciousParameter
             if a bound or the bandwidth looks as if it had been read off this batch. For the owner's eyes.
         """
+        refuse_single_rows(self._basis)
         X = in_memory(X)
         batch = self._basis.prepare(X)
         if isinstance(kernel := self._kernel, ColumnKernel):
@@ -173,53 +200,27 @@ class Tally:
 
         Refused under a cap: which of a person's records were counted is not remembered.
         """
-        if self._cap is not None:
-            raise UsageError(
-                rule=("remove needs a tally without ", Parameter("max_per_unit")),
-                remedy="count anew: the cap may have left the record out",
-            )
+        refuse_removal(self)
         batch = self._basis.prepare(X)
         if len(batch) > self._count:
-            raise DataRefused(
-                parameter="X", rule="must contain only records that were added", got="more records"
-            )
+            rule = "must contain only records that were added"
+            raise DataRefused(parameter="X", rule=rule, got="more records")
         self._accumulate(batch, -1, threads)
         return self
 
     def merge(self, other: Tally, *, disjoint_units: bool = False) -> Tally:
         """Add another tally's sums to this one, exactly.
 
-        Caps add up (a person may be in both), unless ``disjoint_units`` declares that no person is.
+        Caps add up (a person may be in both), unless ``disjoint_units`` declares that no person is; of graphs
+        the changes by one edge, unless it declares that no edge, or no node, is in both.
 
         Raises
         ------
         IncompatibleTallies
-            if the fingerprints differ, one tally counts persons and the other records, or both hold the
-            same records, one being a copy or a continuation of the other.
+            if the fingerprints differ, as those of different kinds of graphs do, one tally counts persons and
+            the other records, or both hold the same records, one being a copy or a continuation of the other.
         """
-        if not isinstance(other, Tally):
-            raise UsageError(parameter="other", rule="must be a tally", got=type(other).__name__)
-        if other is self:
-            raise UsageError(
-                parameter="other",
-                rule="must be another tally: merging a tally with itself counts its records twice",
-            )
-        if other.fingerprint != self.fingerprint:
-            raise IncompatibleTallies(
-                rule="tallies must have one fingerprint to merge",
-                got=f"{self.fingerprint[:12]} and {other.fingerprint[:12]}",
-                remedy="make both with the same kernel, rows, width, seed, bounds and columns",
-            )
-        if (self._cap is None) != (other._cap is None):
-            raise IncompatibleTallies(
-                rule="one tally counts persons, the other records",
-                remedy=("make both with ", Parameter("max_per_unit"), ", or neither"),
-            )
-        if self._origins & other._origins:
-            raise IncompatibleTallies(
-                rule="the two tallies hold the same records, one being a copy or a continuation of the other",
-                remedy="merge each tally once, or they count twice",
-            )
+        check_mergeable(self, other)
         self._check_room(other._moves)
 
         def merge_caps() -> None:
@@ -231,6 +232,7 @@ class Tally:
             self._count += other._count
             self._moves += other._moves
             self._origins |= other._origins
+            self._lists = merged_lists(self, other, disjoint=disjoint_units)
 
         with other._held():
             self._change(work, first=merge_caps)
@@ -243,6 +245,7 @@ class Tally:
         delta: float | Fraction | None = None,
         rho: float | Fraction | None = None,
         relation: str | Relation = Relation.ADD_REMOVE,
+        unit: str | None = None,
         mechanism: str | None = None,
         rows: int | str = "auto",
         count_share: float | Fraction = DEFAULT_COUNT_SHARE,
@@ -262,14 +265,13 @@ class Tally:
             Pure ``epsilon``; ``epsilon`` and ``delta``; or ``rho``.
         relation : {"add/remove", "replace"}
             Which datasets are neighbours. Under replace the number of records is public.
-        mechanism, rows, count_share, rounded, population, allow_large_delta
-            See :class:`hushsum.privacy.request.ReleaseRequest`, which defines them for all surfaces.
+        unit : str, optional
+            Whom the claim protects; of a graph also ``"edge"`` or ``"directed edge"``. Default: :attr:`unit`.
         budget : Budget, optional
             ``hs.Ledger("ledger.db").dataset("town")``, which is debited before any noise is drawn.
-        idempotency_key : str, optional
-            Names this attempt in the ledger, so that a retry does not spend again; by default a new one.
-        insecure_noise_seed : int, optional
-            Deterministic noise for tests. The release is marked and gives no protection.
+        mechanism, rows, count_share, rounded, population, allow_large_delta, idempotency_key, \
+insecure_noise_seed
+            See :class:`hushsum.privacy.release_request.ReleaseRequest`, which defines them for all surfaces.
 
         Raises
         ------
@@ -285,6 +287,7 @@ class Tally:
             delta=delta,
             rho=rho,
             relation=relation,
+            unit=unit,
             mechanism=mechanism,
             rows=rows,
             count_share=count_share,
@@ -300,7 +303,9 @@ class Tally:
     def prepare(self, request: ReleaseRequest, *, threads: int | None = None) -> Prepared:
         """Check everything that can be refused; the claim is known then, and nothing is spent."""
         promise = request.promise
-        options = ReleaseOptions.of(request, per_unit=self.max_per_unit, threads=thread_count(threads))
+        unit, per_unit = claimed_unit(self, request.unit)
+        many = thread_count(threads)
+        options = ReleaseOptions.of(request, self._basis, unit=unit, per_unit=per_unit, threads=many)
         request.check_delta()
         check_release(self._basis, promise, options)
 
@@ -373,27 +378,23 @@ class Tally:
 
     def _state(self) -> dict[str, Any]:
         """Everything secret, for the file format in this package."""
-        return {
-            "table": self._table,
-            "count": self._count,
-            "moves": self._moves,
-            "cap": self._cap,
-            "origins": self._origins,
-        }
+        names = ("table", "count", "moves", "cap", "origins")
+        return {name: getattr(self, f"_{name}") for name in names}
 
     @classmethod
     def _restore(
         cls,
         basis: Basis,
         kernel: Kernel | None,
-        table: NDArray[np.int64],
+        table: Any,
         count: int,
         moves: int,
         cap: UnitCap | None,
         origins: frozenset[bytes] = frozenset(),
+        edge_lists: int = 1,
     ) -> Tally:
         """A tally with the given state, for the file format in this package."""
-        tally = cls(basis, kernel)
+        tally = cls(basis, kernel, edge_lists=edge_lists)
         tally._table, tally._count, tally._moves, tally._cap = table, count, moves, cap
         tally._origins = origins
         return tally

@@ -7,7 +7,7 @@ from scipy.stats import binom
 from hushsum.auditing.binomial import at_most, binomial_bounds, lower_bounds, most_hits_below
 
 
-@pytest.mark.parametrize(("number", "probability"), [(1, 0.5), (30, 0.01), (30, 0.99), (5000, 0.3)])
+@pytest.mark.parametrize(("number", "probability"), [(1, 0.5), (30, 0.01), (30, 0.99), (700, 0.3)])
 def test_cumulative_probabilities(number: int, probability: float) -> None:
     hits = np.arange(-1.0, number + 2)
     expected = binom.cdf(hits, number, probability)

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from hushsum.auditing import NoiseAudit, audit_choice
-from hushsum.auditing.choice import Laws
+from hushsum.auditing.choice_audit import Laws
 from hushsum.errors import UsageError
 
 Choose = Callable[[int], NDArray[np.int64]]

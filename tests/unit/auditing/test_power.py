@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 
 from hushsum.auditing.binomial import binomial_bounds
-from hushsum.auditing.noise import GaussianPair, audit_gaussian, audit_laplace, laplace_draws, laplace_power
+from hushsum.auditing.noise_lower_bound import (
+    GaussianPair,
+    audit_gaussian,
+    audit_laplace,
+    laplace_draws,
+    laplace_power,
+)
 from hushsum.auditing.tail_test import Events, one_direction_power
 from hushsum.errors import UsageError
 

@@ -180,7 +180,7 @@ def test_plans_offer_many_features_where_they_pay() -> None:
     assert forest.settings["structured"]
     assert forest.settings["features"] == 262_144
     assert forest.settings["groups"] > 1
-    assert forest.error < 3e-4
+    assert forest.error < 4e-4
     assert forest.seconds <= 60.0
     few = best(kernel=hs.GaussianKernel(dim=6, bandwidth=0.5))
     assert "structured" not in few.settings

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
 import hushsum as hs
 from hushsum._types import Floats
 from hushsum.bases.grid_reading import GridColumn, GridReader
-from hushsum.kernels.base import Batch, ProfileKernel, named
+from hushsum.kernels.base import Batch, ProfileKernel
+from hushsum.kernels.registry import named
 
 RNG = np.random.default_rng(3)
 
@@ -36,14 +39,13 @@ def _reader(kernel: ProfileKernel, dim: int, degree: int) -> GridReader:
 
 def _weights(reader: GridReader, queries: Floats) -> Floats:
     """What every node counts for every query, one term and column after the other."""
-    places = [each.first + each.spacing * np.arange(each.nodes) for each in reader.columns]
-    nodes = np.stack(np.meshgrid(*places, indexing="ij"), axis=-1).reshape(-1, len(places))
-    total = np.zeros((len(queries), len(nodes)))
+    total: Floats = np.zeros((len(queries), math.prod(each.nodes for each in reader.columns)))
     for term in reader.terms:
-        product = np.full(total.shape, term.height)
-        for column, factors in enumerate(term.factors):
-            away = nodes[:, column] - queries[:, column, None]
-            product *= factors.at(away / reader.columns[column].spacing)
+        product = np.full((len(queries), 1), term.height)
+        for column, factors, query in zip(reader.columns, term.factors, queries.T, strict=True):
+            places = column.first + column.spacing * np.arange(column.nodes)
+            weights = factors.at((places - query[:, None]) / column.spacing)
+            product = (product[:, :, None] * weights[:, None, :]).reshape(len(queries), -1)
         total += product
     return total
 
@@ -66,6 +68,22 @@ def test_sums_and_gains_are_those_of_the_nodes(
     batch = Batch((queries,), len(queries))
     np.testing.assert_allclose(reader.sums(table, batch), weights @ table.reshape(-1), rtol=1e-6, atol=1e-3)
     np.testing.assert_allclose(reader.gains(batch), (weights**2).sum(axis=1), rtol=1e-6)
+
+
+@pytest.mark.parametrize("dim", [1, 2, 3])
+@pytest.mark.parametrize("name", ["gaussian", "euclidean"])
+def test_a_lattice_of_queries_is_summed_as_its_points_are(dim: int, name: str) -> None:
+    kernel = named(name, dim=dim, bandwidth=0.4)
+    assert isinstance(kernel, ProfileKernel)
+    reader = _reader(kernel, dim, 3)
+    table = RNG.integers(-50, 1000, [column.nodes for column in reader.columns])
+    places = [RNG.uniform(-1.9, 1.9, 90 if dim == 1 else 9) for _ in range(dim)]
+    queries = np.stack(np.meshgrid(*places), axis=-1).reshape(-1, dim).astype(np.float32)
+    # In any order, some twice and some left out.
+    queries = queries[RNG.integers(0, len(queries), len(queries))]
+    weights = _weights(reader, queries.astype(np.float64))
+    found = reader.sums(table, Batch((queries,), len(queries)))
+    np.testing.assert_allclose(found, weights @ table.reshape(-1), rtol=1e-6, atol=1e-3)
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
+import hushsum as hs
 from hushsum.bases.hash_rows import (
-    TYPICAL_RELATIVE_VARIANCE,
     corollary_3_5,
     corollary_3_5_rows,
     groups_for,
@@ -71,8 +71,16 @@ def test_failure_probabilities_must_be_proper(failure: float) -> None:
 def test_rows_for_laplace_minimise_the_typical_error() -> None:
     records, epsilon = 100_000.0, 0.3
     rows = np.arange(1, 5000)
-    error = TYPICAL_RELATIVE_VARIANCE * records**2 / rows + 2 * rows / epsilon**2
-    assert abs(rows_for_laplace(records, epsilon, 10**6) - int(rows[np.argmin(error)])) <= 1
+    for variance in (3e-3, 1e-5):
+        error = variance * records**2 / rows + 2 * rows / epsilon**2
+        assert abs(rows_for_laplace(records, epsilon, variance, 10**6) - int(rows[np.argmin(error)])) <= 1
+
+
+def test_sets_are_published_in_fewer_rows_than_columns() -> None:
+    columns = hs.race(hs.EuclideanKernel(dim=1, bandwidth=1.0), rows=2000).basis
+    sets = hs.race(hs.JaccardKernel(), rows=2000).basis
+    assert sets.rows_for(20_000, 1.0, 1) == 45
+    assert columns.rows_for(20_000, 1.0, 1) == 775
 
 
 @pytest.mark.parametrize(
@@ -81,4 +89,4 @@ def test_rows_for_laplace_minimise_the_typical_error() -> None:
 def test_rows_for_laplace_stay_within_the_capacity(
     records: float, epsilon: float, capacity: int, expected: int
 ) -> None:
-    assert rows_for_laplace(records, epsilon, capacity) == expected
+    assert rows_for_laplace(records, epsilon, 3e-3, capacity) == expected

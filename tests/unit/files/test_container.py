@@ -214,7 +214,7 @@ def test_a_failure_while_writing_leaves_the_old_file(tmp_path: Path, monkeypatch
     write_container(path, FileKind.RELEASED, HEADER, [PAYLOAD])
     before = path.read_bytes()
 
-    def fill_the_disk(stream: IO[bytes], parts: object) -> None:
+    def fill_the_disk(stream: IO[bytes], *parts: object) -> None:
         stream.write(b"half of")
         raise OSError("no space left on device")
 

@@ -54,6 +54,19 @@ def test_the_bound_of_the_median_of_means_is_the_theorem(folder: Path) -> None:
         QueryTerms(estimator="median-of-means", level=0.9)
 
 
+def test_simultaneous_intervals_of_given_points(folder: Path) -> None:
+    source = str(folder / "open.hush")
+    points = [[0.0, 0.0, 0.0], [1.0, 1.0, 1.0]]
+    together = query_points(source, points, QueryTerms(simultaneous=True))
+    np.testing.assert_array_equal(together.upper, hs.load(source).query(points, simultaneous=True).upper)
+    assert (together.upper > query_points(source, points, QueryTerms()).upper).all()
+    (folder / "q.csv").write_text("x,y,z\n0,0,0\n")
+    with pytest.raises(UsageError, match="while it is read"):
+        query_file(source, str(folder / "q.csv"), QueryTerms(simultaneous=True))
+    with pytest.raises(UsageError, match="mean over rows"):
+        QueryTerms(simultaneous=True, estimator="median-of-means")
+
+
 def test_descriptions(folder: Path) -> None:
     function = describe_file(str(folder / "boxed.hush"))
     tally = describe_file(str(folder / "boxed.tally"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, permutations
 
 import pytest
 from hypothesis import given
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hushsum.errors import BudgetExhausted, ClaimError, UsageError
 from hushsum.ledger import Account, Charge, DatasetTerms
 from hushsum.ledger.account import charge_for
-from hushsum.privacy.claim import Relation
+from hushsum.privacy.claim import UNITS, Relation
 from tests.ledger_fixtures import claim_of
 
 PARTS = ("north", "south", "west")
@@ -137,6 +137,11 @@ def test_records_to_persons_takes_as_many_steps_as_records() -> None:
         (claim_of(epsilon=1, relation=REPLACE), DatasetTerms.of(epsilon=9)),
         (claim_of(epsilon=1, unit="person", per_unit=2), DatasetTerms.of(epsilon=9)),
         (claim_of(epsilon=1), DatasetTerms.of(epsilon=9, unit="person")),
+        *(
+            (claim_of(epsilon=1, unit=claimed), DatasetTerms.of(epsilon=9, unit=unit))
+            for claimed, unit in permutations(UNITS, 2)
+            if (claimed, unit) != ("record", "person")
+        ),
         (
             claim_of(epsilon=1, relation=REPLACE),
             DatasetTerms.of(epsilon=9, unit="person", max_per_unit=2, relation=REPLACE),
@@ -154,6 +159,21 @@ def test_records_to_persons_takes_as_many_steps_as_records() -> None:
 def test_what_is_not_proven_is_refused(claim: object, terms: DatasetTerms) -> None:
     with pytest.raises(ClaimError):
         charge_for(claim, terms)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("unit", ["adjacency row", "edge", "directed edge"])
+def test_units_of_graphs(unit: str) -> None:
+    terms = DatasetTerms.of(epsilon=9, unit=unit)
+    assert charge_for(claim_of(epsilon=0.5, unit=unit, per_unit=3), terms).epsilon == Fraction(1, 2)
+    replaced = DatasetTerms.of(epsilon=9, unit=unit, relation=REPLACE)
+    assert charge_for(claim_of(epsilon=0.5, unit=unit), replaced).epsilon == 1
+    with pytest.raises(UsageError, match="max_per_unit"):
+        DatasetTerms.of(epsilon=9, unit=unit, max_per_unit=3)
+    with pytest.raises(ClaimError, match="not offered"):
+        DatasetTerms.of(epsilon=9, unit="node")
+    if unit != "adjacency row":
+        with pytest.raises(UsageError, match="two parts"):
+            DatasetTerms.of(epsilon=9, unit=unit, partition=PARTS)
 
 
 def test_terms_choose_their_accounting_and_check_delta() -> None:

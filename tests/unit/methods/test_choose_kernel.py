@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 import hushsum as hs
 from hushsum.errors import DataRefused, UsageError
 from hushsum.kernels.base import Batch
-from hushsum.privacy.choice import Question, random_places
+from hushsum.privacy.private_choice import Question, random_places
 from tests.memory_budget import MemoryBudget
 
 # By name: the package has a function of the same name.
-vote: Any = importlib.import_module("hushsum.methods.choose_kernel")
+vote: Any = importlib.import_module("hushsum.methods.private_choice_of_kernel")
 
 KERNELS = [hs.EuclideanKernel(dim=2, bandwidth=width) for width in (0.01, 0.1, 1.0, 10.0)]
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import hushsum as hs
-import hushsum.methods.choose_release as choose_release_module
+import hushsum.methods.private_choice_of_release as choose_release_module
 from hushsum.errors import BudgetExhausted, ClaimError, UsageError
 from hushsum.releases import ReleasedFunction
 from tests.memory_budget import MemoryBudget

@@ -29,7 +29,7 @@ from hushsum.methods.hinge import (
     solve_hinge,
 )
 from hushsum.privacy.claim import Promise
-from hushsum.privacy.function_noise import lattice_variance
+from hushsum.privacy.functional_perturbation import lattice_variance
 
 Floats = NDArray[np.float64]
 PROMISE = Promise.of(epsilon=1.0, delta=1e-6)

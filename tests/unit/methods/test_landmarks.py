@@ -84,6 +84,28 @@ def test_public_points_cost_nothing(spent: dict[str, list[Any]]) -> None:
     assert error(public, X) < error(paid, X)
 
 
+@pytest.mark.parametrize("relation", ["add/remove", "replace"])
+def test_exact_integers_have_the_noise_of_their_l1_sensitivity(
+    relation: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[tuple[int, int, Fraction]] = []
+    laplace = ReleaseNoise.laplace
+
+    def recorded(noise: ReleaseNoise, counts: Any, l1: int, epsilon: Fraction) -> Any:
+        drawn.append((counts.size, l1, epsilon))
+        return laplace(noise, counts, l1, epsilon)
+
+    monkeypatch.setattr(ReleaseNoise, "laplace", recorded)
+    f = released(clusters(500), mechanism="discrete laplace", relation=relation)
+    size, l1, epsilon = drawn[-1]
+    moved = 2 if relation == "replace" else 1
+    # m integers that move by L in L2 move by at most √m·L in L1.
+    assert l1**2 >= size * (moved * LENGTH) ** 2 > (l1 - 2) ** 2
+    assert epsilon == Fraction(7, 10) * (1 if relation == "replace" else Fraction(9, 10))
+    assert f.claim.arithmetic == "exact integers"
+    assert f.claim.mechanism == "discrete laplace"
+
+
 def test_less_error_than_random_features() -> None:
     X = clusters(40_000)
     for epsilon, part in ((0.1, 0.75), (1.0, 0.5)):

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 import hushsum as hs
 from hushsum.errors import UsageError
 from hushsum.methods import privbayes
-from hushsum.methods.bayes_network import (
+from hushsum.methods.privbayes import sample, useful_degree
+from hushsum.methods.privbayes_network import (
     FINENESS,
     MOST_CANDIDATES,
     SCORE_SENSITIVITY,
@@ -24,7 +25,6 @@ from hushsum.methods.bayes_network import (
     dependence_score,
     next_families,
 )
-from hushsum.methods.privbayes import sample, useful_degree
 from hushsum.records.bounds import Bounds
 from hushsum.records.cell_grid import CellGrid
 from hushsum.releases import PointsFunction

@@ -13,8 +13,8 @@ import hushsum as hs
 from hushsum.errors import BudgetExhausted, ClaimError, DataRefused, UsageError
 from hushsum.methods import quantiles
 from hushsum.methods.quantile_scores import Ranks, rank_sensitivity
-from hushsum.privacy.choice import Question
 from hushsum.privacy.claim import Relation
+from hushsum.privacy.private_choice import Question
 from tests.memory_budget import MemoryBudget
 
 GRID = np.array([0.0, 1.0, 2.0, 3.0])

@@ -45,7 +45,7 @@ def test_it_tells_five_classes_apart_and_probabilities_are_probabilities() -> No
 
 def test_every_class_gets_the_whole_budget_and_the_claim_is_one() -> None:
     X, y = two_bells()
-    model = hs.PrivateClassifier(epsilon=0.7, classes=[0, 1]).fit(X, y)
+    model = hs.PrivateClassifier(epsilon=0.7, classes=[0, 1], method="kernel").fit(X, y)
     assert [part.claim.epsilon for part in model.released_.parts.values()] == [0.7, 0.7]
     assert model.claim_.epsilon == 0.7
     assert model.claim_.assumptions == ()
@@ -56,7 +56,8 @@ def test_sums_favour_the_frequent_class_and_means_do_not() -> None:
     middle = np.array([[0.05, 0.05]])
     chances = {}
     for rule in ("map", "likelihood"):
-        model = hs.PrivateClassifier(epsilon=4.0, classes=[0, 1], rule=rule, random_state=0).fit(X, y)
+        model = hs.PrivateClassifier(epsilon=4.0, classes=[0, 1], method="kernel", rule=rule, random_state=0)
+        model.fit(X, y)
         chances[rule] = model.predict_proba(middle)[0, 0]
     assert chances["map"] > 0.9 > 0.7 > chances["likelihood"]
 
@@ -134,5 +135,6 @@ def test_parameters_that_cannot_be_are_refused(parameters: dict[str, Any], messa
 )
 def test_the_capacity_of_rows_follows_the_budget(epsilon: float, delta: float | None, rows: int) -> None:
     X, y = two_bells(50)
-    model = hs.PrivateClassifier(epsilon=epsilon, delta=delta, classes=[0, 1]).partial_fit(X, y)
+    model = hs.PrivateClassifier(epsilon=epsilon, delta=delta, classes=[0, 1], method="kernel")
+    model.partial_fit(X, y)
     assert model._state.secret[0].basis.shape[0] == rows

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 import hushsum as hs
-from hushsum.models.classifier import _Reading
+from hushsum.models.class_sketches import SketchReading
 from hushsum.models.enough_records import COUNT_SHARE, enough_records
 
 LOUD: dict[str, Any] = {"epsilon": 0.001, "delta": 1e-6, "random_state": 0}
@@ -36,9 +36,9 @@ class Noise:
     variance: float = 1.0
 
 
-def reading(*counts: float, values: tuple[float, ...] | None = None) -> _Reading:
+def reading(*counts: float, values: tuple[float, ...] | None = None) -> SketchReading:
     answers = values or (1.0,) * len(counts)
-    return _Reading.of(
+    return SketchReading.of(
         [Counted(count, 1.0, value, noise=Noise()) for count, value in zip(counts, answers, strict=True)]
     )
 

@@ -37,6 +37,7 @@ def test_the_error_of_a_grid_is_as_predicted(promise: dict[str, Any]) -> None:
     assert best.method == "grid"
     given = {**promise, "delta": promise.get("delta") if best.delta else None}
     tally = hs.grid(GAUSSIAN, bounds=(-1, 1), **best.settings).add(X)
+    given["count_share"] = best.count_share
     truth = GAUSSIAN.exact_sum(X, Q) / len(X)
     errors = [np.abs(tally.release(**given, insecure_noise_seed=i)(Q) - truth).mean() for i in range(60)]
     assert np.mean(errors) == pytest.approx(best.error, rel=0.2)
@@ -115,8 +116,9 @@ def test_the_typical_density_follows_what_is_declared() -> None:
 
     # A record resembles more of the others in a box of fewer bandwidths.
     assert planned(1, (0, 16)) > planned(1, (0, 64)) > planned(1, (0, 640)) == 0.01
-    assert planned(3, (0, 64)) == 0.01
-    assert planned(30, (0, 64)) == planned(30, None) == 0.04
+    # In several columns records vary along fewer directions than there are columns.
+    assert planned(1, (0, 64)) > planned(3, (0, 64)) > planned(1, (0, 64)) ** 3
+    assert planned(30, None) == 0.1
     assert planned(1, (0, 64), density=0.3) == 0.3
     assert hs.plan(records=1000, dim=30, bandwidth=1.0, epsilon=1.0).density == pytest.approx(0.01)
 
@@ -146,10 +148,9 @@ def test_the_name_of_a_file_is_no_record() -> None:
         hs.release("both.csv", epsilon=1.0, bandwidth=1.0)
 
 
-@pytest.mark.parametrize("share", [0.0, 0.1, 1.0])
-@pytest.mark.parametrize("epsilon", [0.1, 1.0])
+@pytest.mark.parametrize(("share", "epsilon"), [(0.0, 1.0), (0.1, 0.1), (0.1, 1.0), (1.0, 1.0)])
 def test_a_declared_number_of_records_does_not_make_heaped_data_worse(share: float, epsilon: float) -> None:
-    """Smooth pay, a tenth of it at one value: 12 releases, whose mean absolute errors of sums are within 30
+    """Smooth pay, a tenth of it at one value: 8 releases, whose mean absolute errors of sums are within 30
     % of each other. With one value throughout the plan's heap is smaller than the true one.
     """
     pay = np.random.default_rng(3).lognormal(11.0, 0.4, 20_000).clip(0, 300_000)
@@ -163,7 +164,7 @@ def test_a_declared_number_of_records_does_not_make_heaped_data_worse(share: flo
             hs.release(
                 pay, kernel=kernel, bounds=box, epsilon=epsilon, records=records, insecure_noise_seed=seed
             )
-            for seed in range(12)
+            for seed in range(8)
         )
         return float(np.mean([np.abs(f.sum(Q) - truth).mean() for f in released]))
 

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hushsum.errors import ClaimError
-from hushsum.privacy.accounting import discrete_gaussian, discrete_gaussian_delta, gaussian, gaussian_delta
+from hushsum.privacy.accounting import discrete_gaussian, discrete_gaussian_delta, gaussian_delta
 
 fixed = settings(deadline=None, derandomize=True)
 
@@ -81,7 +81,7 @@ def test_is_above_the_exact_delta_and_close_to_it(
 
 def test_without_the_excess_of_sums_it_would_be_no_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     nothing: Callable[[int, float], float] = lambda cells, variance: 0.0  # noqa: E731
-    monkeypatch.setattr(gaussian, "log_sum_excess", nothing)
+    monkeypatch.setattr(discrete_gaussian, "log_sum_excess", nothing)
     falls_short = [
         discrete_gaussian_delta(epsilon, cells=2, variance=0.25) < exact_delta(epsilon, 2, 0.25)
         for epsilon in (0.05, 0.3, 1.0, 2.5, 6.0)
@@ -159,8 +159,8 @@ def one_cell(sigma: float, pessimistic: bool) -> pld.PrivacyLossDistribution:
     )
 
 
-@pytest.mark.parametrize("sigma", [0.7, 1.0, 3.0, 25.0])
-@pytest.mark.parametrize("cells", [1, 2, 10, 100])
+@pytest.mark.parametrize("sigma", [0.7, 3.0, 25.0])
+@pytest.mark.parametrize("cells", [1, 10, 100])
 def test_agrees_with_privacy_loss_distributions(sigma: float, cells: int) -> None:
     above, below = (one_cell(sigma, pessimistic).self_compose(cells) for pessimistic in (True, False))
     rho = cells / (2 * sigma**2)

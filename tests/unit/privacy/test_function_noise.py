@@ -12,7 +12,7 @@ from hushsum.errors import ClaimError
 from hushsum.privacy.accounting import gaussian_delta, zcdp_rho
 from hushsum.privacy.accounting.vectors import rounding_gap
 from hushsum.privacy.claim import Promise
-from hushsum.privacy.function_noise import (
+from hushsum.privacy.functional_perturbation import (
     LatticePart,
     lattice_variance,
     lattice_variances,

@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import kstest
 
 from hushsum.errors import ClaimError, SecretRefused
-from hushsum.privacy.accounting.gaussian import gaussian_delta
+from hushsum.privacy.accounting.continuous_gaussian import gaussian_delta
 from hushsum.privacy.calibration import LAPLACE, IntegerNoise
 from hushsum.privacy.noise import NoiseSource
 from hushsum.privacy.release_noise import (

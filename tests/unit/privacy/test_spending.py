@@ -13,8 +13,8 @@ from tests.memory_budget import MemoryBudget, MemoryDebit
 import hushsum
 from hushsum.errors import BudgetExhausted, ClaimError, UsageError
 from hushsum.files.container import canonical_json
-from hushsum.privacy.choice import PERMUTE_AND_FLIP, choice_claim, choice_promise
 from hushsum.privacy.claim import Claim
+from hushsum.privacy.private_choice import PERMUTE_AND_FLIP, choice_claim, choice_promise
 from hushsum.privacy.spending import Booking, spend, spend_json, stage
 
 SUBJECT = {"choice": "test"}

@@ -14,6 +14,7 @@ from hushsum.errors import FileRefused, UsageError
 from hushsum.methods import histogram, pfda
 from hushsum.records.bounds import Bounds
 from hushsum.releases import CurveFunction, PointsFunction
+from hushsum.releases.point_errors import FeatureErrors
 
 KERNEL = hs.EuclideanKernel(dim=2, bandwidth=0.3)
 X = np.random.default_rng(1).uniform(size=(400, 2))
@@ -57,6 +58,7 @@ def test_standard_errors_by_hand() -> None:
     values = KERNEL.similarity(f.points, Q)
     assert f.weight_variance is not None
     noise = f.weight_variance * (values**2).sum(axis=0)
+    f = replace(f, cell_width=None)
     np.testing.assert_allclose(f.query(Q, of="sum").stderr, np.sqrt(noise), rtol=1e-5)
     of_mean = np.sqrt(noise + f(Q) ** 2 * f.count_variance) / f.count
     np.testing.assert_allclose(f.query(Q).stderr, of_mean, rtol=1e-5)
@@ -93,7 +95,10 @@ def test_points_and_weights_must_fit() -> None:
         {"count": 0.0},
         {"count_variance": -1.0},
         {"weight_variance": -1.0},
-        {"answer_stderr": -1.0},
+        {"cell_width": (-1.0, 0.1)},
+        {"cell_width": (9.0, 9.0)},
+        {"feature_errors": FeatureErrors(3, -1.0, 1.0)},
+        {"feature_errors": FeatureErrors(99, 1.0, 1.0)},
     ],
 )
 def test_a_file_that_no_method_writes_is_refused(change: dict[str, Any]) -> None:

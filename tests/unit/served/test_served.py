@@ -27,7 +27,7 @@ from hushsum.errors import (
 )
 from hushsum.methods.hinge import HingeSolution
 from hushsum.privacy.claim import Promise
-from hushsum.privacy.function_noise import path_scale
+from hushsum.privacy.functional_perturbation import path_scale
 from hushsum.served import (
     FreshAnswers,
     SecretFunction,
@@ -166,7 +166,7 @@ def test_a_turn_that_fails_leaves_nothing_behind(tmp_path: Path, monkeypatch: py
         raise OSError("disk full")
 
     with monkeypatch.context() as patched:
-        patched.setattr("hushsum.served.store._SqliteSession.append", full)
+        patched.setattr("hushsum.served.answer_store._SqliteSession.append", full)
         with pytest.raises(OSError, match="disk full"):
             f([[0.4]])
     answer = f([[0.4]])
@@ -275,7 +275,7 @@ def test_an_answer_that_was_not_kept_is_never_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Somebody reads while an answer is to be kept, until SQLite gives up: COMMIT fails, not BEGIN."""
-    monkeypatch.setattr("hushsum.served.store._WAIT_SECONDS", 0.05)
+    monkeypatch.setattr("hushsum.served.answer_store._WAIT_SECONDS", 0.05)
     path = tmp_path / "answers.db"
     f = served(path)
     first = f([[0.5]])

@@ -136,11 +136,23 @@ def test_flipped_bytes_of_an_arrow_stream_are_no_failure_of_the_service(
 
 
 @pytest.mark.parametrize(
-    "requested", ["of=median", "level=0", "level=1", "level=nan", "level=x", "only=x", "x=1"]
+    "requested",
+    ["of=median", "level=0", "level=1", "level=nan", "level=x", "only=x", "x=1", "simultaneous=x"],
 )
 def test_questions_that_are_unknown(served: tuple[Town, str, Any], requested: str) -> None:
     town, id, _ = served
     town.refused("olga", "POST", f"/functions/{id}/query?{requested}", 422, json={"points": [[0, 0]]})
+
+
+def test_simultaneous_intervals_are_those_of_the_library(served: tuple[Town, str, Any]) -> None:
+    town, id, f = served
+    points = [[0.0, 0.0], [1.0, 1.0], [2.0, 0.5]]
+    found = town.ok(
+        "olga", "POST", f"/functions/{id}/query?simultaneous=true&level=0.9", json={"points": points}
+    )
+    np.testing.assert_allclose(found["upper"], f.query(points, level=0.9, simultaneous=True).upper)
+    alone = town.ok("olga", "POST", f"/functions/{id}/query?level=0.9", json={"points": points})
+    assert (np.array(found["upper"]) > alone["upper"]).all()
 
 
 def test_other_formats_and_long_bodies(served: tuple[Town, str, Any]) -> None:

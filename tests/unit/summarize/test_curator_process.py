@@ -25,6 +25,7 @@ from hushsum.summarize.packing import unpack
 from hushsum.summarize.state_folder import StateFolder
 from hushsum.summarize.target import NoisyTarget, release_target
 from hushsum.summarize.tls_connection import accept
+from tests.free_ports import free_port
 from tests.unit.summarize.parties import (
     FEATURES,
     QUICK,
@@ -286,8 +287,7 @@ def held_again(
 
 def test_an_owner_that_never_comes_is_lost_and_the_others_go_on(tmp_path: Path, target: NoisyTarget) -> None:
     *owners, curator = identities(tmp_path, "a", "b", "curator")
-    with socket.create_server(("127.0.0.1", 0)) as nobody:
-        port = nobody.getsockname()[1]
+    port = free_port()
     log: list[str] = []
     with owner_running(owners[0], curator, tmp_path / "run") as desk:
         ports = {owners[0].fingerprint: desk.port, owners[1].fingerprint: port}

@@ -10,8 +10,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.auditing.choice import audit_choice
-from hushsum.auditing.noise import NoiseAudit, audit_gaussian, audit_laplace
+from hushsum.auditing.choice_audit import audit_choice
+from hushsum.auditing.noise_lower_bound import NoiseAudit, audit_gaussian, audit_laplace
 from hushsum.auditing.registry import Choose, Law, NoiseCase, register_noise
 from hushsum.privacy.calibration import GAMMA, GAUSSIAN, LAPLACE, IntegerNoise, laplace_noise
 from hushsum.privacy.claim import exact

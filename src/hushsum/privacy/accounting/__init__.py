@@ -1,10 +1,15 @@
 """From a claim to exact noise scales: what (ε, δ) or ρ a noise keeps, and the least noise that keeps it.
 
-``gaussian`` calibrates real numbers, and integer tables that move by units (with proven bounds from
-``discrete_gaussian``), ``vectors`` integer tables that move by vectors, ``zcdp`` the rest; ``conversions``
+``gaussian`` calibrates real numbers, ``discrete_gaussian`` integer tables that move by units, ``vectors``
+integer tables that move by vectors, ``zcdp`` the rest; ``conversions``
 moves claims between relations and groups.
 """
 
+from hushsum.privacy.accounting.continuous_gaussian import (
+    analytic_gaussian_sigma,
+    gaussian_delta,
+    gaussian_delta_above,
+)
 from hushsum.privacy.accounting.conversions import (
     convert_delta,
     convert_epsilon,
@@ -14,12 +19,9 @@ from hushsum.privacy.accounting.conversions import (
     group_rho,
     relation_steps,
 )
-from hushsum.privacy.accounting.gaussian import (
+from hushsum.privacy.accounting.discrete_gaussian import (
     GaussianVariances,
-    analytic_gaussian_sigma,
     discrete_gaussian_delta,
-    gaussian_delta,
-    gaussian_delta_above,
     gaussian_variances,
 )
 from hushsum.privacy.accounting.parameters import check_delta

@@ -108,7 +108,7 @@ register_mechanism("factorised discrete gaussian", ClaimKind.APPROXIMATE, ClaimK
 register_mechanism("exponential", ClaimKind.PURE)
 register_mechanism("permute and flip", ClaimKind.PURE)
 register_mechanism("random stopping", ClaimKind.PURE)
-# Noise on a function, proven in `hushsum.privacy.function_noise`; the last two in `hushsum.methods`.
+# Noise on a function, proven in `hushsum.privacy.functional_perturbation`; the last two in `hushsum.methods`.
 register_mechanism("discrete gaussian on coefficients", ClaimKind.APPROXIMATE, ClaimKind.CONCENTRATED)
 register_mechanism("gaussian process path", ClaimKind.APPROXIMATE, ClaimKind.CONCENTRATED)
 register_mechanism("gaussian process path, as-published", ClaimKind.APPROXIMATE)

@@ -19,9 +19,10 @@ independent cells at most τ = n/(24σ²).
     δ_v(ε) ≤ δ_Gauss(ε; Δ/σ) + (1 + e^ε)·τ.                                                              (1)
 
 **The count** has too little noise for (1), so its loss is taken exactly. The two are independent, and δ(ε) =
-E[δ_v(ε − L)] over the loss L of the count, as for unit moves (``gaussian``). That argument needs of δ_v only
-that it is a hockey-stick divergence, for each v; the upper bound (1) at its nodes holds for all v. A count
-that moves by less than c loses less: δ is the largest ``P[X ≥ k] − e^ε P[X ≥ k + c]``, which grows with c.
+E[δ_v(ε − L)] over the loss L of the count, as for unit moves (``discrete_gaussian``). That argument needs of
+δ_v only that it is a hockey-stick divergence, for each v; the upper bound (1) at its nodes holds for all v. A
+count that moves by less than c loses less: δ is the largest ``P[X ≥ k] − e^ε P[X ≥ k + c]``, which grows with
+c.
 
 The lattice must be fine, τ far below δ: grids and features, which count in units of 2¹⁰ and more to a record.
 Elsewhere the variance comes from ρ, which needs no fine lattice (Canonne, Kamath & Steinke 2020).
@@ -35,13 +36,8 @@ from fractions import Fraction
 import numpy as np
 
 from hushsum._types import Floats
-from hushsum.privacy.accounting.discrete_gaussian import DiscreteGaussian
-from hushsum.privacy.accounting.gaussian import (
-    GaussianVariances,
-    analytic_gaussian_sigma,
-    mixed_delta,
-    short_above,
-)
+from hushsum.privacy.accounting.continuous_gaussian import analytic_gaussian_sigma, mixed_delta
+from hushsum.privacy.accounting.discrete_gaussian import DiscreteGaussian, GaussianVariances, short_above
 from hushsum.privacy.accounting.parameters import (
     Real,
     cell_count,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 
 from hushsum.privacy.accounting.parameters import (
     Real,
@@ -61,7 +62,12 @@ def zcdp_rho(epsilon: Real, delta: Real) -> float:
     >>> round(zcdp_rho(1.0, 1e-6), 5)
     0.02436
     """
-    target, bound = float_below(positive_epsilon(epsilon)), float_below(proper_delta(delta))
+    return _rho(float_below(positive_epsilon(epsilon)), float_below(proper_delta(delta)))
+
+
+@lru_cache(maxsize=512)
+def _rho(target: float, bound: float) -> float:
+    """Cached, because a plan needs it for the tables of many options at the same ε and δ."""
     logarithm = -math.log(bound)
     meets = (target / (math.sqrt(logarithm + target) + math.sqrt(logarithm))) ** 2 * (1 - 1e-9)
     fails = 2 * meets

@@ -8,8 +8,8 @@ cipher).
 
 from __future__ import annotations
 
-from hushsum.privacy.noise.gaussian import discrete_gaussian, gaussian_variance
-from hushsum.privacy.noise.laplace import discrete_laplace, laplace_variance
+from hushsum.privacy.noise.discrete_gaussian_sampler import discrete_gaussian, gaussian_variance
+from hushsum.privacy.noise.discrete_laplace_sampler import discrete_laplace, laplace_variance
 from hushsum.privacy.noise.source import NoiseSource
 
 __all__ = ["NoiseSource", "discrete_gaussian", "discrete_laplace", "gaussian_variance", "laplace_variance"]

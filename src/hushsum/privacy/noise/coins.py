@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 from hushsum.errors import UsageError
-from hushsum.privacy.noise.laplace import exponential_bounds
+from hushsum.privacy.noise.discrete_laplace_sampler import exponential_bounds
 from hushsum.privacy.noise.source import LazyUniform, NoiseSource
 
 __all__ = ["flip", "flip_log_odds", "log_odds_coins"]

@@ -27,8 +27,8 @@ from hushsum.service.http.openapi import describe
 from hushsum.service.http.problem_responses import answer_problem
 from hushsum.service.http.request_limits import ConcurrencyLimit, FairQueue
 from hushsum.service.http.routes import accounts, datasets, functions, models, page, releases, sign_in, system
+from hushsum.service.queries.answer_guard import RollbackGuards
 from hushsum.service.queries.function_cache import FunctionCache
-from hushsum.service.queries.rollback_guard import RollbackGuards
 from hushsum.service.settings import Settings
 from hushsum.service.store import (
     Accounts,
@@ -40,7 +40,7 @@ from hushsum.service.store import (
     ServedAnswers,
     Store,
 )
-from hushsum.service.store.deployment import agree_on_folder, starting
+from hushsum.service.store.service_coordination import agree_on_folder, starting
 from hushsum.service.work.worker_pool import WorkerPool
 from hushsum.version import __version__
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from hushsum.service.http.request_limits import address_group
-from hushsum.service.problems import MEDIA_TYPE, problem
+from hushsum.service.problem_types import MEDIA_TYPE, problem
 from hushsum.service.trusted_proxies import TrustedProxies
 
 LONGEST_HEAD: Final = 1 << 16

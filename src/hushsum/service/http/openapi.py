@@ -13,7 +13,7 @@ from fastapi.routing import APIRoute
 
 from hushsum.service.http.access import Needed, caller_of
 from hushsum.service.http.middleware import PUBLIC, SIGN_IN
-from hushsum.service.problems import MEDIA_TYPE
+from hushsum.service.problem_types import MEDIA_TYPE
 from hushsum.service.schemas import Problem
 from hushsum.version import __version__
 

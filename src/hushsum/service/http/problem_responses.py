@@ -12,7 +12,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from hushsum.errors import FileRefused
-from hushsum.service.problems import MEDIA_TYPE, problem, problem_of_error
+from hushsum.service.problem_types import MEDIA_TYPE, problem, problem_of_error
 
 _MOST_FAULTS = 20
 

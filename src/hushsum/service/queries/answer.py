@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.errors import DataRefused, UsageError
-from hushsum.jobs.exact_answers import ExactModel
+from hushsum.jobs.exact_predictions import ExactModel
 from hushsum.jobs.model_answers import AnsweringModel
 from hushsum.records.arrow import pyarrow
 from hushsum.records.arrow_stream import read_stream
@@ -52,6 +52,7 @@ def answer(
     of: str | None,
     level: float,
     only_values: bool,
+    simultaneous: bool = False,
     most: int,
 ) -> tuple[bytes, int]:
     """The encoded answers and the number of points; with ``of=None`` predictions of a model, else means.
@@ -65,6 +66,13 @@ def answer(
     """
     model = isinstance(function, AnsweringModel | ExactModel)
     of = of or (PREDICT if model else "mean")
+    if model and simultaneous:
+        raise UsageError(
+            parameter="simultaneous",
+            rule="is for functions",
+            got="it for a model",
+            remedy="leave it out",
+        )
     if model != (of == PREDICT) or (model and only_values):
         takes = (
             "only of=predict, since it is a model" if model else "of=mean or of=sum, since it is not a model"
@@ -85,7 +93,7 @@ def answer(
     elif only_values:
         parts = {"value": function(points) if of == "mean" else function.sum(points)}
     else:
-        answers = function.query(points, of=of, level=level)
+        answers = function.query(points, of=of, level=level, simultaneous=simultaneous)
         parts = {name: getattr(answers, name) for name in PARTS}
     encode = _as_arrow if response_type == ARROW else _as_json
     return encode(parts, of, level), number

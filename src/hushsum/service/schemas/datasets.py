@@ -22,6 +22,7 @@ from hushsum.service.schemas.fields import (
     Relation,
     RequestBody,
     ResponseBody,
+    Unit,
 )
 
 
@@ -51,7 +52,7 @@ class DatasetRequest(PrivacyRequest):
 
     name: Name
     accounting: Literal["pure", "basic", "zcdp"] | None = None
-    unit: Literal["record", "person"] = "record"
+    unit: Unit = "record"
     max_per_unit: Annotated[int, Field(ge=1, le=1 << 20)] | None = None
     relation: Relation = "add/remove"
     population: Annotated[int, Field(ge=1, le=10**12)] | None = None

@@ -15,6 +15,7 @@ Positive = Annotated[float, Field(gt=0, lt=1e9)]
 Bound = Annotated[float, Field(gt=-1e30, lt=1e30)]
 Reason = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f\x7f]*\S[^\x00-\x1f\x7f]*$", max_length=500)]
 Relation = Literal["add/remove", "replace"]
+Unit = Literal["record", "person", "adjacency row", "edge", "directed edge"]
 Scope = Literal["admin", "upload", "release", "query"]
 
 
@@ -51,11 +52,18 @@ class KernelRequest(RequestBody):
     bits: Annotated[int, Field(ge=1, le=64)] | None = None
     projection: Literal["dense", "structured"] | None = None
     smoothness: Annotated[float, Field(ge=0.5, le=2.5)] | None = None
+    radius: Annotated[float, Field(ge=1e-15, le=1e15)] | None = None
 
     def choice(self) -> KernelChoice:
         """The kernel of the request, before the number of columns is known."""
         return KernelChoice(
-            self.kernel, self.bandwidth, self.power, self.bits, self.projection, self.smoothness
+            self.kernel,
+            self.bandwidth,
+            self.power,
+            self.bits,
+            self.projection,
+            self.smoothness,
+            self.radius,
         )
 
 

@@ -10,9 +10,9 @@ from pydantic import Field, StringConstraints
 
 from hushsum.files.container import canonical_json
 from hushsum.privacy.claim import Claim
-from hushsum.privacy.request import ReleaseRequest
+from hushsum.privacy.release_request import ReleaseRequest
 from hushsum.service.schemas import RequestBody
-from hushsum.service.schemas.fields import Count, Id, Name, PrivacyRequest, Relation, ResponseBody
+from hushsum.service.schemas.fields import Count, Id, Name, PrivacyRequest, Relation, ResponseBody, Unit
 
 
 class ReleaseClaimRequest(PrivacyRequest):
@@ -21,6 +21,7 @@ class ReleaseClaimRequest(PrivacyRequest):
     tally: Id
     name: Name
     relation: Relation = "add/remove"
+    unit: Unit | None = None
     mechanism: Literal["gamma radius"] | None = None
     rows: Count | Literal["auto"] = "auto"
     count_share: Annotated[float, Field(gt=0, lt=1)] = 0.02

@@ -1,12 +1,12 @@
 """What the service remembers: accounts, tokens, datasets, jobs, functions, and who did what."""
 
 from hushsum.service.store.accounts import Account, Accounts, Token
+from hushsum.service.store.answer_counts import ServedAnswers
 from hushsum.service.store.datasets import Dataset, Datasets, Quota, StoredTally, Upload
 from hushsum.service.store.functions import Function, Functions
 from hushsum.service.store.identities import Identities, Link
 from hushsum.service.store.job_queue import Job, JobQueue
-from hushsum.service.store.served_answers import ServedAnswers
-from hushsum.service.store.store import Actor, LogLine, Store
+from hushsum.service.store.transactions import Actor, LogLine, Store
 
 __all__ = [
     "Account",

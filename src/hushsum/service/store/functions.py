@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from hushsum.ledger.database import Database
 from hushsum.service.store.schema import accounts, datasets, functions, grants
-from hushsum.service.store.store import Actor, now, write_log
+from hushsum.service.store.transactions import Actor, now, write_log
 
 
 @dataclass(frozen=True, slots=True)

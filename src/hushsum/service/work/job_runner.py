@@ -20,7 +20,7 @@ from hushsum.jobs.release_tally import release_tally
 from hushsum.jobs.tally_records import RecordFiles, tally_records
 from hushsum.ledger import Ledger
 from hushsum.service.logs import described, log_event
-from hushsum.service.problems import problem, problem_of_error
+from hushsum.service.problem_types import problem, problem_of_error
 from hushsum.service.schemas import ConfirmedReleaseRequest, TallyRequest, bounds_of, release_request
 from hushsum.service.settings import Settings
 from hushsum.service.store import (
@@ -44,11 +44,15 @@ from hushsum.service.store.job_queue import (
     RUNNING,
     stop_problem,
 )
-from hushsum.service.store.store import now
+from hushsum.service.store.transactions import now
 from hushsum.service.work.file_cleanup import delete_orphaned_files
-from hushsum.service.work.model_fitter import ModelFitter
-from hushsum.service.work.model_requests import UPLOAD_NAME
-from hushsum.service.work.running_job import JobStopped, RunningJob, collect_parameter_warnings, renewed_lease
+from hushsum.service.work.job_lease import (
+    UPLOAD_NAME,
+    JobStopped,
+    RunningJob,
+    collect_parameter_warnings,
+    renewed_lease,
+)
 from hushsum.tally.file import load_tally, public_header
 
 #: Before a job that met an unavailable database is tried again; doubled after each further attempt.
@@ -111,6 +115,8 @@ class JobRunner:
         if job.kind == "tally":
             return self._count(running)
         if job.kind == "model":
+            from hushsum.service.work.model_fitter import ModelFitter  # imports scikit-learn
+
             fitter = ModelFitter(self._settings, self._datasets, self._functions)
             return fitter.fit(running, self._ledger_options(job))
         return self._release(running)

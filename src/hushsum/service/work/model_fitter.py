@@ -10,8 +10,8 @@ from typing import Any
 
 from hushsum.errors import HushsumError, UsageError
 from hushsum.jobs.describe_model import describe_model
-from hushsum.jobs.exact_answers import describe_exact
 from hushsum.jobs.exact_model import SecretModel, secret_model
+from hushsum.jobs.exact_predictions import describe_exact
 from hushsum.jobs.fit_model import count_model, release_model
 from hushsum.jobs.ledger_release import LedgerOptions
 from hushsum.privacy.claim import Claim
@@ -21,8 +21,8 @@ from hushsum.service.settings import Settings
 from hushsum.service.store import Actor, Datasets, Functions
 from hushsum.service.store.datasets import USED
 from hushsum.service.work.file_cleanup import delete_exact_model_files
+from hushsum.service.work.job_lease import RunningJob, collect_parameter_warnings
 from hushsum.service.work.model_requests import choice_of, files_of, most_numbers
-from hushsum.service.work.running_job import RunningJob, collect_parameter_warnings
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from typing import Final
 
 from hushsum.errors import UsageError
 from hushsum.jobs.exact_model import exact_claim
@@ -14,11 +13,9 @@ from hushsum.models.predicted_error import PredictedError
 from hushsum.privacy.claim import Claim
 from hushsum.service.schemas import ModelClaimRequest
 from hushsum.service.settings import Settings
+from hushsum.service.work.job_lease import UPLOAD_NAME
 
 _ONE_AT_A_TIME = threading.Lock()
-
-UPLOAD_NAME: Final = "the upload"
-"""What error messages call an uploaded file, whose path in the service nobody needs."""
 
 
 def choice_of(request: ModelClaimRequest, settings: Settings) -> ModelChoice:

@@ -19,7 +19,7 @@ from hushsum.privacy.noise.choice import (
     permute_and_flip_law,
 )
 from hushsum.privacy.noise.coins import flip
-from hushsum.privacy.noise.laplace import exponential_bounds
+from hushsum.privacy.noise.discrete_laplace_sampler import exponential_bounds
 from hushsum.privacy.noise.source import below
 
 Choose = Callable[[Sequence[int], Fraction, NoiseSource], int]

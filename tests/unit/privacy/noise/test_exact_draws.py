@@ -20,10 +20,10 @@ from hushsum.privacy.noise import (
     gaussian_variance,
     laplace_variance,
 )
-from hushsum.privacy.noise import gaussian as gaussian_module
-from hushsum.privacy.noise import laplace as laplace_module
-from hushsum.privacy.noise.gaussian import decide_acceptance
-from hushsum.privacy.noise.laplace import decide_magnitude, laplace_shape, wrapped
+from hushsum.privacy.noise import discrete_gaussian_sampler as gaussian_module
+from hushsum.privacy.noise import discrete_laplace_sampler as laplace_module
+from hushsum.privacy.noise.discrete_gaussian_sampler import decide_acceptance
+from hushsum.privacy.noise.discrete_laplace_sampler import decide_magnitude, laplace_shape, wrapped
 from hushsum.privacy.noise.source import LazyUniform
 
 SCALES = [

@@ -36,7 +36,7 @@ from hushsum.service.schemas import (
 )
 from hushsum.service.store import Dataset, Quota
 from hushsum.service.store.datasets import DELETED, WAITING, check_quota
-from hushsum.service.store.store import new_id
+from hushsum.service.store.transactions import new_id
 from hushsum.service.work.file_cleanup import delete_exact_model_files
 
 router = APIRouter(prefix="/datasets", tags=["datasets"])

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import FileResponse
 from starlette.concurrency import run_in_threadpool
 
-from hushsum.jobs.exact_answers import ExactModel
+from hushsum.jobs.exact_predictions import ExactModel
 from hushsum.service.http.access import ANALYST, Caller, checked_by, needs, nothing_here
 from hushsum.service.http.context import Context, context_of
 from hushsum.service.http.dependencies import ActorDependency, ContextDependency, Querier, Releaser
@@ -50,6 +50,7 @@ _OPENAPI: Final[dict[str, Any]] = {
             "schema": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1, "default": 0.95},
         },
         {"name": "only", "in": "query", "schema": {"const": "value"}},
+        {"name": "simultaneous", "in": "query", "schema": {"enum": ["true", "false"], "default": "false"}},
     ],
 }
 
@@ -72,7 +73,7 @@ async def query(
     # No dependency is declared that FastAPI would resolve: that took half of the time of a single point.
     caller = await _NEEDED(request)
     context = await context_of(request)
-    of, level, only_values = _query_parameters(request)
+    of, level, only_values, simultaneous = _query_parameters(request)
     key = f"{caller.account} {function}"
     if context.visible.get(key) is None:
         await run_in_threadpool(_find, context, function, caller)
@@ -97,13 +98,15 @@ async def query(
             of=of,
             level=level,
             only_values=only_values,
+            simultaneous=simultaneous,
             most=context.settings.max_points,
         )
 
     declared = int(request.headers.get("content-length", limit))
     if declared > limit:
         raise too_large(limit)
-    if declared > _LARGE:
+    # Simultaneous intervals draw the noise some hundred times, which takes as long as many points.
+    if declared > _LARGE or simultaneous:
         async with context.large_queries.place(caller.account):
             body = await read_body(request, limit)
             async with context.large_queries.turn():
@@ -218,23 +221,28 @@ def withdraw(
     return Response(status_code=204)
 
 
-def _query_parameters(request: Request) -> tuple[str | None, float, bool]:
-    """The query parameters: of what, at which confidence level, and whether values only."""
+def _query_parameters(request: Request) -> tuple[str | None, float, bool, bool]:
+    """The query parameters: of what, at which confidence level, whether values only, and whether intervals
+    hold together.
+    """
     if not request.scope["query_string"]:
-        return None, 0.95, False
+        return None, 0.95, False, False
     given = dict(request.query_params)
     of, only = given.pop("of", None), given.pop("only", None)
     try:
         level = float(given.pop("level", "0.95"))
     except ValueError:
         level = 0.0
-    if given or of not in _OF or only not in (None, "value") or not 0.0 < level < 1.0:
+    together = given.pop("simultaneous", "false")
+    allowed = of in _OF and only in (None, "value") and together in ("true", "false") and 0.0 < level < 1.0
+    if given or not allowed:
         raise Refusal(
             422,
             "parameter-refused",
-            "a query takes of=mean, sum or predict, a level between 0 and 1, and only=value; remove others",
+            "a query takes of=mean, sum or predict, a level between 0 and 1, only=value, and "
+            "simultaneous=true or false; remove others",
         )
-    return of, level, only is not None
+    return of, level, only is not None, together == "true"
 
 
 def _find(context: Context, id: str, caller: Caller) -> Function:

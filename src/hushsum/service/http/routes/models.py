@@ -6,7 +6,6 @@ from dataclasses import asdict
 
 from fastapi import APIRouter
 
-from hushsum.jobs.model_catalogue import model_kinds, setting_as_json
 from hushsum.kernels import kernel_names, parameter_names
 from hushsum.service.http.context import Context
 from hushsum.service.http.dependencies import ActorDependency, ContextDependency, IdempotencyKey, Releaser
@@ -22,7 +21,6 @@ from hushsum.service.schemas import (
 )
 from hushsum.service.schemas.releases import confirmation
 from hushsum.service.store.datasets import WAITING
-from hushsum.service.work.model_requests import choice_of, claim_for, error_for
 
 router = APIRouter(tags=["models"])
 
@@ -39,6 +37,8 @@ def list_kernels(caller: Releaser) -> list[KernelResponse]:
 @router.get("/models")
 def list_models(caller: Releaser) -> list[ModelKindResponse]:
     """The models that can be fitted, and the settings of each."""
+    from hushsum.jobs.model_catalogue import model_kinds, setting_as_json  # imports scikit-learn
+
     return [
         ModelKindResponse.model_validate(
             {**asdict(each), "settings": [setting_as_json(setting) for setting in each.settings]}
@@ -52,6 +52,8 @@ def show_model_claim(
     dataset: str, body: ModelClaimRequest, caller: Releaser, context: ContextDependency
 ) -> ModelClaimResponse:
     """What a model would claim and cost, and its predicted error. Nothing is read or spent."""
+    from hushsum.service.work.model_requests import choice_of, claim_for, error_for  # imports scikit-learn
+
     found = context.dataset(dataset, caller)
     _check_upload(context, found.id, body)
     choice = choice_of(body, context.settings)
@@ -77,6 +79,8 @@ def fit_model(
     key: IdempotencyKey,
 ) -> JobResponse:
     """Fit a model on an upload, debit the ledger, and publish it; the upload is deleted then."""
+    from hushsum.service.work.model_requests import choice_of, claim_for  # imports scikit-learn
+
     found = context.dataset(dataset, caller)
     choice = choice_of(body, context.settings)
     claim = claim_for(choice, body)

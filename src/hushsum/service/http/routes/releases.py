@@ -176,4 +176,7 @@ def _claim(context: Context, dataset: str, body: ReleaseClaimRequest) -> Claim:
     if stored is None:
         raise Refusal(422, "parameter-refused", "tally must be one of this dataset; create it first")
     basis = reading_from_json(stored.facts["definition"]).basis
-    return Tally(basis, max_per_unit=stored.facts["max_per_unit"]).prepare(release_request(body)).claim
+    empty = Tally(
+        basis, max_per_unit=stored.facts["max_per_unit"], edge_lists=stored.facts.get("edge_lists", 1)
+    )
+    return empty.prepare(release_request(body)).claim

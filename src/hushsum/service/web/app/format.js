@@ -78,11 +78,11 @@ export function promise({ epsilon, delta, rho }) {
   return delta && number(delta) !== "0" ? `ε ${number(epsilon)}, δ ${number(delta)}` : `ε ${number(epsilon)}`;
 }
 
-/** What a claim protects: one record, or one person with all records. */
+/** What a claim protects: one record, one person with all records, or a row or an edge of a graph. */
 export function protectedUnit(claim) {
   const whom = claim.unit === "person"
     ? `each person, up to ${count(claim.records_per_unit, "record")}`
-    : "each record";
+    : `each ${claim.unit}`;
   return claim.secure === false ? "nobody, because its noise was seeded" : whom;
 }
 

@@ -82,7 +82,7 @@ function budget({ budget: response }, ledger) {
         "Protects",
         terms.unit === "person"
           ? `each person${terms.max_per_unit ? `, up to ${terms.max_per_unit} records` : ""}`
-          : "each record",
+          : `each ${terms.unit}`,
       ],
       [
         "Largest next release",

@@ -55,13 +55,15 @@ function card(each) {
 
 const KINDS = [["pure", "ε alone"], ["basic", "ε and δ"], ["zcdp", "ρ (zero-concentrated)"]];
 
+const UNITS = ["record", "person", "adjacency row", "edge", "directed edge"].map((unit) => [unit, `each ${unit}`]);
+
 function newDataset() {
   const name = text({ required: true, maxlength: 80, pattern: "[A-Za-z0-9][A-Za-z0-9 ._\\-]*" });
   const kind = select(KINDS, "pure");
   const epsilon = number({ required: true, min: 0, value: "1" });
   const delta = number({ min: 0, max: 1, value: "1e-6" });
   const rho = number({ min: 0, value: "0.5" });
-  const unit = select([["record", "each record"], ["person", "each person"]], "record");
+  const unit = select(UNITS, "record");
   const most = number({ min: 1, step: 1 });
   const replace = checkbox("Protect against replacing, not adding or removing");
   const said = h("div", {});

@@ -97,13 +97,15 @@ export async function releaseView(place, id, tallyId) {
     at(2);
     body.replaceChildren(loading("the claim", 1));
     known.dataset = await get(`/datasets/${id}`);
-    const relation = dataset.budget.terms.relation;
+    const { relation, unit } = dataset.budget.terms;
     let back = again;
     let terms = choice.model;
     let paths = { claim: `/datasets/${id}/models/claims`, release: `/datasets/${id}/models` };
     if (!terms) {
       const tally = choice.tally ?? (await counted(choice.count)).id;
       terms = { tally, name: choice.name, relation, ...choice.promise };
+      // Persons and records follow from the tally; of a graph the unit is chosen with the dataset.
+      if (unit !== "record" && unit !== "person") terms.unit = unit;
       paths = { claim: `/datasets/${id}/claims`, release: `/datasets/${id}/releases` };
       // The upload is deleted once it is counted; going back means other parameters for the same tally.
       const made = (await get(`/datasets/${id}/tallies`)).find((each) => each.id === tally);

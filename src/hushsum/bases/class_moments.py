@@ -1,0 +1,290 @@
+"""Sums of vectors by class, and second moments, of all records or by class, in one table."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushsum._types import Floats
+from hushsum.bases.base import Basis, LinearReading, Table, register
+from hushsum.bases.monomials import MOST_SQUARED, PRODUCT_WEIGHT, SQUARE_WEIGHT, square_weights
+from hushsum.errors import DataRefused, UsageError, shown
+from hushsum.kernels.base import Batch, Kernel, dense_batch
+from hushsum.kernels.class_product import ClassProductKernel
+from hushsum.privacy.calibration import Sensitivity
+from hushsum.privacy.claim import Relation
+from hushsum.records.ball import FEWEST_BITS, whole_length, whole_vectors
+
+_MOST_BITS = 14
+_MOST_WEIGHT = 1 << 40
+MOST_CLASSES = 1 << 16
+_NUMBERS_AT_A_TIME = 1 << 22
+
+
+@register
+@dataclass(frozen=True)
+class ClassMoments(Basis):
+    """Sums of vectors and numbers of records by class, and, if requested, second moments.
+
+    A record is (c, x): its class, and a vector that is shortened to ``radius`` and rounded to whole numbers z
+    of length at most S = 2^bits. It adds m·z and n to the cells of its class, and 5·z_i² and 7·z_i·z_j to
+    those of the second moments, which all classes share or each class has. m and n are whole numbers,
+    ``mean_weight`` and ``count_weight``: the larger one is, the less noise its cells have beside what they
+    count.
+
+    Parameters
+    ----------
+    classes, dim : int
+        How many classes, and columns of a vector.
+    radius : float
+        Declared; longer vectors are shortened to it.
+    moments : int
+        How many matrices of second moments: none, one of all records, or one for each class. Each has
+        dim·(dim + 1)/2 cells; up to 4096 columns.
+    mean_weight, count_weight : int
+        See above; :meth:`of_shares` takes them from shares of the budget.
+    bits : int
+        Of a whole number.
+    transform : str, optional
+        Digest of the public transformation that made the vectors, so that only tallies of one merge.
+
+    Privacy
+    -------
+    A record's cells depend on that record alone, and ‖z‖ ≤ S. With A = m²S², C = n² and B = 25·S⁴ (0 without
+    moments; see `Monomials` for the weights 5 and 7), one record present or absent moves the table by
+    Δ2² ≤ A + C + B, and by Δ1 ≤ m·√d·S + n + (5 + 7(d − 1)/2)·S².
+
+    One record replaced. If its class changes, both classes' cells move, and the moments by at most 2B in
+    square: if the classes share them (`Monomials`), and if not, as each moves by B. So Δ2² ≤ 2(A + C + B). If
+    the class stays, the count does, too. With p = (z + z')/2,
+    q = (z − z')/2, x = ‖q‖²/S² and y = ‖p‖²/S², the move is 4A·x + 8B·(xy + t²), t = p·q/S², where x + y ≤ 1
+    and |t| ≤ (1 − x − y)/2, because both lengths are at most S, and t² ≤ xy. In s = 1 − x − y the bound
+    x(1 − x − s) + s²/4 of xy + t² is convex, so it is largest at s = 0, where it is x(1 − x), or where
+    s = 2√(xy), where it is 2x(1 − √x)² and larger only for x < 1/9: there the move is below 2A + 2B. So it is
+    at most the maximum of 4Ax + 8Bx(1 − x): 4A where A ≥ 2B, else 2A + 2B + A²/(2B). Δ2² is the larger of
+    the two cases. Δ1 is at most that of two records' class cells and of replaced moments; if each class has
+    moments, at most that of two records.
+
+    A record that moves to another class is a replacement; under add/remove it is two changes.
+    """
+
+    name: ClassVar[str] = "class-moments"
+    fractional: ClassVar[bool] = True
+
+    classes: int
+    dim: int
+    radius: float = 1.0
+    moments: int = 0
+    mean_weight: int = 1
+    count_weight: int = 512
+    bits: int = 12
+    transform: str | None = None
+
+    @classmethod
+    def of_shares(
+        cls,
+        classes: int,
+        dim: int,
+        radius: float,
+        *,
+        moment_share: Fraction,
+        count_share: Fraction,
+        by_class: bool = False,
+        bits: int = 12,
+        transform: str | None = None,
+    ) -> ClassMoments:
+        """With weights for which the counts and the second moments have these parts of Δ2² of one record.
+
+        >>> basis = ClassMoments.of_shares(
+        ...     3, 16, 1.0, moment_share=Fraction(1, 5), count_share=Fraction(1, 50)
+        ... )
+        >>> moved = basis.sensitivity(Relation.ADD_REMOVE).l2_squared
+        >>> round(25 * basis.length**4 / moved, 4), round(basis.count_weight**2 / moved, 4)
+        (0.2, 0.02)
+        """
+        unit, means = 1 << bits, 1 - moment_share - count_share
+        if moment_share == 0:
+            count = unit * math.sqrt(count_share / means)
+            return cls(classes, dim, radius, 0, 1, max(1, round(count)), bits, transform)
+        length = SQUARE_WEIGHT * unit**2 / math.sqrt(moment_share)
+        return cls(
+            classes,
+            dim,
+            radius,
+            classes if by_class else 1,
+            max(1, round(length * math.sqrt(means) / unit)),
+            max(1, round(length * math.sqrt(count_share))),
+            bits,
+            transform,
+        )
+
+    def __post_init__(self) -> None:
+        rules = (
+            ("classes", self.classes, 1, MOST_CLASSES),
+            ("dim", self.dim, 1, MOST_SQUARED if self.moments else 1 << 2 * FEWEST_BITS),
+            ("moments", self.moments, 0, MOST_CLASSES),
+            ("mean_weight", self.mean_weight, 1, _MOST_WEIGHT),
+            ("count_weight", self.count_weight, 1, _MOST_WEIGHT),
+            ("bits", self.bits, FEWEST_BITS, _MOST_BITS),
+        )
+        for name, value, least, most in rules:
+            if type(value) is not int or not least <= value <= most:
+                raise UsageError(
+                    parameter=name,
+                    rule=f"must be an integer from {least} to {most}",
+                    got=shown(value),
+                    remedy="give one in that range",
+                )
+        if self.moments not in (0, 1, self.classes):
+            raise UsageError(
+                parameter="moments",
+                rule="must be none, one, or one for each class",
+                got=self.moments,
+                remedy="give one of these",
+            )
+        # Checks the radius.
+        object.__setattr__(self, "radius", self.counted_kernel().radius)
+
+    @property
+    def bounds(self) -> None:
+        """None: the ball bounds the vectors."""
+        return
+
+    @property
+    def columns(self) -> None:
+        """None: vectors have none."""
+        return
+
+    def counted_kernel(self) -> ClassProductKernel:
+        """The inner product within a class, of rows (class, vector)."""
+        return ClassProductKernel(self.dim + 1, self.radius)
+
+    @property
+    def length(self) -> int:
+        """S: no whole vector is longer."""
+        return 1 << self.bits
+
+    @property
+    def unit(self) -> int:
+        """The whole number that stands for the radius."""
+        return whole_length(self.dim, self.bits)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """One row: for each class its sums and its number, then the second moments."""
+        return 1, self.classes * (self.dim + 1) + self.moments * (self.dim * (self.dim + 1) // 2)
+
+    def sensitivity(self, relation: Relation) -> Sensitivity:
+        """See the class: proven there for both relations."""
+        square = self.length**2
+        mean, count = self.mean_weight**2 * square, self.count_weight**2
+        second = (SQUARE_WEIGHT * square) ** 2 if self.moments else 0
+        l1 = math.isqrt(self.dim * mean) + self.count_weight
+        steps = (self.mean_weight * self.length, self.count_weight)
+        l1_second = SQUARE_WEIGHT * square + PRODUCT_WEIGHT * (self.dim - 1) * square // 2
+        if relation is Relation.ADD_REMOVE:
+            l1 += l1_second if self.moments else 0
+            largest = max(*steps, SQUARE_WEIGHT * square if self.moments else 0)
+            return Sensitivity(l1 + 1, mean + count + second, largest)
+        if not self.moments or mean >= 2 * second:
+            stays = 4 * mean
+        else:
+            stays = 2 * mean + 2 * second - (-(mean**2) // (2 * second))
+        moved = max(2 * (mean + count + second), stays)
+        l1 *= 2
+        if self.moments > 1:
+            l1 += 2 * l1_second
+        elif self.moments:
+            l1 += math.isqrt(self.dim * (self.dim + 1) * second)
+        largest = max(2 * steps[0], steps[1], PRODUCT_WEIGHT * square if self.moments else 0)
+        return Sensitivity(l1 + 2, moved, largest)
+
+    def prepare(self, data: object) -> Batch:
+        """Rows (class, vector) of finite numbers; DataRefused for a class that there is not."""
+        batch = dense_batch(data, self.dim + 1, None, clip=True, columns=None)
+        codes = batch.arrays[0][:, 0]
+        if not (np.isin(codes, np.arange(self.classes))).all():
+            raise DataRefused(
+                parameter="X",
+                rule=f"must have a class from 0 to {self.classes - 1} in its first column",
+                got="another number",
+                remedy="give the place of the label in the list of classes",
+            )
+        return batch
+
+    def accumulate(self, table: NDArray[np.int64], batch: Batch, *, step: int, threads: int) -> None:
+        """Add ``step`` times each record's cells. Products of whole numbers of 14 bits are exact in double
+        precision for blocks of 2²² numbers.
+        """
+        rows, width = batch.arrays[0], self.dim + 1
+        upper = np.triu_indices(self.dim) if self.moments else None
+        for start in range(0, len(rows), at_a_time := max(1, _NUMBERS_AT_A_TIME // width)):
+            part = rows[start : start + at_a_time]
+            codes = part[:, 0].astype(np.int64)
+            whole = whole_vectors(part[:, 1:].astype(np.float64), self.radius, self.bits)
+            for code in np.unique(codes).tolist():
+                members = whole[codes == code]
+                cells = table[0, code * width : (code + 1) * width]
+                cells[:-1] += step * self.mean_weight * members.sum(axis=0)
+                cells[-1] += step * self.count_weight * len(members)
+            if upper is None:
+                continue
+            weights, size = step * square_weights(self.dim), len(upper[0])
+            for group in range(self.moments):
+                real = (whole if self.moments == 1 else whole[codes == group]).astype(np.float64)
+                start_of = self.classes * width + group * size
+                products = (real.T @ real)[upper].astype(np.int64)
+                table[0, start_of : start_of + size] += weights * products
+
+    def class_sums(self, table: Table) -> Floats:
+        """Σ x of each class in units of the radius, shape (classes, dim)."""
+        cells = table[0, : self.classes * (self.dim + 1)].reshape(self.classes, -1)
+        return np.asarray(cells[:, :-1] / (self.mean_weight * self.unit))
+
+    def class_counts(self, table: Table) -> Floats:
+        """The number of records of each class, shape (classes,)."""
+        cells = table[0, : self.classes * (self.dim + 1)].reshape(self.classes, -1)
+        return np.asarray(cells[:, -1] / self.count_weight)
+
+    def second_moments(self, table: Table) -> Floats:
+        """Σ x xᵀ in units of the squared radius, symmetric, shape (moments, dim, dim)."""
+        sums = np.zeros((self.moments, self.dim, self.dim))
+        cells = table[0, self.classes * (self.dim + 1) :].reshape(self.moments, -1)
+        first, second = np.triu_indices(self.dim)
+        sums[:, first, second] = cells / (square_weights(self.dim) * float(self.unit**2))
+        sums[:, second, first] = sums[:, first, second]
+        return sums
+
+    def _reading(self, kernel: Kernel) -> ClassMomentsReading:
+        return ClassMomentsReading(self, kernel)
+
+
+@dataclass(frozen=True)
+class ClassMomentsReading(LinearReading):
+    """The inner product of a query with the sum of a class: exact up to noise and rounding."""
+
+    basis: ClassMoments
+    kernel: Kernel
+
+    def evaluate(self, table: Table, batch: Batch, *, threads: int) -> Floats:
+        """q·Σx over the class of each query, in units of the radius; 0 for a class that there is not."""
+        rows = batch.arrays[0].astype(np.float64)
+        products = rows[:, 1:] @ self.basis.class_sums(table).T / self.basis.radius
+        same = rows[:, :1] == np.arange(self.basis.classes)
+        return np.asarray((products * same).sum(axis=1))
+
+    def noise_gain(self, batch: Batch) -> Floats:
+        """The squared length of a query, in units of the radius and of a cell."""
+        rows = batch.arrays[0].astype(np.float64)
+        known = np.isin(rows[:, 0], np.arange(self.basis.classes))
+        lengths = (rows[:, 1:] ** 2).sum(axis=1) / self.basis.radius**2
+        return np.asarray(known * lengths / (self.basis.mean_weight * self.basis.unit) ** 2)
+
+    def total(self, table: Table) -> tuple[float, float]:
+        """The numbers of all classes together."""
+        return float(self.basis.class_counts(table).sum()), self.basis.classes / self.basis.count_weight**2

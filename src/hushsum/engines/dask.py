@@ -1,0 +1,268 @@
+"""Dask: files, dataframes, bags and delayed objects counted by the workers of a cluster."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+from uuid import uuid4
+
+from hushsum.engines.file_parts import RecordColumns, file_facts, plan_parts
+from hushsum.engines.protocol import (
+    CountingTask,
+    Driver,
+    NamedBatch,
+    Part,
+    Progress,
+    ReadablePart,
+    lost,
+    uncapped,
+)
+from hushsum.errors import DataRefused, UsageError
+from hushsum.kernels.parameters import thread_count
+from hushsum.records.arrow import pyarrow
+from hushsum.tally.checkpoint import Checkpoint
+from hushsum.tally.tally import Tally
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+_SECONDS_BETWEEN_REPORTS: Final = 0.2
+
+
+def tally(
+    source: Any,
+    tally: Tally,
+    client: Client | None = None,
+    *,
+    columns: Sequence[str] | None = None,
+    unit_column: str | None = None,
+    set_column: str | None = None,
+    threads: int | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_every: float = 60.0,
+    encryption_key: bytes | None = None,
+    progress: Progress | None = None,
+) -> Tally:
+    """Count with the workers of a Dask cluster; the result is that of one process, bit for bit.
+
+    Partial tallies travel to this process encrypted; see
+    :mod:`hushsum.engines.partial_tally_encryption`. Every partition is counted once, also if a worker dies or
+    Dask repeats a task.
+
+    Parameters
+    ----------
+    source : list of path-like, dask dataframe, dask bag or list of delayed objects
+        Files are read by the workers themselves, which is fastest; they must see them under the same paths.
+        The partitions of a bag are lists of records, delayed objects whatever ``tally.add`` takes.
+    tally : Tally
+        Empty; it says what is counted, and stays empty. Caps on a person's records need files.
+    client : distributed.Client, optional
+        By default the current one, or a cluster of this machine's cores that lasts as long as the count.
+    columns : sequence of str, optional
+        The columns of a record, in order; by default those of the tally, or all.
+    unit_column, set_column : str, optional
+        For files; as in `hushsum.records.open_batches`.
+    threads : int, optional
+        Of each task; by default one.
+    checkpoint, checkpoint_every, encryption_key
+        For files; as in `hushsum.engines.processes.tally`.
+    progress : callable, optional
+        Called with the fraction that is done; what it raises cancels the count.
+
+    Returns
+    -------
+    Tally
+        A new one with all records.
+
+    Raises
+    ------
+    UsageError, DataRefused
+        a wrong parameter, or a file or partition that cannot be counted, by name; there is no tally of the
+        others.
+    """
+    each = thread_count(1 if threads is None else threads)
+    if not _is_files(source):
+        for name, value in (("unit_column", unit_column), ("checkpoint", checkpoint)):
+            if value is not None and (name != "unit_column" or tally.max_per_unit is None):
+                raise UsageError(parameter=name, rule="needs files as the source", remedy="leave it out")
+        uncapped(tally, "a collection of Dask")
+        chosen = tally.basis.columns if columns is None else tuple(columns)
+        driver = Driver(tally, _partitions(source, chosen), threads=each, progress=progress)
+        with _connected(client) as connection:
+            return _run(driver, connection)
+    with _connected(client) as connection:
+        read = RecordColumns(None if columns is None else tuple(columns), unit_column, set_column)
+        workers = max(1, sum(connection.nthreads().values()))
+        parts = plan_parts(source, tally, read, workers=workers)
+        saved = None
+        if checkpoint is not None:
+            facts = {**file_facts(parts), "fingerprint": tally.fingerprint, "cap": tally.max_per_unit}
+            saved = Checkpoint(checkpoint, facts, seconds=checkpoint_every, encryption_key=encryption_key)
+        driver = Driver(tally, parts, threads=each, checkpoint=saved, progress=progress)
+        filled = _run(driver, connection)
+        if saved is not None:
+            saved.remove()
+        return filled
+
+
+@contextmanager
+def connected(address: str) -> Iterator[Client]:
+    """A client of the scheduler at an address.
+
+    Raises
+    ------
+    UsageError
+        if nothing answers there.
+    """
+    from distributed import Client
+
+    try:
+        client = Client(address, set_as_default=False)
+    except (OSError, ValueError):
+        raise UsageError(
+            parameter="address",
+            rule="must be that of a Dask scheduler",
+            got=address,
+            remedy="check that it runs",
+        ) from None
+    with client:
+        yield client
+
+
+@contextmanager
+def _connected(client: Client | None) -> Iterator[Client]:
+    from distributed import Client, LocalCluster, default_client
+
+    if client is None:
+        try:
+            client = default_client()
+        except ValueError:
+            many = thread_count(None)
+            with (
+                LocalCluster(n_workers=many, threads_per_worker=1, dashboard_address=":0") as cluster,
+                Client(cluster, set_as_default=False) as own,
+            ):
+                yield own
+            return
+    if client.asynchronous:
+        raise UsageError(parameter="client", rule="must not be asynchronous", remedy="make a plain one")
+    yield client
+
+
+def _is_files(source: Any) -> bool:
+    if isinstance(source, str | os.PathLike):
+        return True
+    return isinstance(source, list | tuple) and all(isinstance(each, str | os.PathLike) for each in source)
+
+
+class _Partition:
+    """A partition of a collection; Dask computes it and gives it to `_count_computed`."""
+
+    size = 1
+
+    def __init__(self, number: int, delayed: Any, columns: Sequence[str] | None) -> None:
+        self.id = str(number)
+        self.name = f"partition {number}"
+        self.delayed = delayed
+        self.columns = None if columns is None else list(columns)
+
+
+def _partitions(source: Any, columns: Sequence[str] | None) -> list[_Partition]:
+    from dask.delayed import Delayed
+
+    if hasattr(source, "to_delayed"):
+        delayed = list(source.to_delayed())
+    elif isinstance(source, list | tuple) and all(isinstance(each, Delayed) for each in source):
+        delayed = list(source)
+    else:
+        raise UsageError(
+            parameter="source",
+            rule="must be files, a dask dataframe, a dask bag or a list of delayed objects",
+            got=type(source).__name__,
+        )
+    return [_Partition(number, each, columns) for number, each in enumerate(delayed)]
+
+
+def _run(driver: Driver, client: Client) -> Tally:
+    from distributed import wait
+
+    job = uuid4().hex
+    waiting: dict[Future, Part] = {}
+    try:
+        for part in driver.waiting:
+            waiting[_submit(client, driver.task, part, f"hushsum-{job}-{part.id}")] = part
+        while waiting:
+            driver.report()
+            with client.as_current():
+                try:
+                    found = wait(
+                        list(waiting), timeout=_SECONDS_BETWEEN_REPORTS, return_when="FIRST_COMPLETED"
+                    )
+                except TimeoutError:
+                    continue
+            for future in found.done:
+                part = waiting.pop(future)
+                driver.receive(part.id, _result(future, part))
+                future.release()
+        driver.report()
+    finally:
+        client.cancel(list(waiting))
+    return driver.finish()
+
+
+def _submit(client: Client, task: CountingTask, part: Part, key: str) -> Future:
+    if not isinstance(part, _Partition):
+        return client.submit(_count_files, task, part, key=key, pure=False)
+    from dask import delayed
+
+    counted = delayed(_count_computed, pure=False)(
+        task, part.id, part.name, part.delayed, part.columns, dask_key_name=key
+    )
+    return client.compute(counted)
+
+
+def _result(future: Future, part: Part) -> bytes:
+    from distributed import KilledWorker
+
+    error = future.exception()
+    if error is None:
+        result: bytes = future.result()
+        return result
+    if isinstance(error, KilledWorker):
+        raise lost(part.name)
+    # The message of an error in the graph of the source may quote records.
+    raise DataRefused(
+        rule=f"{part.name} could not be computed: {type(error).__name__}",
+        remedy="compute it by itself to see why",
+    )
+
+
+def _count_files(task: CountingTask, part: ReadablePart) -> bytes:
+    return task.count(part)
+
+
+def _count_computed(
+    task: CountingTask, id: str, name: str, computed: Any, columns: list[str] | None
+) -> bytes:
+    def batches() -> Iterator[NamedBatch]:
+        table = hasattr(computed, "shape") or hasattr(computed, "num_rows")
+        records: Any = computed if table else list(computed)
+        if isinstance(records, list) and records and isinstance(records[0], dict):
+            records = pyarrow().Table.from_pylist(records)
+        if columns is not None and hasattr(records, "columns"):
+            missing = [each for each in columns if each not in _names(records)]
+            if missing:
+                raise UsageError(
+                    parameter="columns", rule="must name columns of the data", got=repr(missing[0])
+                )
+            records = records.select(columns) if hasattr(records, "num_rows") else records[columns]
+        if len(records):
+            yield NamedBatch(name, records)
+
+    return task.count_batches(id, name, batches())
+
+
+def _names(records: Any) -> list[str]:
+    return list(getattr(records, "column_names", records.columns))

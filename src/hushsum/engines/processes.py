@@ -1,0 +1,173 @@
+"""Count files with several processes of one machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import queue
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections import Counter, deque
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from hushsum.engines import process_worker
+from hushsum.engines.file_parts import RecordColumns, file_facts, plan_parts
+from hushsum.engines.process_worker import receive, send
+from hushsum.engines.protocol import MOST_ATTEMPTS, CountingTask, Driver, Part, Progress, lost
+from hushsum.errors import UsageError
+from hushsum.kernels.parameters import positive_integer, thread_count
+from hushsum.tally.checkpoint import Checkpoint
+from hushsum.tally.tally import Tally
+
+_MOST_WORKERS: Final = 1024
+_SECONDS_BETWEEN_REPORTS: Final = 0.2
+
+
+def tally(
+    files: Sequence[str | os.PathLike[str]],
+    tally: Tally,
+    *,
+    workers: int | None = None,
+    columns: Sequence[str] | None = None,
+    unit_column: str | None = None,
+    set_column: str | None = None,
+    threads: int | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_every: float = 60.0,
+    encryption_key: bytes | None = None,
+    progress: Progress | None = None,
+) -> Tally:
+    """Count files with several processes; the result is that of one process, bit for bit.
+
+    Worth it for Parquet files, which are cut between their row groups, and for many files: another file is
+    read by one process. Under a cap on a person's records every process reads all files and counts a share of
+    the persons. A process that dies is replaced, and its part is counted again from the beginning.
+
+    Parameters
+    ----------
+    files : sequence of path-like
+        CSV, Parquet or Arrow.
+    tally : Tally
+        Empty; it says what is counted, and stays empty.
+    workers : int, optional
+        The number of processes; by default the cores that this process may use.
+    columns, unit_column, set_column
+        As in `hushsum.records.open_batches`; the columns default to those of the tally.
+    threads : int, optional
+        Of each process; by default the cores are shared out.
+    checkpoint : path-like, optional
+        A confidential file with the parts that are counted, from which the same call continues. It is deleted
+        when the count is complete.
+    checkpoint_every : float
+        Seconds between two checkpoints.
+    encryption_key : bytes, optional
+        32 bytes that encrypt the checkpoint.
+    progress : callable, optional
+        Called with the fraction that is done; what it raises cancels the count, after a last checkpoint.
+
+    Returns
+    -------
+    Tally
+        A new one with all records.
+
+    Raises
+    ------
+    UsageError, DataRefused
+        a wrong parameter, or a file that cannot be counted, by name; there is no tally of the others.
+    """
+    cores = thread_count(None)
+    many = cores if workers is None else positive_integer("workers", workers, at_most=_MOST_WORKERS)
+    read = RecordColumns(None if columns is None else tuple(columns), unit_column, set_column)
+    parts = plan_parts(files, tally, read, workers=many)
+    saved = None
+    if checkpoint is not None:
+        facts = {**file_facts(parts), "fingerprint": tally.fingerprint, "max_per_unit": tally.max_per_unit}
+        saved = Checkpoint(checkpoint, facts, seconds=checkpoint_every, encryption_key=encryption_key)
+    each = max(1, cores // many) if threads is None else threads
+    driver = Driver(tally, parts, threads=each, checkpoint=saved, progress=progress)
+    filled = _run(driver, many)
+    if saved is not None:
+        saved.remove()
+    return filled
+
+
+def _run(driver: Driver, workers: int) -> Tally:
+    waiting = deque(driver.waiting)
+    pool = [_Worker(driver.task) for _ in range(min(workers, len(waiting)))]
+    results: queue.Queue[tuple[_Worker, Part, bytes | None]] = queue.Queue()
+    attempts: Counter[str] = Counter()
+    running = 0
+    try:
+        for worker in pool:
+            worker.start(waiting.popleft(), results)
+            running += 1
+        while running:
+            driver.report()
+            try:
+                worker, part, sealed = results.get(timeout=_SECONDS_BETWEEN_REPORTS)
+            except queue.Empty:
+                continue
+            running -= 1
+            if sealed is None:
+                attempts[part.id] += 1
+                if attempts[part.id] == MOST_ATTEMPTS:
+                    raise lost(part.name)
+                waiting.append(part)
+                worker.end()
+                pool[pool.index(worker)] = worker = _Worker(driver.task)
+            if waiting:
+                worker.start(waiting.popleft(), results)
+                running += 1
+            if sealed is not None:
+                driver.receive(part.id, sealed)
+        driver.report()
+    finally:
+        for worker in pool:
+            worker.end()
+    return driver.finish()
+
+
+class _Worker:
+    """A process and the socket to it."""
+
+    def __init__(self, task: CountingTask) -> None:
+        if not sys.executable:
+            raise UsageError(rule="processes need a Python program to run", remedy="use another engine")
+        self._task = task
+        self._socket, theirs = socket.socketpair()
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", str(Path(process_worker.__file__)), json.dumps(sys.path)],
+                stdin=theirs.fileno(),
+                # A traceback could quote records; what goes wrong is returned, sealed.
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+        self.id = self._process.pid
+
+    def start(self, part: Part, results: queue.Queue[tuple[_Worker, Part, bytes | None]]) -> None:
+        """Count a part; the result, or None if the process dies, arrives in a queue."""
+        message = pickle.dumps((self._task, part))
+
+        def exchange() -> None:
+            try:
+                send(self._socket, message)
+            except OSError:
+                results.put((self, part, None))
+                return
+            results.put((self, part, receive(self._socket)))
+
+        threading.Thread(target=exchange, daemon=True).start()
+
+    def end(self) -> None:
+        """End the process, whatever it does."""
+        self._process.send_signal(signal.SIGKILL)
+        self._process.wait()
+        self._socket.close()

@@ -1,0 +1,269 @@
+"""From files of records to a released function: plan, count and release, without a tally in a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import IO, Any
+
+from hushsum.errors import UsageError
+from hushsum.jobs.kernel_and_method import KernelChoice, step_of_columns
+from hushsum.jobs.ledger_release import Approve, LedgerOptions
+from hushsum.jobs.output_files import STANDARD, check_function_output
+from hushsum.jobs.progress import Progress
+from hushsum.jobs.release_tally import FunctionReleased, deliver_release, described
+from hushsum.jobs.tally_records import RecordFiles, check_columns, count_records, dimension, first_batch
+from hushsum.kernels.base import Kernel
+from hushsum.kernels.parameters import one_of
+from hushsum.methods.direct_release import OneCallRelease
+from hushsum.methods.error_prediction import Option
+from hushsum.methods.registry import method_named, planned_methods
+from hushsum.planning.automatic_method import best_option, planned_options, planned_sizes, planned_tally
+from hushsum.planning.plan import AUTO
+from hushsum.privacy.claim import PERSON, RECORD, checked_unit
+from hushsum.privacy.release_noise import EXACT_INTEGERS
+from hushsum.privacy.release_request import ReleaseRequest
+from hushsum.records.arrow import pyarrow
+from hushsum.records.bounds import DeclaredBounds
+from hushsum.records.streams import open_batches
+from hushsum.releases.base import ReleasedFunction
+from hushsum.tally.tally import Tally
+
+
+@dataclass(frozen=True, slots=True)
+class PlanChoice:
+    """What a person declares for the plan of a release; all of it is public.
+
+    ``records`` is the declared number of records. ``count_share`` of None is what the plan finds best.
+    """
+
+    method: str = AUTO
+    records: int | None = None
+    bounds: DeclaredBounds | None = None
+    steps: tuple[float, ...] | None = None
+    width: int | None = None
+    seed: int = 0
+    count_share: float | None = None
+
+    def __post_init__(self) -> None:
+        one_of("method", self.method, [AUTO, *planned_methods()])
+
+
+def release_records(
+    records: RecordFiles,
+    output: str | IO[bytes],
+    request: ReleaseRequest,
+    *,
+    kernel: KernelChoice,
+    choice: PlanChoice,
+    max_per_unit: int | None = None,
+    threads: int | None = None,
+    progress: Progress | None = None,
+    approve: Approve | None = None,
+    ledger: LedgerOptions | None = None,
+) -> FunctionReleased | None:
+    """Release files of records by the method that is predicted to err least, as :func:`hushsum.release`.
+
+    The plan is made from what is declared, and the files are counted in one pass and bounded memory. A method
+    without a tally reads them into memory. Nothing is debited before everything was counted.
+
+    Raises
+    ------
+    UsageError
+        wrong parameters, a file or column that is not there, or an output that cannot be written.
+    DataRefused
+        records that break a rule; nothing is released and nothing is spent.
+    ClaimError, BudgetExhausted
+        as :func:`hushsum.jobs.release_tally.release_tally`.
+    """
+    _ = request.promise
+    if request.unit is not None:
+        checked_unit(request.unit, (RECORD if max_per_unit is None else PERSON,))
+    if isinstance(output, str):
+        check_function_output(output, inputs=records.paths, interactive=approve is not None)
+    check_columns(records, kernel, max_per_unit)
+    if ledger is not None and ledger.idempotency_key is None and STANDARD in records.paths:
+        raise UsageError(
+            parameter="idempotency_key",
+            rule="must be given where records come from standard input",
+            got="none",
+            remedy="name this release",
+        )
+    plan = _Plan(request, choice, max_per_unit)
+    if STANDARD not in records.paths:
+        batch, names = first_batch(records)
+        chosen = kernel.build(None if kernel.takes_sets else dimension(batch))
+        option = plan.best(chosen, names)
+        if method_named(option.method).tally is None:
+            return _in_one_call(
+                records, output, request, option, chosen, names, choice, approve=approve, ledger=ledger
+            )
+    options: list[Option] = []
+
+    def empty(built: Kernel, columns: Sequence[str] | None) -> Tally:
+        options.append(plan.best(built, columns, tallies_only=True))
+        return plan.empty_tally(options[0], built, columns)
+
+    tally = count_records(records, kernel, empty, threads=threads, progress=progress)
+    prepared = tally.prepare(plan.request_for(options[0]), threads=threads)
+    return deliver_release(
+        output,
+        prepared.claim,
+        prepared.make,
+        sources=[path for path in records.paths if path != STANDARD],
+        subject={**prepared.subject, **described(tally.reading.kernel, output)},
+        settings=[repr(kernel), repr(choice), records.columns, records.unit_column, records.set_column],
+        capacity=tally.basis.shape[0],
+        option=options[0],
+        approve=approve,
+        ledger=ledger,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """The request of a person, and what the plan adds to it."""
+
+    request: ReleaseRequest
+    choice: PlanChoice
+    max_per_unit: int | None
+
+    def best(self, kernel: Kernel, columns: Sequence[str] | None, *, tallies_only: bool = False) -> Option:
+        """The option that is released."""
+        request, choice = self.request, self.choice
+        return best_option(
+            kernel,
+            epsilon=_number(request.epsilon),
+            delta=_number(request.delta),
+            rho=_number(request.rho),
+            bounds=choice.bounds,
+            method=choice.method,
+            records=choice.records,
+            relation=request.relation,
+            mechanism=request.mechanism,
+            rows=request.rows,
+            count_share=choice.count_share,
+            rounded=request.rounded,
+            width=choice.width,
+            columns=columns,
+            steps=None if choice.steps is None else step_of_columns(choice.steps),
+            max_per_unit=self.max_per_unit,
+            tallies_only=tallies_only,
+        )
+
+    def empty_tally(self, option: Option, kernel: Kernel, columns: Sequence[str] | None) -> Tally:
+        """The tally of an option."""
+        choice = self.choice
+        sizes = planned_sizes(option, records=choice.records, rows=self.request.rows, width=choice.width)
+        return planned_tally(
+            option,
+            kernel,
+            bounds=choice.bounds,
+            columns=columns,
+            seed=choice.seed,
+            max_per_unit=self.max_per_unit,
+            **sizes,
+        )
+
+    def request_for(self, option: Option) -> ReleaseRequest:
+        """The request with what the plan decides."""
+        request = self.request
+        return replace(
+            request,
+            **planned_options(
+                option,
+                records=self.choice.records,
+                delta=_number(request.delta),
+                rows=request.rows,
+                count_share=self.choice.count_share,
+                rounded=request.rounded,
+                mechanism=request.mechanism,
+            ),
+        )
+
+
+def _in_one_call(
+    records: RecordFiles,
+    output: str | IO[bytes],
+    request: ReleaseRequest,
+    option: Option,
+    kernel: Kernel,
+    columns: Sequence[str] | None,
+    choice: PlanChoice,
+    *,
+    approve: Approve | None,
+    ledger: LedgerOptions | None,
+) -> FunctionReleased | None:
+    method = method_named(option.method)
+    assert request.epsilon is not None
+    epsilon = float(request.epsilon)
+    claim = OneCallRelease.of(
+        method,
+        epsilon=epsilon,
+        delta=None,
+        relation=request.relation,
+        # A plan considers what is exact only, unless it is allowed more.
+        mechanism=option.mechanism,
+        arithmetic=EXACT_INTEGERS,
+        insecure_noise_seed=request.insecure_noise_seed,
+    ).claim
+    table = _read(records, columns)
+
+    def make() -> ReleasedFunction:
+        function = method.release(
+            table,
+            kernel,
+            bounds=choice.bounds,
+            columns=columns,
+            epsilon=epsilon,
+            relation=request.relation,
+            seed=choice.seed,
+            insecure_noise_seed=request.insecure_noise_seed,
+            **option.sizes,
+        )
+        assert function.claim == claim
+        return function
+
+    return deliver_release(
+        output,
+        claim,
+        make,
+        sources=records.paths,
+        subject={"method": method.name, **described(kernel, output)},
+        settings=[repr(kernel), repr(choice), records.columns],
+        capacity=None,
+        option=option,
+        approve=approve,
+        ledger=ledger,
+    )
+
+
+def _read(records: RecordFiles, columns: Sequence[str] | None) -> Any:
+    """All records in memory; secret."""
+    batches: list[Any] = []
+    for path in records.paths:
+        with open_batches(path, columns=columns, name=records.name) as stream:
+            batches.extend(batch for batch, _ in stream)
+    return pyarrow().Table.from_batches(batches)
+
+
+def _number(value: Any) -> float | None:
+    return None if value is None else float(value)
+
+
+def refuse_record_options(given: Callable[[str], bool], names: Sequence[str]) -> None:
+    """Refuse options that only a release of records has, where a tally is released.
+
+    Raises
+    ------
+    UsageError
+        naming the first that is given.
+    """
+    for name in names:
+        if given(name):
+            raise UsageError(
+                parameter=name,
+                rule="is for a release of files of records",
+                got="it for a tally",
+                remedy="leave it out: a tally has its kernel, columns and sizes",
+            )

@@ -1,0 +1,174 @@
+"""The registered kernels: by name, with parameters, as JSON, and by the roles that methods require."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from hushsum.errors import FileRefused, Parameter, UsageError, shown
+from hushsum.files.container import canonical_json
+from hushsum.kernels.base import (
+    ColumnKernel,
+    GaussianProfileKernel,
+    HashableKernel,
+    InnerProductKernel,
+    Kernel,
+    ProfileKernel,
+    SpectralKernel,
+)
+
+K = TypeVar("K", bound=type[Kernel])
+_KERNELS: dict[str, type[Kernel]] = {}
+
+
+def register(kernel: K) -> K:
+    """Make a kernel known by its name, for files, the command line and the service."""
+    _KERNELS[kernel.name] = kernel
+    return kernel
+
+
+def kernel_names() -> list[str]:
+    """The registered names, sorted."""
+    return sorted(_KERNELS)
+
+
+def parameter_names(name: str) -> tuple[str, ...]:
+    """What the kernel of that name is made from.
+
+    >>> parameter_names("hamming")
+    ('dim', 'power')
+    """
+    kernel: Any = _kernel_class(name)
+    return tuple(field.name for field in dataclasses.fields(kernel))
+
+
+def named(
+    name: str, *, dim: int | None = None, bandwidth: float | None = None, **parameters: object
+) -> Kernel:
+    """The kernel of that name. A parameter that is None is left at the kernel's default.
+
+    Parameters
+    ----------
+    name : str
+        One of :func:`kernel_names`.
+    dim : int, optional
+        The number of columns; for kernels of sets it is not used.
+    bandwidth : float, optional
+        The scale, in the units of the data. Needed by the kernels that have one.
+    **parameters
+        Whatever else the kernel has, such as ``power``.
+
+    Raises
+    ------
+    UsageError
+        if the name is unknown, a parameter is missing that the kernel needs, or one is given that it does
+        not have.
+
+    Examples
+    --------
+    >>> named("gaussian", dim=2, bandwidth=0.5)
+    GaussianKernel(dim=2, bandwidth=0.5, power=1)
+    """
+    kind: Any = _kernel_class(name)
+    taken = parameter_names(name)
+    given = {"bandwidth": bandwidth, **parameters}
+    arguments = {parameter: value for parameter, value in given.items() if value is not None}
+    for parameter in arguments:
+        if parameter not in taken:
+            raise UsageError(rule=(f"the {name} kernel has no ", Parameter(parameter)), remedy="leave it out")
+    remedies = {"dim": "give the number of columns", "bandwidth": "choose it without looking at the data"}
+    for needed, value in (("dim", dim), ("bandwidth", bandwidth)):
+        if needed in taken and value is None:
+            raise UsageError(
+                parameter=needed, rule=f"must be given for the {name} kernel", remedy=remedies[needed]
+            )
+    if "dim" in taken:
+        arguments["dim"] = dim
+    kernel: Kernel = kind(**arguments)
+    return kernel
+
+
+def kernel_from_json(data: dict[str, Any]) -> Kernel:
+    """The kernel that a file's header describes."""
+    name = data.get("name")
+    if name not in _KERNELS:
+        raise FileRefused(
+            rule=f"the file uses the kernel {name!r}, which this Hushsum does not know",
+            remedy="install a later one",
+        )
+    kind: Any = _KERNELS[name]
+    kernel: Kernel = kind(**data["parameters"])
+    if canonical_json(kernel.parameters()) != canonical_json(data["parameters"]):
+        raise ValueError("a kernel has one description")
+    return kernel
+
+
+def kernel_as_json(kernel: Kernel) -> dict[str, Any]:
+    """A kernel for a file's header."""
+    return {"name": kernel.name, "parameters": kernel.parameters()}
+
+
+def _kernel_class(name: str) -> type[Kernel]:
+    if name not in _KERNELS:
+        raise UsageError(
+            parameter="kernel",
+            rule=f"must be one of {', '.join(kernel_names())}",
+            got=shown(name),
+            remedy="choose one",
+        )
+    return _KERNELS[name]
+
+
+def _example(name: str, dim: int) -> Kernel:
+    needed = {"dim": dim, "bandwidth": 1.0}
+    kind: Any = _KERNELS[name]
+    kernel: Kernel = kind(**{each: needed[each] for each in parameter_names(name) if each in needed})
+    return kernel
+
+
+def _one_of(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"one of {', '.join(names)}" if names else "none of those here"
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """What a method needs of a kernel: ``test`` says whether a kernel has it, ``what`` says it in words."""
+
+    what: str
+    test: Callable[[Kernel], bool]
+
+    def check(self, kernel: Kernel, asker: str) -> None:
+        """Refuse a kernel that does not have the role.
+
+        Raises
+        ------
+        UsageError
+            with the kernels that have it.
+        """
+        if not self.test(kernel):
+            raise UsageError(
+                parameter="kernel",
+                rule=f"must be one that {self.what}, for {asker}",
+                got=f"the {kernel.name} kernel",
+                remedy=f"use {_one_of(self.kernels(kernel.dim or 1))}, or another method",
+            )
+
+    def kernels(self, dim: int = 1) -> list[str]:
+        """The names of the registered kernels that have the role, for so many columns."""
+        return [name for name in kernel_names() if self.test(_example(name, dim))]
+
+
+HASHABLE = Role(
+    "is the collision probability of hash functions", lambda kernel: isinstance(kernel, HashableKernel)
+)
+SPECTRAL = Role("has a known spectral measure", lambda kernel: isinstance(kernel, SpectralKernel))
+COLUMNS = Role("compares columns of numbers", lambda kernel: isinstance(kernel, ColumnKernel))
+PROFILES = Role("is a sum of products over columns", lambda kernel: isinstance(kernel, ProfileKernel))
+PRODUCT = Role(
+    "is a product over its columns",
+    lambda kernel: isinstance(kernel, ProfileKernel) and kernel.column_profile() is not None,
+)
+INNER_PRODUCT = Role("is a power of the inner product", lambda kernel: isinstance(kernel, InnerProductKernel))
+GAUSSIAN = Role("has the Gaussian shape", lambda kernel: isinstance(kernel, GaussianProfileKernel))

@@ -1,0 +1,97 @@
+"""Graphs: the tally of a list of edges, which knows what an edge is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from hushsum.bases.adjacency_rows import AdjacencyRows
+from hushsum.bases.hash_rows import HashRows
+from hushsum.errors import UsageError
+from hushsum.kernels.base import Kernel
+from hushsum.kernels.jaccard import JaccardKernel
+from hushsum.methods.race import DEFAULT_ROWS, DEFAULT_WIDTH
+from hushsum.tally.tally import Tally
+
+if TYPE_CHECKING:
+    from hushsum.records.edges import EdgeList
+
+
+def count_graph(
+    edges: EdgeList,
+    kernel: Kernel | None = None,
+    *,
+    rows: int = DEFAULT_ROWS,
+    width: int = DEFAULT_WIDTH,
+    seed: int = 0,
+    threads: int | None = None,
+    progress: Callable[[], None] | None = None,
+) -> Tally:
+    """Count all nodes of a graph, each as the set of its neighbours, into a new tally.
+
+    Parameters
+    ----------
+    edges : EdgeList
+        What :func:`hushsum.read_edges` returned. All files of a graph must be read by one call: the rows of
+        two halves of an edge list do not add up to the rows of the graph.
+    kernel : HashableKernel, optional
+        A kernel of sets. Default: ``JaccardKernel()``.
+    rows, width, seed : int
+        As for :func:`hushsum.race`.
+    threads : int, optional
+        Default: all cores this process may use. The result does not depend on it.
+    progress : callable, optional
+        Called after every batch of nodes; what it raises ends the count.
+
+    Returns
+    -------
+    Tally
+        It takes no further records. It merges with the tally of another graph of the same kind.
+
+    Raises
+    ------
+    DataRefused, UsageError
+        if a file is refused; there is no tally then.
+
+    Privacy
+    -------
+    ``tally.release(..., unit="adjacency row")``, the default, protects the list of neighbours of one node;
+    ``unit="edge"`` (of a directed graph ``unit="directed edge"``) protects whether one edge exists, with
+    more noise. The tally knows from ``edges`` how many rows one edge changes. :class:`AdjacencyRows
+    <hushsum.bases.AdjacencyRows>` has the bounds and their proof.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> import hushsum as hs
+    >>> _ = Path("friends.txt").write_text("0 1\\n1 2\\n")
+    >>> tally = hs.count_graph(hs.read_edges("friends.txt"), rows=50)
+    >>> tally.release(epsilon=1.0, unit="edge").claim.unit
+    'edge'
+    """
+    basis = HashRows(JaccardKernel() if kernel is None else kernel, rows, width, seed)
+    return count_rows(edges, basis, threads=threads, progress=progress)
+
+
+def count_rows(
+    edges: EdgeList, rows: HashRows, *, threads: int | None, progress: Callable[[], None] | None
+) -> Tally:
+    """Count a graph by given hash functions."""
+    from hushsum.records.edges import EdgeList
+
+    if not isinstance(edges, EdgeList):
+        raise UsageError(
+            parameter="edges",
+            rule="must be what hs.read_edges returned",
+            got=type(edges).__name__,
+            remedy="read the files with it",
+        )
+    basis = AdjacencyRows.of(rows, edges.graph)
+    tally = Tally(basis)
+
+    for sets in edges:
+        # Not by add, which refuses rows one by one; a tally of a part of the rows is never returned.
+        tally._accumulate(basis.prepare(sets), 1, threads)
+        if progress is not None:
+            progress()
+    return tally

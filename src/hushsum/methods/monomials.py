@@ -1,0 +1,119 @@
+"""Sums of monomials as a method: inner products and their squares, without approximation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from hushsum.bases.base import Reading
+from hushsum.bases.monomials import SQUARE_WEIGHT, Monomials
+from hushsum.errors import UsageError
+from hushsum.kernels.base import InnerProductKernel, Kernel
+from hushsum.kernels.registry import INNER_PRODUCT
+from hushsum.methods.error_prediction import HEADER_BYTES, NORMAL_MEAN_ABSOLUTE, Option, PredictionRequest
+from hushsum.methods.tally_methods import register_tally
+from hushsum.records.bounds import DeclaredBounds, declared_bounds
+from hushsum.tally.tally import Tally
+
+NAME = "monomials"
+_NANOSECONDS_NUMBER = 6.0
+_NANOSECONDS_PRODUCT = 0.1
+
+
+def monomials(
+    kernel: Kernel,
+    *,
+    bits: int = 12,
+    bounds: DeclaredBounds | None = None,
+    columns: Sequence[str] | None = None,
+    max_per_unit: int | None = None,
+) -> Tally:
+    """An empty tally of the records' coordinates, or of products of two of them, for inner products.
+
+    For vectors of a model in any number of columns. Answers have no error but the noise of the claim, which
+    with δ or ρ does not grow with the columns. Under pure ε it grows as √columns for the dot product, and as
+    the columns for its square.
+
+    Parameters
+    ----------
+    kernel : InnerProductKernel
+        `DotProductKernel` or `PolynomialKernel`, with the declared radius that records are clipped to.
+    bits : int
+        Of the whole numbers that coordinates are rounded to.
+    bounds
+        None: a ball is declared with the kernel's ``radius`` instead.
+    columns, max_per_unit
+        As for `race`.
+
+    Examples
+    --------
+    >>> import hushsum as hs
+    >>> tally = hs.monomials(hs.DotProductKernel(dim=2))
+    >>> f = tally.add([[1.0, 0.0], [0.6, 0.8]] * 500).release(epsilon=1.0, delta=1e-6)
+    >>> bool(abs(f([[1.0, 0.0]])[0] - 0.8) < 0.05)
+    True
+
+    Notes
+    -----
+    The sum of vectors of bounded length with Gaussian noise is the noisy mean of Dwork, Kenthapadi, McSherry,
+    Mironov and Naor (2006), here in whole numbers.
+    """
+    INNER_PRODUCT.check(kernel, NAME)
+    if bounds is not None:
+        raise UsageError(
+            parameter="bounds",
+            rule=f"must be left out: the {kernel.name} kernel takes none",
+            remedy="declare the kernel's radius instead",
+        )
+    _, names = declared_bounds(None, dim=kernel.dim or 1, columns=columns)
+    return Tally(Monomials(kernel, bits, names), max_per_unit=max_per_unit)
+
+
+def predict(request: PredictionRequest) -> list[Option]:
+    """The one option that there is, where its file is small enough."""
+    if request.bounds is not None:
+        return []
+    return _options(request, Monomials(request.kernel))
+
+
+def predict_reading(request: PredictionRequest, reading: Reading) -> list[Option]:
+    """The option that releases monomials that exist."""
+    return _options(request, reading.basis) if isinstance(reading.basis, Monomials) else []
+
+
+def _options(request: PredictionRequest, basis: Monomials) -> list[Option]:
+    """Errors are those at a query of the declared length."""
+    assert isinstance(basis.kernel, InnerProductKernel)
+    squares = basis.kernel.inner_degree() == 2
+    weight = 1.0 / SQUARE_WEIGHT if squares else 1.0
+    request = request.with_best_share(request.noise(basis).variance * (weight / basis.unit) ** 2)
+    drawn = request.noise(basis)
+    noise = math.sqrt(drawn.variance) * weight / basis.unit / request.records
+    counted = request.density * math.sqrt(request.count_variance(basis)) / request.records
+    total = NORMAL_MEAN_ABSOLUTE * math.hypot(noise, counted)
+    dim, cells = basis.kernel.dim, basis.shape[1]
+    work = dim * _NANOSECONDS_NUMBER + (cells * _NANOSECONDS_PRODUCT if squares else 0.0)
+    option = Option.of(
+        request,
+        method=NAME,
+        settings={},
+        mechanism=drawn.mechanism,
+        shape=basis.shape,
+        noise=total,
+        approximation=0.0,
+        error=total,
+        size=int(cells * request.cell_bytes(drawn, 0.0, rounding=0.001)) + HEADER_BYTES,
+        seconds=request.records * work * 1e-9,
+    )
+    return [option] if option.size <= request.max_bytes else []
+
+
+register_tally(
+    NAME,
+    monomials,
+    role=INNER_PRODUCT,
+    paper="Dwork, Kenthapadi, McSherry, Mironov and Naor 2006",
+    needs_bounds=False,
+    predict=predict,
+    predict_reading=predict_reading,
+)

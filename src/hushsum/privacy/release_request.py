@@ -1,0 +1,159 @@
+"""What may be requested of a release: one definition for Python, command line, service and client.
+
+The names and defaults of ``Tally.release``, ``hs.release``, ``hushsum release``, the service's release
+schema and its client are compared with `ReleaseRequest` by a test. A new parameter is added here first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from fractions import Fraction
+
+from hushsum.errors import Argument, ClaimError, UsageError
+from hushsum.privacy.accounting.parameters import check_delta
+from hushsum.privacy.budget import Budget
+from hushsum.privacy.calibration import GAMMA
+from hushsum.privacy.claim import Promise, Relation, exact
+from hushsum.privacy.spending import Booking
+
+LARGEST_UNDECLARED_DELTA = Fraction(1, 100_000)
+MOST_ROWS = 1 << 24
+DEFAULT_COUNT_SHARE = 0.02
+AUTO = "auto"
+MECHANISMS = (GAMMA,)
+"""What ``mechanism`` may be; left out, it is the noise that the promise implies."""
+
+LOCAL = frozenset({"budget", "idempotency_key", "insecure_noise_seed"})
+"""What only a release in this process takes; a service has the budget, and the key is a header."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseRequest:
+    """Everything that may be requested of the release of a tally. Nothing is checked before it is prepared.
+
+    Parameters
+    ----------
+    epsilon, delta, rho : float, optional
+        Pure ``epsilon``; ``epsilon`` and ``delta``; or ``rho``.
+    relation : {"add/remove", "replace"}
+        Which datasets are neighbours. Under replace the number of records is public.
+    unit : str, optional
+        Whom the claim protects. A tally made with ``max_per_unit`` counts persons; the tally of a graph
+        offers ``"adjacency row"``, its default, and ``"edge"`` or, of a directed graph, ``"directed edge"``;
+        another one counts records. A unit that the tally does not have is refused.
+    mechanism : "gamma radius", optional
+        Under pure ε, half the variance for Fourier features; its proof is about real arithmetic. Default:
+        discrete Laplace noise under pure ε, discrete Gaussian noise otherwise; ``hs.release`` takes what it
+        predicts to err least.
+    rows : int or "auto"
+        How many of the tally's rows to publish. ``"auto"``: under pure ε, where rows share the budget, as
+        many as suit ε and the paid noisy count; with δ or ρ all of them.
+    count_share : float
+        The part of the budget that pays for the noisy count; with δ or ρ, k/(1 + k) is best at density k.
+    rounded : bool, optional
+        Publish ``f.rounded()``: a smaller file, 2 % more variance of the noise. Default: no; ``hs.release``
+        takes what it predicts to err least.
+    population : int, optional
+        The declared number of units: ``delta`` must lie below a tenth of one over it; else at 1e-5.
+    allow_large_delta : bool
+        Claim a larger one all the same.
+    budget : Budget, optional
+        The dataset's budget, which is debited before any noise is drawn.
+    idempotency_key : str, optional
+        The name of this attempt in the ledger, so that a retry after a crash does not spend again; by default
+        a new one.
+    insecure_noise_seed : int, optional
+        Deterministic noise for tests. The release is marked and gives no protection.
+
+    Examples
+    --------
+    >>> ReleaseRequest(epsilon=0.5).promise
+    Promise(epsilon=Fraction(1, 2), delta=Fraction(0, 1), rho=None)
+    """
+
+    epsilon: float | Fraction | None = None
+    delta: float | Fraction | None = None
+    rho: float | Fraction | None = None
+    relation: str | Relation = Relation.ADD_REMOVE
+    unit: str | None = None
+    mechanism: str | None = None
+    rows: int | str = AUTO
+    count_share: float | Fraction = DEFAULT_COUNT_SHARE
+    rounded: bool | None = None
+    population: int | None = None
+    allow_large_delta: bool = False
+    budget: Budget | None = None
+    idempotency_key: str | None = None
+    insecure_noise_seed: int | None = None
+
+    @property
+    def promise(self) -> Promise:
+        """ε, δ and ρ, checked together; ClaimError for what cannot be promised."""
+        return Promise.of(epsilon=self.epsilon, delta=self.delta, rho=self.rho)
+
+    @property
+    def booking(self) -> Booking | None:
+        """Where the release is debited; UsageError for a key without a budget."""
+        return Booking.of(self.budget, self.idempotency_key)
+
+    @property
+    def gamma(self) -> bool:
+        """Whether the Gamma-radius mechanism is requested; UsageError for a mechanism that is unknown."""
+        if self.mechanism not in (None, *MECHANISMS):
+            raise UsageError(
+                parameter="mechanism",
+                rule=f"must be {GAMMA!r} or left out",
+                got=f"{self.mechanism!r}",
+                remedy="choose one",
+            )
+        if self.mechanism is None:
+            return False
+        if not self.promise.pure:
+            raise ClaimError(
+                parameter="mechanism",
+                rule=f"{GAMMA} keeps pure epsilon",
+                got="delta or rho",
+                remedy="leave it out",
+            )
+        return True
+
+    @property
+    def public_options(self) -> dict[str, object]:
+        """What a ledger says of the release beside its claim: public, and the same for a retry."""
+        return {
+            "rows": self.rows,
+            "count_share": str(exact("count_share", self.count_share)),
+            "rounded": bool(self.rounded),
+        }
+
+    def as_json(self) -> dict[str, object]:
+        """What may be sent to a service, by name; it has the budget, and never takes a noise seed."""
+        return {field.name: getattr(self, field.name) for field in fields(self) if field.name not in LOCAL}
+
+    def check_delta(self) -> None:
+        """Refuse a δ that is too large for the declared population; see `check_declared_delta`."""
+        check_declared_delta(self.promise, self.population, allow_large_delta=self.allow_large_delta)
+
+
+def check_declared_delta(
+    promise: Promise, population: int | None, *, allow_large_delta: bool = False
+) -> None:
+    """Refuse a δ that would allow to publish somebody: below a tenth of one over the units, or below 1e-5.
+
+    A mechanism that publishes one random record has δ = 1/units. The true number is private, so the rule
+    takes the declared one, and a ceiling where none is declared.
+
+    Raises
+    ------
+    ClaimError
+        for a larger δ without ``allow_large_delta``.
+    """
+    if population is not None:
+        check_delta(promise.delta, population, allow_large_delta=allow_large_delta)
+    elif promise.delta > LARGEST_UNDECLARED_DELTA and not allow_large_delta:
+        raise ClaimError(
+            parameter="delta",
+            rule=f"must be at most {float(LARGEST_UNDECLARED_DELTA):g} where no population is declared",
+            got=f"{float(promise.delta):g}",
+            remedy=("declare ", Argument("population"), ", or give ", Argument("allow_large_delta", True)),
+        )

@@ -1,0 +1,120 @@
+"""Detect declared parameters that look as if they had been computed from the private records.
+
+A bound that is the batch's own minimum, or a bandwidth that is Silverman's rule of it, publishes a statistic
+of the data that was not paid for. The test detects only the common ways to do that, and only for one batch at
+a time; silence proves nothing. Round numbers, at most four significant digits or next to a power of two, are
+not suspected, so that colours from 0 to 255 that touch both ends stay quiet, and the usual batch is not even
+looked at.
+
+What it finds depends on the data: it is for the owner's eyes, goes into no file, claim or ledger, and shows
+no value.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushsum._types import Floats
+from hushsum.errors import SuspiciousParameter
+from hushsum.records.bounds import Bounds
+from hushsum.records.columns_by_name import numbers_of
+
+_ROUND_DIGITS: Final = 4
+_OWNER: Final = "This warning depends on the data: keep it to yourself."
+
+
+def is_round(value: float) -> bool:
+    """Whether a person would write the number down without measuring anything.
+
+    >>> is_round(0.25), is_round(65535.0), is_round(1.7e9), is_round(0.73164)
+    (True, True, True, False)
+    """
+    digits = Decimal(repr(value)).normalize().as_tuple().digits
+    if len(digits) <= _ROUND_DIGITS:
+        return True
+    if not value.is_integer():
+        return False
+    return any(near.bit_count() == 1 for near in range(abs(int(value)) - 1, abs(int(value)) + 2))
+
+
+def warn_if_suspicious(data: object, *, dim: int, bounds: Bounds | None, bandwidth: float | None) -> None:
+    """Warn the caller's caller of every suspicion."""
+    for sentence in suspicions(data, dim=dim, bounds=bounds, bandwidth=bandwidth):
+        warnings.warn(sentence, SuspiciousParameter, stacklevel=3)
+
+
+def suspicions(data: object, *, dim: int, bounds: Bounds | None, bandwidth: float | None) -> list[str]:
+    """A sentence for every declared parameter that the batch itself gives away; mostly none.
+
+    Parameters
+    ----------
+    data : records of shape (n, dim)
+        As they came, before clipping.
+    bounds, bandwidth
+        What was declared, if it was.
+    """
+    odd_sides = [] if bounds is None else list(_odd_sides(bounds))
+    odd_bandwidth = None if bandwidth is None or is_round(bandwidth) else bandwidth
+    if not odd_sides and odd_bandwidth is None:
+        return []
+    values = _columns(data, dim)
+    found = [
+        f"the {side} bound of column {column} has many digits and is this batch's own extreme: declare "
+        f"bounds from what is known of the subject, or pay for them with hs.private_bounds. {_OWNER}"
+        for column, side, bound in odd_sides
+        if _read_off(bound, float(values[:, column].min() if side == "low" else values[:, column].max()))
+    ]
+    if odd_bandwidth is not None and any(_read_off(odd_bandwidth, rule) for rule in _rules_of_thumb(values)):
+        found.append(
+            "the bandwidth has many digits and is a rule of thumb computed from this batch: choose it by the "
+            f"subject, or pay for it with hs.choose_kernel. {_OWNER}"
+        )
+    return found
+
+
+def _odd_sides(bounds: Bounds) -> Iterator[tuple[int, str, float]]:
+    for column, (low, high) in enumerate(zip(bounds.low, bounds.high, strict=True)):
+        if not is_round(low):
+            yield column, "low", low
+        if not is_round(high):
+            yield column, "high", high
+
+
+def _read_off(declared: float, statistic: float) -> bool:
+    """Whether the declared number is the statistic, or the statistic rounded to the digits declared."""
+    exponent = Decimal(repr(declared)).as_tuple().exponent
+    places = exponent if isinstance(exponent, int) else 0
+    reach = 0.5 * 10.0 ** min(places, 0) if places < 0 else 0.0
+    return abs(declared - statistic) <= max(reach, 1e-9 * abs(declared))
+
+
+def _rules_of_thumb(values: Floats) -> Iterator[float]:
+    """Standard deviations, and Scott's and Silverman's rules, of each column and of all together."""
+    n, dim = values.shape
+    if n < 2:
+        return
+    spreads: Floats = values.std(axis=0)
+    together = float(np.sqrt((spreads**2).mean() + values.mean(axis=0).var()))
+    factors = (
+        1.0,
+        n ** (-1.0 / (dim + 4)),
+        (n * (dim + 2) / 4.0) ** (-1.0 / (dim + 4)),
+        1.06 * n**-0.2,
+        0.9 * n**-0.2,
+    )
+    # Divided by n or by n − 1, as people compute it.
+    for divisor, total in ((n - 1, n), (n * dim - 1, n * dim), (1, 1)):
+        correction = (total / divisor) ** 0.5
+        for spread in (*spreads.tolist(), float(spreads.mean()), together):
+            yield from (spread * correction * factor for factor in factors)
+
+
+def _columns(data: object, dim: int) -> Floats:
+    parts: list[NDArray[Any]] = [part.values for part in numbers_of(data, dim=dim)]
+    return np.concatenate([part.astype(np.float64) for part in parts], axis=1)

@@ -1,0 +1,131 @@
+"""Arcs grouped by their first node, in bounded memory."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from typing import IO, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushsum.errors import DataRefused
+from hushsum.records.sets import Sets
+
+Ids = NDArray[np.int64]
+Arcs = NDArray[np.int64]
+"""Shape (n, 2): a node and one of its neighbours. A node with itself states that the node exists."""
+
+_ARC_BYTES: Final = 16
+_SORTING: Final = 5
+"""Copies of the arcs that are in memory while they are sorted."""
+
+_BITS: Final = 6
+_PARTS: Final = 1 << _BITS
+_LEVELS: Final = 10
+_MIXER: Final = np.uint64(0x9E3779B97F4A7C15)
+
+
+def grouped(chunks: Iterable[Arcs], memory: int) -> Iterator[tuple[Ids, Sets]]:
+    """The nodes and their sets of neighbours, all nodes once, using about ``memory`` bytes.
+
+    Arcs that do not fit are divided by their first node among files without names, which the operating system
+    removes with the process, and the parts are sorted one after another.
+    """
+    most = max(1, memory // (_SORTING * _ARC_BYTES))
+    yield from _grouped(iter(chunks), most, 0)
+
+
+def _grouped(chunks: Iterator[Arcs], most: int, level: int) -> Iterator[tuple[Ids, Sets]]:
+    held: list[Arcs] = []
+    size = 0
+    for chunk in chunks:
+        held.append(chunk)
+        size += len(chunk)
+        # A node with more neighbours than fit cannot be divided, and is then sorted all the same.
+        if size > most and level < _LEVELS:
+            break
+    else:
+        if size:
+            yield neighbour_sets(np.concatenate(held))
+        return
+    with ExitStack() as opened:
+        parts = [opened.enter_context(tempfile.TemporaryFile(buffering=0)) for _ in range(_PARTS)]
+        while held:
+            _divide(held.pop(), parts, level)
+        for chunk in chunks:
+            _divide(chunk, parts, level)
+        for part in parts:
+            yield from _grouped(_read(part, most), most, level + 1)
+            part.close()
+
+
+def _divide(chunk: Arcs, parts: Sequence[IO[bytes]], level: int) -> None:
+    """Append each arc to the file of its first node."""
+    mixed = chunk[:, 0].view(np.uint64) * _MIXER
+    mixed = (mixed ^ (mixed >> np.uint64(29))) * _MIXER
+    place = (mixed >> np.uint64(64 - _BITS * (level + 1))).astype(np.uint8) % np.uint8(_PARTS)
+    order = np.argsort(place, kind="stable")
+    ends = np.searchsorted(place[order], np.arange(_PARTS + 1))
+    ordered = chunk[order]
+    for number in np.flatnonzero(np.diff(ends)):
+        parts[int(number)].write(ordered[ends[number] : ends[number + 1]].tobytes())
+
+
+def _read(part: IO[bytes], most: int) -> Iterator[Arcs]:
+    part.seek(0)
+    while data := part.read(_ARC_BYTES * min(most, 1 << 20)):
+        while len(data) % _ARC_BYTES:
+            data += part.read(_ARC_BYTES - len(data) % _ARC_BYTES)
+        yield np.frombuffer(data, np.int64).reshape(-1, 2)
+
+
+def neighbour_sets(arcs: Arcs) -> tuple[Ids, Sets]:
+    """The nodes in rising order, and the set of each node's neighbours."""
+    order = np.lexsort((arcs[:, 1], arcs[:, 0]))
+    node, other = arcs[order, 0], arcs[order, 1]
+    new = np.ones(len(node), np.bool_)
+    new[1:] = (node[1:] != node[:-1]) | (other[1:] != other[:-1])
+    node, other = node[new], other[new]
+    first = np.ones(len(node), np.bool_)
+    first[1:] = node[1:] != node[:-1]
+    starts = np.flatnonzero(first)
+    members = other != node
+    before = np.concatenate(([0], np.cumsum(members, dtype=np.int64)))
+    indptr = np.concatenate((before[starts], before[-1:]))
+    return node[starts], Sets(other[members], indptr)
+
+
+def grouped_in_order(chunks: Iterable[Arcs], memory: int) -> Iterator[tuple[Ids, Sets]]:
+    """The same for arcs that are in rising order of their first node, without dividing them.
+
+    Raises
+    ------
+    DataRefused
+        if the order falls.
+    """
+    most = memory // (_SORTING * _ARC_BYTES)
+    held: list[Arcs] = []
+    size, last = 0, np.iinfo(np.int64).min
+    for chunk in chunks:
+        nodes = chunk[:, 0]
+        if np.any(nodes[1:] < nodes[:-1]) or (len(nodes) and nodes[0] < last):
+            raise DataRefused(
+                rule="edges must be in rising order of their first node to be read as sorted",
+                got="another order",
+                remedy="leave sorted out",
+            )
+        held.append(chunk)
+        size += len(chunk)
+        last = int(nodes[-1]) if len(nodes) else last
+        if size < most:
+            continue
+        arcs = np.concatenate(held)
+        # The last node may go on in the next chunk.
+        end = int(np.searchsorted(arcs[:, 0], last))
+        if end:
+            yield neighbour_sets(arcs[:end])
+            held, size = [arcs[end:]], len(arcs) - end
+    if size:
+        yield neighbour_sets(np.concatenate(held))

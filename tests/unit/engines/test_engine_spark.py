@@ -1,0 +1,148 @@
+"""Faults of Spark's workers, and its SQL functions."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.conftest import has_java
+from tests.engine_cases import spark_session
+from tests.engine_files import counts, empty, one_process, write_files
+
+import hushsum as hs
+from hushsum.errors import DataRefused, FileRefused, UsageError
+from hushsum.jobs.checkpointed_count import EngineChoice
+from hushsum.jobs.kernel_and_method import KernelChoice, TableSize
+from hushsum.jobs.tally_records import RecordFiles, tally_records
+
+pytest.importorskip("pyspark")
+if not has_java():
+    pytest.skip("no Java 17 is installed", allow_module_level=True)
+
+from hushsum.engines import spark as engine
+
+pytestmark = [
+    pytest.mark.cluster,
+    pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning"),
+]
+KEY = bytes(range(32))
+ROWS = "select sin(id) as a, cos(id) as b, id % 3 as g from range(0, 300, 1, 4)"
+
+
+def points(rows: Any) -> Any:
+    return np.array([[row["a"], row["b"]] for row in rows])
+
+
+def dying_once(marker: str, *, always: bool = False) -> Any:
+    """A map over Arrow batches that ends its own worker process with signal 9, the first time or always."""
+
+    def work(batches: Iterator[Any]) -> Iterator[Any]:
+        from pyspark import TaskContext
+
+        for batch in batches:
+            if TaskContext.get().partitionId() == 1 and (always or not os.path.exists(marker)):
+                Path(marker).touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+            yield batch
+
+    return work
+
+
+def test_a_killed_worker_is_replaced(tmp_path: Path) -> None:
+    frame = spark_session().sql(ROWS).select("a", "b")
+    dying = frame.mapInArrow(dying_once(str(tmp_path / "died")), frame.schema)
+    filled = engine.tally(dying, empty())
+    assert (tmp_path / "died").exists()
+    assert counts(filled) == counts(empty().add(points(frame.collect())))
+
+
+@pytest.mark.slow
+def test_a_partition_that_kills_every_worker_refuses_the_job(tmp_path: Path) -> None:
+    frame = spark_session().sql(ROWS).select("a", "b")
+    dying = frame.mapInArrow(dying_once(str(tmp_path / "died"), always=True), frame.schema)
+    with pytest.raises(DataRefused, match="the source could not be evaluated") as caught:
+        engine.tally(dying, empty())
+    assert caught.value.__context__ is None
+
+
+def test_a_lazy_frame_that_is_collected_twice_counts_once() -> None:
+    frame = spark_session().sql(ROWS)
+    expected = empty().add(points(frame.collect()))
+    assert counts(engine.tally(frame, empty())) == counts(expected)
+    assert counts(engine.tally(frame, empty())) == counts(expected)
+
+
+def test_a_partial_tally_is_sealed(monkeypatch: pytest.MonkeyPatch) -> None:
+    found: list[bytes] = []
+    run = engine._run
+
+    def spy(driver: Any, results: Any) -> Any:
+        found.extend(bytes(row["sealed"]) for row in results.collect())
+        return run(driver, results)
+
+    monkeypatch.setattr(engine, "_run", spy)
+    engine.tally(spark_session().sql(ROWS), empty())
+    assert found
+    assert not any(b"TALY" in each or b"CONFIDENTIAL" in each for each in found)
+
+
+def test_sql_counts_merges_and_queries(tmp_path: Path) -> None:
+    session = spark_session()
+    engine.register(session, empty(), encryption_key=KEY)
+    session.sql(ROWS).createOrReplaceTempView("town")
+    rows = session.sql("select * from town").collect()
+    groups = session.sql("select g, hush_tally_agg(a, b) as t from town group by g").collect()
+    for row in groups:
+        found = hs.load_tally(io.BytesIO(row["t"]), encryption_key=KEY)
+        assert counts(found) == counts(empty().add(points([each for each in rows if each["g"] == row["g"]])))
+        with pytest.raises(UsageError, match="encrypted"):
+            hs.load_tally(io.BytesIO(row["t"]))
+        with pytest.raises(FileRefused):
+            hs.load_tally(io.BytesIO(row["t"]), encryption_key=bytes(32))
+    stored = session.createDataFrame([(bytes(row["t"]),) for row in groups], "t binary")
+    stored.createOrReplaceTempView("stored")
+    merged = session.sql("select hush_merge_agg(t) as t from stored").collect()[0]["t"]
+    total = hs.load_tally(io.BytesIO(merged), encryption_key=KEY)
+    assert counts(total) == counts(empty().add(points(rows)))
+
+    function = total.release(epsilon=1.0)
+    function.save(tmp_path / "f.hush")
+    answers = session.sql(f"select a, b, hush_query('{tmp_path / 'f.hush'}', a, b) as f from town").collect()
+    np.testing.assert_array_equal([row["f"] for row in answers], function(points(answers)))
+
+
+def test_sources_are_checked() -> None:
+    with pytest.raises(UsageError, match="source must be files or a DataFrame"):
+        engine.tally(1, empty())
+    with pytest.raises(UsageError, match="columns must name columns of the DataFrame, got 'b'"):
+        engine.tally(spark_session().sql("select 1.0 as a"), empty())
+    with pytest.raises(UsageError, match="encryption_key and tally need each other"):
+        engine.register(spark_session(), empty())
+
+
+def test_the_command_line_uses_it(tmp_path: Path) -> None:
+    session, files = spark_session(), write_files(tmp_path)
+    tally_records(
+        RecordFiles(tuple(files), ("a", "b")),
+        str(tmp_path / "x.tally"),
+        kernel=KernelChoice(bandwidth=1.0),
+        size=TableSize(rows=12, width=40),
+        engine=EngineChoice("spark", address="local[2]"),
+    )
+    assert session.sql("select 1 as a").collect()[0]["a"] == 1, "a session that was active is left running"
+    expected = hs.race(hs.EuclideanKernel(2, 1.0), rows=12, width=40, columns=["a", "b"])
+    assert counts(hs.load_tally(tmp_path / "x.tally")) == counts(one_process(files, expected))
+    for wrong, part in (({"address": None}, "address"), ({"workers": 2}, "workers")):
+        with pytest.raises(UsageError, match=part):
+            tally_records(
+                RecordFiles(tuple(files), ("a", "b")),
+                str(tmp_path / "y.tally"),
+                kernel=KernelChoice(bandwidth=1.0),
+                engine=EngineChoice("spark", **wrong),
+            )

@@ -1,0 +1,185 @@
+"""What plans assume of records that nobody has looked at, and the shares and methods that follow."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hushsum as hs
+from hushsum.bases.grid_weights import GridReading
+from hushsum.errors import UsageError
+from hushsum.methods.error_prediction import typical_density
+from hushsum.methods.grid import TYPICAL_HEAP
+from hushsum.methods.landmark_errors import typical_eigenvalues
+from hushsum.privacy.release_noise import EXACT_INTEGERS, REAL_ARITHMETIC
+from hushsum.records.bounds import Bounds
+from hushsum.releases.noisy_table import NoisyTable
+from hushsum.releases.weighted_points import PointsFunction
+
+WITH_DELTA = {"epsilon": 1.0, "delta": 1e-6}
+
+
+def test_the_typical_density_is_that_of_normal_records() -> None:
+    """400,000 pairs of records in one column, whose mean is within 1 %; in more columns it falls more slowly
+    than in as many independent ones.
+    """
+    away = np.random.default_rng(0).normal(0.0, np.sqrt(2.0) / 6.0, 400_000)
+    expected = np.exp(-0.5 * (away / 0.2) ** 2).mean()
+    found = [typical_density(hs.GaussianKernel(d, 0.2), Bounds.of((0, 1), d)) for d in (1, 4, 9)]
+    assert found[0] == pytest.approx(expected, rel=0.02)
+    assert found[0] > found[1] > found[2] > found[0] ** 3
+
+
+def test_eigenvalues_of_typical_records_are_those_of_a_gram_matrix() -> None:
+    """One column, 1500 records: the first five eigenvalues within 15 %."""
+    x = np.random.default_rng(0).normal(0.0, 1 / 8, 1500)
+    gram = np.exp(-0.5 * ((x[:, None] - x[None]) / 0.1) ** 2)
+    values = typical_eigenvalues(float(gram.mean()), 1)
+    assert values[:5] == pytest.approx(np.linalg.eigvalsh(gram / len(x))[::-1][:5], rel=0.15)
+    assert values.sum() == pytest.approx(1.0, abs=1e-4)
+
+
+def test_dense_queries_pay_more_for_the_number_of_records() -> None:
+    kernel = hs.GaussianKernel(dim=8, bandwidth=0.1)
+    asked: dict[str, Any] = {
+        "records": 20_000,
+        "kernel": kernel,
+        "bounds": (0, 1),
+        "epsilon": 1.0,
+        "delta": 1e-6,
+    }
+    few, many = (hs.plan(**asked, density=each).best for each in (0.01, 0.5))
+    assert few.count_share < many.count_share
+    fixed = hs.plan(**asked, density=0.5, count_share=Fraction(1, 50)).best
+    assert fixed.count_share == pytest.approx(0.02)
+    assert many.error < 0.7 * fixed.error
+
+
+def test_a_release_takes_the_planned_share_of_the_count() -> None:
+    X = np.random.default_rng(1).normal(0.5, 0.05, (3000, 6)).clip(0, 1)
+    kernel = hs.GaussianKernel(dim=6, bandwidth=0.3)
+    given: dict[str, Any] = {
+        "kernel": kernel,
+        "bounds": (0, 1),
+        "epsilon": 1.0,
+        "delta": 1e-6,
+        "records": 3000,
+    }
+    planned = hs.plan(**given).best
+    f = hs.release(X, **given, max_seconds=1.0)
+    g = hs.release(X, **given, max_seconds=1.0, count_share=0.02)
+    assert planned.count_share > 0.02
+    assert isinstance(f, NoisyTable)
+    assert isinstance(g, NoisyTable)
+    # A larger share of ρ, and a smaller variance in the same proportion, but for rounding.
+    assert f.count_noise.variance == pytest.approx(
+        0.02 / planned.count_share * g.count_noise.variance, rel=0.1
+    )
+
+
+def test_landmarks_are_planned_in_more_columns_than_a_grid_takes() -> None:
+    def methods(dim: int, **given: Any) -> set[str]:
+        kernel = hs.GaussianKernel(dim=dim, bandwidth=0.1)
+        options = hs.plan(records=50_000, kernel=kernel, bounds=(0, 1), **{"epsilon": 1.0, **given})
+        return {option.method for option in options if option.requested}
+
+    assert "landmarks" in methods(8)
+    assert "landmarks" not in methods(3) | methods(40)
+    assert "landmarks" not in methods(8, delta=1e-6) | methods(8, tallies_only=True) | methods(
+        8, max_per_unit=2
+    )
+    with pytest.raises(UsageError, match="method must be"):
+        methods(8, method="landmarks", tallies_only=True)
+
+
+def test_landmarks_need_records_and_budget_enough_for_their_tree() -> None:
+    """With few of both the places of the points are not found, and random features err less."""
+    kernel = hs.GaussianKernel(dim=8, bandwidth=0.1)
+
+    def best(records: int) -> str:
+        return hs.plan(records=records, kernel=kernel, bounds=(0, 1), epsilon=1.0).best.method
+
+    assert best(300) == "fourier_features"
+    assert best(50_000) == "landmarks"
+
+
+def test_the_error_of_landmarks_depends_on_the_density() -> None:
+    kernel = hs.GaussianKernel(dim=8, bandwidth=0.1)
+    sparse, dense = (
+        hs.plan(records=50_000, kernel=kernel, bounds=(0, 1), epsilon=1.0, density=each).option(
+            method="landmarks"
+        )
+        for each in (0.02, 0.9)
+    )
+    assert dense.approximation < 0.5 * sparse.approximation
+
+
+def test_a_grid_is_planned_for_more_than_the_typical_heap() -> None:
+    """The stated error is an expectation, above that of the median heap and below that of one value."""
+    kernel, box = hs.GaussianKernel(dim=1, bandwidth=0.1), (0, 1)
+    option = hs.plan(records=10**7, kernel=kernel, bounds=box, epsilon=1.0, density=0.1).option(method="grid")
+    reading = hs.grid(kernel, bounds=box, **option.settings).reading
+    assert isinstance(reading, GridReading)
+    at_heap = reading.errors.at_heap * np.sqrt(2.0 / np.pi)
+    assert TYPICAL_HEAP * 0.1 * at_heap < option.approximation < at_heap
+    assert option.error == pytest.approx(np.hypot(option.noise, option.approximation))
+
+
+def test_auto_releases_landmarks_in_exact_integers() -> None:
+    X = np.random.default_rng(1).normal(0.5, 0.05, (2000, 6)).clip(0, 1)
+    given: dict[str, Any] = {
+        "kernel": hs.GaussianKernel(dim=6, bandwidth=0.2),
+        "bounds": (0, 1),
+        "epsilon": 5.0,
+        "records": 2000,
+    }
+    assert hs.plan(**given).best.method == "landmarks"
+    f = hs.release(X, **given, insecure_noise_seed=1)
+    assert isinstance(f, PointsFunction)
+    assert f.claim.arithmetic == EXACT_INTEGERS
+    assert f.claim.mechanism == "discrete laplace"
+    real = hs.release(X, **given, allow_real=True, insecure_noise_seed=1)
+    assert real.claim.arithmetic == REAL_ARITHMETIC
+    # What only the release of a tally has chooses among tallies.
+    assert not isinstance(hs.release(X, **given, rounded=False), PointsFunction)
+
+
+def test_a_grid_with_nodes_on_all_values_is_one_option() -> None:
+    ages = hs.GaussianKernel(1, 1.5)
+    options = [
+        each
+        for each in hs.plan(records=10_000, kernel=ages, bounds=(0, 120), epsilon=1.0, steps=1.0)
+        if "steps" in each.settings and each.requested
+    ]
+    assert len(options) == 1
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 1000.0])
+def test_the_error_of_a_density_on_a_grid_is_not_understated(epsilon: float) -> None:
+    """A tenth of 20,000 at one value, between the nodes of a grid whose spacing does not depend on ε: 8
+    releases.
+    """
+    ages = np.random.default_rng(5).normal(40.0, 9.0, 20_000).clip(0, 120)
+    ages[:2000] = 41.3
+
+    def model() -> hs.PrivateDensity:
+        return hs.PrivateDensity(epsilon=epsilon, bandwidth=3.0, bounds=[(0, 120)], method="grid")
+
+    Q = ages[::50].reshape(-1, 1)
+    exact = hs.GaussianKernel(1, 3.0)
+    truth = exact.exact_sum(ages.reshape(-1, 1), Q) / len(ages) / exact.integral()
+    fitted = [model().fit(ages.reshape(-1, 1)) for _ in range(8)]
+    errors = [np.abs(each.predict(Q) - truth).mean() for each in fitted]
+    predicted = model().predicted_error(20_000, 1)
+    assert predicted is not None
+    assert np.mean(errors) < 1.5 * predicted.error
+
+
+def test_a_reading_of_another_kernel_on_the_same_grid_is_planned() -> None:
+    tally = hs.grid(hs.GaussianKernel(1, 1.0), bounds=(0, 50))
+    wide = GridReading(tally.basis, hs.GaussianKernel(1, 4.0))  # type: ignore[arg-type]
+    narrow = hs.plan(records=1000, epsilon=1.0, reading=tally.reading).best
+    assert hs.plan(records=1000, epsilon=1.0, reading=wide).best.approximation < narrow.approximation

@@ -1,0 +1,153 @@
+"""The smell test: what it notices, what it leaves in peace, and that it tells no value."""
+
+from __future__ import annotations
+
+import io
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hushsum as hs
+from hushsum.errors import SuspiciousParameter
+from hushsum.records import data_derived_parameters
+from hushsum.records.data_derived_parameters import is_round
+
+POINTS = np.random.default_rng(0).normal(50.0, 10.0, size=(1000, 2))
+LOW, HIGH = (float(side) for side in (POINTS[:, 0].min(), POINTS[:, 0].max()))
+
+
+def warned(data: Any, *, bandwidth: float = 5.0, bounds: Any = None) -> list[str]:
+    tally = hs.race(hs.EuclideanKernel(dim=2, bandwidth=bandwidth), rows=5, bounds=bounds)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        tally.add(data)
+    assert all(each.category is SuspiciousParameter for each in caught)
+    assert all(each.filename == __file__ for each in caught)
+    return [str(each.message) for each in caught]
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [(LOW, 200), (0, HIGH), (LOW, HIGH), (round(LOW, 3), 200), (0, round(HIGH, 5))],
+)
+def test_a_bound_that_is_the_extreme_is_noticed(pair: tuple[float, float]) -> None:
+    found = warned(POINTS, bounds=[pair, (0, 200)])
+    assert len(found) == sum(not is_round(side) for side in pair)
+    assert all("column 0" in sentence and "private_bounds" in sentence for sentence in found)
+
+
+def test_no_value_is_shown() -> None:
+    (sentence,) = warned(POINTS, bounds=[(LOW, 200), (0, 200)])
+    assert str(LOW)[:4] not in sentence
+    assert "keep it to yourself" in sentence
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        (LOW - 0.01, 200),
+        (LOW + 0.01, 200),
+        (0, HIGH * 1.1),
+        (float(np.sort(POINTS[:, 0])[1]), 200),
+        (0, 200),
+    ],
+)
+def test_other_bounds_are_left_in_peace(pair: tuple[float, float]) -> None:
+    assert warned(POINTS, bounds=[pair, (0, 200)]) == []
+
+
+@pytest.mark.parametrize("pair", [(0, 255), (0, 65535), (-32768, 32767), (0, 1), (0, 1000)])
+def test_round_bounds_that_touch_both_ends_are_normal(pair: tuple[float, float]) -> None:
+    data = np.array([[pair[0], pair[0]], [pair[1], pair[1]]])
+    assert warned(data, bounds=pair) == []
+
+
+SPREAD = POINTS.std(axis=0)
+
+
+@pytest.mark.parametrize(
+    "bandwidth",
+    [
+        float(SPREAD[0]),
+        float(SPREAD.mean()),
+        float(POINTS.std()),
+        float(POINTS.std(ddof=1)),
+        float(POINTS[:, 1].std(ddof=1)),
+        float(SPREAD[0] * 1000 ** (-1 / 6)),
+        float(SPREAD[0] * (1000 * 4 / 4) ** (-1 / 6)),
+        round(float(SPREAD[1]), 4),
+        1.06 * float(SPREAD[0]) * 1000**-0.2,
+    ],
+)
+def test_a_rule_of_thumb_is_noticed(bandwidth: float) -> None:
+    (sentence,) = warned(POINTS, bandwidth=bandwidth)
+    assert "bandwidth" in sentence
+    assert "choose_kernel" in sentence
+
+
+@pytest.mark.parametrize(
+    "bandwidth", [float(SPREAD[0]) * 1.001, 1 / 3, 0.5, 2**0.5, round(float(SPREAD[0]), 2)]
+)
+def test_other_bandwidths_are_left_in_peace(bandwidth: float) -> None:
+    assert warned(POINTS, bandwidth=bandwidth) == []
+
+
+def test_one_record_has_no_spread() -> None:
+    assert warned(POINTS[:1], bandwidth=0.123456) == []
+
+
+def test_round_parameters_are_never_compared_with_the_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(*_: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(data_derived_parameters, "_columns", never)
+    assert warned(POINTS, bandwidth=2.5, bounds=(0, 100)) == []
+
+
+def test_a_warning_made_an_error_leaves_the_tally_as_it_was() -> None:
+    tally = hs.race(hs.EuclideanKernel(dim=2, bandwidth=5.0), rows=5, bounds=[(LOW, 200), (0, 200)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", SuspiciousParameter)
+        with pytest.raises(SuspiciousParameter):
+            tally.add(POINTS)
+    assert tally.release(epsilon=1.0, relation="replace").count == 0
+
+
+def test_the_release_does_not_know_of_the_warning() -> None:
+    """The same bytes whether the owner was warned or not."""
+    files = []
+    for data in (POINTS, POINTS[POINTS[:, 0] > LOW]):
+        tally = hs.race(hs.EuclideanKernel(dim=2, bandwidth=5.0), rows=2, bounds=[(LOW, 200), (0, 200)])
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            tally.add(data)
+        stream = io.BytesIO()
+        tally.release(epsilon=1.0, rows=2, insecure_noise_seed=1).save(stream)
+        files.append((bool(caught), stream.getvalue().split(b"}")[0]))
+    assert files[0] == (True, files[1][1])
+    assert files[1][0] is False
+
+
+def test_sets_and_codes_are_not_suspected() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        hs.race(hs.JaccardKernel(), rows=5).add([[1, 2], [3]])
+        hs.race(hs.HammingKernel(dim=2), rows=5).add([[1, 2], [3, 4]])
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (0.0, True),
+        (-0.0, True),
+        (1e300, True),
+        (12.34, True),
+        (12.345, False),
+        (86400.0, True),
+        (12347.0, False),
+    ],
+)
+def test_what_counts_as_round(value: float, expected: bool) -> None:
+    assert is_round(value) is expected
