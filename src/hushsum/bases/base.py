@@ -85,6 +85,11 @@ class Basis(Protocol, metaclass=RoleType):
     def shape(self) -> tuple[int, int]:
         """The rows of the table, and the cells of a row."""
 
+    @property
+    def box(self) -> Bounds | None:
+        """A declared box that holds every record that was counted; pictures show it by default."""
+        return self.bounds
+
     @abstractmethod
     def sensitivity(self, relation: Relation) -> Sensitivity:
         """How far one record moves the sum, for the given neighbours."""

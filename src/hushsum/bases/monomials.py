@@ -18,6 +18,7 @@ from hushsum.kernels.registry import INNER_PRODUCT
 from hushsum.privacy.calibration import Sensitivity
 from hushsum.privacy.claim import Relation
 from hushsum.records.ball import FEWEST_BITS, MOST_BITS, whole_length, whole_vectors
+from hushsum.records.bounds import Bounds
 
 MOST_SQUARED = 4096
 """Columns of which all products of two are counted: 8.4 million cells."""
@@ -102,6 +103,12 @@ class Monomials(Basis):
     def bounds(self) -> None:
         """None: the ball of the kernel's radius bounds the records."""
         return
+
+    @property
+    def box(self) -> Bounds:
+        """The box around the ball."""
+        radius, dim = float(self._product.radius), self._product.dim
+        return Bounds((-radius,) * dim, (radius,) * dim)
 
     def counted_kernel(self) -> Kernel:
         """The inner product whose monomials are counted."""

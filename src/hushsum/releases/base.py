@@ -63,7 +63,7 @@ class ReleasedFunction(Protocol, metaclass=RoleType):
 
     @property
     def bounds(self) -> Bounds | None:
-        """The declared box that records were clipped to; None if not declared."""
+        """The declared box that holds the records: those outside were clipped to it; None if not declared."""
 
     @property
     def producer(self) -> str:

@@ -111,8 +111,8 @@ class NoisyTable(Presented, ABC):
 
     @property
     def bounds(self) -> Bounds | None:
-        """The declared box that records were clipped to; None if not declared."""
-        return self.basis.bounds
+        """The declared box that holds the records; None if not declared."""
+        return self.basis.box
 
     @property
     def cell_variance(self) -> float:

@@ -195,7 +195,7 @@ def test_a_tally_has_no_attribute_dictionary_and_no_public_numbers() -> None:
     tally = empty().add(POINTS)
     assert not hasattr(tally, "__dict__")
     public = {name for name in dir(tally) if not name.startswith("_")}
-    fields = {"basis", "fingerprint", "kernel", "max_per_unit", "reading"}
+    fields = {"basis", "edge_lists", "fingerprint", "kernel", "max_per_unit", "reading", "unit"}
     assert public == fields | {"add", "merge", "prepare", "release", "remove", "save"}
 
 
