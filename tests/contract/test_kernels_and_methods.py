@@ -103,10 +103,8 @@ def test_plan_and_release_take_every_kernel_that_a_planned_method_takes(kernel: 
     truth = chosen.exact_sum(records_of(chosen), records_of(chosen)[:25]) / 2000
     off = np.abs(f(records_of(chosen)[:25]) - truth).mean()
     if isinstance(f, TableFunction):
-        # Without a public sample hash rows are chosen for a typical kernel sum, not by the bound that is planned.
-        plan = hs.plan(
-            records=2000, kernel=chosen, bounds=(0, 1) if columns else None, epsilon=2.0, rows=f.rows
-        )
+        # Without a public sample rows are chosen for a typical kernel sum, not by the bound that is planned.
+        plan = hs.plan(records=2000, rows=f.rows, **options)
     # A prediction is a mean, and one draw of shared hash functions may be three times it.
     assert off < 4.0 * plan.best.error + 0.01
 
