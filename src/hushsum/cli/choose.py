@@ -31,6 +31,8 @@ def choose(
         float, typer.Option("--epsilon", help="ε of the selection; a later release adds its own.")
     ],
     columns: options.Columns = None,
+    decimal: options.Decimal = ".",
+    drop_missing: options.DropMissing = False,
     within: Annotated[
         str | None,
         typer.Option(
@@ -78,6 +80,7 @@ def choose(
     from hushsum.jobs.output_files import STANDARD
     from hushsum.jobs.private_choice_of_parameters import ChoiceTerms
     from hushsum.jobs.tally_records import RecordFiles
+    from hushsum.records.cell_format import CellFormat
 
     if what not in _WHAT:
         raise UsageError(
@@ -95,7 +98,12 @@ def choose(
         idempotency_key=idempotency_key,
         insecure_noise_seed=insecure_noise_seed,
     )
-    records = RecordFiles(tuple(files), values.names(columns, "columns"), unit_column)
+    records = RecordFiles(
+        tuple(files),
+        values.names(columns, "columns"),
+        unit_column,
+        cells=CellFormat(decimal, drop_missing),
+    )
     ask = _ask if sys.stdin.isatty() and not yes else None
     with interruptible_input() if STANDARD in files else nullcontext():
         chosen: BoundsChosen | KernelChosen | None

@@ -42,6 +42,8 @@ def fit(
         str | None, typer.Option("--target", metavar="NAME", help="Column to predict from the others.")
     ] = None,
     columns: options.Columns = None,
+    decimal: options.Decimal = ".",
+    drop_missing: options.DropMissing = False,
     classes: Annotated[
         str | None,
         typer.Option("--classes", metavar="LABELS", help="All labels, declared, separated by commas."),
@@ -81,12 +83,17 @@ def fit(
     from hushsum.jobs.model_catalogue import ModelChoice
     from hushsum.jobs.output_files import STANDARD
     from hushsum.records.bounds import names_in_words
+    from hushsum.records.cell_format import CellFormat
 
     recorded = ledger_options(ledger, dataset, idempotency_key, to, part)
     path_or_file = released_file(output, json=json)
     choice = ModelChoice(model, {**_parameters(epsilon, delta, bounds, seed), **given_parameters(context)})
     records = TrainingFiles(
-        tuple(files), values.names(columns, "columns"), target, values.names(classes, "classes")
+        tuple(files),
+        values.names(columns, "columns"),
+        target,
+        values.names(classes, "classes"),
+        cells=CellFormat(decimal, drop_missing),
     )
     interactive = sys.stdin.isatty() and not yes
     waiting = interruptible_input() if STANDARD in files else nullcontext()

@@ -154,6 +154,14 @@ Columns = Annotated[
         "--columns", metavar="NAMES", help="Columns of a record, separated by commas; default: all."
     ),
 ]
+Decimal = Annotated[
+    str,
+    typer.Option("--decimal", metavar="SIGN", help="Decimal sign of numbers in CSV files: . or a comma."),
+]
+DropMissing = Annotated[
+    bool,
+    typer.Option("--drop-missing", help="Leave out records with a missing value, instead of refusing them."),
+]
 SetColumn = Annotated[
     str | None,
     typer.Option("--set-column", metavar="NAME", help="Column of sets (jaccard): lists of integers."),

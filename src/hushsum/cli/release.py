@@ -31,6 +31,8 @@ _OF_RECORDS = (
     "unit_column",
     "max_per_unit",
     "set_column",
+    "decimal",
+    "drop_missing",
 )
 """Options that a tally has from the command that counted it."""
 
@@ -67,6 +69,8 @@ def release(
     unit_column: options.UnitColumn = None,
     max_per_unit: options.MaxPerUnit = None,
     set_column: options.SetColumn = None,
+    decimal: options.Decimal = ".",
+    drop_missing: options.DropMissing = False,
     relation: options.RelationName = "add/remove",
     unit: options.UnitName = None,
     mechanism: Annotated[
@@ -130,6 +134,7 @@ def release(
     from hushsum.jobs.tally_records import RecordFiles
     from hushsum.kernels.parameters import kernel_in_words
     from hushsum.privacy.release_request import DEFAULT_COUNT_SHARE, ReleaseRequest
+    from hushsum.records.cell_format import CellFormat
 
     recorded = ledger_options(ledger, dataset, idempotency_key, to, part)
     target = released_file(output, json=json)
@@ -176,7 +181,13 @@ def release(
         counting = progress_bar("counting", size=bytes_of(sources))
         with reader_may_leave(), warnings_printed(), piped, counting as progress:
             delivered = release_records(
-                RecordFiles(tuple(sources), values.names(columns, "columns"), unit_column, set_column),
+                RecordFiles(
+                    tuple(sources),
+                    values.names(columns, "columns"),
+                    unit_column,
+                    set_column,
+                    cells=CellFormat(decimal, drop_missing),
+                ),
                 target,
                 request,
                 kernel=KernelChoice(kernel, bandwidth, power, bits, projection, smoothness),

@@ -49,6 +49,8 @@ def tally(
     unit_column: options.UnitColumn = None,
     max_per_unit: options.MaxPerUnit = None,
     set_column: options.SetColumn = None,
+    decimal: options.Decimal = ".",
+    drop_missing: options.DropMissing = False,
     edges: options.Edges = None,
     directed: options.Directed = False,
     nodes: Annotated[
@@ -108,6 +110,7 @@ def tally(
     from hushsum.jobs.kernel_and_method import KernelChoice, TableSize
     from hushsum.jobs.output_files import STANDARD, read_key
     from hushsum.jobs.tally_records import RecordFiles, tally_records
+    from hushsum.records.cell_format import CellFormat
 
     box = values.ranges(bounds, "bounds")
     graph = None
@@ -131,7 +134,14 @@ def tally(
     kept = nullcontext() if checkpoint is None else _kept(checkpoint)
     with warnings_printed(), piped, kept, progress_bar("counting", size=bytes_of(files)) as progress:
         written = tally_records(
-            RecordFiles(tuple(files), values.names(columns, "columns"), unit_column, set_column, edges=graph),
+            RecordFiles(
+                tuple(files),
+                values.names(columns, "columns"),
+                unit_column,
+                set_column,
+                edges=graph,
+                cells=CellFormat(decimal, drop_missing),
+            ),
             output,
             kernel=KernelChoice(kernel, bandwidth, power, bits, projection, smoothness, radius),
             size=TableSize(

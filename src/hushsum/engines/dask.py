@@ -22,6 +22,7 @@ from hushsum.engines.protocol import (
 from hushsum.errors import DataRefused, UsageError
 from hushsum.kernels.parameters import thread_count
 from hushsum.records.arrow import pyarrow
+from hushsum.records.cell_format import PLAIN, CellFormat
 from hushsum.tally.checkpoint import Checkpoint
 from hushsum.tally.tally import Tally
 
@@ -39,6 +40,7 @@ def tally(
     columns: Sequence[str] | None = None,
     unit_column: str | None = None,
     set_column: str | None = None,
+    cells: CellFormat = PLAIN,
     threads: int | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     checkpoint_every: float = 60.0,
@@ -93,7 +95,7 @@ def tally(
         with _connected(client) as connection:
             return _run(driver, connection)
     with _connected(client) as connection:
-        read = RecordColumns(None if columns is None else tuple(columns), unit_column, set_column)
+        read = RecordColumns(None if columns is None else tuple(columns), unit_column, set_column, cells)
         workers = max(1, sum(connection.nthreads().values()))
         parts = plan_parts(source, tally, read, workers=workers)
         saved = None

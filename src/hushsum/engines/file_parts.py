@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
@@ -16,6 +16,7 @@ from hushsum.engines.refusals import naming
 from hushsum.errors import FilePath, HushsumError, UsageError
 from hushsum.kernels.parameters import check_cap
 from hushsum.records.arrow import pyarrow
+from hushsum.records.cell_format import PLAIN, CellFormat
 from hushsum.records.remote_files import expanded, file_state, is_url, shown_path
 from hushsum.records.streams import open_batches, row_group_sizes
 from hushsum.records.unit_ids import identify
@@ -34,6 +35,7 @@ class RecordColumns:
     columns: tuple[str, ...] | None = None
     unit_column: str | None = None
     set_column: str | None = None
+    cells: CellFormat = PLAIN
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,7 @@ class FilePiece:
                 unit_column=read.unit_column,
                 set_column=read.set_column,
                 row_groups=None if self.row_groups is None else range(*self.row_groups),
+                cells=read.cells,
             ) as stream:
                 for batch, units in stream:
                     yield NamedBatch(self.name, batch, units)
@@ -130,13 +133,17 @@ def plan_parts(
     for path in paths:
         try:
             with open_batches(
-                path, columns=columns, unit_column=read.unit_column, set_column=read.set_column
+                path,
+                columns=columns,
+                unit_column=read.unit_column,
+                set_column=read.set_column,
+                cells=read.cells,
             ) as stream:
                 columns = None if read.set_column is not None else tuple(stream.column_names)
             pieces += _pieces(path)
         except HushsumError as error:
             raise naming(error, shown_path(path)) from None
-    read = RecordColumns(columns, read.unit_column, read.set_column)
+    read = replace(read, columns=columns)
     if tally.max_per_unit is not None:
         whole = tuple(FilePiece(path, None, file_state(path).size) for path in paths)
         return [FilePart(whole, read, (i, workers)) for i in range(workers)]
@@ -152,6 +159,7 @@ def file_facts(parts: Sequence[FilePart]) -> dict[str, Any]:
         "parts": [part.id for part in parts],
         "files": [[shown_path(path), state.size, state.modified] for path, state in states.items()],
         "columns": [list(parts[0].read.columns or ()), parts[0].read.unit_column, parts[0].read.set_column],
+        "cells": repr(parts[0].read.cells),
     }
 
 

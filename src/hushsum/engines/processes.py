@@ -22,6 +22,7 @@ from hushsum.engines.process_worker import receive, send
 from hushsum.engines.protocol import MOST_ATTEMPTS, CountingTask, Driver, Part, Progress, lost
 from hushsum.errors import UsageError
 from hushsum.kernels.parameters import positive_integer, thread_count
+from hushsum.records.cell_format import PLAIN, CellFormat
 from hushsum.tally.checkpoint import Checkpoint
 from hushsum.tally.tally import Tally
 
@@ -37,6 +38,7 @@ def tally(
     columns: Sequence[str] | None = None,
     unit_column: str | None = None,
     set_column: str | None = None,
+    cells: CellFormat = PLAIN,
     threads: int | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     checkpoint_every: float = 60.0,
@@ -59,6 +61,8 @@ def tally(
         The number of processes; by default the cores that this process may use.
     columns, unit_column, set_column
         As in `hushsum.records.open_batches`; the columns default to those of the tally.
+    cells : CellFormat
+        The decimal sign of CSV files, and whether records with missing values are left out.
     threads : int, optional
         Of each process; by default the cores are shared out.
     checkpoint : path-like, optional
@@ -83,7 +87,7 @@ def tally(
     """
     cores = thread_count(None)
     many = cores if workers is None else positive_integer("workers", workers, at_most=_MOST_WORKERS)
-    read = RecordColumns(None if columns is None else tuple(columns), unit_column, set_column)
+    read = RecordColumns(None if columns is None else tuple(columns), unit_column, set_column, cells)
     parts = plan_parts(files, tally, read, workers=many)
     saved = None
     if checkpoint is not None:

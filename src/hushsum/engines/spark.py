@@ -15,6 +15,7 @@ from hushsum.engines.sql_functions import Of, answers
 from hushsum.errors import DataRefused, Parameter, UsageError
 from hushsum.kernels.parameters import thread_count
 from hushsum.records.arrow import pyarrow
+from hushsum.records.cell_format import PLAIN, CellFormat
 from hushsum.tally.file import load_tally, save_tally
 from hushsum.tally.tally import Tally
 from hushsum.tally.tally_messages import TallyPattern
@@ -33,6 +34,7 @@ def tally(
     columns: Sequence[str] | None = None,
     unit_column: str | None = None,
     set_column: str | None = None,
+    cells: CellFormat = PLAIN,
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> Tally:
@@ -75,7 +77,7 @@ def tally(
     each = thread_count(1 if threads is None else threads)
     if isinstance(source, str | os.PathLike | list | tuple):
         session = _session(spark)
-        read = RecordColumns(None if columns is None else tuple(columns), unit_column, set_column)
+        read = RecordColumns(None if columns is None else tuple(columns), unit_column, set_column, cells)
         files = [source] if isinstance(source, str | os.PathLike) else list(source)
         parts = plan_parts(files, tally, read, workers=_parallelism(session))
         driver = Driver(tally, parts, threads=each, progress=progress)

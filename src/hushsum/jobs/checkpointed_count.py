@@ -11,6 +11,7 @@ from hushsum.errors import Argument, Parameter, UsageError
 from hushsum.jobs.output_files import STANDARD, check_output
 from hushsum.jobs.progress import Progress
 from hushsum.kernels.parameters import one_of
+from hushsum.records.cell_format import CellFormat
 from hushsum.records.remote_files import file_state, is_url, shown_path
 from hushsum.tally.checkpoint import DEFAULT_SECONDS, Checkpoint
 from hushsum.tally.tally import Tally
@@ -117,6 +118,7 @@ def count_by_engine(
     columns: Sequence[str] | None,
     unit_column: str | None,
     set_column: str | None,
+    cells: CellFormat,
     threads: int | None,
     checkpoint: CheckpointChoice | None,
     encryption_key: bytes | None,
@@ -127,6 +129,7 @@ def count_by_engine(
         "columns": columns,
         "unit_column": unit_column,
         "set_column": set_column,
+        "cells": cells,
         "threads": threads,
         "checkpoint": None if checkpoint is None else checkpoint.path,
         "checkpoint_every": DEFAULT_SECONDS if checkpoint is None else checkpoint.every,
@@ -152,7 +155,8 @@ def count_by_engine(
         from hushsum.engines import spark
 
         chosen = {
-            name: more[name] for name in ("columns", "unit_column", "set_column", "threads", "progress")
+            name: more[name]
+            for name in ("columns", "unit_column", "set_column", "cells", "threads", "progress")
         }
         with spark.connected(engine.address) as session:
             return spark.tally(list(paths), tally, session, **chosen)

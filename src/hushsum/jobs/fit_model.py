@@ -21,6 +21,7 @@ from hushsum.jobs.progress import Progress
 from hushsum.models.base import PrivateModel
 from hushsum.models.parameters import to_json
 from hushsum.privacy.claim import Claim, Relation
+from hushsum.records.cell_format import PLAIN, CellFormat
 from hushsum.records.streams import RecordStream, open_batches
 from hushsum.releases.bundle import Bundle
 
@@ -40,6 +41,7 @@ class TrainingFiles:
     target: str | None = None
     classes: tuple[str, ...] | None = None
     name: str | None = None
+    cells: CellFormat = PLAIN
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,12 +193,14 @@ def _check(records: TrainingFiles, model: PrivateModel, ledger: LedgerOptions | 
 def _open(records: TrainingFiles, path: str, columns: Sequence[str] | None, *, labels: bool) -> RecordStream:
     """The batches of one file; a target of labels is read as it is, one of numbers beside the columns."""
     if records.target is None or labels:
-        return open_batches(path, columns=columns, unit_column=records.target, name=records.name)
+        return open_batches(
+            path, columns=columns, unit_column=records.target, name=records.name, cells=records.cells
+        )
     if columns is None:
-        with open_batches(path, columns=[records.target], name=records.name):
+        with open_batches(path, columns=[records.target], name=records.name, cells=records.cells):
             pass
-        return open_batches(path, name=records.name)
-    return open_batches(path, columns=[*columns, records.target], name=records.name)
+        return open_batches(path, name=records.name, cells=records.cells)
+    return open_batches(path, columns=[*columns, records.target], name=records.name, cells=records.cells)
 
 
 def training_batches(

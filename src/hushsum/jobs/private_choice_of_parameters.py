@@ -160,7 +160,9 @@ def _read(
     values: list[NDArray[np.float64]] = []
     units: list[Any] = []
     for path in records.paths:
-        with open_batches(path, columns=columns, unit_column=records.unit_column) as stream:
+        with open_batches(
+            path, columns=columns, unit_column=records.unit_column, cells=records.cells
+        ) as stream:
             columns = stream.column_names
             for batch, persons in stream:
                 parts = numbers_of(batch, dim=len(columns))

@@ -112,7 +112,14 @@ def release_records(
         prepared.make,
         sources=[path for path in records.paths if path != STANDARD],
         subject={**prepared.subject, **described(tally.reading.kernel, output)},
-        settings=[repr(kernel), repr(choice), records.columns, records.unit_column, records.set_column],
+        settings=[
+            repr(kernel),
+            repr(choice),
+            records.columns,
+            records.unit_column,
+            records.set_column,
+            repr(records.cells),
+        ],
         capacity=tally.basis.shape[0],
         option=options[0],
         approve=approve,
@@ -230,7 +237,7 @@ def _in_one_call(
         make,
         sources=records.paths,
         subject={"method": method.name, **described(kernel, output)},
-        settings=[repr(kernel), repr(choice), records.columns],
+        settings=[repr(kernel), repr(choice), records.columns, repr(records.cells)],
         capacity=None,
         option=option,
         approve=approve,
@@ -242,7 +249,7 @@ def _read(records: RecordFiles, columns: Sequence[str] | None) -> Any:
     """All records in memory; secret."""
     batches: list[Any] = []
     for path in records.paths:
-        with open_batches(path, columns=columns, name=records.name) as stream:
+        with open_batches(path, columns=columns, name=records.name, cells=records.cells) as stream:
             batches.extend(batch for batch, _ in stream)
     return pyarrow().Table.from_batches(batches)
 

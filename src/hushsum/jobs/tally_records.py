@@ -27,6 +27,7 @@ from hushsum.kernels.base import Kernel
 from hushsum.kernels.parameters import check_cap
 from hushsum.privacy.claim import unit_in_words
 from hushsum.records.bounds import Bounds
+from hushsum.records.cell_format import PLAIN, CellFormat
 from hushsum.records.remote_files import expanded, file_state, shown_path
 from hushsum.records.streams import DEFAULT_BATCH_BYTES, RecordStream, open_batches
 from hushsum.tally.checkpoint import Checkpoint
@@ -42,7 +43,7 @@ class RecordFiles:
 
     ``columns`` default to all but ``unit_column``, of the first file; the other files must have them too.
     ``set_column`` is for kernels on sets, and so is ``edges``, whose records are the nodes of a graph.
-    ``name`` is what error messages call the file; by default its path.
+    ``name`` is what error messages call the file; by default its path. ``cells`` are read as declared.
     """
 
     paths: tuple[str, ...]
@@ -51,6 +52,7 @@ class RecordFiles:
     set_column: str | None = None
     name: str | None = None
     edges: EdgeColumns | None = None
+    cells: CellFormat = PLAIN
 
 
 EmptyTally = Callable[[Kernel, "Sequence[str] | None"], Tally]
@@ -173,6 +175,7 @@ def tally_records(
         job = {
             "files": files_as_they_are(records.paths),
             "columns": [records.columns, records.unit_column, records.set_column],
+            "cells": repr(records.cells),
             "kernel": repr(kernel),
             "size": repr(chosen),
             "max_per_unit": max_per_unit,
@@ -269,6 +272,7 @@ def _open(
             set_column=records.set_column,
             batch_bytes=batch_bytes,
             name=records.name,
+            cells=records.cells,
         )
     except UsageError as error:
         shown = shown_path(name)
@@ -330,6 +334,7 @@ class _Counting:
             columns=columns,
             unit_column=self.records.unit_column,
             set_column=self.records.set_column,
+            cells=self.records.cells,
             threads=self.threads,
             checkpoint=checkpoint,
             encryption_key=encryption_key,

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from hushsum.records.bounds import Bounds
 from hushsum.records.category_codes import as_codes
+from hushsum.records.cell_format import CellFormat
 from hushsum.records.dense import as_dense
 from hushsum.records.person_caps import PendingUnits, UnitCap
 from hushsum.records.sets import Sets, as_sets
@@ -17,6 +18,7 @@ from hushsum.records.streams import RecordStream, open_batches
 
 __all__ = [
     "Bounds",
+    "CellFormat",
     "PendingUnits",
     "RecordStream",
     "Sets",

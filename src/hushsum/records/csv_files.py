@@ -14,11 +14,13 @@ import numpy as np
 
 from hushsum.errors import DataRefused, FilePath, UsageError
 from hushsum.records import arrow
+from hushsum.records.cell_format import PLAIN, CellFormat
+from hushsum.records.written_numbers import as_numbers, kind_of_others, without_missing
 
 _HEADER_BYTES: Final = 1 << 20
 _FAULTY_COLUMN: Final = re.compile(r"In CSV column #(\d+)")
 _LEAST_BLOCK: Final = 1 << 16
-_SEPARATORS: Final = {";": "semicolons", "\t": "tabs", "|": "bars"}
+_SEPARATORS: Final = ",;\t|"
 _OTHER_FORMATS: Final = {
     b"\x1f\x8b": (
         "gzipped data",
@@ -34,13 +36,22 @@ class CsvSource:
     """A CSV file with a header; see `hushsum.records.streams.Source`.
 
     The header is read here and the rest by Arrow with every type given, so nothing is inferred from the first
-    block. The engine's messages quote the line they fail on, and none of them is passed on.
+    block. Fields are separated by what separates the names in the header. The engine's messages quote the
+    line they fail on, and none of them is passed on.
     """
 
     def __init__(
-        self, raw: BinaryIO, name: str, batch_bytes: int, size: int | None, *, compression: str | None
+        self,
+        raw: BinaryIO,
+        name: str,
+        batch_bytes: int,
+        size: int | None,
+        *,
+        compression: str | None,
+        cells: CellFormat = PLAIN,
     ) -> None:
         self._raw = raw
+        self._cells = cells
         self._name = name
         self._size = size
         self._block = max(batch_bytes, _LEAST_BLOCK)
@@ -48,6 +59,8 @@ class CsvSource:
         self._packing = {"gzip": "gzipped ", "zstd": "zstd-compressed "}.get(compression or "", "")
         self._types: dict[str, Any] = {}
         self._set_column: str | None = None
+        self._numbers: tuple[str, ...] = ()
+        self._separator = ","
         try:
             self.column_names, self._rest = self._read_header()
         except BaseException:
@@ -55,16 +68,16 @@ class CsvSource:
             raise
 
     @classmethod
-    def of_file(cls, path: Path, name: str, batch_bytes: int) -> CsvSource:
+    def of_file(cls, path: Path, name: str, batch_bytes: int, cells: CellFormat = PLAIN) -> CsvSource:
         """Open a file, through gzip or zstd if its name says so."""
         size = path.stat().st_size
         compression = {".gz": "gzip", ".zst": "zstd"}.get(path.suffix.lower())
-        return cls(path.open("rb"), name, batch_bytes, size, compression=compression)
+        return cls(path.open("rb"), name, batch_bytes, size, compression=compression, cells=cells)
 
     @classmethod
-    def of_standard_input(cls, batch_bytes: int) -> CsvSource:
+    def of_standard_input(cls, batch_bytes: int, cells: CellFormat = PLAIN) -> CsvSource:
         """Read standard input, whose length is unknown."""
-        return cls(sys.stdin.buffer, "standard input", batch_bytes, None, compression=None)
+        return cls(sys.stdin.buffer, "standard input", batch_bytes, None, compression=None, cells=cells)
 
     @property
     def progress(self) -> float | None:
@@ -77,12 +90,10 @@ class CsvSource:
 
     def choose(self, columns: Sequence[str], unit_column: str | None, set_column: str | None) -> None:
         """Fix the type of every column that will be read."""
-        pa = arrow.pyarrow()
-        self._types = {column: pa.float64() for column in columns}
-        if unit_column is not None:
-            self._types[unit_column] = pa.string()
-        if set_column is not None:
-            self._types[set_column] = pa.string()
+        # Numbers are read as text too, and converted here, because people write them in many ways.
+        others = [] if unit_column is None else [unit_column]
+        self._types = {column: arrow.pyarrow().string() for column in (*columns, *others)}
+        self._numbers = tuple(column for column in columns if column != set_column)
         self._set_column = set_column
 
     def choose_ids(self, columns: Sequence[str]) -> None:
@@ -99,6 +110,7 @@ class CsvSource:
                 read_options=module.ReadOptions(
                     column_names=self.column_names, block_size=self._block, use_threads=False
                 ),
+                parse_options=module.ParseOptions(delimiter=self._separator),
                 convert_options=module.ConvertOptions(
                     include_columns=list(self._types),
                     column_types=self._types,
@@ -108,7 +120,8 @@ class CsvSource:
             )
             with reader:
                 for batch in reader:
-                    yield batch if self._set_column is None else self._with_sets(batch)
+                    numbers = self._with_numbers(batch)
+                    yield numbers if self._set_column is None else self._with_sets(numbers)
         except (arrow.pyarrow().ArrowException, OSError, EOFError) as error:
             refusal = self._refusal(error)
         else:
@@ -139,7 +152,9 @@ class CsvSource:
             )
         line, ending, rest = _first_line(start)
         try:
-            names = next(csv.reader([line.decode()], strict=True))
+            header = line.decode()
+            self._separator = _separator_of(header)
+            names = next(csv.reader([header], strict=True, delimiter=self._separator))
         except (UnicodeDecodeError, csv.Error):
             raise DataRefused(
                 rule=(
@@ -153,13 +168,6 @@ class CsvSource:
                 rule=("the first line of ", FilePath(self._name), " must name the columns"),
                 got="numbers",
                 remedy="add a header, with names that are not numbers",
-            )
-        if len(names) == 1 and any(names[0].count(each) for each in ";\t|"):
-            separator = max(";\t|", key=names[0].count)
-            raise DataRefused(
-                rule=("the fields of ", FilePath(self._name), " must be separated by commas"),
-                got=f"{_SEPARATORS[separator]} in its first line",
-                remedy="write it again with commas",
             )
         if len(set(names)) != len(names):
             raise UsageError(
@@ -176,6 +184,24 @@ class CsvSource:
         for magic, (kind, remedy) in _OTHER_FORMATS.items():
             if start.startswith(magic):
                 raise DataRefused(rule=(FilePath(self._name), " must be CSV"), got=kind, remedy=f"{remedy}")
+
+    def _with_numbers(self, batch: Any) -> Any:
+        """Replace text by the numbers that it writes."""
+        for column in self._numbers:
+            position = batch.schema.get_field_index(column)
+            text = batch.column(position)
+            if self._cells.drop_missing:
+                text = without_missing(text)
+            numbers = as_numbers(text, self._cells.decimal)
+            if numbers is None:
+                kind, remedy = kind_of_others(text, self._cells.decimal)
+                raise DataRefused(
+                    rule=(f"column {column!r} of ", FilePath(self._name), " must be of numbers"),
+                    got=kind,
+                    remedy=remedy,
+                )
+            batch = batch.set_column(position, column, numbers)
+        return batch
 
     def _with_sets(self, batch: Any) -> Any:
         """Replace text by the lists of integers that it writes."""
@@ -201,19 +227,10 @@ class CsvSource:
         fault = _FAULTY_COLUMN.match(str(error))
         if fault is not None:
             column = self.column_names[int(fault.group(1))]
-            if self._types.get(column) == arrow.pyarrow().string():
-                return DataRefused(
-                    rule=(f"column {column!r} of ", FilePath(self._name), " must be text in UTF-8"),
-                    got="other bytes",
-                    remedy="convert the file",
-                )
             return DataRefused(
-                rule=(f"column {column!r} of ", FilePath(self._name), " must be of numbers"),
-                got="at least one cell that is none",
-                remedy=(
-                    "correct or drop such records, or if it is a column of text, encode it with a "
-                    "public list of categories or leave it out"
-                ),
+                rule=(f"column {column!r} of ", FilePath(self._name), " must be text in UTF-8"),
+                got="other bytes",
+                remedy="convert the file",
             )
         if str(error).startswith("Empty CSV file"):
             return DataRefused(
@@ -226,7 +243,7 @@ class CsvSource:
                 FilePath(self._name),
                 (
                     " cannot be read as CSV: every line must have as many fields as the header, "
-                    "separated by commas, and be shorter than a batch"
+                    "separated in the same way, and be shorter than a batch"
                 ),
             )
         )
@@ -255,6 +272,12 @@ def _first_line(start: bytes) -> tuple[bytes, bytes, bytes]:
             return start, b"", b""
         if start.count(b'"', 0, end) % 2 == 0:
             return start[:end].removesuffix(b"\r"), b"\n", start[end + 1 :]
+
+
+def _separator_of(header: str) -> str:
+    """What separates the names outside of quotes most often; a comma if nothing does."""
+    outside = "".join(header.split('"')[::2])
+    return max(_SEPARATORS, key=outside.count)
 
 
 def _is_number(name: str) -> bool:

@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Any, Final, Protocol
 
 from hushsum.errors import DataRefused, FilePath, Parameter, UsageError
+from hushsum.records.cell_format import PLAIN, CellFormat
 from hushsum.records.columns_by_name import choose_columns
 from hushsum.records.remote_files import LocalCopy, file_name, is_url, shown_path
 
@@ -19,6 +20,9 @@ _FORMATS: Final = {
     ".csv": "CSV",
     ".csv.gz": "CSV",
     ".csv.zst": "CSV",
+    ".tsv": "CSV",
+    ".tsv.gz": "CSV",
+    ".tsv.zst": "CSV",
     ".parquet": "Parquet",
     ".pq": "Parquet",
     ".arrow": "Arrow",
@@ -61,10 +65,18 @@ class RecordStream:
         While iterating: the file is damaged, a column is not of numbers, or there are no records.
     """
 
-    __slots__ = ("_columns", "_name", "_opened", "_source", "_unit_column")
+    __slots__ = ("_cells", "_columns", "_name", "_opened", "_source", "_unit_column")
 
-    def __init__(self, name: str, source: Source, columns: Sequence[str], unit_column: str | None) -> None:
+    def __init__(
+        self,
+        name: str,
+        source: Source,
+        columns: Sequence[str],
+        unit_column: str | None,
+        cells: CellFormat = PLAIN,
+    ) -> None:
         self._name = name
+        self._cells = cells
         self._source = source
         self._columns = list(columns)
         self._unit_column = unit_column
@@ -86,7 +98,8 @@ class RecordStream:
         self._opened = True
         empty = True
         with closing(self._source), closing(self._source.batches()) as batches:
-            for batch in batches:
+            for read in batches:
+                batch = self._cells.kept(read)
                 if not batch.num_rows:
                     continue
                 empty = False
@@ -119,18 +132,20 @@ def open_batches(
     row_groups: range | None = None,
     batch_bytes: int = DEFAULT_BATCH_BYTES,
     name: str | None = None,
+    cells: CellFormat = PLAIN,
 ) -> RecordStream:
     """Open a CSV, Parquet or Arrow (Feather) file as a stream of batches.
 
     Memory depends on ``batch_bytes`` and not on the size of the file. CSV files have a header, fields
-    separated by commas, and may be compressed; their numbers are read as float64, and their ids as strings,
-    so a person who is 5 in a CSV file is not the person 5 of an integer column elsewhere.
+    separated by commas, semicolons, tabs or bars, and may be compressed; their numbers are read as float64
+    (`hushsum.records.written_numbers`), and their ids as strings, so a person who is 5 in a CSV file is not
+    the person 5 of an integer column elsewhere.
 
     Parameters
     ----------
     path : path-like
-        Ends in .csv, .csv.gz, .csv.zst, .parquet, .pq, .arrow, .feather or .ipc; ``"-"`` is CSV on standard
-        input. An address (``s3://``, ``gs://``, ``https://``) is copied to a temporary file first.
+        Ends in .csv or .tsv (also with .gz or .zst), .parquet, .pq, .arrow, .feather or .ipc; ``"-"`` is CSV
+        on standard input. An address (``s3://``, ``gs://``, ``https://``) is copied to a temporary file.
     columns : sequence of str, optional
         The columns of a record, in order; all but ``unit_column`` if not given.
     unit_column : str, optional
@@ -144,6 +159,8 @@ def open_batches(
         About how much is read at a time.
     name : str, optional
         What error messages call the file; by default its path.
+    cells : CellFormat
+        The decimal sign of CSV files, and whether records with missing values are left out.
 
     Raises
     ------
@@ -162,7 +179,7 @@ def open_batches(
         )
     if name is None:
         name = "standard input" if path == "-" else shown_path(str(path))
-    source = _open(path, name, batch_bytes, row_groups)
+    source = _open(path, name, batch_bytes, row_groups, cells)
     try:
         if unit_column is not None:
             choose_columns(source.column_names, [unit_column])
@@ -191,7 +208,7 @@ def open_batches(
     except BaseException:
         source.close()
         raise
-    return RecordStream(name, source, columns, unit_column)
+    return RecordStream(name, source, columns, unit_column, cells)
 
 
 def row_group_sizes(path: str | os.PathLike[str]) -> list[int]:
@@ -251,14 +268,20 @@ def _format_of(path: str) -> str | None:
     return next((kind for suffix, kind in _FORMATS.items() if lowered.endswith(suffix)), None)
 
 
-def _open(path: str | os.PathLike[str], name: str, batch_bytes: int, row_groups: range | None) -> Source:
+def _open(
+    path: str | os.PathLike[str],
+    name: str,
+    batch_bytes: int,
+    row_groups: range | None,
+    cells: CellFormat = PLAIN,
+) -> Source:
     from hushsum.records import columnar_files, csv_files
 
     if path == "-":
-        return csv_files.CsvSource.of_standard_input(batch_bytes)
+        return csv_files.CsvSource.of_standard_input(batch_bytes, cells)
     kind = _format_of(os.fspath(path))
     if kind is not None and is_url(path):
-        return _fetched(str(path), name, kind, batch_bytes, row_groups)
+        return _fetched(str(path), name, kind, batch_bytes, row_groups, cells)
     file = Path(path)
     if not is_url(path) and not file.exists():
         raise UsageError(rule=(FilePath(name), " does not exist"), remedy="check the path")
@@ -274,7 +297,7 @@ def _open(path: str | os.PathLike[str], name: str, batch_bytes: int, row_groups:
         )
     try:
         if kind == "CSV":
-            return csv_files.CsvSource.of_file(file, name, batch_bytes)
+            return csv_files.CsvSource.of_file(file, name, batch_bytes, cells)
         return columnar_files.ColumnarSource(file, name, kind, batch_bytes, row_groups)
     except PermissionError:
         raise UsageError(
@@ -282,7 +305,9 @@ def _open(path: str | os.PathLike[str], name: str, batch_bytes: int, row_groups:
         ) from None
 
 
-def _fetched(url: str, name: str, kind: str, batch_bytes: int, row_groups: range | None) -> Source:
+def _fetched(
+    url: str, name: str, kind: str, batch_bytes: int, row_groups: range | None, cells: CellFormat
+) -> Source:
     """A file that is not on this machine: of Parquet the footer and the row groups that are read."""
     from hushsum.records.columnar_files import ColumnarSource
 
@@ -290,7 +315,7 @@ def _fetched(url: str, name: str, kind: str, batch_bytes: int, row_groups: range
     try:
         if kind != "Parquet":
             copy.fetch_all()
-            return FetchedSource(_open(copy.path, name, batch_bytes, None), copy)
+            return FetchedSource(_open(copy.path, name, batch_bytes, None, cells), copy)
         copy.fetch_footer()
         source = ColumnarSource(copy.path, name, kind, batch_bytes, row_groups)
         return FetchedSource(source, copy, source.row_group_ranges)
