@@ -21,7 +21,7 @@
     └── SecretRefused         something secret was about to leave               exit 2, also a TypeError
 
     UserWarning
-    ├── SuspiciousParameter   a declared parameter looks read off the records; for the owner's eyes
+    ├── SuspiciousParameter   a declared parameter looks read off the records, or does not fit; for the owner
     ├── PublicAssumption      a model takes something of the records as public knowledge
     ├── RepeatedSpending      a model, or a copy of it with the same records, spends again
     └── UnsoundRule           a published rule whose proof does not hold is run as it was published
@@ -348,7 +348,7 @@ def error_from_json(kind: str, about: Mapping[str, Any]) -> HushsumError:
 
 
 class SuspiciousParameter(UserWarning):
-    """A declared parameter looks as if it had been read off the private records.
+    """A declared parameter looks as if it had been read off the private records, or does not fit them.
 
     It depends on the data, so it is for the owner's eyes only; it shows no value. Silence it with
     ``warnings.simplefilter("ignore", hushsum.errors.SuspiciousParameter)`` where the number has another

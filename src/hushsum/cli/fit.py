@@ -11,7 +11,7 @@ import typer
 from hushsum.cli import options, values
 from hushsum.cli.interrupts import interruptible_input
 from hushsum.cli.model_options import given_parameters
-from hushsum.cli.output import progress_bar, reader_may_leave, warnings_printed
+from hushsum.cli.output import progress_bar, reader_may_leave, warn, warnings_printed
 from hushsum.cli.release_report import asking, confirmed, released_file, report
 
 
@@ -106,6 +106,8 @@ def fit(
             ledger=recorded,
             progress=progress,
         )
+    for assumed in choice.assumed():
+        warn(_ASSUMED[assumed])
     with reader_may_leave():
         delivered = release_model(counted, approve=asking(output) if interactive else None)
     released = confirmed(delivered, interactive=interactive)
@@ -116,6 +118,14 @@ def fit(
         ("claim", repr(released.claim)),
     ]
     report(released, facts, json=json, interactive=interactive)
+
+
+_ASSUMED = {
+    "bounds": "--bounds are not given: every column is taken to lie within -1:1, and clipped to that.",
+    "target_bounds": "--target-bounds are not given: the target is taken to lie within -1:1, and clipped to "
+    "that.",
+    "delta": "--delta is not given: the claim has this model's default δ and is not pure ε.",
+}
 
 
 def _parameters(epsilon: float, delta: float | None, bounds: str | None, seed: int | None) -> dict[str, Any]:

@@ -183,12 +183,18 @@ _PRINTED = (SuspiciousParameter, PublicAssumption)
 
 @contextmanager
 def warnings_printed() -> Iterator[None]:
-    """Collect the warnings of the block and say each once on standard error, where results never go."""
-    with warnings.catch_warnings(record=True) as caught:
+    """Say each warning of the block once on standard error, where results never go, at once: before a
+    question is asked or a budget is debited.
+    """
+    said: set[str] = set()
+
+    def show(message: Warning | str, category: type[Warning], *rest: object, **more: object) -> None:
+        if issubclass(category, _PRINTED) and str(message) not in said:
+            said.add(str(message))
+            warn(str(message))
+
+    with warnings.catch_warnings():
         for kind in _PRINTED:
             warnings.simplefilter("always", kind)
+        warnings.showwarning = show
         yield
-    for sentence in dict.fromkeys(
-        str(each.message) for each in caught if issubclass(each.category, _PRINTED)
-    ):
-        warn(sentence)

@@ -127,7 +127,7 @@ def release(
     hushsum release all.tally --epsilon 1 -o skin.hush
     """
     from hushsum.cli.options import ledger_options
-    from hushsum.jobs.kernel_and_method import KernelChoice
+    from hushsum.jobs.kernel_and_method import KernelChoice, bandwidth_warnings
     from hushsum.jobs.output_files import STANDARD, is_tally, read_key
     from hushsum.jobs.release_records import PlanChoice, refuse_record_options, release_records
     from hushsum.jobs.release_tally import release_tally
@@ -168,6 +168,8 @@ def release(
             )
     else:
         box = values.ranges(bounds, "bounds")
+        for sentence in bandwidth_warnings(bandwidth, box):
+            warn(sentence)
         choice = PlanChoice(
             method,
             records,

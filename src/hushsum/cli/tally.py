@@ -11,7 +11,15 @@ import typer
 
 from hushsum.cli import options, values
 from hushsum.cli.interrupts import interruptible_input, signals_at_progress
-from hushsum.cli.output import bytes_of, progress_bar, tell, warnings_printed, write_facts, write_json
+from hushsum.cli.output import (
+    bytes_of,
+    progress_bar,
+    tell,
+    warn,
+    warnings_printed,
+    write_facts,
+    write_json,
+)
 from hushsum.errors import Parameter, UsageError
 
 if TYPE_CHECKING:
@@ -107,12 +115,14 @@ def tally(
     """
     from hushsum.jobs.checkpointed_count import CheckpointChoice
     from hushsum.jobs.count_nodes import EdgeColumns
-    from hushsum.jobs.kernel_and_method import KernelChoice, TableSize
+    from hushsum.jobs.kernel_and_method import KernelChoice, TableSize, bandwidth_warnings
     from hushsum.jobs.output_files import STANDARD, read_key
     from hushsum.jobs.tally_records import RecordFiles, tally_records
     from hushsum.records.cell_format import CellFormat
 
     box = values.ranges(bounds, "bounds")
+    for sentence in bandwidth_warnings(bandwidth, box):
+        warn(sentence)
     graph = None
     if edges is not None:
         graph = EdgeColumns(values.names(edges, "edges"), directed, nodes, sorted_edges)

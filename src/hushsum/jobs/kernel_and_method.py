@@ -117,3 +117,37 @@ def empty_tally(
 def step_of_columns(steps: Sequence[float]) -> float | list[float | None]:
     """Numbers of a command or a request as :func:`hushsum.grid` takes them: 0 stands for no step."""
     return steps[0] if len(steps) == 1 else [each or None for each in steps]
+
+
+def bandwidth_warnings(bandwidth: float | None, bounds: Sequence[tuple[float, float]] | None) -> list[str]:
+    """What looks wrong about a bandwidth beside the declared bounds; all of it is public.
+
+    >>> bandwidth_warnings(5.0, [(0, 100)])
+    []
+    >>> bandwidth_warnings(5.0, [(0, 1)])
+    ['the bandwidth is larger than the declared range of every column: the function will be nearly constant.']
+    """
+    if bandwidth is None or not bounds:
+        return []
+    widths = [high - low for low, high in bounds]
+    found = []
+    if bandwidth > max(widths):
+        found.append(
+            "the bandwidth is larger than the declared range of every column: the function will be nearly "
+            "constant."
+        )
+    if 0 < bandwidth < max(widths) / _NARROWEST:
+        found.append(
+            f"the bandwidth is below 1/{_NARROWEST} of the widest declared range: records are near each "
+            "other by coincidence alone, and most answers will be noise."
+        )
+    if min(widths) > 0 and max(widths) > _MOST_UNEQUAL * min(widths):
+        found.append(
+            f"the declared ranges of two columns differ by more than {_MOST_UNEQUAL} times, and one "
+            "bandwidth is used for all: scale the columns to comparable units."
+        )
+    return found
+
+
+_NARROWEST = 10_000
+_MOST_UNEQUAL = 100

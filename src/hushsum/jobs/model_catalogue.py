@@ -46,6 +46,14 @@ class ModelChoice:
         model.check_parameters()
         return model
 
+    def assumed(self) -> list[str]:
+        """Parameters of the records and of the claim that were not given and whose default is seldom meant:
+        ranges that records are clipped to, and δ.
+        """
+        defaults = inspect.signature(model_class(self.name)).parameters
+        seldom = [each for each in ("bounds", "target_bounds", "delta") if each in defaults]
+        return [each for each in seldom if each not in self.parameters and defaults[each].default]
+
 
 @dataclass(frozen=True, slots=True)
 class ModelKind:

@@ -1,10 +1,13 @@
-"""Detect declared parameters that look as if they had been computed from the private records.
+"""Detect declared parameters that look as if they had been computed from the private records, or that do not
+fit them.
 
 A bound that is the batch's own minimum, or a bandwidth that is Silverman's rule of it, publishes a statistic
 of the data that was not paid for. The test detects only the common ways to do that, and only for one batch at
 a time; silence proves nothing. Round numbers, at most four significant digits or next to a power of two, are
-not suspected, so that colours from 0 to 255 that touch both ends stay quiet, and the usual batch is not even
-looked at.
+not suspected, so that colours from 0 to 255 that touch both ends stay quiet.
+
+Bounds that most records of a batch lie outside of are a mistake, of units or of the order of columns: all of
+them are clipped, and a release would spend its budget on nothing.
 
 What it finds depends on the data: it is for the owner's eyes, goes into no file, claim or ledger, and shows
 no value.
@@ -27,6 +30,11 @@ from hushsum.records.columns_by_name import numbers_of
 
 _ROUND_DIGITS: Final = 4
 _OWNER: Final = "This warning depends on the data: keep it to yourself."
+_FEWEST_RECORDS: Final = 20
+"""In smaller batches most records may be outside by chance."""
+
+_LOOKED_AT: Final = 4096
+"""Records of a batch, evenly spaced, that are compared with the bounds."""
 
 
 def is_round(value: float) -> bool:
@@ -47,6 +55,31 @@ def warn_if_suspicious(data: object, *, dim: int, bounds: Bounds | None, bandwid
     """Warn the caller's caller of every suspicion."""
     for sentence in suspicions(data, dim=dim, bounds=bounds, bandwidth=bandwidth):
         warnings.warn(sentence, SuspiciousParameter, stacklevel=3)
+
+
+def warn_if_clipped(data: object, rows: NDArray[Any], *, bounds: Bounds | None) -> None:
+    """Warn the caller's caller if most records of a batch lie outside the bounds.
+
+    ``rows`` are the same records as they are counted, clipped and relative to the centre of the bounds; only
+    if most of them touch the bounds are the data themselves looked at.
+    """
+    if bounds is None or rows.ndim != 2 or len(rows) < _FEWEST_RECORDS:
+        return
+    step = -(-len(rows) // _LOOKED_AT)
+    low, high = bounds.clip_and_centre(np.array([bounds.low, bounds.high]))
+    sample = rows[::step]
+    if 2 * int(((sample <= low) | (sample >= high)).any(axis=1).sum()) <= len(sample):
+        return
+    values = _columns(data, bounds.dim)[::step]
+    outside = (values < np.array(bounds.low)) | (values > np.array(bounds.high))
+    if 2 * int(outside.any(axis=1).sum()) > len(values):
+        worst = int(outside.sum(axis=0).argmax())
+        warnings.warn(
+            f"most records of this batch lie outside the declared bounds, foremost in column {worst}, and "
+            f"are clipped to them: check the units and the order of the columns. {_OWNER}",
+            SuspiciousParameter,
+            stacklevel=3,
+        )
 
 
 def suspicions(data: object, *, dim: int, bounds: Bounds | None, bandwidth: float | None) -> list[str]:

@@ -27,7 +27,7 @@ from hushsum.privacy.budget import Budget
 from hushsum.privacy.claim import PERSON, Relation, unit_in_words
 from hushsum.privacy.release_request import DEFAULT_COUNT_SHARE, ReleaseRequest
 from hushsum.records.arrow import in_memory
-from hushsum.records.data_derived_parameters import warn_if_suspicious
+from hushsum.records.data_derived_parameters import warn_if_clipped, warn_if_suspicious
 from hushsum.records.person_caps import UnitCap
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.prepared_release import PreparedRelease
@@ -172,13 +172,15 @@ class Tally:
         Warns
         -----
         SuspiciousParameter
-            if a bound or the bandwidth looks as if it had been read off this batch. For the owner's eyes.
+            if a bound or the bandwidth looks as if it had been read off this batch, or most of its records
+            lie outside the bounds. For the owner's eyes.
         """
         refuse_single_rows(self._basis)
         X = in_memory(X)
         batch = self._basis.prepare(X)
         if isinstance(kernel := self._kernel, ColumnKernel):
             warn_if_suspicious(X, dim=kernel.dim, bounds=self._basis.bounds, bandwidth=kernel.bandwidth)
+            warn_if_clipped(X, batch.arrays[0], bounds=self._basis.bounds)
         if self._cap is None:
             if units is not None:
                 rule = "must be left out, or the tally made with "

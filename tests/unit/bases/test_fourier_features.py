@@ -131,6 +131,7 @@ def test_where_nothing_is_orthogonal_the_basis_says_so(kernel: Kernel) -> None:
     assert basis_of(kernel, orthogonal=True) == basis_of(kernel, orthogonal=False)
 
 
+@pytest.mark.filterwarnings("ignore:most records:hushsum.errors.SuspiciousParameter")
 def test_bounds_clip_and_centre() -> None:
     kernel = hs.GaussianKernel(1, 0.5)
     tally = hs.fourier_features(kernel, features=4000, bounds=(1e9 - 4, 1e9 + 4))

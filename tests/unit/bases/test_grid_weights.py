@@ -74,6 +74,7 @@ class TestRecords:
         answers = unnoisy(tally.add(records)).sum(queries)
         assert np.abs(answers - exact).max() < 0.003 * exact.max()
 
+    @pytest.mark.filterwarnings("ignore:most records:hushsum.errors.SuspiciousParameter")
     def test_pieces_in_any_order_are_the_same_tally(self, dim: int) -> None:
         records = RNG.normal(size=(300, dim))
         whole, pieces = grid_of(dim).add(records), grid_of(dim)

@@ -11,7 +11,7 @@ import pytest
 
 import hushsum as hs
 from hushsum.errors import SuspiciousParameter
-from hushsum.records import data_derived_parameters
+from hushsum.records import Bounds, data_derived_parameters
 from hushsum.records.data_derived_parameters import is_round
 
 POINTS = np.random.default_rng(0).normal(50.0, 10.0, size=(1000, 2))
@@ -151,3 +151,29 @@ def test_sets_and_codes_are_not_suspected() -> None:
 )
 def test_what_counts_as_round(value: float, expected: bool) -> None:
     assert is_round(value) is expected
+
+
+BOX = Bounds((0.0, 0.0), (1.0, 10.0))
+
+
+@pytest.mark.parametrize(
+    ("records", "warned"),
+    [
+        ([[0.5, 5.0]] * 40, False),
+        ([[0.5, 50.0]] * 40, True),
+        ([[0.5, 50.0]] * 21 + [[0.5, 5.0]] * 19, True),
+        ([[0.5, 50.0]] * 20 + [[0.5, 5.0]] * 20, False),
+        ([[0.0, 10.0]] * 40, False),
+        ([[0.5, 50.0]] * 19, False),
+        ([[5.0, 0.5]] * 9000, True),
+    ],
+    ids=["inside", "all outside", "most", "half", "on the bounds", "few records", "many records"],
+)
+def test_bounds_that_most_records_lie_outside_of(records: list[list[float]], warned: bool) -> None:
+    tally = hs.race(hs.EuclideanKernel(dim=2, bandwidth=1.0), rows=2, width=10, bounds=BOX)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        tally.add(np.array(records))
+    assert [each.category for each in caught] == [SuspiciousParameter] * warned
+    assert all("most records of this batch lie outside" in str(each.message) for each in caught)
+    assert all("50" not in str(each.message) for each in caught)
