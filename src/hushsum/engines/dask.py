@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
-from hushsum.engines.file_parts import RecordColumns, file_facts, plan_parts
+from hushsum.engines.file_parts import RecordColumns, file_facts, file_states, plan_parts, refuse_changed
 from hushsum.engines.protocol import (
     CountingTask,
     Driver,
@@ -19,7 +19,7 @@ from hushsum.engines.protocol import (
     lost,
     uncapped,
 )
-from hushsum.errors import DataRefused, UsageError
+from hushsum.errors import DataRefused, Parameter, UsageError
 from hushsum.kernels.parameters import thread_count
 from hushsum.records.arrow import pyarrow
 from hushsum.tally.checkpoint import Checkpoint
@@ -96,12 +96,13 @@ def tally(
         read = RecordColumns(None if columns is None else tuple(columns), unit_column, set_column)
         workers = max(1, sum(connection.nthreads().values()))
         parts = plan_parts(source, tally, read, workers=workers)
-        saved = None
+        states, saved = file_states(parts), None
         if checkpoint is not None:
-            facts = {**file_facts(parts), "fingerprint": tally.fingerprint, "cap": tally.max_per_unit}
+            facts = {**file_facts(parts, states), "fingerprint": tally.fingerprint, "cap": tally.max_per_unit}
             saved = Checkpoint(checkpoint, facts, seconds=checkpoint_every, encryption_key=encryption_key)
         driver = Driver(tally, parts, threads=each, checkpoint=saved, progress=progress)
         filled = _run(driver, connection)
+        refuse_changed(states)
         if saved is not None:
             saved.remove()
         return filled
@@ -250,7 +251,7 @@ def _count_computed(
         table = hasattr(computed, "shape") or hasattr(computed, "num_rows")
         records: Any = computed if table else list(computed)
         if isinstance(records, list) and records and isinstance(records[0], dict):
-            records = pyarrow().Table.from_pylist(records)
+            records = _of_fields(records, columns)
         if columns is not None and hasattr(records, "columns"):
             missing = [each for each in columns if each not in _names(records)]
             if missing:
@@ -262,6 +263,22 @@ def _count_computed(
             yield NamedBatch(name, records)
 
     return task.count_batches(id, name, batches())
+
+
+def _of_fields(records: list[Any], columns: list[str] | None) -> Any:
+    """Records that are dictionaries as a table.
+
+    Without names of columns a record's coordinates are its fields in their order. Arrow takes names and order
+    from the first record, which must not decide how the others are read, so all must have the same.
+    """
+    fields = list(records[0])
+    if columns is None and any(not isinstance(each, dict) or list(each) != fields for each in records):
+        raise DataRefused(
+            rule="records without names of columns must have the same fields in the same order",
+            got="others",
+            remedy=("name the columns with ", Parameter("columns")),
+        )
+    return pyarrow().Table.from_pylist(records)
 
 
 def _names(records: Any) -> list[str]:

@@ -15,7 +15,7 @@ from hushsum.jobs.release_tally import FunctionReleased, deliver_release, descri
 from hushsum.jobs.tally_records import RecordFiles, check_columns, count_records, dimension, first_batch
 from hushsum.kernels.base import Kernel
 from hushsum.kernels.parameters import one_of
-from hushsum.methods.direct_release import OneCallRelease
+from hushsum.methods.direct_release import DeclaredBox, OneCallRelease
 from hushsum.methods.error_prediction import Option
 from hushsum.methods.registry import method_named, planned_methods
 from hushsum.planning.automatic_method import best_option, planned_options, planned_sizes, planned_tally
@@ -207,7 +207,7 @@ def _in_one_call(
         arithmetic=EXACT_INTEGERS,
         insecure_noise_seed=request.insecure_noise_seed,
     ).claim
-    table = _read(records, columns)
+    table = _read(records, columns, DeclaredBox.of(kernel, choice.bounds, columns))
 
     def make() -> ReleasedFunction:
         function = method.release(
@@ -238,12 +238,14 @@ def _in_one_call(
     )
 
 
-def _read(records: RecordFiles, columns: Sequence[str] | None) -> Any:
-    """All records in memory; secret."""
+def _read(records: RecordFiles, columns: Sequence[str] | None, box: DeclaredBox) -> Any:
+    """All records in memory, checked, so that none is refused after the debit; secret."""
     batches: list[Any] = []
     for path in records.paths:
         with open_batches(path, columns=columns, name=records.name) as stream:
-            batches.extend(batch for batch, _ in stream)
+            for batch, _ in stream:
+                box.records(batch)
+                batches.append(batch)
     return pyarrow().Table.from_batches(batches)
 
 

@@ -125,6 +125,24 @@ def test_bad_records_release_nothing(tmp_path: Path) -> None:
     assert not (tmp_path / "f.hush").exists()
 
 
+def test_bad_records_cost_nothing_without_a_tally_either(tmp_path: Path) -> None:
+    url = str(tmp_path / "ledger.db")
+    ledger = hs.Ledger.create(url)
+    ledger.create_dataset("sensors", DatasetTerms.of(epsilon=1.0))
+    rows = RNG.normal(size=(400, 6))
+    rows[300, 2] = np.nan
+    with pytest.raises(DataRefused):
+        release_records(
+            RecordFiles(files(tmp_path, rows)),
+            str(tmp_path / "f.hush"),
+            ReleaseRequest(epsilon=1.0),
+            kernel=KernelChoice("gaussian", 1.0),
+            choice=PlanChoice(bounds=(-4, 4), records=2000, method="landmarks"),
+            ledger=LedgerOptions(url, "sensors"),
+        )
+    assert ledger.account("sensors").spent.epsilon == 0
+
+
 @pytest.mark.parametrize(
     ("change", "named"),
     [
