@@ -55,7 +55,8 @@ def tally(
     ----------
     source : list of path-like, dask dataframe, dask bag or list of delayed objects
         Files are read by the workers themselves, which is fastest; they must see them under the same paths.
-        The partitions of a bag are lists of records, delayed objects whatever ``tally.add`` takes.
+        The partitions of a bag are lists of records, delayed objects whatever ``tally.add`` takes. A
+        partition that is computed again must have the same records.
     tally : Tally
         Empty; it says what is counted, and stays empty. Caps on a person's records need files.
     client : distributed.Client, optional

@@ -53,7 +53,8 @@ def tally(
     ----------
     source : list of path-like, or pyspark.sql.DataFrame
         Files are read by the executors themselves, a few row groups each, which is fastest; they must see
-        them under the same paths. The rows of a DataFrame pass through Arrow batches.
+        them under the same paths. The rows of a DataFrame pass through Arrow batches; a partition that is
+        computed again must have the same ones.
     tally : Tally
         Empty; it says what is counted, and stays empty. Caps on a person's records need files.
     spark : SparkSession, optional

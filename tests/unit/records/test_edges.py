@@ -111,10 +111,11 @@ def test_the_number_of_a_node_does_not_depend_on_other_lines(
 ) -> None:
     """Else one edge more could rename all nodes of its block, and there would be no bound for an edge."""
     pairs: list[Pair] = [("1", "2"), (name, "3"), ("4", name)]
+    more: list[list[Pair]] = [[], [("ann", "bob")]]
     path = tmp_path / "graph.txt"
     for block in (1 << 24, 8, 12):
         monkeypatch.setattr(edge_files, "_BLOCK", block)
-        for others in ([], [("ann", "bob")]):
+        for others in more:
             path.write_bytes("".join(f"{a} {b}\n" for a, b in pairs + others).encode())
             assert found(hs.read_edges(path)) == oracle(pairs + others)
 
