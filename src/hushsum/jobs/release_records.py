@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import IO, Any
 
-from hushsum.errors import UsageError
+from hushsum.errors import DataRefused, UsageError
 from hushsum.jobs.kernel_and_method import KernelChoice, step_of_columns
 from hushsum.jobs.ledger_release import Approve, LedgerOptions
 from hushsum.jobs.output_files import STANDARD, check_function_output
@@ -240,13 +240,21 @@ def _in_one_call(
 
 def _read(records: RecordFiles, columns: Sequence[str] | None, box: DeclaredBox) -> Any:
     """All records in memory, checked, so that none is refused after the debit; secret."""
-    batches: list[Any] = []
+    tables: list[Any] = []
     for path in records.paths:
         with open_batches(path, columns=columns, name=records.name) as stream:
             for batch, _ in stream:
                 box.records(batch)
-                batches.append(batch)
-    return pyarrow().Table.from_batches(batches)
+                tables.append(pyarrow().Table.from_batches([batch]))
+    try:
+        # One file may have integers where another has real numbers.
+        return pyarrow().concat_tables(tables, promote_options="permissive")
+    except pyarrow().ArrowException:
+        pass
+    # Raised outside the handler: messages of Arrow may quote values.
+    raise DataRefused(
+        rule="the columns of all files must have the same types", got="others", remedy="convert them"
+    )
 
 
 def _number(value: Any) -> float | None:

@@ -87,6 +87,15 @@ def test_a_method_without_a_tally_has_the_claim_that_is_shown(tmp_path: Path) ->
     assert hs.load(made.output)(np.zeros((2, 6))).shape == (2,)
 
 
+def test_a_method_without_a_tally_takes_integers_and_real_numbers(tmp_path: Path) -> None:
+    rows = RNG.normal(size=(200, 6))
+    paths = files(tmp_path, rows)
+    pq.write_table(pa.table({f"x{i}": rows[:, i].round().astype(int) for i in range(6)}), paths[1])
+    choice = PlanChoice(bounds=(-4, 4), records=2000, method="landmarks")
+    made = released(tmp_path, paths, kernel=KernelChoice("gaussian", 1.0), choice=choice)
+    assert made.table is None
+
+
 def test_persons_are_counted_in_a_tally(tmp_path: Path) -> None:
     path = str(tmp_path / "visits.parquet")
     pq.write_table(pa.table({"pay": PAY, "who": np.arange(3000) // 3}), path)
