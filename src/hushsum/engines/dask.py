@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
-from hushsum.engines.file_parts import RecordColumns, file_facts, plan_parts
+from hushsum.engines.file_parts import RecordColumns, file_facts, file_states, plan_parts, refuse_changed
 from hushsum.engines.protocol import (
     CountingTask,
     Driver,
@@ -19,7 +19,7 @@ from hushsum.engines.protocol import (
     lost,
     uncapped,
 )
-from hushsum.errors import DataRefused, UsageError
+from hushsum.errors import DataRefused, Parameter, UsageError
 from hushsum.kernels.parameters import thread_count
 from hushsum.records.arrow import pyarrow
 from hushsum.records.cell_format import PLAIN, CellFormat
@@ -57,7 +57,8 @@ def tally(
     ----------
     source : list of path-like, dask dataframe, dask bag or list of delayed objects
         Files are read by the workers themselves, which is fastest; they must see them under the same paths.
-        The partitions of a bag are lists of records, delayed objects whatever ``tally.add`` takes.
+        The partitions of a bag are lists of records, delayed objects whatever ``tally.add`` takes. A
+        partition that is computed again must have the same records.
     tally : Tally
         Empty; it says what is counted, and stays empty. Caps on a person's records need files.
     client : distributed.Client, optional
@@ -98,12 +99,13 @@ def tally(
         read = RecordColumns(None if columns is None else tuple(columns), unit_column, set_column, cells)
         workers = max(1, sum(connection.nthreads().values()))
         parts = plan_parts(source, tally, read, workers=workers)
-        saved = None
+        states, saved = file_states(parts), None
         if checkpoint is not None:
-            facts = {**file_facts(parts), "fingerprint": tally.fingerprint, "cap": tally.max_per_unit}
+            facts = {**file_facts(parts, states), "fingerprint": tally.fingerprint, "cap": tally.max_per_unit}
             saved = Checkpoint(checkpoint, facts, seconds=checkpoint_every, encryption_key=encryption_key)
         driver = Driver(tally, parts, threads=each, checkpoint=saved, progress=progress)
         filled = _run(driver, connection)
+        refuse_changed(states)
         if saved is not None:
             saved.remove()
         return filled
@@ -252,7 +254,7 @@ def _count_computed(
         table = hasattr(computed, "shape") or hasattr(computed, "num_rows")
         records: Any = computed if table else list(computed)
         if isinstance(records, list) and records and isinstance(records[0], dict):
-            records = pyarrow().Table.from_pylist(records)
+            records = _of_fields(records, columns)
         if columns is not None and hasattr(records, "columns"):
             missing = [each for each in columns if each not in _names(records)]
             if missing:
@@ -264,6 +266,22 @@ def _count_computed(
             yield NamedBatch(name, records)
 
     return task.count_batches(id, name, batches())
+
+
+def _of_fields(records: list[Any], columns: list[str] | None) -> Any:
+    """Records that are dictionaries as a table.
+
+    Without names of columns a record's coordinates are its fields in their order. Arrow takes names and order
+    from the first record, which must not decide how the others are read, so all must have the same.
+    """
+    fields = list(records[0])
+    if columns is None and any(not isinstance(each, dict) or list(each) != fields for each in records):
+        raise DataRefused(
+            rule="records without names of columns must have the same fields in the same order",
+            got="others",
+            remedy=("name the columns with ", Parameter("columns")),
+        )
+    return pyarrow().Table.from_pylist(records)
 
 
 def _names(records: Any) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from hushsum.engines.protocol import NamedBatch
 from hushsum.engines.refusals import naming
-from hushsum.errors import FilePath, HushsumError, UsageError
+from hushsum.errors import DataRefused, FilePath, HushsumError, UsageError
 from hushsum.kernels.parameters import check_cap
 from hushsum.records.arrow import pyarrow
 from hushsum.records.cell_format import PLAIN, CellFormat
-from hushsum.records.remote_files import expanded, file_state, is_url, shown_path
+from hushsum.records.remote_files import FileState, expanded, file_state, is_url, shown_path
 from hushsum.records.streams import open_batches, row_group_sizes
 from hushsum.records.unit_ids import identify
 from hushsum.tally.tally import Tally
@@ -151,10 +151,31 @@ def plan_parts(
     return [FilePart(group, read) for group in _grouped(pieces, target)]
 
 
-def file_facts(parts: Sequence[FilePart]) -> dict[str, Any]:
+def file_states(parts: Sequence[FilePart]) -> dict[str, FileState]:
+    """The state of every file of these parts."""
+    return {piece.path: file_state(piece.path) for part in parts for piece in part.pieces}
+
+
+def refuse_changed(states: Mapping[str, FileState]) -> None:
+    """Refuse a count of files that have been changed since they were in these states.
+
+    Workers open a file for each part, and again if a part is repeated, so records that moved within it might
+    have been counted twice.
+    """
+    for path, state in states.items():
+        try:
+            changed = file_state(path) != state
+        except OSError:
+            changed = True
+        if changed:
+            raise DataRefused(
+                rule=(FilePath(shown_path(path)), " was changed while it was counted"),
+                remedy="count a copy that nothing writes to",
+            )
+
+
+def file_facts(parts: Sequence[FilePart], states: Mapping[str, FileState]) -> dict[str, Any]:
     """What must agree for a count of these parts to continue from a checkpoint: parts and unchanged files."""
-    paths = dict.fromkeys(piece.path for part in parts for piece in part.pieces)
-    states = {path: file_state(path) for path in paths}
     return {
         "parts": [part.id for part in parts],
         "files": [[shown_path(path), state.size, state.modified] for path, state in states.items()],

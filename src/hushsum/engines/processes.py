@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from hushsum.engines import process_worker
-from hushsum.engines.file_parts import RecordColumns, file_facts, plan_parts
+from hushsum.engines.file_parts import RecordColumns, file_facts, file_states, plan_parts, refuse_changed
 from hushsum.engines.process_worker import receive, send
 from hushsum.engines.protocol import MOST_ATTEMPTS, CountingTask, Driver, Part, Progress, lost
 from hushsum.errors import UsageError
@@ -89,13 +89,18 @@ def tally(
     many = cores if workers is None else positive_integer("workers", workers, at_most=_MOST_WORKERS)
     read = RecordColumns(None if columns is None else tuple(columns), unit_column, set_column, cells)
     parts = plan_parts(files, tally, read, workers=many)
-    saved = None
+    states, saved = file_states(parts), None
     if checkpoint is not None:
-        facts = {**file_facts(parts), "fingerprint": tally.fingerprint, "max_per_unit": tally.max_per_unit}
+        facts = {
+            **file_facts(parts, states),
+            "fingerprint": tally.fingerprint,
+            "max_per_unit": tally.max_per_unit,
+        }
         saved = Checkpoint(checkpoint, facts, seconds=checkpoint_every, encryption_key=encryption_key)
     each = max(1, cores // many) if threads is None else threads
     driver = Driver(tally, parts, threads=each, checkpoint=saved, progress=progress)
     filled = _run(driver, many)
+    refuse_changed(states)
     if saved is not None:
         saved.remove()
     return filled

@@ -16,7 +16,7 @@ import json
 import struct
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from hushsum.engines.partial_tally_encryption import JobKey, seal
@@ -41,8 +41,8 @@ class NamedBatch:
     """Records of one file or partition, which ``name`` names in messages."""
 
     name: str
-    records: Any
-    units: Any = None
+    records: Any = field(repr=False)
+    units: Any = field(default=None, repr=False)
 
 
 class Part(Protocol):

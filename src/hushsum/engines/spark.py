@@ -9,7 +9,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from hushsum.engines.file_parts import PARTS_PER_WORKER, RecordColumns, plan_parts
+from hushsum.engines.file_parts import (
+    PARTS_PER_WORKER,
+    RecordColumns,
+    file_states,
+    plan_parts,
+    refuse_changed,
+)
 from hushsum.engines.protocol import CountingTask, Driver, NamedBatch, Progress, uncapped
 from hushsum.engines.sql_functions import Of, answers
 from hushsum.errors import DataRefused, Parameter, UsageError
@@ -49,7 +55,8 @@ def tally(
     ----------
     source : list of path-like, or pyspark.sql.DataFrame
         Files are read by the executors themselves, a few row groups each, which is fastest; they must see
-        them under the same paths. The rows of a DataFrame pass through Arrow batches.
+        them under the same paths. The rows of a DataFrame pass through Arrow batches; a partition that is
+        computed again must have the same ones.
     tally : Tally
         Empty; it says what is counted, and stays empty. Caps on a person's records need files.
     spark : SparkSession, optional
@@ -80,9 +87,12 @@ def tally(
         read = RecordColumns(None if columns is None else tuple(columns), unit_column, set_column, cells)
         files = [source] if isinstance(source, str | os.PathLike) else list(source)
         parts = plan_parts(files, tally, read, workers=_parallelism(session))
+        states = file_states(parts)
         driver = Driver(tally, parts, threads=each, progress=progress)
         numbers = session.range(0, len(parts), 1, len(parts))
-        return _run(driver, numbers.mapInArrow(_counting_files(driver.task, parts), _RESULT))
+        filled = _run(driver, numbers.mapInArrow(_counting_files(driver.task, parts), _RESULT))
+        refuse_changed(states)
+        return filled
     if not hasattr(source, "mapInArrow"):
         raise UsageError(
             parameter="source", rule="must be files or a DataFrame of Spark", got=type(source).__name__

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import IO, Any
 
-from hushsum.errors import UsageError
+from hushsum.errors import DataRefused, UsageError
 from hushsum.jobs.kernel_and_method import KernelChoice, step_of_columns
 from hushsum.jobs.ledger_release import Approve, LedgerOptions
 from hushsum.jobs.output_files import STANDARD, check_function_output
@@ -15,7 +15,7 @@ from hushsum.jobs.release_tally import FunctionReleased, deliver_release, descri
 from hushsum.jobs.tally_records import RecordFiles, check_columns, count_records, dimension, first_batch
 from hushsum.kernels.base import Kernel
 from hushsum.kernels.parameters import one_of
-from hushsum.methods.direct_release import OneCallRelease
+from hushsum.methods.direct_release import DeclaredBox, OneCallRelease
 from hushsum.methods.error_prediction import Option
 from hushsum.methods.registry import method_named, planned_methods
 from hushsum.planning.automatic_method import best_option, planned_options, planned_sizes, planned_tally
@@ -214,7 +214,7 @@ def _in_one_call(
         arithmetic=EXACT_INTEGERS,
         insecure_noise_seed=request.insecure_noise_seed,
     ).claim
-    table = _read(records, columns)
+    table = _read(records, columns, DeclaredBox.of(kernel, choice.bounds, columns))
 
     def make() -> ReleasedFunction:
         function = method.release(
@@ -245,13 +245,23 @@ def _in_one_call(
     )
 
 
-def _read(records: RecordFiles, columns: Sequence[str] | None) -> Any:
-    """All records in memory; secret."""
-    batches: list[Any] = []
+def _read(records: RecordFiles, columns: Sequence[str] | None, box: DeclaredBox) -> Any:
+    """All records in memory, checked, so that none is refused after the debit; secret."""
+    tables: list[Any] = []
     for path in records.paths:
         with open_batches(path, columns=columns, name=records.name, cells=records.cells) as stream:
-            batches.extend(batch for batch, _ in stream)
-    return pyarrow().Table.from_batches(batches)
+            for batch, _ in stream:
+                box.records(batch)
+                tables.append(pyarrow().Table.from_batches([batch]))
+    try:
+        # One file may have integers where another has real numbers.
+        return pyarrow().concat_tables(tables, promote_options="permissive")
+    except pyarrow().ArrowException:
+        pass
+    # Raised outside the handler: messages of Arrow may quote values.
+    raise DataRefused(
+        rule="the columns of all files must have the same types", got="others", remedy="convert them"
+    )
 
 
 def _number(value: Any) -> float | None:

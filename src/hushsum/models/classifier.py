@@ -258,7 +258,7 @@ class PrivateClassifier(ClassModel):
         """Choose the method and learn the transformation, once for each list of records."""
         dim = self.n_features_in_
         self.method_ = self.chosen_method()
-        self._transform = None
+        self._transform = self._restored_digest = None
         if self.public is not None and self.method_ != KERNEL:
             rows = self._checked(self.public, reset=False)
             self._transform = Transform.whitening(self._units(rows), input_radius=self._ball(dim))

@@ -177,7 +177,7 @@ def unit_in_words(unit: str, per_unit: int) -> str:
         return f"person with up to {per_unit} records"
     if unit in (EDGE, DIRECTED_EDGE) and per_unit > 1:
         return f"{unit} (listed in up to {per_unit} graphs)"
-    return f"{unit} (the neighbours of one node)" if unit == ADJACENCY_ROW else unit
+    return f"{unit} (the neighbours of one node in one list of edges)" if unit == ADJACENCY_ROW else unit
 
 
 @dataclass(frozen=True, slots=True)

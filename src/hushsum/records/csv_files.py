@@ -215,11 +215,14 @@ class CsvSource:
         try:
             values = members.filter(written).cast(pa.int64())
         except pa.ArrowInvalid:
+            values = None
+        # Raised outside the handler: Arrow's message quotes a member.
+        if values is None:
             raise DataRefused(
                 rule=(f"column {self._set_column!r} must have integers separated by spaces or semicolons"),
                 got="something else",
                 remedy="number the members with a public list of them",
-            ) from None
+            )
         offsets = np.searchsorted(owners, np.arange(batch.num_rows + 1)).astype(np.int32)
         return batch.set_column(position, self._set_column, pa.ListArray.from_arrays(offsets, values))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import io
 import re
 from collections.abc import Generator, Iterator, Sequence
@@ -25,8 +26,11 @@ Ids = NDArray[np.int64]
 COMPRESSIONS: Final = {".gz": "gzip", ".zst": "zstd"}
 _BLOCK: Final = 1 << 24
 _COMMENTS: Final = re.compile(rb"(?m)^[ \t]*[#%][^\n]*\n?")
-_SPACES: Final = re.compile(rb"[ \t\r]*\n[ \t]*|[ \t]+")
+_SPACES: Final = re.compile(rb"[\t\r]*\n\t*|\t+")
 _INTEGER: Final = r"^(0|-?[1-9][0-9]{0,18})$"
+_OTHER_NUMERAL: Final = re.compile(rb"(?:\A|[\t\n])(?:-0|0[^\t\n])")
+"""Fields such as 017, -0 and 0x1F, which a parser of integers reads as numbers, and which are names here."""
+
 _FORMATS: Final = {
     ".csv": "CSV",
     ".parquet": "Parquet",
@@ -153,8 +157,9 @@ def _text_pairs(
         raise UsageError(parameter="edges", rule=rule, got="something else")
     with file.open("rb") as raw:
         stream = arrow.pyarrow().input_stream(raw, compression=compression) if compression else raw
-        for block in _lines(stream, name):
-            pairs = _parsed(block, name, (first, second))
+        for number, block in enumerate(_lines(stream, name)):
+            marked = block.removeprefix(codecs.BOM_UTF8) if number == 0 else block
+            pairs = _parsed(marked, name, (first, second))
             if pairs is not None:
                 yield pairs
 
@@ -187,7 +192,10 @@ def _parsed(block: bytes, name: str, places: tuple[int, int]) -> tuple[Ids, Ids]
     pa, csv = arrow.pyarrow(), arrow.pyarrow("csv")
     if b"#" in block or b"%" in block:
         block = _COMMENTS.sub(b"", block)
-    block = _SPACES.sub(lambda found: b"\n" if b"\n" in found[0] else b"\t", block).strip()
+    block = block.replace(b" ", b"\t").replace(b"\r\n", b"\n")
+    if any(each in block for each in (b"\t\t", b"\t\n", b"\n\t", b"\r\n")):
+        block = _SPACES.sub(lambda found: b"\n" if b"\n" in found[0] else b"\t", block)
+    block = block.strip(b"\t\n")
     if not block:
         return None
     fields = block[: block.find(b"\n")].count(b"\t") + 1 if b"\n" in block else block.count(b"\t") + 1
@@ -195,10 +203,14 @@ def _parsed(block: bytes, name: str, places: tuple[int, int]) -> tuple[Ids, Ids]
         raise _unreadable(name)
     names = [str(place) for place in range(fields)]
     chosen = [str(place) for place in places]
-    for kind in (pa.int64(), pa.string()):
+    # The number of a node must not depend on other lines, nor on where a block begins. So the fast reader of
+    # integers takes a block only if it reads every field as node_number does, and an empty line keeps the
+    # reader from taking a byte order mark away.
+    integers = () if _OTHER_NUMERAL.search(block) else (pa.int64(),)
+    for kind in (*integers, pa.string()):
         try:
             table = csv.read_csv(
-                io.BytesIO(block),
+                io.BytesIO(b"\n" + block),
                 read_options=csv.ReadOptions(column_names=names, use_threads=False),
                 parse_options=csv.ParseOptions(delimiter="\t", quote_char=False),
                 convert_options=csv.ConvertOptions(

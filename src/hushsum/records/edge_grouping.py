@@ -70,7 +70,10 @@ def _divide(chunk: Arcs, parts: Sequence[IO[bytes]], level: int) -> None:
     ends = np.searchsorted(place[order], np.arange(_PARTS + 1))
     ordered = chunk[order]
     for number in np.flatnonzero(np.diff(ends)):
-        parts[int(number)].write(ordered[ends[number] : ends[number + 1]].tobytes())
+        data = memoryview(ordered[ends[number] : ends[number + 1]].tobytes())
+        # On a disk that is nearly full a write may take a part of it, without an error.
+        while data:
+            data = data[parts[int(number)].write(data) :]
 
 
 def _read(part: IO[bytes], most: int) -> Iterator[Arcs]:

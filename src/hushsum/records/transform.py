@@ -26,6 +26,8 @@ _SHORT: Final = 0.1
 """The quantile of lengths that results are clipped to. The direction of a whitened record tells more than its
 length, so most may be shortened: chosen with the three sets of the embedding benchmark in view.
 """
+_LEAST_RIDGE: Final = 1e-24
+"""Images of records are then far from the largest number of 32 bits."""
 _INPUT_BITS: Final = 20
 _MATRIX_BITS: Final = 20
 _MOST_COLUMNS: Final = 1 << 12
@@ -215,7 +217,14 @@ def _spectrum(rows: Floats) -> tuple[Floats, Floats]:
 
 def _whitened(rows: Floats) -> Floats:
     values, directions = _spectrum(rows)
-    ridge = max(RIDGE_ROWS * float(values.sum()) / len(rows), 1e-300)
+    ridge = RIDGE_ROWS * float(values.sum()) / len(rows)
+    if ridge < _LEAST_RIDGE:
+        raise DataRefused(
+            parameter="public",
+            rule="must differ from each other, in each half of them",
+            got="rows that are all alike",
+            remedy="shuffle them, or give others",
+        )
     return np.asarray(directions / np.sqrt(values + ridge)[:, None])
 
 

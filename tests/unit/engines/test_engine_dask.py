@@ -130,6 +130,23 @@ def test_bags_of_lists_dicts_and_sets() -> None:
     assert counts(filled) == counts(hs.race(hs.JaccardKernel(), rows=4, width=10).add(sets))
 
 
+def test_one_record_does_not_decide_how_others_are_read() -> None:
+    """The names and the order of fields are not taken from the first record of a partition."""
+    records = [{"a": float(number), "b": -float(number)} for number in range(50)]
+    turned = [{"b": 1.0, "a": 1.0}, *records]
+    unnamed = hs.race(hs.EuclideanKernel(dim=2, bandwidth=1.0), rows=12, width=40)
+    driver = Driver(unnamed)
+    driver.receive("0", engine._count_computed(driver.task, "0", "partition 0", records, None))
+    with pytest.raises(DataRefused, match="must have the same fields in the same order"):
+        driver.receive("1", engine._count_computed(driver.task, "1", "partition 1", turned, None))
+    tables = []
+    for partition in (records, turned):
+        driver = Driver(empty())
+        driver.receive("0", engine._count_computed(driver.task, "0", "partition 0", partition, ["a", "b"]))
+        tables.append(driver._total._state()["table"])
+    assert np.abs(tables[1] - tables[0]).sum() == 12
+
+
 def test_a_graph_that_fails_shows_no_record(caplog: pytest.LogCaptureFixture) -> None:
     import dask
 

@@ -136,6 +136,18 @@ def test_a_partial_tally_is_not_readable(files: list[str]) -> None:
     assert len({len(driver.task.count(part)) for part in parts}) == 1
 
 
+def test_a_file_that_changes_while_it_is_counted_is_refused(tmp_path: Path) -> None:
+    """Workers open a file several times, and records that moved within it could count twice."""
+    path = write_files(tmp_path)[1]
+    lines = Path(path).read_bytes().splitlines(keepends=True)
+
+    def append(_: float | None) -> None:
+        Path(path).write_bytes(b"".join([*lines, lines[-1]]))
+
+    with pytest.raises(DataRefused, match=r"two\.csv was changed while it was counted"):
+        processes.tally([path], empty(), workers=1, progress=append)
+
+
 class Cancelled(Exception):
     pass
 

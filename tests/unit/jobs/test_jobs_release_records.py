@@ -87,6 +87,15 @@ def test_a_method_without_a_tally_has_the_claim_that_is_shown(tmp_path: Path) ->
     assert hs.load(made.output)(np.zeros((2, 6))).shape == (2,)
 
 
+def test_a_method_without_a_tally_takes_integers_and_real_numbers(tmp_path: Path) -> None:
+    rows = RNG.normal(size=(200, 6))
+    paths = files(tmp_path, rows)
+    pq.write_table(pa.table({f"x{i}": rows[:, i].round().astype(int) for i in range(6)}), paths[1])
+    choice = PlanChoice(bounds=(-4, 4), records=2000, method="landmarks")
+    made = released(tmp_path, paths, kernel=KernelChoice("gaussian", 1.0), choice=choice)
+    assert made.table is None
+
+
 def test_persons_are_counted_in_a_tally(tmp_path: Path) -> None:
     path = str(tmp_path / "visits.parquet")
     pq.write_table(pa.table({"pay": PAY, "who": np.arange(3000) // 3}), path)
@@ -123,6 +132,24 @@ def test_bad_records_release_nothing(tmp_path: Path) -> None:
     with pytest.raises(DataRefused):
         released(tmp_path, paths)
     assert not (tmp_path / "f.hush").exists()
+
+
+def test_bad_records_cost_nothing_without_a_tally_either(tmp_path: Path) -> None:
+    url = str(tmp_path / "ledger.db")
+    ledger = hs.Ledger.create(url)
+    ledger.create_dataset("sensors", DatasetTerms.of(epsilon=1.0))
+    rows = RNG.normal(size=(400, 6))
+    rows[300, 2] = np.nan
+    with pytest.raises(DataRefused):
+        release_records(
+            RecordFiles(files(tmp_path, rows)),
+            str(tmp_path / "f.hush"),
+            ReleaseRequest(epsilon=1.0),
+            kernel=KernelChoice("gaussian", 1.0),
+            choice=PlanChoice(bounds=(-4, 4), records=2000, method="landmarks"),
+            ledger=LedgerOptions(url, "sensors"),
+        )
+    assert ledger.account("sensors").spent.epsilon == 0
 
 
 @pytest.mark.parametrize(

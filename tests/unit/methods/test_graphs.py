@@ -196,7 +196,9 @@ class TestMerging:
         assert f.noise.parameter == Fraction(3 * 4 * 5) / Fraction(98, 100)
         assert f.count_noise.parameter == Fraction(3 * 2) / Fraction(2, 100)
         assert "listed in up to 3 graphs" in f.claim.sentence()
-        assert tally.release(epsilon=1.0).claim.records_per_unit == 1, "a row is in one of them"
+        row = tally.release(epsilon=1.0).claim
+        assert row.records_per_unit == 1, "a row is in one of them"
+        assert "the neighbours of one node in one list of edges" in row.sentence()
 
     def test_unless_declared_otherwise(self, tmp_path: Path) -> None:
         tally = counted(tmp_path).merge(counted(tmp_path), disjoint_units=True)

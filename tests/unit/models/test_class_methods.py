@@ -69,6 +69,17 @@ def test_a_model_is_saved_without_the_public_rows(method: str, public: Any) -> N
     np.testing.assert_array_equal(again.class_prior_, model.class_prior_)
 
 
+def test_a_loaded_model_is_fitted_again_without_its_transformation() -> None:
+    """Else the second fit would spend and then fail."""
+    stream = io.BytesIO()
+    model_of("means", public=PUBLIC).fit(X, Y).save(stream)
+    stream.seek(0)
+    again: Any = load_model(stream)
+    again.fit(X[:9000], Y[:9000])
+    assert again.claim_.assumptions == ()
+    assert again.predict(TEST[:5]).shape == (5,)
+
+
 def test_a_file_with_another_transformation_is_refused() -> None:
     from dataclasses import replace
 

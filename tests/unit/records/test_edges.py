@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import gzip
+import io
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +16,7 @@ import pytest
 
 import hushsum as hs
 from hushsum.errors import DataRefused, UsageError
-from hushsum.records import edge_grouping
+from hushsum.records import edge_files, edge_grouping
 from hushsum.records.edge_files import node_number
 from hushsum.records.edges import EdgeList
 
@@ -101,6 +103,37 @@ def test_names_and_numbers_are_the_same_nodes_in_every_format(suffix: str, tmp_p
     assert set(ann.tolist()) == oracle(pairs)[node_number("ann")]
     assert set(seven.tolist()) == {node_number("ann"), node_number("bob")}
     assert nobody.tolist() == []
+
+
+@pytest.mark.parametrize("name", ["017", "-0", "0x1F", "00", "+5", "\ufeff7", "\x0b7", "1.0", "NA"])
+def test_the_number_of_a_node_does_not_depend_on_other_lines(
+    name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Else one edge more could rename all nodes of its block, and there would be no bound for an edge."""
+    pairs: list[Pair] = [("1", "2"), (name, "3"), ("4", name)]
+    more: list[list[Pair]] = [[], [("ann", "bob")]]
+    path = tmp_path / "graph.txt"
+    for block in (1 << 24, 8, 12):
+        monkeypatch.setattr(edge_files, "_BLOCK", block)
+        for others in more:
+            path.write_bytes("".join(f"{a} {b}\n" for a, b in pairs + others).encode())
+            assert found(hs.read_edges(path)) == oracle(pairs + others)
+
+
+def test_a_byte_order_mark_belongs_to_the_file(tmp_path: Path) -> None:
+    (tmp_path / "graph.txt").write_bytes("\ufeff1 2\n".encode())
+    assert found(hs.read_edges(tmp_path / "graph.txt")) == oracle([(1, 2)])
+
+
+def test_a_write_that_takes_a_part_is_continued() -> None:
+    class NearlyFull(io.BytesIO):
+        def write(self, data: Any) -> int:
+            return super().write(data[:5])
+
+    part = NearlyFull()
+    arcs = np.arange(24, dtype=np.int64).reshape(-1, 2)
+    edge_grouping._divide(arcs, [part] * edge_grouping._PARTS, 0)
+    assert sorted(np.frombuffer(part.getvalue(), np.int64)) == list(range(24))
 
 
 @pytest.mark.parametrize("most", [1, 7, 100, 10**6])

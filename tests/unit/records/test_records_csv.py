@@ -103,3 +103,4 @@ def test_csv_sets_of_something_else(tmp_path: Path, field: str) -> None:
     with pytest.raises(DataRefused, match="column 's' must have integers separated") as caught:
         list(open_batches(tmp_path / "x.csv", set_column="s"))
     assert "98765" not in str(caught.value)
+    assert caught.value.__context__ is None
