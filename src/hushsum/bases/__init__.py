@@ -23,6 +23,7 @@ from hushsum.bases.cosine_features import CosineFeatures
 from hushsum.bases.fourier_features import FourierFeatures
 from hushsum.bases.fourier_series import FourierSeries
 from hushsum.bases.grid_weights import GridWeights
+from hushsum.bases.divided_rows import DividedRows
 from hushsum.bases.hash_rows import HashRows
 from hushsum.bases.moments import Moments
 from hushsum.bases.monomials import Monomials
@@ -39,6 +40,7 @@ __all__ = [
     "FourierFeatures",
     "FourierSeries",
     "GridWeights",
+    "DividedRows",
     "HashRows",
     "LinearReading",
     "Moments",

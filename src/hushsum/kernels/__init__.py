@@ -4,9 +4,13 @@ Importing this package registers every kernel.
 """
 
 from hushsum.kernels.angular import AngularKernel
+from hushsum.kernels.combination import CombinationKernel
+from hushsum.kernels.composition import on_columns
+from hushsum.kernels.product import ProductKernel
 from hushsum.kernels.base import (
     ColumnKernel,
     GaussianProfileKernel,
+    HashableCombination,
     HashableKernel,
     InnerProductKernel,
     Kernel,
@@ -32,12 +36,14 @@ from hushsum.kernels.registry import (
 
 __all__ = [
     "AngularKernel",
+    "CombinationKernel",
     "ColumnKernel",
     "DotProductKernel",
     "EuclideanKernel",
     "GaussianKernel",
     "GaussianProfileKernel",
     "HammingKernel",
+    "HashableCombination",
     "HashableKernel",
     "InnerProductKernel",
     "JaccardKernel",
@@ -46,12 +52,14 @@ __all__ = [
     "ManhattanKernel",
     "MaternKernel",
     "PolynomialKernel",
+    "ProductKernel",
     "ProfileKernel",
     "SpectralKernel",
     "kernel_as_json",
     "kernel_from_json",
     "kernel_names",
     "named",
+    "on_columns",
     "parameter_names",
     "register",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -12,6 +12,7 @@ from hushsum.files.container import canonical_json
 from hushsum.kernels.base import (
     ColumnKernel,
     GaussianProfileKernel,
+    HashableCombination,
     HashableKernel,
     InnerProductKernel,
     Kernel,
@@ -21,6 +22,7 @@ from hushsum.kernels.base import (
 
 K = TypeVar("K", bound=type[Kernel])
 _KERNELS: dict[str, type[Kernel]] = {}
+_COMPOSED: dict[str, Callable[[Mapping[str, Any]], Kernel]] = {}
 
 
 def register(kernel: K) -> K:
@@ -29,8 +31,20 @@ def register(kernel: K) -> K:
     return kernel
 
 
+def register_composed(name: str, make: Callable[[Mapping[str, Any]], Kernel]) -> None:
+    """Make known how a kernel that is made of others is read from a file's header. ``make`` raises
+    ``ValueError`` for parameters that no kernel has.
+    """
+    _COMPOSED[name] = make
+
+
+def composed_names() -> list[str]:
+    """The names of kernels that are made of others, sorted."""
+    return sorted(_COMPOSED)
+
+
 def kernel_names() -> list[str]:
-    """The registered names, sorted."""
+    """The names of the registered kernels that are made from parameters, sorted."""
     return sorted(_KERNELS)
 
 
@@ -93,13 +107,21 @@ def named(
 def kernel_from_json(data: dict[str, Any]) -> Kernel:
     """The kernel that a file's header describes."""
     name = data.get("name")
+    if name in _COMPOSED:
+        composed = _COMPOSED[name](data["parameters"])
+        if composed.name != name:
+            raise ValueError("a kernel has one description")
+        return _described(composed, data)
     if name not in _KERNELS:
         raise FileRefused(
             rule=f"the file uses the kernel {name!r}, which this Hushsum does not know",
             remedy="install a later one",
         )
     kind: Any = _KERNELS[name]
-    kernel: Kernel = kind(**data["parameters"])
+    return _described(kind(**data["parameters"]), data)
+
+
+def _described(kernel: Kernel, data: Mapping[str, Any]) -> Kernel:
     if canonical_json(kernel.parameters()) != canonical_json(data["parameters"]):
         raise ValueError("a kernel has one description")
     return kernel
@@ -162,6 +184,10 @@ class Role:
 
 HASHABLE = Role(
     "is the collision probability of hash functions", lambda kernel: isinstance(kernel, HashableKernel)
+)
+HASH_ROWS = Role(
+    "is a collision probability of hash functions, or a linear combination of such kernels",
+    lambda kernel: isinstance(kernel, HashableKernel | HashableCombination),
 )
 SPECTRAL = Role("has a known spectral measure", lambda kernel: isinstance(kernel, SpectralKernel))
 COLUMNS = Role("compares columns of numbers", lambda kernel: isinstance(kernel, ColumnKernel))

@@ -9,11 +9,12 @@ from typing import Any
 
 from hushsum import _html
 from hushsum.bases.base import Reading
+from hushsum.bases.divided_rows import DividedRows
 from hushsum.bases.hash_rows import HashRows
 from hushsum.errors import Parameter, UsageError
 from hushsum.kernels.base import Kernel
 from hushsum.kernels.parameters import positive_integer, positive_number
-from hushsum.kernels.registry import HASHABLE, named
+from hushsum.kernels.registry import HASH_ROWS, named
 from hushsum.methods.error_prediction import Option, PredictionRequest, typical_density
 from hushsum.methods.race import BOUND, DEFAULT_WIDTH, row_variances
 from hushsum.methods.registry import Method, method_named, planned_methods
@@ -139,7 +140,7 @@ def plan(
     variances = row_variances(
         chosen, records=number, seed=seed, density=typical, public=public, queries=queries
     )
-    measured = variances(_width(reading, width)) if HASHABLE.test(chosen) else None
+    measured = variances(_width(reading, width)) if HASH_ROWS.test(chosen) else None
     place = float(measured.density.mean()) if measured is not None else typical
 
     def options_for(promise: Promise, *, requested: bool) -> list[Option]:
@@ -358,7 +359,7 @@ def _options(methods: Sequence[Method], request: PredictionRequest, reading: Rea
 def _width(reading: Reading | None, width: int | None) -> int:
     """The width of hash rows that the density is estimated with."""
     basis = None if reading is None else reading.basis
-    return basis.width if isinstance(basis, HashRows) else width or DEFAULT_WIDTH
+    return basis.width if isinstance(basis, HashRows | DividedRows) else width or DEFAULT_WIDTH
 
 
 def _density(density: float) -> float:
