@@ -338,7 +338,8 @@ class _Counting:
 
     def _empty(self, batch: Any, columns: Sequence[str] | None) -> Tally:
         sets = self.kernel.takes_sets
-        return self.empty(self.kernel.build(None if sets else dimension(batch)), None if sets else columns)
+        names = None if sets else columns
+        return self.empty(self.kernel.build(None if sets else dimension(batch), names), names)
 
 
 def _column_names(records: RecordFiles, stream: RecordStream) -> Sequence[str] | None:

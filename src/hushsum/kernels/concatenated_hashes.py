@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ FACTOR_WIDTH = 1 << 30
 is below any error that is reported.
 """
 
-_NUMBERS_AT_A_TIME = 1 << 21
+_NUMBERS_AT_A_TIME = 1 << 16
 
 Split = Callable[[Batch], Sequence[Batch]]
 
@@ -47,29 +47,29 @@ class ConcatenatedHasher:
     def count(self, *arguments: Any) -> None:
         """``(*arrays, table, step, threads)``: add ``step`` to each record's cell in every row."""
         *arrays, table, step, threads = arguments
-        for _, codes in self._blocks(arrays):
+        for codes in self._blocks(arrays):
             self._codes.count(codes, table, step, threads)
 
     def cells(self, *arguments: Any) -> NDArray[np.int32]:
         """``(*arrays, rows)``: the cell of each record in each of the first rows."""
         *arrays, rows = arguments
-        return np.concatenate([self._codes.cells(codes, rows) for _, codes in self._blocks(arrays)])
+        return np.concatenate([self._codes.cells(codes, rows) for codes in self._blocks(arrays)])
 
     def read(self, *arguments: Any) -> tuple[Floats, Floats]:
         """``(*arrays, table, block, threads)``: mean over rows of each query's cell, and its variance."""
         *arrays, table, block, threads = arguments
-        found = [self._codes.read(codes, table, block, threads) for _, codes in self._blocks(arrays)]
+        found = [self._codes.read(codes, table, block, threads) for codes in self._blocks(arrays)]
         return np.concatenate([mean for mean, _ in found]), np.concatenate([each for _, each in found])
 
     def means(self, *arguments: Any) -> Floats:
         """``(*arrays, table, scale, shift, threads)``: ``scale`` times that mean plus ``shift``."""
         *arrays, table, scale, shift, threads = arguments
         return np.concatenate(
-            [self._codes.means(codes, table, scale, shift, threads) for _, codes in self._blocks(arrays)]
+            [self._codes.means(codes, table, scale, shift, threads) for codes in self._blocks(arrays)]
         )
 
-    def _blocks(self, arrays: Sequence[NDArray[Any]]) -> Any:
-        """Some records at a time: their number, and the factors' hash values, shape (records, rows·factors)."""
+    def _blocks(self, arrays: Sequence[NDArray[Any]]) -> Iterator[NDArray[np.int32]]:
+        """The factors' hash values of some records at a time, shape (records, rows·factors)."""
         # The first array of a part has a row per record, or, for sets, the second one a start per record and
         # the end.
         length = len(arrays[0]) if self._layout is None or self._layout[0] == 1 else len(arrays[1]) - 1
@@ -77,9 +77,7 @@ class ConcatenatedHasher:
         step = max(1, _NUMBERS_AT_A_TIME // (self._rows * len(self._hashers)))
         for start in range(0, length, step):
             part = part_of(batch, start, start + step)
-            cells = [
-                hasher.cells(*each.arrays, self._rows)
-                for hasher, each in zip(self._hashers, self._split(part), strict=True)
-            ]
-            codes = np.stack(cells, axis=2).reshape(len(part), -1)
-            yield len(part), np.ascontiguousarray(codes)
+            codes = np.empty((len(part), self._rows, len(self._hashers)), np.int32)
+            for number, each in enumerate(self._split(part)):
+                codes[:, :, number] = self._hashers[number].cells(*each.arrays, self._rows)
+            yield codes.reshape(len(part), -1)

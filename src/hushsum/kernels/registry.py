@@ -49,24 +49,45 @@ def kernel_names() -> list[str]:
 
 
 def parameter_names(name: str) -> tuple[str, ...]:
-    """What the kernel of that name is made from.
+    """What the kernel of that name is made from; of an expression, ``dim`` unless its records are sets.
 
-    >>> parameter_names("hamming")
-    ('dim', 'power')
+    >>> parameter_names("hamming"), parameter_names("hamming * angular")
+    (('dim', 'power'), ('dim',))
     """
+    if is_expression(name):
+        from hushsum.kernels.expressions import KernelExpression
+
+        return () if KernelExpression(name).takes_sets else ("dim",)
     kernel: Any = _kernel_class(name)
     return tuple(field.name for field in dataclasses.fields(kernel))
 
 
+def is_expression(name: object) -> bool:
+    """Whether a text is made of more than the name of a kernel.
+
+    >>> is_expression("dot-product"), is_expression("hamming(0)")
+    (False, True)
+    """
+    return isinstance(name, str) and name not in _KERNELS and not name.replace("-", "").isalnum()
+
+
 def named(
-    name: str, *, dim: int | None = None, bandwidth: float | None = None, **parameters: object
+    name: str,
+    *,
+    dim: int | None = None,
+    bandwidth: float | None = None,
+    columns: Sequence[str] | None = None,
+    **parameters: object,
 ) -> Kernel:
     """The kernel of that name. A parameter that is None is left at the kernel's default.
 
     Parameters
     ----------
     name : str
-        One of :func:`kernel_names`.
+        One of :func:`kernel_names`, or several joined by ``*``, ``+`` and ``-``, each with its columns and
+        parameters in brackets. What is given beside the text is for those that do not state it.
+    columns : list of str, optional
+        The names of the columns, for expressions that use them.
     dim : int, optional
         The number of columns; for kernels of sets it is not used.
     bandwidth : float, optional
@@ -85,6 +106,11 @@ def named(
     >>> named("gaussian", dim=2, bandwidth=0.5)
     GaussianKernel(dim=2, bandwidth=0.5, power=1)
     """
+    if is_expression(name):
+        from hushsum.kernels.expressions import KernelExpression
+
+        defaults = {"bandwidth": bandwidth, **parameters}
+        return KernelExpression(name).build(dim, columns=columns, defaults=defaults)
     kind: Any = _kernel_class(name)
     taken = parameter_names(name)
     given = {"bandwidth": bandwidth, **parameters}
@@ -102,6 +128,17 @@ def named(
         arguments["dim"] = dim
     kernel: Kernel = kind(**arguments)
     return kernel
+
+
+def example_columns(name: str, dim: int | None) -> list[str] | None:
+    """Names of columns for a kernel in an expression, where only their number matters, as for a plan; None for
+    a kernel that names no columns.
+    """
+    if not is_expression(name):
+        return None
+    from hushsum.kernels.expressions import KernelExpression
+
+    return KernelExpression(name).example_columns(dim)
 
 
 def kernel_from_json(data: dict[str, Any]) -> Kernel:

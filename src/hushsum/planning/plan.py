@@ -14,7 +14,7 @@ from hushsum.bases.hash_rows import HashRows
 from hushsum.errors import Parameter, UsageError
 from hushsum.kernels.base import Kernel
 from hushsum.kernels.parameters import positive_integer, positive_number
-from hushsum.kernels.registry import HASH_ROWS, named
+from hushsum.kernels.registry import HASH_ROWS, example_columns, named
 from hushsum.methods.error_prediction import Option, PredictionRequest, typical_density
 from hushsum.methods.race import BOUND, DEFAULT_WIDTH, row_variances
 from hushsum.methods.registry import Method, method_named, planned_methods
@@ -132,7 +132,7 @@ def plan(
     if reading is not None:
         chosen, box, on_steps = reading.kernel, reading.basis.bounds, None
     else:
-        chosen = kernel if isinstance(kernel, Kernel) else named(kernel, dim=dim, bandwidth=bandwidth)
+        chosen = kernel if isinstance(kernel, Kernel) else _named(kernel, dim, bandwidth, bounds)
         box, names = (None, None) if chosen.dim is None else declared_bounds(bounds, dim=chosen.dim)
         on_steps = None if box is None else declared_steps(steps, box, names)
     methods = _methods(method, chosen, tallies_only=tallies_only)
@@ -354,6 +354,13 @@ def _options(methods: Sequence[Method], request: PredictionRequest, reading: Rea
         elif reading is not None and method.predict_reading is not None:
             options += method.predict_reading(request, reading)
     return options
+
+
+def _named(name: str, dim: int | None, bandwidth: float | None, bounds: object) -> Kernel:
+    """The kernel of a name or an expression, whose columns are those of the bounds where these have names."""
+    columns = list(bounds) if isinstance(bounds, dict) else example_columns(name, dim)
+    wide = len(columns) if dim is None and columns is not None else dim
+    return named(name, dim=wide, bandwidth=bandwidth, columns=columns)
 
 
 def _width(reading: Reading | None, width: int | None) -> int:
