@@ -68,8 +68,8 @@ class DividedRows(Basis):
     """R hash functions, each of one component of a linear combination, with a row of W cells each.
 
     A record adds 1 to its cell of every row, whatever the weights. Rows are dealt out in proportion to the
-    sizes of the weights, at least two to each component, in a fixed order: row r is the same whatever the number
-    of rows, so that the first of them can be released alone.
+    sizes of the weights, at least two to each component, in a fixed order: row r is the same whatever the
+    number of rows, so that the first of them can be released alone.
 
     Parameters
     ----------
@@ -81,10 +81,10 @@ class DividedRows(Basis):
     Privacy
     -------
     A unit is one record. If it appears or disappears, exactly one cell of each of the R rows moves by 1: the
-    row's hash function gives it one cell, which depends on that record alone, bit for bit. So Δ1 = R, Δ2 = √R.
-    If it is replaced, or moves (its values change), at most two cells of each row move by 1 each: Δ1 = 2R,
-    Δ2 = √(2R). If it appears m times the move is m times as large: persons with up to m records have m·R and
-    m·√R. Weights, positive or negative, are not in the table; they are applied to the noisy one.
+    row's hash function gives it one cell, which depends on that record alone, bit for bit. So Δ1 = R, Δ2 =
+    √R. If it is replaced, or moves (its values change), at most two cells of each row move by 1 each: Δ1 =
+    2R, Δ2 = √(2R). If it appears m times the move is m times as large: persons with up to m records have m·R
+    and m·√R. Weights, positive or negative, are not in the table; they are applied to the noisy one.
 
     Notes
     -----
@@ -254,8 +254,8 @@ class DividedReading(SampledReading):
 
     def method_variance(self, table: Table, batch: Batch, count: float, variance: float) -> Floats:
         """A bound: a row's exact cell lies between 0 and N and has a mean m, hence a variance of at most N·m
-        (Theorem 2.5 of the paper, Cauchy–Schwarz); the noisy mean stands for m, raised by two deviations of its
-        noise.
+        (Theorem 2.5 of the paper, Cauchy–Schwarz); the noisy mean stands for m, raised by two deviations of
+        its noise.
         """
         number, total = max(count, 1.0), np.zeros(len(batch))
         for part, (mean, _) in zip(self.basis.parts, self._means(table, batch, threads=1), strict=True):
@@ -265,9 +265,9 @@ class DividedReading(SampledReading):
         return total
 
     def spread(self, table: Table, batch: Batch, *, threads: int) -> RowAverages:
-        """Kernel sums; their variance Σ weight²·(variance of the component's mean), each from the spread over its
-        own rows; and the blocks that as good an estimate from rows of one kind has (Welch–Satterthwaite, where
-        all rows have one variance).
+        """Kernel sums; their variance Σ weight²·(variance of the component's mean), each from the spread over
+        its own rows; and the blocks that as good an estimate from rows of one kind has (Welch–Satterthwaite,
+        where all rows have one variance).
         """
         number, _ = self.total(table)
         sums = np.full(len(batch), -number * self._fold * self.basis.rows)
@@ -280,7 +280,7 @@ class DividedReading(SampledReading):
         return RowAverages(sums, total, self._blocks)
 
     def rows(self, table: Table, batch: Batch) -> tuple[Floats, int]:
-        """The blocks of each component: the answer, and by how much the block moves it, times their number."""
+        """Of each block of a component: the answer, and the block's move of it times the number of blocks."""
         answer, moves = self.evaluate(table, batch, threads=1), []
         cells = self.basis.cells(batch)
         for part in self.basis.parts:
@@ -332,9 +332,7 @@ def _pattern(weights: list[float]) -> Integers:
     while len(dealt) < sum(shares):
         # In integers, so that the order is the same on every machine.
         behind = [share * len(dealt) - own * sum(shares) for share, own in zip(shares, taken, strict=True)]
-        left = [
-            behind[i] if taken[i] < shares[i] else -(1 << 62) for i in range(len(weights))
-        ]
+        left = [behind[i] if taken[i] < shares[i] else -(1 << 62) for i in range(len(weights))]
         chosen = left.index(max(left))
         dealt.append(chosen)
         taken[chosen] += 1

@@ -17,8 +17,8 @@ from hushsum.tally.tally import Tally
 
 @dataclass(frozen=True, slots=True)
 class KernelChoice:
-    """A kernel's name, or several in an expression, and the parameters given for it; None leaves a parameter at
-    the kernel's default.
+    """A kernel's name, or several in an expression, and the parameters given for it; None leaves a parameter
+    at the kernel's default.
     """
 
     name: str = "euclidean"

@@ -4,9 +4,7 @@ Importing this package registers every kernel.
 """
 
 from hushsum.kernels.angular import AngularKernel
-from hushsum.kernels.combination import CombinationKernel
-from hushsum.kernels.composition import on_columns
-from hushsum.kernels.product import ProductKernel
+from hushsum.kernels.asymmetric import AsymmetricAngularKernel
 from hushsum.kernels.base import (
     ColumnKernel,
     GaussianProfileKernel,
@@ -17,7 +15,10 @@ from hushsum.kernels.base import (
     ProfileKernel,
     SpectralKernel,
 )
+from hushsum.kernels.combination import CombinationKernel
+from hushsum.kernels.composition import on_columns
 from hushsum.kernels.euclidean import EuclideanKernel
+from hushsum.kernels.fitting import FittedKernel, fit_kernel
 from hushsum.kernels.gaussian import GaussianKernel
 from hushsum.kernels.hamming import HammingKernel
 from hushsum.kernels.inner_product import DotProductKernel, PolynomialKernel
@@ -25,6 +26,7 @@ from hushsum.kernels.jaccard import JaccardKernel
 from hushsum.kernels.laplacian import LaplacianKernel
 from hushsum.kernels.manhattan import ManhattanKernel
 from hushsum.kernels.matern import MaternKernel
+from hushsum.kernels.product import ProductKernel
 from hushsum.kernels.registry import (
     kernel_as_json,
     kernel_from_json,
@@ -36,10 +38,12 @@ from hushsum.kernels.registry import (
 
 __all__ = [
     "AngularKernel",
-    "CombinationKernel",
+    "AsymmetricAngularKernel",
     "ColumnKernel",
+    "CombinationKernel",
     "DotProductKernel",
     "EuclideanKernel",
+    "FittedKernel",
     "GaussianKernel",
     "GaussianProfileKernel",
     "HammingKernel",
@@ -55,6 +59,7 @@ __all__ = [
     "ProductKernel",
     "ProfileKernel",
     "SpectralKernel",
+    "fit_kernel",
     "kernel_as_json",
     "kernel_from_json",
     "kernel_names",

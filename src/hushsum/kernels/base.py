@@ -129,7 +129,9 @@ class Kernel(Protocol, metaclass=RoleType):
         from hushsum.kernels.composition import combination
 
         # 0 is what Python's sum() starts with.
-        return self if not isinstance(other, Kernel) and other == 0 else combination((1.0, self), (1.0, other))
+        return (
+            self if not isinstance(other, Kernel) and other == 0 else combination((1.0, self), (1.0, other))
+        )
 
     __radd__ = __add__
 
@@ -180,8 +182,8 @@ class HashableKernel(Kernel, Protocol):
 
 @runtime_checkable
 class HashableCombination(Kernel, Protocol):
-    """A linear combination of hashable kernels. Hash rows are divided among them, and their weights are applied
-    when a released table is read.
+    """A linear combination of hashable kernels. Hash rows are divided among them, and their weights are
+    applied when a released table is read.
     """
 
     __slots__ = ()
@@ -282,7 +284,7 @@ class ProfileKernel(ColumnKernel, Protocol):
 
     @abstractmethod
     def profiles(self, *, spacings: Sequence[float], sides: Sequence[float]) -> tuple[Profile, ...]:
-        """The kernel as a sum of profiles, for nodes ``spacings`` apart, by column, in a box of these sides."""
+        """The kernel as a sum of profiles; nodes are ``spacings`` apart in a box of these sides, by column."""
 
     def column_widths(self) -> tuple[float, ...]:
         """The width along each column; they differ only where columns have factors of their own."""

@@ -47,10 +47,10 @@ class Component:
 class CombinationKernel(Kernel):
     """A linear combination of kernels of the same columns: ``a*k1 + b*k2 − …``.
 
-    Made by ``+``, ``-`` and multiplication with numbers, not by hand. It is the sum of the weights where record
-    and query coincide, and may be negative where a weight is. Hash rows count it where all components have hash
-    functions (or are products of such kernels); a grid reads it where all are profiles; Fourier features count
-    it where all have frequencies, and weights are positive and add up to 1.
+    Made by ``+``, ``-`` and multiplication with numbers, not by hand. It is the sum of the weights where
+    record and query coincide, and may be negative where a weight is. Hash rows count it where all components
+    have hash functions (or are products of such kernels); a grid reads it where all are profiles; Fourier
+    features count it where all have frequencies, and weights are positive and add up to 1.
 
     Privacy
     -------
@@ -133,9 +133,7 @@ class DividedCombination(CombinationKernel, HashableCombination):
     def hashed_components(self) -> tuple[tuple[float, HashableKernel], ...]:
         """Weights and kernels."""
         return tuple(
-            (each.weight, each.kernel)
-            for each in self.components
-            if isinstance(each.kernel, HashableKernel)
+            (each.weight, each.kernel) for each in self.components if isinstance(each.kernel, HashableKernel)
         )
 
 

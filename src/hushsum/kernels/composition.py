@@ -1,7 +1,7 @@
 """The algebra of kernels: products, powers, linear combinations, and kernels of some of the columns.
 
-Every kernel has one form: a linear combination of products of plain kernels, each of some columns. So products
-of sums are multiplied out, equal factors become powers, and equal components are added.
+Every kernel has one form: a linear combination of products of plain kernels, each of some columns. So
+products of sums are multiplied out, equal factors become powers, and equal components are added.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from hushsum.files.container import canonical_json
 from hushsum.kernels.base import Kernel
 from hushsum.kernels.combination import MOST_COMPONENTS, CombinationKernel, Component, combination_of
 from hushsum.kernels.parameters import MAX_DIM, MAX_POWER, positive_integer
-from hushsum.kernels.registry import kernel_as_json
 from hushsum.kernels.product import MOST_FACTORS, Factor, ProductKernel, product_of
+from hushsum.kernels.registry import kernel_as_json
 
 Columns = int | str | Sequence[int] | Sequence[str]
 
@@ -26,18 +26,19 @@ Columns = int | str | Sequence[int] | Sequence[str]
 def on_columns(kernel: Kernel, columns: Columns, *, of: int | Sequence[str]) -> Kernel:
     """A kernel of some columns of wider records: the others make no difference to it.
 
-    Multiplied, such kernels compare records that mix numbers, categories and sets; added, they compare records
-    by groups of columns.
+    Multiplied, such kernels compare records that mix numbers, categories and sets; added, they compare
+    records by groups of columns.
 
     Parameters
     ----------
     kernel : Kernel
-        Of as many columns as are given. A kernel of sets takes one column, whose values are lists of integers.
+        Of as many columns as are given. A kernel of sets takes one column, whose values are lists of
+        integers.
     columns : int, str, or a list of them
         Positions from 0 on, or names, in the order in which the kernel takes them.
     of : int or list of str
-        All columns of a record: how many, or their names in their order. Names are for finding positions: give
-        them as ``columns=`` to the release too, if frames shall be read by name.
+        All columns of a record: how many, or their names in their order. Names are for finding positions:
+        give them as ``columns=`` to the release too, if frames shall be read by name.
 
     Raises
     ------
@@ -174,8 +175,8 @@ def _normal_product(dim: int, factors: Sequence[Factor]) -> Kernel:
 
 
 def _merged(factors: Sequence[Factor]) -> list[Factor]:
-    """Equal kernels of the same columns, up to a power, as one of the sum of the powers; in one order, whatever
-    the order in which they were multiplied.
+    """Equal kernels of the same columns, up to a power, as one of the sum of the powers; in one order,
+    whatever the order in which they were multiplied.
     """
     found: list[Factor] = []
     powers: dict[tuple[Kernel, tuple[int, ...]], int] = {}

@@ -14,8 +14,8 @@ from hushsum.kernels.batch import Batch, Hasher, part_of
 from hushsum.kernels.randomness import multiply_shift, row_words
 
 FACTOR_WIDTH = 1 << 30
-"""Cells of one factor's hash, before concatenation: two different values share one with probability 2⁻³⁰, which
-is below any error that is reported.
+"""Cells of one factor's hash, before concatenation: two different values share one with probability 2⁻³⁰,
+which is below any error that is reported.
 """
 
 _NUMBERS_AT_A_TIME = 1 << 16

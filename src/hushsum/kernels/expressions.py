@@ -1,8 +1,9 @@
-"""Kernels written as text: ``0.7 * euclidean(age, income, bandwidth=10) * hamming(town) + 0.3 * hamming(town)``.
+"""Kernels written as text: ``0.7 * euclidean(age, income, bandwidth=10) * hamming(town) + 0.3 *
+hamming(town)``.
 
-A kernel's name is followed, in brackets, by its columns (names, or positions from 0 on; all columns by default)
-and its parameters. ``*``, ``+``, ``-``, ``**`` and brackets have their usual meaning. A name with a hyphen is written
-with an underscore, and a column whose name is not a word in quotes.
+A kernel's name is followed, in brackets, by its columns (names, or positions from 0 on; all columns by
+default) and its parameters. ``*``, ``+``, ``-``, ``**`` and brackets have their usual meaning. A name with a
+hyphen is written with an underscore, and a column whose name is not a word in quotes.
 """
 
 from __future__ import annotations
@@ -80,8 +81,12 @@ class KernelExpression:
         taken = {name for kernel, _, _ in self._atoms(tree) for name in parameter_names(kernel)}
         for name in given:
             if name not in taken:
-                raise UsageError(rule=("no kernel of the expression has ", Parameter(name)), remedy="leave it out")
-        of: int | Sequence[str] | None = dim if columns is None or len(columns) != (dim or len(columns)) else columns
+                raise UsageError(
+                    rule=("no kernel of the expression has ", Parameter(name)), remedy="leave it out"
+                )
+        of: int | Sequence[str] | None = (
+            dim if columns is None or len(columns) != (dim or len(columns)) else columns
+        )
         try:
             return self._kernel(tree, of, given)
         except RecursionError:
@@ -235,9 +240,9 @@ def as_expression(kernel: Kernel) -> str:
     """A kernel as text, from which `KernelExpression` makes the same one.
 
     >>> from hushsum.kernels import EuclideanKernel, HammingKernel, on_columns
-    >>> k = on_columns(EuclideanKernel(2, 1.0), [0, 1], of=3) * on_columns(HammingKernel(1), 2, of=3)
-    >>> as_expression(k - 0.5 * k**2)
-    '1.0 * euclidean(0, 1, bandwidth=1.0) * hamming(2) - 0.5 * euclidean(0, 1, bandwidth=1.0, power=2) * hamming(2, power=2)'
+    >>> near, same = EuclideanKernel(2, 1.0), HammingKernel(1)
+    >>> as_expression(on_columns(near, [0, 1], of=3) * on_columns(same, 2, of=3) - 0.5 * HammingKernel(3))
+    '1.0 * euclidean(0, 1, bandwidth=1.0) * hamming(2) - 0.5 * hamming'
     """
     if isinstance(kernel, CombinationKernel):
         parts = [

@@ -36,9 +36,10 @@ class FittedKernel:
     """A combination of kernels, and how far it is from its target.
 
     ``max_error`` and ``rms_error`` are over the distances or pairs that were given; of a function of the
-    distance, over places between them too. ``weight_sum`` is Σ|weight|: the noise of a released answer grows in
-    proportion to it. ``optimal`` is whether no combination of these components within the limits has a smaller
-    maximal error at the given distances or pairs; false for least squares, and where the search ran out of time.
+    distance, over places between them too. ``weight_sum`` is Σ|weight|: the noise of a released answer grows
+    in proportion to it. ``optimal`` is whether no combination of these components within the limits has a
+    smaller maximal error at the given distances or pairs; false for least squares, and where the search ran
+    out of time.
     """
 
     kernel: Kernel
@@ -63,18 +64,18 @@ def fit_kernel(
 ) -> FittedKernel:
     """A linear combination of at most ``most`` kernels that is close to a target similarity.
 
-    Works well for similarities that fall smoothly. It does not work beyond what was given: at distances larger
-    than the largest one, or unlike all pairs, the fitted kernel may be anything, so give the whole range that
-    records and queries can have.
+    Works well for similarities that fall smoothly. It does not work beyond what was given: at distances
+    larger than the largest one, or unlike all pairs, the fitted kernel may be anything, so give the whole
+    range that records and queries can have.
 
     Parameters
     ----------
     target : callable, or similarities of the pairs
-        A function of an array of distances, if ``distances`` are given; of two arrays of records, row by row, if
-        ``pairs`` are. Or the similarities themselves, one for each.
+        A function of an array of distances, if ``distances`` are given; of two arrays of records, row by row,
+        if ``pairs`` are. Or the similarities themselves, one for each.
     components : list of Kernel, optional
-        To choose from, of the same columns: any kernels that one method can release together. Default: Euclidean
-        kernels of 15 bandwidths and the powers 1, 2, 4, 8 and 16, for ``dim`` columns.
+        To choose from, of the same columns: any kernels that one method can release together. Default:
+        Euclidean kernels of 15 bandwidths and the powers 1, 2, 4, 8 and 16, for ``dim`` columns.
     distances : array of shape (n,)
         Where the fit matters. Kernels are compared along the first column.
     pairs : two lists of records, in place of ``distances``
@@ -88,28 +89,28 @@ def fit_kernel(
     most_weight : float, default 4.0
         The largest sum of the weights' sizes: the noise of an answer grows in proportion to it.
     method : {"auto", "least-squares", "exhaustive", "milp"}
-        ``"least-squares"`` is quick, for the mean square error: non-negative least squares, whose smallest weights
-        are dropped one by one. The others find the least maximal error: ``"exhaustive"`` by a linear program for
-        every subset, ``"milp"`` by mixed-integer programming (SciPy's HiGHS), and ``"auto"`` by a linear program
-        over all components, and mixed-integer programming where that uses too many of them.
+        ``"least-squares"`` is quick, for the mean square error: non-negative least squares, whose smallest
+        weights are dropped one by one. The others find the least maximal error: ``"exhaustive"`` by a linear
+        program for every subset, ``"milp"`` by mixed-integer programming (SciPy's HiGHS), and ``"auto"`` by a
+        linear program over all components, and mixed-integer programming where that uses too many of them.
     seconds : float, default 20.0
         The longest time of mixed-integer programming; the best combination so far is taken then.
 
     Privacy
     -------
-    The target, the distances, the pairs and the components are public, and so is the result: it becomes part of
-    every release. Never fit on private records, or on a held-out part of them. Nothing is spent.
+    The target, the distances, the pairs and the components are public, and so is the result: it becomes part
+    of every release. Never fit on private records, or on a held-out part of them. Nothing is spent.
 
     Raises
     ------
     UsageError
-        if neither or both of ``distances`` and ``pairs`` are given, there are fewer similarities than pairs, or
-        there are too many subsets for an exhaustive search.
+        if neither or both of ``distances`` and ``pairs`` are given, there are fewer similarities than pairs,
+        or there are too many subsets for an exhaustive search.
 
     Notes
     -----
-    The weights minimise a maximum of absolute values under linear constraints, which is a linear program; that at
-    most ``most`` are not zero takes a binary variable for each.
+    The weights minimise a maximum of absolute values under linear constraints, which is a linear program;
+    that at most ``most`` are not zero takes a binary variable for each.
 
     Examples
     --------
@@ -346,7 +347,13 @@ def _default_components(dim: int | None, places: Floats | None) -> list[Kernel]:
     if dim is None or places is None:
         raise UsageError(
             parameter="components",
-            rule=("must be given, or ", Parameter("dim"), " and ", Parameter("distances"), " for Euclidean ones"),
+            rule=(
+                "must be given, or ",
+                Parameter("dim"),
+                " and ",
+                Parameter("distances"),
+                " for Euclidean ones",
+            ),
             got="none",
         )
     largest = float(places.max())

@@ -188,7 +188,7 @@ class ColumnProduct(ProductKernel, ColumnKernel):
 
 
 class SpectralProduct(ColumnProduct, SpectralKernel):
-    """All factors have spectral measures: by symmetry E cos(a)·E cos(b) = E cos(a + b) of independent a, b."""
+    """All factors have spectral measures: E cos(a)·E cos(b) = E cos(a + b) for independent symmetric a, b."""
 
     __slots__ = ()
 
@@ -231,9 +231,7 @@ class ProfileProduct(ColumnProduct, ProfileKernel):
         """Every profile of the first factor times every one of the second, and so on."""
         found = []
         for kernel, columns in self._profile_kernels():
-            own = kernel.profiles(
-                spacings=[spacings[c] for c in columns], sides=[sides[c] for c in columns]
-            )
+            own = kernel.profiles(spacings=[spacings[c] for c in columns], sides=[sides[c] for c in columns])
             found.append([(columns, profile) for profile in own])
         if math.prod(len(each) for each in found) > _MOST_PROFILES:
             raise UsageError(

@@ -18,8 +18,8 @@ _FINEST = 0.25
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """``height`` times a product over columns, of ``exp(−x²/2·scale²)`` in those that are ``gaussian``, and of
-    ``exp(−|x|/scale)`` in the others.
+    """``height`` times a product over columns, of ``exp(−x²/2·scale²)`` in those that are ``gaussian``, and
+    of ``exp(−|x|/scale)`` in the others.
     """
 
     height: float

@@ -131,8 +131,8 @@ def named(
 
 
 def example_columns(name: str, dim: int | None) -> list[str] | None:
-    """Names of columns for a kernel in an expression, where only their number matters, as for a plan; None for
-    a kernel that names no columns.
+    """Names of columns for a kernel in an expression, where only their number matters, as for a plan; None
+    for a kernel that names no columns.
     """
     if not is_expression(name):
         return None

@@ -196,9 +196,7 @@ def predict_reading(request: PredictionRequest, reading: Reading) -> list[Option
     settings = {
         "spacing": max(
             spacing / width
-            for spacing, width in zip(
-                basis.spacing, _profiles(reading.kernel).column_widths(), strict=True
-            )
+            for spacing, width in zip(basis.spacing, _profiles(reading.kernel).column_widths(), strict=True)
         ),
         "degree": max(basis.degrees) or default_degree(_profiles(reading.kernel)),
     }

@@ -164,7 +164,8 @@ def _option(
     request: PredictionRequest, basis: HashRows | DividedRows, variance: RowVariance, *, rounded: bool
 ) -> Option:
     rows, records = basis.rows, request.records
-    # Of an answer, in cells of noise: rows of one kernel count the same, those of components by their weights.
+    # Of an answer, in cells of noise: rows of one kernel count the same, those of components by their
+    # weights.
     gain = sum((weight * keep) ** 2 / share for weight, keep, share in _row_weights(basis)) / rows
     request = request.with_best_share(request.noise(basis).variance * gain)
     noise = request.noise(basis)

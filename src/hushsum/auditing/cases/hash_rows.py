@@ -15,8 +15,10 @@ from hushsum.auditing.registry import (
 from hushsum.bases.base import Basis
 from hushsum.bases.divided_rows import DividedRows
 from hushsum.bases.hash_rows import HashRows
+from hushsum.bases.increments import IncrementRows
 from hushsum.kernels import (
     AngularKernel,
+    AsymmetricAngularKernel,
     CombinationKernel,
     EuclideanKernel,
     HammingKernel,
@@ -45,13 +47,19 @@ register_kernel(
     AngularKernel(dim=4, bits=4, power=10),
     AngularKernel(dim=100, bits=6, projection="structured"),
 )
+register_kernel(
+    "asymmetric-angular",
+    dense_records,
+    AsymmetricAngularKernel(dim=4, bits=6),
+    AsymmetricAngularKernel(dim=3, bits=4, power=10, radius=2.5),
+)
 register_kernel("jaccard", set_records, JaccardKernel(), JaccardKernel(power=2))
 register_kernel("hamming", code_records, HammingKernel(dim=6), HammingKernel(dim=6, power=2))
 
 
 def _product_records(kernel: Kernel, rng: np.random.Generator) -> Pool:
-    """Each factor's columns as an adversary of that kernel would choose them, in pairs that recur: records that
-    differ in the columns of one factor alone, and in all.
+    """Each factor's columns as an adversary of that kernel would choose them, in pairs that recur: records
+    that differ in the columns of one factor alone, and in all.
     """
     assert isinstance(kernel, ProductKernel)
     pools = [kernel_cases(each.kernel.name).adversary(each.kernel, rng) for each in kernel.factors]
@@ -117,6 +125,17 @@ def _hash_rows_pool(basis: Basis, rng: np.random.Generator) -> Pool:
     return kernel_cases(kernel.name).adversary(kernel, rng)
 
 
+def _increments_pool(basis: Basis, rng: np.random.Generator) -> Pool:
+    """A record and its opposite, many times so that one replaces the other: then increments of opposite signs
+    change places. The zero vector, which is its own opposite. And those that attack any kernel.
+    """
+    kernel = basis.counted_kernel()
+    assert kernel is not None
+    worst = rng.normal(size=kernel.dim).astype(np.float32) * 100.0
+    none = np.zeros(kernel.dim or 1, np.float32)
+    return [*[worst, -worst, none] * 40, *dense_records(kernel, rng)]
+
+
 _EXAMPLES = [kernel for name in audited_kernels() for kernel in kernel_cases(name).examples]
 register_basis(
     HashRows.name,
@@ -124,6 +143,17 @@ register_basis(
         _hash_rows_pool,
         tuple(_counted(kernel) for kernel in _EXAMPLES if not _is_combination(kernel)),
         lambda kernel: None if _is_combination(kernel) else _counted(kernel),
+    ),
+)
+register_basis(
+    IncrementRows.name,
+    BasisCases(
+        _increments_pool,
+        (
+            IncrementRows(AsymmetricAngularKernel(dim=3, bits=4), 40, 16, 11, (1, 1)),
+            IncrementRows(AsymmetricAngularKernel(dim=3, bits=4), 40, 16, 12, (1, -1)),
+            IncrementRows(EuclideanKernel(dim=2, bandwidth=1.0), 40, 53, 13, (3, -1)),
+        ),
     ),
 )
 register_basis(
