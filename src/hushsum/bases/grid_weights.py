@@ -211,13 +211,13 @@ class GridReading(LinearReading):
                 got=f"{dim}",
                 remedy="give all",
             )
-        smooth = zip(self.basis.spacing, self.basis.degrees, strict=True)
-        coarsest = max((spacing for spacing, degree in smooth if degree), default=0.0)
-        if self._profiles.smooth and coarsest > 1.25 * self._profiles.width:
+        smooth = zip(self.basis.spacing, self._profiles.column_widths(), self.basis.degrees, strict=True)
+        coarsest = max((spacing / width for spacing, width, degree in smooth if degree), default=0.0)
+        if self._profiles.smooth and coarsest > 1.25:
             raise UsageError(
                 parameter="bandwidth",
                 rule="must be at least 0.8 of the grid's spacing",
-                got=f"{self._profiles.width / coarsest:.3g}",
+                got=f"{1.0 / coarsest:.3g}",
                 remedy="make a finer grid, or read a wider kernel",
             )
 

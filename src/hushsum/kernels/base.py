@@ -284,7 +284,7 @@ class ProfileKernel(ColumnKernel, Protocol):
 
     @abstractmethod
     def profiles(self, *, spacings: Sequence[float], sides: Sequence[float]) -> tuple[Profile, ...]:
-        """The kernel as a sum of profiles; nodes are ``spacings`` apart in a box of these sides, by column."""
+        """The kernel as a sum of profiles, for nodes ``spacings`` apart in a box of ``sides``, by column."""
 
     def column_widths(self) -> tuple[float, ...]:
         """The width along each column; they differ only where columns have factors of their own."""

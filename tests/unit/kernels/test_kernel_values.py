@@ -22,6 +22,8 @@ EVERY = [case.kernel for case in CASES] + [
     hs.GaussianKernel(dim=2, bandwidth=0.5, power=2),
     hs.LaplacianKernel(dim=2, bandwidth=0.5, power=2),
     hs.MaternKernel(dim=2, bandwidth=0.5, smoothness=2.5),
+    hs.DotProductKernel(dim=2, radius=2.0),
+    hs.PolynomialKernel(dim=2),
 ]
 
 
@@ -97,7 +99,7 @@ def test_numpy_numbers_become_plain_ones() -> None:
 
 
 def test_unknown_names_are_refused() -> None:
-    with pytest.raises(UsageError, match="kernel must be one of angular, euclidean"):
+    with pytest.raises(UsageError, match="kernel must be one of angular, asymmetric-angular"):
         named("cubic")
     with pytest.raises(FileRefused, match="does not know"):
         kernel_from_json({"name": "cubic", "parameters": {}})
