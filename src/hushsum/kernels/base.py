@@ -290,6 +290,10 @@ class ProfileKernel(ColumnKernel, Protocol):
         """The width along each column; they differ only where columns have factors of their own."""
         return (self.width,) * self.dim
 
+    def size_bound(self) -> float:
+        """What its size does not exceed: 1, but for kernels that are multiplied with numbers."""
+        return 1.0
+
     def column_profile(self) -> ColumnProfile | None:
         """k as a function of the difference in one column where k is the product over the columns; else None.
 

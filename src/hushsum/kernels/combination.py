@@ -206,6 +206,10 @@ class ProfileCombination(ColumnCombination, ProfileKernel):
         """Whether all components are."""
         return all(kernel.smooth for _, kernel in self._profile_kernels())
 
+    def size_bound(self) -> float:
+        """The sum of the weights' sizes."""
+        return sum(abs(weight) * kernel.size_bound() for weight, kernel in self._profile_kernels())
+
     def column_widths(self) -> tuple[float, ...]:
         """The smallest of the components', in each column."""
         return tuple(

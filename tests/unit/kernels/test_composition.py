@@ -93,7 +93,8 @@ def test_kernels_have_one_form() -> None:
     assert sum([NEAR, other]) == NEAR + other
     assert (NEAR + other) * (NEAR - other) == NEAR**2 - other**2
     assert (NEAR + other) ** 3 == (NEAR + other) * (NEAR + other) * (NEAR + other)
-    assert -(-NEAR) == NEAR
+    negative = -NEAR
+    assert -negative == NEAR
     assert hs.on_columns(NEAR, [0, 1], of=2) == NEAR
     assert hs.on_columns(NEAR * other, [2, 0], of=3) == hs.on_columns(NEAR, [2, 0], of=3) * hs.on_columns(
         other, [2, 0], of=3
@@ -138,7 +139,7 @@ def test_a_description_that_is_not_the_normal_form_is_refused() -> None:
     within: Any = {"name": "combination", "parameters": {"components": [{"weight": 2.0, "kernel": alone}]}}
     empty: Any = {"name": "product", "parameters": {"dim": 2, "factors": []}}
     for each in (product, nested, alone, within, empty):
-        with pytest.raises(ValueError, match="factor|component|description"):
+        with pytest.raises(ValueError, match=r"factor|component|description"):
             kernel_from_json(each)
 
 

@@ -57,9 +57,12 @@ def test_sets_have_no_columns() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "", "1", "1 + 2", "hamming +", "hamming / 2", "hamming(0) @ hamming(1)", "__import__('os')", "hamming.dim",
-        "hamming(0)(1)", "[hamming(0)]", "hamming(*a)", "hamming(0, **b)", "hamming(0, dim=3)", "hamming(1.5)",
-        "hamming(power=[2])", "lambda: hamming(0)", "hamming(0) ** 1.5", "hamming(0) ** hamming(1)", "hamming(0) + 1",
+        "", "1", "1 + 2", "hamming +", "hamming / 2", "hamming(0) @ hamming(1)", "__import__('os')",
+        "hamming.dim",
+        "hamming(0)(1)", "[hamming(0)]", "hamming(*a)", "hamming(0, **b)", "hamming(0, dim=3)",
+        "hamming(1.5)",
+        "hamming(power=[2])", "lambda: hamming(0)", "hamming(0) ** 1.5", "hamming(0) ** hamming(1)",
+        "hamming(0) + 1",
         "nothing(0) * hamming(1)", "hamming(5)", "hamming(city)", "euclidean(0, bandwidth=1, bits=2)",
         "(" * 300 + "hamming(0)" + ")" * 300, "-" * 1500 + "hamming(0)", "hamming(0) + " * 300 + "hamming(0)",
         "hamming(0) if 1 else hamming(1)", "hamming(0) == hamming(1)", "x := hamming(0)", "hamming\x00(0)",
