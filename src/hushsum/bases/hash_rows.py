@@ -218,8 +218,8 @@ class HashReading(RowReading):
         """
         make = getattr(self.basis.hasher, "reader", None)
         # Queries that get a coordinate more, as of an asymmetric kernel, are prepared first.
-        plain = make is not None and self.basis.hasher.dim == self.kernel.dim  # type: ignore[attr-defined]
-        if not plain or self.basis.bounds is not None or not isinstance(table, np.ndarray):
+        plain = getattr(self.basis.hasher, "dim", None) == self.kernel.dim
+        if make is None or not plain or self.basis.bounds is not None or not isinstance(table, np.ndarray):
             return lambda queries: None
         reader: Callable[[object], Floats | None] = make(table, *self._line(count, scale))
         return reader

@@ -128,12 +128,14 @@ class Kernel(Protocol, metaclass=RoleType):
         """The sum with another kernel of the same columns."""
         from hushsum.kernels.composition import combination
 
+        if isinstance(other, Kernel):
+            return combination((1.0, self), (1.0, other))
         # 0 is what Python's sum() starts with.
-        return (
-            self if not isinstance(other, Kernel) and other == 0 else combination((1.0, self), (1.0, other))
-        )
+        return self if other == 0 else NotImplemented
 
-    __radd__ = __add__
+    def __radd__(self, other: int) -> Kernel:
+        """The same, for sums of a list of kernels."""
+        return self + other
 
     def __sub__(self, other: Kernel) -> Kernel:
         """The difference to another kernel of the same columns."""

@@ -191,6 +191,9 @@ class _Problem:
         cost = np.zeros(values + 1)
         cost[-1] = 1.0
         found = linprog(cost, A_ub=matrix, b_ub=bound, bounds=(0.0, None), method="highs")
+        # Feasible, since all weights may be 0, and bounded, since the error is not negative.
+        assert found.x is not None
+        assert found.fun is not None
         return self._weights(found.x, columns), float(found.fun)
 
     def _constraints(self, columns: list[int]) -> tuple[int, Floats, Floats]:

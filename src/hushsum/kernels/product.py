@@ -222,7 +222,7 @@ class ProfileProduct(ColumnProduct, ProfileKernel):
 
     def column_widths(self) -> tuple[float, ...]:
         """Those of the factors."""
-        widths = {}
+        widths: dict[int, float] = {}
         for kernel, columns in self._profile_kernels():
             widths.update(zip(columns, kernel.column_widths(), strict=True))
         return tuple(widths[column] for column in range(self.dim))

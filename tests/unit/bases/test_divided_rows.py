@@ -14,6 +14,7 @@ from hushsum.bases.divided_rows import DividedReading
 from hushsum.errors import UsageError
 from hushsum.privacy.claim import Relation
 from hushsum.releases.coefficients import CoefficientFunction
+from hushsum.releases.noisy_table import NoisyTable
 
 RNG = np.random.default_rng(2)
 X = RNG.normal(size=(60, 2))
@@ -175,5 +176,7 @@ def test_two_queries_have_less_noise_than_two_increments() -> None:
     kernel = hs.AsymmetricAngularKernel(dim=2, bits=3)
     plain = hs.race(kernel, rows=100, width=8).add(X).release(rho=0.5)
     both = hs.Tally(IncrementRows(kernel, 100, 8, 0)).add(X).release(rho=0.5)
-    ratio = (both.noise.variance / 100) / (2.0 * plain.noise.variance / 100)
+    assert isinstance(plain, NoisyTable)
+    assert isinstance(both, NoisyTable)
+    ratio = both.noise.variance / (2.0 * plain.noise.variance)
     assert ratio == pytest.approx(2.0, rel=0.05)
