@@ -258,8 +258,9 @@ def as_expression(kernel: Kernel) -> str:
 
 def _written(kernel: Kernel, columns: Sequence[int]) -> str:
     parameters = []
+    values = kernel.parameters()
     for field in dataclasses.fields(cast("Any", kernel)):
-        value = getattr(kernel, field.name)
+        value = values[field.name]
         if field.name != "dim" and value != field.default:
             parameters.append(f"{field.name}={value if isinstance(value, str) else repr(value)}")
     inside = ", ".join([*map(str, columns), *parameters])

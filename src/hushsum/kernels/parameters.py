@@ -119,11 +119,11 @@ def kernel_in_words(kernel: Kernel) -> str:
     >>> kernel_in_words(HammingKernel(dim=4))
     'hamming (dim 4, power 1)'
     """
-    from hushsum.kernels.registry import composed_names
+    from hushsum.kernels.combination import CombinationKernel
+    from hushsum.kernels.expressions import as_expression
+    from hushsum.kernels.product import ProductKernel
 
-    if kernel.name in composed_names():
-        from hushsum.kernels.expressions import as_expression
-
+    if isinstance(kernel, ProductKernel | CombinationKernel):
         return as_expression(kernel)
     shown = ", ".join(
         f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}"

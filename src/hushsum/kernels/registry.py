@@ -141,6 +141,15 @@ def example_columns(name: str, dim: int | None) -> list[str] | None:
     return KernelExpression(name).example_columns(dim)
 
 
+def named_for_plan(
+    name: str, *, dim: int | None, bandwidth: float | None, columns: Sequence[str] | None
+) -> Kernel:
+    """The kernel of a name or an expression, where columns that are not known are made up."""
+    known = columns or example_columns(name, dim)
+    wide = len(known) if dim is None and known is not None else dim
+    return named(name, dim=wide, bandwidth=bandwidth, columns=known)
+
+
 def kernel_from_json(data: dict[str, Any]) -> Kernel:
     """The kernel that a file's header describes."""
     name = data.get("name")

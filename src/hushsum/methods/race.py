@@ -307,6 +307,12 @@ def row_variances(
     return of_width
 
 
+def row_width(reading: Reading | None, width: int | None) -> int:
+    """The width of hash rows that the density is estimated with."""
+    basis = None if reading is None else reading.basis
+    return basis.width if isinstance(basis, HashRows | DividedRows) else width or DEFAULT_WIDTH
+
+
 def _components(kernel: Kernel) -> tuple[tuple[float, HashableKernel], ...]:
     """The kernels that rows are counted for, with their weights."""
     if isinstance(kernel, HashableCombination):
