@@ -171,7 +171,9 @@ def _option(
     noise = request.noise(basis)
     cell_variance = noise.variance * (1.0 + ROUNDING_SHARE * rounded)
     noise_variance = cell_variance * gain / records**2
-    own_variance = variance.row_variance / rows
+    # Of a combination folds are removed in the variance of a row, since components may have several rates.
+    keep = 1.0 / (1.0 - basis.fold_rate) if isinstance(basis, HashRows) else 1.0
+    own_variance = variance.row_variance / rows * keep**2
     # Answers are divided by a noisy number of records.
     noise_of_count = variance.density**2 * request.count_variance(basis) / records**2
     # The mean over few rows of Laplace noise is more peaked than normal: excess kurtosis 3/rows moves E|x|
@@ -214,9 +216,7 @@ register_tally(
 
 @dataclass(frozen=True, slots=True)
 class RowVariance:
-    """The variance of one row's answer over N², with folds removed, at each of some queries, and their mean
-    kernel values.
-    """
+    """The variance of one row's answer over N², at each of some queries, and their mean kernel values."""
 
     row_variance: Floats
     density: Floats
@@ -231,8 +231,7 @@ def bounded_row_variance(density: float, fold_rate: float) -> RowVariance:
     together.
     """
     folded = density + (1.0 - density) * fold_rate
-    keep = 1.0 / (1.0 - fold_rate)
-    return RowVariance(np.array([keep**2 * (folded - folded**2)]), np.array([density]), BOUND)
+    return RowVariance(np.array([folded - folded**2]), np.array([density]), BOUND)
 
 
 def estimated_row_variance(
@@ -263,8 +262,7 @@ def estimated_row_variance(
     second = (counts * (counts - 1.0)).mean(axis=1) / (others * (others - 1.0))
     spread = np.maximum(second - first**2, 0.0) + np.maximum(first - second, 0.0) / records
     rate = basis.fold_rate
-    density = np.maximum((first - rate) / (1.0 - rate), 1e-12)
-    return RowVariance(spread / (1.0 - rate) ** 2, density, ESTIMATE)
+    return RowVariance(spread, np.maximum((first - rate) / (1.0 - rate), 1e-12), ESTIMATE)
 
 
 def _thin(batch: Batch) -> Batch:
@@ -288,18 +286,16 @@ def row_variances(
 
     @cache
     def of_width(width: int) -> RowVariance:
-        components = _components(kernel)
         if not isinstance(kernel, HashableCombination):
             return of_component(kernel, width)
-        found = [of_component(component, width) for _, component in components]
-        shares = DividedRows(kernel, _ESTIMATION_ROWS, width, seed).row_shares()
-        weights = [weight for weight, _ in components]
+        found = [of_component(component, width) for _, component in _components(kernel)]
+        weights = _row_weights(DividedRows(kernel, _ESTIMATION_ROWS, width, seed))
         # With R rows in these shares the variance Σ w²σ²/n is that of R rows of this variance.
         variance = sum(
-            weight**2 * each.row_variance / share
-            for weight, each, share in zip(weights, found, shares, strict=True)
+            (weight * keep) ** 2 * each.row_variance / share
+            for (weight, keep, share), each in zip(weights, found, strict=True)
         )
-        place = sum(weight * each.density for weight, each in zip(weights, found, strict=True))
+        place = sum(weight * each.density for (weight, _, _), each in zip(weights, found, strict=True))
         # Without public data the density is that of the combination.
         combined = found[0].density if public is None else np.maximum(np.abs(place), 1e-12)
         return RowVariance(np.asarray(variance), np.asarray(combined), found[0].source)
