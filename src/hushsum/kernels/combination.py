@@ -250,6 +250,15 @@ def combination_of(components: Sequence[Component]) -> CombinationKernel:
     return _class_of(tuple(roles) or (CombinationKernel,), signed)(tuple(components))
 
 
+def plain_kernels(kernel: Kernel) -> list[Kernel]:
+    """The kernels that a kernel is made of; itself, if of no others."""
+    if isinstance(kernel, CombinationKernel):
+        return [each for part in kernel.components for each in plain_kernels(part.kernel)]
+    if isinstance(kernel, ProductKernel):
+        return [each.kernel for each in kernel.factors]
+    return [kernel]
+
+
 def _from_json(parameters: Mapping[str, Any]) -> Kernel:
     from hushsum.kernels.composition import combination
 

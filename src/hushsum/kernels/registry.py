@@ -237,6 +237,10 @@ HASH_ROWS = Role(
 )
 SPECTRAL = Role("has a known spectral measure", lambda kernel: isinstance(kernel, SpectralKernel))
 COLUMNS = Role("compares columns of numbers", lambda kernel: isinstance(kernel, ColumnKernel))
+POSITIVE = Role(
+    "compares columns of numbers, without negative weights",
+    lambda kernel: isinstance(kernel, ColumnKernel) and not kernel.signed,
+)
 PROFILES = Role("is a sum of products over columns", lambda kernel: isinstance(kernel, ProfileKernel))
 PRODUCT = Role(
     "is a product over its columns",
