@@ -173,7 +173,8 @@ def test_plans_and_releases_choose_a_method(name: str) -> None:
 
 
 def test_records_with_sets_are_released_and_shown(tmp_path: Path) -> None:
-    frame = FRAME[["age", "town"]].assign(tags=[[i % 5, 5 + i % 3] for i in range(1500)])
+    tags: Any = [[i % 5, 5 + i % 3] for i in range(1500)]
+    frame = FRAME[["age", "town"]].assign(tags=tags)
     kernel = hs.on_columns(hs.EuclideanKernel(1, 20.0), 0, of=3) * hs.on_columns(hs.JaccardKernel(), 2, of=3)
     f: Any = hs.release(frame, kernel=kernel, epsilon=4.0, records=1500, insecure_noise_seed=2)
     answers = f.query(frame[:3])
