@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import hushsum as hs
-from hushsum.kernels import Kernel
+from hushsum.kernels import Kernel, ProductKernel
 
 Records = Any
 """Whatever the kernel takes: rows of numbers, rows of codes, or a list of sets."""
@@ -33,6 +33,12 @@ class Case:
         dim: int = getattr(self.kernel, "dim")  # noqa: B009  (not every kernel has columns)
         if isinstance(self.kernel, hs.HammingKernel):
             return rng.integers(0, 3, (number, dim))
+        if isinstance(self.kernel, ProductKernel):
+            parts = np.zeros((number, dim))
+            for factor in self.kernel.factors:
+                own = Case(self.name, factor.kernel).records(number, seed)
+                parts[:, factor.columns] = own
+            return parts
         spread = rng.choice([0.1, 1.0, 5.0], (number, 1))
         rows = (rng.normal(size=(number, dim)) * spread / np.sqrt(dim)).astype(np.float32)
         rows[number // 2 + 1 :: 7] = rows[0]
@@ -62,8 +68,24 @@ CASES = [
     Case("angular-unfolded", hs.AngularKernel(dim=4, bits=3)),
     Case("angular-folded", hs.AngularKernel(dim=4, bits=4, power=10)),
     Case("angular-structured", hs.AngularKernel(dim=100, bits=2, projection="structured")),
+    Case("asymmetric-angular", hs.AsymmetricAngularKernel(dim=4, bits=3)),
+    Case("asymmetric-angular-folded", hs.AsymmetricAngularKernel(dim=3, bits=5, power=8, radius=4.0)),
     Case("jaccard", hs.JaccardKernel()),
     Case("jaccard-power", hs.JaccardKernel(power=2)),
     Case("hamming", hs.HammingKernel(dim=6)),
     Case("hamming-power", hs.HammingKernel(dim=6, power=2)),
 ]
+
+COMPOSED = [
+    Case(
+        "numbers-and-codes",
+        hs.on_columns(hs.EuclideanKernel(dim=2, bandwidth=2.0), [0, 2], of=4)
+        * hs.on_columns(hs.HammingKernel(dim=2), [1, 3], of=4),
+    ),
+    Case(
+        "two-bandwidths",
+        hs.on_columns(hs.EuclideanKernel(dim=1, bandwidth=1.0), 0, of=2)
+        * hs.on_columns(hs.ManhattanKernel(dim=1, bandwidth=6.0), 1, of=2),
+    ),
+]
+"""Products of the kernels above: they hash like any other."""

@@ -109,7 +109,7 @@ def regress(dataset: Dataset, settings: Settings) -> Curves:
 
 def _sketched(task: Task, name: str, epsilons: Sequence[float]) -> Floats:
     """Scores of shape (search, ε)."""
-    tally = surrogate_tally(task.records.shape[1] - 1, rows=ROWS, seed=task.repetition).add(task.records)
+    tally = surrogate_tally(task.records.shape[1], rows=ROWS, seed=task.repetition).add(task.records)
     if name == BOTH_INSERTED:
         tally.add(-task.records)
     found = np.empty((len(_SEARCHES), len(epsilons)))
@@ -185,14 +185,14 @@ def surrogate(name: str, tally: hs.Tally, epsilon: float, length: float) -> Call
 
 def one_sided_loss(sketch: ReleasedFunction, thetas: Floats) -> Floats:
     """The same loss from a sketch that holds ±z: twice its mean over both signs at one query."""
-    queries = np.column_stack((thetas, -np.ones(len(thetas)), np.zeros(len(thetas))))
+    queries = np.column_stack((thetas, -np.ones(len(thetas))))
     loss: Floats = 2.0 * sketch(queries)
     return loss
 
 
 def exact_loss(records: Floats, thetas: Floats) -> Floats:
     """The surrogate loss itself, from the records: no hashing, no noise, no privacy."""
-    queries = np.column_stack((thetas, -np.ones(len(thetas)), np.zeros(len(thetas))))
+    queries = np.column_stack((thetas, -np.ones(len(thetas))))
     queries /= np.linalg.norm(queries, axis=1)[:, None]
     angles = np.arccos(np.clip(records @ queries.T, -1.0, 1.0)) / math.pi
     loss: Floats = ((1.0 - angles) ** BITS + angles**BITS).mean(axis=0)

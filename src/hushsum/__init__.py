@@ -16,8 +16,10 @@ from hushsum.auditing import AuditReport, audit
 from hushsum.client.connect import connect
 from hushsum.kernels import (
     AngularKernel,
+    AsymmetricAngularKernel,
     DotProductKernel,
     EuclideanKernel,
+    FittedKernel,
     GaussianKernel,
     HammingKernel,
     JaccardKernel,
@@ -25,6 +27,8 @@ from hushsum.kernels import (
     ManhattanKernel,
     MaternKernel,
     PolynomialKernel,
+    fit_kernel,
+    on_columns,
 )
 from hushsum.loading import load
 from hushsum.methods import (
@@ -66,10 +70,12 @@ if TYPE_CHECKING:
 __all__ = [
     "AngularKernel",
     "Answers",
+    "AsymmetricAngularKernel",
     "AuditReport",
     "Claim",
     "DotProductKernel",
     "EuclideanKernel",
+    "FittedKernel",
     "GaussianKernel",
     "HammingKernel",
     "JaccardKernel",
@@ -100,11 +106,13 @@ __all__ = [
     "connect",
     "count_graph",
     "errors",
+    "fit_kernel",
     "fourier_features",
     "grid",
     "load",
     "load_tally",
     "monomials",
+    "on_columns",
     "plan",
     "private_bounds",
     "private_quantiles",

@@ -54,8 +54,8 @@ class TriangleKernel(ProfileKernel):
     def integral(self) -> float:
         return self.bandwidth
 
-    def profiles(self, *, spacing: float, sides: Sequence[float]) -> tuple[Profile, ...]:
-        return (Profile(1.0, 0.45 * self.bandwidth, True),)
+    def profiles(self, *, spacings: Sequence[float], sides: Sequence[float]) -> tuple[Profile, ...]:
+        return (Profile.of_columns(self.dim, scale=0.45 * self.bandwidth, gaussian=True),)
 
     def column_profile(self) -> ColumnProfile:
         return lambda difference: np.maximum(0.0, 1.0 - np.abs(difference) / self.bandwidth)

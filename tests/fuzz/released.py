@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from hushsum.errors import FileRefused, UsageError
+from hushsum.kernels.registry import composed_names
 from hushsum.models.base import PrivateModel
 from hushsum.models.load import model_of
 from hushsum.releases.bundle import Bundle
@@ -63,6 +64,15 @@ def use_model(model: Any) -> None:
         model.top_candidates(points, n_candidates=1)
 
 
+def _products(kernel: Any) -> list[Any]:
+    return [each.kernel for each in kernel.components] if hasattr(kernel, "components") else [kernel]
+
+
+def _set_columns(kernel: Any) -> list[int]:
+    factors = getattr(kernel, "factors", ())
+    return [each.columns[0] for each in factors if each.kernel.dim is None]
+
+
 def queries_for(kernel: Any) -> Any:
     """Two queries that the kernel takes."""
     dim = getattr(kernel, "dim", None)
@@ -70,4 +80,7 @@ def queries_for(kernel: Any) -> Any:
         return [[1, 2], [3]]
     if kernel.name == "hamming":
         return np.ones((2, dim), np.int64)
+    if kernel.name in composed_names():
+        sets = {column for part in _products(kernel) for column in _set_columns(part)}
+        return [[[1, 2] if column in sets else 1 for column in range(dim)]] * 2
     return np.full((2, dim), 0.5)

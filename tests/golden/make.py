@@ -25,6 +25,12 @@ KEY = bytes(range(32))
 POINTS = [[0.25 * i, (7 * i % 11) - 5.0] for i in range(40)]
 CODES = [[i % 3, i % 2, i % 5] for i in range(40)]
 SETS = [list(range(i % 4, i % 7)) for i in range(40)]
+MIXED = [[*point, code[0], members] for point, code, members in zip(POINTS, CODES, SETS, strict=True)]
+PRODUCT = (
+    hs.on_columns(hs.EuclideanKernel(dim=2, bandwidth=2.0), [0, 1], of=4)
+    * hs.on_columns(hs.HammingKernel(dim=1), 2, of=4)
+    * hs.on_columns(hs.JaccardKernel(), 3, of=4)
+)
 
 KERNELS: dict[str, tuple[Kernel, Any]] = {
     "euclidean": (hs.EuclideanKernel(dim=2, bandwidth=2.0), POINTS),
@@ -33,6 +39,9 @@ KERNELS: dict[str, tuple[Kernel, Any]] = {
     "angular": (hs.AngularKernel(dim=2, bits=2), POINTS),
     "jaccard": (hs.JaccardKernel(), SETS),
     "hamming": (hs.HammingKernel(dim=3), CODES),
+    "asymmetric": (hs.AsymmetricAngularKernel(dim=2, bits=2, radius=4.0), POINTS),
+    "product": (PRODUCT, MIXED),
+    "combination": (1.5 * hs.EuclideanKernel(2, 2.0) - 0.5 * hs.ManhattanKernel(2, 2.0), POINTS),
 }
 BOX = [(0.0, 10.0), (-5.0, 5.0)]
 WIDE = hs.GaussianKernel(dim=2, bandwidth=3.0)

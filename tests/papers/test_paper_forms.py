@@ -90,7 +90,7 @@ def test_both_forms_of_the_surrogate_loss_estimate_the_exact_one() -> None:
     exact = paper_regression.exact_loss(records, thetas)
     assert exact[0] == pytest.approx(2.0 ** (1 - 4), rel=1e-3)
     assert exact[0] < exact[1] < exact[2]
-    tally = surrogate_tally(records.shape[1] - 1, rows=4000, seed=1).add(records)
+    tally = surrogate_tally(records.shape[1], rows=4000, seed=1).add(records)
     length = np.sqrt(3.0)
     queried = regression_loss(tally.release(epsilon=1e6, rows=4000), thetas * length, length)
     tally.add(-records)
@@ -101,7 +101,7 @@ def test_both_forms_of_the_surrogate_loss_estimate_the_exact_one() -> None:
 
 def test_inserting_both_signs_needs_half_the_budget_for_each() -> None:
     records = unit_records(np.zeros(3), 50)
-    tally = surrogate_tally(records.shape[1] - 1, rows=1000, seed=1).add(records)
+    tally = surrogate_tally(records.shape[1], rows=1000, seed=1).add(records)
     thetas = np.random.default_rng(3).normal(size=(20, 3))
     spreads = {}
     for name in (paper_regression.BOTH_QUERIES, paper_regression.BOTH_INSERTED):

@@ -88,7 +88,8 @@ def audit_steps(target: Target = None, *, thorough: bool = False) -> list[Step]:
     if isinstance(target, Kernel):
         kernel_cases(target.name)
         makers = [basis_cases(name).of_kernel for name in audited_bases()]
-        bases = [make(target) for make in makers if make is not None]
+        made = [make(target) for make in makers if make is not None]
+        bases = [basis for basis in made if basis is not None]
     elif isinstance(target, Basis):
         basis_cases(target.name)
         bases = [target]

@@ -34,12 +34,12 @@ class KernelCases:
 class BasisCases:
     """How to attack a basis: the records for it, and examples that between them run every loop.
 
-    ``of_kernel`` makes one for any kernel, where the basis counts all of them.
+    ``of_kernel`` makes one for a kernel, where the basis counts several; None for a kernel that it does not.
     """
 
     pool: Callable[[Basis, np.random.Generator], Pool]
     examples: tuple[Basis, ...]
-    of_kernel: Callable[[Kernel], Basis] | None = None
+    of_kernel: Callable[[Kernel], Basis | None] | None = None
 
 
 Choose = Callable[[Sequence[int], Fraction, NoiseSource], int]

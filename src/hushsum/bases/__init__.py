@@ -20,10 +20,12 @@ from hushsum.bases.bins import Bins
 from hushsum.bases.box_polynomials import BoxPolynomials
 from hushsum.bases.class_moments import ClassMoments
 from hushsum.bases.cosine_features import CosineFeatures
+from hushsum.bases.divided_rows import DividedRows
 from hushsum.bases.fourier_features import FourierFeatures
 from hushsum.bases.fourier_series import FourierSeries
 from hushsum.bases.grid_weights import GridWeights
 from hushsum.bases.hash_rows import HashRows
+from hushsum.bases.increments import IncrementRows
 from hushsum.bases.moments import Moments
 from hushsum.bases.monomials import Monomials
 from hushsum.bases.trigonometric import TrigonometricPolynomials
@@ -36,10 +38,12 @@ __all__ = [
     "BoxPolynomials",
     "ClassMoments",
     "CosineFeatures",
+    "DividedRows",
     "FourierFeatures",
     "FourierSeries",
     "GridWeights",
     "HashRows",
+    "IncrementRows",
     "LinearReading",
     "Moments",
     "Monomials",

@@ -112,7 +112,8 @@ class ReadingErrors:
         """The root mean square error of a record at a query of the same value, over places in a cell."""
         rng = np.random.default_rng(0)
         inside = rng.uniform(size=(_PAIRS // 8, len(self.reader.columns)))
-        errors = _read(self.reader.terms, inside, np.zeros_like(inside)) - 1.0
+        peak = float(self._kernel_at(np.zeros((1, inside.shape[1])))[0])
+        errors = _read(self.reader.terms, inside, np.zeros_like(inside)) - peak
         return math.hypot(float(np.sqrt(np.mean(errors**2))), self.rounding / math.sqrt(3.0))
 
     @cached_property
@@ -178,6 +179,7 @@ class ReadingErrors:
         )
         radius[: _PAIRS // 4] = 0.0
         away = radius * direction / np.maximum(np.linalg.norm(direction, axis=1, keepdims=True), 1e-9)
+        away *= np.array(self.kernel.column_widths()) / self.kernel.width
         cells = away / spacing
         exact, read = self._kernel_at(away), _read(self.reader.terms, inside, cells)
         errors = np.abs(read - exact)

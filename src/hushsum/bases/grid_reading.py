@@ -58,14 +58,12 @@ class GridReader:
     def of(cls, kernel: ProfileKernel, columns: Sequence[GridColumn]) -> GridReader:
         """The reader of a kernel."""
         sides = [column.spacing * (column.nodes - 1) for column in columns]
-        spacing = max(column.spacing for column in columns)
+        spacings = [column.spacing for column in columns]
         return cls(
             columns,
             [
-                gaussian_term(columns, profile.height, profile.scale)
-                if profile.gaussian
-                else _term(columns, profile.height, [profile.scale] * len(columns), gaussian=False)
-                for profile in kernel.profiles(spacing=spacing, sides=sides)
+                _term(columns, profile.height, profile.scales, profile.gaussian)
+                for profile in kernel.profiles(spacings=spacings, sides=sides)
             ],
         )
 
@@ -223,13 +221,15 @@ def _distinct(along: Floats) -> tuple[Floats, NDArray[np.intp] | slice]:
 
 def gaussian_term(columns: Sequence[GridColumn], height: float, scale: float) -> Term:
     """A Gaussian of the same width along all columns."""
-    return _term(columns, height, [scale] * len(columns), gaussian=True)
+    return _term(columns, height, [scale] * len(columns), [True] * len(columns))
 
 
-def _term(columns: Sequence[GridColumn], height: float, scales: Sequence[float], *, gaussian: bool) -> Term:
+def _term(
+    columns: Sequence[GridColumn], height: float, scales: Sequence[float], gaussian: Sequence[bool]
+) -> Term:
     factors = (
-        column_factors(column.degree, scale / column.spacing, gaussian)
-        for column, scale in zip(columns, scales, strict=True)
+        column_factors(column.degree, scale / column.spacing, normal)
+        for column, scale, normal in zip(columns, scales, gaussian, strict=True)
     )
     return Term(height, tuple(factors))
 

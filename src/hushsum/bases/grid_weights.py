@@ -211,13 +211,13 @@ class GridReading(LinearReading):
                 got=f"{dim}",
                 remedy="give all",
             )
-        smooth = zip(self.basis.spacing, self.basis.degrees, strict=True)
-        coarsest = max((spacing for spacing, degree in smooth if degree), default=0.0)
-        if self._profiles.smooth and coarsest > 1.25 * self._profiles.width:
+        smooth = zip(self.basis.spacing, self._profiles.column_widths(), self.basis.degrees, strict=True)
+        coarsest = max((spacing / width for spacing, width, degree in smooth if degree), default=0.0)
+        if self._profiles.smooth and coarsest > 1.25:
             raise UsageError(
                 parameter="bandwidth",
                 rule="must be at least 0.8 of the grid's spacing",
-                got=f"{self._profiles.width / coarsest:.3g}",
+                got=f"{1.0 / coarsest:.3g}",
                 remedy="make a finer grid, or read a wider kernel",
             )
 
@@ -272,10 +272,12 @@ class GridReading(LinearReading):
         each is off by at most half a unit, independently of the others: the sum by less than √n units.
         """
         smooth = [degree for degree in self.basis.degrees if degree]
-        moved = max(self.basis.spacing) / (2.0 * _PLACES[len(self.basis.cells)] * self._profiles.width)
+        widths = self._profiles.column_widths()
+        steepest = max(spacing / width for spacing, width in zip(self.basis.spacing, widths, strict=True))
+        moved = steepest / (2.0 * _PLACES[len(self.basis.cells)])
         joined = math.sqrt(math.prod(degree + 1 for degree in smooth)) / WHOLE
         parts = sum(degree + 1.0 for degree in smooth) / _PARTS[len(self.basis.cells)]
-        return (moved * len(smooth) + joined + parts) if smooth else 0.0
+        return self._profiles.size_bound() * (moved * len(smooth) + joined + parts) if smooth else 0.0
 
 
 @lru_cache(maxsize=64)

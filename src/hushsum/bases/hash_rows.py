@@ -217,7 +217,9 @@ class HashReading(RowReading):
         origin.
         """
         make = getattr(self.basis.hasher, "reader", None)
-        if make is None or self.basis.bounds is not None or not isinstance(table, np.ndarray):
+        # Queries that get a coordinate more, as of an asymmetric kernel, are prepared first.
+        plain = getattr(self.basis.hasher, "dim", None) == self.kernel.dim
+        if make is None or not plain or self.basis.bounds is not None or not isinstance(table, np.ndarray):
             return lambda queries: None
         reader: Callable[[object], Floats | None] = make(table, *self._line(count, scale))
         return reader

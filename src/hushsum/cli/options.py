@@ -115,7 +115,8 @@ KernelName = Annotated[
     str,
     typer.Option(
         "--kernel",
-        help="euclidean, manhattan, angular, jaccard, hamming, gaussian, laplacian or matern.",
+        help="euclidean, manhattan, angular, jaccard, hamming, gaussian, laplacian or matern; or several, "
+        "with their columns: 'euclidean(age, bandwidth=10) * hamming(town)'.",
         autocompletion=kernel_completions,
     ),
 ]

@@ -9,7 +9,7 @@ from typing import Any
 from hushsum.errors import UsageError
 from hushsum.kernels.base import Kernel
 from hushsum.kernels.parameters import one_of
-from hushsum.kernels.registry import named, parameter_names
+from hushsum.kernels.registry import example_columns, named, parameter_names
 from hushsum.methods.registry import method_named, tally_methods
 from hushsum.records.bounds import DeclaredBounds
 from hushsum.tally.tally import Tally
@@ -17,7 +17,9 @@ from hushsum.tally.tally import Tally
 
 @dataclass(frozen=True, slots=True)
 class KernelChoice:
-    """A kernel's name and the parameters given for it; None leaves a parameter at the kernel's default."""
+    """A kernel's name, or several in an expression, and the parameters given for it; None leaves a parameter
+    at the kernel's default.
+    """
 
     name: str = "euclidean"
     bandwidth: float | None = None
@@ -32,8 +34,13 @@ class KernelChoice:
         """Whether its records are sets, and not columns of numbers."""
         return "dim" not in parameter_names(self.name)
 
-    def build(self, dim: int | None) -> Kernel:
-        """The kernel for records of ``dim`` columns.
+    def example(self, dim: int | None) -> Kernel:
+        """The kernel where only the number of columns matters, or not even that is known."""
+        columns = example_columns(self.name, dim)
+        return self.build(dim if columns is None else len(columns), columns)
+
+    def build(self, dim: int | None, columns: Sequence[str] | None = None) -> Kernel:
+        """The kernel for records of ``dim`` columns, of these names.
 
         Raises
         ------
@@ -43,6 +50,7 @@ class KernelChoice:
         return named(
             self.name,
             dim=dim,
+            columns=columns,
             bandwidth=self.bandwidth,
             power=self.power,
             bits=self.bits,

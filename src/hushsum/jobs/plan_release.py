@@ -84,7 +84,7 @@ def plan_release(
     sample = None if public is None else _read(public)
     if dim is None and sample is not None and not kernel.takes_sets:
         dim = int(sample.num_columns)
-    chosen = kernel.build(dim) if reading is None else reading.kernel
+    chosen = kernel.example(dim) if reading is None else reading.kernel
     counting = (each for each in all_methods() if each.predict is not None and each.tally is not None)
     bounded = (each for each in counting if each.needs_bounds)
     return ReleasePlanned(

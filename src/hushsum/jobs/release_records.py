@@ -92,7 +92,7 @@ def release_records(
     plan = _Plan(request, choice, max_per_unit)
     if STANDARD not in records.paths:
         batch, names = first_batch(records)
-        chosen = kernel.build(None if kernel.takes_sets else dimension(batch))
+        chosen = kernel.build(None if kernel.takes_sets else dimension(batch), names)
         option = plan.best(chosen, names)
         if method_named(option.method).tally is None:
             return _in_one_call(

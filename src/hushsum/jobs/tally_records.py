@@ -342,8 +342,8 @@ class _Counting:
         )
 
     def _empty(self, batch: Any, columns: Sequence[str] | None) -> Tally:
-        sets = self.kernel.takes_sets
-        return self.empty(self.kernel.build(None if sets else dimension(batch)), None if sets else columns)
+        wide, names = (None, None) if self.kernel.takes_sets else (dimension(batch), columns)
+        return self.empty(self.kernel.build(wide, names), names)
 
 
 def _column_names(records: RecordFiles, stream: RecordStream) -> Sequence[str] | None:

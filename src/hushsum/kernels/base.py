@@ -88,7 +88,7 @@ class Kernel(Protocol, metaclass=RoleType):
 
     def similarity(self, X: object, Q: object) -> Floats:
         """The matrix k(x, q), shape (n_records, n_queries), in double precision. For data one may look at."""
-        return self._pairwise(self.prepare(X), self.prepare(Q))
+        return self._pairwise(self.prepare(X), self.prepare(Q, clip=False))
 
     def prepared_similarity(self, records: Batch, queries: Batch) -> Floats:
         """The same matrix for records and queries that are prepared already."""
@@ -98,7 +98,7 @@ class Kernel(Protocol, metaclass=RoleType):
         """The exact kernel sums Σₓ k(x, q), shape (n_queries,). For data one may look at; costs n_records ×
         n_queries.
         """
-        records, queries = self.prepare(X), self.prepare(Q)
+        records, queries = self.prepare(X), self.prepare(Q, clip=False)
         total = np.zeros(len(queries))
         columns = max(1, min(len(queries), 1024))
         rows = max(1, _BLOCK_CELLS // columns)
@@ -107,6 +107,45 @@ class Kernel(Protocol, metaclass=RoleType):
             for i in range(0, len(records), rows):
                 total[j : j + columns] += self._pairwise(part_of(records, i, i + rows), part).sum(axis=0)
         return total
+
+    def __mul__(self, other: Kernel | float) -> Kernel:
+        """The product with another kernel of the same columns, or a multiple of this one."""
+        from hushsum.kernels.composition import combination, product
+
+        return product(self, other) if isinstance(other, Kernel) else combination((other, self))
+
+    def __rmul__(self, weight: float) -> Kernel:
+        """A multiple of the kernel."""
+        return self * weight
+
+    def __pow__(self, power: int) -> Kernel:
+        """The kernel to a positive integer power."""
+        from hushsum.kernels.composition import power_of
+
+        return power_of(self, power)
+
+    def __add__(self, other: Kernel | int) -> Kernel:
+        """The sum with another kernel of the same columns."""
+        from hushsum.kernels.composition import combination
+
+        if isinstance(other, Kernel):
+            return combination((1.0, self), (1.0, other))
+        # 0 is what Python's sum() starts with.
+        return self if other == 0 else NotImplemented
+
+    def __radd__(self, other: int) -> Kernel:
+        """The same, for sums of a list of kernels."""
+        return self + other
+
+    def __sub__(self, other: Kernel) -> Kernel:
+        """The difference to another kernel of the same columns."""
+        from hushsum.kernels.composition import combination
+
+        return combination((1.0, self), (-1.0, other))
+
+    def __neg__(self) -> Kernel:
+        """Minus the kernel."""
+        return self * -1.0
 
 
 @runtime_checkable
@@ -141,6 +180,19 @@ class HashableKernel(Kernel, Protocol):
         optimum is flat: a factor of ten in this number costs a third of the error.
         """
         return 3e-3
+
+
+@runtime_checkable
+class HashableCombination(Kernel, Protocol):
+    """A linear combination of hashable kernels. Hash rows are divided among them, and their weights are
+    applied when a released table is read.
+    """
+
+    __slots__ = ()
+
+    @abstractmethod
+    def hashed_components(self) -> tuple[tuple[float, HashableKernel], ...]:
+        """Weights, none of them 0, and kernels."""
 
 
 @runtime_checkable
@@ -233,8 +285,16 @@ class ProfileKernel(ColumnKernel, Protocol):
         """
 
     @abstractmethod
-    def profiles(self, *, spacing: float, sides: Sequence[float]) -> tuple[Profile, ...]:
-        """The kernel as a sum of profiles, for nodes ``spacing`` apart in a box of these sides."""
+    def profiles(self, *, spacings: Sequence[float], sides: Sequence[float]) -> tuple[Profile, ...]:
+        """The kernel as a sum of profiles, for nodes ``spacings`` apart in a box of ``sides``, by column."""
+
+    def column_widths(self) -> tuple[float, ...]:
+        """The width along each column; they differ only where columns have factors of their own."""
+        return (self.width,) * self.dim
+
+    def size_bound(self) -> float:
+        """What its size does not exceed: 1, but for kernels that are multiplied with numbers."""
+        return 1.0
 
     def column_profile(self) -> ColumnProfile | None:
         """k as a function of the difference in one column where k is the product over the columns; else None.

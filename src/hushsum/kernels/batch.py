@@ -21,16 +21,38 @@ Metric = Literal["euclidean", "sqeuclidean", "cityblock"]
 class Batch:
     """Checked records in the form the native loops take: one array of rows, or the two arrays of a list of
     sets.
+
+    Records whose columns are of several kinds have the arrays of each kind one after the other; ``layout``
+    is how many arrays each has.
     """
 
     arrays: tuple[NDArray[Any], ...]
     length: int
+    layout: tuple[int, ...] | None = None
 
     def __len__(self) -> int:
         return self.length
 
+    def parts(self) -> list[Batch]:
+        """The records by kind of columns: of one kind, unless there is a layout."""
+        if self.layout is None:
+            return [self]
+        found, start = [], 0
+        for number in self.layout:
+            found.append(Batch(self.arrays[start : start + number], self.length))
+            start += number
+        return found
+
+    @classmethod
+    def joined(cls, parts: Sequence[Batch]) -> Batch:
+        """Records whose columns are these parts, of one length."""
+        arrays = tuple(array for part in parts for array in part.arrays)
+        return cls(arrays, len(parts[0]), tuple(len(part.arrays) for part in parts))
+
     def select(self, keep: NDArray[np.bool_]) -> Batch:
         """Only the records where ``keep`` is true."""
+        if self.layout is not None:
+            return Batch.joined([part.select(keep) for part in self.parts()])
         kept = int(np.count_nonzero(keep))
         if len(self.arrays) == 1:
             return Batch((np.ascontiguousarray(self.arrays[0][keep]),), kept)
@@ -76,6 +98,8 @@ def distances(records: Batch, queries: Batch, metric: Metric = "euclidean") -> F
 def part_of(batch: Batch, start: int, stop: int) -> Batch:
     """The records from ``start`` to before ``stop``."""
     stop = min(stop, len(batch))
+    if batch.layout is not None:
+        return Batch.joined([part_of(part, start, stop) for part in batch.parts()])
     if len(batch.arrays) == 1:
         return Batch((batch.arrays[0][start:stop],), stop - start)
     values, starts = batch.arrays

@@ -84,9 +84,9 @@ class EuclideanKernel(ProjectionKernel, ProfileKernel):
         """Infinity for a power of at most ``dim``, and not known in closed form beyond."""
         return math.inf
 
-    def profiles(self, *, spacing: float, sides: Sequence[float]) -> tuple[Profile, ...]:
+    def profiles(self, *, spacings: Sequence[float], sides: Sequence[float]) -> tuple[Profile, ...]:
         """Gaussians: the kernel is a mixture of them."""
-        return fitted_profiles(self, spacing=spacing, diameter=math.hypot(*sides), gaussian=True)
+        return fitted_profiles(self, spacings=spacings, diameter=math.hypot(*sides), gaussian=True)
 
     def _pairwise(self, records: Batch, queries: Batch) -> Floats:
         distance = distances(records, queries)

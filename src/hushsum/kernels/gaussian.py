@@ -70,9 +70,9 @@ class GaussianKernel(SpectralKernel, GaussianProfileKernel):
         """(2π·width²)^(dim/2)."""
         return float((2.0 * math.pi * self.bandwidth**2 / self.power) ** (self.dim / 2.0))
 
-    def profiles(self, *, spacing: float, sides: Sequence[float]) -> tuple[Profile, ...]:
+    def profiles(self, *, spacings: Sequence[float], sides: Sequence[float]) -> tuple[Profile, ...]:
         """One: it is a product over columns."""
-        return (Profile(1.0, self.width, True),)
+        return (Profile.of_columns(self.dim, scale=self.width, gaussian=True),)
 
     def column_profile(self) -> ColumnProfile:
         """A Gaussian in each column."""

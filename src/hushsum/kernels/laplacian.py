@@ -66,9 +66,9 @@ class LaplacianKernel(SpectralKernel, ProfileKernel):
         """(2·width)^dim."""
         return float((2.0 * self.bandwidth / self.power) ** self.dim)
 
-    def profiles(self, *, spacing: float, sides: Sequence[float]) -> tuple[Profile, ...]:
+    def profiles(self, *, spacings: Sequence[float], sides: Sequence[float]) -> tuple[Profile, ...]:
         """One: it is a product over columns."""
-        return (Profile(1.0, self.width, False),)
+        return (Profile.of_columns(self.dim, scale=self.width, gaussian=False),)
 
     def column_profile(self) -> ColumnProfile:
         """An exponential in each column."""

@@ -80,9 +80,9 @@ class ManhattanKernel(ProjectionKernel, ProfileKernel):
         """Infinity for a power of at most ``dim``, and not known in closed form beyond."""
         return math.inf
 
-    def profiles(self, *, spacing: float, sides: Sequence[float]) -> tuple[Profile, ...]:
+    def profiles(self, *, spacings: Sequence[float], sides: Sequence[float]) -> tuple[Profile, ...]:
         """Exponentials: the kernel is a mixture of them."""
-        return fitted_profiles(self, spacing=spacing, diameter=sum(sides), gaussian=False)
+        return fitted_profiles(self, spacings=spacings, diameter=sum(sides), gaussian=False)
 
     def _pairwise(self, records: Batch, queries: Batch) -> Floats:
         distance = distances(records, queries, "cityblock")

@@ -81,9 +81,9 @@ class MaternKernel(SpectralKernel, ProfileKernel):
         """No: only the roughest has a corner at its peak, but the others have one in a derivative."""
         return False
 
-    def profiles(self, *, spacing: float, sides: Sequence[float]) -> tuple[Profile, ...]:
+    def profiles(self, *, spacings: Sequence[float], sides: Sequence[float]) -> tuple[Profile, ...]:
         """Gaussians: the kernel is one with a random variance."""
-        return fitted_profiles(self, spacing=spacing, diameter=math.hypot(*sides), gaussian=True)
+        return fitted_profiles(self, spacings=spacings, diameter=math.hypot(*sides), gaussian=True)
 
     def integral(self) -> float:
         """The integral over all space: (2π)^d times the spectral density at zero."""

@@ -113,12 +113,18 @@ def integer_seed(value: object) -> int:
 
 
 def kernel_in_words(kernel: Kernel) -> str:
-    """A kernel and its parameters on one line.
+    """A kernel and its parameters on one line; one that is made of others as an expression.
 
     >>> from hushsum.kernels import HammingKernel
     >>> kernel_in_words(HammingKernel(dim=4))
     'hamming (dim 4, power 1)'
     """
+    from hushsum.kernels.combination import CombinationKernel
+    from hushsum.kernels.expressions import as_expression
+    from hushsum.kernels.product import ProductKernel
+
+    if isinstance(kernel, ProductKernel | CombinationKernel):
+        return as_expression(kernel)
     shown = ", ".join(
         f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}"
         for name, value in kernel.parameters().items()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,15 +18,22 @@ _FINEST = 0.25
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """``height`` times a product over columns: of ``exp(−x²/2·scale²)``, or of ``exp(−|x|/scale)``."""
+    """``height`` times a product over columns, of ``exp(−x²/2·scale²)`` in those that are ``gaussian``, and
+    of ``exp(−|x|/scale)`` in the others.
+    """
 
     height: float
-    scale: float
-    gaussian: bool
+    scales: tuple[float, ...]
+    gaussian: tuple[bool, ...]
+
+    @classmethod
+    def of_columns(cls, dim: int, *, height: float = 1.0, scale: float, gaussian: bool) -> Profile:
+        """The same scale and shape in every column."""
+        return cls(height, (scale,) * dim, (gaussian,) * dim)
 
 
 def fitted_profiles(
-    kernel: ColumnKernel, *, spacing: float, diameter: float, gaussian: bool
+    kernel: ColumnKernel, *, spacings: Sequence[float], diameter: float, gaussian: bool
 ) -> tuple[Profile, ...]:
     """A kernel as a sum of profiles, fitted at distances from 0 to the diameter of a box.
 
@@ -43,7 +51,7 @@ def fitted_profiles(
     """
     from scipy.optimize import lsq_linear
 
-    low = min(_FINEST * spacing, kernel.width / 4.0)
+    low = min(_FINEST * max(spacings), kernel.width / 4.0)
     high = max(4.0 * diameter, 8.0 * low)
     scales = low * _RATIO ** np.arange(math.ceil(math.log(high / low, _RATIO)) + 1)
     distances = np.concatenate([[0.0], np.geomspace(low / 4.0, max(diameter, low), 400)])
@@ -55,7 +63,7 @@ def fitted_profiles(
     heights = np.asarray(fit.x)
     kept = heights > 1e-12
     return tuple(
-        Profile(float(height), float(scale), gaussian)
+        Profile.of_columns(kernel.dim, height=float(height), scale=float(scale), gaussian=gaussian)
         for height, scale in zip(heights[kept], scales[kept], strict=True)
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -12,6 +12,7 @@ from hushsum.files.container import canonical_json
 from hushsum.kernels.base import (
     ColumnKernel,
     GaussianProfileKernel,
+    HashableCombination,
     HashableKernel,
     InnerProductKernel,
     Kernel,
@@ -21,6 +22,7 @@ from hushsum.kernels.base import (
 
 K = TypeVar("K", bound=type[Kernel])
 _KERNELS: dict[str, type[Kernel]] = {}
+_COMPOSED: dict[str, Callable[[Mapping[str, Any]], Kernel]] = {}
 
 
 def register(kernel: K) -> K:
@@ -29,30 +31,63 @@ def register(kernel: K) -> K:
     return kernel
 
 
+def register_composed(name: str, make: Callable[[Mapping[str, Any]], Kernel]) -> None:
+    """Make known how a kernel that is made of others is read from a file's header. ``make`` raises
+    ``ValueError`` for parameters that no kernel has.
+    """
+    _COMPOSED[name] = make
+
+
+def composed_names() -> list[str]:
+    """The names of kernels that are made of others, sorted."""
+    return sorted(_COMPOSED)
+
+
 def kernel_names() -> list[str]:
-    """The registered names, sorted."""
+    """The names of the registered kernels that are made from parameters, sorted."""
     return sorted(_KERNELS)
 
 
 def parameter_names(name: str) -> tuple[str, ...]:
-    """What the kernel of that name is made from.
+    """What the kernel of that name is made from; of an expression, ``dim`` unless its records are sets.
 
-    >>> parameter_names("hamming")
-    ('dim', 'power')
+    >>> parameter_names("hamming"), parameter_names("hamming * angular")
+    (('dim', 'power'), ('dim',))
     """
+    if is_expression(name):
+        from hushsum.kernels.expressions import KernelExpression
+
+        return () if KernelExpression(name).takes_sets else ("dim",)
     kernel: Any = _kernel_class(name)
     return tuple(field.name for field in dataclasses.fields(kernel))
 
 
+def is_expression(name: object) -> bool:
+    """Whether a text is made of more than the name of a kernel.
+
+    >>> is_expression("dot-product"), is_expression("hamming(0)")
+    (False, True)
+    """
+    return isinstance(name, str) and name not in _KERNELS and not name.replace("-", "").isalnum()
+
+
 def named(
-    name: str, *, dim: int | None = None, bandwidth: float | None = None, **parameters: object
+    name: str,
+    *,
+    dim: int | None = None,
+    bandwidth: float | None = None,
+    columns: Sequence[str] | None = None,
+    **parameters: object,
 ) -> Kernel:
     """The kernel of that name. A parameter that is None is left at the kernel's default.
 
     Parameters
     ----------
     name : str
-        One of :func:`kernel_names`.
+        One of :func:`kernel_names`, or several joined by ``*``, ``+`` and ``-``, each with its columns and
+        parameters in brackets. What is given beside the text is for those that do not state it.
+    columns : list of str, optional
+        The names of the columns, for expressions that use them.
     dim : int, optional
         The number of columns; for kernels of sets it is not used.
     bandwidth : float, optional
@@ -71,6 +106,11 @@ def named(
     >>> named("gaussian", dim=2, bandwidth=0.5)
     GaussianKernel(dim=2, bandwidth=0.5, power=1)
     """
+    if is_expression(name):
+        from hushsum.kernels.expressions import KernelExpression
+
+        defaults = {"bandwidth": bandwidth, **parameters}
+        return KernelExpression(name).build(dim, columns=columns, defaults=defaults)
     kind: Any = _kernel_class(name)
     taken = parameter_names(name)
     given = {"bandwidth": bandwidth, **parameters}
@@ -90,16 +130,44 @@ def named(
     return kernel
 
 
+def example_columns(name: str, dim: int | None) -> list[str] | None:
+    """Names of columns for a kernel in an expression, where only their number matters, as for a plan; None
+    for a kernel that names no columns.
+    """
+    if not is_expression(name):
+        return None
+    from hushsum.kernels.expressions import KernelExpression
+
+    return KernelExpression(name).example_columns(dim)
+
+
+def named_for_plan(
+    name: str, *, dim: int | None, bandwidth: float | None, columns: Sequence[str] | None
+) -> Kernel:
+    """The kernel of a name or an expression, where columns that are not known are made up."""
+    known = columns or example_columns(name, dim)
+    wide = len(known) if dim is None and known is not None else dim
+    return named(name, dim=wide, bandwidth=bandwidth, columns=known)
+
+
 def kernel_from_json(data: dict[str, Any]) -> Kernel:
     """The kernel that a file's header describes."""
     name = data.get("name")
+    if name in _COMPOSED:
+        composed = _COMPOSED[name](data["parameters"])
+        if composed.name != name:
+            raise ValueError("a kernel has one description")
+        return _described(composed, data)
     if name not in _KERNELS:
         raise FileRefused(
             rule=f"the file uses the kernel {name!r}, which this Hushsum does not know",
             remedy="install a later one",
         )
     kind: Any = _KERNELS[name]
-    kernel: Kernel = kind(**data["parameters"])
+    return _described(kind(**data["parameters"]), data)
+
+
+def _described(kernel: Kernel, data: Mapping[str, Any]) -> Kernel:
     if canonical_json(kernel.parameters()) != canonical_json(data["parameters"]):
         raise ValueError("a kernel has one description")
     return kernel
@@ -163,8 +231,16 @@ class Role:
 HASHABLE = Role(
     "is the collision probability of hash functions", lambda kernel: isinstance(kernel, HashableKernel)
 )
+HASH_ROWS = Role(
+    "is a collision probability of hash functions, or a linear combination of such kernels",
+    lambda kernel: isinstance(kernel, HashableKernel | HashableCombination),
+)
 SPECTRAL = Role("has a known spectral measure", lambda kernel: isinstance(kernel, SpectralKernel))
 COLUMNS = Role("compares columns of numbers", lambda kernel: isinstance(kernel, ColumnKernel))
+POSITIVE = Role(
+    "compares columns of numbers, without negative weights",
+    lambda kernel: isinstance(kernel, ColumnKernel) and not kernel.signed,
+)
 PROFILES = Role("is a sum of products over columns", lambda kernel: isinstance(kernel, ProfileKernel))
 PRODUCT = Role(
     "is a product over its columns",

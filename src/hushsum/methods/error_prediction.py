@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hushsum.bases.base import Basis
-from hushsum.kernels.base import ColumnKernel, HashableKernel, Kernel
+from hushsum.kernels.base import ColumnKernel, HashableCombination, HashableKernel, Kernel
 from hushsum.privacy.calibration import (
     COUNT_SHARE,
     IntegerNoise,
@@ -259,7 +259,7 @@ def typical_density(kernel: Kernel, bounds: Bounds | None) -> float:
     >>> round(typical_density(hs.GaussianKernel(dim=1, bandwidth=5000.0), box), 3)
     0.066
     """
-    hashable = isinstance(kernel, HashableKernel)
+    hashable = isinstance(kernel, HashableKernel | HashableCombination)
     if not isinstance(kernel, ColumnKernel) or bounds is None:
         return DEFAULT_DENSITY if hashable or not isinstance(kernel, ColumnKernel) else _UNBOUNDED
     sides = (high - low for low, high in zip(bounds.low, bounds.high, strict=True))

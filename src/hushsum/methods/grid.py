@@ -123,7 +123,7 @@ def grid(
         chosen = default_degree(profiles) if degree is None else degree
         return grid_basis(
             box,
-            profiles.width,
+            profiles.column_widths(),
             spacing,
             chosen,
             steps=declared_steps(steps, box, names),
@@ -141,7 +141,7 @@ def default_degree(kernel: ProfileKernel) -> int:
 
 def grid_basis(
     box: Bounds,
-    width: float,
+    widths: Sequence[float],
     spacing: float,
     degree: int,
     *,
@@ -150,7 +150,7 @@ def grid_basis(
     names: tuple[str, ...] | None = None,
 ) -> GridWeights:
     """Weights of a degree, on nodes a spacing apart, and on every step of columns that have them."""
-    number = list(cells_for(box, cells, spacing, width))
+    number = list(cells_for(box, cells, spacing, widths))
     degrees = [degree] * len(box.low)
     for column, step in enumerate(steps or ()):
         if step is not None and column < len(number):
@@ -159,7 +159,7 @@ def grid_basis(
 
 
 def cells_for(
-    box: Bounds, cells: int | Sequence[int] | None, spacing: float, width: float
+    box: Bounds, cells: int | Sequence[int] | None, spacing: float, widths: Sequence[float]
 ) -> tuple[int, ...]:
     """Cells along each column: as given, or so many that nodes are at most ``spacing`` widths apart."""
     if cells is not None:
@@ -172,7 +172,9 @@ def cells_for(
             remedy="0.75 of a bandwidth is a common choice",
         )
     sides = (high - low for low, high in zip(box.low, box.high, strict=True))
-    return tuple(max(1, math.ceil(side / (spacing * width))) for side in sides)
+    return tuple(
+        max(1, math.ceil(side / (spacing * width))) for side, width in zip(sides, widths, strict=True)
+    )
 
 
 def predict(request: PredictionRequest) -> list[Option]:
@@ -192,7 +194,10 @@ def predict_reading(request: PredictionRequest, reading: Reading) -> list[Option
         return []
     basis = reading.basis
     settings = {
-        "spacing": max(basis.spacing) / _profiles(reading.kernel).width,
+        "spacing": max(
+            spacing / width
+            for spacing, width in zip(basis.spacing, _profiles(reading.kernel).column_widths(), strict=True)
+        ),
         "degree": max(basis.degrees) or default_degree(_profiles(reading.kernel)),
     }
     return [_option(request, reading, settings)]
@@ -211,7 +216,7 @@ def _options(request: PredictionRequest) -> list[Option]:
             for degree in range(LOWEST_DEGREE, highest + 1):
                 if _too_many(bounds, kernel, spacing, degree, steps):
                     continue
-                basis = grid_basis(bounds, kernel.width, spacing, degree, steps=steps)
+                basis = grid_basis(bounds, kernel.column_widths(), spacing, degree, steps=steps)
                 settings: dict[str, Any] = {"spacing": spacing, "degree": degree}
                 if steps is not None:
                     settings["steps"] = list(steps)
@@ -228,7 +233,7 @@ def _options(request: PredictionRequest) -> list[Option]:
 
 def _too_many(box: Bounds, kernel: ProfileKernel, spacing: float, degree: int, steps: Steps | None) -> bool:
     """Whether a grid has more nodes than can be held, or summed in time for each query."""
-    nodes = [n + degree for n in cells_for(box, None, spacing, kernel.width)]
+    nodes = [n + degree for n in cells_for(box, None, spacing, kernel.column_widths())]
     for column, step in enumerate(steps or ()):
         if step is not None:
             nodes[column] = steps_between(box.low[column], box.high[column], step) + 1
@@ -300,7 +305,10 @@ def _heaps(density: float, reading: GridReading) -> tuple[Floats, Floats]:
         rest = 1.0 - ONE_VALUE * (kernel.dim == 1)
         return np.append(shares, 1.0), np.append(rest * _WEIGHTS / _WEIGHTS.sum(), 1.0 - rest)
     # Of a kernel with a corner the error is where query and record meet: at a point, or along every column.
-    meets = [min(1.0, CORNER_CELLS * spacing / kernel.width) for spacing in reading.basis.spacing]
+    meets = [
+        min(1.0, CORNER_CELLS * spacing / width)
+        for spacing, width in zip(reading.basis.spacing, kernel.column_widths(), strict=True)
+    ]
     near = math.prod(meets) if kernel.column_profile() is None else max(meets)
     return np.array([_HEAPED_NEAR * density * near]), np.ones(1)
 

@@ -15,7 +15,7 @@ from hushsum.errors import Argument, UsageError
 from hushsum.kernels.base import Batch, GaussianProfileKernel, Kernel
 from hushsum.kernels.gaussian import GaussianKernel
 from hushsum.kernels.parameters import one_of, positive_integer
-from hushsum.kernels.registry import COLUMNS, GAUSSIAN
+from hushsum.kernels.registry import GAUSSIAN, POSITIVE
 from hushsum.methods.direct_release import DeclaredBox, OneCallRelease, ReleaseKeywords
 from hushsum.methods.herding import reduced_set
 from hushsum.methods.kme_lattice import Lattice
@@ -257,7 +257,7 @@ def _public_points(points: int | object, kernel: Kernel, box: Bounds, seed: int)
 METHOD = register(
     Method(
         name=NAME,
-        role=COLUMNS,
+        role=POSITIVE,
         release=kme,
         pure=False,
         approximate=True,

@@ -14,7 +14,7 @@ from hushsum._types import Floats
 from hushsum.errors import UsageError
 from hushsum.kernels.base import Batch, Kernel
 from hushsum.kernels.parameters import positive_integer, positive_number
-from hushsum.kernels.registry import COLUMNS
+from hushsum.kernels.registry import POSITIVE
 from hushsum.methods.direct_release import DeclaredBox, OneCallRelease, ReleaseKeywords
 from hushsum.methods.registry import Method, register
 from hushsum.privacy.claim import Relation
@@ -201,7 +201,7 @@ def largest_distance(vectors: Floats) -> float:
 METHOD = register(
     Method(
         name=NAME,
-        role=COLUMNS,
+        role=POSITIVE,
         release=pfda,
         pure=False,
         approximate=True,

@@ -10,14 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.bases.base import Reading
+from hushsum.bases.divided_rows import DividedRows
 from hushsum.bases.hash_rows import HashRows, rows_for_laplace
 from hushsum.errors import UsageError
-from hushsum.kernels.base import Batch, HashableKernel, Kernel
+from hushsum.kernels.base import Batch, HashableCombination, HashableKernel, Kernel
 from hushsum.kernels.parameters import positive_integer
-from hushsum.kernels.registry import HASHABLE
+from hushsum.kernels.registry import HASH_ROWS
 from hushsum.methods.error_prediction import HEADER_BYTES, NORMAL_MEAN_ABSOLUTE, Option, PredictionRequest
 from hushsum.methods.tally_methods import register_tally
-from hushsum.records.bounds import DeclaredBounds, declared_bounds
+from hushsum.records.bounds import Bounds, DeclaredBounds, declared_bounds
 from hushsum.releases.noisy_table import ROUNDING_SHARE
 from hushsum.tally.tally import Tally
 
@@ -65,8 +66,9 @@ def race(
 
     Parameters
     ----------
-    kernel : HashableKernel
-        Euclidean, Manhattan, angular, Jaccard, Hamming, or any other that has hash functions.
+    kernel : HashableKernel or HashableCombination
+        Euclidean, Manhattan, angular, Jaccard, Hamming, any other that has hash functions, products of them,
+        or a linear combination of those, among whose components the rows are divided.
     rows, width : int
         The size of the table. Rows are a capacity: a pure-ε release publishes the part of them that suits it.
     seed : int
@@ -94,7 +96,22 @@ def race(
     real one.
     """
     box, names = declared_bounds(bounds, dim=kernel.dim or 1, columns=columns)
-    return Tally(HashRows(kernel, rows, width, seed, box, names), max_per_unit=max_per_unit)
+    return Tally(hash_basis(kernel, rows, width, seed, box, names), max_per_unit=max_per_unit)
+
+
+def hash_basis(
+    kernel: Kernel,
+    rows: int,
+    width: int,
+    seed: int,
+    bounds: Bounds | None = None,
+    columns: tuple[str, ...] | None = None,
+) -> HashRows | DividedRows:
+    """Hash rows of one kernel, or divided among the components of a linear combination."""
+    HASH_ROWS.check(kernel, NAME)
+    if isinstance(kernel, HashableCombination):
+        return DividedRows(kernel, rows, width, seed, bounds, columns)
+    return HashRows(kernel, rows, width, seed, bounds, columns)
 
 
 def predict(request: PredictionRequest) -> list[Option]:
@@ -110,7 +127,9 @@ def predict(request: PredictionRequest) -> list[Option]:
         for wide in (width,) if width is not None else WIDTHS if narrow else (DEFAULT_WIDTH,):
             if rows is None and number * wide > _MOST_CELLS:
                 continue
-            basis = HashRows(request.kernel, number, wide, 0)
+            if number < _fewest_rows(request.kernel):
+                continue
+            basis = hash_basis(request.kernel, number, wide, 0)
             option = _option(request, basis, request.row_variance(wide), rounded=False)
             if many and option.size > request.max_bytes:
                 option = _option(request, basis, request.row_variance(wide), rounded=True)
@@ -123,7 +142,7 @@ def predict(request: PredictionRequest) -> list[Option]:
 def predict_reading(request: PredictionRequest, reading: Reading) -> list[Option]:
     """The option that releases hash rows that exist."""
     basis = reading.basis
-    if not isinstance(basis, HashRows):
+    if not isinstance(basis, HashRows | DividedRows):
         return []
     return [_option(request, basis, request.row_variance(basis.width), rounded=False)]
 
@@ -136,26 +155,31 @@ def _row_choices(request: PredictionRequest) -> Sequence[int]:
     if request.promise.pure:
         assert request.promise.epsilon is not None
         share = float(request.promise.epsilon) / request.moves
-        assert isinstance(request.kernel, HashableKernel)
-        typical = request.kernel.typical_row_variance()
+        typical = max(kernel.typical_row_variance() for _, kernel in _components(request.kernel))
         return sorted({*ROWS, rows_for_laplace(request.records, share, typical, ROWS[-1])})
     return [*ROWS, *MANY_ROWS]
 
 
-def _option(request: PredictionRequest, basis: HashRows, variance: RowVariance, *, rounded: bool) -> Option:
-    keep, rows, records = 1.0 / (1.0 - basis.fold_rate), basis.rows, request.records
-    request = request.with_best_share(request.noise(basis).variance / rows * keep**2)
+def _option(
+    request: PredictionRequest, basis: HashRows | DividedRows, variance: RowVariance, *, rounded: bool
+) -> Option:
+    rows, records = basis.rows, request.records
+    # Of an answer, in cells of noise: rows of one kernel count the same, those of components by their
+    # weights.
+    gain = sum((weight * keep) ** 2 / share for weight, keep, share in _row_weights(basis)) / rows
+    request = request.with_best_share(request.noise(basis).variance * gain)
     noise = request.noise(basis)
     cell_variance = noise.variance * (1.0 + ROUNDING_SHARE * rounded)
-    noise_variance = cell_variance / rows * (keep / records) ** 2
+    noise_variance = cell_variance * gain / records**2
+    # Of a combination folds are removed in the variance of a row, since components may have several rates.
+    keep = 1.0 / (1.0 - basis.fold_rate) if isinstance(basis, HashRows) else 1.0
     own_variance = variance.row_variance / rows * keep**2
     # Answers are divided by a noisy number of records.
     noise_of_count = variance.density**2 * request.count_variance(basis) / records**2
     # The mean over few rows of Laplace noise is more peaked than normal: excess kurtosis 3/rows moves E|x|
     # by −1/(8·rows).
     peaked = 1.0 - 1.0 / (8.0 * rows) if noise.mechanism.endswith("laplace") else 1.0
-    assert isinstance(basis.kernel, HashableKernel)
-    products = basis.kernel.numbers_per_row()
+    products = max(kernel.numbers_per_row() for _, kernel in _components(basis.kernel))
     # Over the cells of a row, counts of N records with mean similarity κ have the variance N²·κ/W.
     uneven = records * float(variance.density.mean() / basis.width) ** 0.5
     bytes_per_cell = request.cell_bytes(
@@ -181,7 +205,7 @@ def _option(request: PredictionRequest, basis: HashRows, variance: RowVariance, 
 register_tally(
     NAME,
     race,
-    role=HASHABLE,
+    role=HASH_ROWS,
     paper="Coleman and Shrivastava 2021",
     needs_bounds=False,
     predict=predict,
@@ -253,12 +277,55 @@ def row_variances(
 ) -> Callable[[int], RowVariance]:
     """The variance of hash rows of a given width: an estimate from public data, else a bound."""
 
-    @cache
-    def of_width(width: int) -> RowVariance:
+    def of_component(component: Kernel, width: int) -> RowVariance:
         if public is None:
-            return bounded_row_variance(density, HashRows(kernel, 1, width, seed).fold_rate)
+            return bounded_row_variance(density, HashRows(component, 1, width, seed).fold_rate)
         return estimated_row_variance(
-            kernel, width=width, seed=seed, records=records, public=public, queries=queries
+            component, width=width, seed=seed, records=records, public=public, queries=queries
         )
 
+    @cache
+    def of_width(width: int) -> RowVariance:
+        if not isinstance(kernel, HashableCombination):
+            return of_component(kernel, width)
+        found = [of_component(component, width) for _, component in _components(kernel)]
+        weights = _row_weights(DividedRows(kernel, _ESTIMATION_ROWS, width, seed))
+        # With R rows in these shares the variance Σ w²σ²/n is that of R rows of this variance.
+        variance = sum(
+            (weight * keep) ** 2 * each.row_variance / share
+            for (weight, keep, share), each in zip(weights, found, strict=True)
+        )
+        place = sum(weight * each.density for (weight, _, _), each in zip(weights, found, strict=True))
+        # Without public data the density is that of the combination.
+        combined = found[0].density if public is None else np.maximum(np.abs(place), 1e-12)
+        return RowVariance(np.asarray(variance), np.asarray(combined), found[0].source)
+
     return of_width
+
+
+def row_width(reading: Reading | None, width: int | None) -> int:
+    """The width of hash rows that the density is estimated with."""
+    basis = None if reading is None else reading.basis
+    return basis.width if isinstance(basis, HashRows | DividedRows) else width or DEFAULT_WIDTH
+
+
+def _components(kernel: Kernel) -> tuple[tuple[float, HashableKernel], ...]:
+    """The kernels that rows are counted for, with their weights."""
+    if isinstance(kernel, HashableCombination):
+        return kernel.hashed_components()
+    assert isinstance(kernel, HashableKernel)
+    return ((1.0, kernel),)
+
+
+def _fewest_rows(kernel: Kernel) -> int:
+    return 2 * len(_components(kernel)) if isinstance(kernel, HashableCombination) else 1
+
+
+def _row_weights(basis: HashRows | DividedRows) -> list[tuple[float, float, float]]:
+    """Of each component: its weight, what removing the fold multiplies by, and its share of the rows."""
+    if isinstance(basis, HashRows):
+        return [(1.0, 1.0 / (1.0 - basis.fold_rate), 1.0)]
+    return [
+        (weight, 1.0 / (1.0 - HashRows(kernel, 1, basis.width, 0).fold_rate), float(share))
+        for (weight, kernel), share in zip(_components(basis.kernel), basis.row_shares(), strict=True)
+    ]

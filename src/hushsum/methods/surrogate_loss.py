@@ -1,10 +1,10 @@
 """Linear models from the private RACE sketch, through a surrogate loss that its kernel sums estimate.
 
-Records in the unit ball are made unit vectors z̃ by one more coordinate, √(1 − ‖z‖²), and counted by p signed
-random projections per row: W = 2^p cells. A query with a unit vector q and no further coordinate collides
-with z̃ with probability k(z·q) = (1 − arccos(z·q)/π)^p, increasing in z·q. For regression z = (φ, v) and the
-query is ±(θ, −1): k(t) + k(−t) is even in the residual t and grows with t². For classification z = φ, a
-sketch for each class, and the query is −y·θ: k(−y·θ·φ) falls with the margin.
+Records z in the unit ball are counted by the asymmetric angular kernel, with p signed random projections per
+row: W = 2^p cells. A query q collides with z with probability k(z·q) = (1 − arccos(z·q/‖q‖)/π)^p, increasing
+in z·q. For regression z = (φ, v) and the query is ±(θ, −1): k(t) + k(−t) is even in the residual t and grows
+with t². For classification z = φ, a sketch for each class, and the query is −y·θ: k(−y·θ·φ) falls with the
+margin.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 
 from hushsum._types import Floats
 from hushsum.errors import UsageError
-from hushsum.kernels.angular import AngularKernel
+from hushsum.kernels.asymmetric import AsymmetricAngularKernel
 from hushsum.methods.race import race
 from hushsum.methods.sufficient_statistics import NoisyMoments
 from hushsum.releases.base import ReleasedFunction
@@ -34,28 +34,14 @@ _CAUTION = 4.0
 
 
 def surrogate_tally(coordinates: int, *, rows: int, seed: int) -> Tally:
-    """An empty sketch for unit vectors made by `on_sphere` of ``coordinates`` numbers."""
-    return race(AngularKernel(dim=coordinates + 1, bits=BITS), rows=rows, width=1 << BITS, seed=seed)
-
-
-def on_sphere(records: Floats) -> Floats:
-    """Records of the unit ball with the coordinate that makes them unit vectors.
-
-    Squares are summed column by column: a record's bits depend on that record alone.
-
-    >>> on_sphere(np.array([[0.6, 0.0]]))
-    array([[0.6, 0. , 0.8]])
-    """
-    square = np.zeros(len(records))
-    for column in range(records.shape[1]):
-        square += records[:, column] * records[:, column]
-    return np.column_stack((records, np.sqrt(np.maximum(1.0 - square, 0.0))))
+    """An empty sketch for vectors of ``coordinates`` numbers in the unit ball."""
+    return race(AsymmetricAngularKernel(dim=coordinates, bits=BITS), rows=rows, width=1 << BITS, seed=seed)
 
 
 def regression_records(features: Floats, target: Floats, length: float) -> Floats:
-    """z̃ of (φ, v): both scaled so that every coordinate weighs the same, and into the unit ball."""
+    """z = (φ, v), scaled so that every coordinate weighs the same, and into the unit ball."""
     scale = math.sqrt(length**2 + 1.0)
-    return on_sphere(np.column_stack((features * (length / scale), target / scale)))
+    return np.column_stack((features * (length / scale), target / scale))
 
 
 def rows_for_moments(count: float, epsilon: float, most: int) -> int:
@@ -84,10 +70,12 @@ class SketchedMoments:
         are independent, so with s_ij = Σ_z sign(wᵢ·z)·sign(wⱼ·z), which the 16 cells give exactly, (π/2)·s_ij
         times wᵢwⱼᵀ estimates Σ z zᵀ, six times per row.
         """
-        if not isinstance(function, TableFunction) or not isinstance(function.kernel, AngularKernel):
+        if not isinstance(function, TableFunction) or not isinstance(
+            function.kernel, AsymmetricAngularKernel
+        ):
             raise UsageError(
                 parameter="moments",
-                rule="are read from a sketch of the angular kernel",
+                rule="are read from a sketch of the asymmetric angular kernel",
                 got="another function",
             )
         kernel, rows = function.kernel, function.rows
@@ -105,7 +93,7 @@ class SketchedMoments:
         table = function.table.astype(np.float64)
         singles = table @ patterns
         first = np.einsum("rk,rka->a", singles, planes) * math.sqrt(math.pi / 2.0) / (bits * rows)
-        second = np.zeros((kernel.dim, kernel.dim))
+        second = np.zeros((kernel.dim + 1, kernel.dim + 1))
         squares = 0.0
         for i in range(bits):
             for j in range(i + 1, bits):
@@ -163,7 +151,7 @@ def regression_loss(sketch: ReleasedFunction, thetas: Floats, length: float) -> 
     For small residuals t it is 2^(1−p)·(1 + p(p − 1)/2·(2t/π)²) with t = (v − θ·φ)/‖(θ, −1)‖ in the sketch's
     units, so its least values are those of the squared error, up to the length of (θ, −1).
     """
-    queries = np.column_stack((thetas / length, -np.ones(len(thetas)), np.zeros(len(thetas))))
+    queries = np.column_stack((thetas / length, -np.ones(len(thetas))))
     loss: Floats = sketch(queries) + sketch(-queries)
     return loss
 
@@ -201,8 +189,7 @@ def margin_loss(first: ReleasedFunction, second: ReleasedFunction, thetas: Float
     The mean over a class of k(−y·θ·φ/‖θ‖), y = −1 for the first: the chance that a record collides with the
     far side, which falls with its margin.
     """
-    queries = np.column_stack((thetas, np.zeros(len(thetas))))
-    loss: Floats = first(queries) + second(-queries)
+    loss: Floats = first(thetas) + second(-thetas)
     return loss
 
 

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from hushsum._types import Box
 from hushsum.errors import UsageError, shown
-from hushsum.kernels.base import ColumnKernel, GaussianProfileKernel, HashableKernel, Kernel
+from hushsum.kernels.base import ColumnKernel, GaussianProfileKernel, Kernel
 from hushsum.kernels.registry import (
+    HASH_ROWS,
     HASHABLE,
     SPECTRAL,
     kernel_as_json,
@@ -112,7 +113,7 @@ def empty_table(kernel: Kernel, method: str, *, box: Box | None, **sizes: int) -
 
 def table_method(kernel: Kernel, dim: int) -> str:
     """Hash rows for hash kernels, a grid for Gaussian ones in few columns, random features otherwise."""
-    if isinstance(kernel, HashableKernel):
+    if HASH_ROWS.test(kernel):
         return "race"
     on_grid = isinstance(kernel, GaussianProfileKernel) and dim <= MOST_GRID_COLUMNS
     return "grid" if on_grid else "fourier_features"

@@ -50,7 +50,7 @@ def feature_kernel(name: Any, *, dim: int, bandwidth: float, smoothness: float) 
             got=shown(name),
             remedy="choose one",
         )
-    taken = {"smoothness": smoothness} if "smoothness" in parameter_names(name) else {}
+    taken: dict[str, Any] = {"smoothness": smoothness} if "smoothness" in parameter_names(name) else {}
     return named(name, dim=dim, bandwidth=bandwidth, **taken)
 
 

@@ -24,7 +24,6 @@ from hushsum.methods.sufficient_statistics import (
 from hushsum.methods.surrogate_loss import (
     fit_classifier,
     fit_regression,
-    on_sphere,
     regression_records,
     rows_for_moments,
     surrogate_tally,
@@ -164,10 +163,9 @@ class FromClassSketches:
     def count(self, secret: tuple[Tally, Tally], ball: UnitBall, records: Floats) -> None:
         """Add each record to the sketch of its class, −1 or 1."""
         features, target = ball.of_records(records)
-        vectors = on_sphere(features)
         for tally, members in zip(secret, (target < 0.0, target > 0.0), strict=True):
             if members.any():
-                tally.add(vectors[members])
+                tally.add(features[members])
 
     def draw(self, secret: tuple[Tally, Tally], promise: Promise) -> Drawn:
         """Both, in parallel composition."""

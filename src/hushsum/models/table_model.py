@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from hushsum._types import Floats
 from hushsum.errors import UsageError
-from hushsum.kernels.base import HashableKernel, Kernel
-from hushsum.kernels.registry import named, parameter_names
+from hushsum.kernels.base import Kernel
+from hushsum.kernels.registry import HASH_ROWS, named, parameter_names
 from hushsum.models.base import PrivateModel
 from hushsum.models.density_tables import KERNELS, empty_table, table_method
 from hushsum.models.parameters import INTEGER, NUMBER, TEXT, Parameter
@@ -120,7 +120,7 @@ class TableModel(PrivateModel):
 
     def _predicted_error(self, records: int, n_features: int, promise: Promise) -> PredictedError:
         kernel, bounds = self._kernel(n_features), self.column_bounds(n_features)
-        if isinstance(kernel, HashableKernel):
+        if HASH_ROWS.test(kernel):
             error = error_of_hash_rows(
                 kernel, records, promise, bounds=bounds, rows=self.rows, width=self.width
             )

@@ -9,13 +9,12 @@ from typing import Any
 
 from hushsum import _html
 from hushsum.bases.base import Reading
-from hushsum.bases.hash_rows import HashRows
 from hushsum.errors import Parameter, UsageError
 from hushsum.kernels.base import Kernel
 from hushsum.kernels.parameters import positive_integer, positive_number
-from hushsum.kernels.registry import HASHABLE, named
+from hushsum.kernels.registry import HASH_ROWS, named_for_plan
 from hushsum.methods.error_prediction import Option, PredictionRequest, typical_density
-from hushsum.methods.race import BOUND, DEFAULT_WIDTH, row_variances
+from hushsum.methods.race import BOUND, row_variances, row_width
 from hushsum.methods.registry import Method, method_named, planned_methods
 from hushsum.planning.error_target import promise_for_error
 from hushsum.privacy.claim import Promise, Relation, exact
@@ -131,7 +130,10 @@ def plan(
     if reading is not None:
         chosen, box, on_steps = reading.kernel, reading.basis.bounds, None
     else:
-        chosen = kernel if isinstance(kernel, Kernel) else named(kernel, dim=dim, bandwidth=bandwidth)
+        known = list(bounds) if isinstance(bounds, dict) else None
+        if isinstance(kernel, str):
+            kernel = named_for_plan(kernel, dim=dim, bandwidth=bandwidth, columns=known)
+        chosen = kernel
         box, names = (None, None) if chosen.dim is None else declared_bounds(bounds, dim=chosen.dim)
         on_steps = None if box is None else declared_steps(steps, box, names)
     methods = _methods(method, chosen, tallies_only=tallies_only)
@@ -139,7 +141,7 @@ def plan(
     variances = row_variances(
         chosen, records=number, seed=seed, density=typical, public=public, queries=queries
     )
-    measured = variances(_width(reading, width)) if HASHABLE.test(chosen) else None
+    measured = variances(row_width(reading, width)) if HASH_ROWS.test(chosen) else None
     place = float(measured.density.mean()) if measured is not None else typical
 
     def options_for(promise: Promise, *, requested: bool) -> list[Option]:
@@ -353,12 +355,6 @@ def _options(methods: Sequence[Method], request: PredictionRequest, reading: Rea
         elif reading is not None and method.predict_reading is not None:
             options += method.predict_reading(request, reading)
     return options
-
-
-def _width(reading: Reading | None, width: int | None) -> int:
-    """The width of hash rows that the density is estimated with."""
-    basis = None if reading is None else reading.basis
-    return basis.width if isinstance(basis, HashRows) else width or DEFAULT_WIDTH
 
 
 def _density(density: float) -> float:

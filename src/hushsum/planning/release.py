@@ -113,7 +113,7 @@ insecure_noise_seed
         # A graph is counted by count_graph, and persons with ids: what is released here are records.
         checked_unit(unit, (RECORD,))
     X = in_memory(X)
-    chosen = kernel if isinstance(kernel, Kernel) else _named(kernel, X, bandwidth)
+    chosen = kernel if isinstance(kernel, Kernel) else _named(kernel, X, bandwidth, columns)
     names = _column_names(X, chosen, bounds, columns)
     if method != AUTO and (method_named(method).predict is None or method_named(method).tally is None):
         known = method_named(method)
@@ -231,8 +231,9 @@ def _refuse_table_options(
             )
 
 
-def _named(name: str, X: object, bandwidth: float | None) -> Kernel:
-    return named(name, dim=_columns(X) if "dim" in parameter_names(name) else None, bandwidth=bandwidth)
+def _named(name: str, X: object, bandwidth: float | None, columns: Sequence[str] | None) -> Kernel:
+    wide = _columns(X) if "dim" in parameter_names(name) else None
+    return named(name, dim=wide, bandwidth=bandwidth, columns=columns or column_names_of(X))
 
 
 def _column_names(

@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from hushsum import _html
 from hushsum._types import Floats
 from hushsum.errors import UsageError, shown
+from hushsum.records.column_groups import column_groups
 from hushsum.records.columns_by_name import numbers_of
 from hushsum.records.sets import as_sets
 
-Points = Floats | tuple[tuple[int, ...], ...]
-"""Queries: rows of numbers, shape (n_queries, dim), or one tuple of members for each set."""
+Points = Floats | tuple[tuple[Any, ...], ...]
+"""Queries: rows of numbers, shape (n_queries, dim), one tuple of members for each set, or one of the values
+of each column where some columns are of sets.
+"""
 
 _NUMBERS: Final = ("value", "stderr", "lower", "upper", "bound")
 _MOST_SHOWN: Final = 10
@@ -90,6 +93,25 @@ def query_points(Q: object, *, dim: int | None, columns: Sequence[str] | None) -
     for part in parts:
         values[:, part.start : part.start + part.values.shape[1]] = part.values
     return values
+
+
+def mixed_points(Q: object, *, dim: int, columns: Sequence[str] | None) -> Points:
+    """Queries with columns of sets, as rows of plain values.
+
+    >>> mixed_points([[1.5, [7, 9]]], dim=2, columns=None)
+    ((1.5, (7, 9)),)
+    """
+    values = []
+    for group in column_groups(Q, [(column,) for column in range(dim)], dim=dim, columns=columns):
+        column: Any = group
+        if hasattr(column, "iloc"):
+            column = column.iloc[:, 0].tolist()
+        elif hasattr(column, "column"):
+            column = column.column(0).to_pylist()
+        elif isinstance(column, np.ndarray):
+            column = column[:, 0].tolist()
+        values.append([tuple(each) if isinstance(each, list | np.ndarray) else each for each in column])
+    return tuple(zip(*values, strict=True))
 
 
 def check_question(of: str, level: float) -> None:
@@ -192,6 +214,9 @@ def _normal_reach(level: float, number: int, simultaneous: bool) -> float:
     return normal_quantile(1.0 - (1.0 - level) / max(number, 1) if simultaneous else level)
 
 
-def _point(point: Floats | tuple[int, ...]) -> str:
-    numbers = [f"{float(each):g}" for each in point[:_MOST_SHOWN]]
+def _point(point: Floats | tuple[Any, ...]) -> str:
+    numbers = [
+        "{" + _point(each) + "}" if isinstance(each, tuple) else f"{float(each):g}"
+        for each in point[:_MOST_SHOWN]
+    ]
     return ", ".join(numbers) + (", …" if len(point) > _MOST_SHOWN else "")

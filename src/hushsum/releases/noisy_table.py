@@ -15,10 +15,11 @@ from hushsum._types import Floats, PathOrFile
 from hushsum.bases.base import Basis, Cells, LinearReading, Reading, RowReading, Table
 from hushsum.errors import UsageError
 from hushsum.kernels.base import Kernel
+from hushsum.kernels.combination import plain_kernels
 from hushsum.privacy.calibration import IntegerNoise
 from hushsum.privacy.claim import Claim
 from hushsum.records.bounds import Bounds
-from hushsum.releases.answers import Answers, Points, query_points
+from hushsum.releases.answers import Answers, Points, mixed_points, query_points
 from hushsum.releases.base import Released
 from hushsum.releases.load import pickled
 from hushsum.releases.presentation import Detail, Presented
@@ -220,6 +221,8 @@ class NoisyTable(Presented, ABC):
         )
 
     def _points(self, Q: object) -> Points:
+        if self.dim is not None and any(each.dim is None for each in plain_kernels(self.kernel)):
+            return mixed_points(Q, dim=self.dim, columns=self.columns)
         return query_points(Q, dim=self.dim, columns=self.columns)
 
     def save(self, target: PathOrFile) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 from hushsum._types import Floats
 from hushsum.errors import UsageError
 from hushsum.kernels.base import ColumnKernel, Kernel
+from hushsum.kernels.combination import plain_kernels
 from hushsum.kernels.hamming import HammingKernel
 from hushsum.plotting.curve import Curve, draw_curve
 from hushsum.plotting.figure import bare_figure, new_figure
@@ -193,7 +194,8 @@ def _note(picture: Curve | HeatMap) -> str:
 
 
 def _number_of_columns(kernel: Kernel) -> int:
-    if kernel.dim is None or isinstance(kernel, HammingKernel):
+    parts = plain_kernels(kernel)
+    if kernel.dim is None or any(each.dim is None or isinstance(each, HammingKernel) for each in parts):
         raise UsageError(
             rule="a picture needs columns of numbers",
             got=f"a {kernel.name} function",

@@ -25,10 +25,10 @@ def test_positive_heights_fit_the_kernel(name: str, power: int, box: float) -> N
     distances = np.geomspace(0.05, box, 200)
     truth = kernel.similarity([[0.0]], distances[:, None])[0]
     found = np.zeros(len(distances))
-    for each in kernel.profiles(spacing=0.1, sides=[box]):
+    for each in kernel.profiles(spacings=[0.1], sides=[box]):
         assert each.height > 0.0
-        ratio = distances / each.scale
-        found += each.height * (np.exp(-0.5 * ratio**2) if each.gaussian else np.exp(-ratio))
+        ratio = distances / each.scales[0]
+        found += each.height * (np.exp(-0.5 * ratio**2) if each.gaussian[0] else np.exp(-ratio))
     np.testing.assert_allclose(found, truth, rtol=0.02, atol=2e-4)
 
 

@@ -67,6 +67,12 @@ def slow(kernel: Kernel, x: Any, q: Any) -> float:
         cosine = dot / (math.hypot(*x) * math.hypot(*q))
         angle = math.acos(max(-1.0, min(1.0, cosine)))
         return float((1.0 - angle / math.pi) ** (kernel.bits * kernel.power))
+    if isinstance(kernel, hs.AsymmetricAngularKernel):
+        length = max(math.hypot(*x), kernel.radius)
+        dot = sum(i * j for i, j in zip(x, q, strict=True))
+        cosine = dot / (length * math.hypot(*q))
+        angle = math.acos(max(-1.0, min(1.0, cosine)))
+        return float((1.0 - angle / math.pi) ** (kernel.bits * kernel.power))
     if isinstance(kernel, hs.GaussianKernel):
         return math.exp(-(math.dist(x, q) ** 2) / (2 * kernel.bandwidth**2)) ** kernel.power
     if isinstance(kernel, hs.MaternKernel):

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from hushsum.jobs.kernel_and_method import KernelChoice
+from hushsum.kernels.expressions import LONGEST
 
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._-]*$", max_length=80)]
 Column = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f\x7f]+$", max_length=200)]
@@ -46,7 +47,7 @@ Count = Annotated[int, Field(ge=1, le=10**8)]
 class KernelRequest(RequestBody):
     """A kernel and its parameters."""
 
-    kernel: Annotated[str, StringConstraints(max_length=40)] = "euclidean"
+    kernel: Annotated[str, StringConstraints(max_length=LONGEST)] = "euclidean"
     bandwidth: Positive | None = None
     power: Annotated[int, Field(ge=1, le=256)] | None = None
     bits: Annotated[int, Field(ge=1, le=64)] | None = None

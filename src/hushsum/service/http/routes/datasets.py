@@ -235,7 +235,11 @@ def make_tally(
             )
         # Errors that do not depend on the records are reported at once.
         if upload.format != "tally":
-            body.choice().build(len(body.columns) if body.columns else _some_columns(body))
+            choice = body.choice()
+            if body.columns:
+                choice.build(len(body.columns), body.columns)
+            else:
+                choice.example(_some_columns(body))
         kept = context.datasets.kept_by(caller.account)
         cells = (body.rows or 1) * (body.width or 1)
         check_quota(context.settings.quota, Quota(0, kept.cells + cells))
