@@ -51,35 +51,16 @@ def is_round(value: float) -> bool:
     return any(near.bit_count() == 1 for near in range(abs(int(value)) - 1, abs(int(value)) + 2))
 
 
-def warn_if_suspicious(data: object, *, dim: int, bounds: Bounds | None, bandwidth: float | None) -> None:
-    """Warn the caller's caller of every suspicion."""
-    for sentence in suspicions(data, dim=dim, bounds=bounds, bandwidth=bandwidth):
-        warnings.warn(sentence, SuspiciousParameter, stacklevel=3)
+def warn_of_parameters(
+    data: object, rows: NDArray[Any], bounds: Bounds | None, dim: int, bandwidth: float | None
+) -> None:
+    """Warn the caller's caller of every suspicion, and of bounds that do not fit the records.
 
-
-def warn_if_clipped(data: object, rows: NDArray[Any], *, bounds: Bounds | None) -> None:
-    """Warn the caller's caller if most records of a batch lie outside the bounds.
-
-    ``rows`` are the same records as they are counted, clipped and relative to the centre of the bounds; only
-    if most of them touch the bounds are the data themselves looked at.
+    ``rows`` are the records of ``data`` as they are counted, clipped and relative to the centre of the bounds.
     """
-    if bounds is None or rows.ndim != 2 or len(rows) < _FEWEST_RECORDS:
-        return
-    step = -(-len(rows) // _LOOKED_AT)
-    low, high = bounds.clip_and_centre(np.array([bounds.low, bounds.high]))
-    sample = rows[::step]
-    if 2 * int(((sample <= low) | (sample >= high)).any(axis=1).sum()) <= len(sample):
-        return
-    values = _columns(data, bounds.dim)[::step]
-    outside = (values < np.array(bounds.low)) | (values > np.array(bounds.high))
-    if 2 * int(outside.any(axis=1).sum()) > len(values):
-        worst = int(outside.sum(axis=0).argmax())
-        warnings.warn(
-            f"most records of this batch lie outside the declared bounds, foremost in column {worst}, and "
-            f"are clipped to them: check the units and the order of the columns. {_OWNER}",
-            SuspiciousParameter,
-            stacklevel=3,
-        )
+    found = suspicions(data, dim=dim, bounds=bounds, bandwidth=bandwidth)
+    for sentence in (*found, *_clipped(data, rows, bounds)):
+        warnings.warn(sentence, SuspiciousParameter, stacklevel=3)
 
 
 def suspicions(data: object, *, dim: int, bounds: Bounds | None, bandwidth: float | None) -> list[str]:
@@ -109,6 +90,29 @@ def suspicions(data: object, *, dim: int, bounds: Bounds | None, bandwidth: floa
             f"subject, or pay for it with hs.choose_kernel. {_OWNER}"
         )
     return found
+
+
+def _clipped(data: object, rows: NDArray[Any], bounds: Bounds | None) -> list[str]:
+    """A sentence if most records of a batch lie outside the bounds.
+
+    Only if most of them touch the bounds as they are counted are the data themselves looked at.
+    """
+    if bounds is None or rows.ndim != 2 or len(rows) < _FEWEST_RECORDS:
+        return []
+    step = -(-len(rows) // _LOOKED_AT)
+    low, high = bounds.clip_and_centre(np.array([bounds.low, bounds.high]))
+    sample = rows[::step]
+    if 2 * int(((sample <= low) | (sample >= high)).any(axis=1).sum()) <= len(sample):
+        return []
+    values = _columns(data, bounds.dim)[::step]
+    outside = (values < np.array(bounds.low)) | (values > np.array(bounds.high))
+    if 2 * int(outside.any(axis=1).sum()) <= len(values):
+        return []
+    return [
+        "most records of this batch lie outside the declared bounds, foremost in column "
+        f"{int(outside.sum(axis=0).argmax())}, and are clipped to them: check the units and the order of the "
+        f"columns. {_OWNER}"
+    ]
 
 
 def _odd_sides(bounds: Bounds) -> Iterator[tuple[int, str, float]]:

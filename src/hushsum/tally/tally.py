@@ -27,7 +27,7 @@ from hushsum.privacy.budget import Budget
 from hushsum.privacy.claim import PERSON, Relation, unit_in_words
 from hushsum.privacy.release_request import DEFAULT_COUNT_SHARE, ReleaseRequest
 from hushsum.records.arrow import in_memory
-from hushsum.records.data_derived_parameters import warn_if_clipped, warn_if_suspicious
+from hushsum.records.data_derived_parameters import warn_of_parameters
 from hushsum.records.person_caps import UnitCap
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.prepared_release import PreparedRelease
@@ -172,15 +172,13 @@ class Tally:
         Warns
         -----
         SuspiciousParameter
-            if a bound or the bandwidth looks as if it had been read off this batch, or most of its records
-            lie outside the bounds. For the owner's eyes.
+            if bounds or bandwidth look as if read off this batch, or do not fit it. For the owner's eyes.
         """
         refuse_single_rows(self._basis)
         X = in_memory(X)
         batch = self._basis.prepare(X)
         if isinstance(kernel := self._kernel, ColumnKernel):
-            warn_if_suspicious(X, dim=kernel.dim, bounds=self._basis.bounds, bandwidth=kernel.bandwidth)
-            warn_if_clipped(X, batch.arrays[0], bounds=self._basis.bounds)
+            warn_of_parameters(X, batch.arrays[0], self._basis.bounds, kernel.dim, kernel.bandwidth)
         if self._cap is None:
             if units is not None:
                 rule = "must be left out, or the tally made with "
@@ -214,8 +212,8 @@ class Tally:
         """Add another tally's sums to this one, exactly.
 
         Caps add up (a person may be in both), unless ``disjoint_units`` declares that no person is; of graphs
-        the changes by one edge, unless it declares that no edge, or no node, is in both. An adjacency row is
-        that of one list: a node that is in both has two.
+        the changes by one edge, unless it declares that no edge, or no node, is in both; a node in both has
+        two adjacency rows.
 
         Raises
         ------
