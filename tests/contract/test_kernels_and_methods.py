@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 import hushsum as hs
 from hushsum.errors import UsageError
 from hushsum.jobs.kernel_and_method import KernelChoice, TableSize
-from hushsum.jobs.tally_records import RecordFiles, tally_records
+from hushsum.jobs.record_files import RecordFiles
+from hushsum.jobs.tally_records import tally_records
 from hushsum.kernels import Kernel, kernel_names, named, parameter_names
 from hushsum.methods import Method, all_methods, method_named, method_names, planned_methods, tally_methods
 from hushsum.privacy.claim import Relation

@@ -16,7 +16,7 @@ from hushsum.errors import UsageError
 
 if TYPE_CHECKING:
     from hushsum.jobs.private_choice_of_parameters import Approve, BoundsChosen, ChoiceTerms, KernelChosen
-    from hushsum.jobs.tally_records import RecordFiles
+    from hushsum.jobs.record_files import RecordFiles
     from hushsum.privacy.claim import Claim
 
 _WHAT = ("bounds", "bandwidth")
@@ -79,7 +79,7 @@ def choose(
     from hushsum.cli.options import ledger_options
     from hushsum.jobs.output_files import STANDARD
     from hushsum.jobs.private_choice_of_parameters import ChoiceTerms
-    from hushsum.jobs.tally_records import RecordFiles
+    from hushsum.jobs.record_files import RecordFiles
     from hushsum.records.cell_format import CellFormat
 
     if what not in _WHAT:

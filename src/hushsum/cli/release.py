@@ -129,9 +129,9 @@ def release(
     from hushsum.cli.options import ledger_options
     from hushsum.jobs.kernel_and_method import KernelChoice, bandwidth_warnings
     from hushsum.jobs.output_files import STANDARD, is_tally, read_key
+    from hushsum.jobs.record_files import RecordFiles
     from hushsum.jobs.release_records import PlanChoice, refuse_record_options, release_records
     from hushsum.jobs.release_tally import release_tally
-    from hushsum.jobs.tally_records import RecordFiles
     from hushsum.kernels.parameters import kernel_in_words
     from hushsum.privacy.release_request import DEFAULT_COUNT_SHARE, ReleaseRequest
     from hushsum.records.cell_format import CellFormat

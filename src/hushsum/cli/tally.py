@@ -117,7 +117,8 @@ def tally(
     from hushsum.jobs.count_nodes import EdgeColumns
     from hushsum.jobs.kernel_and_method import KernelChoice, TableSize, bandwidth_warnings
     from hushsum.jobs.output_files import STANDARD, read_key
-    from hushsum.jobs.tally_records import RecordFiles, tally_records
+    from hushsum.jobs.record_files import RecordFiles
+    from hushsum.jobs.tally_records import tally_records
     from hushsum.records.cell_format import CellFormat
 
     box = values.ranges(bounds, "bounds")

@@ -17,8 +17,9 @@ from hushsum.jobs.kernel_and_method import KernelChoice, TableSize
 from hushsum.jobs.output_files import open_function
 from hushsum.jobs.progress import Progress
 from hushsum.jobs.query_function import AnsweredQueries, QueryTerms, query_points
+from hushsum.jobs.record_files import RecordFiles
 from hushsum.jobs.release_tally import release_tally
-from hushsum.jobs.tally_records import RecordFiles, tally_records
+from hushsum.jobs.tally_records import tally_records
 from hushsum.kernels.base import Kernel
 from hushsum.kernels.parameters import positive_integer
 from hushsum.plotting.curve import Curve, draw_curve

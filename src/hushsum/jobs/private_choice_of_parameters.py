@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hushsum.errors import UsageError
 from hushsum.jobs.kernel_and_method import KernelChoice
 from hushsum.jobs.output_files import refuse_repeated
-from hushsum.jobs.tally_records import RecordFiles
+from hushsum.jobs.record_files import RecordFiles
 from hushsum.kernels.base import Kernel
 from hushsum.kernels.parameters import check_cap
 from hushsum.kernels.registry import kernel_as_json

@@ -11,8 +11,9 @@ from hushsum.jobs.kernel_and_method import KernelChoice, step_of_columns
 from hushsum.jobs.ledger_release import Approve, LedgerOptions
 from hushsum.jobs.output_files import STANDARD, check_function_output
 from hushsum.jobs.progress import Progress
+from hushsum.jobs.record_files import RecordFiles, check_columns, dimension, first_batch
 from hushsum.jobs.release_tally import FunctionReleased, deliver_release, described
-from hushsum.jobs.tally_records import RecordFiles, check_columns, count_records, dimension, first_batch
+from hushsum.jobs.tally_records import count_records
 from hushsum.kernels.base import Kernel
 from hushsum.kernels.parameters import one_of
 from hushsum.methods.direct_release import DeclaredBox, OneCallRelease

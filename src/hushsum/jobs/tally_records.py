@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from hushsum.bases.adjacency_rows import graph_in_words
 from hushsum.bases.hash_rows import LARGE_TABLE
-from hushsum.errors import DataRefused, FilePath, Parameter, UsageError
 from hushsum.jobs.checkpointed_count import (
     CheckpointChoice,
     EngineChoice,
@@ -19,40 +17,29 @@ from hushsum.jobs.checkpointed_count import (
     count_by_engine,
     files_as_they_are,
 )
-from hushsum.jobs.count_nodes import EdgeColumns, check_in_one_go, count_nodes
+from hushsum.jobs.count_nodes import check_in_one_go, count_nodes
 from hushsum.jobs.kernel_and_method import KernelChoice, TableSize, empty_tally
-from hushsum.jobs.output_files import STANDARD, check_tally_output, refuse_repeated
+from hushsum.jobs.output_files import STANDARD, check_tally_output
 from hushsum.jobs.progress import Progress
+from hushsum.jobs.record_files import (
+    RecordFiles,
+    check_columns,
+    column_names,
+    dimension,
+    first_batch,
+    open_file,
+    with_first,
+)
 from hushsum.kernels.base import Kernel
-from hushsum.kernels.parameters import check_cap
 from hushsum.privacy.claim import unit_in_words
 from hushsum.records.bounds import Bounds
-from hushsum.records.cell_format import PLAIN, CellFormat
 from hushsum.records.remote_files import expanded, file_state, shown_path
-from hushsum.records.streams import DEFAULT_BATCH_BYTES, RecordStream, open_batches
+from hushsum.records.streams import DEFAULT_BATCH_BYTES
 from hushsum.tally.checkpoint import Checkpoint
 from hushsum.tally.tally import Tally
 
 _LARGE_BATCH_BYTES = 1 << 26
 """Every batch visits all rows of a table, so a large table takes more records at a time."""
-
-
-@dataclass(frozen=True, slots=True)
-class RecordFiles:
-    """Which columns of which files make the records.
-
-    ``columns`` default to all but ``unit_column``, of the first file; the other files must have them too.
-    ``set_column`` is for kernels on sets, and so is ``edges``, whose records are the nodes of a graph.
-    ``name`` is what error messages call the file; by default its path. ``cells`` are read as declared.
-    """
-
-    paths: tuple[str, ...]
-    columns: tuple[str, ...] | None = None
-    unit_column: str | None = None
-    set_column: str | None = None
-    name: str | None = None
-    edges: EdgeColumns | None = None
-    cells: CellFormat = PLAIN
 
 
 EmptyTally = Callable[[Kernel, "Sequence[str] | None"], Tally]
@@ -156,7 +143,7 @@ def tally_records(
         return TallyWritten.of(tally, path, encrypted=encryption_key is not None)
     for name in records.paths:
         if name != STANDARD:
-            _open(records, name, records.columns).close()
+            open_file(records, name, records.columns).close()
     if engine is not None or checkpoint is not None:
         check_long_count(records.paths, output, engine, checkpoint)
     chosen = size or TableSize()
@@ -200,87 +187,6 @@ def count_records(
     return _Counting(records, kernel, empty, threads).here(None, progress)
 
 
-def first_batch(records: RecordFiles) -> tuple[Any, Sequence[str] | None]:
-    """The first records of the first file, and the names of their columns; every file is opened once."""
-    for name in records.paths[1:]:
-        _open(records, name, records.columns).close()
-    with _open(records, records.paths[0], records.columns) as stream:
-        batch, _ = next(iter(_with_first(stream, records.name or records.paths[0])))
-        return batch, _column_names(records, stream)
-
-
-def check_columns(records: RecordFiles, kernel: KernelChoice, max_per_unit: int | None) -> None:
-    """Refuse columns that do not suit the kernel, before any file is read."""
-    if not records.paths:
-        raise UsageError(
-            parameter="files",
-            rule="must be at least one file of records",
-            got="none",
-            remedy="'-' reads CSV from standard input",
-        )
-    refuse_repeated(records.paths)
-    if records.edges is not None:
-        _check_edges(records, kernel, max_per_unit)
-        return
-    if kernel.takes_sets and records.set_column is None:
-        raise UsageError(
-            parameter="set_column",
-            rule=f"must name the column of sets for the {kernel.name} kernel",
-            got="none",
-            remedy="give it",
-        )
-    if not kernel.takes_sets and records.set_column is not None:
-        raise UsageError(
-            parameter="set_column",
-            rule="is for kernels of sets",
-            got=f"it for the {kernel.name} kernel",
-            remedy="leave it out, or use jaccard",
-        )
-    check_cap(records.unit_column, max_per_unit, parameter="unit_column")
-
-
-def _check_edges(records: RecordFiles, kernel: KernelChoice, max_per_unit: int | None) -> None:
-    if not kernel.takes_sets:
-        raise UsageError(
-            parameter="edges",
-            rule="is for kernels of sets",
-            got=f"it for the {kernel.name} kernel",
-            remedy="leave it out, or use jaccard",
-        )
-    for name in ("columns", "unit_column", "set_column"):
-        if getattr(records, name) is not None:
-            raise UsageError(parameter=name, rule=("and ", Parameter("edges"), " exclude each other"))
-    if max_per_unit is not None:
-        raise UsageError(parameter="max_per_unit", rule="must be left out: a node is one record")
-    if STANDARD in records.paths:
-        raise UsageError(
-            parameter="edges", rule="must come from files", got="standard input", remedy="give a path"
-        )
-
-
-def _open(
-    records: RecordFiles,
-    name: str,
-    columns: Sequence[str] | None,
-    batch_bytes: int = DEFAULT_BATCH_BYTES,
-) -> RecordStream:
-    try:
-        return open_batches(
-            name,
-            columns=columns,
-            unit_column=records.unit_column,
-            set_column=records.set_column,
-            batch_bytes=batch_bytes,
-            name=records.name,
-            cells=records.cells,
-        )
-    except UsageError as error:
-        shown = shown_path(name)
-        if len(records.paths) == 1 or error.names_file(shown):
-            raise
-        raise UsageError(rule=(FilePath(shown), ": ", *error.parts())) from None
-
-
 @dataclass(frozen=True, slots=True)
 class _Counting:
     """What is counted, and into which kind of tally."""
@@ -297,9 +203,9 @@ class _Counting:
         columns: Sequence[str] | None = self.records.columns
         meter = _Meter(self.records.paths, progress)
         for number, name in enumerate(self.records.paths):
-            with _open(self.records, name, columns, self.batch_bytes) as stream:
-                columns = _column_names(self.records, stream)
-                batches = _with_first(stream, self.records.name or shown_path(name))
+            with open_file(self.records, name, columns, self.batch_bytes) as stream:
+                columns = column_names(self.records, stream)
+                batches = with_first(stream, self.records.name or shown_path(name))
                 for batch, units in batches if done is None else done.rest(number, batches):
                     if tally is None:
                         tally = self._empty(batch, columns)
@@ -344,36 +250,6 @@ class _Counting:
     def _empty(self, batch: Any, columns: Sequence[str] | None) -> Tally:
         wide, names = (None, None) if self.kernel.takes_sets else (dimension(batch), columns)
         return self.empty(self.kernel.build(wide, names), names)
-
-
-def _column_names(records: RecordFiles, stream: RecordStream) -> Sequence[str] | None:
-    return records.columns if records.set_column is not None else stream.column_names
-
-
-def _with_first(stream: RecordStream, name: str) -> Iterator[tuple[Any, Any]]:
-    """The batches; a stream has at least one, or says so itself."""
-    batches = iter(stream)
-    try:
-        first = next(batches)
-    except StopIteration:
-        raise DataRefused(
-            rule=(FilePath(name), " must have at least one record"), got="none", remedy="check what wrote it"
-        ) from None
-    return chain([first], batches)
-
-
-def dimension(batch: Any) -> int:
-    """How many numbers a record has: the columns, or the length of the lists in a column of embeddings."""
-    if batch.num_columns > 1:
-        return int(batch.num_columns)
-    column = batch.column(0)
-    while hasattr(column, "storage"):
-        column = column.storage
-    lengths = getattr(column.type, "list_size", None)
-    if lengths is not None:
-        return int(lengths)
-    first = column[0].as_py() if hasattr(column.type, "value_type") else None
-    return len(first) if isinstance(first, list) and first else 1
 
 
 class _Meter:

@@ -56,7 +56,7 @@ def warn_of_parameters(
 ) -> None:
     """Warn the caller's caller of every suspicion, and of bounds that do not fit the records.
 
-    ``rows`` are the records of ``data`` as they are counted, clipped and relative to the centre of the bounds.
+    ``rows`` are the records as they are counted, clipped and relative to the centre of the bounds.
     """
     found = suspicions(data, dim=dim, bounds=bounds, bandwidth=bandwidth)
     for sentence in (*found, *_clipped(data, rows, bounds)):

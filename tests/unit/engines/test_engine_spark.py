@@ -19,7 +19,8 @@ import hushsum as hs
 from hushsum.errors import DataRefused, FileRefused, UsageError
 from hushsum.jobs.checkpointed_count import EngineChoice
 from hushsum.jobs.kernel_and_method import KernelChoice, TableSize
-from hushsum.jobs.tally_records import RecordFiles, tally_records
+from hushsum.jobs.record_files import RecordFiles
+from hushsum.jobs.tally_records import tally_records
 
 pytest.importorskip("pyspark")
 if not has_java():

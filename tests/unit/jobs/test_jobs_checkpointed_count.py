@@ -14,7 +14,8 @@ import hushsum as hs
 from hushsum.errors import FileRefused, UsageError
 from hushsum.jobs.checkpointed_count import CheckpointChoice, EngineChoice
 from hushsum.jobs.kernel_and_method import KernelChoice, TableSize
-from hushsum.jobs.tally_records import RecordFiles, TallyWritten, tally_records
+from hushsum.jobs.record_files import RecordFiles
+from hushsum.jobs.tally_records import TallyWritten, tally_records
 
 NAMES = ("a.csv", "b.csv", "c.csv")
 

@@ -14,9 +14,9 @@ import hushsum as hs
 from hushsum.errors import BudgetExhausted, DataRefused, UsageError
 from hushsum.jobs.kernel_and_method import KernelChoice
 from hushsum.jobs.ledger_release import LedgerOptions
+from hushsum.jobs.record_files import RecordFiles
 from hushsum.jobs.release_records import PlanChoice, release_records
 from hushsum.jobs.release_tally import FunctionReleased
-from hushsum.jobs.tally_records import RecordFiles
 from hushsum.ledger import DatasetTerms
 from hushsum.privacy.claim import Claim
 from hushsum.privacy.release_request import ReleaseRequest

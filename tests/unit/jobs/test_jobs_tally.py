@@ -10,8 +10,9 @@ from hushsum.errors import UsageError
 from hushsum.jobs.kernel_and_method import KernelChoice, TableSize
 from hushsum.jobs.merge_tallies import merge_tallies
 from hushsum.jobs.output_files import check_output, read_key, refuse_repeated
+from hushsum.jobs.record_files import RecordFiles
 from hushsum.jobs.release_tally import release_tally
-from hushsum.jobs.tally_records import RecordFiles, TallyWritten, tally_records
+from hushsum.jobs.tally_records import TallyWritten, tally_records
 from hushsum.kernels.parameters import kernel_in_words
 from hushsum.privacy.claim import Claim
 from hushsum.privacy.release_request import ReleaseRequest

@@ -21,7 +21,8 @@ import hushsum as hs
 from hushsum.engines import processes
 from hushsum.errors import DataRefused, HushsumError, UsageError
 from hushsum.jobs.kernel_and_method import KernelChoice, TableSize
-from hushsum.jobs.tally_records import RecordFiles, tally_records
+from hushsum.jobs.record_files import RecordFiles
+from hushsum.jobs.tally_records import tally_records
 from hushsum.records import open_batches
 from hushsum.records.remote_files import LocalCopy, expanded, file_state, is_url, shown_path
 from hushsum.records.streams import row_group_sizes

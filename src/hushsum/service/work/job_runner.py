@@ -16,8 +16,9 @@ from hushsum.jobs.describe_function import describe_file
 from hushsum.jobs.kernel_and_method import TableSize
 from hushsum.jobs.ledger_release import LedgerOptions
 from hushsum.jobs.progress import Progress
+from hushsum.jobs.record_files import RecordFiles
 from hushsum.jobs.release_tally import release_tally
-from hushsum.jobs.tally_records import RecordFiles, tally_records
+from hushsum.jobs.tally_records import tally_records
 from hushsum.ledger import Ledger
 from hushsum.service.logs import described, log_event
 from hushsum.service.problem_types import problem, problem_of_error
