@@ -26,8 +26,11 @@ TREES = {
 NAMES = {*kernel_names(), *(method.name for method in all_methods()), *bases._BASES}
 
 KNOWN = {
-    # Other concepts with the same word: a family of hash functions, a distribution, a part of a file.
+    # Other concepts with the same word: families of hash functions and of polynomials, a distribution, parts
+    # of a file.
     ("kernels/projections.py", "self.family == 'manhattan'"),
+    ("bases/box_polynomials.py", "self.basis.polynomials == MONOMIALS"),
+    ("models/classifier.py", "name != _PART"),
     ("served/output_perturbation.py", "mechanism == 'gaussian'"),
     ("models/gaussian_process.py", "'moments' in bundle.parts"),
     # A model's own parameter, whose choices it declares.
