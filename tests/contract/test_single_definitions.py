@@ -26,13 +26,13 @@ TREES = {
 NAMES = {*kernel_names(), *(method.name for method in all_methods()), *bases._BASES}
 
 KNOWN = {
-    # Other concepts with the same word: a family of hash functions, a distribution, a family of polynomials,
-    # a part of a file.
+    # Other concepts with the same word: families of hash functions and of polynomials, a distribution, parts
+    # of a file.
     ("kernels/projections.py", "self.family == 'manhattan'"),
-    ("served/output_perturbation.py", "mechanism == 'gaussian'"),
     ("bases/box_polynomials.py", "self.basis.polynomials == MONOMIALS"),
-    ("models/gaussian_process.py", "'moments' in bundle.parts"),
     ("models/classifier.py", "name != _PART"),
+    ("served/output_perturbation.py", "mechanism == 'gaussian'"),
+    ("models/gaussian_process.py", "'moments' in bundle.parts"),
     # A model's own parameter, whose choices it declares.
     ("models/sampler.py", "self.method == 'grid'"),
     # An option that is left out of the command that is suggested, because it is the default.

@@ -212,8 +212,7 @@ class Tally:
         """Add another tally's sums to this one, exactly.
 
         Caps add up (a person may be in both), unless ``disjoint_units`` declares that no person is; of graphs
-        the changes by one edge, unless it declares that no edge, or no node, is in both; a node in both has
-        two adjacency rows.
+        the changes by one edge, unless no edge, or no node, is in both. A node that is in both has two rows.
 
         Raises
         ------
