@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from benchmarks.accuracy_data import skin
@@ -54,8 +55,8 @@ def gaussian(distance: Floats) -> Floats:
     return np.asarray(np.exp(-0.5 * distance**2))
 
 
-def fits() -> list[Sequence[str]]:
-    rows = []
+def fits() -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = []
     for limit, signed in ((4.0, False), (1.0, True), (2.0, True), (4.0, True), (8.0, True)):
         fit = hs.fit_kernel(
             gaussian, distances=np.linspace(0.0, 3.0, 61), dim=3, most_weight=limit, signed=signed
@@ -73,7 +74,7 @@ def fits() -> list[Sequence[str]]:
     return rows
 
 
-def releases() -> list[Sequence[str]]:
+def releases() -> list[tuple[str, ...]]:
     X = np.asarray(skin().records, np.float64)
     rng = np.random.default_rng(0)
     X = X[rng.choice(len(X), RECORDS, replace=False)]
@@ -82,7 +83,7 @@ def releases() -> list[Sequence[str]]:
     truth = exact.exact_sum(X, queries) / len(X)
     # The whole range of the data: a cube of side 255.
     distances = np.concatenate((np.linspace(0.0, 4.0, 61), np.linspace(4.2, 255.0 * 3**0.5 / BANDWIDTH, 20)))
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for limit in (2.0, 4.0, 8.0):
         fit = hs.fit_kernel(
             lambda r: gaussian(r / BANDWIDTH), distances=distances * BANDWIDTH, dim=3, most_weight=limit
@@ -97,7 +98,7 @@ def releases() -> list[Sequence[str]]:
 def _error(kernel: Kernel, method: str, X: Floats, queries: Floats, truth: Floats) -> float:
     errors = []
     for seed in range(REPETITIONS):
-        sizes = {"rows": 5000} if method == "race" else {}
+        sizes: dict[str, Any] = {"rows": 5000} if method == "race" else {}
         f = hs.release(
             X, kernel=kernel, bounds=(0, 255), epsilon=1.0, delta=1e-6, method=method, records=RECORDS,
             seed=seed, **sizes,
@@ -106,19 +107,19 @@ def _error(kernel: Kernel, method: str, X: Floats, queries: Floats, truth: Float
     return float(np.mean(errors))
 
 
-def counting() -> list[Sequence[str]]:
+def counting() -> list[tuple[str, ...]]:
     rng = np.random.default_rng(1)
     numbers = rng.normal(size=(RECORDS, 2))
     codes = rng.integers(0, 3, (RECORDS, 1))
     both = np.column_stack((numbers, codes))
     near, same = hs.EuclideanKernel(dim=2, bandwidth=1.0), hs.HammingKernel(dim=1)
     joined = hs.on_columns(near, [0, 1], of=3) * hs.on_columns(same, 2, of=3)
-    cases: list[tuple[str, Kernel, Floats]] = [
+    cases: list[tuple[str, Kernel, Any]] = [
         ("euclidean, 2 columns", near, numbers),
         ("hamming, 1 column", same, codes),
         ("their product", joined, both),
     ]
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for name, kernel, records in cases:
         basis = HashRows(kernel, ROWS, 1000, 1)
         batch, spent = basis.prepare(records), []

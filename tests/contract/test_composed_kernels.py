@@ -186,6 +186,24 @@ def test_records_with_sets_are_released_and_shown(tmp_path: Path) -> None:
     np.testing.assert_array_equal(hs.load(tmp_path / "f.hush")(frame[:3]), f(frame[:3]))
     with pytest.raises(hs.errors.UsageError, match="columns of numbers"):
         f.plot()
+    frame.to_parquet(tmp_path / "x.parquet")
+    text = "euclidean(age, bandwidth=20) * jaccard(tags)"
+    for command in (
+        [
+            "tally",
+            str(tmp_path / "x.parquet"),
+            "--kernel",
+            text,
+            "--rows",
+            "50",
+            "-o",
+            str(tmp_path / "x.tally"),
+        ],
+        ["query", str(tmp_path / "f.hush"), "--points", str(tmp_path / "x.parquet")],
+    ):
+        result = CliRunner().invoke(app, command)
+        assert result.exit_code == 0, result.output
+    assert hs.load_tally(tmp_path / "x.tally").kernel == kernel
 
 
 @pytest.mark.parametrize("name", ["hashed product", "difference"])

@@ -55,7 +55,7 @@ def on_columns(kernel: Kernel, columns: Columns, *, of: int | Sequence[str]) -> 
     array([[0.369, 0.   ]])
     """
     names = None if isinstance(of, int) else list(of)
-    dim = positive_integer("of", of if isinstance(of, int) else len(of), at_most=MAX_DIM)
+    dim = of if isinstance(of, int) else len(of)
     listed: list[Any] = [columns] if isinstance(columns, int | str) else list(columns)
     places = []
     for each in listed:
@@ -73,6 +73,7 @@ def on_columns(kernel: Kernel, columns: Columns, *, of: int | Sequence[str]) -> 
 
 def placed(kernel: Kernel, columns: tuple[int, ...], dim: int) -> Kernel:
     """A kernel of the columns at these positions, of ``dim``."""
+    dim = positive_integer("of", dim, at_most=MAX_DIM)
     wide = 1 if kernel.dim is None else kernel.dim
     if len(columns) != wide or len(set(columns)) != wide:
         raise UsageError(

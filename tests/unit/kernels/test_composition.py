@@ -138,6 +138,10 @@ def test_a_description_that_is_not_the_normal_form_is_refused() -> None:
     alone["parameters"]["components"][0]["weight"] = 1.0
     within: Any = {"name": "combination", "parameters": {"components": [{"weight": 2.0, "kernel": alone}]}}
     empty: Any = {"name": "product", "parameters": {"dim": 2, "factors": []}}
+    large: Any = kernel_as_json(BOTH)
+    large["parameters"]["dim"] = 1 << 40
+    with pytest.raises(UsageError, match="1048576"):
+        kernel_from_json(large)
     for each in (product, nested, alone, within, empty):
         with pytest.raises(ValueError, match=r"factor|component|description"):
             kernel_from_json(each)
