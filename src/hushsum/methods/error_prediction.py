@@ -106,7 +106,8 @@ class PredictionRequest:
     def with_best_share(
         self, table: float, *, own: float = math.inf, covariance: float = 0.0
     ) -> PredictionRequest:
-        """The same with the share of the count at which noise is least, on average over densities.
+        """The same with the share of the count at which noise has the least variance, on average over
+        densities: a wrong share costs most where queries are dense.
 
         ``table`` is the variance of an answer's noise, as a sum over the records, ``own`` that of the table's
         own number of records, and ``covariance`` that of both, all at the share of this request. Under pure ε
@@ -124,12 +125,12 @@ class PredictionRequest:
         if math.isinf(own) and not self.density_spread:
             densities = _DENSE * densities
 
-        def noise(share: Fraction) -> float:
+        def variance(share: Fraction) -> float:
             rest = float((1 - self.share) / (1 - share)) ** power
             number = CountError.of(unit / float(share) ** power, own * rest, covariance * rest)
-            return float(likely @ np.sqrt(number.of_quotient(table * rest, densities)))
+            return float(likely @ number.of_quotient(table * rest, densities))
 
-        return replace(self, count_share=min(COUNT_SHARES, key=noise))
+        return replace(self, count_share=min(COUNT_SHARES, key=variance))
 
     def densities(self) -> tuple[Floats, Floats]:
         """Densities that queries may have, and their probabilities."""
