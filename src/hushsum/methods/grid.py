@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from hushsum._types import Floats
-from hushsum.bases.base import Reading
+from hushsum.bases.base import HEAPED_SHARE, Reading
 from hushsum.bases.grid_errors import CORNER_CELLS
 from hushsum.bases.grid_weights import MAX_CELLS, MAX_DIM, WHOLE, GridReading, GridWeights
 from hushsum.bases.splines import LOWEST_DEGREE
@@ -54,7 +54,7 @@ _HEAPED_NEAR = 0.25
 planned for to have its very value.
 """
 
-TYPICAL_HEAP, HEAP_SPREAD = 0.4, 1.0
+TYPICAL_HEAP, HEAP_SPREAD = HEAPED_SHARE, 1.0
 """What a query's records count as having its very value, in parts of their density: the median over data
 sets, and the standard deviation of its logarithm. Records neither are all at one place of a cell, where their
 errors add up, nor are spread evenly, where these average out. Fitted to the tuning half of
