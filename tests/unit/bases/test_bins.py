@@ -122,3 +122,18 @@ def test_it_is_released_whole() -> None:
 def test_refuses_kernels_and_bins_that_do_not_fit(kernel: Kernel, bins: Any) -> None:
     with pytest.raises(UsageError):
         BinsReading(basis_of(bins), kernel)
+
+
+def test_intervals_hold_for_values_on_a_lattice_of_whole_cells() -> None:
+    """Both columns have multiples of a step of two cells, so that every record is at the lower corner of its
+    cell and all errors add up. Noise is next to nothing, so the error is nearly the same in every release.
+    """
+    rng = np.random.default_rng(3)
+    records = np.clip(np.rint(rng.normal(5.0, 1.2, (4000, 2))), 0, 9)
+    kernel, box = hs.GaussianKernel(dim=2, bandwidth=2.0), [(0.0, 10.0), (0.0, 10.0)]
+    tally = histogram_tally(kernel, bounds=box, bins=[20, 20]).add(records)
+    f = tally.release(epsilon=1e4, insecure_noise_seed=1)
+    queries = records[:200]
+    answers = f.query(queries)
+    exact = kernel.exact_sum(records, queries) / len(records)
+    assert np.mean((answers.lower <= exact) & (exact <= answers.upper)) > 0.93
