@@ -137,9 +137,7 @@ def test_functions_that_were_not_measured_are_less_certain() -> None:
     kernel = hs.GaussianKernel(dim=2, bandwidth=0.3)
     weights, means = np.full(len(X), 1.0 / len(X)), np.full(9, 0.3)
     few, many = (
-        PrincipalErrors(kernel, X, weights, FeatureErrors(number, 1e-6, 0.01)).variance(
-            X[:9], np.full(9, 0.3)
-        )
+        PrincipalErrors(kernel, X, weights, FeatureErrors(number, 1e-6, 0.01)).variance(X[:9], means)
         for number in (5, 20)
     )
     assert (few > many).all()
