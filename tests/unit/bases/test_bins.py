@@ -56,8 +56,9 @@ def test_answers_and_their_noise_are_sums_over_middles(kernel: Kernel) -> None:
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
 def test_the_stated_error_of_the_method_is_of_the_size_of_its_error(kernel: Kernel) -> None:
-    """Over 40 sets of records that sit together in clumps: the mean square is at most what is stated, and not
-    below a twelfth of it.
+    """Over 40 sets of records that sit together in 20 clumps: the mean square is at most what is stated, and
+    not below a twentieth of it. That much more is stated for values on a lattice of whole cells, whose errors
+    add up.
     """
     basis = basis_of((12, 12))
     reading = BinsReading(basis, kernel)
@@ -72,7 +73,7 @@ def test_the_stated_error_of_the_method_is_of_the_size_of_its_error(kernel: Kern
         squares += (sums - kernel.exact_sum(records - 0.5, Q[:5] - 0.5)) ** 2
         stated += reading.method_variance(table, batch, 1000.0, 0.0)
     assert (squares < stated * 1.5).all()
-    assert squares.sum() > stated.sum() / 12.0
+    assert squares.sum() > stated.sum() / 20.0
 
 
 def test_sensitivity_is_one_cell_or_two() -> None:
