@@ -26,6 +26,8 @@ class Measured:
     make: Make
     euclidean: bool = False
     slow: bool = False
+    releases: int = 10
+    bands: bool = False
 
     def kernel(self, source: Source) -> Any:
         """Gaussian, or Euclidean for hash rows."""
@@ -78,7 +80,7 @@ def _per_column(source: Source, per_bandwidth: float, most: int) -> int:
 
 
 METHODS = (
-    Measured("grid", 1, 3, _planned("grid")),
+    Measured("grid", 1, 3, _planned("grid"), bands=True),
     Measured("histogram", 1, 2, _direct(methods.histogram)),
     Measured("hermite", 1, 2, _tallied(lambda k, s, e, n, seed: methods.hermite(
         k, bounds=list(s.bounds), records=n, epsilon=e))),
@@ -90,11 +92,11 @@ METHODS = (
         k, bounds=list(s.bounds), terms=_per_column(s, 1.5, _MOST_PAIRS)))),
     Measured("bernstein", 1, 2, _tallied(lambda k, s, e, n, seed: methods.bernstein(
         k, bounds=list(s.bounds), degree=_per_column(s, 1.5, 1600), iterations=64))),
-    Measured("fourier_features", 1, 99, _planned("fourier_features")),
+    Measured("fourier_features", 1, 99, _planned("fourier_features"), releases=40, bands=True),
     Measured("sharpened features", 2, 99, _sharpened),
     Measured("lsq_rff", 1, 99, _tallied(lambda k, s, e, n, seed: methods.lsq_rff(
         k, bounds=list(s.bounds), features=max(20, min(150, int(0.03 * n * e))), seed=seed))),
-    Measured("race", 1, 99, _planned("race", "euclidean"), euclidean=True),
+    Measured("race", 1, 99, _planned("race", "euclidean"), euclidean=True, bands=True),
     Measured("landmarks", 3, 99, _direct(methods.landmarks, points=400, seed=0), slow=True),
     Measured("kme", 1, 2, _direct(methods.kme, lattice=lambda s: _per_column(s, 1.0, 900))),
     Measured("pfda", 1, 1, _direct(methods.pfda)),

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum._types import Floats
-from hushsum.bases.base import LinearReading, Table, register
+from hushsum.bases.base import HEAPED_SHARE, LinearReading, Table, register
 from hushsum.bases.declared_box import BoxBasis, blocks, check_power, gaussian_width, queries_of
 from hushsum.bases.portable_math import exponential_of_minus
 from hushsum.bases.tensors import contracted, outer_products
@@ -22,6 +22,12 @@ from hushsum.privacy.claim import Relation
 
 MAX_DEGREE = 1 << 12
 MAX_ITERATIONS = 1 << 16
+_RIDGE = 1e-6
+"""Keeps the matrix of a fine lattice regular, in parts of its diagonal."""
+
+_NEIGHBOURHOOD = 1.0
+"""Over how many steps of the lattice the smoothing error is averaged, as a standard deviation."""
+
 _ROUNDING = 1.0 + 2.0**-30
 """More than what the rounding of all floats here can add to a bound, in proportion."""
 
@@ -165,37 +171,74 @@ class BernsteinReading(LinearReading):
         return gain
 
     def method_variance(self, table: Table, batch: Batch, count: float, variance: float) -> Floats:
-        """The squared smoothing error, as far as it is beyond the noise of its estimate.
+        """The squared smoothing error, beyond the noise of its estimate, and that of what the lattice does
+        not show.
 
-        At the points of the lattice the table has the sums themselves, and the polynomials differ from them
-        by the smoothing error; it varies slowly, and is interpolated between the points.
+        At the points of the lattice the table has the sums themselves, and between them the function of least
+        norm in the kernel's space that has these values is near the truth; the polynomials differ from it by
+        the smoothing error. One estimate is its square at the query, which sees heaps; another the mean
+        square over the points around it, which has less noise. The larger one counts. Of the kernel at a
+        query between points that are a bandwidth apart, a part is in no combination of those at the points:
+        an error of that part of the records that have the very value of the query.
         """
-        queries = queries_of(batch)
+        queries, own = queries_of(batch), variance / self.basis.scale**2
         values = table.reshape(-1) / self.basis.scale
-        at_lattice = [self._values(np.linspace(0.0, 1.0, self.basis.degree + 1))] * self.basis.dim
-        error, gain = np.empty(len(batch)), np.empty(len(batch))
+        squares = self._beyond_noise(values, own)
+        smoothing, hidden = np.empty(len(batch)), np.empty(len(batch))
         for start, stop in blocks(len(batch), 2 * self.basis.shape[1]):
-            between = self._between(queries[start:stop])
-            smooth = [factor @ values for factor, values in zip(between, at_lattice, strict=True)]
-            error[start:stop] = contracted(values, smooth) - contracted(values, between)
+            part = queries[start:stop]
+            between, hidden[start:stop] = self._interpolated(part)
+            smooth = self._factors(part)
+            here = np.square(contracted(values, smooth) - contracted(values, between))
             pairs = ((smooth, smooth, 1.0), (smooth, between, -2.0), (between, between, 1.0))
-            gain[start:stop] = sum(
-                sign * np.prod([(a * b).sum(axis=1) for a, b in zip(one, other, strict=True)], axis=0)
-                for one, other, sign in pairs
-            )
-        return np.maximum(error**2 - variance / self.basis.scale**2 * gain, 0.0)
+            for one, other, sign in pairs:
+                both = (np.einsum("ij,ij->i", a, b) for a, b in zip(one, other, strict=True))
+                here -= own * sign * math.prod(both)
+            smoothing[start:stop] = np.maximum(here, contracted(squares, self._around(part)))
+        unseen = HEAPED_SHARE * hidden * self.evaluate(table, batch, threads=1)
+        return np.maximum(smoothing, 0.0) + np.square(unseen)
 
-    def _between(self, queries: Floats) -> list[Floats]:
-        """In each column, weights of the two lattice points around each query, shape (n, degree + 1)."""
-        degree, weights = self.basis.degree, []
+    def _beyond_noise(self, values: Floats, variance: float) -> Floats:
+        """The squared difference of polynomials and sums at the lattice, less what noise of this variance in
+        every sum makes of it; flat.
+        """
+        dim, points = self.basis.dim, self.basis.degree + 1
+        at_lattice = self._values(np.linspace(0.0, 1.0, points))
+        sums = values.reshape((points,) * dim)
+        smooth = sums
+        for column in range(dim):
+            smooth = np.moveaxis(np.tensordot(at_lattice, smooth, axes=(1, column)), 0, column)
+        squares, own = (at_lattice * at_lattice).sum(axis=1), np.diagonal(at_lattice)
+        gain = _outer([squares] * dim) - 2.0 * _outer([own] * dim) + 1.0
+        return np.ascontiguousarray(np.square(smooth - sums) - variance * gain).reshape(-1)
+
+    def _around(self, queries: Floats) -> list[Floats]:
+        """In each column, weights of the lattice points around each query, shape (n, degree + 1)."""
+        weights = []
         for column in range(self.basis.dim):
-            place = np.clip((queries[:, column] / self.basis.half[column] + 1.0) * 0.5, 0.0, 1.0) * degree
-            left = np.minimum(place.astype(np.int64), degree - 1)
-            both = np.zeros((len(queries), degree + 1))
-            rows = np.arange(len(queries))
-            both[rows, left], both[rows, left + 1] = 1.0 - (place - left), place - left
-            weights.append(both)
+            half, lattice = self.basis.half[column], self.basis.lattice[column]
+            places = np.clip(queries[:, column], -half, half)
+            away = (places[:, None] - lattice) / (_NEIGHBOURHOOD * 2.0 * half / self.basis.degree)
+            near = np.exp(-0.5 * away * away)
+            weights.append(near / near.sum(axis=1, keepdims=True))
         return weights
+
+    def _interpolated(self, queries: Floats) -> tuple[list[Floats], Floats]:
+        """In each column, what every lattice point counts for the interpolation at each query, shape
+        (n, degree + 1); and the squared length, in the kernel's space, of the part of the kernel at each
+        query that is no combination of the kernels at the lattice.
+        """
+        width, seen = gaussian_width(self.kernel, self.basis.name), np.ones(len(queries))
+        weights: list[Floats] = []
+        for column in range(self.basis.dim):
+            half, lattice = self.basis.half[column], self.basis.lattice[column]
+            apart = (lattice[:, None] - lattice) / width
+            gram = np.exp(-0.5 * apart * apart) + _RIDGE * np.eye(len(lattice))
+            near = (np.clip(queries[:, column], -half, half)[:, None] - lattice) / width
+            similar = np.exp(-0.5 * near * near)
+            weights.append(np.linalg.solve(gram, similar.T).T)
+            seen *= np.einsum("ij,ij->i", similar, weights[-1])
+        return weights, np.clip(1.0 - seen, 0.0, 1.0)
 
     def total(self, table: Table) -> None:
         """The lattice holds smoothed values, not counts."""
@@ -215,6 +258,14 @@ def bernstein_values(places: Floats, degree: int) -> Floats:
     x = places[:, np.newaxis]
     values: Floats = np.exp(choose + xlogy(j, x) + xlog1py(degree - j, -x)).round(15)
     return values
+
+
+def _outer(vectors: list[Floats]) -> Floats:
+    """The products of one number of each vector."""
+    product = vectors[0]
+    for vector in vectors[1:]:
+        product = np.multiply.outer(product, vector)
+    return product
 
 
 def _endless_sum(spacing: float) -> float:

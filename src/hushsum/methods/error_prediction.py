@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hushsum._types import Floats
 from hushsum.bases.base import Basis
 from hushsum.kernels.base import ColumnKernel, HashableCombination, HashableKernel, Kernel
 from hushsum.privacy.calibration import (
@@ -39,6 +40,11 @@ and records keep together in clusters. Both constants are fitted by ``benchmarks
 data sets that a plan is not tested on; they hardly depend on which.
 """
 
+DENSITY_SPREAD = 1.0
+"""The standard deviation of the logarithm of the true density over the typical one, where a plan has to guess
+it: 1.04 in ``benchmarks/plan_validation.py``, each data set predicted by constants fitted to the others.
+"""
+
 COUNT_SHARES = (
     Fraction(1, 100),
     COUNT_SHARE,
@@ -47,13 +53,12 @@ COUNT_SHARES = (
     Fraction(1, 5),
     Fraction(1, 3),
 )
-_WELL_PAID = Fraction(1, 20)
-"""A table that counts as well as a paid count with this share needs no other."""
-
 _DENSE = 2.0
-"""The count's share is chosen for queries of so many times the typical density: a wrong share costs more
+"""The count's share is chosen for queries of so many times a density that is known: a wrong share costs more
 where queries are dense than where they are not.
 """
+
+_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(7)
 
 NORMAL_MEAN_ABSOLUTE = math.sqrt(2.0 / math.pi)
 HEADER_BYTES = 1000
@@ -63,10 +68,11 @@ HEADER_BYTES = 1000
 class PredictionRequest:
     """Declared quantities alone: how many records, which kernel on which box, and what is promised to whom.
 
-    ``density`` is the mean kernel value at the queries that matter, ``max_bytes`` the largest file, and
-    ``allow_real`` whether a proof about real arithmetic will do. ``rows`` and ``width`` are sizes of hash
-    rows to compare, and ``row_variance`` is how much hash rows of a width disagree. ``requested`` is false
-    for a promise that is shown for comparison only. ``steps`` are those of columns whose values are
+    ``density`` is the mean kernel value at the queries that matter, and ``density_spread`` the standard
+    deviation of its logarithm, 0 where it is known. ``max_bytes`` is the largest file, and ``allow_real``
+    whether a proof about real arithmetic will do. ``rows`` and ``width`` are sizes of hash rows to
+    compare, and ``row_variance`` is how much hash rows of a width disagree. ``requested`` is false for a
+    promise that is shown for comparison only. ``steps`` are those of columns whose values are
     multiples of one. ``count_share`` is None where each option has the share that suits it.
     """
 
@@ -85,6 +91,7 @@ class PredictionRequest:
     width: int | None = None
     allow_real: bool = False
     steps: Steps | None = None
+    density_spread: float = 0.0
 
     @property
     def moves(self) -> int:
@@ -96,12 +103,15 @@ class PredictionRequest:
         """The part of the budget that pays for the number of records."""
         return COUNT_SHARE if self.count_share is None else self.count_share
 
-    def with_best_share(self, table: float, *, own: float = math.inf) -> PredictionRequest:
-        """The same with the share of the count at which noise has the least variance.
+    def with_best_share(
+        self, table: float, *, own: float = math.inf, covariance: float = 0.0
+    ) -> PredictionRequest:
+        """The same with the share of the count at which noise has the least variance, on average over
+        densities: a wrong share costs most where queries are dense.
 
-        ``table`` is the variance of an answer's noise, as a sum over the records, and ``own`` that of the
-        table's own number of records, both at the share of this request. Under pure ε variances go as the
-        inverse square of a share, otherwise as its inverse.
+        ``table`` is the variance of an answer's noise, as a sum over the records, ``own`` that of the table's
+        own number of records, and ``covariance`` that of both, all at the share of this request. Under pure ε
+        variances go as the inverse square of a share, otherwise as its inverse.
         """
         count = self._count_moves
         if self.count_share is not None or count == 0:
@@ -111,17 +121,23 @@ class PredictionRequest:
         if not self.promise.pure:
             one = Sensitivity(l1=count, l2_squared=count**2, largest=count)
             unit = gaussian_noises(self.promise, one, cells=1, count=0, count_share=self.share)[0].variance
-        # A table of few cells counts the records itself, and errs there in the same direction as its answers.
-        dense = 1.0 if own < unit / float(_WELL_PAID) ** power else _DENSE
+        densities, likely = self.densities()
+        if math.isinf(own) and not self.density_spread:
+            densities = _DENSE * densities
 
         def variance(share: Fraction) -> float:
             rest = float((1 - self.share) / (1 - share)) ** power
-            paid = unit / float(share) ** power
-            left = own * rest
-            number = paid if math.isinf(left) else paid * left / (paid + left)
-            return table * rest + (dense * self.density) ** 2 * number
+            number = CountError.of(unit / float(share) ** power, own * rest, covariance * rest)
+            return float(likely @ number.of_quotient(table * rest, densities))
 
         return replace(self, count_share=min(COUNT_SHARES, key=variance))
+
+    def densities(self) -> tuple[Floats, Floats]:
+        """Densities that queries may have, and their probabilities."""
+        if not self.density_spread:
+            return np.array([self.density]), np.ones(1)
+        values = np.minimum(1.0, self.density * np.exp(self.density_spread * _NODES))
+        return values, _WEIGHTS / _WEIGHTS.sum()
 
     @property
     def _count_moves(self) -> int:
@@ -137,23 +153,18 @@ class PredictionRequest:
         cells = math.prod(basis.shape)
         return gaussian_noises(self.promise, moved, cells=cells, count=count, count_share=self.share)[0]
 
-    def count_variance(self, basis: Basis, *, own: float = math.inf) -> float:
-        """Of the number of records that answers are divided by: the paid count, combined with the table's
-        own of variance ``own``; 0 where the number is public.
-        """
+    def count_variance(self, basis: Basis) -> float:
+        """Of the paid number of records; 0 where the number is public."""
         count = self._count_moves
         if count == 0:
             return 0.0
         if self.promise.pure:
             _, epsilon = split_epsilon(self.promise, private_count=True, count_share=self.share)
-            paid = laplace_noise(count, epsilon).variance
-        else:
-            moved = basis.sensitivity(self.relation).times(self.per_unit or 1)
-            cells = math.prod(basis.shape)
-            paid = gaussian_noises(self.promise, moved, cells=cells, count=count, count_share=self.share)[
-                1
-            ].variance
-        return paid if math.isinf(own) else paid * own / (paid + own)
+            return laplace_noise(count, epsilon).variance
+        moved = basis.sensitivity(self.relation).times(self.per_unit or 1)
+        cells = math.prod(basis.shape)
+        noises = gaussian_noises(self.promise, moved, cells=cells, count=count, count_share=self.share)
+        return noises[1].variance
 
     def cell_bytes(
         self, noise: IntegerNoise, largest: float, *, spread: float = 0.0, rounding: float = 0.0
@@ -169,6 +180,35 @@ class PredictionRequest:
         step = largest_step(noise.variance, rounding) if rounding else 1
         deviation = math.hypot(math.sqrt(noise.variance), spread) / step
         return min(plain, max(1.0, math.log2(4.13 * deviation + 1.0) + 0.25) / 8.0)
+
+
+@dataclass(frozen=True, slots=True)
+class CountError:
+    """The error of the number of records that answers are divided by: its variance, and its covariance with
+    an answer's noise.
+    """
+
+    variance: float
+    covariance: float
+
+    @classmethod
+    def of(cls, paid: float, own: float, covariance: float) -> CountError:
+        """Of a paid count of this variance, combined with a table's own number as a release combines them.
+
+        >>> CountError.of(1.0, 3.0, 2.0)
+        CountError(variance=0.75, covariance=0.5)
+        """
+        if math.isinf(own) or paid == 0.0:
+            return cls(paid, 0.0)
+        part = paid / (paid + own)
+        return cls(part * own, part * covariance)
+
+    def of_quotient(self, table: float, densities: Floats) -> Floats:
+        """The variance of answers of these densities, times the squared number, where that of the sums is
+        ``table``. By Cauchy and Schwarz it is not negative, but for gains that are averages.
+        """
+        variance: Floats = table + densities**2 * self.variance - 2.0 * densities * self.covariance
+        return np.maximum(variance, 0.0)
 
 
 @dataclass(frozen=True, slots=True)

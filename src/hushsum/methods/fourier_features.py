@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 
+import numpy as np
+
 from hushsum.bases.base import Reading
 from hushsum.bases.features_theory import FeatureError, pair_variance, pairs_for_laplace, predicted_error
 from hushsum.bases.fourier_features import FourierFeatures
@@ -176,8 +178,9 @@ def _option(request: PredictionRequest, basis: FourierFeatures, *, gamma: bool =
     request = request.with_best_share(deviation**2)
     found = predicted(request)
     # Answers are divided by a noisy number of records.
-    counted = request.density * math.sqrt(request.count_variance(basis)) / request.records
-    counted *= NORMAL_MEAN_ABSOLUTE
+    number = NORMAL_MEAN_ABSOLUTE * math.sqrt(request.count_variance(basis)) / request.records
+    densities, likely = request.densities()
+    noise = np.hypot(found.noise, densities * number)
     chance = TYPICAL_CHANCE * found.chance
     return Option.of(
         request,
@@ -185,9 +188,9 @@ def _option(request: PredictionRequest, basis: FourierFeatures, *, gamma: bool =
         settings=settings,
         mechanism=GAMMA if gamma else request.noise(basis).mechanism,
         shape=basis.shape,
-        noise=math.hypot(found.noise, counted),
+        noise=float(likely @ noise),
         approximation=chance,
-        error=math.hypot(found.noise, chance, counted),
+        error=float(likely @ np.hypot(noise, chance)),
         size=8 * number + HEADER_BYTES,
         seconds=request.records * number / groups * _nanoseconds(basis) * 1e-9,
     )

@@ -11,14 +11,20 @@ from typing import Any
 import numpy as np
 
 from hushsum._types import Floats
-from hushsum.bases.base import Reading
+from hushsum.bases.base import HEAPED_SHARE, Reading
 from hushsum.bases.grid_errors import CORNER_CELLS
 from hushsum.bases.grid_weights import MAX_CELLS, MAX_DIM, WHOLE, GridReading, GridWeights
 from hushsum.bases.splines import LOWEST_DEGREE
 from hushsum.errors import UsageError
 from hushsum.kernels.base import Kernel, ProfileKernel
 from hushsum.kernels.registry import PROFILES
-from hushsum.methods.error_prediction import HEADER_BYTES, NORMAL_MEAN_ABSOLUTE, Option, PredictionRequest
+from hushsum.methods.error_prediction import (
+    HEADER_BYTES,
+    NORMAL_MEAN_ABSOLUTE,
+    CountError,
+    Option,
+    PredictionRequest,
+)
 from hushsum.methods.tally_methods import boxed_tally, register_tally
 from hushsum.privacy.claim import Promise
 from hushsum.records.bounds import Bounds, DeclaredBounds
@@ -48,12 +54,12 @@ _HEAPED_NEAR = 0.25
 planned for to have its very value.
 """
 
-TYPICAL_HEAP, HEAP_SPREAD = 0.4, 1.0
-"""What a query's records count as having its very value, in parts of the typical density: the median over
-data sets, and the standard deviation of its logarithm. Records neither are all at one place of a cell, where
-their errors add up, nor are spread evenly, where these average out. Fitted to the tuning half of
-``benchmarks/plan_validation.py``: the median is 0.4 in one column, 0.2 in two, 0.4 in three, 0.3 in four. The
-deviation is 1.4 there, mostly towards smaller shares, which hardly matter.
+TYPICAL_HEAP, HEAP_SPREAD = HEAPED_SHARE, 1.0
+"""What a query's records count as having its very value, in parts of their density: the median over data
+sets, and the standard deviation of its logarithm. Records neither are all at one place of a cell, where their
+errors add up, nor are spread evenly, where these average out. Fitted to the tuning half of
+``benchmarks/plan_validation.py``: the median is 0.4 in one column, 0.2 in two, 0.4 in three, 0.3 in four. In
+parts of the typical density, which may be wrong by `DENSITY_SPREAD`, the deviation is 1.4 there.
 """
 
 ONE_VALUE = 0.01
@@ -62,6 +68,9 @@ grids of one column finer, for some per cent more noise.
 """
 
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(7)
+
+_COUNTING_NODES = 1 << 14
+"""The sum over more nodes has so much noise that the number of records comes from the paid count alone."""
 
 _NANOSECONDS_WEIGHT = 12.0
 _QUERIES = 64
@@ -252,29 +261,38 @@ def _reading(basis: GridWeights, kernel: ProfileKernel) -> GridReading:
 
 
 @lru_cache(maxsize=128)
-def _mean_gain(reading: GridReading) -> float:
-    """The gain depends on where a query lies between nodes, so it is averaged over public places."""
+def _mean_gains(reading: GridReading) -> tuple[float, float]:
+    """The gain of an answer's noise, and its covariance with the number of records that the table holds, for
+    cells of variance 1. They depend on where a query lies between nodes, so they are averaged over public
+    places.
+    """
     bounds = reading.basis.bounds
     low, high = np.array(bounds.low), np.array(bounds.high)
     places = low + (high - low) * np.random.default_rng(0).uniform(0.2, 0.8, (_QUERIES, len(low)))
     queries = _profiles(reading.kernel).prepare(places, bounds, clip=False)
-    return float(reading.noise_gain(queries).mean())
+    gain = float(reading.noise_gain(queries).mean())
+    few = math.prod(reading.basis.nodes) <= _COUNTING_NODES
+    return gain, float(reading.total_covariance(queries).mean()) if few else 0.0
 
 
 def _option(request: PredictionRequest, reading: GridReading, settings: dict[str, Any]) -> Option:
     """What a grid is predicted to cost."""
     basis = reading.basis
-    gain = _mean_gain(reading)
+    gain, together = _mean_gains(reading)
     nodes = math.prod(basis.nodes)
+    whole = nodes / float(WHOLE) ** 2
     variance = request.noise(basis).variance
-    request = request.with_best_share(variance * gain, own=nodes * variance / float(WHOLE) ** 2)
+    request = request.with_best_share(variance * gain, own=variance * whole, covariance=variance * together)
     noise = request.noise(basis)
-    deviation = math.sqrt(noise.variance * gain) / request.records
-    total = nodes * noise.variance / float(WHOLE) ** 2
-    number = request.density * math.sqrt(request.count_variance(basis, own=total)) / request.records
-    drawn = math.hypot(deviation, number)
-    heaps, likely = _heaps(request.density, reading)
-    error = drawn + float(likely @ (np.hypot(drawn, reading.errors.at_heap * heaps) - drawn))
+    number = CountError.of(request.count_variance(basis), noise.variance * whole, noise.variance * together)
+    drawn, beyond = 0.0, 0.0
+    densities, chances = request.densities()
+    deviations = np.sqrt(number.of_quotient(noise.variance * gain, densities)) / request.records
+    for density, deviation, chance in zip(densities, deviations, chances, strict=True):
+        heaps, likely = _heaps(density, reading)
+        drawn += float(chance * deviation)
+        own = np.hypot(deviation, reading.errors.at_heap * heaps) - deviation
+        beyond += float(chance * (likely @ own))
     weight = float(request.records * WHOLE)
     # As for hash rows: counts with mean similarity κ spread over the nodes with the variance N²·κ/nodes.
     uneven = weight * math.sqrt(request.density / nodes)
@@ -287,17 +305,16 @@ def _option(request: PredictionRequest, reading: GridReading, settings: dict[str
         mechanism=noise.mechanism,
         shape=basis.shape,
         noise=NORMAL_MEAN_ABSOLUTE * drawn,
-        approximation=NORMAL_MEAN_ABSOLUTE * math.sqrt(max(error**2 - drawn**2, 0.0)),
-        error=NORMAL_MEAN_ABSOLUTE * error,
+        approximation=NORMAL_MEAN_ABSOLUTE * math.sqrt(beyond * (beyond + 2.0 * drawn)),
+        error=NORMAL_MEAN_ABSOLUTE * (drawn + beyond),
         size=round(nodes * packed) + HEADER_BYTES,
         seconds=request.records * weights * _NANOSECONDS_WEIGHT * 1e-9,
     )
 
 
 def _heaps(density: float, reading: GridReading) -> tuple[Floats, Floats]:
-    """Shares of the records with the very value of a query, and their probabilities: a plan knows neither the
-    density nor the heaps of the data, and a grid that is too coarse for some of them costs more than one that
-    is too fine.
+    """Shares of the records with the very value of a query, and their probabilities: a plan does not know the
+    heaps of the data, and a grid that is too coarse for some of them costs more than one that is too fine.
     """
     kernel = _profiles(reading.kernel)
     if kernel.smooth:

@@ -13,7 +13,7 @@ from hushsum.errors import Parameter, UsageError
 from hushsum.kernels.base import Kernel
 from hushsum.kernels.parameters import positive_integer, positive_number
 from hushsum.kernels.registry import HASH_ROWS, named_for_plan
-from hushsum.methods.error_prediction import Option, PredictionRequest, typical_density
+from hushsum.methods.error_prediction import DENSITY_SPREAD, Option, PredictionRequest, typical_density
 from hushsum.methods.race import BOUND, row_variances, row_width
 from hushsum.methods.registry import Method, method_named, planned_methods
 from hushsum.planning.error_target import promise_for_error
@@ -143,6 +143,7 @@ def plan(
     )
     measured = variances(row_width(reading, width)) if HASH_ROWS.test(chosen) else None
     place = float(measured.density.mean()) if measured is not None else typical
+    guessed = density is None and measured is None
 
     def options_for(promise: Promise, *, requested: bool) -> list[Option]:
         request = PredictionRequest(
@@ -156,6 +157,7 @@ def plan(
             if max_per_unit is None
             else positive_integer("max_per_unit", max_per_unit, at_most=1 << 20),
             density=place,
+            density_spread=DENSITY_SPREAD if guessed else 0.0,
             max_bytes=positive_integer("max_bytes", max_bytes, at_most=1 << 50),
             requested=requested,
             row_variance=variances,

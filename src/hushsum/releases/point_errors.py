@@ -16,6 +16,11 @@ MOST_POINTS = 1 << 12
 """Of more points, the functions take too long to find."""
 
 
+_FINER = 8.0
+"""The variance of coefficients of small eigenvalues, over that of those which decide τ: the geometric mean on
+the tuning half of ``benchmarks/coverage.py`` (skin, cod_rna, shuttle), where it is 4 to 24.
+"""
+
 _ANY = 1e30
 """A variance that says nothing of a coefficient before it is measured."""
 
@@ -26,10 +31,12 @@ class FeatureErrors:
 
     The principal functions ψ of the points are orthonormal in the kernel's space, with eigenvalues λ. A mean
     kernel value is Σ c·ψ(q) with the records' coefficients c. About those of equal weights, a coefficient has
-    the variance τ·λ, and what was measured of it has noise; so its error has the variance ``τλ·v/(τλ + v)``.
-    Where it was not measured, that is τλ, and what the fitted weights differ from equal ones is an error too.
-    Of the kernel at q the part ``1 − Σψ²`` is in no ψ, so that the points say nothing of it: it counts as an
-    error of that part of the answer, or of a typical answer where that is larger.
+    the variance 8τ·λ, and what was measured of it has noise; so its error has the variance
+    ``8τλ·v/(8τλ + v)``. Where it was not measured, that is 8τλ, and what the fitted weights differ from equal
+    ones is an error too. The factor is there because points are placed by the same coarse shape of the data
+    that decides the value of τ: within it, in functions of small λ, records are less like the points. Of the
+    kernel at q the part ``1 − Σψ²`` is in no ψ, so that the points say nothing of it: it counts as an error
+    of that part of the answer, or of a typical answer where that is larger.
 
     Parameters
     ----------
@@ -70,7 +77,7 @@ class PrincipalErrors:
         functions = similar @ self._coefficients
         self._moved = (weights - weights.sum() / len(weights)) @ functions
         self._moved[: errors.measured] = 0.0
-        prior, noise = errors.prior_variance * values[kept], errors.noise_variance
+        prior, noise = _FINER * errors.prior_variance * values[kept], errors.noise_variance
         number = errors.measured
         self._variances = prior.copy()
         self._variances[:number] = prior[:number] * noise / np.maximum(prior[:number] + noise, 1e-300)

@@ -56,8 +56,9 @@ def test_answers_and_their_noise_are_sums_over_middles(kernel: Kernel) -> None:
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
 def test_the_stated_error_of_the_method_is_of_the_size_of_its_error(kernel: Kernel) -> None:
-    """Over 40 sets of records that sit together in clumps: the mean square is at most what is stated, and not
-    below a twelfth of it.
+    """Over 40 sets of records that sit together in 20 clumps: the mean square is at most what is stated, and
+    not below a twentieth of it. That much more is stated for values on a lattice of whole cells, whose errors
+    add up.
     """
     basis = basis_of((12, 12))
     reading = BinsReading(basis, kernel)
@@ -72,7 +73,7 @@ def test_the_stated_error_of_the_method_is_of_the_size_of_its_error(kernel: Kern
         squares += (sums - kernel.exact_sum(records - 0.5, Q[:5] - 0.5)) ** 2
         stated += reading.method_variance(table, batch, 1000.0, 0.0)
     assert (squares < stated * 1.5).all()
-    assert squares.sum() > stated.sum() / 12.0
+    assert squares.sum() > stated.sum() / 20.0
 
 
 def test_sensitivity_is_one_cell_or_two() -> None:
@@ -122,3 +123,18 @@ def test_it_is_released_whole() -> None:
 def test_refuses_kernels_and_bins_that_do_not_fit(kernel: Kernel, bins: Any) -> None:
     with pytest.raises(UsageError):
         BinsReading(basis_of(bins), kernel)
+
+
+def test_intervals_hold_for_values_on_a_lattice_of_whole_cells() -> None:
+    """Both columns have multiples of a step of two cells, so that every record is at the lower corner of its
+    cell and all errors add up. Noise is next to nothing, so the error is nearly the same in every release.
+    """
+    rng = np.random.default_rng(3)
+    records = np.clip(np.rint(rng.normal(5.0, 1.2, (4000, 2))), 0, 9)
+    kernel, box = hs.GaussianKernel(dim=2, bandwidth=2.0), [(0.0, 10.0), (0.0, 10.0)]
+    tally = histogram_tally(kernel, bounds=box, bins=[20, 20]).add(records)
+    f = tally.release(epsilon=1e4, insecure_noise_seed=1)
+    queries = records[:200]
+    answers = f.query(queries)
+    exact = kernel.exact_sum(records, queries) / len(records)
+    assert np.mean((answers.lower <= exact) & (exact <= answers.upper)) > 0.93

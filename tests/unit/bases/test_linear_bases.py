@@ -276,3 +276,19 @@ class TestHermite:
         assert isinstance(few, BoxPolynomials)
         assert isinstance(many, BoxPolynomials)
         assert many.order > few.order
+
+
+@pytest.mark.parametrize("heap", [0.0, 0.5])
+def test_intervals_of_bernstein_polynomials_hold_between_points_of_a_coarse_lattice(heap: float) -> None:
+    """Points are 1.25 bandwidths apart, and half of the records are one value or none of them are; noise is
+    next to nothing.
+    """
+    rng = np.random.default_rng(5)
+    records = rng.normal(5.0, 1.5, (3000, 2)).clip(0, 10)
+    records[: int(heap * 3000)] = [4.3, 5.7]
+    kernel = gaussian(2, 0.5)
+    tally = bernstein(kernel, bounds=(0, 10), degree=16, iterations=16).add(records)
+    queries = records[-200:]
+    answers = tally.release(epsilon=1e4, insecure_noise_seed=1).query(queries)
+    exact = kernel.exact_sum(records, queries) / len(records)
+    assert np.mean((answers.lower <= exact) & (exact <= answers.upper)) > 0.9

@@ -128,6 +128,31 @@ def test_a_grid_is_planned_for_more_than_the_typical_heap() -> None:
     assert option.error == pytest.approx(np.hypot(option.noise, option.approximation))
 
 
+def test_the_planned_noise_of_a_grid_is_that_of_its_answers() -> None:
+    """A grid of few nodes counts the records itself, and errs there in the same direction as its answers."""
+    X, kernel = np.random.default_rng(1).uniform(size=(20_000, 1)), hs.GaussianKernel(dim=1, bandwidth=0.1)
+    given: dict[str, Any] = {"kernel": kernel, "bounds": (0, 1), "epsilon": 0.1, "records": 20_000}
+    option = hs.plan(**given, density=0.25).option(method="grid", epsilon=0.1)
+    f = (
+        hs.grid(kernel, bounds=(0, 1), **option.settings)
+        .add(X)
+        .release(epsilon=0.1, count_share=option.count_share, insecure_noise_seed=1)
+    )
+    stated = f.query(np.linspace(0.3, 0.7, 50)[:, None]).stderr.mean() * np.sqrt(2.0 / np.pi)
+    assert option.noise == pytest.approx(stated, rel=0.15)
+
+
+def test_a_guessed_density_is_uncertain() -> None:
+    """The error is expected over densities from a twentieth to twenty times the typical one, so it is above
+    that of the typical one; where the density is declared it is not.
+    """
+    kernel, box = hs.GaussianKernel(dim=3, bandwidth=0.1), Bounds.of((0, 1), 3)
+    given: dict[str, Any] = {"kernel": kernel, "bounds": (0, 1), "epsilon": 1.0, "records": 20_000}
+    guessed = hs.plan(**given).best
+    known = hs.plan(**given, density=typical_density(kernel, box)).best
+    assert known.error < guessed.error < 1.5 * known.error
+
+
 def test_auto_releases_landmarks_in_exact_integers() -> None:
     X = np.random.default_rng(1).normal(0.5, 0.05, (2000, 6)).clip(0, 1)
     given: dict[str, Any] = {

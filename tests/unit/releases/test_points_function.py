@@ -14,7 +14,7 @@ from hushsum.errors import FileRefused, UsageError
 from hushsum.methods import histogram, pfda
 from hushsum.records.bounds import Bounds
 from hushsum.releases import CurveFunction, PointsFunction
-from hushsum.releases.point_errors import FeatureErrors
+from hushsum.releases.point_errors import FeatureErrors, PrincipalErrors
 
 KERNEL = hs.EuclideanKernel(dim=2, bandwidth=0.3)
 X = np.random.default_rng(1).uniform(size=(400, 2))
@@ -131,3 +131,13 @@ def test_a_curve_s_shape_is_checked() -> None:
         replace(f, values=f.values[:1].copy(), errors=f.errors[:1].copy())
     with pytest.raises(UsageError, match="one error for each value"):
         replace(f, errors=f.errors[:-1].copy())
+
+
+def test_functions_that_were_not_measured_are_less_certain() -> None:
+    kernel = hs.GaussianKernel(dim=2, bandwidth=0.3)
+    weights, means = np.full(len(X), 1.0 / len(X)), np.full(9, 0.3)
+    few, many = (
+        PrincipalErrors(kernel, X, weights, FeatureErrors(number, 1e-6, 0.01)).variance(X[:9], means)
+        for number in (5, 20)
+    )
+    assert (few > many).all()
