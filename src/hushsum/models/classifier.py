@@ -249,9 +249,9 @@ class PrivateClassifier(ClassModel):
         dim = self.n_features_in_ if transform is None else transform.dim
         radius = self._ball(dim) if transform is None else transform.radius
         digest = None if transform is None else transform.digest
-        if self.method_ == MEANS:
-            return means_basis(classes, dim, radius, digest)
         promise = Promise.of(epsilon=self.epsilon, delta=self.delta)
+        if self.method_ == MEANS:
+            return means_basis(classes, dim, promise, radius, digest)
         return discriminant_basis(classes, dim, self.records or _UNDECLARED, promise, radius, digest)
 
     def _settle_method(self) -> None:
@@ -316,7 +316,8 @@ class PrivateClassifier(ClassModel):
             raise ValueError("classes")
         if transform is not None and transform.columns != self.n_features_in_:
             raise ValueError("columns")
-        return TransformedRule(LinearRule.of(part), transform)
+        spread = None if transform is None else transform.variances
+        return TransformedRule(LinearRule.of(part, spread), transform)
 
     def _columns_of_part(self, name: str) -> int:
         if name != _PART:
@@ -358,7 +359,7 @@ class PrivateClassifier(ClassModel):
             error = self._kernel_error(n_features, records, promise)
             return PredictedError("mean kernel value of a class", error, records, PLANNED)
         classes = len(self.declared_classes())
-        basis = means_basis(classes, n_features)
+        basis = means_basis(classes, n_features, promise)
         if method == DISCRIMINANT:
             basis = discriminant_basis(classes, n_features, records, promise)
         error = mean_noise(basis, noise_of(basis, promise).variance, records / classes)

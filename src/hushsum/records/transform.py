@@ -50,6 +50,9 @@ class Transform:
         What a step of the result is worth.
     input_radius, radius : float
         Declared for records, and learned from public rows for results.
+    variances : array of shape (dim,)
+        Of the columns of results, estimated from public rows and shrunk (Ledoit and Wolf 2004). Where public
+        rows vary much, classes are expected to differ much.
 
     Privacy
     -------
@@ -71,6 +74,7 @@ class Transform:
     scale: float
     input_radius: float
     radius: float
+    variances: Floats
     digest: str = field(init=False)
 
     def __post_init__(self) -> None:
@@ -83,6 +87,8 @@ class Transform:
             or largest > 1 << _MATRIX_BITS
             or int(np.abs(self.offset).max(initial=0)) >= 1 << 52
             or not all(math.isfinite(each) and each > 0.0 for each in numbers)
+            or self.variances.shape != (outputs,)
+            or not (np.isfinite(self.variances) & (self.variances >= 0.0)).all()
         ):
             raise FileRefused(rule="the transformation makes no sense", remedy="ask who wrote it")
         told = hashlib.sha256()
@@ -90,6 +96,7 @@ class Transform:
             told.update(np.array(array.shape, "<i8").tobytes())
             told.update(np.ascontiguousarray(array, "<i8").tobytes())
         told.update(np.array(numbers, "<f8").tobytes())
+        told.update(np.ascontiguousarray(self.variances, "<f8").tobytes())
         object.__setattr__(self, "digest", told.hexdigest())
 
     @property
@@ -159,7 +166,12 @@ class Transform:
         centre = np.rint(clipped.mean(axis=0) * ((1 << _INPUT_BITS) / input_radius)).astype(np.int64)
         scale = largest * input_radius / float(1 << (_MATRIX_BITS + _INPUT_BITS))
         return cls(
-            whole, whole @ centre, scale, float(input_radius), max(float(np.quantile(lengths, _SHORT)), 1e-12)
+            whole,
+            whole @ centre,
+            scale,
+            float(input_radius),
+            max(float(np.quantile(lengths, _SHORT)), 1e-12),
+            _variances(clipped, matrix),
         )
 
     def apply(self, rows: object) -> Floats:
@@ -182,6 +194,7 @@ class Transform:
             "transform matrix": self.matrix,
             "transform offset": self.offset,
             "transform scales": np.array([self.scale, self.input_radius, self.radius]),
+            "transform variances": self.variances,
         }
 
     @classmethod
@@ -189,9 +202,11 @@ class Transform:
         """The inverse of :meth:`arrays`; FileRefused for arrays that make no transformation."""
         scale, input_radius, radius = (float(each) for each in arrays["transform scales"])
         matrix, offset = arrays["transform matrix"], arrays["transform offset"]
+        variances = arrays["transform variances"]
         if matrix.ndim != 2 or offset.ndim != 1 or matrix.dtype.kind != "i" or offset.dtype.kind != "i":
             raise FileRefused(rule="the transformation makes no sense", remedy="ask who wrote it")
-        return cls(matrix.astype(np.int64), offset.astype(np.int64), scale, input_radius, radius)
+        whole = matrix.astype(np.int64), offset.astype(np.int64)
+        return cls(*whole, scale, input_radius, radius, variances.astype(np.float64))
 
 
 def _rows(public: object) -> Floats:
@@ -225,3 +240,19 @@ def _principal(rows: Floats) -> Floats:
 
 def _centred(rows: Floats) -> Floats:
     return np.eye(rows.shape[1])
+
+
+def _variances(rows: Floats, matrix: Floats) -> Floats:
+    """The variances of the images' columns, by the covariance that is shrunk towards a multiple of the
+    identity as far as its own error demands (Ledoit and Wolf 2004).
+    """
+    number, columns = rows.shape
+    centred = rows - rows.mean(axis=0)
+    covariance = centred.T @ centred / number
+    mean = float(np.trace(covariance)) / columns
+    spread = float(((covariance - mean * np.eye(columns)) ** 2).sum())
+    fourth = float((np.square(centred).sum(axis=1) ** 2).sum()) / number
+    error = (fourth - float((covariance**2).sum())) / number
+    share = min(1.0, max(0.0, error) / spread) if spread > 0.0 else 1.0
+    own = ((matrix @ covariance) * matrix).sum(axis=1)
+    return np.asarray(np.maximum((1.0 - share) * own + share * mean * (matrix**2).sum(axis=1), 0.0))
