@@ -110,7 +110,8 @@ class ClassMoments(Basis):
         total: float = 1.0,
     ) -> ClassMoments:
         """With weights for which the counts and the second moments have these parts of Δ2² of one record.
-        ``total``, above 0 and at most 1, is the weight of the sum over all classes beside that of differences.
+        ``total``, above 0 and at most 1, is the weight of the sum over all classes beside that of
+        differences.
 
         >>> basis = ClassMoments.of_shares(
         ...     3, 16, 1.0, moment_share=Fraction(1, 5), count_share=Fraction(1, 50)
@@ -280,8 +281,8 @@ class ClassMoments(Basis):
         return self.mean_weight - self.classes * self.shared_weight
 
     def sum_noise(self, weights: Floats, totals: Floats) -> Floats:
-        """The variance of Σ_c w_c·S_c for noise of variance 1 in all cells, S_c a column of :meth:`class_sums`,
-        by Σ w_c² and Σ w_c: 1/m² in differences of classes, and 1/(m − C·s)² in their mean.
+        """The variance of Σ_c w_c·S_c, S_c a column of :meth:`class_sums`, for noise of variance 1 in all
+        cells, by Σ w_c² and Σ w_c: 1/m² in differences of classes, and 1/(m − C·s)² in their mean.
         """
         apart, together = 1.0 / self.mean_weight**2, 1.0 / self._total_weight**2
         return np.asarray((apart * weights + (together - apart) / self.classes * totals**2) / self.unit**2)

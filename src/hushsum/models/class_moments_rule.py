@@ -164,7 +164,8 @@ class LinearRule:
 
         ``spread``, of shape (dim,), are variances of public records: differences between classes are then
         taken to be large where records vary much, and what noise adds to them elsewhere is removed
-        (:func:`_expected`); likewise the difference between the means of private and public records. The offsets of the classes are corrected for the squares of the noise.
+        (:func:`_expected`); likewise the difference between the means of private and public records. The
+        offsets of the classes are corrected for the squares of the noise.
 
         With second moments the metric is (T + edge)⁻¹: T is a covariance, of which the eigenvalues that
         cannot be distinguished from noise are taken as 0 and the others are shrunk by what noise adds to them

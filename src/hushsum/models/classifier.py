@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hushsum._types import Floats
 from hushsum.bases.class_moments import ClassMoments
 from hushsum.bases.monomials import MOST_SQUARED
-from hushsum.errors import UsageError
+from hushsum.errors import DataRefused, UsageError
 from hushsum.kernels.euclidean import EuclideanKernel
 from hushsum.methods.race import race
 from hushsum.models.class_model import ClassModel
@@ -215,6 +215,8 @@ class PrivateClassifier(ClassModel):
     def _choose(self, dim: int, records: int, promise: Promise) -> str:
         if self.method != AUTO:
             return self.method
+        if isinstance(self.public, Transform):
+            dim = self.public.dim
         if dim <= MOST_SQUARED:
             basis = discriminant_basis(len(self.declared_classes()), dim, records, promise)
             if spectral_edge(basis, promise, records) <= largest_edge(dim):
@@ -259,7 +261,16 @@ class PrivateClassifier(ClassModel):
         dim = self.n_features_in_
         self.method_ = self.chosen_method()
         self._transform = None
-        if self.public is not None and self.method_ != KERNEL:
+        if isinstance(self.public, Transform):
+            if self.public.columns != dim:
+                raise DataRefused(
+                    parameter="public",
+                    rule="must be a transformation of as many columns as records have",
+                    got=f"one of {self.public.columns}",
+                    remedy="learn it from rows of these columns",
+                )
+            self._transform = self.public
+        elif self.public is not None:
             rows = self._checked(self.public, reset=False)
             self._transform = Transform.whitening(self._units(rows), input_radius=self._ball(dim))
 
@@ -359,9 +370,10 @@ class PrivateClassifier(ClassModel):
             error = self._kernel_error(n_features, records, promise)
             return PredictedError("mean kernel value of a class", error, records, PLANNED)
         classes = len(self.declared_classes())
-        basis = means_basis(classes, n_features, promise)
+        dim = self.public.dim if isinstance(self.public, Transform) else n_features
+        basis = means_basis(classes, dim, promise)
         if method == DISCRIMINANT:
-            basis = discriminant_basis(classes, n_features, records, promise)
+            basis = discriminant_basis(classes, dim, records, promise)
         error = mean_noise(basis, noise_of(basis, promise).variance, records / classes)
         note = f"{NOISE}, for vectors of the length of the radius"
         return PredictedError("inner product with the mean of a class", error, records, note)
