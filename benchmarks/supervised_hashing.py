@@ -4,10 +4,11 @@
 
 Two per cent of the records outside of the test part are public, with labels; the rest are private. ε = 0.3,
 δ = 1e-5. Records are transformed by directions that were learned on the public rows, without labels
-(principal directions and whitened ones, 2 to 32) and with them (Fisher's, neighbourhood components), shortened to
-the radius of the transformation and classified by one sketch of hash rows per class, bandwidth 1. The number
-of directions without labels is the best of those tried, on the test part, which favours them. Beside them:
-class means of the same vectors, and logistic regression on the public rows alone, which spends nothing.
+(principal directions and whitened ones, 2 to 32) and with them (Fisher's, neighbourhood components),
+shortened to the radius of the transformation and classified by one sketch of hash rows per class, bandwidth
+1. The number of directions without labels is the best of those tried, on the test part, which favours them.
+Beside them: class means of the same vectors, and logistic regression on the public rows alone, which spends
+nothing.
 Finished repetitions are kept in results/supervised_hashing.json; results/supervised_hashing.md has the table.
 """
 
@@ -121,7 +122,8 @@ def report(known: dict[str, Any]) -> str:
         "# Hash rows along directions learned with public labels",
         "",
         f"Version {version['number']}, commit {version['commit']}, {version['day']}. Accuracy, mean over "
-        "repetitions ± its standard error; ε = 0.3, δ = 1e-5, two per cent of the records public with labels.",
+        "repetitions ± its standard error; ε = 0.3, δ = 1e-5, two per cent of the records are public with "
+        "labels.",
         "",
         "| data | rule | no labels (best of ten) | Fisher's directions | neighbourhood components | gain | "
         "public rows alone | repetitions |",

@@ -40,8 +40,9 @@ from hushsum.methods import (
 from hushsum.methods.graphs import count_graph
 from hushsum.planning import Plan, plan, release
 from hushsum.privacy.claim import Claim
+from hushsum.records.onnx_transform import OnnxTransform
 from hushsum.records.transform import Transform
-from hushsum.releases import Answers, ReleasedFunction
+from hushsum.releases import Answers, ReleasedFunction, combine
 from hushsum.tally import Tally
 from hushsum.tally.file import load_tally
 from hushsum.version import __version__
@@ -77,6 +78,7 @@ __all__ = [
     "Ledger",
     "ManhattanKernel",
     "MaternKernel",
+    "OnnxTransform",
     "Plan",
     "PolynomialKernel",
     "PrivateClassifier",
@@ -97,6 +99,7 @@ __all__ = [
     "audit",
     "choose",
     "choose_kernel",
+    "combine",
     "connect",
     "count_graph",
     "errors",

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hushsum._types import Floats
 from hushsum.bases.class_moments import ClassMoments
-from hushsum.bases.monomials import MOST_SQUARED
+from hushsum.bases.monomials import MOST_SQUARED, PUBLIC_ROWS
 from hushsum.errors import DataRefused, UsageError
 from hushsum.kernels.euclidean import EuclideanKernel
 from hushsum.methods.race import race
@@ -49,7 +49,6 @@ _UNDECLARED = 10_000
 """The number of records that a method is chosen for where none is declared."""
 _MOST_KERNEL_COLUMNS = 32
 _PART = "moments"
-_PUBLIC_ROWS = "the rows that the transformation was learned from are public"
 MOST_ROWS = 1000
 _ROWS_AT_ONE = 150
 """Rows of a class at ε = 1. Decisions fall where the sums of the classes are alike and small beside the
@@ -352,7 +351,7 @@ class PrivateClassifier(ClassModel):
 
     def _assumptions(self) -> list[str]:
         uses = getattr(self, "_restored_digest", None) is not None or self.public is not None
-        return [*super()._assumptions(), *([_PUBLIC_ROWS] if uses else [])]
+        return [*super()._assumptions(), *([PUBLIC_ROWS] if uses else [])]
 
     def _kernel_error(self, dim: int, records: int, promise: Promise) -> float:
         return error_of_hash_rows(

@@ -18,6 +18,7 @@ from hushsum.methods.error_prediction import Option, PredictionRequest, typical_
 from hushsum.methods.race import BOUND, DEFAULT_WIDTH, row_variances
 from hushsum.methods.registry import Method, method_named, planned_methods
 from hushsum.planning.error_target import promise_for_error
+from hushsum.planning.public_sample import bounds_of_sample, kernel_of_sample
 from hushsum.privacy.claim import Promise, Relation, exact
 from hushsum.records.bounds import DeclaredBounds, declared_bounds
 from hushsum.records.declared_steps import DeclaredSteps, declared_steps
@@ -80,7 +81,9 @@ def plan(
         The mean kernel value f(q)/N of the queries that matter; the error of hash rows is then a bound.
         Default: 0.01 for kernels that hash; else a typical one for the box and the number of columns.
     public : records, optional
-        Public data that resemble the private ones. The error of hash rows is then an estimate.
+        Public data that resemble the private ones. The error of hash rows is then an estimate. They decide
+        the number of columns, the bandwidth (Silverman's rule for the declared number of records) and the
+        bounds (their range and a tenth of it beyond) where these are not given.
     queries : records, optional
         Public queries to estimate it at; default: the public records themselves.
     count_share : float, optional
@@ -131,6 +134,9 @@ def plan(
     if reading is not None:
         chosen, box, on_steps = reading.kernel, reading.basis.bounds, None
     else:
+        if public is not None:
+            kernel = kernel_of_sample(kernel, dim=dim, bandwidth=bandwidth, public=public, records=number)
+            bounds = bounds_of_sample(kernel, bounds, public)
         chosen = kernel if isinstance(kernel, Kernel) else named(kernel, dim=dim, bandwidth=bandwidth)
         box, names = (None, None) if chosen.dim is None else declared_bounds(bounds, dim=chosen.dim)
         on_steps = None if box is None else declared_steps(steps, box, names)

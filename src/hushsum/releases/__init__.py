@@ -12,6 +12,7 @@ from hushsum.releases.float_file import save_curve, save_points
 from hushsum.releases.load import load_function, load_released
 from hushsum.releases.noisy_table import NoisyTable
 from hushsum.releases.presentation import Description
+from hushsum.releases.public_combination import CombinedFunction, combine
 from hushsum.releases.sharpened_features import SharpenedFunction
 from hushsum.releases.table import TableFunction
 from hushsum.releases.table_file import save_table
@@ -21,6 +22,7 @@ __all__ = [
     "Answers",
     "Bundle",
     "CoefficientFunction",
+    "CombinedFunction",
     "CurveFunction",
     "Description",
     "NoisyTable",
@@ -29,6 +31,7 @@ __all__ = [
     "ReleasedFunction",
     "SharpenedFunction",
     "TableFunction",
+    "combine",
     "load_function",
     "load_released",
     "save_bundle",

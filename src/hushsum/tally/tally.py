@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
 from typing import Any, NoReturn
@@ -300,12 +300,18 @@ insecure_noise_seed
         )
         return self.prepare(request, threads=threads).draw()
 
-    def prepare(self, request: ReleaseRequest, *, threads: int | None = None) -> Prepared:
-        """Check everything that can be refused; the claim is known then, and nothing is spent."""
+    def prepare(
+        self, request: ReleaseRequest, *, threads: int | None = None, assumptions: Sequence[str] = ()
+    ) -> Prepared:
+        """Check everything that can be refused; the claim is known then, and nothing is spent.
+        ``assumptions`` are what the claim states besides those of the basis.
+        """
         promise = request.promise
         unit, per_unit = claimed_unit(self, request.unit)
         many = thread_count(threads)
-        options = ReleaseOptions.of(request, self._basis, unit=unit, per_unit=per_unit, threads=many)
+        options = ReleaseOptions.of(
+            request, self._basis, unit=unit, per_unit=per_unit, threads=many, assumptions=assumptions
+        )
         request.check_delta()
         check_release(self._basis, promise, options)
 
