@@ -73,13 +73,14 @@ def accuracies(name: str, repetition: int) -> dict[str, float]:
         transform = make()
         X, test = (_units(transform, rows) for rows in (split.X, split.test))
         for method in ("kernel", "means"):
+            ball: dict[str, Any] = {} if method == "kernel" else {"radius": 1.0}
             model = hs.PrivateClassifier(
                 epsilon=EPSILON,
                 delta=DELTA,
                 classes=list(range(int(split.y.max()) + 1)),
                 method=method,
                 random_state=repetition,
-                **({} if method == "kernel" else {"radius": 1.0}),
+                **ball,
             ).fit(X, split.y)
             found[f"{method}, {kind}"] = float((model.predict(test) == split.truth).mean())
     alone: Any = LogisticRegression(C=10.0, max_iter=1000).fit(split.public, labels)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hushsum._types import Floats
 from hushsum.bases.class_moments import ClassMoments
 from hushsum.bases.monomials import MOST_SQUARED, PUBLIC_ROWS
-from hushsum.errors import DataRefused, UsageError
+from hushsum.errors import UsageError
 from hushsum.kernels.euclidean import EuclideanKernel
 from hushsum.methods.race import race
 from hushsum.models.class_model import ClassModel
@@ -261,14 +261,7 @@ class PrivateClassifier(ClassModel):
         self.method_ = self.chosen_method()
         self._transform = None
         if isinstance(self.public, Transform):
-            if self.public.columns != dim:
-                raise DataRefused(
-                    parameter="public",
-                    rule="must be a transformation of as many columns as records have",
-                    got=f"one of {self.public.columns}",
-                    remedy="learn it from rows of these columns",
-                )
-            self._transform = self.public
+            self._transform = self.public.of_columns(dim)
         elif self.public is not None:
             rows = self._checked(self.public, reset=False)
             self._transform = Transform.whitening(self._units(rows), input_radius=self._ball(dim))

@@ -19,6 +19,7 @@ from hushsum.methods.race import BOUND, DEFAULT_WIDTH, row_variances
 from hushsum.methods.registry import Method, method_named, planned_methods
 from hushsum.planning.error_target import promise_for_error
 from hushsum.planning.public_sample import bounds_of_sample, kernel_of_sample
+from hushsum.planning.units_in_words import in_bytes, in_seconds
 from hushsum.privacy.claim import Promise, Relation, exact
 from hushsum.records.bounds import DeclaredBounds, declared_bounds
 from hushsum.records.declared_steps import DeclaredSteps, declared_steps
@@ -314,22 +315,9 @@ class Plan:
             f"{option.approximation:.2e}",
             f"{option.error:.2e}",
             f"{option.error / self.density:.1%}",
-            _bytes(option.size),
-            _seconds(option.seconds),
+            in_bytes(option.size),
+            in_seconds(option.seconds),
         )
-
-
-def _bytes(size: int) -> str:
-    number = float(size)
-    for unit in ("B", "kB", "MB"):
-        if number < 1000:
-            return f"{number:.3g} {unit}"
-        number /= 1000
-    return f"{number:.3g} GB"
-
-
-def _seconds(seconds: float) -> str:
-    return f"{seconds * 1000:.2g} ms" if seconds < 1 else f"{seconds:.3g} s"
 
 
 def _methods(name: str, kernel: Kernel, *, tallies_only: bool) -> list[Method]:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum._types import Floats
-from hushsum.errors import FileRefused, UsageError
+from hushsum.errors import DataRefused, FileRefused, UsageError
 from hushsum.records import public_directions
 from hushsum.records.ball import clipped_to_ball
 from hushsum.records.dense import as_dense
@@ -250,6 +250,17 @@ class Transform:
             max(radius, 1e-12),
             shrunk_variances(rows, matrix),
         )
+
+    def of_columns(self, columns: int) -> Transform:
+        """Itself; DataRefused unless records of so many columns are transformed."""
+        if self.columns != columns:
+            raise DataRefused(
+                parameter="public",
+                rule="must be a transformation of as many columns as records have",
+                got=f"one of {self.columns}",
+                remedy="learn it from rows of these columns",
+            )
+        return self
 
     def apply(self, rows: object) -> Floats:
         """The images of records, shape (n_records, dim); each depends on its record alone, bit for bit.

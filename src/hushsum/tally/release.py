@@ -62,7 +62,6 @@ class ReleaseOptions:
         cls,
         request: ReleaseRequest,
         basis: Basis,
-        *,
         unit: str,
         per_unit: int,
         threads: int,

@@ -303,15 +303,10 @@ insecure_noise_seed
     def prepare(
         self, request: ReleaseRequest, *, threads: int | None = None, assumptions: Sequence[str] = ()
     ) -> Prepared:
-        """Check everything that can be refused; the claim is known then, and nothing is spent.
-        ``assumptions`` are what the claim states besides those of the basis.
-        """
+        """Check all that can be refused; then the claim is known, with further ``assumptions``."""
         promise = request.promise
-        unit, per_unit = claimed_unit(self, request.unit)
-        many = thread_count(threads)
-        options = ReleaseOptions.of(
-            request, self._basis, unit=unit, per_unit=per_unit, threads=many, assumptions=assumptions
-        )
+        terms = (*claimed_unit(self, request.unit), thread_count(threads))
+        options = ReleaseOptions.of(request, self._basis, *terms, assumptions)
         request.check_delta()
         check_release(self._basis, promise, options)
 
@@ -323,9 +318,7 @@ insecure_noise_seed
         return PreparedRelease(options.claim(promise), subject, request.booking, make)
 
     def save(self, path: str | os.PathLike[str], *, encryption_key: bytes | None = None) -> None:
-        """Write a ``.tally`` file, marked CONFIDENTIAL and readable by its owner only; with a 32-byte key
-        encrypted.
-        """
+        """Write a ``.tally`` file, marked CONFIDENTIAL, for its owner only; with a 32-byte key encrypted."""
         from hushsum.tally.file import save_tally
 
         with self._held():

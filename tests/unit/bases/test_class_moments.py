@@ -77,7 +77,8 @@ def test_less_weight_of_the_total_leaves_less_noise_in_differences() -> None:
     wide = ClassMoments.of_shares(
         3, 4000, 1.0, moment_share=Fraction(0), count_share=Fraction(1, 20), total=0.5
     )
-    sums = wide.class_sums(RNG.normal(size=wide.shape))
+    table: Any = RNG.normal(size=wide.shape)
+    sums = wide.class_sums(table)
     assert sums.var() == pytest.approx(wide.sum_gain, rel=0.15)
     apart = wide.sum_noise(np.array([2.0]), np.array([0.0]))[0]
     assert (sums[0] - sums[1]).var() == pytest.approx(apart, rel=0.15)

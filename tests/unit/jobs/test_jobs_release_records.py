@@ -159,6 +159,7 @@ def test_a_public_file_decides_what_is_not_declared_and_is_combined(tmp_path: Pa
     assert isinstance(f, CombinedFunction)
     assert f.claim.assumptions == (PUBLIC_SAMPLE,)
     assert made.claim == f.claim
-    assert 1000.0 < f.kernel.bandwidth < 20_000.0
-    exact = f.kernel.exact_sum(PAY[:, None], QUERIES) / len(PAY)
+    kernel: Any = f.kernel
+    assert 1000.0 < kernel.bandwidth < 20_000.0
+    exact = kernel.exact_sum(PAY[:, None], QUERIES) / len(PAY)
     assert np.abs(f(QUERIES) - exact).mean() < 0.02

@@ -75,7 +75,8 @@ def test_one_call_takes_bandwidth_and_bounds_from_the_sample_and_says_what_it_as
     assert isinstance(f, CombinedFunction)
     assert f.claim.assumptions == (PUBLIC_SAMPLE,)
     silverman = (4.0 / (4.0 * 1500)) ** (1.0 / 6.0)
-    assert f.kernel.bandwidth == pytest.approx(silverman, rel=0.15)
+    kernel: Any = f.kernel
+    assert kernel.bandwidth == pytest.approx(silverman, rel=0.15)
     assert f.bounds is not None
     assert (np.array(f.bounds.low) < PUBLIC.min(axis=0)).all()
     declared: Any = hs.release(
