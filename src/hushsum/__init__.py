@@ -42,7 +42,7 @@ from hushsum.planning import Plan, plan, release
 from hushsum.privacy.claim import Claim
 from hushsum.records.onnx_transform import OnnxTransform
 from hushsum.records.transform import Transform
-from hushsum.releases import Answers, ReleasedFunction, combine
+from hushsum.releases import Answers, ReleasedFunction, combine, neighbour_density
 from hushsum.tally import Tally
 from hushsum.tally.file import load_tally
 from hushsum.version import __version__
@@ -108,6 +108,7 @@ __all__ = [
     "load",
     "load_tally",
     "monomials",
+    "neighbour_density",
     "plan",
     "private_bounds",
     "private_quantiles",

@@ -73,6 +73,7 @@ def test_the_public_names_are_these() -> None:
         "load",
         "load_tally",
         "monomials",
+        "neighbour_density",
         "plan",
         "private_bounds",
         "private_quantiles",

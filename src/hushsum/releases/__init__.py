@@ -10,6 +10,7 @@ from hushsum.releases.coefficients import CoefficientFunction
 from hushsum.releases.curve import CurveFunction
 from hushsum.releases.float_file import save_curve, save_points
 from hushsum.releases.load import load_function, load_released
+from hushsum.releases.neighbour_density import NeighbourDensity, neighbour_density
 from hushsum.releases.noisy_table import NoisyTable
 from hushsum.releases.presentation import Description
 from hushsum.releases.public_combination import CombinedFunction, combine
@@ -25,6 +26,7 @@ __all__ = [
     "CombinedFunction",
     "CurveFunction",
     "Description",
+    "NeighbourDensity",
     "NoisyTable",
     "PointsFunction",
     "Released",
@@ -34,6 +36,7 @@ __all__ = [
     "combine",
     "load_function",
     "load_released",
+    "neighbour_density",
     "save_bundle",
     "save_curve",
     "save_points",
