@@ -84,7 +84,8 @@ def plan(
     public : records, optional
         Public data that resemble the private ones. The error of hash rows is then an estimate. They decide
         the number of columns, the bandwidth (Silverman's rule for the declared number of records) and the
-        bounds (their range and a tenth of it beyond) where these are not given.
+        bounds (their range and a tenth of it beyond) where these are not given; the bounds not where sizes of
+        hash rows are.
     queries : records, optional
         Public queries to estimate it at; default: the public records themselves.
     count_share : float, optional
@@ -137,7 +138,8 @@ def plan(
     else:
         if public is not None:
             kernel = kernel_of_sample(kernel, dim=dim, bandwidth=bandwidth, public=public, records=number)
-            bounds = bounds_of_sample(kernel, bounds, public)
+            if rows is None and width is None:
+                bounds = bounds_of_sample(kernel, bounds, public)
         chosen = kernel if isinstance(kernel, Kernel) else named(kernel, dim=dim, bandwidth=bandwidth)
         box, names = (None, None) if chosen.dim is None else declared_bounds(bounds, dim=chosen.dim)
         on_steps = None if box is None else declared_steps(steps, box, names)

@@ -46,10 +46,14 @@ def kernel_of_sample(
 
 
 def bounds_of_sample(kernel: Kernel, bounds: DeclaredBounds | None, public: object) -> DeclaredBounds | None:
-    """The bounds given, or those of the sample and a tenth of its range beyond, for kernels of columns."""
+    """The bounds given, or those of the sample and a tenth of its range beyond, for kernels of columns and
+    samples that are large enough.
+    """
     if bounds is not None or not isinstance(kernel, ColumnKernel):
         return bounds
-    rows = _rows(public, kernel.dim)
+    rows = as_dense(public, dim=kernel.dim).astype(np.float64)
+    if len(rows) < FEWEST_POINTS:
+        return None
     low, high = rows.min(axis=0), rows.max(axis=0)
     reach = np.maximum(_WIDER * (high - low), kernel.bandwidth)
     pairs = tuple(zip((low - reach).tolist(), (high + reach).tolist(), strict=True))

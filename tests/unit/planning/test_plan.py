@@ -154,7 +154,7 @@ def test_planning_never_sees_private_data() -> None:
 
 def test_the_size_of_the_public_sample_does_not_stand_for_the_data() -> None:
     few, many = (
-        hs.plan(records=9000, kernel=KERNEL, epsilon=1.0, method="race", rows=100, public=cloud(number)).best
+        hs.plan(records=9000, kernel=KERNEL, epsilon=1.0, rows=100, public=cloud(number)).best
         for number in (500, 5000)
     )
     assert few.noise == pytest.approx(many.noise, rel=0.01)
