@@ -32,6 +32,7 @@ OPTIONAL = {
     "distributed": "the engine of Dask",
     "duckdb": "the engine of DuckDB",
     "pyspark": "the engine of Spark",
+    "onnxruntime": "models in the ONNX format",
 }
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 

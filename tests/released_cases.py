@@ -32,6 +32,10 @@ RELEASES: dict[str, Make] = {
     ),
     "grid": lambda: hs.grid(ONE, bounds=(0, 1)).add(LINE).release(epsilon=1.0, insecure_noise_seed=3),
     "sharpened": lambda: _sharpened(),
+    "combined": lambda: hs.combine(
+        hs.grid(ONE, bounds=(0, 1)).add(LINE).release(epsilon=1.0, insecure_noise_seed=3),
+        np.linspace(0.0, 1.0, 20)[:, None],
+    ),
     "monomials": lambda: (
         hs.monomials(hs.DotProductKernel(dim=2)).add(PLANE).release(epsilon=1.0, insecure_noise_seed=3)
     ),

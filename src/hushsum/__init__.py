@@ -44,8 +44,9 @@ from hushsum.methods import (
 from hushsum.methods.graphs import count_graph
 from hushsum.planning import Plan, plan, release
 from hushsum.privacy.claim import Claim
+from hushsum.records.onnx_transform import OnnxTransform
 from hushsum.records.transform import Transform
-from hushsum.releases import Answers, ReleasedFunction
+from hushsum.releases import Answers, ReleasedFunction, combine, neighbour_density
 from hushsum.tally import Tally
 from hushsum.tally.file import load_tally
 from hushsum.version import __version__
@@ -83,6 +84,7 @@ __all__ = [
     "Ledger",
     "ManhattanKernel",
     "MaternKernel",
+    "OnnxTransform",
     "Plan",
     "PolynomialKernel",
     "PrivateClassifier",
@@ -103,6 +105,7 @@ __all__ = [
     "audit",
     "choose",
     "choose_kernel",
+    "combine",
     "connect",
     "count_graph",
     "errors",
@@ -112,6 +115,7 @@ __all__ = [
     "load",
     "load_tally",
     "monomials",
+    "neighbour_density",
     "on_columns",
     "plan",
     "private_bounds",

@@ -23,6 +23,8 @@ from hushsum.records.ball import FEWEST_BITS, whole_length, whole_vectors
 _MOST_BITS = 14
 _MOST_WEIGHT = 1 << 40
 MOST_CLASSES = 1 << 16
+_FINE_WEIGHT = 256
+"""Of class means where a part of it is taken from every class: thirds and tenths of it are nearly whole."""
 _NUMBERS_AT_A_TIME = 1 << 22
 
 
@@ -35,7 +37,9 @@ class ClassMoments(Basis):
     of length at most S = 2^bits. It adds m·z and n to the cells of its class, and 5·z_i² and 7·z_i·z_j to
     those of the second moments, which all classes share or each class has. m and n are whole numbers,
     ``mean_weight`` and ``count_weight``: the larger one is, the less noise its cells have beside what they
-    count.
+    count. It also takes s·z, s = ``shared_weight``, from the sums of every class, its own included. A rule
+    compares classes, so what matters are differences between their sums; with s the sum over all classes
+    counts less (m − C·s in place of m, for C classes), and the same noise leaves more of the differences.
 
     Parameters
     ----------
@@ -46,8 +50,8 @@ class ClassMoments(Basis):
     moments : int
         How many matrices of second moments: none, one of all records, or one for each class. Each has
         dim·(dim + 1)/2 cells; up to 4096 columns.
-    mean_weight, count_weight : int
-        See above; :meth:`of_shares` takes them from shares of the budget.
+    mean_weight, count_weight, shared_weight : int
+        See above; :meth:`of_shares` takes them from shares of the budget. C·s must be below m.
     bits : int
         Of a whole number.
     transform : str, optional
@@ -55,12 +59,16 @@ class ClassMoments(Basis):
 
     Privacy
     -------
-    A record's cells depend on that record alone, and ‖z‖ ≤ S. With A = m²S², C = n² and B = 25·S⁴ (0 without
-    moments; see `Monomials` for the weights 5 and 7), one record present or absent moves the table by
-    Δ2² ≤ A + C + B, and by Δ1 ≤ m·√d·S + n + (5 + 7(d − 1)/2)·S².
+    A record's cells depend on that record alone, and ‖z‖ ≤ S. It adds (m − s)·z to the sums of its class and
+    −s·z to those of K − 1 others, K classes: A = ((m − s)² + (K − 1)s²)·S² in square. With C = n² and
+    B = 25·S⁴ (0 without moments; see `Monomials` for the weights 5 and 7), one record present or absent moves
+    the table by Δ2² ≤ A + C + B, and by Δ1 ≤ (m + (K − 2)s)·√d·S + n + (5 + 7(d − 1)/2)·S².
 
-    One record replaced. If its class changes, both classes' cells move, and the moments by at most 2B in
-    square: if the classes share them (`Monomials`), and if not, as each moves by B. So Δ2² ≤ 2(A + C + B). If
+    One record replaced. If its class changes, the sums move by m·z − s·w in one class, by −m·z' − s·w in
+    another and by −s·w in the rest, w = z − z': in square m²(‖z‖² + ‖z'‖²) − (2m − K·s)·s·‖w‖². As K·s < m,
+    this is at most 2m²S². Two counts move, and the moments by at most 2B in
+    square: if the classes share them (`Monomials`), and if not, as each moves by B. So
+    Δ2² ≤ 2(m²S² + C + B). If
     the class stays, the count does, too. With p = (z + z')/2,
     q = (z − z')/2, x = ‖q‖²/S² and y = ‖p‖²/S², the move is 4A·x + 8B·(xy + t²), t = p·q/S², where x + y ≤ 1
     and |t| ≤ (1 − x − y)/2, because both lengths are at most S, and t² ≤ xy. In s = 1 − x − y the bound
@@ -70,7 +78,8 @@ class ClassMoments(Basis):
     the two cases. Δ1 is at most that of two records' class cells and of replaced moments; if each class has
     moments, at most that of two records.
 
-    A record that moves to another class is a replacement; under add/remove it is two changes.
+    A record that moves to another class is a replacement; under add/remove it is two changes. A record that
+    appears twice is two records.
     """
 
     name: ClassVar[str] = "class-moments"
@@ -84,6 +93,7 @@ class ClassMoments(Basis):
     count_weight: int = 512
     bits: int = 12
     transform: str | None = None
+    shared_weight: int = 0
 
     @classmethod
     def of_shares(
@@ -97,8 +107,11 @@ class ClassMoments(Basis):
         by_class: bool = False,
         bits: int = 12,
         transform: str | None = None,
+        total: float = 1.0,
     ) -> ClassMoments:
         """With weights for which the counts and the second moments have these parts of Δ2² of one record.
+        ``total``, above 0 and at most 1, is the weight of the sum over all classes beside that of
+        differences.
 
         >>> basis = ClassMoments.of_shares(
         ...     3, 16, 1.0, moment_share=Fraction(1, 5), count_share=Fraction(1, 50)
@@ -108,19 +121,27 @@ class ClassMoments(Basis):
         (0.2, 0.02)
         """
         unit, means = 1 << bits, 1 - moment_share - count_share
+        taken = (1.0 - total) / classes
+        # What a record adds to the sums, as a multiple of the weight of means.
+        added = math.sqrt((1.0 - taken) ** 2 + (classes - 1) * taken**2)
         if moment_share == 0:
-            count = unit * math.sqrt(count_share / means)
-            return cls(classes, dim, radius, 0, 1, max(1, round(count)), bits, transform)
+            mean = 1 if total == 1.0 else _FINE_WEIGHT
+            shared = math.floor(mean * taken)
+            added = math.sqrt((mean - shared) ** 2 + (classes - 1) * shared**2)
+            count = max(1, round(unit * added * math.sqrt(count_share / means)))
+            return cls(classes, dim, radius, 0, mean, count, bits, transform, shared)
         length = SQUARE_WEIGHT * unit**2 / math.sqrt(moment_share)
+        mean = max(1, round(length * math.sqrt(means) / unit / added))
         return cls(
             classes,
             dim,
             radius,
             classes if by_class else 1,
-            max(1, round(length * math.sqrt(means) / unit)),
+            mean,
             max(1, round(length * math.sqrt(count_share))),
             bits,
             transform,
+            math.floor(mean * taken),
         )
 
     def __post_init__(self) -> None:
@@ -131,6 +152,7 @@ class ClassMoments(Basis):
             ("mean_weight", self.mean_weight, 1, _MOST_WEIGHT),
             ("count_weight", self.count_weight, 1, _MOST_WEIGHT),
             ("bits", self.bits, FEWEST_BITS, _MOST_BITS),
+            ("shared_weight", self.shared_weight, 0, max(0, self.mean_weight - 1) // max(1, self.classes)),
         )
         for name, value, least, most in rules:
             if type(value) is not int or not least <= value <= most:
@@ -182,9 +204,11 @@ class ClassMoments(Basis):
     def sensitivity(self, relation: Relation) -> Sensitivity:
         """See the class: proven there for both relations."""
         square = self.length**2
-        mean, count = self.mean_weight**2 * square, self.count_weight**2
+        own, shared = self.mean_weight - self.shared_weight, self.shared_weight
+        mean = (own**2 + (self.classes - 1) * shared**2) * square
+        count = self.count_weight**2
         second = (SQUARE_WEIGHT * square) ** 2 if self.moments else 0
-        l1 = math.isqrt(self.dim * mean) + self.count_weight
+        l1 = math.isqrt(self.dim * (own + (self.classes - 1) * shared) ** 2 * square) + self.count_weight
         steps = (self.mean_weight * self.length, self.count_weight)
         l1_second = SQUARE_WEIGHT * square + PRODUCT_WEIGHT * (self.dim - 1) * square // 2
         if relation is Relation.ADD_REMOVE:
@@ -195,7 +219,7 @@ class ClassMoments(Basis):
             stays = 4 * mean
         else:
             stays = 2 * mean + 2 * second - (-(mean**2) // (2 * second))
-        moved = max(2 * (mean + count + second), stays)
+        moved = max(2 * (self.mean_weight**2 * square + count + second), stays)
         l1 *= 2
         if self.moments > 1:
             l1 += 2 * l1_second
@@ -232,6 +256,9 @@ class ClassMoments(Basis):
                 cells = table[0, code * width : (code + 1) * width]
                 cells[:-1] += step * self.mean_weight * members.sum(axis=0)
                 cells[-1] += step * self.count_weight * len(members)
+            if self.shared_weight:
+                sums = table[0, : self.classes * width].reshape(self.classes, width)[:, :-1]
+                sums -= step * self.shared_weight * whole.sum(axis=0)
             if upper is None:
                 continue
             weights, size = step * square_weights(self.dim), len(upper[0])
@@ -243,8 +270,27 @@ class ClassMoments(Basis):
 
     def class_sums(self, table: Table) -> Floats:
         """Σ x of each class in units of the radius, shape (classes, dim)."""
-        cells = table[0, : self.classes * (self.dim + 1)].reshape(self.classes, -1)
-        return np.asarray(cells[:, :-1] / (self.mean_weight * self.unit))
+        cells = table[0, : self.classes * (self.dim + 1)].reshape(self.classes, -1)[:, :-1]
+        if self.shared_weight:
+            everything = cells.sum(axis=0) / self._total_weight
+            return np.asarray((cells + self.shared_weight * everything) / (self.mean_weight * self.unit))
+        return np.asarray(cells / (self.mean_weight * self.unit))
+
+    @property
+    def _total_weight(self) -> int:
+        return self.mean_weight - self.classes * self.shared_weight
+
+    def sum_noise(self, weights: Floats, totals: Floats) -> Floats:
+        """The variance of Σ_c w_c·S_c, S_c a column of :meth:`class_sums`, for noise of variance 1 in all
+        cells, by Σ w_c² and Σ w_c: 1/m² in differences of classes, and 1/(m − C·s)² in their mean.
+        """
+        apart, together = 1.0 / self.mean_weight**2, 1.0 / self._total_weight**2
+        return np.asarray((apart * weights + (together - apart) / self.classes * totals**2) / self.unit**2)
+
+    @property
+    def sum_gain(self) -> float:
+        """The variance of a number in :meth:`class_sums` for noise of variance 1 in all cells."""
+        return float(self.sum_noise(np.ones(1), np.ones(1))[0])
 
     def class_counts(self, table: Table) -> Floats:
         """The number of records of each class, shape (classes,)."""
@@ -283,7 +329,7 @@ class ClassMomentsReading(LinearReading):
         rows = batch.arrays[0].astype(np.float64)
         known = np.isin(rows[:, 0], np.arange(self.basis.classes))
         lengths = (rows[:, 1:] ** 2).sum(axis=1) / self.basis.radius**2
-        return np.asarray(known * lengths / (self.basis.mean_weight * self.basis.unit) ** 2)
+        return np.asarray(known * lengths * self.basis.sum_gain)
 
     def total(self, table: Table) -> tuple[float, float]:
         """The numbers of all classes together."""

@@ -28,6 +28,9 @@ SQUARE_WEIGHT, PRODUCT_WEIGHT = 5, 7
 longer than the squared length of the record, in whatever direction it points.
 """
 
+PUBLIC_ROWS = "the rows that the transformation was learned from are public"
+"""What a claim about transformed records assumes."""
+
 _NUMBERS_AT_A_TIME = 1 << 22
 
 
@@ -49,6 +52,8 @@ class Monomials(Basis):
         Of a whole number. More resolve finer; in d columns a coordinate has about 2^bits/√d steps.
     columns : tuple of str, optional
         What the columns are called, in their order.
+    transform : str, optional
+        Digest of the public transformation that made the vectors, so that only tallies of one merge.
 
     Privacy
     -------
@@ -74,6 +79,7 @@ class Monomials(Basis):
     kernel: Kernel
     bits: int = 12
     columns: tuple[str, ...] | None = None
+    transform: str | None = None
 
     def __post_init__(self) -> None:
         INNER_PRODUCT.check(self.kernel, "monomials")
@@ -109,6 +115,11 @@ class Monomials(Basis):
         """The box around the ball."""
         radius, dim = float(self._product.radius), self._product.dim
         return Bounds((-radius,) * dim, (radius,) * dim)
+
+    @property
+    def assumptions(self) -> dict[str, str]:
+        """That of a transformation, for every unit."""
+        return {} if self.transform is None else dict.fromkeys(self.units, PUBLIC_ROWS)
 
     def counted_kernel(self) -> Kernel:
         """The inner product whose monomials are counted."""

@@ -33,6 +33,7 @@ _OF_RECORDS = (
     "set_column",
     "decimal",
     "drop_missing",
+    "public",
 )
 """Options that a tally has from the command that counted it."""
 
@@ -64,6 +65,15 @@ def release(
         typer.Option("--records", help="Declared number of records, for the plan; the true one is private."),
     ] = None,
     steps: options.StepsText = None,
+    public: Annotated[
+        str | None,
+        typer.Option(
+            "--public",
+            metavar="FILE",
+            help="Public records like the private ones: they decide bandwidth and bounds where these are not "
+            "given, and are combined with the release.",
+        ),
+    ] = None,
     width: Annotated[int | None, typer.Option("--width", help="Cells per row of a race table.")] = None,
     seed: Annotated[int, typer.Option("--seed", help="Public seed of the random functions.")] = 0,
     unit_column: options.UnitColumn = None,
@@ -129,6 +139,7 @@ def release(
     from hushsum.cli.options import ledger_options
     from hushsum.jobs.kernel_and_method import KernelChoice, bandwidth_warnings
     from hushsum.jobs.output_files import STANDARD, is_tally, read_key
+    from hushsum.jobs.plan_release import PublicFile
     from hushsum.jobs.record_files import RecordFiles
     from hushsum.jobs.release_records import PlanChoice, refuse_record_options, release_records
     from hushsum.jobs.release_tally import release_tally
@@ -178,6 +189,7 @@ def release(
             width,
             seed,
             count_share,
+            None if public is None else PublicFile(public, values.names(columns, "columns"), set_column),
         )
         piped = interruptible_input() if STANDARD in sources else nullcontext()
         counting = progress_bar("counting", size=bytes_of(sources))

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hushsum.bases.base import Reading
 from hushsum.errors import Parameter, UsageError
 from hushsum.jobs.kernel_and_method import KernelChoice, step_of_columns
+from hushsum.kernels.base import ColumnKernel
 from hushsum.methods.registry import all_methods
 from hushsum.planning.plan import Plan, plan
+from hushsum.planning.public_sample import kernel_of_sample
 from hushsum.privacy.calibration import COUNT_SHARE
 from hushsum.records.arrow import pyarrow
 from hushsum.records.streams import open_batches
@@ -81,9 +83,12 @@ def plan_release(
             rule=("and ", Parameter("public"), " exclude each other"),
             remedy="give one of them",
         )
-    sample = None if public is None else _read(public)
+    sample = None if public is None else read_public(public)
     if dim is None and sample is not None and not kernel.takes_sets:
         dim = int(sample.num_columns)
+    if sample is not None and reading is None and kernel.bandwidth is None and not kernel.takes_sets:
+        found = kernel_of_sample(kernel.name, dim=dim, bandwidth=None, public=sample, records=records)
+        kernel = replace(kernel, bandwidth=found.bandwidth) if isinstance(found, ColumnKernel) else kernel
     chosen = kernel.example(dim) if reading is None else reading.kernel
     counting = (each for each in all_methods() if each.predict is not None and each.tally is not None)
     bounded = (each for each in counting if each.needs_bounds)
@@ -113,7 +118,8 @@ def plan_release(
     )
 
 
-def _read(public: PublicFile) -> Any:
+def read_public(public: PublicFile) -> Any:
+    """The first records of a public file, as an Arrow table."""
     batches: list[Any] = []
     total = 0
     with open_batches(public.path, columns=public.columns, set_column=public.set_column) as stream:

@@ -10,17 +10,25 @@ from hushsum.errors import DataRefused, UsageError
 from hushsum.jobs.kernel_and_method import KernelChoice, step_of_columns
 from hushsum.jobs.ledger_release import Approve, LedgerOptions
 from hushsum.jobs.output_files import STANDARD, check_function_output
+from hushsum.jobs.plan_release import PublicFile, read_public
 from hushsum.jobs.progress import Progress
 from hushsum.jobs.record_files import RecordFiles, check_columns, dimension, first_batch
 from hushsum.jobs.release_tally import FunctionReleased, deliver_release, described
 from hushsum.jobs.tally_records import count_records
-from hushsum.kernels.base import Kernel
+from hushsum.kernels.base import ColumnKernel, Kernel
 from hushsum.kernels.parameters import one_of
 from hushsum.methods.direct_release import DeclaredBox, OneCallRelease
 from hushsum.methods.error_prediction import Option
 from hushsum.methods.registry import method_named, planned_methods
-from hushsum.planning.automatic_method import best_option, planned_options, planned_sizes, planned_tally
+from hushsum.planning.automatic_method import (
+    UNDECLARED,
+    best_option,
+    planned_options,
+    planned_sizes,
+    planned_tally,
+)
 from hushsum.planning.plan import AUTO
+from hushsum.planning.public_sample import bounds_of_sample, kernel_of_sample
 from hushsum.privacy.claim import PERSON, RECORD, checked_unit
 from hushsum.privacy.release_noise import EXACT_INTEGERS
 from hushsum.privacy.release_request import ReleaseRequest
@@ -28,6 +36,7 @@ from hushsum.records.arrow import pyarrow
 from hushsum.records.bounds import DeclaredBounds
 from hushsum.records.streams import open_batches
 from hushsum.releases.base import ReleasedFunction
+from hushsum.releases.public_combination import MOST_POINTS, PUBLIC_SAMPLE, combine
 from hushsum.tally.tally import Tally
 
 
@@ -36,6 +45,7 @@ class PlanChoice:
     """What a person declares for the plan of a release; all of it is public.
 
     ``records`` is the declared number of records. ``count_share`` of None is what the plan finds best.
+    ``public`` is a public sample: it decides what is not declared, and the release is combined with it.
     """
 
     method: str = AUTO
@@ -45,6 +55,7 @@ class PlanChoice:
     width: int | None = None
     seed: int = 0
     count_share: float | None = None
+    public: PublicFile | None = None
 
     def __post_init__(self) -> None:
         one_of("method", self.method, [AUTO, *planned_methods()])
@@ -90,7 +101,10 @@ def release_records(
             got="none",
             remedy="name this release",
         )
-    plan = _Plan(request, choice, max_per_unit)
+    sample = None if choice.public is None else read_public(choice.public).slice(0, MOST_POINTS)
+    if sample is not None:
+        kernel, choice = _of_sample(kernel, choice, sample)
+    plan = _Plan(request, choice, max_per_unit, sample)
     if STANDARD not in records.paths:
         batch, names = first_batch(records)
         chosen = kernel.build(None if kernel.takes_sets else dimension(batch), names)
@@ -106,11 +120,16 @@ def release_records(
         return plan.empty_tally(options[0], built, columns)
 
     tally = count_records(records, kernel, empty, threads=threads, progress=progress)
-    prepared = tally.prepare(plan.request_for(options[0]), threads=threads)
+    assumptions = () if sample is None else (PUBLIC_SAMPLE,)
+    prepared = tally.prepare(plan.request_for(options[0]), threads=threads, assumptions=assumptions)
+
+    def make() -> ReleasedFunction:
+        return prepared.make() if sample is None else combine(prepared.make(), sample)
+
     return deliver_release(
         output,
         prepared.claim,
-        prepared.make,
+        make,
         sources=[path for path in records.paths if path != STANDARD],
         subject={**prepared.subject, **described(tally.reading.kernel, output)},
         settings=[
@@ -135,6 +154,7 @@ class _Plan:
     request: ReleaseRequest
     choice: PlanChoice
     max_per_unit: int | None
+    sample: Any = None
 
     def best(self, kernel: Kernel, columns: Sequence[str] | None, *, tallies_only: bool = False) -> Option:
         """The option that is released."""
@@ -156,7 +176,8 @@ class _Plan:
             columns=columns,
             steps=None if choice.steps is None else step_of_columns(choice.steps),
             max_per_unit=self.max_per_unit,
-            tallies_only=tallies_only,
+            tallies_only=tallies_only or self.sample is not None,
+            public=self.sample,
         )
 
     def empty_tally(self, option: Option, kernel: Kernel, columns: Sequence[str] | None) -> Tally:
@@ -188,6 +209,27 @@ class _Plan:
                 mechanism=request.mechanism,
             ),
         )
+
+
+def _of_sample(kernel: KernelChoice, choice: PlanChoice, sample: Any) -> tuple[KernelChoice, PlanChoice]:
+    """What is declared, with the bandwidth and the bounds of the public sample where these are not."""
+    if kernel.takes_sets:
+        raise UsageError(
+            parameter="public",
+            rule="must be left out for sets",
+            got="a kernel of sets",
+            remedy="leave it out",
+        )
+    built = kernel_of_sample(
+        kernel.name,
+        dim=int(sample.num_columns),
+        bandwidth=kernel.bandwidth,
+        public=sample,
+        records=UNDECLARED if choice.records is None else choice.records,
+    )
+    if kernel.bandwidth is None and isinstance(built, ColumnKernel):
+        kernel = replace(kernel, bandwidth=built.bandwidth)
+    return kernel, replace(choice, bounds=bounds_of_sample(built, choice.bounds, sample))
 
 
 def _in_one_call(

@@ -13,6 +13,8 @@ from hushsum.kernels.registry import INNER_PRODUCT
 from hushsum.methods.error_prediction import HEADER_BYTES, NORMAL_MEAN_ABSOLUTE, Option, PredictionRequest
 from hushsum.methods.tally_methods import register_tally
 from hushsum.records.bounds import DeclaredBounds, declared_bounds
+from hushsum.records.onnx_transform import OnnxTransform
+from hushsum.records.transform import Transform
 from hushsum.tally.tally import Tally
 
 NAME = "monomials"
@@ -27,6 +29,7 @@ def monomials(
     bounds: DeclaredBounds | None = None,
     columns: Sequence[str] | None = None,
     max_per_unit: int | None = None,
+    transform: Transform | OnnxTransform | None = None,
 ) -> Tally:
     """An empty tally of the records' coordinates, or of products of two of them, for inner products.
 
@@ -44,6 +47,9 @@ def monomials(
         None: a ball is declared with the kernel's ``radius`` instead.
     columns, max_per_unit
         As for `race`.
+    transform : Transform or OnnxTransform, optional
+        The public transformation that made the vectors. The caller applies it; its digest becomes part of the
+        fingerprint, so that only tallies of one transformation merge.
 
     Examples
     --------
@@ -66,7 +72,8 @@ def monomials(
             remedy="declare the kernel's radius instead",
         )
     _, names = declared_bounds(None, dim=kernel.dim or 1, columns=columns)
-    return Tally(Monomials(kernel, bits, names), max_per_unit=max_per_unit)
+    digest = None if transform is None else transform.digest
+    return Tally(Monomials(kernel, bits, names, digest), max_per_unit=max_per_unit)
 
 
 def predict(request: PredictionRequest) -> list[Option]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hushsum._types import Floats
 from hushsum.bases.class_moments import ClassMoments
-from hushsum.bases.monomials import MOST_SQUARED
+from hushsum.bases.monomials import MOST_SQUARED, PUBLIC_ROWS
 from hushsum.errors import UsageError
 from hushsum.kernels.euclidean import EuclideanKernel
 from hushsum.methods.race import race
@@ -49,7 +49,6 @@ _UNDECLARED = 10_000
 """The number of records that a method is chosen for where none is declared."""
 _MOST_KERNEL_COLUMNS = 32
 _PART = "moments"
-_PUBLIC_ROWS = "the rows that the transformation was learned from are public"
 MOST_ROWS = 1000
 _ROWS_AT_ONE = 150
 """Rows of a class at ε = 1. Decisions fall where the sums of the classes are alike and small beside the
@@ -215,6 +214,8 @@ class PrivateClassifier(ClassModel):
     def _choose(self, dim: int, records: int, promise: Promise) -> str:
         if self.method != AUTO:
             return self.method
+        if isinstance(self.public, Transform):
+            dim = self.public.dim
         if dim <= MOST_SQUARED:
             basis = discriminant_basis(len(self.declared_classes()), dim, records, promise)
             if spectral_edge(basis, promise, records) <= largest_edge(dim):
@@ -249,9 +250,9 @@ class PrivateClassifier(ClassModel):
         dim = self.n_features_in_ if transform is None else transform.dim
         radius = self._ball(dim) if transform is None else transform.radius
         digest = None if transform is None else transform.digest
-        if self.method_ == MEANS:
-            return means_basis(classes, dim, radius, digest)
         promise = Promise.of(epsilon=self.epsilon, delta=self.delta)
+        if self.method_ == MEANS:
+            return means_basis(classes, dim, promise, radius, digest)
         return discriminant_basis(classes, dim, self.records or _UNDECLARED, promise, radius, digest)
 
     def _settle_method(self) -> None:
@@ -259,7 +260,9 @@ class PrivateClassifier(ClassModel):
         dim = self.n_features_in_
         self.method_ = self.chosen_method()
         self._transform = self._restored_digest = None
-        if self.public is not None and self.method_ != KERNEL:
+        if isinstance(self.public, Transform):
+            self._transform = self.public.of_columns(dim)
+        elif self.public is not None:
             rows = self._checked(self.public, reset=False)
             self._transform = Transform.whitening(self._units(rows), input_radius=self._ball(dim))
 
@@ -316,7 +319,8 @@ class PrivateClassifier(ClassModel):
             raise ValueError("classes")
         if transform is not None and transform.columns != self.n_features_in_:
             raise ValueError("columns")
-        return TransformedRule(LinearRule.of(part), transform)
+        spread = None if transform is None else transform.variances
+        return TransformedRule(LinearRule.of(part, spread), transform)
 
     def _columns_of_part(self, name: str) -> int:
         if name != _PART:
@@ -340,7 +344,7 @@ class PrivateClassifier(ClassModel):
 
     def _assumptions(self) -> list[str]:
         uses = getattr(self, "_restored_digest", None) is not None or self.public is not None
-        return [*super()._assumptions(), *([_PUBLIC_ROWS] if uses else [])]
+        return [*super()._assumptions(), *([PUBLIC_ROWS] if uses else [])]
 
     def _kernel_error(self, dim: int, records: int, promise: Promise) -> float:
         return error_of_hash_rows(
@@ -358,9 +362,10 @@ class PrivateClassifier(ClassModel):
             error = self._kernel_error(n_features, records, promise)
             return PredictedError("mean kernel value of a class", error, records, PLANNED)
         classes = len(self.declared_classes())
-        basis = means_basis(classes, n_features)
+        dim = self.public.dim if isinstance(self.public, Transform) else n_features
+        basis = means_basis(classes, dim, promise)
         if method == DISCRIMINANT:
-            basis = discriminant_basis(classes, n_features, records, promise)
+            basis = discriminant_basis(classes, dim, records, promise)
         error = mean_noise(basis, noise_of(basis, promise).variance, records / classes)
         note = f"{NOISE}, for vectors of the length of the radius"
         return PredictedError("inner product with the mean of a class", error, records, note)

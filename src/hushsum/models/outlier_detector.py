@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, NoReturn
@@ -11,21 +12,33 @@ from numpy.typing import NDArray
 from sklearn.base import OutlierMixin
 
 from hushsum._types import Floats
+from hushsum.bases.monomials import MOST_SQUARED, Monomials
+from hushsum.kernels.base import InnerProductKernel, Kernel
 from hushsum.kernels.euclidean import EuclideanKernel
+from hushsum.kernels.inner_product import DotProductKernel, PolynomialKernel
+from hushsum.methods.monomials import monomials
 from hushsum.methods.quantiles import private_quantiles
 from hushsum.methods.race import race
 from hushsum.models.base import PrivateModel
 from hushsum.models.enough_records import COUNT_SHARE, enough_records
 from hushsum.models.parameters import NUMBER, Parameter
-from hushsum.models.predicted_error import PLANNED, PredictedError, error_of_hash_rows
+from hushsum.models.predicted_error import (
+    PLANNED,
+    PredictedError,
+    error_of_hash_rows,
+    planned_error,
+    share_of,
+)
 from hushsum.models.table_model import NEAR, POWER, ROWS, WIDTH
 from hushsum.privacy.accounting.mechanisms import together
 from hushsum.privacy.calibration import GAUSSIAN, LAPLACE
 from hushsum.privacy.claim import Claim, Promise
 from hushsum.privacy.private_choice import PERMUTE_AND_FLIP
+from hushsum.records.ball import clipped_to_ball
 from hushsum.releases.answers import Answers, normal_answers
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.bundle import Bundle
+from hushsum.releases.coefficients import CoefficientFunction
 from hushsum.tally.tally import Tally
 
 QUANTILE_SHARE = Fraction(1, 4)
@@ -33,6 +46,14 @@ QUANTILE_SHARE = Fraction(1, 4)
 
 _THRESHOLDS: Floats = np.concatenate([[0.0], np.geomspace(1e-6, 1.0, 601)])
 """What a paid threshold may be: even in ratios, since scores range over orders of magnitude."""
+
+
+_CLEAR = 20.0
+"""Squared inner products are scored where their noise is so many times below 1/√columns. Looked at on two of
+the four classes of AG News against a third one: squares are better at ε = 1, products at ε = 0.1.
+"""
+_UNDECLARED = 10_000
+"""The number of records that this is decided for: the true one is private."""
 
 
 @dataclass(slots=True, repr=False, eq=False)
@@ -54,9 +75,14 @@ class PrivateOutlierDetector(OutlierMixin, PrivateModel):  # type: ignore[misc]
     """Predicts which points are like few of the private records: low similarity is an outlier.
 
     The score of a point is the share of the records that are near it, weighted by similarity, from one
-    released sketch. Works in any number of columns; with more than about ``300/ε`` records. Below about
+    released sketch; with more than about ``300/ε`` records. Below about
     ``70/ε`` the private count cannot be distinguished from noise: it then knows only that points
     outside ``bounds`` are outliers.
+
+    For vectors of a text or image model, in hundreds of columns, declare ``radius``: hash rows see nothing
+    there. The score is then the mean squared cosine of the angle to the records, from their second moments,
+    or, where noise would hide these, the mean cosine. Such scores have no natural threshold: give
+    ``contamination``.
 
     Attributes
     ----------
@@ -113,6 +139,15 @@ class PrivateOutlierDetector(OutlierMixin, PrivateModel):  # type: ignore[misc]
         POWER,
         ROWS,
         WIDTH,
+        Parameter(
+            "radius",
+            NUMBER,
+            "For vectors of a model: the length that no record exceeds, declared; 1 for vectors of length 1. "
+            "Scores are then mean squared inner products, or mean inner products where the predicted noise "
+            "is large beside 1/√columns; bandwidth, power, rows and width are not used.",
+            above=0,
+            optional=True,
+        ),
     )
 
     def __init__(
@@ -126,6 +161,7 @@ class PrivateOutlierDetector(OutlierMixin, PrivateModel):  # type: ignore[misc]
         power: int = 4,
         rows: int = 1000,
         width: int = 1000,
+        radius: float | None = None,
         bounds: Any = (-1, 1),
         random_state: Any = None,
         budget: Any = None,
@@ -139,6 +175,7 @@ class PrivateOutlierDetector(OutlierMixin, PrivateModel):  # type: ignore[misc]
         self.power = power
         self.rows = rows
         self.width = width
+        self.radius = radius
         self.bounds = bounds
         self.random_state = random_state
         self.budget = budget
@@ -153,14 +190,28 @@ class PrivateOutlierDetector(OutlierMixin, PrivateModel):  # type: ignore[misc]
         )
 
     def _start(self, seed: int) -> _Secret:
+        if self.radius is not None:
+            promise = Promise.of(epsilon=self.epsilon, delta=self.delta)
+            return _Secret(monomials(self._inner_product(self.n_features_in_, promise)), [])
         kernel = EuclideanKernel(dim=self.n_features_in_, bandwidth=self.bandwidth, power=self.power)
         tally = race(kernel, rows=self.rows, width=self.width, seed=seed, bounds=self.column_bounds())
         return _Secret(tally, [])
+
+    def _inner_product(self, dim: int, promise: Promise) -> DotProductKernel | PolynomialKernel:
+        """Squares where their noise is small for a usual number of records; looks at no data."""
+        assert self.radius is not None
+        squares = PolynomialKernel(dim=dim, radius=float(self.radius))
+        if dim <= MOST_SQUARED and _CLEAR * _noise(squares, _UNDECLARED, promise) <= 1.0 / math.sqrt(dim):
+            return squares
+        return DotProductKernel(dim=dim, radius=float(self.radius))
 
     def _kept_per_record(self, n_features: int) -> int:
         return 0 if self.contamination is None else n_features
 
     def _predicted_error(self, records: int, n_features: int, promise: Promise) -> PredictedError:
+        if self.radius is not None:
+            kernel = self._inner_product(n_features, promise)
+            return PredictedError("score", _noise(kernel, records, promise), records, PLANNED)
         error = error_of_hash_rows(
             EuclideanKernel(dim=n_features, bandwidth=self.bandwidth, power=self.power),
             records,
@@ -189,7 +240,7 @@ class PrivateOutlierDetector(OutlierMixin, PrivateModel):  # type: ignore[misc]
         function = secret.tally.release(**share, count_share=COUNT_SHARE)
         offset = float(self.threshold)
         if self.contamination is not None:
-            scores = np.concatenate([function(records) for records in secret.records])
+            scores = np.concatenate([_scores_alone(function, records) for records in secret.records])
             quantile: Any = {"epsilon": paid}
             chosen = private_quantiles(
                 scores[:, None], self.contamination, bounds=(0.0, 1.0), grid=_THRESHOLDS, **quantile
@@ -208,7 +259,7 @@ class PrivateOutlierDetector(OutlierMixin, PrivateModel):  # type: ignore[misc]
         if reading.too_few:
             inside: Floats = (queries == self._within_bounds(queries)).all(axis=1).astype(np.float64)
             return inside
-        return reading.function(queries)
+        return reading.function(_in_ball(reading.function, queries))
 
     def query(self, X: object, *, level: float = 0.95) -> Answers:
         """The score of each point with standard error and interval; without them where there are
@@ -219,7 +270,7 @@ class PrivateOutlierDetector(OutlierMixin, PrivateModel):  # type: ignore[misc]
         if reading.too_few:
             scores = self.score_samples(X)
             return normal_answers(scores, np.full(len(scores), np.nan), level, queries)
-        return reading.function.query(queries, level=level)
+        return reading.function.query(_in_ball(reading.function, queries), level=level)
 
     def decision_function(self, X: object) -> Floats:
         """The score less the threshold, shape (n_queries,); negative for outliers."""
@@ -233,3 +284,34 @@ class PrivateOutlierDetector(OutlierMixin, PrivateModel):  # type: ignore[misc]
     def offset_(self) -> float:
         """The threshold in use; only after the release."""
         return float(self.released_.arrays["offset"][0])
+
+
+def _noise(kernel: Kernel, records: int, promise: Promise) -> float:
+    """The predicted error of a score by inner products."""
+    return planned_error(kernel, records, "monomials", bounds=None, **share_of(promise, 1))
+
+
+def _in_ball(function: ReleasedFunction, queries: Floats) -> Floats:
+    """Queries shortened to the radius of inner products: a long vector is not like many records."""
+    kernel = function.kernel
+    return clipped_to_ball(queries, kernel.radius) if isinstance(kernel, InnerProductKernel) else queries
+
+
+def _scores_alone(function: ReleasedFunction, records: Floats) -> Floats:
+    """Scores of private records, each computed from its record alone, bit for bit.
+
+    A product of matrices would give a record other last bits beside other records, and so move the rank of
+    more than one record. Here every record is multiplied by itself, in NumPy's own sums of a fixed order.
+    """
+    if not isinstance(function, CoefficientFunction) or not isinstance(function.basis, Monomials):
+        return function(records)
+    basis, kernel = function.basis, function.kernel
+    assert isinstance(kernel, InnerProductKernel)
+    units = clipped_to_ball(records.astype(np.float64), kernel.radius) / kernel.radius
+    squares = kernel.inner_degree() == 2
+    sums = basis.moments(function.table) if squares else function.table[0] / basis.unit
+    scores = np.empty(len(units))
+    for place, row in enumerate(units):
+        products = np.sum(sums * row, axis=-1)
+        scores[place] = np.sum(products * row) if squares else products
+    return np.asarray(scores / max(function.count, 1.0))

@@ -215,8 +215,9 @@ OWNER_PARAMETERS = (
 )  # fmt: skip
 PUBLIC = Parameter(
     "public", ANY,
-    "Rows like the records that are public, without labels: an array or a frame. What is learned from them "
-    "is stored with the model and the claim says that they were assumed to be public; they are not stored.",
+    "Rows like the records that are public, without labels: an array or a frame; or an hs.Transform that was "
+    "learned from such rows in units of the bounds, -1 to 1. What is learned from them is stored with the "
+    "model and the claim says that they were assumed to be public; they are not stored.",
     optional=True, group=OWNER,
 )  # fmt: skip
 

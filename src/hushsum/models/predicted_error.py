@@ -37,7 +37,7 @@ def planned_error(
     records: int,
     method: str,
     *,
-    bounds: Sequence[tuple[float, float]],
+    bounds: Sequence[tuple[float, float]] | None,
     reading: Reading | None = None,
     **given: Any,
 ) -> float:

@@ -17,7 +17,7 @@ from hushsum.records.bounds import DeclaredBounds, declared_bounds
 from hushsum.records.declared_steps import DeclaredSteps, Steps, declared_steps
 from hushsum.tally.tally import Tally
 
-_UNDECLARED = 100_000
+UNDECLARED = 100_000
 """The number of records that sizes are chosen for where none is declared: its choice is near the best from a
 tenth to ten times as many.
 """
@@ -45,12 +45,13 @@ def best_option(
     max_seconds: float = MAX_SECONDS,
     allow_real: bool = False,
     tallies_only: bool = False,
+    public: object = None,
 ) -> Option:
     """The option that :func:`release` takes; without a declared number of records, for a usual one."""
     # More can be chosen of the release of a tally, and only a tally counts persons.
     of_a_tally = (mechanism, count_share, rounded, max_per_unit) != (None,) * 4 or rows != "auto"
     return plan(
-        records=_UNDECLARED if records is None else records,
+        records=UNDECLARED if records is None else records,
         kernel=kernel,
         epsilon=epsilon,
         delta=delta,
@@ -66,6 +67,7 @@ def best_option(
         allow_real=allow_real,
         steps=_steps(steps, kernel, bounds, columns),
         tallies_only=tallies_only or of_a_tally,
+        public=public,
     ).best
 
 

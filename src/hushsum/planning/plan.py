@@ -17,6 +17,8 @@ from hushsum.methods.error_prediction import DENSITY_SPREAD, Option, PredictionR
 from hushsum.methods.race import BOUND, row_variances, row_width
 from hushsum.methods.registry import Method, method_named, planned_methods
 from hushsum.planning.error_target import promise_for_error
+from hushsum.planning.public_sample import bounds_of_sample, kernel_of_sample
+from hushsum.planning.units_in_words import in_bytes, in_seconds
 from hushsum.privacy.claim import Promise, Relation, exact
 from hushsum.records.bounds import DeclaredBounds, declared_bounds
 from hushsum.records.declared_steps import DeclaredSteps, declared_steps
@@ -79,7 +81,10 @@ def plan(
         The mean kernel value f(q)/N of the queries that matter; the error of hash rows is then a bound.
         Default: 0.01 for kernels that hash; else a typical one for the box and the number of columns.
     public : records, optional
-        Public data that resemble the private ones. The error of hash rows is then an estimate.
+        Public data that resemble the private ones. The error of hash rows is then an estimate. They decide
+        the number of columns, the bandwidth (Silverman's rule for the declared number of records) and the
+        bounds (their range and a tenth of it beyond) where these are not given; the bounds not where sizes of
+        hash rows are.
     queries : records, optional
         Public queries to estimate it at; default: the public records themselves.
     count_share : float, optional
@@ -130,6 +135,10 @@ def plan(
     if reading is not None:
         chosen, box, on_steps = reading.kernel, reading.basis.bounds, None
     else:
+        if public is not None:
+            kernel = kernel_of_sample(kernel, dim=dim, bandwidth=bandwidth, public=public, records=number)
+            if rows is None and width is None:
+                bounds = bounds_of_sample(kernel, bounds, public)
         known = list(bounds) if isinstance(bounds, dict) else None
         if isinstance(kernel, str):
             kernel = named_for_plan(kernel, dim=dim, bandwidth=bandwidth, columns=known)
@@ -312,22 +321,9 @@ class Plan:
             f"{option.approximation:.2e}",
             f"{option.error:.2e}",
             f"{option.error / self.density:.1%}",
-            _bytes(option.size),
-            _seconds(option.seconds),
+            in_bytes(option.size),
+            in_seconds(option.seconds),
         )
-
-
-def _bytes(size: int) -> str:
-    number = float(size)
-    for unit in ("B", "kB", "MB"):
-        if number < 1000:
-            return f"{number:.3g} {unit}"
-        number /= 1000
-    return f"{number:.3g} GB"
-
-
-def _seconds(seconds: float) -> str:
-    return f"{seconds * 1000:.2g} ms" if seconds < 1 else f"{seconds:.3g} s"
 
 
 def _methods(name: str, kernel: Kernel, *, tallies_only: bool) -> list[Method]:

@@ -11,17 +11,25 @@ from hushsum.errors import ClaimError, DataRefused, UsageError
 from hushsum.kernels.base import Kernel
 from hushsum.kernels.registry import named, parameter_names
 from hushsum.methods.registry import method_named
-from hushsum.planning.automatic_method import best_option, planned_options, planned_sizes, planned_tally
+from hushsum.planning.automatic_method import (
+    UNDECLARED,
+    best_option,
+    planned_options,
+    planned_sizes,
+    planned_tally,
+)
 from hushsum.planning.plan import AUTO, MAX_BYTES, MAX_SECONDS
+from hushsum.planning.public_sample import bounds_of_sample, kernel_of_sample
 from hushsum.privacy.budget import Budget
 from hushsum.privacy.claim import RECORD, Promise, Relation, checked_unit
-from hushsum.privacy.release_request import check_declared_delta
+from hushsum.privacy.release_request import ReleaseRequest, check_declared_delta
 from hushsum.records.arrow import in_memory
 from hushsum.records.bounds import DeclaredBounds, declared_bounds
 from hushsum.records.columns_by_name import refuse_path
 from hushsum.records.declared_steps import DeclaredSteps
 from hushsum.records.mixed_columns import column_names_of
 from hushsum.releases.base import ReleasedFunction
+from hushsum.releases.public_combination import PUBLIC_SAMPLE, combine
 
 
 def release(
@@ -54,6 +62,7 @@ def release(
     max_seconds: float = MAX_SECONDS,
     allow_real: bool = False,
     steps: DeclaredSteps | None = None,
+    public: object = None,
 ) -> ReleasedFunction:
     """Count records and release them, by the method and with the sizes that are predicted to err least.
     Spends the claim.
@@ -101,6 +110,11 @@ insecure_noise_seed
     steps : float, list of float or None, or a dictionary by column name, optional
         Of columns whose values are multiples of a step, such as ages and prices: a grid may then have its
         nodes on them, where the plan predicts that it pays. See :func:`hushsum.grid`.
+    public : records, optional
+        A public sample that resembles the records, 10 to 10,000 rows of numbers. It decides bandwidth and
+        bounds where they are not given, and rows (:func:`hushsum.plan`), and the release is combined with it
+        by their variances (:func:`hushsum.combine`). The claim states the assumption that it is public.
+        Methods that count in a tally are considered. A held-out part of the private records is not public.
 
     Examples
     --------
@@ -113,10 +127,26 @@ insecure_noise_seed
         # A graph is counted by count_graph, and persons with ids: what is released here are records.
         checked_unit(unit, (RECORD,))
     X = in_memory(X)
+    if public is not None:
+        public = in_memory(public)
+        kernel = kernel_of_sample(
+            kernel,
+            dim=None if isinstance(kernel, Kernel) else _columns(X),
+            bandwidth=bandwidth,
+            public=public,
+            records=UNDECLARED if records is None else records,
+        )
+        bounds = bounds_of_sample(kernel, bounds, public)
     chosen = kernel if isinstance(kernel, Kernel) else _named(kernel, X, bandwidth, columns)
     names = _column_names(X, chosen, bounds, columns)
     if method != AUTO and (method_named(method).predict is None or method_named(method).tally is None):
         known = method_named(method)
+        if public is not None:
+            raise UsageError(
+                parameter="public",
+                rule=f"must be left out for {method}, which counts in no tally",
+                remedy=f"leave it out, or call hushsum.methods.{method}",
+            )
         if rho is not None or epsilon is None:
             raise ClaimError(
                 parameter="epsilon",
@@ -164,6 +194,8 @@ insecure_noise_seed
         max_bytes=max_bytes,
         max_seconds=max_seconds,
         allow_real=allow_real,
+        tallies_only=public is not None,
+        public=public,
     )
     planned = method_named(best.method)
     if planned.tally is None:
@@ -189,7 +221,7 @@ insecure_noise_seed
         **planned_sizes(best, records=records, rows=rows, width=width),
     )
     tally.add(X, threads=threads)
-    return tally.release(
+    request = ReleaseRequest(
         epsilon=epsilon,
         rho=rho,
         relation=relation,
@@ -207,8 +239,10 @@ insecure_noise_seed
         budget=budget,
         idempotency_key=idempotency_key,
         insecure_noise_seed=insecure_noise_seed,
-        threads=threads,
     )
+    if public is None:
+        return tally.prepare(request, threads=threads).draw()
+    return combine(tally.prepare(request, threads=threads, assumptions=(PUBLIC_SAMPLE,)).draw(), public)
 
 
 def _refuse_table_options(

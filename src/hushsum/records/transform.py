@@ -13,24 +13,25 @@ from numpy.typing import NDArray
 
 from hushsum._types import Floats
 from hushsum.errors import DataRefused, FileRefused, UsageError
+from hushsum.records import public_directions
 from hushsum.records.ball import clipped_to_ball
 from hushsum.records.dense import as_dense
-
-FEWEST_ROWS: Final = 10
-RIDGE_ROWS: Final = 10.0
-"""The ridge of whitening, in units of the variance per public row: with m rows, a covariance is known to
-about its trace over m. Chosen with the three sets of the embedding benchmark in view.
-"""
+from hushsum.records.public_directions import (
+    MOST_COLUMNS,
+    Learner,
+    label_codes,
+    public_rows,
+    shrunk_variances,
+)
 
 _SHORT: Final = 0.1
 """The quantile of lengths that results are clipped to. The direction of a whitened record tells more than its
 length, so most may be shortened: chosen with the three sets of the embedding benchmark in view.
 """
-_LEAST_RIDGE: Final = 1e-24
-"""Images of records are then far from the largest number of 32 bits."""
+_HALF: Final = 0.5
+"""That of results of few columns, learned with labels, of which the length tells something too."""
 _INPUT_BITS: Final = 20
 _MATRIX_BITS: Final = 20
-_MOST_COLUMNS: Final = 1 << 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +42,9 @@ class Transform:
     scaled. ``radius`` is the length to which the result is to be clipped: a tenth of the public rows that the
     matrix was not learned from are shorter.
 
-    Made by :meth:`whitening`, :meth:`principal` or :meth:`centring`; not by hand.
+    Made by :meth:`whitening`, :meth:`principal` or :meth:`centring`, with public labels by
+    :meth:`discriminant` or :meth:`neighbourhood`, or from a fitted scikit-learn pipeline of linear steps by
+    :meth:`of_steps`; not by hand.
 
     Attributes
     ----------
@@ -52,6 +55,9 @@ class Transform:
         What a step of the result is worth.
     input_radius, radius : float
         Declared for records, and learned from public rows for results.
+    variances : array of shape (dim,)
+        Of the columns of results, estimated from public rows and shrunk (Ledoit and Wolf 2004). Where public
+        rows vary much, classes are expected to differ much.
 
     Privacy
     -------
@@ -73,6 +79,7 @@ class Transform:
     scale: float
     input_radius: float
     radius: float
+    variances: Floats
     digest: str = field(init=False)
 
     def __post_init__(self) -> None:
@@ -81,10 +88,12 @@ class Transform:
         largest = int(np.abs(self.matrix).max(initial=0))
         if (
             self.offset.shape != (outputs,)
-            or not 0 < columns <= _MOST_COLUMNS
+            or not 0 < columns <= MOST_COLUMNS
             or largest > 1 << _MATRIX_BITS
             or int(np.abs(self.offset).max(initial=0)) >= 1 << 52
             or not all(math.isfinite(each) and each > 0.0 for each in numbers)
+            or self.variances.shape != (outputs,)
+            or not (np.isfinite(self.variances) & (self.variances >= 0.0)).all()
         ):
             raise FileRefused(rule="the transformation makes no sense", remedy="ask who wrote it")
         told = hashlib.sha256()
@@ -92,6 +101,7 @@ class Transform:
             told.update(np.array(array.shape, "<i8").tobytes())
             told.update(np.ascontiguousarray(array, "<i8").tobytes())
         told.update(np.array(numbers, "<f8").tobytes())
+        told.update(np.ascontiguousarray(self.variances, "<f8").tobytes())
         object.__setattr__(self, "digest", told.hexdigest())
 
     @property
@@ -117,52 +127,140 @@ class Transform:
         directions : int, optional
             Keep so many, those of the largest variance. Default: all.
         """
-        rows = _rows(public)
-        return cls._learned(rows, input_radius, directions, _whitened)
+        return cls._learned(public_rows(public), input_radius, directions, public_directions.whitened)
 
     @classmethod
     def principal(cls, public: object, *, input_radius: float, directions: int | None = None) -> Transform:
         """Principal directions of public rows, centred and not scaled; parameters as :meth:`whitening`."""
-        return cls._learned(_rows(public), input_radius, directions, _principal)
+        return cls._learned(public_rows(public), input_radius, directions, public_directions.principal)
 
     @classmethod
     def centring(cls, public: object, *, input_radius: float) -> Transform:
         """Records less the mean of public rows; parameters as :meth:`whitening`."""
-        return cls._learned(_rows(public), input_radius, None, _centred)
+        return cls._learned(public_rows(public), input_radius, None, public_directions.centred)
 
     @classmethod
-    def _learned(cls, rows: Floats, input_radius: float, directions: int | None, learn: Any) -> Transform:
-        if not 1e-15 <= input_radius <= 1e15:
-            raise UsageError(
-                parameter="input_radius",
-                rule="must be from 1e-15 to 1e15",
-                got=f"{input_radius:g}",
-                remedy="give the length that no record exceeds",
-            )
-        if directions is not None and not 1 <= directions <= rows.shape[1]:
-            raise UsageError(
-                parameter="directions",
-                rule=f"must be from 1 to {rows.shape[1]}, the number of columns",
-                got=directions,
-                remedy="leave it out",
-            )
+    def discriminant(cls, public: object, labels: object, *, input_radius: float) -> Transform:
+        """Fisher's directions of public rows with public labels: one less than there are classes.
+
+        Noise is then in so few numbers that a small ε suffices; what the directions do not show is lost.
+
+        Parameters
+        ----------
+        public : array-like of shape (n_rows, n_columns)
+        labels : array-like of shape (n_rows,)
+            Public too.
+        input_radius : float
+            As for :meth:`whitening`.
+        """
+        rows = public_rows(public)
+        return cls._supervised(rows, labels, input_radius, public_directions.discriminant)
+
+    @classmethod
+    def neighbourhood(
+        cls, public: object, labels: object, *, input_radius: float, directions: int
+    ) -> Transform:
+        """Neighbourhood components: directions in which the nearest public row has the same label more often.
+
+        Parameters are those of :meth:`discriminant`, and the number of directions. scikit-learn learns them.
+        """
+        rows = public_rows(public)
+        _check_directions(directions, rows.shape[1])
+        return cls._supervised(rows, labels, input_radius, public_directions.neighbourhood(directions))
+
+    @classmethod
+    def of_steps(cls, steps: Any, public: object, *, input_radius: float) -> Transform:
+        """A fitted scikit-learn transformer or pipeline of linear steps, such as StandardScaler, PCA,
+        TruncatedSVD, LinearDiscriminantAnalysis or GaussianRandomProjection.
+
+        Its matrix is taken from its images of unit vectors, in whole numbers. It must have been fitted on
+        public rows.
+
+        Parameters
+        ----------
+        steps : object with ``transform``
+        public : array-like of shape (n_rows, n_columns)
+            Public rows, on which the matrix is compared with the steps; the radius of results is learned from
+            them.
+        input_radius : float
+            As for :meth:`whitening`.
+        """
+        rows = public_rows(public)
+        _check_radius(input_radius)
+        clipped = clipped_to_ball(rows, input_radius)
+        matrix, constant = public_directions.matrix_of_steps(steps, clipped)
+        lengths = np.linalg.norm(clipped @ matrix.T + constant, axis=1)
+        return cls._of_matrix(clipped, matrix, constant, input_radius, float(np.quantile(lengths, _HALF)))
+
+    @classmethod
+    def _supervised(cls, rows: Floats, labels: object, input_radius: float, learn: Learner) -> Transform:
+        codes = label_codes(labels, len(rows))
+        # Rows of one class often come together: both halves need all classes.
+        order = np.argsort(codes, kind="stable")
+        order = np.concatenate((order[::2], order[1::2]))
+        return cls._learned(rows[order], input_radius, None, learn, codes[order], _HALF)
+
+    @classmethod
+    def _learned(
+        cls,
+        rows: Floats,
+        input_radius: float,
+        directions: int | None,
+        learn: Learner,
+        codes: NDArray[np.int64] | None = None,
+        quantile: float = _SHORT,
+    ) -> Transform:
+        """Learned from all rows; the length of results from those of each half under what was learned from
+        the other one.
+        """
+        _check_radius(input_radius)
+        if directions is not None:
+            _check_directions(directions, rows.shape[1])
+        codes = np.zeros(len(rows), np.int64) if codes is None else codes
         clipped = clipped_to_ball(rows, input_radius)
         half = len(clipped) // 2
-        parts = ((clipped[:half], clipped[half:]), (clipped[half:], clipped[:half]))
+        parts = [slice(None, half), slice(half, None)]
         lengths = np.concatenate(
             [
-                np.linalg.norm((held - fit.mean(axis=0)) @ learn(fit)[:directions].T, axis=1)
-                for fit, held in parts
+                np.linalg.norm(
+                    (clipped[held] - clipped[fit].mean(axis=0))
+                    @ learn(clipped[fit], codes[fit])[:directions].T,
+                    axis=1,
+                )
+                for fit, held in (parts, parts[::-1])
             ]
         )
-        matrix = learn(clipped)[:directions]
+        matrix = learn(clipped, codes)[:directions]
+        radius = float(np.quantile(lengths, quantile))
+        return cls._of_matrix(clipped, matrix, -matrix @ clipped.mean(axis=0), input_radius, radius)
+
+    @classmethod
+    def _of_matrix(
+        cls, rows: Floats, matrix: Floats, constant: Floats, input_radius: float, radius: float
+    ) -> Transform:
+        """x ↦ matrix·x + constant in whole numbers."""
         largest = float(np.abs(matrix).max()) or 1.0
         whole = np.rint(matrix / largest * (1 << _MATRIX_BITS)).astype(np.int64)
-        centre = np.rint(clipped.mean(axis=0) * ((1 << _INPUT_BITS) / input_radius)).astype(np.int64)
         scale = largest * input_radius / float(1 << (_MATRIX_BITS + _INPUT_BITS))
         return cls(
-            whole, whole @ centre, scale, float(input_radius), max(float(np.quantile(lengths, _SHORT)), 1e-12)
+            whole,
+            np.rint(np.clip(-constant / scale, -(2.0**53), 2.0**53)).astype(np.int64),
+            scale,
+            float(input_radius),
+            max(radius, 1e-12),
+            shrunk_variances(rows, matrix),
         )
+
+    def of_columns(self, columns: int) -> Transform:
+        """Itself; DataRefused unless records of so many columns are transformed."""
+        if self.columns != columns:
+            raise DataRefused(
+                parameter="public",
+                rule="must be a transformation of as many columns as records have",
+                got=f"one of {self.columns}",
+                remedy="learn it from rows of these columns",
+            )
+        return self
 
     def apply(self, rows: object) -> Floats:
         """The images of records, shape (n_records, dim); each depends on its record alone, bit for bit.
@@ -184,6 +282,7 @@ class Transform:
             "transform matrix": self.matrix,
             "transform offset": self.offset,
             "transform scales": np.array([self.scale, self.input_radius, self.radius]),
+            "transform variances": self.variances,
         }
 
     @classmethod
@@ -191,46 +290,28 @@ class Transform:
         """The inverse of :meth:`arrays`; FileRefused for arrays that make no transformation."""
         scale, input_radius, radius = (float(each) for each in arrays["transform scales"])
         matrix, offset = arrays["transform matrix"], arrays["transform offset"]
+        variances = arrays["transform variances"]
         if matrix.ndim != 2 or offset.ndim != 1 or matrix.dtype.kind != "i" or offset.dtype.kind != "i":
             raise FileRefused(rule="the transformation makes no sense", remedy="ask who wrote it")
-        return cls(matrix.astype(np.int64), offset.astype(np.int64), scale, input_radius, radius)
+        whole = matrix.astype(np.int64), offset.astype(np.int64)
+        return cls(*whole, scale, input_radius, radius, variances.astype(np.float64))
 
 
-def _rows(public: object) -> Floats:
-    shape = getattr(public, "shape", None) or np.asarray(public).shape
-    if len(shape) != 2 or shape[0] < FEWEST_ROWS or not 0 < shape[1] <= _MOST_COLUMNS:
-        raise DataRefused(
-            parameter="public",
-            rule=f"must be at least {FEWEST_ROWS} rows of at most {_MOST_COLUMNS} columns",
-            got="another shape",
-            remedy="give more public rows, or leave them out",
+def _check_radius(input_radius: float) -> None:
+    if not 1e-15 <= input_radius <= 1e15:
+        raise UsageError(
+            parameter="input_radius",
+            rule="must be from 1e-15 to 1e15",
+            got=f"{input_radius:g}",
+            remedy="give the length that no record exceeds",
         )
-    return as_dense(public, dim=int(shape[1])).astype(np.float64)
 
 
-def _spectrum(rows: Floats) -> tuple[Floats, Floats]:
-    """Variances along principal directions, largest first, and those directions as rows."""
-    centred = rows - rows.mean(axis=0)
-    values, vectors = np.linalg.eigh(centred.T @ centred / max(len(rows) - 1, 1))
-    return np.maximum(values[::-1], 0.0), vectors[:, ::-1].T
-
-
-def _whitened(rows: Floats) -> Floats:
-    values, directions = _spectrum(rows)
-    ridge = RIDGE_ROWS * float(values.sum()) / len(rows)
-    if ridge < _LEAST_RIDGE:
-        raise DataRefused(
-            parameter="public",
-            rule="must differ from each other, in each half of them",
-            got="rows that are all alike",
-            remedy="shuffle them, or give others",
+def _check_directions(directions: int, columns: int) -> None:
+    if not 1 <= directions <= columns:
+        raise UsageError(
+            parameter="directions",
+            rule=f"must be from 1 to {columns}, the number of columns",
+            got=directions,
+            remedy="leave it out, or give one in that range",
         )
-    return np.asarray(directions / np.sqrt(values + ridge)[:, None])
-
-
-def _principal(rows: Floats) -> Floats:
-    return _spectrum(rows)[1]
-
-
-def _centred(rows: Floats) -> Floats:
-    return np.eye(rows.shape[1])

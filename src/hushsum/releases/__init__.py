@@ -10,8 +10,10 @@ from hushsum.releases.coefficients import CoefficientFunction
 from hushsum.releases.curve import CurveFunction
 from hushsum.releases.float_file import save_curve, save_points
 from hushsum.releases.load import load_function, load_released
+from hushsum.releases.neighbour_density import NeighbourDensity, neighbour_density
 from hushsum.releases.noisy_table import NoisyTable
 from hushsum.releases.presentation import Description
+from hushsum.releases.public_combination import CombinedFunction, combine
 from hushsum.releases.sharpened_features import SharpenedFunction
 from hushsum.releases.table import TableFunction
 from hushsum.releases.table_file import save_table
@@ -21,16 +23,20 @@ __all__ = [
     "Answers",
     "Bundle",
     "CoefficientFunction",
+    "CombinedFunction",
     "CurveFunction",
     "Description",
+    "NeighbourDensity",
     "NoisyTable",
     "PointsFunction",
     "Released",
     "ReleasedFunction",
     "SharpenedFunction",
     "TableFunction",
+    "combine",
     "load_function",
     "load_released",
+    "neighbour_density",
     "save_bundle",
     "save_curve",
     "save_points",

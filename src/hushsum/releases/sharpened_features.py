@@ -16,21 +16,20 @@ from hushsum.bases.fourier_features import FeatureReading, FourierFeatures
 from hushsum.errors import UsageError
 from hushsum.files.arrays import REAL, decode_array, encode_array, encoded_size
 from hushsum.files.container import FileKind, Header, write_container
-from hushsum.kernels.base import Batch, Kernel
-from hushsum.privacy.claim import Claim
-from hushsum.records.bounds import Bounds
+from hushsum.kernels.base import Batch
 from hushsum.releases.answers import Answers, query_points
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.coefficients import CoefficientFunction
+from hushsum.releases.forwarded_facts import ForwardedFacts
 from hushsum.releases.load import check_names, load_table, register
-from hushsum.releases.presentation import Detail, Presented
+from hushsum.releases.presentation import Detail
 
 TYPE = "sharpened"
 MOST_POINTS = 10_000
 
 
 @dataclass(frozen=True, eq=False)
-class SharpenedFunction(Presented):
+class SharpenedFunction(ForwardedFacts):
     """A release of Fourier features with public points that explain most of it: ``f.sharpened(points)``.
 
     Answers are unbiased whatever the points, with smaller errors the better these resemble the records:
@@ -66,46 +65,6 @@ class SharpenedFunction(Presented):
 
     def __repr__(self) -> str:
         return f"SharpenedFunction({self.function!r}, points={len(self.points)})"
-
-    @property
-    def claim(self) -> Claim:
-        """What the release promises."""
-        return self.function.claim
-
-    @property
-    def kernel(self) -> Kernel:
-        """The similarity whose sums it answers."""
-        return self.function.kernel
-
-    @property
-    def count(self) -> float:
-        """The estimated number of records."""
-        return self.function.count
-
-    @property
-    def count_stderr(self) -> float:
-        """The standard error of :attr:`count`."""
-        return self.function.count_stderr
-
-    @property
-    def dim(self) -> int | None:
-        """The number of columns of a query."""
-        return self.function.dim
-
-    @property
-    def columns(self) -> tuple[str, ...] | None:
-        """What the columns are called; None if not declared."""
-        return self.function.columns
-
-    @property
-    def bounds(self) -> Bounds | None:
-        """The declared box that records were clipped to; None if not declared."""
-        return self.function.bounds
-
-    @property
-    def producer(self) -> str:
-        """Which version of Hushsum made the release."""
-        return self.function.producer
 
     def details(self) -> tuple[Detail, ...]:
         """The release, and the number of public points it is read with."""

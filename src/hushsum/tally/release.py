@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -59,7 +59,13 @@ class ReleaseOptions:
 
     @classmethod
     def of(
-        cls, request: ReleaseRequest, basis: Basis, *, unit: str, per_unit: int, threads: int
+        cls,
+        request: ReleaseRequest,
+        basis: Basis,
+        unit: str,
+        per_unit: int,
+        threads: int,
+        assumptions: Sequence[str] = (),
     ) -> ReleaseOptions:
         """Check the options of a request; ``rows`` becomes None for ``"auto"``."""
         relation = Relation.of(request.relation)
@@ -76,7 +82,10 @@ class ReleaseOptions:
             change=change,
             rows=None if isinstance(rows, str) else positive_integer("rows", rows, at_most=MOST_ROWS),
             count_share=exact("count_share", request.count_share),
-            assumptions=tuple(text for name, text in basis.assumptions.items() if name == unit),
+            assumptions=(
+                *(text for name, text in basis.assumptions.items() if name == unit),
+                *assumptions,
+            ),
             threads=threads,
             insecure_noise_seed=request.insecure_noise_seed,
             rounded=bool(request.rounded),

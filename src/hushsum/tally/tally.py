@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
 from typing import Any, NoReturn
@@ -300,12 +300,13 @@ insecure_noise_seed
         )
         return self.prepare(request, threads=threads).draw()
 
-    def prepare(self, request: ReleaseRequest, *, threads: int | None = None) -> Prepared:
-        """Check everything that can be refused; the claim is known then, and nothing is spent."""
+    def prepare(
+        self, request: ReleaseRequest, *, threads: int | None = None, assumptions: Sequence[str] = ()
+    ) -> Prepared:
+        """Check all that can be refused; then the claim is known, with further ``assumptions``."""
         promise = request.promise
-        unit, per_unit = claimed_unit(self, request.unit)
-        many = thread_count(threads)
-        options = ReleaseOptions.of(request, self._basis, unit=unit, per_unit=per_unit, threads=many)
+        terms = (*claimed_unit(self, request.unit), thread_count(threads))
+        options = ReleaseOptions.of(request, self._basis, *terms, assumptions)
         request.check_delta()
         check_release(self._basis, promise, options)
 
@@ -317,9 +318,7 @@ insecure_noise_seed
         return PreparedRelease(options.claim(promise), subject, request.booking, make)
 
     def save(self, path: str | os.PathLike[str], *, encryption_key: bytes | None = None) -> None:
-        """Write a ``.tally`` file, marked CONFIDENTIAL and readable by its owner only; with a 32-byte key
-        encrypted.
-        """
+        """Write a ``.tally`` file, marked CONFIDENTIAL, for its owner only; with a 32-byte key encrypted."""
         from hushsum.tally.file import save_tally
 
         with self._held():

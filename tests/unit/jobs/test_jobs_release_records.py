@@ -14,12 +14,15 @@ import hushsum as hs
 from hushsum.errors import BudgetExhausted, DataRefused, UsageError
 from hushsum.jobs.kernel_and_method import KernelChoice
 from hushsum.jobs.ledger_release import LedgerOptions
+from hushsum.jobs.plan_release import PublicFile
 from hushsum.jobs.record_files import RecordFiles
 from hushsum.jobs.release_records import PlanChoice, release_records
 from hushsum.jobs.release_tally import FunctionReleased
 from hushsum.ledger import DatasetTerms
 from hushsum.privacy.claim import Claim
 from hushsum.privacy.release_request import ReleaseRequest
+from hushsum.releases import CombinedFunction
+from hushsum.releases.public_combination import PUBLIC_SAMPLE
 
 RNG = np.random.default_rng(5)
 PAY = RNG.lognormal(11.0, 0.4, 3000).round(-2)
@@ -168,3 +171,22 @@ def test_wrong_parameters_are_named(tmp_path: Path, change: dict[str, Any], name
 def test_standard_input_needs_a_key_in_a_ledger(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="idempotency_key"):
         released(tmp_path, ("-",), ledger=LedgerOptions(str(tmp_path / "ledger.db"), "pay"))
+
+
+def test_a_public_file_decides_what_is_not_declared_and_is_combined(tmp_path: Path) -> None:
+    public = str(tmp_path / "public.parquet")
+    pq.write_table(pa.table({"pay": RNG.lognormal(11.0, 0.4, 400)}), public)
+    made = released(
+        tmp_path,
+        files(tmp_path, PAY),
+        kernel=KernelChoice("gaussian"),
+        choice=PlanChoice(records=3000, public=PublicFile(public)),
+    )
+    f: Any = hs.load(str(tmp_path / "f.hush"))
+    assert isinstance(f, CombinedFunction)
+    assert f.claim.assumptions == (PUBLIC_SAMPLE,)
+    assert made.claim == f.claim
+    kernel: Any = f.kernel
+    assert 1000.0 < kernel.bandwidth < 20_000.0
+    exact = kernel.exact_sum(PAY[:, None], QUERIES) / len(PAY)
+    assert np.abs(f(QUERIES) - exact).mean() < 0.02

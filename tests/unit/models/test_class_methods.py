@@ -54,6 +54,18 @@ def test_public_rows_help_and_are_stated() -> None:
     assert plain.claim_.assumptions == ()
 
 
+def test_a_transformation_learned_with_public_labels_helps_where_epsilon_is_small() -> None:
+    public, labels = embeddings(600, seed=2)
+    transform = hs.Transform.discriminant(public, labels, input_radius=1.0)
+    learned = model_of("auto", epsilon=0.02, public=transform)
+    rows = model_of("auto", epsilon=0.02, public=public)
+    assert learned.fit(X, Y).score(TEST, TRUTH) > rows.fit(X, Y).score(TEST, TRUTH) + 0.02
+    assert learned.claim_.assumptions == rows.claim_.assumptions
+    assert learned.predicted_error(len(X), 40).error > 0.0
+    with pytest.raises(DataRefused, match="as many columns"):
+        model_of("auto", public=hs.Transform.centring(public[:, :5], input_radius=1.0)).fit(X, Y)
+
+
 @pytest.mark.parametrize("method", ["means", "discriminant"])
 @pytest.mark.parametrize("public", [None, PUBLIC])
 def test_a_model_is_saved_without_the_public_rows(method: str, public: Any) -> None:

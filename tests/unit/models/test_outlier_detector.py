@@ -13,7 +13,7 @@ import hushsum as hs
 from hushsum.errors import UsageError
 from hushsum.ledger import Ledger
 from hushsum.ledger.dataset_terms import DatasetTerms
-from hushsum.models.outlier_detector import QUANTILE_SHARE
+from hushsum.models.outlier_detector import QUANTILE_SHARE, _scores_alone
 
 
 def cluster(number: int = 20_000) -> NDArray[np.float64]:
@@ -105,3 +105,40 @@ def test_below_the_noise_of_its_count_only_the_bounds_speak() -> None:
 def test_parameters_that_cannot_be_are_refused(parameters: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         hs.PrivateOutlierDetector(**parameters).fit(cluster(50))
+
+
+def vectors(number: int, seed: int, spread: int) -> NDArray[np.float64]:
+    """Unit vectors of 100 columns, of which the first ``spread`` vary much."""
+    rows = np.random.default_rng(seed).normal(size=(number, 100)) * np.where(
+        np.arange(100) < spread, 1.0, 0.2
+    )
+    unit: NDArray[np.float64] = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    return unit
+
+
+@pytest.mark.parametrize(("epsilon", "kernel"), [(1.0, "polynomial"), (0.02, "dot-product")])
+def test_vectors_of_a_model_are_scored_by_inner_products(epsilon: float, kernel: str) -> None:
+    X = vectors(3000, 1, 10)
+    model = hs.PrivateOutlierDetector(epsilon=epsilon, delta=1e-6, radius=1.0, contamination=0.05).fit(X)
+    function = model.released_.parts["similarity"]
+    assert function.kernel.name == kernel
+    predicted = model.predicted_error(3000, 100)
+    assert predicted is not None
+    assert predicted.error > 0.0
+    if kernel == "polynomial":
+        like, unlike = model.predict(vectors(500, 2, 10)), model.predict(vectors(500, 3, 100))
+        assert (like == -1).mean() == pytest.approx(0.05, abs=0.05)
+        assert (unlike == -1).mean() > 0.9
+        # A long vector is not like more records than a short one.
+        np.testing.assert_allclose(model.score_samples(100.0 * X[:5]), model.score_samples(X[:5]), rtol=1e-5)
+
+
+def test_the_score_behind_a_paid_threshold_is_that_of_the_record_alone() -> None:
+    X = vectors(200, 1, 10)
+    for epsilon in (1.0, 0.02):
+        model = hs.PrivateOutlierDetector(epsilon=epsilon, delta=1e-6, radius=1.0).fit(X)
+        function = model.released_.parts["similarity"]
+        scores = _scores_alone(function, X)
+        np.testing.assert_allclose(scores, function(X), atol=1e-5)
+        np.testing.assert_array_equal(_scores_alone(function, X[::-1])[::-1], scores)
+        np.testing.assert_array_equal(_scores_alone(function, X[7:8]), scores[7:8])

@@ -71,6 +71,64 @@ def test_the_arithmetic_is_that_of_whole_numbers() -> None:
     )
 
 
+LABELS = RNG.integers(0, 3, len(PUBLIC))
+APART = PUBLIC + 0.3 * np.eye(6)[np.array([2, 4, 5])[LABELS]]
+"""Classes that differ in columns whose spread is small or medium."""
+
+
+def test_directions_learned_with_labels_separate_the_classes() -> None:
+    """By Fisher's ratio of variances, above that of any single column and of principal directions."""
+
+    def ratio(images: Any) -> float:
+        means = np.stack([images[code == LABELS].mean(axis=0) for code in range(3)])
+        within = images - means[LABELS]
+        return float(np.trace(np.linalg.solve(np.cov(within.T), np.cov(means.T))))
+
+    learned = Transform.discriminant(APART[:600], LABELS[:600], input_radius=10.0)
+    assert learned.dim == 2
+    assert ratio(learned.apply(APART)) > 0.5 * ratio(APART)
+    assert ratio(learned.apply(APART)) > 5 * ratio(
+        Transform.principal(APART, input_radius=10.0, directions=2).apply(APART)
+    )
+    near = Transform.neighbourhood(APART[:200], LABELS[:200], input_radius=10.0, directions=2)
+    assert near.dim == 2
+    assert ratio(near.apply(APART)) > 0.3 * ratio(APART)
+
+
+def test_pipelines_of_linear_steps_become_matrices() -> None:
+    from sklearn.decomposition import PCA
+    from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import Normalizer, StandardScaler
+
+    for steps in (
+        make_pipeline(StandardScaler(), PCA(3)).fit(PUBLIC),
+        LinearDiscriminantAnalysis().fit(APART, LABELS),
+    ):
+        transform = Transform.of_steps(steps, PUBLIC, input_radius=10.0)
+        expected = steps.transform(PRIVATE)
+        np.testing.assert_allclose(transform.apply(PRIVATE), expected, atol=1e-3 * np.abs(expected).max())
+        one = transform.apply(PRIVATE[7:8])[0]
+        np.testing.assert_array_equal(transform.apply(PRIVATE)[7], one)
+    with pytest.raises(UsageError, match="steps must be linear"):
+        Transform.of_steps(
+            make_pipeline(StandardScaler(), Normalizer()).fit(PUBLIC), PUBLIC, input_radius=1.0
+        )
+
+
+def test_labels_that_do_not_suit_the_rows_are_refused() -> None:
+    for labels in (LABELS[:-1], np.zeros(len(PUBLIC)), [*np.zeros(len(PUBLIC) - 1), 1], LABELS[:, None]):
+        with pytest.raises(DataRefused, match="labels must be"):
+            Transform.discriminant(PUBLIC, labels, input_radius=1.0)
+
+
+def test_variances_are_those_of_results_where_rows_suffice() -> None:
+    transform = Transform.principal(PUBLIC, input_radius=10.0)
+    np.testing.assert_allclose(transform.variances, transform.apply(PUBLIC).var(axis=0), rtol=0.05, atol=1e-3)
+    few = Transform.principal(PUBLIC[:12], input_radius=10.0)
+    assert few.variances[-1] > 5.0 * few.apply(PUBLIC[:12]).var(axis=0)[-1]
+
+
 def test_it_is_stored_and_its_digest_tells_it_apart() -> None:
     one, other = (Transform.whitening(PUBLIC[:k], input_radius=4.0) for k in (1000, 1001))
     again = Transform.from_arrays(one.arrays())
@@ -80,10 +138,13 @@ def test_it_is_stored_and_its_digest_tells_it_apart() -> None:
     assert Transform.whitening(frame, input_radius=4.0).digest == one.digest
 
 
-@pytest.mark.parametrize("name", ["transform matrix", "transform offset", "transform scales"])
+@pytest.mark.parametrize(
+    "name", ["transform matrix", "transform offset", "transform scales", "transform variances"]
+)
 def test_damaged_arrays_are_refused(name: str) -> None:
     arrays: dict[str, Any] = Transform.centring(PUBLIC, input_radius=4.0).arrays()
-    arrays[name] = np.full_like(arrays[name], 1 << 60) if name != "transform scales" else -arrays[name]
+    whole = arrays[name].dtype.kind == "i"
+    arrays[name] = np.full_like(arrays[name], 1 << 60) if whole else -arrays[name]
     with pytest.raises(FileRefused):
         Transform.from_arrays(arrays)
     arrays[name] = arrays[name].astype(float)[:1]

@@ -33,7 +33,8 @@ def _pool(basis: Basis, rng: np.random.Generator) -> Pool:
 
 def _worst_partner(basis: ClassMoments) -> Floats:
     """What the first axis is replaced by, so that the sums and the moments of one class move the most."""
-    mean, second = basis.mean_weight**2, (SQUARE_WEIGHT * basis.length) ** 2
+    own, shared = basis.mean_weight - basis.shared_weight, basis.shared_weight
+    mean, second = own**2 + (basis.classes - 1) * shared**2, (SQUARE_WEIGHT * basis.length) ** 2
     cosine = -min(1.0, mean / (2 * second)) if basis.moments else -1.0
     found = np.zeros(basis.dim)
     found[0], found[-1] = cosine, math.sqrt(1.0 - cosine**2)
@@ -41,11 +42,23 @@ def _worst_partner(basis: ClassMoments) -> Floats:
 
 
 def _example(
-    classes: int, dim: int, moments: Fraction, *, radius: float = 1.0, by_class: bool = False
+    classes: int,
+    dim: int,
+    moments: Fraction,
+    *,
+    radius: float = 1.0,
+    by_class: bool = False,
+    total: float = 1.0,
 ) -> ClassMoments:
-    count = Fraction(1, 20)
     return ClassMoments.of_shares(
-        classes, dim, radius, moment_share=moments, count_share=count, by_class=by_class, bits=10
+        classes,
+        dim,
+        radius,
+        moment_share=moments,
+        count_share=Fraction(1, 20),
+        by_class=by_class,
+        bits=10,
+        total=total,
     )
 
 
@@ -58,6 +71,8 @@ register_basis(
             _example(3, 8, Fraction(1, 5)),
             _example(2, 4, Fraction(3, 5)),
             _example(2, 5, Fraction(1, 2), by_class=True),
+            _example(3, 6, Fraction(0), total=0.5),
+            _example(2, 4, Fraction(3, 5), total=0.7),
         ),
     ),
 )

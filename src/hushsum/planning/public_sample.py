@@ -1,0 +1,86 @@
+"""What a public sample decides where it is not declared: bandwidth, bounds and the number of columns."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+import numpy as np
+
+from hushsum._types import Floats
+from hushsum.errors import DataRefused
+from hushsum.kernels.base import ColumnKernel, Kernel
+from hushsum.kernels.registry import named, parameter_names
+from hushsum.records.bounds import DeclaredBounds
+from hushsum.records.dense import as_dense
+from hushsum.records.mixed_columns import column_names_of
+from hushsum.releases.public_combination import FEWEST_POINTS
+
+_WIDER: Final = 0.1
+"""Bounds reach beyond the range of the sample by this part of it, on either side."""
+_NORMAL_QUARTILES: Final = 1.349
+_FINE: Final = 2
+"""Digits to which a bandwidth is rounded: it is a rule of thumb."""
+
+
+def kernel_of_sample(
+    kernel: str | Kernel, *, dim: int | None, bandwidth: float | None, public: object, records: int
+) -> Kernel:
+    """The kernel, with the bandwidth of the sample where none is given and the kernel has one.
+
+    Silverman's rule for a density of so many records in d columns: s·(4/((d + 2)·n))^(1/(d + 4)), s the
+    geometric mean over columns of the standard deviation or of quartiles, whichever is smaller.
+    """
+    if isinstance(kernel, Kernel):
+        return kernel
+    names = parameter_names(kernel)
+    if "dim" in names and dim is None:
+        dim = _width(public)
+    if bandwidth is not None or "bandwidth" not in names or "dim" not in names:
+        return named(kernel, dim=dim, bandwidth=bandwidth, columns=column_names_of(public))
+    assert dim is not None
+    one = named(kernel, dim=dim, bandwidth=1.0)
+    width = one.width if isinstance(one, ColumnKernel) else 1.0
+    smooth = _spread(_rows(public, dim)) * (4.0 / ((dim + 2.0) * records)) ** (1.0 / (dim + 4.0))
+    return named(kernel, dim=dim, bandwidth=float(f"{smooth / width:.{_FINE}g}"))
+
+
+def bounds_of_sample(kernel: Kernel, bounds: DeclaredBounds | None, public: object) -> DeclaredBounds | None:
+    """The bounds given, or those of the sample and a tenth of its range beyond, for kernels of columns and
+    samples that are large enough.
+    """
+    if bounds is not None or not isinstance(kernel, ColumnKernel):
+        return bounds
+    rows = as_dense(public, dim=kernel.dim).astype(np.float64)
+    if len(rows) < FEWEST_POINTS:
+        return None
+    low, high = rows.min(axis=0), rows.max(axis=0)
+    reach = np.maximum(_WIDER * (high - low), kernel.bandwidth)
+    pairs = tuple(zip((low - reach).tolist(), (high + reach).tolist(), strict=True))
+    names = column_names_of(public)
+    return pairs if names is None or len(names) != kernel.dim else dict(zip(names, pairs, strict=True))
+
+
+def _width(public: object) -> int:
+    shape: Any = getattr(public, "shape", None) or np.asarray(public).shape
+    return 1 if len(shape) == 1 else int(shape[1])
+
+
+def _rows(public: object, dim: int) -> Floats:
+    rows = as_dense(public, dim=dim).astype(np.float64)
+    if len(rows) < FEWEST_POINTS:
+        raise DataRefused(
+            parameter="public",
+            rule=f"must have at least {FEWEST_POINTS} rows",
+            got="fewer",
+            remedy="give more public rows, or declare bandwidth and bounds",
+        )
+    return rows
+
+
+def _spread(rows: Floats) -> float:
+    quartiles = np.diff(np.quantile(rows, (0.25, 0.75), axis=0), axis=0)[0] / _NORMAL_QUARTILES
+    deviations = rows.std(axis=0)
+    smaller = np.where(quartiles > 0.0, np.minimum(quartiles, deviations), deviations)
+    varying = smaller[smaller > 0.0]
+    return math.exp(float(np.log(varying).mean())) if len(varying) else 1.0

@@ -1,0 +1,222 @@
+"""A released function and a public sample, combined by their variances."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushsum._types import Floats, PathOrFile
+from hushsum.errors import UsageError
+from hushsum.files.arrays import REAL, decode_array, encode_array, encoded_size
+from hushsum.files.container import FileKind, Header, write_container
+from hushsum.releases.answers import Answers, check_question, normal_answers, query_points
+from hushsum.releases.base import ReleasedFunction
+from hushsum.releases.forwarded_facts import ForwardedFacts
+from hushsum.releases.load import check_names, load_table, register
+from hushsum.releases.noisy_table import NoisyTable
+from hushsum.releases.presentation import Detail
+
+TYPE: Final = "public combination"
+PUBLIC_SAMPLE: Final = "the sample that parameters and answers were derived from is public"
+FEWEST_POINTS: Final = 10
+MOST_POINTS: Final = 10_000
+_COMPARED: Final = 200
+"""Public points at which both estimates are compared."""
+_NUMBERS_AT_A_TIME: Final = 1 << 22
+
+
+@dataclass(frozen=True, eq=False)
+class CombinedFunction(ForwardedFacts):
+    """Mean kernel values from a release and from a public sample, weighted by their inverse variances.
+
+    Where noise is large beside the sampling error of the public points, answers come mostly from these; with
+    many private records, mostly from the release. It helps if both are samples of one kind. Where they
+    differ, the difference is estimated from the release at the public points and added to the variance of
+    the public estimate, so that a sample of something else loses its weight.
+
+    Attributes
+    ----------
+    function : ReleasedFunction
+    points : array of shape (n_points, dim)
+        The public sample.
+
+    Privacy
+    -------
+    The points must be public. Then everything here is computed from what was released: nothing is spent.
+    Points taken from the private records would be a leak.
+
+    Notes
+    -----
+    Intervals allow for noise, for the sampling error of both and for the estimated difference; for what the
+    sample shows too much or too little of at one query, they do not.
+    """
+
+    function: NoisyTable
+    points: NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        if self.function.dim is None or self.points.ndim != 2 or self.points.shape[1] != self.function.dim:
+            raise UsageError(
+                parameter="public",
+                rule="must be rows of as many numbers as queries have",
+                got="others",
+                remedy="give rows like the records",
+            )
+        if not FEWEST_POINTS <= len(self.points) <= MOST_POINTS:
+            raise UsageError(
+                parameter="public",
+                rule=f"must have {FEWEST_POINTS} to {MOST_POINTS} rows",
+                got=len(self.points),
+                remedy="give a part of them, or leave it out",
+            )
+        self.points.flags.writeable = False
+
+    def __repr__(self) -> str:
+        return f"CombinedFunction({self.function!r}, points={len(self.points)})"
+
+    def details(self) -> tuple[Detail, ...]:
+        """The release, and the number of public points it is combined with."""
+        number = len(self.points)
+        return (*self.function.details(), Detail("points", number, f"combined with {number} public points"))
+
+    def __call__(self, Q: object) -> Floats:
+        """Mean kernel values, shape (n_queries,)."""
+        return self.query(Q).value
+
+    def sum(self, Q: object) -> Floats:
+        """Kernel sums, shape (n_queries,)."""
+        return self.query(Q, of="sum").value
+
+    def query(
+        self,
+        Q: object,
+        *,
+        of: str = "mean",
+        level: float = 0.95,
+        simultaneous: bool = False,
+        threads: int = 1,
+    ) -> Answers:
+        """Values with standard errors and normal intervals."""
+        check_question(of, level)
+        queries = query_points(Q, dim=self.dim, columns=self.columns)
+        assert isinstance(queries, np.ndarray)
+        private = self.function.query(queries, threads=threads)
+        public, variance = self._public(queries)
+        variance = variance + self.difference
+        noise = np.maximum(np.square(private.stderr), 1e-300)
+        share = variance / (variance + noise)
+        value = share * private.value + (1.0 - share) * public
+        stderr = np.sqrt(share * noise)
+        if of == "sum":
+            stderr = np.hypot(stderr * self.count, value * self.count_stderr)
+            value = value * self.count
+        return normal_answers(value, stderr, level, queries, simultaneous=simultaneous)
+
+    def public_share(self, Q: object) -> Floats:
+        """The weight of the public sample in each answer, from 0 to 1."""
+        queries = query_points(Q, dim=self.dim, columns=self.columns)
+        assert isinstance(queries, np.ndarray)
+        noise = np.square(self.function.query(queries).stderr)
+        variance = self._public(queries)[1] + self.difference
+        return np.asarray(noise / np.maximum(noise + variance, 1e-300))
+
+    @cached_property
+    def difference(self) -> float:
+        """The estimated mean square of the difference between both kernel means beyond their variances."""
+        step = max(1, len(self.points) // _COMPARED)
+        at = self.points[::step][:_COMPARED]
+        private = self.function.query(at)
+        public, variance = self._public(at)
+        # Each point is one of the sample: it would meet itself.
+        number = len(self.points)
+        itself = np.array([float(self.kernel.similarity(each[None], each[None])[0, 0]) for each in at])
+        others = (public * number - itself) / (number - 1)
+        excess = np.square(private.value - others) - np.square(private.stderr) - variance
+        return max(0.0, float(excess.mean()))
+
+    def _public(self, queries: Floats) -> tuple[Floats, Floats]:
+        """Kernel means of the public sample, and their variances as estimates of the private ones."""
+        box = self.bounds
+        rows = self.points if box is None else np.clip(self.points, box.low, box.high)
+        means, squares = np.zeros(len(queries)), np.zeros(len(queries))
+        for start in range(0, len(queries), at_a_time := max(1, _NUMBERS_AT_A_TIME // len(rows))):
+            values = self.kernel.similarity(rows, queries[start : start + at_a_time])
+            means[start : start + at_a_time] = values.mean(axis=0)
+            squares[start : start + at_a_time] = values.var(axis=0)
+        number = len(rows)
+        # No spread in the sample says little: as if one more point had seen a similarity of 1.
+        spread = (squares * number + np.square(1.0 - means)) / number
+        return means, spread * (1.0 / number + 1.0 / max(self.count, 1.0))
+
+    def save(self, target: PathOrFile) -> None:
+        """Write a ``.hush`` file that holds the release and the points; to a path atomically."""
+        stream = io.BytesIO()
+        self.function.save(stream)
+        header = {"type": TYPE, "points": list(self.points.shape), "release": len(stream.getvalue())}
+        write_container(
+            target, FileKind.RELEASED, header, [encode_array(self.points, REAL), stream.getvalue()]
+        )
+
+    def __reduce__(self) -> tuple[Callable[..., CombinedFunction], tuple[NoisyTable, Floats]]:
+        return CombinedFunction, (self.function, np.array(self.points))
+
+
+def combine(function: ReleasedFunction, public: object) -> CombinedFunction:
+    """Combine a released function with a public sample of the same kind of records, by their variances.
+
+    Post-processing: it spends nothing, and it can be saved.
+
+    Parameters
+    ----------
+    function : ReleasedFunction
+        A released table, as tallies release them, of records of numbers.
+    public : array-like of shape (n_rows, dim), or a frame with the columns of the function
+        Public, 10 to 10,000 rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import hushsum as hs
+    >>> rng = np.random.default_rng(0)
+    >>> tally = hs.grid(hs.GaussianKernel(dim=1, bandwidth=0.3), bounds=(-4, 4))
+    >>> f = tally.add(rng.normal(size=(500, 1))).release(epsilon=0.05)
+    >>> g = combine(f, rng.normal(size=(400, 1)))
+    >>> bool(g.query([[0.0]]).stderr[0] < f.query([[0.0]]).stderr[0])
+    True
+    """
+    if not isinstance(function, NoisyTable) or function.dim is None:
+        raise UsageError(
+            parameter="function",
+            rule="must be a released table of records of numbers",
+            got=type(function).__name__,
+            remedy="release a tally",
+        )
+    points = query_points(public, dim=function.dim, columns=function.columns)
+    return CombinedFunction(function, np.array(points, np.float64))
+
+
+def _payload_size(header: Header) -> int:
+    number, dim = header["points"]
+    if type(header["release"]) is not int or header["release"] < 0:
+        raise ValueError("release")
+    return encoded_size((number, dim), REAL, reals=True) + int(header["release"])
+
+
+def _build(header: Header, payload: memoryview) -> ReleasedFunction:
+    number, dim = header["points"]
+    size = encoded_size((number, dim), REAL, reals=True)
+    check_names(header, "type", "points", "release")
+    function = load_table(io.BytesIO(bytes(payload[size:])))
+    points = decode_array(payload[:size], (number, dim), REAL).copy()
+    if not isinstance(function, NoisyTable) or not np.isfinite(points).all():
+        raise ValueError("points")
+    return CombinedFunction(function, points)
+
+
+register(TYPE, _payload_size, _build)
