@@ -217,9 +217,9 @@ class HashReading(RowReading):
         origin.
         """
         make = getattr(self.basis.hasher, "reader", None)
-        if make is None or self.basis.bounds is not None or not isinstance(table, np.ndarray):
+        if make is None or self.basis.bounds is not None:
             return lambda queries: None
-        reader: Callable[[object], Floats | None] = make(table, *self._line(count, scale))
+        reader: Callable[[object], Floats | None] = make(_native_table(table), *self._line(count, scale))
         return reader
 
     def unfold(self, mean: Floats, count: float) -> Floats:
