@@ -6,6 +6,12 @@ cells, releases it at ε = 1, writes the file, maps it and queries it. The repor
 processor time of every part, the share of the generation, which a real graph does not need, the peak memory,
 and the growth of the counting beyond its fixed cost against the number of nodes. ``--loops`` measures the
 hashing and the counting loops alone, and as a yardstick increments node by node straight into a table.
+
+    python -m benchmarks.large_graph --scales 64 1 --loops      # about 10 minutes on two free cores
+    python -m benchmarks.large_graph --scales 16 4 --count-only
+
+What is measured replaces the same scales in ``results/large_graph.json``, and ``large_graph.md`` is written
+from that. Processor times show what wall-clock times were on a machine that did other work.
 """
 
 from __future__ import annotations
@@ -13,7 +19,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -25,6 +30,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from papers.provenance import made_by
 
 import hushsum as hs
 from hushsum import _native
@@ -36,6 +42,13 @@ QUERIES = 2_000
 _BATCH = 1 << 18
 _COMMUNITY = 1_000
 _LARGEST_DEGREE = 5_214
+_LEAST_DEGREE = 0.4102
+"""Of the mean degree, which is then that of Friendster."""
+
+_LOOP_ROWS = 1_000
+"""Of the yardstick's table, which has 64 bits per cell."""
+
+HERE = Path(__file__).parent / "results"
 
 Sets64 = tuple[NDArray[np.int64], NDArray[np.int64]]
 
@@ -48,15 +61,15 @@ def batches(nodes: int, seed: int = 0) -> Iterator[Sets]:
     for number, start in enumerate(range(0, nodes, _BATCH)):
         random = np.random.default_rng([seed, number])
         many = min(_BATCH, nodes - start)
-        tail = random.random(many, np.float32)
-        degrees = np.minimum(0.392 * mean * tail**-0.6, _LARGEST_DEGREE).astype(np.int64)
+        tail = 1.0 - random.random(many, np.float32)
+        degrees = np.minimum(_LEAST_DEGREE * mean * tail**-0.6, _LARGEST_DEGREE).astype(np.int64)
         indptr = np.concatenate([[0], np.cumsum(degrees)])
-        values = np.empty(indptr[-1], np.int64)
+        # Every second entry is in the community, the others anywhere.
+        values = np.repeat(np.arange(start, start + many) // _COMMUNITY * _COMMUNITY, degrees)
         where = random.random(len(values), np.float32)
-        owners = np.repeat(np.arange(start, start + many), degrees)
-        inside = np.arange(len(values)) % 2 == 0
-        values[inside] = owners[inside] // _COMMUNITY * _COMMUNITY + where[inside] * _COMMUNITY
-        values[~inside] = where[~inside].astype(np.float64) ** 3 * nodes
+        values[::2] += (where[::2] * np.float32(_COMMUNITY)).astype(np.int64)
+        anywhere = where[1::2].astype(np.float64)
+        values[1::2] = anywhere * anywhere * anywhere * nodes
         yield Sets(values, indptr)
 
 
@@ -76,74 +89,80 @@ class Clock:
         return result
 
 
-def measure(scale: int, rows: int, width: int, folder: Path) -> dict[str, Any]:
-    """One run, end to end."""
+def measure(scale: int, rows: int, width: int, folder: Path | None) -> dict[str, Any]:
+    """One run, end to end, or of the counting alone if there is no folder for the file."""
     nodes = NODES // scale
     clock = Clock()
-    path = folder / "graph.hush"
-    queries, expected, entries, counted = _count_and_release(nodes, rows, width, clock, path)
-    mapped: Any = clock.run("open the file", lambda: hs.load(path))
-    clock.run("first query", lambda: mapped.sum([queries[0]]))
-    clock.run(f"{QUERIES} queries", lambda: [mapped.sum([query]) for query in queries])
-    if not np.array_equal(mapped.sum(queries[:20]), expected):
-        raise SystemExit("the mapped file answers otherwise than the release")
-    mapped.cells.verify()
-    warm = []
-    for query in queries:
-        start = time.perf_counter()
-        mapped.sum([query])
-        warm.append(time.perf_counter() - start)
-    seconds = {name: [round(x, 3) for x in part] for name, part in clock.parts.items()}
-    return {
-        "scale": f"1/{scale}",
+    load_before = os.getloadavg()[0]
+    tally = hs.race(hs.JaccardKernel(), rows=rows, width=width)
+    entries, queries = _count(tally, nodes, clock)
+    result: dict[str, Any] = {
+        "scale": scale,
+        "rows": rows,
+        "width": width,
         "nodes": nodes,
         "entries": entries,
-        "seconds (wall, processor)": seconds,
-        "ns per node and row (processor)": round(clock.parts["count"][1] / nodes / rows * 1e9, 2),
-        "warm query µs (least, median)": [round(x * 1e6, 1) for x in (min(warm), float(np.median(warm)))],
-        "file GB": round(path.stat().st_size / 1e9, 3),
-        "peak GB while counting": counted,
-        "peak GB": _peak(),
+        "peak GB while counting": _peak(),
     }
+    if folder is not None:
+        result |= _release_and_query(tally, queries, clock, folder / "graph.hush")
+    result["seconds (wall, processor)"] = {
+        name: [round(each, 3) for each in part] for name, part in clock.parts.items()
+    }
+    result["load average (before, after)"] = [round(each, 1) for each in (load_before, os.getloadavg()[0])]
+    return result | {"peak GB": _peak(), "version": made_by("benchmarks")}
 
 
-def _count_and_release(
-    nodes: int, rows: int, width: int, clock: Clock, path: Path
-) -> tuple[list[NDArray[np.int64]], NDArray[np.float64], int, float]:
-    """Write the file; the sets to query with some answers, the entries, and the peak while counting."""
-    tally = hs.race(hs.JaccardKernel(), rows=rows, width=width)
+def _count(tally: hs.Tally, nodes: int, clock: Clock) -> tuple[int, list[NDArray[np.int64]]]:
+    """Fill the tally; the number of entries, and the sets to query."""
     stream = batches(nodes)
     entries = 0
     queries: list[NDArray[np.int64]] = []
     while (batch := clock.run("generate", lambda: next(stream, None))) is not None:
         if not queries:
-            queries = [batch.values[batch.indptr[i] : batch.indptr[i + 1]] for i in range(QUERIES)]
+            queries = [batch.values[batch.indptr[i] : batch.indptr[i + 1]].copy() for i in range(QUERIES)]
+        clock.run("count" if entries else "count the first batch", partial(tally.add, batch))
         entries += len(batch.values)
-        clock.run("count", partial(tally.add, batch))
-    counted = _peak()
-    f: Any = clock.run("release", lambda: tally.release(epsilon=1.0, rows=rows))
+    return entries, queries
+
+
+def _release_and_query(
+    tally: hs.Tally, queries: list[NDArray[np.int64]], clock: Clock, path: Path
+) -> dict[str, Any]:
+    f: Any = clock.run("release", lambda: tally.release(epsilon=1.0, rows=tally.basis.shape[0]))
     clock.run("write the file", lambda: f.save(path))
-    return queries, f.sum(queries[:20]), entries, counted
+    expected = f.sum(queries[:20])
+    mapped: Any = clock.run("open the file", lambda: hs.load(path))
+    clock.run("first query", lambda: mapped.sum([queries[0]]))
+    clock.run(f"{QUERIES} queries", lambda: [mapped.sum([query]) for query in queries])
+    if not np.array_equal(mapped.sum(queries[:20]), expected):
+        raise SystemExit("the mapped file answers otherwise than the release")
+    warm = []
+    for query in queries * 3:
+        start = time.perf_counter()
+        mapped.sum([query])
+        warm.append(time.perf_counter() - start)
+    return {
+        "warm query µs (least, median)": [round(x * 1e6, 1) for x in (min(warm), float(np.median(warm)))],
+        "file GB": round(path.stat().st_size / 1e9, 3),
+    }
 
 
 def _peak() -> float:
-    return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6, 2)
+    """GB of this program alone: what ``getrusage`` reports begins with the memory of the parent process."""
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    return round(int(status.split("VmHWM:")[1].split()[0]) / 1e6, 2)
 
 
-def growth(results: list[dict[str, Any]]) -> list[str]:
-    """Processor time of counting per node, against the smallest graph."""
-    first = results[0]
-    base = first["seconds (wall, processor)"]["count"][1] / first["nodes"]
-    lines = []
-    for each in results:
-        seconds = each["seconds (wall, processor)"]
-        own = sum(part[1] for name, part in seconds.items())
-        ratio = seconds["count"][1] / each["nodes"] / base
-        share = seconds["generate"][1] / own
-        lines.append(
-            f"{each['scale']}: counting {ratio:.2f} × linear; generation {share:.0%} of all processor time"
-        )
-    return lines
+def growth(results: list[dict[str, Any]]) -> list[float]:
+    """Processor time of counting per node after the first batch, in multiples of that of the smallest graph.
+
+    The first batch pays for the memory of the table as well. A graph of one batch has no growth.
+    """
+    if any("count" not in run["seconds (wall, processor)"] for run in results):
+        return [1.0] * len(results)
+    each = [run["seconds (wall, processor)"]["count"][1] / (run["nodes"] - _BATCH) for run in results]
+    return [value / each[0] for value in each]
 
 
 def loops(rows: int, width: int) -> dict[str, float]:
@@ -153,7 +172,7 @@ def loops(rows: int, width: int) -> dict[str, float]:
     def sets(many: int, size: int) -> Sets64:
         return random.integers(0, 1 << 40, many * size), np.arange(many + 1, dtype=np.int64) * size
 
-    def least(work: Callable[[], object], repeats: int = 4) -> float:
+    def least(work: Callable[[], object], repeats: int = 6) -> float:
         best = np.inf
         for _ in range(repeats):
             start = time.thread_time()
@@ -164,8 +183,8 @@ def loops(rows: int, width: int) -> dict[str, float]:
     hasher = kernel.hasher(rows=256, width=1000, seed=0)
     small = np.zeros((256, 1000), np.int64)
     large, long = sets(20_000, 5), sets(20_000, 105)
-    hashing = least(lambda: hasher.count(*long, small, 1, 1)) - least(
-        lambda: hasher.count(*large, small, 1, 1)
+    hashing = least(lambda: hasher.count(*long, small, 1, 1), 20) - least(
+        lambda: hasher.count(*large, small, 1, 1), 20
     )
     wide = kernel.hasher(rows=rows, width=width, seed=0)
     table = _native.CounterTable(rows, width)
@@ -189,29 +208,120 @@ def loops(rows: int, width: int) -> dict[str, float]:
     }
 
 
+def page(document: dict[str, Any]) -> str:
+    """The results as Markdown."""
+    runs = document["scales"]
+    parts = list(dict.fromkeys(part for run in runs for part in run["seconds (wall, processor)"]))
+    names = [f"1/{run['scale']}" if run["scale"] > 1 else "full" for run in runs]
+    first = runs[0]
+    lines = [
+        "# A graph of Friendster's size",
+        "",
+        "`python -m benchmarks.large_graph`. A generated power-law graph is counted in a tally of",
+        f"{first['rows']:,} rows × {first['width']:,} cells and released at ε = 1 with all rows; the",
+        f"file is written, mapped, and queried {QUERIES:,} times, one node at a time, which reads and",
+        "checks its pages for the first time. Seconds of wall-clock time on two cores, and of processor",
+        "time of both. Other work ran on the machine; the load average is that of the whole machine, with",
+        "this run in it.",
+        "",
+        _row(["", *names]),
+        _row(["---", *("---:" for _ in runs)]),
+        _row(["nodes", *(f"{run['nodes']:,}" for run in runs)]),
+        _row(["adjacency entries", *(f"{run['entries']:,}" for run in runs)]),
+    ]
+    for part in parts:
+        cells = [run["seconds (wall, processor)"].get(part) for run in runs]
+        texts = ["–" if each is None else f"{each[0]:,.2f} s, {each[1]:,.2f} s" for each in cells]
+        lines.append(_row([f"{part}: wall, processor", *texts]))
+    totals = [_totals(run) for run in runs]
+    lines += [
+        _row(
+            [
+                "**all but generation**: wall, processor",
+                *(f"**{w:,.1f} s, {p:,.1f} s**" for w, p, _ in totals),
+            ]
+        ),
+        _row(["generation, of all processor time", *(f"{share:.0%}" for _, _, share in totals)]),
+        _row(["counting per node after the first batch", *(f"{each:.2f} ×" for each in growth(runs))]),
+    ]
+    for words, key, form in (
+        ("warm query, least and median", "warm query µs (least, median)", "{0[0]:.0f} µs, {0[1]:.0f} µs"),
+        ("file", "file GB", "{0:.2f} GB"),
+        ("peak memory while counting", "peak GB while counting", "{0:.1f} GB"),
+        ("peak memory, with the mapped file", "peak GB", "{0:.1f} GB"),
+        ("load average before and after", "load average (before, after)", "{0[0]:.1f}, {0[1]:.1f}"),
+    ):
+        lines.append(_row([words, *(form.format(run[key]) if key in run else "–" for run in runs)]))
+    lines += ["", "The paper's run of Friendster took 18.1 minutes on 90 threads, and 164 µs per query.", ""]
+    if runs[-1]["scale"] > 1:
+        seconds = runs[-1]["seconds (wall, processor)"]
+        per_node = seconds["count"][1] / (runs[-1]["nodes"] - _BATCH)
+        whole = seconds["count the first batch"][1] + per_node * (NODES - _BATCH)
+        lines += [
+            f"**The full size has not been run.** In proportion to 1/{runs[-1]['scale']}, counting",
+            f"{NODES:,} nodes takes {whole:,.0f} s of processor time at this load, or {whole / 2:,.0f} s of",
+            "two cores.",
+            "",
+        ]
+    if loops := document.get("loops"):
+        lines += [
+            "## The loops",
+            "",
+            "Nanoseconds of one thread's processor time, the least of several runs.",
+            "",
+        ]
+        lines += [_row(["loop", "ns"]), _row(["---", "---:"])]
+        lines += [_row([name, f"{value:g}"]) for name, value in loops.items()]
+        lines.append("")
+    versions = ", ".join(dict.fromkeys(run["version"] for run in runs))
+    return "\n".join([*lines, f"hushsum {versions}.", ""])
+
+
+def _row(cells: list[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _totals(run: dict[str, Any]) -> tuple[float, float, float]:
+    """Wall and processor seconds without the generation, and the share of the generation."""
+    seconds = dict(run["seconds (wall, processor)"])
+    generation = seconds.pop("generate")
+    wall, processor = (sum(part[place] for part in seconds.values()) for place in (0, 1))
+    return wall, processor, generation[1] / (generation[1] + processor)
+
+
 def main() -> None:
     """Run the requested scales, smallest first."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--scales", type=int, nargs="*", default=[64, 16])
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--scales", type=int, nargs="*", default=[])
     parser.add_argument("--rows", type=int, default=2_000)
     parser.add_argument("--width", type=int, default=500_000)
-    parser.add_argument("--loops", action="store_true")
+    parser.add_argument("--loops", action="store_true", help="measure the loops too")
+    parser.add_argument("--count-only", action="store_true", help="neither release nor query")
+    parser.add_argument("--output", type=Path, default=HERE, help="where results are written")
     parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one is not None:
-        with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR")) as folder:
-            print(json.dumps(measure(options.one, options.rows, options.width, Path(folder))))
+        with tempfile.TemporaryDirectory() as folder:
+            place = None if options.count_only else Path(folder)
+            print(json.dumps(measure(options.one, options.rows, options.width, place)))
         return
+    file = options.output / "large_graph.json"
+    document = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {"scales": []}
     if options.loops:
-        print(json.dumps(loops(256, options.width), indent=2))
-        return
-    results = []
+        document["loops"] = loops(min(options.rows, _LOOP_ROWS), options.width)
     for scale in sorted(options.scales, reverse=True):
-        sizes = ["--rows", str(options.rows), "--width", str(options.width)]
-        run = [sys.executable, __file__, "--one", str(scale), *sizes]
-        results.append(json.loads(subprocess.run(run, check=True, stdout=subprocess.PIPE).stdout))
-        print(json.dumps(results[-1], indent=2, ensure_ascii=False), flush=True)
-    print("\n".join(growth(results)))
+        how = ["--rows", str(options.rows), "--width", str(options.width)]
+        how += ["--count-only"] * options.count_only
+        run = [sys.executable, "-m", "benchmarks.large_graph", "--one", str(scale), *how]
+        found = json.loads(subprocess.run(run, check=True, stdout=subprocess.PIPE).stdout)
+        others = [each for each in document["scales"] if each["scale"] != scale]
+        document["scales"] = sorted([*others, found], key=lambda each: -each["scale"])
+        print(json.dumps(found, indent=2, ensure_ascii=False), flush=True)
+    file.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    if document["scales"]:
+        (options.output / "large_graph.md").write_text(page(document), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -108,7 +108,7 @@ class ProjectionHasher:
     @property
     def width(self) -> int: ...
 
-    def reader(self, table: numpy.typing.NDArray[numpy.int32] | numpy.typing.NDArray[numpy.int64], scale: float, shift: float) -> ProjectionReader:
+    def reader(self, table: numpy.typing.NDArray[numpy.int32] | numpy.typing.NDArray[numpy.int64] | PackedTable, scale: float, shift: float) -> ProjectionReader:
         """A reader of this table that answers scale times the mean plus shift."""
 
     @property
@@ -169,7 +169,7 @@ class StructuredHasher:
     @property
     def width(self) -> int: ...
 
-    def reader(self, table: numpy.typing.NDArray[numpy.int32] | numpy.typing.NDArray[numpy.int64], scale: float, shift: float) -> StructuredReader:
+    def reader(self, table: numpy.typing.NDArray[numpy.int32] | numpy.typing.NDArray[numpy.int64] | PackedTable, scale: float, shift: float) -> StructuredReader:
         """A reader of this table that answers scale times the mean plus shift."""
 
     @property
@@ -274,6 +274,17 @@ class MinHasher:
 
     @property
     def width(self) -> int: ...
+
+    def reader(self, table: numpy.typing.NDArray[numpy.int32] | numpy.typing.NDArray[numpy.int64] | PackedTable, scale: float, shift: float) -> MinReader:
+        """A reader of this table that answers scale times the mean plus shift."""
+
+class MinReader:
+    """A hasher, a table, a scale and a shift, for single queries."""
+
+    def __call__(self, queries: object) -> numpy.typing.NDArray[numpy.float64] | None:
+        """
+        scale times the mean over rows plus shift, or None where queries need checking or converting first.
+        """
 
 def all_finite(values: numpy.typing.NDArray[numpy.float32]) -> bool:
     """Whether a C-contiguous float32 array holds neither NaN nor infinity."""

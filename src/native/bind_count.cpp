@@ -190,7 +190,7 @@ nb::class_<Hasher> bind_hasher(nb::module_& module, const char* name, const char
   return bound;
 }
 
-// Hashers of rows of numbers also answer single queries without ceremony.
+// Some hashers also answer single queries without ceremony.
 template <class Hasher>
 void bind_reader(nb::module_& module, nb::class_<Hasher>& hasher, const char* name) {
   nb::class_<Reader<Hasher>>(module, name, "A hasher, a table, a scale and a shift, for single queries.")
@@ -199,12 +199,13 @@ void bind_reader(nb::module_& module, nb::class_<Hasher>& hasher, const char* na
            nb::sig(signature("def __call__(self, queries: object) -> Array[float64] | None")));
   hasher.def(
       "reader",
-      [](const Hasher& self, Array table, double scale, double shift) {
+      [](const Hasher& self, nb::object table, double scale, double shift) {
         return Reader<Hasher>(self, std::move(table), scale, shift);
       },
-      nb::keep_alive<0, 1>(), nb::arg("table").noconvert(), nb::arg("scale"), nb::arg("shift"),
+      nb::keep_alive<0, 1>(), nb::arg("table"), nb::arg("scale"), nb::arg("shift"),
       "A reader of this table that answers scale times the mean plus shift.",
-      nb::sig(signature(std::string("def reader(self, table: Table, scale: float, shift: float) -> ") + name)));
+      nb::sig(signature(std::string("def reader(self, table: Table | PackedTable, scale: float, shift: float) -> ") +
+                        name)));
 }
 
 bool all_finite(const Array& values) {
@@ -275,15 +276,16 @@ void bind_count(nb::module_& module) {
            nb::arg("scattered") = false,
            nb::sig(
                signature("def __init__(self, columns: Array[int32], " + fold + ", scattered: bool = False) -> None")));
-  bind_hasher<MinHasher, Array, Array>(
+  auto minima = bind_hasher<MinHasher, Array, Array>(
       module, "MinHasher", "Min-wise hashes of sets of integers; set j is values[indptr[j]:indptr[j + 1]].",
-      "values: Array[int64], indptr: Array[int64]", nb::arg("values").noconvert(), nb::arg("indptr").noconvert())
-      .def(nb::init<const Array&, const Array&, std::uint64_t, const Array&, const Array&, std::int64_t, bool>(),
-           nb::arg("mixers").noconvert(), nb::arg("shifts").noconvert(), nb::arg("salt"),
-           nb::arg("multipliers").noconvert(), nb::arg("addends").noconvert(), nb::arg("width"),
-           nb::arg("scattered") = false,
-           nb::sig(signature("def __init__(self, mixers: Array[uint32], shifts: Array[uint32], salt: int, " + fold +
-                             ", scattered: bool = False) -> None")));
+      "values: Array[int64], indptr: Array[int64]", nb::arg("values").noconvert(), nb::arg("indptr").noconvert());
+  bind_reader(module, minima, "MinReader");
+  minima.def(nb::init<const Array&, const Array&, std::uint64_t, const Array&, const Array&, std::int64_t, bool>(),
+             nb::arg("mixers").noconvert(), nb::arg("shifts").noconvert(), nb::arg("salt"),
+             nb::arg("multipliers").noconvert(), nb::arg("addends").noconvert(), nb::arg("width"),
+             nb::arg("scattered") = false,
+             nb::sig(signature("def __init__(self, mixers: Array[uint32], shifts: Array[uint32], salt: int, " + fold +
+                               ", scattered: bool = False) -> None")));
   module.def("all_finite", &all_finite, nb::arg("values").noconvert(),
              "Whether a C-contiguous float32 array holds neither NaN nor infinity.",
              nb::sig(signature("def all_finite(values: Array[float32]) -> bool")));

@@ -231,7 +231,11 @@ MinHasher::Bound MinHasher::bind(const Array& values, const Array& indptr) const
   const std::int64_t* given = checked<std::int64_t>(values, "values", {any_size});
   const std::int64_t* ends = checked<std::int64_t>(indptr, "indptr", {any_size});
   require(indptr.shape(0) >= 1, "indptr must not be empty");
-  const std::size_t size = values.shape(0), sets = indptr.shape(0) - 1;
+  return bind(given, values.shape(0), ends, indptr.shape(0) - 1);
+}
+
+MinHasher::Bound MinHasher::bind(const std::int64_t* given, std::size_t size, const std::int64_t* ends,
+                                 std::size_t sets) const {
   Bound batch(size, sets + 1);
   std::copy(ends, ends + sets + 1, batch.starts.data());
   require(batch.starts[0] == 0 && batch.starts[sets] == static_cast<std::int64_t>(size),

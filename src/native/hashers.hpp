@@ -88,6 +88,7 @@ class MinHasher {
             const Array& addends, std::int64_t width, bool scattered);
   class Bound;
   Bound bind(const Array& values, const Array& indptr) const;
+  Bound bind(const std::int64_t* values, std::size_t size, const std::int64_t* indptr, std::size_t sets) const;
   std::size_t rows, width;
 
  private:

@@ -37,16 +37,26 @@ class PackedTable {
 
   const PackedShape& shape() const { return shape_; }
 
-  void prefetch(std::size_t cell) const { __builtin_prefetch(data_ + (cell * shape_.bits >> 3)); }
-
-  std::int64_t at(std::size_t cell) const {
+  // Checks the pages of a cell if nobody has, and asks the processor for its bytes; `read` may follow.
+  void prepare(std::size_t cell) const {
     const std::size_t bit = cell * shape_.bits;
+    __builtin_prefetch(data_ + (bit >> 3));
     if (unchecked_.load(std::memory_order_relaxed) != 0) require_checked(bit >> 3, (bit + shape_.bits - 1) >> 3);
+  }
+
+  // The value of a cell that was prepared: no branch but for exceptions, so that many loads are under way at once.
+  std::int64_t read(std::size_t cell) const {
+    const std::size_t bit = cell * shape_.bits;
     std::uint64_t word;
     std::memcpy(&word, data_ + (bit >> 3), sizeof word);
     const std::uint64_t code = word >> (bit & 7) & mask_;
     if (code == mask_) return exception(cell, code);
     return value_of(code);
+  }
+
+  std::int64_t at(std::size_t cell) const {
+    prepare(cell);
+    return read(cell);
   }
 
  private:

@@ -219,9 +219,9 @@ class HashReading(RowReading):
         make = getattr(self.basis.hasher, "reader", None)
         # Queries that get a coordinate more, as of an asymmetric kernel, are prepared first.
         plain = getattr(self.basis.hasher, "dim", None) == self.kernel.dim
-        if make is None or not plain or self.basis.bounds is not None or not isinstance(table, np.ndarray):
+        if make is None or not plain or self.basis.bounds is not None:
             return lambda queries: None
-        reader: Callable[[object], Floats | None] = make(table, *self._line(count, scale))
+        reader: Callable[[object], Floats | None] = make(_native_table(table), *self._line(count, scale))
         return reader
 
     def unfold(self, mean: Floats, count: float) -> Floats:

@@ -113,7 +113,8 @@ def _check_columns(relation: DuckDBPyRelation, columns: Sequence[str]) -> None:
 def register(connection: DuckDBPyConnection, *, name: str = "hush_query", of: Of = "mean") -> None:
     """Add the function ``hush_query(file, columns...)`` to a connection.
 
-    It answers a query of the released function in a ``.hush`` file for each row, a vector of rows at a time.
+    It answers a query of the released function in a ``.hush`` file for each row, a vector of rows at a time,
+    and NULL for a row with a NULL.
     Reading a released function costs no privacy.
 
     Parameters
@@ -126,7 +127,7 @@ def register(connection: DuckDBPyConnection, *, name: str = "hush_query", of: Of
     """
 
     def hush_query(file: Any, *columns: Any) -> Any:
-        return pyarrow().array(answers(file, columns, of=of))
+        return answers(file, columns, of=of)
 
     make: Any = connection.create_function
     make(name, hush_query, None, "DOUBLE", type="arrow")

@@ -223,10 +223,10 @@ def register(
     """Add functions to the SQL of a session.
 
     ``hush_query(file, columns...)`` answers a query of the released function in a ``.hush`` file for each
-    row; this costs no privacy. With ``tally`` and ``encryption_key`` there are also two aggregate functions,
-    which return BINARY values: ``hush_tally_agg(columns...)``, the encrypted tally of the rows of a group,
-    and ``hush_merge_agg(tally)``, the sum of such values. ``hs.load_tally(io.BytesIO(value),
-    encryption_key=...)`` opens them.
+    row, and NULL for a row with a NULL; this costs no privacy. With ``tally`` and ``encryption_key`` there
+    are also two aggregate functions, which return BINARY values: ``hush_tally_agg(columns...)``, the
+    encrypted tally of the rows of a group, and ``hush_merge_agg(tally)``, the sum of such values.
+    ``hs.load_tally(io.BytesIO(value), encryption_key=...)`` opens them.
 
     A group is counted by one executor, in whose memory its rows must fit: for large groups use `tally`. SQL
     is lazy, so store the values before they are merged: a query that is evaluated twice gives two tallies of
@@ -247,7 +247,7 @@ def register(
     column = pyarrow().Array
 
     def hush_query(file: Any, *columns: Any) -> Any:
-        return pyarrow().array(answers(file, columns, of=of))
+        return answers(file, columns, of=of)
 
     # Spark tells by the types whether a function is one of rows or of groups.
     hush_query.__annotations__ = {"file": column, "columns": column, "return": column}

@@ -19,8 +19,8 @@ Of = Literal["mean", "sum"]
 _FUNCTIONS: Final = 16
 
 
-def answers(files: Any, columns: Sequence[Any], *, of: Of = "mean") -> Floats:
-    """The answers for rows of a query.
+def answers(files: Any, columns: Sequence[Any], *, of: Of = "mean") -> Any:
+    """The answers for rows of a query, an Arrow column of float64; NULL where a value of the row is NULL.
 
     Parameters
     ----------
@@ -31,16 +31,19 @@ def answers(files: Any, columns: Sequence[Any], *, of: Of = "mean") -> Floats:
     of : {"mean", "sum"}
         Mean kernel values f(q)/N, or kernel sums f(q).
     """
-    paths = files.to_pylist() if hasattr(files, "to_pylist") else list(files)
-    result = np.empty(len(paths))
-    for path in dict.fromkeys(paths):
-        chosen = np.array([each == path for each in paths])
-        whole = bool(chosen.all())
-        mask = None if whole else pyarrow().array(chosen)
+    paths = np.array(files.to_pylist() if hasattr(files, "to_pylist") else list(files), object)
+    known = np.array([each is not None for each in paths], np.bool_)
+    for column in columns:
+        if column.null_count:
+            known &= np.asarray(column.is_valid())
+    result = np.zeros(len(paths))
+    for path in dict.fromkeys(paths[known]):
+        chosen = known & (paths == path)
+        mask = None if chosen.all() else pyarrow().array(chosen)
         function = _function(path)
         points = _points(function, [each if mask is None else each.filter(mask) for each in columns])
         result[chosen] = function(points) if of == "mean" else function.sum(points)
-    return result
+    return pyarrow().array(result, mask=~known)
 
 
 def _points(function: ReleasedFunction, columns: Sequence[Any]) -> Any:
@@ -55,7 +58,19 @@ def _points(function: ReleasedFunction, columns: Sequence[Any]) -> Any:
         raise UsageError(
             parameter="columns", rule=f"must be the {function.dim} of this function{names}", got=len(columns)
         )
-    return np.column_stack([np.asarray(each.cast("float64").to_numpy()) for each in columns])
+    return np.column_stack([_numbers(each) for each in columns])
+
+
+def _numbers(column: Any) -> Floats:
+    types = pyarrow().types
+    if not any(kind(column.type) for kind in (types.is_integer, types.is_floating, types.is_decimal)):
+        raise UsageError(
+            parameter="columns",
+            rule="must be numbers for this function",
+            got=str(column.type),
+            remedy="cast them",
+        )
+    return np.asarray(column.cast("float64").to_numpy())
 
 
 def _function(path: object) -> ReleasedFunction:

@@ -118,6 +118,10 @@ class TableFunction(NoisyTable):
         threads: int = 1,
     ) -> Floats:
         """Kernel sums f(q) = Σ k(x, q), shape (n_queries,); parameters as for calling the function."""
+        if estimator == "mean" and count == "combined" and threads == 1 and not nonnegative:
+            values = self._quick_sum(Q)
+            if values is not None:
+                return values
         return self._sums(Q, estimator, self._number(count), 1.0, nonnegative, failure, threads)
 
     def query(
@@ -190,6 +194,11 @@ class TableFunction(NoisyTable):
     def _quick(self) -> Callable[[object], Floats | None]:
         """Mean kernel values of plain arrays, in a third of the time that a single query takes otherwise."""
         return self.reading.reader(self.cells, count=self.count, scale=1.0 / max(self.count, 1.0))
+
+    @cached_property
+    def _quick_sum(self) -> Callable[[object], Floats | None]:
+        """Kernel sums in the same way."""
+        return self.reading.reader(self.cells, count=self.count, scale=1.0)
 
     def _number(self, count: str) -> float:
         if count == "combined":

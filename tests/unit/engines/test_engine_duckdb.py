@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from tests.engine_files import counts, empty
 
@@ -16,6 +17,7 @@ from hushsum.errors import DataRefused, UsageError
 duckdb = pytest.importorskip("duckdb")
 
 from hushsum.engines import duckdb as engine  # noqa: E402
+from hushsum.engines.sql_functions import answers  # noqa: E402
 
 
 @pytest.fixture
@@ -94,10 +96,24 @@ def test_hush_query_of_sets(connection: Any, tmp_path: Path) -> None:
     assert answer == [(function([[1, 2, 9]])[0],)]
 
 
+def test_a_null_is_answered_with_null(connection: Any, tmp_path: Path) -> None:
+    path, function = released(tmp_path)
+    other = str(tmp_path / "other.hush")
+    empty().add([[0.0, 0.0]]).release(epsilon=1.0).save(other)
+    files = pa.array([path, None, path, other, path])
+    columns = [pa.array([0.5, 0.5, None, 0.5, 1.5]), pa.array([1, 1, 1, None, 2])]
+    found = answers(files, columns).to_pylist()
+    assert found == [function([[0.5, 1.0]])[0], None, None, None, function([[1.5, 2.0]])[0]]
+    engine.register(connection)
+    query = f"select hush_query('{path}', a, 1) from (values (0.5), (null)) as t(a)"
+    assert connection.sql(query).fetchall() == [(found[0],), (None,)]
+
+
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
         ("hush_query('{path}', 0.5)", "columns must be the 2 of this function: a, b, got 1"),
+        ("hush_query('{path}', 'secret', 0.5)", "columns must be numbers for this function, got string"),
         ("hush_query('nowhere.hush', 0.5, 0.5)", "file must be the path of a .hush file"),
         ("hush_query('{secret}', 0.5, 0.5)", "is a confidential tally"),
     ],

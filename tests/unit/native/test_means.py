@@ -7,6 +7,7 @@ import pytest
 
 import hushsum as hs
 from hushsum.bases.hash_rows import HashReading, HashRows
+from hushsum.files.mapped_table import TablePacker
 from hushsum.kernels.base import Kernel
 
 RNG = np.random.default_rng(4)
@@ -59,3 +60,41 @@ def test_readers_answer_plain_arrays_only(kernel: Kernel) -> None:
         None,
     ]
     assert [reader(each) for each in strange] == [None] * len(strange)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_readers_of_sets_answer_a_few_arrays_of_integers(packed: bool) -> None:
+    kernel = hs.JaccardKernel()
+    basis = HashRows(kernel, 300, 50, 2)
+    table = RNG.integers(-100, 100, (300, 50))
+    cells = TablePacker((300, 50), unit=1).add(table.reshape(-1)).finish() if packed else table
+    reading = HashReading(basis, kernel)
+    reader = reading.reader(cells, count=9.0, scale=0.5)
+    sets = [RNG.integers(-(2**60), 2**60, size) for size in (3, 0, 40, 1)]
+    expected = reading.sums(table, basis.prepare(sets), count=9.0, scale=0.5, threads=1)
+    np.testing.assert_array_equal(reader(sets), expected)
+    np.testing.assert_array_equal(reader(sets[2:3]), expected[2:3])
+    strange: list[object] = [
+        [],
+        sets * 3,
+        tuple(sets),
+        [sets[0].tolist()],
+        [sets[2][::2]],
+        [sets[0].astype(np.uint64)],
+        [sets[0].astype(np.float64)],
+        [np.ma.masked_array(sets[0])],
+        [sets[0][None]],
+        np.array([[1, 2]]),
+        None,
+    ]
+    assert [reader(each) for each in strange] == [None] * len(strange)
+
+
+def test_a_table_of_another_shape_has_no_reader() -> None:
+    kernel = hs.JaccardKernel()
+    reading = HashReading(HashRows(kernel, 4, 50, 2), kernel)
+    for shape in ((5, 50), (4, 49)):
+        table = np.zeros(shape, np.int64)
+        for cells in (table, TablePacker(shape, unit=1).add(table.reshape(-1)).finish()):
+            with pytest.raises(ValueError, match="table must"):
+                reading.reader(cells, count=1.0, scale=1.0)
