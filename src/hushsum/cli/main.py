@@ -96,13 +96,13 @@ def options(
 def application(only: str | None = None) -> typer.Typer:
     """All commands, or only those under one name.
 
-    Typer makes the options of every command that it knows whenever it runs, which takes longer than many of the
-    commands do.
+    Typer makes the options of every command that it knows whenever it runs, which takes longer than many of
+    the commands do.
     """
     made = typer.Typer(
         name="hushsum",
         cls=Group,
-        help="Release a function of private data once under differential privacy; query it any number of times.",
+        help=options.__doc__,
         epilog="Start with: hushsum demo",
         no_args_is_help=True,
         pretty_exceptions_enable=False,
