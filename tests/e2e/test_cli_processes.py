@@ -7,7 +7,6 @@ import pty
 import signal
 import subprocess
 import time
-from pathlib import Path
 
 import pytest
 from tests.e2e.cli_process import COMMAND, Shell, environment

@@ -92,9 +92,9 @@ def _principal(gram: Floats) -> tuple[Floats, Floats]:
     """Eigenvalues in rising order, and eigenvectors, of a matrix of kernel values.
 
     Those of a smooth kernel are nearly all below rounding, and are left out: a Cholesky factorisation with
-    pivots ends at the numerical rank r, and the eigenvectors follow from r × r products of its factor. What is
-    left of the matrix has a trace below n²·ε times the largest diagonal element. A matrix of a high rank, or
-    one that is not positive semidefinite, is decomposed as it is.
+    pivots ends at the numerical rank r, and the eigenvectors follow from r × r products of its factor. What
+    is left of the matrix has a trace below n²·ε times the largest diagonal element. A matrix of a high rank,
+    or one that is not positive semidefinite, is decomposed as it is.
     """
     from scipy.linalg.lapack import dpstrf
 
