@@ -15,7 +15,6 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-import hushsum
 from tests.warm_command import warm_command
 
 settings.register_profile("hushsum", deadline=None, derandomize=True)
@@ -40,7 +39,7 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stab
 @pytest.fixture(scope="session")
 def quick_command() -> Iterator[Path]:
     """``hushsum`` as an executable that starts quickly."""
-    with warm_command(Path(hushsum.__file__).parents[1]) as path:
+    with warm_command() as path:
         yield path
 
 

@@ -7,7 +7,25 @@ import importlib
 import pkgutil
 
 import hushsum
-from tests.warm_command import LATER
+
+LATER = (
+    "alembic.command",
+    "cryptography.hazmat.primitives.ciphers.aead",
+    "matplotlib.backends.backend_agg",
+    "matplotlib.figure",
+    "pyarrow.csv",
+    "pyarrow.dataset",
+    "pyarrow.parquet",
+    "rich.progress",
+    "rich.table",
+    "scipy.optimize",
+    "scipy.signal",
+    "scipy.stats",
+    "sklearn.base",
+    "sqlalchemy.orm",
+    "typer.rich_utils",
+)
+"""What commands import when they need it."""
 
 SERVICE = ("psycopg", "sqlalchemy.dialects.postgresql", "sqlalchemy.dialects.sqlite", "uvicorn.logging")
 

@@ -1,94 +1,58 @@
 """The command ``hushsum`` with its imports behind it, for tests that run it many times.
 
-Starting an interpreter and importing SciPy and scikit-learn takes longer than most commands do. One process
-imports them once and forks for every command, which then has arguments, a folder, an environment, streams
-and an exit code of its own, as a command has. What is about starting, signals or kills runs the real one.
+Starting an interpreter and importing SciPy and scikit-learn takes longer than most commands do. A server that
+has imported them forks for every command, which then has arguments, a folder, an environment, streams and an
+exit code of its own, as a command has. What is about starting, signals or kills runs the real one.
 
-This file is also that process, and the little program that passes a command on to it.
+`tests.command_sender` is the little program that passes a command on to the server.
 """
 
 from __future__ import annotations
 
-import json
+import atexit
+import marshal
 import os
 import signal
 import socket
-import struct
-import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-_STREAMS = 3
-_LENGTH = struct.Struct("!I")
+from tests import command_sender
+from tests.command_sender import LENGTH, STREAMS
+from tests.forked import processes
+
 _WATCH_SECONDS = 1.0
-LATER = (
-    "alembic.command",
-    "cryptography.hazmat.primitives.ciphers.aead",
-    "matplotlib.backends.backend_agg",
-    "matplotlib.figure",
-    "pyarrow.csv",
-    "pyarrow.dataset",
-    "pyarrow.parquet",
-    "rich.progress",
-    "rich.table",
-    "scipy.optimize",
-    "scipy.signal",
-    "scipy.stats",
-    "sklearn.base",
-    "sqlalchemy.orm",
-)
-"""What commands import when they need it."""
 
 
 @contextmanager
-def warm_command(source: Path) -> Iterator[Path]:
-    """The path of an executable that is ``hushsum`` as it stands under ``source``."""
+def warm_command() -> Iterator[Path]:
+    """The path of an executable that is ``hushsum`` as it is imported here."""
     with tempfile.TemporaryDirectory(prefix="hush") as folder:
         address, command = Path(folder) / "socket", Path(folder) / "hushsum"
         command.write_text(
-            f'#!/bin/sh\nexec "{sys.executable}" -I -S "{__file__}" ask "{address}" "$0" "$@"\n'
+            f'#!/bin/sh\nexec "{sys.executable}" -I -S "{command_sender.__file__}" "{address}" "$0" "$@"\n'
         )
         command.chmod(0o755)
-        path = os.pathsep.join([str(source), *filter(None, [os.environ.get("PYTHONPATH")])])
-        server = subprocess.Popen(
-            [sys.executable, __file__, "serve", str(address), str(os.getpid())],
-            env={**os.environ, "PYTHONPATH": path},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-        )
-        assert server.stdout is not None
-        with server.stdout as ready:
-            assert ready.readline() == b"ready\n"
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(str(address))
+            listener.listen(64)
+            # Forked from the server that has all imports already.
+            server = processes().Process(target=_serve, args=(listener,))
+            server.start()
         try:
             yield command
         finally:
             server.kill()
-            server.wait()
+            server.join()
 
 
-def _serve(address: str, parent: int) -> None:
-    import gc
-    import importlib
-    import pkgutil
-
-    import hushsum
-
-    for module in pkgutil.walk_packages(hushsum.__path__, "hushsum."):
-        if not module.name.startswith("hushsum.service") and not module.name.endswith(".__main__"):
-            importlib.import_module(module.name)
-    for name in LATER:
-        importlib.import_module(name)
-    # What is never collected is not touched by a collector, and so not copied in every fork.
-    gc.collect()
-    gc.freeze()
-    listener = socket.socket(socket.AF_UNIX)
-    listener.bind(address)
-    listener.listen(64)
+def _serve(listener: socket.socket) -> None:
+    parent = os.getppid()
     listener.settimeout(_WATCH_SECONDS)
-    os.write(1, b"ready\n")
     while os.getppid() == parent:
         with suppress(ChildProcessError):
             while os.waitpid(-1, os.WNOHANG)[0]:
@@ -103,23 +67,22 @@ def _serve(address: str, parent: int) -> None:
 
 
 def _obey(connection: socket.socket) -> None:
-    import atexit
-    import threading
-
-    head, streams, _, _ = socket.recv_fds(connection, _LENGTH.size, _STREAMS)
+    head, streams, _, _ = socket.recv_fds(connection, LENGTH.size, STREAMS)
     with connection.makefile("rb") as sent:
-        requested = json.loads(sent.read(_LENGTH.unpack(head)[0]))
+        arguments, folder, environment = marshal.loads(sent.read(LENGTH.unpack(head)[0]))
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
         os.close(stream)
-    os.chdir(requested["folder"])
+    # A process of multiprocessing has none.
+    sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
+    os.chdir(folder)
     os.environ.clear()
-    os.environ.update(requested["environment"])
-    sys.argv = requested["arguments"]
+    os.environ.update(environment)
+    sys.argv = arguments
     threading.Thread(target=_end_with, args=(connection,), daemon=True).start()
     code: object = 1
     end = os._exit
-    # After a refusal a command ends at once, and the asker would not hear how.
+    # After a refusal a command ends at once, and the sender would not hear how.
     setattr(os, "_exit", sys.exit)  # noqa: B010  (mypy knows that it never returns)
     try:
         from hushsum.cli.main import run
@@ -141,21 +104,3 @@ def _end_with(connection: socket.socket) -> None:
     with suppress(OSError):
         connection.recv(1)
     os.kill(os.getpid(), signal.SIGTERM)
-
-
-def _ask(address: str, arguments: list[str]) -> int:
-    requested = {"arguments": arguments, "folder": os.getcwd(), "environment": dict(os.environ)}
-    payload = json.dumps(requested).encode()
-    with socket.socket(socket.AF_UNIX) as connection:
-        connection.connect(address)
-        socket.send_fds(connection, [_LENGTH.pack(len(payload))], list(range(_STREAMS)))
-        connection.sendall(payload)
-        answer = connection.recv(1)
-    return answer[0] if answer else 1
-
-
-if __name__ == "__main__":
-    if sys.argv[1] == "serve":
-        _serve(sys.argv[2], int(sys.argv[3]))
-    else:
-        sys.exit(_ask(sys.argv[2], sys.argv[3:]))

@@ -47,7 +47,7 @@ def browser(chromium: str) -> Iterator[Browser]:
     from playwright.sync_api import expect, sync_playwright
 
     # Machines that test are busy; what never comes is still found out.
-    expect.set_options(timeout=20_000)
+    expect.set_options(timeout=60_000)
     with sync_playwright() as playwright:
         found = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         yield found

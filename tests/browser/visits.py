@@ -35,7 +35,7 @@ class Visit:
         options.setdefault("viewport", WIDE)
         self._context = browser.new_context(reduced_motion="reduce", timezone_id="UTC", **options)
         self.page: Page = self._context.new_page()
-        self.page.set_default_timeout(30_000)
+        self.page.set_default_timeout(60_000)
         self._refusals = refusals
         self.faults: list[str] = []
         self.page.on("console", self._console)

@@ -21,7 +21,7 @@ import pytest
 from typer.testing import CliRunner
 
 import hushsum as hs
-from hushsum.cli.main import app
+from hushsum.cli.main import application
 from hushsum.kernels import ColumnKernel
 from hushsum.kernels.registry import named, parameter_names
 from hushsum.methods.registry import Method, all_methods
@@ -78,7 +78,7 @@ def _drawn(f: Any) -> tuple[int, ...]:
 
 
 def run(*words: str) -> str:
-    result = CliRunner().invoke(app, list(words))
+    result = CliRunner().invoke(application(words[0]), list(words))
     assert result.exit_code == 0, (words, result.output)
     return result.stdout
 
@@ -188,7 +188,7 @@ def test_every_model_is_loaded_shown_and_refused_as_a_function(kind: Any, tmp_pa
     assert type(hs.load(path)) is kind
     assert load_released(path).claim == model.claim_
     assert kind.__name__ in run("show", str(path))
-    result = CliRunner().invoke(app, ["query", str(path), "--at", "0,0"])
+    result = CliRunner().invoke(application("query"), ["query", str(path), "--at", "0,0"])
     assert isinstance(result.exception, hs.errors.FileRefused)
     with pytest.raises(hs.errors.FileRefused, match="holds a model"):
         load_function(path)

@@ -263,7 +263,7 @@ def test_an_interrupted_fit_leaves_nothing(desk: Shell, number: signal.Signals, 
 
 @pytest.mark.parametrize(("answer", "code"), [("n", 1), ("y", 0)])
 def test_a_terminal_is_requested(desk: Shell, answer: str, code: int) -> None:
-    said, ended = _on_a_terminal(desk.folder, answer, "fit", "modes", "visits.csv", *FIT, "-o", "t.hush")
+    said, ended = _on_a_terminal(desk, answer, "fit", "modes", "visits.csv", *FIT, "-o", "t.hush")
     assert "e^1 times" in said
     assert "Release it?" in said
     assert ended == code

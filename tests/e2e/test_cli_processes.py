@@ -7,14 +7,20 @@ import pty
 import signal
 import subprocess
 import time
-from pathlib import Path
 
 import pytest
 from tests.e2e.cli_process import COMMAND, Shell, environment
 
 
-@pytest.mark.parametrize("delay", [0.0, 0.3, 1.5])
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("number", "code", "delay"),
+    [
+        (signal.SIGINT, 130, 0.0),
+        (signal.SIGINT, 130, 1.5),
+        (signal.SIGTERM, 143, 0.0),
+        (signal.SIGTERM, 143, 0.3),
+    ],
+)
 def test_an_interrupted_tally_leaves_nothing(
     shell: Shell, number: signal.Signals, code: int, delay: float
 ) -> None:
@@ -44,7 +50,7 @@ def test_an_interrupted_tally_leaves_nothing(
 
 @pytest.mark.parametrize("answer", ["n", "y"])
 def test_a_terminal_is_asked(shell: Shell, answer: str) -> None:
-    said, code = _on_a_terminal(shell.folder, answer, "release", "ok.tally", "--epsilon", "1", "-o", "t.hush")
+    said, code = _on_a_terminal(shell, answer, "release", "ok.tally", "--epsilon", "1", "-o", "t.hush")
     assert said.index("no answer is more than e^1") < said.index("Release it?")
     assert (shell.folder / "t.hush").exists() == (answer == "y")
     assert code == (0 if answer == "y" else 1)
@@ -54,23 +60,23 @@ def test_a_terminal_is_asked(shell: Shell, answer: str) -> None:
 def test_a_terminal_is_told_of_what_is_replaced(shell: Shell) -> None:
     arguments = ("release", "ok.tally", "--epsilon", "1", "-o", "ok.hush")
     before = (shell.folder / "ok.hush").read_bytes()
-    said, code = _on_a_terminal(shell.folder, "n", *arguments)
+    said, code = _on_a_terminal(shell, "n", *arguments)
     assert "'ok.hush' exists and will be replaced. Releasing again spends again." in said
     assert (code, (shell.folder / "ok.hush").read_bytes()) == (1, before)
-    said, code = _on_a_terminal(shell.folder, "y", *arguments)
+    said, code = _on_a_terminal(shell, "y", *arguments)
     assert said.count("no answer is more than") == 1
     assert (shell.folder / "ok.hush").read_bytes() != before
 
 
 def test_yes_answers_for_a_terminal(shell: Shell) -> None:
     arguments = ("release", "ok.tally", "--epsilon", "1", "--yes", "-o", "t.hush")
-    said, code = _on_a_terminal(shell.folder, "", *arguments)
+    said, code = _on_a_terminal(shell, "", *arguments)
     assert (code, "Release it?" in said) == (0, False)
     assert (shell.folder / "t.hush").exists()
 
 
 def test_a_terminal_gets_no_binary_file(shell: Shell) -> None:
-    said, code = _on_a_terminal(shell.folder, "", "release", "ok.tally", "--epsilon", "1", "-o", "-")
+    said, code = _on_a_terminal(shell, "", "release", "ok.tally", "--epsilon", "1", "-o", "-")
     assert code == 2
     assert "binary" in said
 
@@ -97,11 +103,16 @@ def test_a_reader_that_leaves(shell: Shell, arguments: tuple[str, ...]) -> None:
     assert ended.returncode == 141
 
 
-def _on_a_terminal(folder: Path, answer: str, *arguments: str) -> tuple[str, int]:
+def _on_a_terminal(shell: Shell, answer: str, *arguments: str) -> tuple[str, int]:
     """Run with a terminal for all three streams, type an answer, and return what was on the screen."""
     main, side = pty.openpty()
     process = subprocess.Popen(
-        [*COMMAND, *arguments], stdin=side, stdout=side, stderr=side, cwd=folder, env=environment(TERM="dumb")
+        [*shell.command, *arguments],
+        stdin=side,
+        stdout=side,
+        stderr=side,
+        cwd=shell.folder,
+        env=environment(TERM="dumb"),
     )
     os.close(side)
     if answer:

@@ -67,7 +67,8 @@ def test_choices_fit_their_law(choose: Choose, law: Law, scores: list[int]) -> N
 @pytest.mark.parametrize("scores", [scores for scores in SCORES if len(set(scores)) > 1], ids=str)
 def test_choices_with_a_fifth_less_noise_are_caught(choose: Choose, law: Law, scores: list[int]) -> None:
     rate = Fraction(1, 2)
-    assert fit(drawn(choose, scores, rate / LESS, 2, 2 * DRAWS), law(scores, float(rate))) < LIMIT
+    # The weakest case, two candidates, is caught with probability 0.9997: its χ² has the root 9.6 ± 1 of 6.1.
+    assert fit(drawn(choose, scores, rate / LESS, 2, 26_000), law(scores, float(rate))) < LIMIT
 
 
 def test_the_two_mechanisms_are_reported_apart() -> None:
@@ -98,7 +99,8 @@ def test_a_private_median_keeps_epsilon_on_its_worst_pair(epsilon: float, holds:
 
     The whole call, claimed at ε = 1 and run at ε/0.8 for the mutant.
     """
-    draws = 8_000
+    # So many catch the mutant with probability 0.98; that the sound one holds is asserted of half as many.
+    draws = 4_000 if holds else 8_000
 
     def lowest(data: list[list[float]], seed: int) -> int:
         return sum(
@@ -111,7 +113,7 @@ def test_a_private_median_keeps_epsilon_on_its_worst_pair(epsilon: float, holds:
 
     bound = audited(lowest([[0.5]], 0), lowest([[0.5], [2.0]], draws), draws)
     assert (bound <= 1.0) == holds
-    assert bound > 0.8
+    assert bound > 0.65
 
 
 @pytest.mark.parametrize("name", ["geometric", "logarithmic"])

@@ -45,6 +45,7 @@ from hushsum.cli.usage import (
 from hushsum.errors import HushsumError
 from hushsum.version import __version__
 
+_COMPLETION: Final = "_HUSHSUM_COMPLETE"
 UNEXPECTED = 1
 USAGE = 2
 _REMEDIES: Final = {
@@ -59,15 +60,6 @@ _REMEDIES: Final = {
 }
 _NOT_A_WRONG_PATH: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
-app = typer.Typer(
-    name="hushsum",
-    cls=Group,
-    help="Release a function of private data once under differential privacy; query it any number of times.",
-    epilog="Start with: hushsum demo",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
 COMMANDS = (
     demo,
     plan,
@@ -84,10 +76,7 @@ COMMANDS = (
     audit,
     serve,
 )
-for command in COMMANDS:
-    app.command(cls=FitCommand if command is fit else Command, help=help_of(command))(command)
-app.add_typer(ledger)
-app.add_typer(summarize)
+GROUPS = (ledger, summarize)
 
 
 def _version(requested: bool) -> None:
@@ -96,13 +85,47 @@ def _version(requested: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def options(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     """Release a function of private data once under differential privacy; query it any number of times."""
+
+
+def application(only: str | None = None) -> typer.Typer:
+    """All commands, or only those under one name.
+
+    Typer makes the options of every command that it knows whenever it runs, which takes longer than many of
+    the commands do.
+    """
+    made = typer.Typer(
+        name="hushsum",
+        cls=Group,
+        help=options.__doc__,
+        epilog="Start with: hushsum demo",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    for command in COMMANDS:
+        if only in (None, command.__name__):
+            made.command(cls=FitCommand if command is fit else Command, help=help_of(command))(command)
+    for group in GROUPS:
+        if only in (None, group.info.name):
+            made.add_typer(group)
+    made.callback()(options)
+    return made
+
+
+app = application()
+
+
+def _requested() -> typer.Typer:
+    """The command that the first argument names; all of them for anything else, such as a completion."""
+    names = {*(command.__name__ for command in COMMANDS), *(group.info.name for group in GROUPS)}
+    word = sys.argv[1] if len(sys.argv) > 1 else None
+    return application(word) if word in names and _COMPLETION not in os.environ else app
 
 
 def run() -> NoReturn:
@@ -126,7 +149,7 @@ def _run() -> int:
     """One sentence for whatever goes wrong; engines' own messages, which may quote data, are never shown."""
     debug = os.environ.get("HUSHSUM_DEBUG", "") not in ("", "0")
     try:
-        code = app(prog_name="hushsum", standalone_mode=False)
+        code = _requested()(prog_name="hushsum", standalone_mode=False)
         if code == INTERRUPTED and was_interrupted():
             tell("interrupted")
     except SystemExit as end:

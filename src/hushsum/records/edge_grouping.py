@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
+from dataclasses import dataclass
 from typing import IO, Final
 
 import numpy as np
@@ -51,37 +52,57 @@ def _grouped(chunks: Iterator[Arcs], most: int, level: int) -> Iterator[tuple[Id
             yield neighbour_sets(np.concatenate(held))
         return
     with ExitStack() as opened:
-        parts = [opened.enter_context(tempfile.TemporaryFile(buffering=0)) for _ in range(_PARTS)]
+        parts: dict[int, _Part] = {}
+
+        def divide(chunk: Arcs) -> None:
+            for number, arcs in _divided(chunk, level):
+                if number not in parts:
+                    file = opened.enter_context(tempfile.TemporaryFile(buffering=0))
+                    parts[number] = _Part(file, int(arcs[0, 0]))
+                parts[number].write(arcs)
+
         while held:
-            _divide(held.pop(), parts, level)
+            divide(held.pop())
         for chunk in chunks:
-            _divide(chunk, parts, level)
-        for part in parts:
-            yield from _grouped(_read(part, most), most, level + 1)
-            part.close()
+            divide(chunk)
+        for _, part in sorted(parts.items()):
+            yield from _grouped(part.read(most), most, level + 1 if part.divisible else _LEVELS)
+            part.file.close()
 
 
-def _divide(chunk: Arcs, parts: Sequence[IO[bytes]], level: int) -> None:
-    """Append each arc to the file of its first node."""
+@dataclass(slots=True)
+class _Part:
+    """A file with the arcs of some nodes; ``divisible`` once there are two of them."""
+
+    file: IO[bytes]
+    node: int
+    divisible: bool = False
+
+    def write(self, arcs: Arcs) -> None:
+        self.divisible = self.divisible or bool(np.any(arcs[:, 0] != self.node))
+        data = memoryview(arcs.tobytes())
+        # On a disk that is nearly full a write may take a part of it, without an error.
+        while data:
+            data = data[self.file.write(data) :]
+
+    def read(self, most: int) -> Iterator[Arcs]:
+        self.file.seek(0)
+        while data := self.file.read(_ARC_BYTES * min(most, 1 << 20)):
+            while len(data) % _ARC_BYTES:
+                data += self.file.read(_ARC_BYTES - len(data) % _ARC_BYTES)
+            yield np.frombuffer(data, np.int64).reshape(-1, 2)
+
+
+def _divided(chunk: Arcs, level: int) -> Iterator[tuple[int, Arcs]]:
+    """The arcs of each part, where the first node of an arc decides its part."""
     mixed = chunk[:, 0].view(np.uint64) * _MIXER
     mixed = (mixed ^ (mixed >> np.uint64(29))) * _MIXER
     place = (mixed >> np.uint64(64 - _BITS * (level + 1))).astype(np.uint8) % np.uint8(_PARTS)
     order = np.argsort(place, kind="stable")
     ends = np.searchsorted(place[order], np.arange(_PARTS + 1))
     ordered = chunk[order]
-    for number in np.flatnonzero(np.diff(ends)):
-        data = memoryview(ordered[ends[number] : ends[number + 1]].tobytes())
-        # On a disk that is nearly full a write may take a part of it, without an error.
-        while data:
-            data = data[parts[int(number)].write(data) :]
-
-
-def _read(part: IO[bytes], most: int) -> Iterator[Arcs]:
-    part.seek(0)
-    while data := part.read(_ARC_BYTES * min(most, 1 << 20)):
-        while len(data) % _ARC_BYTES:
-            data += part.read(_ARC_BYTES - len(data) % _ARC_BYTES)
-        yield np.frombuffer(data, np.int64).reshape(-1, 2)
+    for number in np.flatnonzero(np.diff(ends)).tolist():
+        yield number, ordered[ends[number] : ends[number + 1]]
 
 
 def neighbour_sets(arcs: Arcs) -> tuple[Ids, Sets]:

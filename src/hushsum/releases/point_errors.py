@@ -15,6 +15,8 @@ LEAST_EIGENVALUE = 1e-8
 MOST_POINTS = 1 << 12
 """Of more points, the functions take too long to find."""
 
+_LEFT = 1e-10
+"""Of the trace, what a factorisation may leave out."""
 
 _FINER = 8.0
 """The variance of coefficients of small eigenvalues, over that of those which decide τ: the geometric mean on
@@ -70,7 +72,7 @@ class PrincipalErrors:
         similar = kernel._pairwise(batch, batch)
         # The root mean square answer at the points, which are where the records are.
         self._typical = float(np.sqrt(np.mean(np.square(weights @ similar))))
-        values, vectors = np.linalg.eigh(similar / len(points))
+        values, vectors = _principal(similar / len(points))
         kept = np.flatnonzero(values > LEAST_EIGENVALUE)[::-1]
         self._kernel, self._points = kernel, batch
         self._coefficients = vectors[:, kept] / np.sqrt(values[kept] * len(points))
@@ -91,3 +93,24 @@ class PrincipalErrors:
         variance: Floats = squares @ self._variances + np.square(functions @ self._moved)
         variance += np.square(outside * np.maximum(np.abs(means), self._typical))
         return variance
+
+
+def _principal(gram: Floats) -> tuple[Floats, Floats]:
+    """Eigenvalues in rising order, and eigenvectors, of a matrix of kernel values.
+
+    Those of a smooth kernel are nearly all below rounding, and are left out: a Cholesky factorisation with
+    pivots ends at the numerical rank r, and the eigenvectors follow from r × r products of its factor. What
+    is left of the matrix has a trace below n²·ε times the largest diagonal element. A matrix of a high rank,
+    or one that is not positive semidefinite, is decomposed as it is.
+    """
+    from scipy.linalg.lapack import dpstrf
+
+    factor, pivots, rank, _ = dpstrf(gram, lower=1)
+    lower = np.tril(factor)[:, :rank]
+    left = abs(float(np.trace(gram)) - float(np.square(lower).sum()))
+    if 2 * rank > len(gram) or left > _LEFT * float(np.trace(gram)):
+        return np.linalg.eigh(gram)
+    ordered = np.empty_like(lower)
+    ordered[pivots - 1] = lower
+    values, turned = np.linalg.eigh(ordered.T @ ordered)
+    return values, ordered @ (turned / np.sqrt(np.maximum(values, 1e-300)))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+from collections import defaultdict
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -131,14 +133,20 @@ def test_a_booking_is_a_dataset_and_an_attempt() -> None:
         Booking.of("ledger.db", None)  # type: ignore[arg-type]
 
 
-def calls_of(name: str) -> set[str]:
-    """The source files in which something's method of that name is called."""
-    found = set()
+@cache
+def attributes_read() -> dict[str, set[str]]:
+    """The source files in which each attribute is read."""
+    found: dict[str, set[str]] = defaultdict(set)
     for path in SOURCE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.ctx, ast.Load):
-                found.add(str(path.relative_to(SOURCE)))
+            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+                found[node.attr].add(str(path.relative_to(SOURCE)))
     return found
+
+
+def calls_of(name: str) -> set[str]:
+    """The source files in which something's method of that name is called."""
+    return attributes_read()[name]
 
 
 def test_one_module_debits_budgets() -> None:

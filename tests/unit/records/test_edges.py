@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -132,7 +133,7 @@ def test_a_write_that_takes_a_part_is_continued() -> None:
 
     part = NearlyFull()
     arcs = np.arange(24, dtype=np.int64).reshape(-1, 2)
-    edge_grouping._divide(arcs, [part] * edge_grouping._PARTS, 0)
+    edge_grouping._Part(part, 0).write(arcs)
     assert sorted(np.frombuffer(part.getvalue(), np.int64)) == list(range(24))
 
 
@@ -151,6 +152,17 @@ def test_graphs_beyond_memory_are_divided(most: int, monkeypatch: pytest.MonkeyP
     }
     assert sets == expected
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_node_that_does_not_fit_is_written_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = []
+    monkeypatch.setattr(tempfile, "TemporaryFile", lambda **_: opened.append(io.BytesIO()) or opened[-1])
+    arcs = np.array([(5, other) for other in range(100)] + [(6, 5)], np.int64)
+    (hub, other) = sorted(edge_grouping._grouped(iter([arcs[:50], arcs[50:]]), 10, 0), key=lambda g: g[0][0])
+    assert hub[0].tolist() == [5]
+    assert hub[1].values.tolist() == [each for each in range(100) if each != 5]
+    assert other[0].tolist() == [6]
+    assert len(opened) == 2
 
 
 def test_several_files_are_one_graph(tmp_path: Path) -> None:

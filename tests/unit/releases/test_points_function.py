@@ -14,7 +14,7 @@ from hushsum.errors import FileRefused, UsageError
 from hushsum.methods import histogram, pfda
 from hushsum.records.bounds import Bounds
 from hushsum.releases import CurveFunction, PointsFunction
-from hushsum.releases.point_errors import FeatureErrors, PrincipalErrors
+from hushsum.releases.point_errors import LEAST_EIGENVALUE, FeatureErrors, PrincipalErrors, _principal
 
 KERNEL = hs.EuclideanKernel(dim=2, bandwidth=0.3)
 X = np.random.default_rng(1).uniform(size=(400, 2))
@@ -141,3 +141,22 @@ def test_functions_that_were_not_measured_are_less_certain() -> None:
         for number in (5, 20)
     )
     assert (few > many).all()
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        hs.GaussianKernel(dim=2, bandwidth=0.5),
+        hs.GaussianKernel(dim=2, bandwidth=0.01),
+        hs.LaplacianKernel(dim=2, bandwidth=0.5),
+    ],
+)
+def test_principal_functions_are_those_of_a_whole_decomposition(kernel: Any) -> None:
+    gram = kernel.similarity(X, X) / len(X)
+    (values, vectors), (found, columns) = np.linalg.eigh(gram), _principal(gram)
+    kept, same = values > LEAST_EIGENVALUE, found > LEAST_EIGENVALUE
+    np.testing.assert_allclose(found[same], values[kept], atol=1e-14)
+    projections = [each @ each.T for each in (vectors[:, kept], columns[:, same])]
+    np.testing.assert_allclose(projections[1], projections[0], atol=1e-7)
+    indefinite = gram - np.median(values) * np.eye(len(X)) * 2.0 - 0.1 * np.outer(X[:, 0], X[:, 0])
+    np.testing.assert_allclose(_principal(indefinite)[0][-5:], np.linalg.eigh(indefinite)[0][-5:], atol=1e-12)
