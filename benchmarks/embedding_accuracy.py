@@ -249,8 +249,8 @@ def report(known: dict[str, Any]) -> str:
         "",
         "The last column is of auto; the other methods have 3 to 10 repetitions, as the JSON file lists.",
         "*: of an earlier version, before sums of classes were counted by differences; the kernel rule and",
-        "objective perturbation did not change. Kernel rule: bandwidth 1. Objective perturbation: pure ε, one",
-        "class against the rest, no more ridge than privacy needs.",
+        "objective perturbation did not change. Kernel rule: bandwidth 1. Objective perturbation: pure ε,",
+        "one class against the rest, no more ridge than privacy needs.",
     ]
     return "\n".join(lines) + "\n"
 
