@@ -111,15 +111,23 @@ def test_classify_and_regress_from_afar(place: ServiceProcess) -> None:
     assert {each["event"] for each in place.events()} >= {"serving", "answered", "job done", "job failed"}
 
 
-@pytest.mark.parametrize("mode", ["file", "exact"])
+@pytest.mark.parametrize(
+    ("mode", "step"),
+    [
+        ("file", 31),
+        ("exact", 13),
+        pytest.param("file", 5, marks=pytest.mark.slow),
+        pytest.param("exact", 1, marks=pytest.mark.slow),
+    ],
+)
 def test_a_fit_killed_at_some_touches_of_files_is_paid_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str, step: int
 ) -> None:
     monkeypatch.setenv("HUSHSUM_STATE", str(tmp_path / "state"))
     town = Town(tmp_path, lease_seconds=60.0)
     dataset = town.dataset(epsilon=1000.0, delta=1e-3, relation="replace")
     runs = 0
-    for moment in range(0, 10_000, 9):
+    for moment in range(0, 10_000, step):
         requested = {"upload": town.upload(dataset, people(200)), **terms("density", mode=mode)}
         made = town.ok(
             "olga",
