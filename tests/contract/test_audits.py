@@ -34,7 +34,7 @@ from hushsum.auditing.report import STATED_POWER, Half
 from hushsum.auditing.sensitivity import audit_sensitivity
 from hushsum.auditing.tally_smoke_test import CASES, SmokeCase, audit_smoke
 from hushsum.bases import AdjacencyRows, HashRows
-from hushsum.bases import base as bases
+from hushsum.bases import registry as bases
 from hushsum.bases.base import Basis
 from hushsum.kernels.base import Batch
 from hushsum.kernels.registry import HASHABLE, composed_names

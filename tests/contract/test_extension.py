@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 import hushsum as hs
 from hushsum._types import Floats
 from hushsum.bases import Basis, LinearReading
-from hushsum.bases import base as bases
+from hushsum.bases import registry as bases
 from hushsum.bases.base import Reading, Table
 from hushsum.kernels import ColumnKernel, Kernel, ProfileKernel
 from hushsum.kernels import registry as kernels

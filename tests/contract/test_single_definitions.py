@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import hushsum
-from hushsum.bases import base as bases
+from hushsum.bases import registry as bases
 from hushsum.kernels import kernel_names
 from hushsum.methods import all_methods
 

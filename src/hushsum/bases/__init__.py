@@ -4,17 +4,7 @@ Importing this package registers every basis.
 """
 
 from hushsum.bases.adjacency_rows import AdjacencyRows
-from hushsum.bases.base import (
-    Basis,
-    LinearReading,
-    Reading,
-    RowAverages,
-    RowReading,
-    SampledReading,
-    basis_as_json,
-    basis_from_json,
-    register,
-)
+from hushsum.bases.base import Basis, LinearReading, Reading, RowAverages, RowReading, SampledReading
 from hushsum.bases.bernstein import BernsteinLattice
 from hushsum.bases.bins import Bins
 from hushsum.bases.box_polynomials import BoxPolynomials
@@ -28,6 +18,7 @@ from hushsum.bases.hash_rows import HashRows
 from hushsum.bases.increments import IncrementRows
 from hushsum.bases.moments import Moments
 from hushsum.bases.monomials import Monomials
+from hushsum.bases.registry import basis_as_json, basis_from_json, register
 from hushsum.bases.trigonometric import TrigonometricPolynomials
 
 __all__ = [

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from typing import ClassVar
 
-from hushsum.bases.base import Basis, register
+from hushsum.bases.base import Basis
 from hushsum.bases.hash_rows import HashRows
+from hushsum.bases.registry import register
 from hushsum.errors import ClaimError, UsageError
 from hushsum.privacy.calibration import Sensitivity, UnitChange
 from hushsum.privacy.claim import ADJACENCY_ROW, DIRECTED_EDGE, EDGE, Relation

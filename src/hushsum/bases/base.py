@@ -16,13 +16,13 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeAlias, TypeVar, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeAlias, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushsum._types import Floats, RoleType
-from hushsum.errors import FileRefused, UsageError
+from hushsum.errors import UsageError
 from hushsum.files.container import canonical_json
 from hushsum.kernels.base import Batch, Kernel, dense_batch
 from hushsum.kernels.registry import kernel_as_json, kernel_from_json
@@ -166,7 +166,11 @@ class Basis(Protocol, metaclass=RoleType):
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256 over the name and the fields: everything that must agree for two tallies to merge."""
-        return hashlib.sha256(canonical_json(basis_as_json(self))).hexdigest()
+        return hashlib.sha256(canonical_json(self.description())).hexdigest()
+
+    def description(self) -> dict[str, Any]:
+        """The name and the parameters, as JSON values."""
+        return {"name": self.name, "parameters": self.parameters()}
 
     def parameters(self) -> dict[str, Any]:
         """The fields and constants, as JSON values."""
@@ -324,53 +328,6 @@ class SampledReading(LinearReading, Protocol):
     @abstractmethod
     def rows(self, table: Table, batch: Batch) -> tuple[Floats, int]:
         """What each row says, shape (len(batch), rows), and how many consecutive rows are a block."""
-
-
-B = TypeVar("B", bound=type[Basis])
-_BASES: dict[str, type[Basis]] = {}
-
-
-def register(basis: B) -> B:
-    """Make a basis known by its name, for files."""
-    _BASES[basis.name] = basis
-    return basis
-
-
-def basis_as_json(basis: Basis) -> dict[str, Any]:
-    """A basis for a file's header."""
-    return {"name": basis.name, "parameters": basis.parameters()}
-
-
-def basis_from_json(data: dict[str, Any]) -> Basis:
-    """The basis that a file's header describes."""
-    name = data.get("name")
-    if name not in _BASES:
-        raise FileRefused(
-            rule=f"the file uses the basis {name!r}, which this Hushsum does not know",
-            remedy="install a later one",
-        )
-    basis = _BASES[name].from_parameters(data["parameters"])
-    if canonical_json(basis.parameters()) != canonical_json(data["parameters"]):
-        raise ValueError("a basis has one description")
-    kernel = basis.counted_kernel()
-    if kernel is not None and basis.bounds is not None and basis.bounds.dim != kernel.dim:
-        raise ValueError("bounds of another number of columns")
-    return basis
-
-
-def reading_as_json(reading: Reading) -> dict[str, Any]:
-    """``basis`` and ``kernel`` of a file's header; no kernel where the basis is counted for one."""
-    counted = reading.basis.counted_kernel() is not None
-    return {
-        "basis": basis_as_json(reading.basis),
-        "kernel": None if counted else kernel_as_json(reading.kernel),
-    }
-
-
-def reading_from_json(header: Mapping[str, Any]) -> Reading:
-    """The reading that a file's header describes."""
-    kernel = header["kernel"]
-    return basis_from_json(header["basis"]).reading(None if kernel is None else kernel_from_json(kernel))
 
 
 def _encoded(value: object) -> Any:

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum._types import Floats
-from hushsum.bases.base import HEAPED_SHARE, LinearReading, Table, register
+from hushsum.bases.base import HEAPED_SHARE, LinearReading, Table
 from hushsum.bases.declared_box import BoxBasis, blocks, check_power, gaussian_width, queries_of
 from hushsum.bases.portable_math import exponential_of_minus
+from hushsum.bases.registry import register
 from hushsum.bases.tensors import contracted, outer_products
 from hushsum.kernels.base import Batch, Kernel
 from hushsum.kernels.parameters import positive_integer

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum._types import Floats
-from hushsum.bases.base import Basis, LinearReading, Table, register
+from hushsum.bases.base import Basis, LinearReading, Table
+from hushsum.bases.registry import register
 from hushsum.errors import UsageError
 from hushsum.kernels.base import Batch, Kernel
 from hushsum.kernels.parameters import check_columns

@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum._types import Floats
-from hushsum.bases.base import LinearReading, Table, register
+from hushsum.bases.base import LinearReading, Table
 from hushsum.bases.chebyshev import chebyshev_values, column_profile, reach_of
 from hushsum.bases.declared_box import RACE, BoxBasis, blocks, check_columns_of, gaussian_width, queries_of
 from hushsum.bases.hermite_reading import MONOMIALS, box_readings, check_family
+from hushsum.bases.registry import register
 from hushsum.errors import PerSurface, UsageError
 from hushsum.kernels.base import Batch, ColumnKernel, Kernel
 from hushsum.kernels.parameters import positive_integer, positive_number

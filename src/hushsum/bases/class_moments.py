@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum._types import Floats
-from hushsum.bases.base import Basis, LinearReading, Table, register
+from hushsum.bases.base import Basis, LinearReading, Table
 from hushsum.bases.monomials import MOST_SQUARED, PRODUCT_WEIGHT, SQUARE_WEIGHT, square_weights
+from hushsum.bases.registry import register
 from hushsum.errors import DataRefused, UsageError, shown
 from hushsum.kernels.base import Batch, Kernel, dense_batch
 from hushsum.kernels.class_product import ClassProductKernel

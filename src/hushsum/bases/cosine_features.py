@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum._types import Floats
-from hushsum.bases.base import RowAverages, SampledReading, Table, register
+from hushsum.bases.base import RowAverages, SampledReading, Table
 from hushsum.bases.declared_box import BoxBasis, blocks, gaussian_width, queries_of
 from hushsum.bases.portable_math import cosine_and_sine
+from hushsum.bases.registry import register
 from hushsum.errors import UsageError
 from hushsum.kernels.base import Batch, Kernel
 from hushsum.kernels.parameters import integer_seed, positive_integer

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum._types import Floats, Integers
-from hushsum.bases.base import Basis, RowAverages, SampledReading, Table, register
+from hushsum.bases.base import Basis, RowAverages, SampledReading, Table
 from hushsum.bases.hash_rows import MAX_NUMBERS, MAX_ROWS, MAX_WIDTH, rows_for_laplace
+from hushsum.bases.registry import register
 from hushsum.errors import Parameter, UsageError
 from hushsum.kernels.base import (
     Batch,

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from hushsum import _native
 from hushsum._types import Floats
-from hushsum.bases.base import Basis, RowAverages, SampledReading, Table, register
+from hushsum.bases.base import Basis, RowAverages, SampledReading, Table
 from hushsum.bases.features_theory import AMPLITUDE, LENGTH, feature_sensitivity, pairs_for_laplace
+from hushsum.bases.registry import register
 from hushsum.errors import UsageError
 from hushsum.kernels.base import Batch, Kernel, SpectralKernel
 from hushsum.kernels.parameters import check_columns, integer_seed, positive_integer

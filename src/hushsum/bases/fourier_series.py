@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum._types import Floats
-from hushsum.bases.base import Table, register
+from hushsum.bases.base import Table
 from hushsum.bases.declared_box import (
     BoxBasis,
     BoxReading,
@@ -23,6 +23,7 @@ from hushsum.bases.declared_box import (
     queries_of,
 )
 from hushsum.bases.portable_math import cosine_and_sine, exponential_of_minus
+from hushsum.bases.registry import register
 from hushsum.errors import UsageError
 from hushsum.kernels.base import Batch, Kernel
 from hushsum.kernels.parameters import positive_integer

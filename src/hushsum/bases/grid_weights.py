@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum._types import Floats
-from hushsum.bases.base import Basis, LinearReading, Table, register
+from hushsum.bases.base import Basis, LinearReading, Table
 from hushsum.bases.grid_errors import ReadingErrors
 from hushsum.bases.grid_reading import GridColumn, GridReader
+from hushsum.bases.registry import register
 from hushsum.bases.splines import HIGHEST_DEGREE, LOWEST_DEGREE, part_table
 from hushsum.errors import UsageError
 from hushsum.kernels.base import Batch, Kernel, ProfileKernel

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from hushsum._native import CounterTable
 from hushsum._types import Floats
-from hushsum.bases.base import Basis, Cells, RowAverages, RowReading, register
+from hushsum.bases.base import Basis, Cells, RowAverages, RowReading
+from hushsum.bases.registry import register
 from hushsum.errors import Parameter, UsageError
 from hushsum.kernels.base import Batch, ColumnKernel, HashableKernel, Hasher, Kernel
 from hushsum.kernels.parameters import check_columns, integer_seed, positive_integer

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum._types import Floats
-from hushsum.bases.base import Basis, RowAverages, SampledReading, Table, register
+from hushsum.bases.base import Basis, RowAverages, SampledReading, Table
 from hushsum.bases.hash_rows import MAX_ROWS, MAX_WIDTH
+from hushsum.bases.registry import register
 from hushsum.errors import UsageError, shown
 from hushsum.kernels.base import Batch, Hasher, Kernel, ProjectionKernel
 from hushsum.kernels.parameters import check_columns, integer_seed, positive_integer

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum._types import Floats
-from hushsum.bases.base import Table, register
+from hushsum.bases.base import Table
 from hushsum.bases.chebyshev import chebyshev_coefficients, chebyshev_values, column_profile
 from hushsum.bases.declared_box import (
     BoxBasis,
@@ -21,6 +21,7 @@ from hushsum.bases.declared_box import (
     larger,
     queries_of,
 )
+from hushsum.bases.registry import register
 from hushsum.bases.tensors import contracted, outer_products
 from hushsum.kernels.base import Batch, ColumnKernel, ColumnProfile, Kernel
 from hushsum.kernels.parameters import positive_integer

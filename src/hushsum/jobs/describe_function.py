@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from hushsum.bases.adjacency_rows import graph_in_words
-from hushsum.bases.base import reading_from_json
+from hushsum.bases.registry import reading_from_json
 from hushsum.files.container import FileKind
 from hushsum.jobs.output_files import STANDARD, kind_of
 from hushsum.kernels.base import Kernel

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum._types import PathOrFile
-from hushsum.bases.base import Cells, Table, basis_from_json, reading_as_json, reading_from_json
+from hushsum.bases.base import Cells, Table
+from hushsum.bases.registry import basis_from_json, reading_as_json, reading_from_json
 from hushsum.files.arrays import (
     check_packed,
     decode_array,

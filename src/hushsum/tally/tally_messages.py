@@ -6,7 +6,7 @@ import io
 import json
 from dataclasses import dataclass
 
-from hushsum.bases.base import basis_as_json, basis_from_json
+from hushsum.bases.registry import basis_as_json, basis_from_json
 from hushsum.errors import UsageError
 from hushsum.files.container import Buffer, FileKind, Header, build_from, canonical_json, read_container
 from hushsum.files.encryption import stored_size, write_confidential

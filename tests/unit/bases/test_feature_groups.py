@@ -9,8 +9,8 @@ import pytest
 
 import hushsum as hs
 from hushsum import _native
-from hushsum.bases.base import basis_as_json, basis_from_json
 from hushsum.bases.fourier_features import FourierFeatures
+from hushsum.bases.registry import basis_as_json, basis_from_json
 from hushsum.errors import UsageError
 from hushsum.kernels.structured_frequencies import normal_lengths
 from hushsum.methods.error_prediction import Option

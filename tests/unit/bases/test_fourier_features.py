@@ -12,8 +12,9 @@ import pytest
 
 import hushsum as hs
 from hushsum.bases import FourierFeatures
-from hushsum.bases.base import LinearReading, RowReading, SampledReading, basis_as_json, basis_from_json
+from hushsum.bases.base import LinearReading, RowReading, SampledReading
 from hushsum.bases.fourier_features import MAX_NUMBERS
+from hushsum.bases.registry import basis_as_json, basis_from_json
 from hushsum.errors import IncompatibleTallies, UsageError
 from hushsum.kernels import Kernel
 from hushsum.privacy.calibration import Sensitivity

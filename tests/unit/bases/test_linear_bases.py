@@ -11,9 +11,10 @@ import pytest
 from numpy.typing import NDArray
 
 import hushsum as hs
-from hushsum.bases.base import LinearReading, basis_as_json, basis_from_json
+from hushsum.bases.base import LinearReading
 from hushsum.bases.box_polynomials import BoxPolynomials, BoxPolynomialsReading
 from hushsum.bases.declared_box import BoxBasis
+from hushsum.bases.registry import basis_as_json, basis_from_json
 from hushsum.errors import UsageError
 from hushsum.methods import bernstein, fourier_series, hermite, lsq_fgt, lsq_rff, trigonometric
 from hushsum.methods.hermite import predicted_error

@@ -17,7 +17,7 @@ import hushsum as hs
 from hushsum.auditing.audit import audit_steps, run_steps
 from hushsum.auditing.graph_edges import rows_of
 from hushsum.bases import AdjacencyRows, basis_from_json
-from hushsum.bases.base import basis_as_json
+from hushsum.bases.registry import basis_as_json
 from hushsum.errors import ClaimError, IncompatibleTallies, UsageError
 from hushsum.privacy.claim import Claim, Relation
 from hushsum.records.graph import Graph

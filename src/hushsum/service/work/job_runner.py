@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from hushsum.bases.base import reading_as_json, reading_from_json
+from hushsum.bases.registry import reading_as_json, reading_from_json
 from hushsum.errors import FileRefused, HushsumError, LedgerUnavailable, UsageError
 from hushsum.jobs.describe_function import describe_file
 from hushsum.jobs.kernel_and_method import TableSize

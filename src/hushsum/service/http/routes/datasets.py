@@ -6,7 +6,8 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request, Response
 
-from hushsum.bases.base import Reading, reading_from_json
+from hushsum.bases.base import Reading
+from hushsum.bases.registry import reading_from_json
 from hushsum.jobs.ledger_commands import amount, status_of
 from hushsum.jobs.plan_release import plan_release
 from hushsum.ledger import DatasetTerms

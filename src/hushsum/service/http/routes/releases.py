@@ -12,7 +12,7 @@ from fastapi.responses import StreamingResponse
 from starlette.concurrency import run_in_threadpool
 from starlette.types import Receive, Scope, Send
 
-from hushsum.bases.base import reading_from_json
+from hushsum.bases.registry import reading_from_json
 from hushsum.errors import HushsumError
 from hushsum.privacy.claim import Claim
 from hushsum.service.http.access import Caller, nothing_here
