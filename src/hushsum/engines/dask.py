@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from distributed import Client, Future
 
 _SECONDS_BETWEEN_REPORTS: Final = 0.2
+_SECONDS_WITHOUT_WORKERS: Final = 120.0
+"""Workers that die are replaced by the cluster, which takes some seconds."""
 
 
 def tally(
@@ -194,6 +197,7 @@ def _run(driver: Driver, client: Client) -> Tally:
 
     job = uuid4().hex
     waiting: dict[Future, Part] = {}
+    alive = time.monotonic()
     try:
         for part in driver.waiting:
             waiting[_submit(client, driver.task, part, f"hushsum-{job}-{part.id}")] = part
@@ -205,6 +209,14 @@ def _run(driver: Driver, client: Client) -> Tally:
                         list(waiting), timeout=_SECONDS_BETWEEN_REPORTS, return_when="FIRST_COMPLETED"
                     )
                 except TimeoutError:
+                    if client.nthreads():
+                        alive = time.monotonic()
+                    elif time.monotonic() - alive > _SECONDS_WITHOUT_WORKERS:
+                        raise DataRefused(
+                            rule="the cluster must have workers until everything is counted",
+                            got="none for a while",
+                            remedy="look into the logs of the cluster, and count again",
+                        ) from None
                     continue
             for future in found.done:
                 part = waiting.pop(future)

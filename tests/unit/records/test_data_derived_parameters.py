@@ -11,7 +11,7 @@ import pytest
 
 import hushsum as hs
 from hushsum.errors import SuspiciousParameter
-from hushsum.records import Bounds, data_derived_parameters
+from hushsum.records import data_derived_parameters
 from hushsum.records.data_derived_parameters import is_round
 
 POINTS = np.random.default_rng(0).normal(50.0, 10.0, size=(1000, 2))
@@ -153,7 +153,7 @@ def test_what_counts_as_round(value: float, expected: bool) -> None:
     assert is_round(value) is expected
 
 
-BOX = Bounds((0.0, 0.0), (1.0, 10.0))
+BOX = [(0.0, 1.0), (0.0, 10.0)]
 
 
 @pytest.mark.parametrize(
