@@ -178,9 +178,9 @@ def _option(request: PredictionRequest, basis: FourierFeatures, *, gamma: bool =
     request = request.with_best_share(deviation**2)
     found = predicted(request)
     # Answers are divided by a noisy number of records.
-    counted = NORMAL_MEAN_ABSOLUTE * math.sqrt(request.count_variance(basis)) / request.records
+    of_count = NORMAL_MEAN_ABSOLUTE * math.sqrt(request.count_variance(basis)) / request.records
     densities, likely = request.densities()
-    noise = np.hypot(found.noise, densities * counted)
+    noise = np.hypot(found.noise, densities * of_count)
     chance = TYPICAL_CHANCE * found.chance
     return Option.of(
         request,

@@ -115,7 +115,7 @@ def plan(
     -----
     Where neither ``density`` nor public data are given, errors are expected ones over the densities that the
     typical one may stand for. Measured errors of grids and features were within 1.5 times the planned ones in
-    49 of 56 cases on data sets that no constant was fitted to, and 1.8 times at most; those of landmarks 0.5
+    40 of 46 cases on data sets that no constant was fitted to, and 1.8 times at most; those of landmarks 0.5
     to 1.6 times. See ``benchmarks/results/plan_validation.md``.
 
     Examples
