@@ -117,6 +117,7 @@ def kme(
     >>> f([[0.3], [0.9]]).round(1) + 0.0, f.claim.relation.value
     (array([1., 0.]), 'replace')
     """
+    POSITIVE.check(kernel, "kme")
     declared = DeclaredBox.of(kernel, bounds, columns)
     box = declared.bounds
     one_of("algorithm", algorithm, ALGORITHMS)

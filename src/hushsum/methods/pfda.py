@@ -132,6 +132,7 @@ def pfda(
     >>> f([[0.3], [0.9]]).round(1) + 0.0, f.claim.arithmetic
     (array([1., 0.]), 'real arithmetic')
     """
+    POSITIVE.check(kernel, "pfda")
     declared = DeclaredBox.of(kernel, bounds, columns)
     box = declared.bounds
     if box.dim != 1:
