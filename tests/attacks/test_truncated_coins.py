@@ -11,13 +11,11 @@ import contextlib
 import math
 from collections.abc import Callable, Iterator
 from fractions import Fraction
-from pathlib import Path
 
 import mpmath
 import numpy as np
 import pytest
 
-import hushsum
 from hushsum.privacy import private_choice
 from hushsum.privacy.noise import NoiseSource
 from hushsum.privacy.noise.coins import flip, flip_log_odds, log_odds_coins
@@ -26,9 +24,9 @@ from hushsum.privacy.real_noise import real_noise
 from hushsum.summarize import CuratorState, SummaryFeatures, plan_terms
 from hushsum.summarize.messages import AUCTION
 from hushsum.summarize.target import release_target
+from tests.source_trees import source_trees
 
 WORD = 1 << 64
-SOURCE = Path(hushsum.__file__).parent
 
 
 class ChosenKey:
@@ -182,11 +180,10 @@ OTHER_RANDOMNESS = {
 
 def test_no_other_generator_stands_behind_a_claim() -> None:
     """Generators of floats occur only where they bear on no claim; a new place must be argued here."""
-    for path in SOURCE.rglob("*.py"):
-        place = path.relative_to(SOURCE).as_posix()
+    for place, tree in source_trees().items():
         if any(place.startswith(each) for each in OTHER_RANDOMNESS):
             continue
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(tree):
             named = node.attr if isinstance(node, ast.Attribute) else getattr(node, "module", None)
             imported = [each.name for each in node.names] if isinstance(node, ast.Import) else []
             assert named != "random", place

@@ -9,20 +9,15 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from pathlib import Path
+from functools import cache
 
 import pytest
 
-import hushsum
 from hushsum.bases import registry as bases
 from hushsum.kernels import kernel_names
 from hushsum.methods import all_methods
+from tests.source_trees import source_trees
 
-SOURCE = Path(hushsum.__file__).parent
-TREES = {
-    path.relative_to(SOURCE).as_posix(): ast.parse(path.read_text(encoding="utf-8"))
-    for path in sorted(SOURCE.rglob("*.py"))
-}
 NAMES = {*kernel_names(), *(method.name for method in all_methods()), *bases._BASES}
 
 KNOWN = {
@@ -51,7 +46,10 @@ def constants(tree: ast.Module) -> dict[str, str]:
     return found
 
 
-SHARED = {name: text for tree in TREES.values() for name, text in constants(tree).items() if text in NAMES}
+@cache
+def shared_constants() -> dict[str, str]:
+    named = [each for tree in source_trees().values() for each in constants(tree).items()]
+    return {name: text for name, text in named if text in NAMES}
 
 
 def compared_texts(node: ast.Compare, named: dict[str, str]) -> Iterator[str]:
@@ -66,7 +64,7 @@ def compared_texts(node: ast.Compare, named: dict[str, str]) -> Iterator[str]:
 
 def branches(tree: ast.Module) -> Iterator[str]:
     """Comparisons with the name of a kernel, method or basis; and patterns of ``match`` with one."""
-    named = {**SHARED, **constants(tree)}
+    named = {**shared_constants(), **constants(tree)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Compare):
             sides = [ast.unparse(side) for side in (node.left, *node.comparators)]
@@ -90,12 +88,12 @@ def attribute_probes(tree: ast.Module) -> Iterator[str]:
 
 
 def test_nothing_depends_on_the_name_of_a_kernel_method_or_basis() -> None:
-    found = {(path, branch) for path, tree in TREES.items() for branch in branches(tree)}
+    found = {(path, branch) for path, tree in source_trees().items() for branch in branches(tree)}
     assert found - KNOWN == set()
 
 
 def test_a_kernel_is_not_probed_for_attributes() -> None:
-    assert [(path, probe) for path, tree in TREES.items() for probe in attribute_probes(tree)] == []
+    assert [(path, probe) for path, tree in source_trees().items() for probe in attribute_probes(tree)] == []
 
 
 @pytest.mark.parametrize(

@@ -20,11 +20,11 @@ OPTIONS = ["--bandwidth", "1", "--rows", "1000", "--width", "100", "--threads", 
 
 
 @pytest.fixture(scope="module")
-def records(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def records(tmp_path_factory: pytest.TempPathFactory, quick_command: Path) -> Path:
     folder = tmp_path_factory.mktemp("long")
     table = np.random.default_rng(5).normal(size=(300_000, 2))
     np.savetxt(folder / "x.csv", table, "%.6f", ",", header="a,b", comments="")
-    ended = Shell(folder).run("tally", "x.csv", *OPTIONS, "-o", "whole.tally")
+    ended = Shell(folder, [quick_command]).run("tally", "x.csv", *OPTIONS, "-o", "whole.tally")
     assert ended.code == 0
     return folder
 
@@ -32,7 +32,9 @@ def records(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGKILL, -9), (signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=str
 )
-def test_a_count_continues_after_a_signal(records: Path, number: signal.Signals, code: int) -> None:
+def test_a_count_continues_after_a_signal(
+    records: Path, quick_command: Path, number: signal.Signals, code: int
+) -> None:
     command = ["tally", "x.csv", *OPTIONS, "-o", "x.tally", "--checkpoint", "x.checkpoint"]
     process = subprocess.Popen(
         [*COMMAND, *command, "--checkpoint-every", "0"],
@@ -50,7 +52,7 @@ def test_a_count_continues_after_a_signal(records: Path, number: signal.Signals,
     if number is not signal.SIGKILL:
         assert "the count so far is in x.checkpoint; the same command continues it" in err.decode()
     assert not (records / "x.tally").exists()
-    ended = Shell(records).run(*command)
+    ended = Shell(records, [quick_command]).run(*command)
     assert ended.code == 0
     assert counts(hs.load_tally(records / "x.tally")) == counts(hs.load_tally(records / "whole.tally"))
     assert not (records / "x.checkpoint").exists()
@@ -102,7 +104,7 @@ def again(path: Path) -> Tally:
     return Tally._restore(found.basis, found.kernel, state["table"], state["count"], state["moves"], None)
 
 
-def test_workers_need_an_engine(records: Path) -> None:
-    ended = Shell(records).run("tally", "x.csv", *OPTIONS, "--workers", "2", "-o", "p.tally")
+def test_workers_need_an_engine(records: Path, quick_command: Path) -> None:
+    ended = Shell(records, [quick_command]).run("tally", "x.csv", *OPTIONS, "--workers", "2", "-o", "p.tally")
     assert ended.code == 2
     assert "--workers is for an engine" in ended.err

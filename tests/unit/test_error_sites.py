@@ -9,32 +9,22 @@ from __future__ import annotations
 import ast
 import re
 from functools import cache
-from pathlib import Path
 
 import pytest
 
-import hushsum
 from hushsum.errors import KINDS
+from tests.source_trees import source_trees
 
-SOURCE = Path(hushsum.__file__).parent
 CLASSES = {each.__name__ for each in KINDS.values()}
 PLAIN = {"bases/cosine_features.py", "bases/fourier_features.py", "bases/grid_weights.py", "records/sets.py"}
 """Files that still have errors of one sentence. Add none; take a file out when it has none left."""
 
 
 @cache
-def trees() -> dict[str, ast.Module]:
-    return {
-        path.relative_to(SOURCE).as_posix(): ast.parse(path.read_text(encoding="utf-8"))
-        for path in sorted(SOURCE.rglob("*.py"))
-    }
-
-
-@cache
 def sites() -> list[tuple[str, ast.Call]]:
     return [
         (name, node)
-        for name, tree in trees().items()
+        for name, tree in source_trees().items()
         for node in ast.walk(tree)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in CLASSES
     ]
@@ -84,7 +74,7 @@ def test_options_are_spelled_by_the_command_line_alone() -> None:
 
 def known_names() -> set[str]:
     names: set[str] = set()
-    for tree in trees().values():
+    for tree in source_trees().values():
         for node in ast.walk(tree):
             if isinstance(node, ast.arg):
                 names.add(node.arg)

@@ -6,13 +6,12 @@ import ast
 from collections import defaultdict
 from fractions import Fraction
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.memory_budget import MemoryBudget, MemoryDebit
+from tests.source_trees import source_trees
 
-import hushsum
 from hushsum.errors import BudgetExhausted, ClaimError, UsageError
 from hushsum.files.container import canonical_json
 from hushsum.privacy.claim import Claim
@@ -20,7 +19,6 @@ from hushsum.privacy.private_choice import PERMUTE_AND_FLIP, choice_claim, choic
 from hushsum.privacy.spending import Booking, spend, spend_json, stage
 
 SUBJECT = {"choice": "test"}
-SOURCE = Path(hushsum.__file__).parent
 
 
 def claim(epsilon: float = 1.0, seed: int | None = None) -> Claim:
@@ -137,10 +135,10 @@ def test_a_booking_is_a_dataset_and_an_attempt() -> None:
 def attributes_read() -> dict[str, set[str]]:
     """The source files in which each attribute is read."""
     found: dict[str, set[str]] = defaultdict(set)
-    for path in SOURCE.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for name, tree in source_trees().items():
+        for node in ast.walk(tree):
             if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
-                found[node.attr].add(str(path.relative_to(SOURCE)))
+                found[node.attr].add(name)
     return found
 
 

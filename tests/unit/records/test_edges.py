@@ -157,11 +157,11 @@ def test_graphs_beyond_memory_are_divided(most: int, monkeypatch: pytest.MonkeyP
 def test_a_node_that_does_not_fit_is_written_once(monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[io.BytesIO] = []
 
-    def open_file(**_: Any) -> io.BytesIO:
+    def file(**_: object) -> io.BytesIO:
         opened.append(io.BytesIO())
         return opened[-1]
 
-    monkeypatch.setattr(tempfile, "TemporaryFile", open_file)
+    monkeypatch.setattr(tempfile, "TemporaryFile", file)
     arcs = np.array([(5, other) for other in range(100)] + [(6, 5)], np.int64)
     (hub, other) = sorted(edge_grouping._grouped(iter([arcs[:50], arcs[50:]]), 10, 0), key=lambda g: g[0][0])
     assert hub[0].tolist() == [5]
