@@ -126,8 +126,8 @@ class PrivateLinearSVC(ClassModel):
         return unit_ball(self._box(bounds), (-1.0, 1.0), radius)
 
     def _columns_of_part(self, name: str) -> int:
-        # A constant, and one more that puts records on a sphere.
-        return self.n_features_in_ + 2
+        # A constant beside the features.
+        return self.n_features_in_ + 1
 
     def _kept_per_record(self, n_features: int) -> int:
         return n_features + 1 if self.method in KEEPING else 0
