@@ -126,7 +126,7 @@ class PrivateLinearSVC(ClassModel):
         return unit_ball(self._box(bounds), (-1.0, 1.0), radius)
 
     def _columns_of_part(self, name: str) -> int:
-        # With a constant.
+        # A constant beside the features.
         return self.n_features_in_ + 1
 
     def _kept_per_record(self, n_features: int) -> int:

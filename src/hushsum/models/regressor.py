@@ -227,7 +227,7 @@ class PrivateRegressor(RegressionModel):
 
     def _columns_of_part(self, name: str) -> int:
         # Columns with a constant and the target.
-        return 2 if name == "level" else self.n_features_in_ + 2
+        return {"moments": self.n_features_in_ + 2, "sketch": self.n_features_in_ + 2, "level": 2}[name]
 
     def _kept_per_record(self, n_features: int) -> int:
         # Which method "auto" takes is not known before the columns are.

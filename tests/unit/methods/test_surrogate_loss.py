@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -146,3 +148,16 @@ def test_other_functions_are_refused() -> None:
         SketchedMoments.of(folded)
     with pytest.raises(UsageError, match="structured"):
         AngularKernel(dim=2, bits=4, projection="structured").directions(rows=1, seed=0)
+
+
+@pytest.mark.parametrize("kind", ["regressor", "classifier"])
+def test_models_of_sketches_are_saved_and_loaded(kind: str, tmp_path: Path) -> None:
+    options: dict[str, Any] = {"epsilon": 2.0, "bounds": (-1, 1), "method": "sketch", "random_state": 0}
+    model: Any
+    if kind == "regressor":
+        model = hs.PrivateRegressor(target_bounds=(-1, 1), **options).fit(UNIT, TARGET)
+    else:
+        model = hs.PrivateLinearSVC(classes=[0, 1], **options).fit(UNIT, (TARGET > 0.0).astype(int))
+    model.save(tmp_path / "m.hush")
+    again: Any = hs.load(tmp_path / "m.hush")
+    np.testing.assert_array_equal(again.predict(UNIT[:9]), model.predict(UNIT[:9]))
