@@ -109,8 +109,9 @@ Of the committed results (their repetitions and versions stand below the tables)
 - **Useful answers**, with at most half the error of answering 0, need ε = 1 with planned rows or with δ,
   and ε = 3 (Slashdot, ego-Facebook) or 10 in the paper's form.
 - **Time.** Reading, counting and releasing take 3 to 5 processor seconds of one thread, most of them for
-  the noise of 2·10⁸ cells; the paper has 25 s of 90 threads for Slashdot. A query takes 56 to 103 µs. Graphs of this size are also
-  summed exactly in 20 to 100 µs for a query: a sketch is for those that are much larger, or private.
+  the noise of 2·10⁸ cells; the paper has 25 s of 90 threads for Slashdot. A query takes 56 to 103 µs.
+  Graphs of this size are also summed exactly in 29 to 99 µs for a query: a sketch is for those that are
+  much larger, or private.
 """
 
 _TIMES: Final = """\
