@@ -110,11 +110,7 @@ Of the committed results (their repetitions and versions stand below the tables)
   and ε = 3 (Slashdot, ego-Facebook) or 10 in the paper's form.
 - **Time.** Reading, counting and releasing take 3 to 5 processor seconds of one thread, most of them for
   the noise of 2·10⁸ cells; the paper has 25 s of 90 threads for Slashdot. A query takes 56 to 103 µs.
-<<<<<<< HEAD
-  Graphs of this size are also summed exactly in 20 to 100 µs for a query: a sketch is for those that are
-=======
   Graphs of this size are also summed exactly in 29 to 99 µs for a query: a sketch is for those that are
->>>>>>> w-scale
   much larger, or private.
 """
 
