@@ -244,7 +244,9 @@ def hash_cells(
     sample = max(500, len(contest.records) // 100)
     chosen = np.random.default_rng(5).permutation(len(contest.records))[:sample]
     public = selected(contest.records, chosen)
-    plan = partial(hs.plan, kernel=kernel, public=public, max_bytes=max_bytes, max_seconds=_MAX_SECONDS)
+    plan = partial(
+        hs.plan, kernel=kernel, method="race", public=public, max_bytes=max_bytes, max_seconds=_MAX_SECONDS
+    )
     as_planned = auto_cells(
         contest, repeats=4, tell=tell, kernel=kernel, truth=truth, plan=plan, most_seeds=most_seeds
     )

@@ -137,7 +137,7 @@ def release(
     hushsum release all.tally --epsilon 1 -o skin.hush
     """
     from hushsum.cli.options import ledger_options
-    from hushsum.jobs.kernel_and_method import KernelChoice, bandwidth_warnings
+    from hushsum.jobs.kernel_and_method import KernelChoice
     from hushsum.jobs.output_files import STANDARD, is_tally, read_key
     from hushsum.jobs.plan_release import PublicFile
     from hushsum.jobs.record_files import RecordFiles
@@ -179,8 +179,6 @@ def release(
             )
     else:
         box = values.ranges(bounds, "bounds")
-        for sentence in bandwidth_warnings(bandwidth, box):
-            warn(sentence)
         choice = PlanChoice(
             method,
             records,

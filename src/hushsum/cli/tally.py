@@ -122,8 +122,6 @@ def tally(
     from hushsum.records.cell_format import CellFormat
 
     box = values.ranges(bounds, "bounds")
-    for sentence in bandwidth_warnings(bandwidth, box):
-        warn(sentence)
     graph = None
     if edges is not None:
         graph = EdgeColumns(values.names(edges, "edges"), directed, nodes, sorted_edges)
@@ -175,6 +173,8 @@ def tally(
             engine=_engine(engine, workers, address),
             checkpoint=None if checkpoint is None else CheckpointChoice(checkpoint, checkpoint_every),
         )
+    for sentence in bandwidth_warnings(bandwidth, box):
+        warn(sentence)
     write_json(written.as_json()) if json else write_tally(written)
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import IO, Any
 
-from hushsum.errors import DataRefused, UsageError
-from hushsum.jobs.kernel_and_method import KernelChoice, step_of_columns
+from hushsum.errors import DataRefused, SuspiciousParameter, UsageError
+from hushsum.jobs.kernel_and_method import KernelChoice, bandwidth_warnings, step_of_columns
 from hushsum.jobs.ledger_release import Approve, LedgerOptions
 from hushsum.jobs.output_files import STANDARD, check_function_output
 from hushsum.jobs.plan_release import PublicFile, read_public
@@ -110,6 +111,7 @@ def release_records(
         chosen = kernel.build(None if kernel.takes_sets else dimension(batch), names)
         option = plan.best(chosen, names)
         if method_named(option.method).tally is None:
+            _warn_of_bandwidth(kernel, choice.bounds)
             return _in_one_call(
                 records, output, request, option, chosen, names, choice, approve=approve, ledger=ledger
             )
@@ -126,6 +128,7 @@ def release_records(
     def make() -> ReleasedFunction:
         return prepared.make() if sample is None else combine(prepared.make(), sample)
 
+    _warn_of_bandwidth(kernel, choice.bounds)
     return deliver_release(
         output,
         prepared.claim,
@@ -305,6 +308,14 @@ def _read(records: RecordFiles, columns: Sequence[str] | None, box: DeclaredBox)
     raise DataRefused(
         rule="the columns of all files must have the same types", got="others", remedy="convert them"
     )
+
+
+def _warn_of_bandwidth(kernel: KernelChoice, bounds: Any) -> None:
+    """Say what looks wrong about the bandwidth, before anything is debited."""
+    pairs = list(bounds.values()) if isinstance(bounds, Mapping) else bounds
+    one = pairs is not None and len(pairs) == 2 and not hasattr(pairs[0], "__len__")
+    for sentence in bandwidth_warnings(kernel.bandwidth, [tuple(pairs)] if one else pairs):
+        warnings.warn(sentence, SuspiciousParameter, stacklevel=3)
 
 
 def _number(value: Any) -> float | None:
