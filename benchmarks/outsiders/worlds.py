@@ -150,6 +150,10 @@ def from_tables(release: Release) -> Callable[[Budget], Sampler]:
                     (stated.noise, *(each.table for each in both)),
                     (stated.count_noise, *(_count(each) for each in both)),
                 ):
+                    if noise.mechanism != GAMMA:
+                        # Noise of cells that are the same in both worlds says nothing.
+                        moved = first != second
+                        first, second = first[moved], second[moved]
                     shown = (first, second)[side] + _drawn(noise, number, first.shape)
                     total += _loss(shown, first, second, noise)
             return total
