@@ -15,6 +15,7 @@ from hushsum.auditing.registry import MechanismCase, audited_bases, basis_cases,
 from hushsum.auditing.sensitivity import counted
 from hushsum.bases.adjacency_rows import AdjacencyRows
 from hushsum.bases.base import Basis
+from hushsum.bases.divided_rows import DividedRows
 from hushsum.bases.hash_rows import HashRows
 from hushsum.kernels.gaussian import GaussianKernel
 from hushsum.kernels.jaccard import JaccardKernel
@@ -123,7 +124,7 @@ def _sharpest(name: str, *, pure: bool) -> tuple[Basis, object]:
     """
     best, chosen = -np.inf, None
     for example in basis_cases(name).examples:
-        basis = example.prefix(1) if isinstance(example, HashRows) else example
+        basis = _with_fewest_rows(example)
         declared = basis.sensitivity(Relation.ADD_REMOVE)
         for record in pool_for(basis, np.random.default_rng(1)):
             move = counted(basis, [record])
@@ -137,9 +138,16 @@ def _sharpest(name: str, *, pure: bool) -> tuple[Basis, object]:
     return chosen
 
 
+def _with_fewest_rows(basis: Basis) -> Basis:
+    if isinstance(basis, DividedRows):
+        return basis.prefix(basis.fewest_rows)
+    return basis.prefix(1) if isinstance(basis, HashRows) else basis
+
+
 def _releases(basis: Basis, record: object, mechanism: str | None = None) -> Any:
     tallies = [Tally(basis, _kernel(basis)), Tally(basis, _kernel(basis)).add([record])]
-    rows: dict[str, Any] = {"rows": 1} if isinstance(basis, HashRows) else {}
+    # All of them, whatever the budget: tables of one world are compared with those of another.
+    rows: dict[str, Any] = {"rows": basis.rows} if isinstance(basis, HashRows | DividedRows) else {}
     return _released(tallies, mechanism=mechanism, **rows)
 
 
