@@ -25,7 +25,7 @@ KERNEL = ("--kernel", "euclidean", "--bandwidth", "1")
         ("header.csv", b"a,b\n", 6, "at least one record"),
         ("empty.csv", b"", 6, "empty file"),
         ("numbers.csv", b"1,2\n3,4\n", 6, "must name the columns"),
-        ("NA.csv", b"a,b\n1,2\n3,NA\n", 6, "got missing values; correct them, or give --drop-missing"),
+        ("NA.csv", b"a,b\n1,2\n3,NA\n", 6, "got missing values; correct or drop those records"),
         ("commas.csv", b"a;b\n1;2,5\n", 6, "got decimal commas; give --decimal ,"),
         ("gzip.csv", b"\x1f\x8b\x08junk", 6, "got gzipped data; unpack it first"),
         ("parquet.csv", b"PAR1junk", 6, "got Parquet; give the path"),

@@ -58,7 +58,6 @@ def tally(
     max_per_unit: options.MaxPerUnit = None,
     set_column: options.SetColumn = None,
     decimal: options.Decimal = ".",
-    drop_missing: options.DropMissing = False,
     edges: options.Edges = None,
     directed: options.Directed = False,
     nodes: Annotated[
@@ -149,7 +148,7 @@ def tally(
                 unit_column,
                 set_column,
                 edges=graph,
-                cells=CellFormat(decimal, drop_missing),
+                cells=CellFormat(decimal),
             ),
             output,
             kernel=KernelChoice(kernel, bandwidth, power, bits, projection, smoothness, radius),

@@ -180,6 +180,8 @@ def _check(records: TrainingFiles, model: PrivateModel, ledger: LedgerOptions | 
         )
     refuse_repeated(records.paths)
     check_target(model, records.columns, records.target, records.classes)
+    if records.cells.drop_missing:
+        records.cells.check_relation(str(model.claim().relation))
     if ledger is not None and ledger.idempotency_key is None and STANDARD in records.paths:
         raise UsageError(
             parameter="idempotency_key",

@@ -153,6 +153,7 @@ def _read(
 ) -> tuple[NDArray[np.float64], tuple[str, ...], list[Any] | None]:
     """All records of the files, the names of their columns, and whose they are."""
     check_cap(records.unit_column, terms.max_per_unit, parameter="unit_column")
+    records.cells.check_relation(str(terms.relation))
     # An invalid claim is reported before a large file is read.
     _ = terms.claim
     refuse_repeated(records.paths)

@@ -95,6 +95,7 @@ def release_records(
     if isinstance(output, str):
         check_function_output(output, inputs=records.paths, interactive=approve is not None)
     check_columns(records, kernel, max_per_unit)
+    records.cells.check_relation(str(request.relation))
     if ledger is not None and ledger.idempotency_key is None and STANDARD in records.paths:
         raise UsageError(
             parameter="idempotency_key",

@@ -136,6 +136,7 @@ def tally_records(
     records = replace(records, paths=tuple(named))
     path = check_tally_output(output, inputs=records.paths)
     check_columns(records, kernel, max_per_unit)
+    records.cells.check_relation(None)
     if records.edges is not None:
         check_in_one_go(engine, checkpoint)
         tally = count_nodes(records.paths, records.edges, kernel, size or TableSize(), threads, progress)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
+from hushsum.errors import UsageError
 from hushsum.records.arrow import pyarrow
 from hushsum.records.written_numbers import check_decimal
 
@@ -24,7 +25,8 @@ class CellFormat:
     Privacy
     -------
     Whether a record is left out depends on that record alone. How many were is private, and nothing counts
-    them.
+    them. A record that is replaced by one with a missing cell changes the number of records that are counted,
+    which is public and exact under replace: so records are dropped for claims under add/remove alone.
     """
 
     decimal: str = "."
@@ -32,6 +34,22 @@ class CellFormat:
 
     def __post_init__(self) -> None:
         check_decimal(self.decimal)
+
+    def check_relation(self, relation: str | None) -> None:
+        """Refuse to drop records for a claim under replace, or for a tally (None), whose claim is not known.
+
+        Raises
+        ------
+        UsageError
+            in these cases.
+        """
+        if self.drop_missing and relation != "add/remove":
+            raise UsageError(
+                parameter="drop_missing",
+                rule="is for releases under add/remove, because it changes the number of records",
+                got="a tally" if relation is None else "replace",
+                remedy="write a file without those records first",
+            )
 
     def kept(self, batch: Any) -> Any:
         """The batch without records that have a missing cell, where they are dropped."""

@@ -80,7 +80,7 @@ def kind_of_others(text: Any, decimal: str = ".") -> tuple[str, Words]:
     pa, compute = arrow.pyarrow(), arrow.pyarrow("compute")
     cells = compute.drop_null(compute.utf8_trim_whitespace(text))
     if compute.any(compute.is_in(cells, value_set=pa.array(MISSING))).as_py():
-        return "missing values", ("correct them, or give ", Argument("drop_missing", True))
+        return "missing values", "correct or drop those records"
     for kind, pattern, remedy in _KINDS:
         if kind == "decimal commas" and decimal == ",":
             continue
