@@ -12,11 +12,12 @@ namespace hushsum {
 
 namespace {
 
-constexpr std::size_t block_records = 504;                // hashed, then counted; whole tiles of 12 or 6 records
+constexpr std::size_t block_records = 480;                // hashed, then counted; whole tiles of 12 or 6 records
+constexpr std::size_t turned_records = 96;                // hashed, then transposed in the first-level cache; likewise
 constexpr std::size_t chunk_bytes = 4u << 20;             // records that every panel visits before the next are fetched
 constexpr std::size_t narrow_bytes = 512u << 10;          // 16-bit counters of a panel that stay in the cache
 constexpr std::size_t by_row_bytes = 32u << 20;           // cells kept back while a table beyond the cache is counted
-constexpr std::size_t byte_row_bytes = 16u << 20;         // the same where the table is one of bytes
+constexpr std::size_t byte_row_bytes = 32u << 20;         // the same where the table is one of bytes
 constexpr std::size_t narrow_most = 130 * block_records;  // fits 16 bits
 
 // The cells of some records in one panel, as [block of records][row][record of the block]: short rows keep what is
@@ -26,25 +27,36 @@ class CellsByRow {
   CellsByRow(const Batch& batch, std::size_t most)
       : batch_(batch),
         pitch_(batch.panel_rows),
-        cells_(std::min(block_records, most) * pitch_),
+        cells_(std::min(turned_records, most) * pitch_),
         scratch_(batch.scratch_bytes),
-        by_row_((most + block_records - 1) / block_records * block_records * pitch_) {}
+        by_row_bytes_((most + block_records - 1) / block_records * block_records * pitch_ * sizeof(std::uint32_t),
+                      true),
+        by_row_(static_cast<std::uint32_t*>(by_row_bytes_.data())) {}
 
   void hash(Range records, std::size_t panel) {
     records_ = records.end - records.begin;
     const std::size_t rows = std::min(pitch_, batch_.rows - panel * pitch_);
     for (std::size_t at = 0; at < records_; at += block_records) {
-      const std::size_t many = std::min(block_records, records_ - at);
-      batch_.cells(records.begin + at, many, panel, 1, cells_.data(), pitch_, scratch_.data());
-      hot_loops().transpose_cells(cells_.data(), many, pitch_, rows, by_row_.data() + at * pitch_, block_records);
+      std::uint32_t* const block = by_row_ + at * pitch_;
+      const std::size_t in_block = std::min(block_records, records_ - at);
+      for (std::size_t j = 0; j < in_block; j += turned_records) {
+        const std::size_t many = std::min(turned_records, in_block - j);
+        batch_.cells(records.begin + at + j, many, panel, 1, cells_.data(), pitch_, scratch_.data());
+        simd_loops().transpose_cells(cells_.data(), many, pitch_, rows, block + j, block_records);
+      }
     }
   }
 
   // Calls add(cells, count) for all cells of a row.
   template <class Add>
   void visit(std::size_t row, const Add& add) const {
-    for (std::size_t at = 0; at < records_; at += block_records)
-      add(by_row_.data() + at * pitch_ + row * block_records, std::min(block_records, records_ - at));
+    for (std::size_t at = 0; at < records_; at += block_records) {
+      const std::uint32_t* from = by_row_ + at * pitch_ + row * block_records;
+      // The next block is far away in memory, where the processor does not expect it.
+      if (at + block_records < records_)
+        for (std::size_t i = 0; i < block_records; i += 16) __builtin_prefetch(from + block_records * pitch_ + i);
+      add(from, std::min(block_records, records_ - at));
+    }
   }
 
  private:
@@ -52,7 +64,8 @@ class CellsByRow {
   std::size_t pitch_, records_ = 0;
   Buffer<std::uint32_t> cells_;
   Buffer<unsigned char> scratch_;
-  Buffer<std::uint32_t> by_row_;
+  LazyBytes by_row_bytes_;
+  std::uint32_t* by_row_;
 };
 
 // The ways to add a panel's cells to its counters, by what fits which cache.
@@ -61,7 +74,7 @@ enum class Way { narrow, wide, by_row };
 class Counting {
  public:
   Counting(const Batch& batch, std::int64_t* counters, std::int64_t step)
-      : batch_(batch), loops_(hot_loops()), counters_(counters), step_(step) {
+      : batch_(batch), loops_(simd_loops()), counters_(counters), step_(step) {
     const std::size_t width = batch.width;
     chunk_ = std::clamp<std::size_t>(chunk_bytes / batch.record_bytes, 1024, narrow_most);
     const std::size_t together = std::min(chunk_, batch.count);
@@ -129,7 +142,7 @@ class Counting {
 
  private:
   const Batch& batch_;
-  const HotLoops& loops_;
+  const SimdLoops& loops_;
   std::int64_t* counters_;
   std::int64_t step_;
   std::size_t chunk_;
@@ -138,12 +151,12 @@ class Counting {
 
 void gather(const std::uint32_t* cells, std::size_t count, std::size_t stride, std::size_t first_row, std::size_t rows,
             std::size_t width, const std::int32_t* table, std::size_t block, Moments* moments) {
-  hot_loops().gather32(cells, count, stride, first_row, rows, width, table, block, moments);
+  simd_loops().gather32(cells, count, stride, first_row, rows, width, table, block, moments);
 }
 
 void gather(const std::uint32_t* cells, std::size_t count, std::size_t stride, std::size_t first_row, std::size_t rows,
             std::size_t width, const std::int64_t* table, std::size_t block, Moments* moments) {
-  hot_loops().gather64(cells, count, stride, first_row, rows, width, table, block, moments);
+  simd_loops().gather64(cells, count, stride, first_row, rows, width, table, block, moments);
 }
 
 // The cells of one record in some rows of a packed table are fetched ahead, because most of them are in no cache; but
@@ -176,7 +189,7 @@ void gather(const std::uint32_t* cells, std::size_t count, std::size_t stride, s
             std::size_t width, PackedRows table, std::size_t block, Moments* moments) {
   visit_fetched(cells, count, stride, rows, width, table,
                 [&](std::size_t j, std::size_t row, std::size_t many, const std::int64_t* values) {
-                  hot_loops().gather64(first_cells, 1, 0, first_row + row, many, 1, values, block, moments + j);
+                  simd_loops().gather64(first_cells, 1, 0, first_row + row, many, 1, values, block, moments + j);
                 });
 }
 
@@ -202,19 +215,19 @@ void finish(const Moments& of, std::size_t rows, std::size_t block, double& mean
 
 void total(const std::uint32_t* cells, std::size_t count, std::size_t stride, std::size_t first_row, std::size_t rows,
            std::size_t width, const std::int32_t* table, std::int64_t* sums) {
-  hot_loops().total32(cells, count, stride, first_row, rows, width, table, sums);
+  simd_loops().total32(cells, count, stride, first_row, rows, width, table, sums);
 }
 
 void total(const std::uint32_t* cells, std::size_t count, std::size_t stride, std::size_t first_row, std::size_t rows,
            std::size_t width, const std::int64_t* table, std::int64_t* sums) {
-  hot_loops().total64(cells, count, stride, first_row, rows, width, table, sums);
+  simd_loops().total64(cells, count, stride, first_row, rows, width, table, sums);
 }
 
 void total(const std::uint32_t* cells, std::size_t count, std::size_t stride, std::size_t first_row, std::size_t rows,
            std::size_t width, PackedRows table, std::int64_t* sums) {
   visit_fetched(cells, count, stride, rows, width, table,
                 [&](std::size_t j, std::size_t row, std::size_t many, const std::int64_t* values) {
-                  hot_loops().total64(first_cells, 1, 0, first_row + row, many, 1, values, sums + j);
+                  simd_loops().total64(first_cells, 1, 0, first_row + row, many, 1, values, sums + j);
                 });
 }
 
@@ -302,7 +315,7 @@ void count_batch(const Batch& batch, CounterTable& table, std::int64_t step, std
         for (std::size_t l = 0; l < rows; ++l) {
           const std::size_t row = panel * pitch + l;
           spaces[t].visit(l, [&](const std::uint32_t* from, std::size_t count) {
-            const std::size_t carries = hot_loops().add_bytes(from, count, step, table.low(row), carried);
+            const std::size_t carries = simd_loops().add_bytes(from, count, step, table.low(row), carried);
             for (std::size_t i = 0; i < carries; ++i) table.carry(row, carried[i], step);
           });
         }

@@ -10,8 +10,8 @@
 #include "dispatch.hpp"
 #include "hashers.hpp"
 #include "packed_table.hpp"
-#include "reader.hpp"
 #include "python_signatures.hpp"
+#include "query_reader.hpp"
 
 namespace nb = nanobind;
 
@@ -210,7 +210,7 @@ void bind_reader(nb::module_& module, nb::class_<Hasher>& hasher, const char* na
 
 bool all_finite(const Array& values) {
   require(values.dtype() == nb::dtype<float>() && contiguous(values), "values must be a C-contiguous float32 array");
-  return hot_loops().all_finite(static_cast<const float*>(values.data()), values.size());
+  return simd_loops().all_finite(static_cast<const float*>(values.data()), values.size());
 }
 
 void bare_increments(const Array& cells, const WritableArray& table, std::int64_t passes, std::int64_t group) {
@@ -229,8 +229,8 @@ void bare_increments(const Array& cells, const WritableArray& table, std::int64_
       // By record: add_wide goes through eight rows at a time.
       if (together > 16)
         for (std::size_t j = 0; j < count; ++j)
-          hot_loops().add_wide(given + j * rows + row, 1, rows, many, width, 1, counters + row * width);
-      else hot_loops().add_wide(given + row, count, rows, many, width, 1, counters + row * width);
+          simd_loops().add_wide(given + j * rows + row, 1, rows, many, width, 1, counters + row * width);
+      else simd_loops().add_wide(given + row, count, rows, many, width, 1, counters + row * width);
     }
 }
 

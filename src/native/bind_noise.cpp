@@ -61,7 +61,7 @@ nb::bytes keystream(const StreamKey& key, uint32_t nonce0, uint32_t nonce1, uint
   std::vector<unsigned char> bytes(size_t{blocks} * 64);
   uint32_t group[group_words * 2];
   for (uint32_t first = 0; first < blocks; first += group_blocks) {
-    hot_loops().keystream_group(key.words(), Nonce{{nonce0, nonce1, nonce2}}, counter + first, group);
+    simd_loops().keystream_group(key.words(), Nonce{{nonce0, nonce1, nonce2}}, counter + first, group);
     for (uint32_t block = first; block < std::min(blocks, first + group_blocks); ++block) {
       for (uint32_t word = 0; word < 16; ++word) {
         std::memcpy(&bytes[size_t{block} * 64 + word * 4], &group[word * group_blocks + block - first], 4);
@@ -167,7 +167,7 @@ void bind_noise(nb::module_& module) {
       "fill_laplace",
       [](const StreamKey& key, uint32_t draw, Output out, double scale, double offset, double widen, int threads,
          nb::callable decide) {
-        fill(key, draw, out, LaplaceShape{.scale = scale, .offset = offset, .widen = widen}, hot_loops().laplace_chunk,
+        fill(key, draw, out, LaplaceShape{.scale = scale, .offset = offset, .widen = widen}, simd_loops().laplace_chunk,
              threads, std::move(decide));
       },
       nb::arg("key"), nb::arg("draw"), nb::arg("out").noconvert(), nb::arg("scale"), nb::arg("offset"),
@@ -183,7 +183,7 @@ void bind_noise(nb::module_& module) {
                                   .centre = centre,
                                   .rate = rate,
                                   .narrow = narrow};
-        fill(key, draw, out, shape, hot_loops().gaussian_chunk, threads, std::move(decide));
+        fill(key, draw, out, shape, simd_loops().gaussian_chunk, threads, std::move(decide));
       },
       nb::arg("key"), nb::arg("draw"), nb::arg("out").noconvert(), nb::arg("scale"), nb::arg("offset"),
       nb::arg("centre"), nb::arg("rate"), nb::arg("narrow"), nb::arg("widen"), nb::arg("threads"), nb::arg("decide"),

@@ -7,7 +7,8 @@
 
 namespace hushsum {
 
-LazyBytes::LazyBytes(std::size_t size, bool large_pages) : size_(size) {
+LazyBytes::LazyBytes(std::size_t size, bool large_pages) : data_(nullptr), size_(size) {
+  if (size == 0) return;
   data_ = mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (data_ == MAP_FAILED) throw std::bad_alloc();
 #if defined(MADV_HUGEPAGE)
@@ -18,7 +19,9 @@ LazyBytes::LazyBytes(std::size_t size, bool large_pages) : size_(size) {
 #endif
 }
 
-LazyBytes::~LazyBytes() { munmap(data_, size_); }
+LazyBytes::~LazyBytes() {
+  if (data_ != nullptr) munmap(data_, size_);
+}
 
 CounterTable::CounterTable(std::size_t rows, std::size_t width)
     : rows_(rows),

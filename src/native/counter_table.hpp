@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace hushsum {
@@ -13,6 +14,7 @@ class LazyBytes {
  public:
   explicit LazyBytes(std::size_t size, bool large_pages);
   LazyBytes(const LazyBytes&) = delete;
+  LazyBytes(LazyBytes&& other) noexcept : data_(std::exchange(other.data_, nullptr)), size_(other.size_) {}
   LazyBytes& operator=(const LazyBytes&) = delete;
   ~LazyBytes();
   void* data() const { return data_; }

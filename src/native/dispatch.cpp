@@ -6,14 +6,14 @@
 namespace hushsum {
 
 namespace baseline {
-extern const HotLoops loops;
+extern const SimdLoops loops;
 }
 #if defined(HUSHSUM_X86_CLONES)
 namespace v3 {
-extern const HotLoops loops;
+extern const SimdLoops loops;
 }
 namespace v4 {
-extern const HotLoops loops;
+extern const SimdLoops loops;
 }
 #endif
 
@@ -21,7 +21,7 @@ namespace {
 
 struct Clone {
   const char* name;
-  const HotLoops& loops;
+  const SimdLoops& loops;
 };
 
 Clone detect() {
@@ -48,7 +48,7 @@ const Clone& chosen() {
 
 }  // namespace
 
-const HotLoops& hot_loops() { return chosen().loops; }
+const SimdLoops& simd_loops() { return chosen().loops; }
 
 const char* clone_name() { return chosen().name; }
 

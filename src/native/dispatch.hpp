@@ -1,5 +1,5 @@
-// The hot loops as one table of functions. Every hot_*.cpp is compiled once per instruction set ("clone"), each clone
-// has one table, and hot_loops() picks the one for this processor. HUSHSUM_FORCE_CLONE in the environment (baseline,
+// The hot loops as one table of functions. Every simd_*.cpp is compiled once per instruction set ("clone"), each clone
+// has one table, and simd_loops() picks the one for this processor. HUSHSUM_FORCE_CLONE in the environment (baseline,
 // v3, v4) overrides the choice, for tests that compare the clones bit for bit.
 #pragma once
 
@@ -26,7 +26,7 @@ struct BlockSums {
   double sum, block_sum, squares;
 };
 
-struct HotLoops {
+struct SimdLoops {
   std::size_t lanes;
   std::size_t panel_rows;
   // Fill cells[record * stride + (panel - first_panel) * panel_rows + lane]; scratch as *_scratch says, in bytes.
@@ -114,9 +114,9 @@ struct HotLoops {
                          std::uint32_t size, const Resolver& resolver);
 };
 
-const HotLoops& hot_loops();
+const SimdLoops& simd_loops();
 
-// The name of the clone that hot_loops() picks: baseline, v3 or v4.
+// The name of the clone that simd_loops() picks: baseline, v3 or v4.
 const char* clone_name();
 
 }  // namespace hushsum

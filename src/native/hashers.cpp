@@ -63,7 +63,7 @@ Fold::Fold(const std::uint64_t* multipliers, const std::uint64_t* addends, std::
       fold_(fold),
       scattered_(scattered) {
   require(width <= std::numeric_limits<std::int32_t>::max(), "width must be below 2^31");
-  const std::size_t lanes = hot_loops().lanes;
+  const std::size_t lanes = simd_loops().lanes;
   for (std::size_t r = 0; r < rows; ++r) {
     if (order == Order::rows) {
       addends_[r] = addends[r];
@@ -95,12 +95,12 @@ ProjectionHasher::ProjectionHasher(const Array& weights, const Array& offsets, c
       power_(axis(weights, "weights", 3, 1)),
       fold_(checked<std::uint64_t>(multipliers, "multipliers", {rows, words_of(power_, signs)}),
             checked<std::uint64_t>(addends, "addends", {rows}), rows, words_of(power_, signs), width, fold, scattered,
-            Order::panels, hot_loops().panel_rows),
-      weights_(padded(rows, hot_loops().panel_rows) * power_ * dim),
-      offsets_(padded(rows, hot_loops().panel_rows) * power_),
+            Order::panels, simd_loops().panel_rows),
+      weights_(padded(rows, simd_loops().panel_rows) * power_ * dim),
+      offsets_(padded(rows, simd_loops().panel_rows) * power_),
       words_(signs ? Words::signs : Words::floors) {
   check_fold(signs, fold, power_, width);
-  const std::size_t lanes = hot_loops().panel_rows;
+  const std::size_t lanes = simd_loops().panel_rows;
   pack(checked<float>(weights, "weights", {rows, power_, dim}), rows, power_, dim, lanes, weights_.data());
   pack(checked<float>(offsets, "offsets", {rows, power_}), rows, power_, 1, lanes, offsets_.data());
 }
@@ -114,21 +114,21 @@ ProjectionHasher::Bound ProjectionHasher::bind(const float* records, std::size_t
   batch.records = records;
   batch.plan = {
       {.weights = weights_.data(), .offsets = offsets_.data(), .power = power_, .dim = dim}, fold_.plan(), words_};
-  describe(batch, *this, count, hot_loops().panel_rows, dim * sizeof(float));
-  batch.scratch_bytes = hot_loops().dense_scratch(batch.plan);
+  describe(batch, *this, count, simd_loops().panel_rows, dim * sizeof(float));
+  batch.scratch_bytes = simd_loops().dense_scratch(batch.plan);
   return batch;
 }
 
 void ProjectionHasher::Bound::cells(std::size_t first, std::size_t many, std::size_t first_panel,
                                     std::size_t many_panels, std::uint32_t* cells, std::size_t stride,
                                     void* scratch) const {
-  hot_loops().dense_cells(plan, records + first * plan.dim, many, first_panel, many_panels, cells, stride, scratch);
+  simd_loops().dense_cells(plan, records + first * plan.dim, many, first_panel, many_panels, cells, stride, scratch);
 }
 
 bool ProjectionHasher::Bound::count_narrow(std::size_t first, std::size_t many, std::size_t panel,
                                            std::uint16_t* counters, void* scratch) const {
   if (!one_floor()) return false;
-  hot_loops().dense_count(plan, records + first * plan.dim, many, panel, counters, scratch);
+  simd_loops().dense_count(plan, records + first * plan.dim, many, panel, counters, scratch);
   return true;
 }
 
@@ -138,14 +138,14 @@ constexpr std::uint32_t widest_total = 1u << 26;
 bool ProjectionHasher::Bound::total(std::size_t first, std::size_t many, std::size_t panel, const std::int32_t* table,
                                     std::int64_t* sums, void* scratch) const {
   if (!one_floor() || plan.fold.width > widest_total) return false;
-  hot_loops().dense_total32(plan, records + first * plan.dim, many, panel, table, sums, scratch);
+  simd_loops().dense_total32(plan, records + first * plan.dim, many, panel, table, sums, scratch);
   return true;
 }
 
 bool ProjectionHasher::Bound::total(std::size_t first, std::size_t many, std::size_t panel, const std::int64_t* table,
                                     std::int64_t* sums, void* scratch) const {
   if (!one_floor() || plan.fold.width > widest_total) return false;
-  hot_loops().dense_total64(plan, records + first * plan.dim, many, panel, table, sums, scratch);
+  simd_loops().dense_total64(plan, records + first * plan.dim, many, panel, table, sums, scratch);
   return true;
 }
 
@@ -197,7 +197,7 @@ StructuredHasher::Bound StructuredHasher::bind(const float* records, std::size_t
                 .block_rows = block_rows_,
                 .words = words_};
   describe(batch, *this, count, block_rows_, dim * sizeof(float));
-  batch.scratch_bytes = hot_loops().structured_scratch(batch.plan);
+  batch.scratch_bytes = simd_loops().structured_scratch(batch.plan);
   return batch;
 }
 
@@ -205,8 +205,8 @@ void StructuredHasher::Bound::cells(std::size_t first, std::size_t many, std::si
                                     std::size_t many_panels, std::uint32_t* cells, std::size_t stride,
                                     void* scratch) const {
   for (std::size_t b = 0; b < many_panels; ++b)
-    hot_loops().structured_cells(plan, records + first * plan.dim, many, first_panel + b, cells + b * panel_rows,
-                                 stride, scratch);
+    simd_loops().structured_cells(plan, records + first * plan.dim, many, first_panel + b, cells + b * panel_rows,
+                                  stride, scratch);
 }
 
 MinHasher::MinHasher(const Array& mixers, const Array& shifts, std::uint64_t salt, const Array& multipliers,
@@ -216,11 +216,11 @@ MinHasher::MinHasher(const Array& mixers, const Array& shifts, std::uint64_t sal
       power_(axis(mixers, "mixers", 2, 1)),
       fold_(checked<std::uint64_t>(multipliers, "multipliers", {rows, power_ + 1}),
             checked<std::uint64_t>(addends, "addends", {rows}), rows, power_ + 1, width, true, scattered, Order::panels,
-            hot_loops().panel_rows),
-      mixers_(padded(rows, hot_loops().panel_rows) * power_),
-      shifts_(padded(rows, hot_loops().panel_rows) * power_),
+            simd_loops().panel_rows),
+      mixers_(padded(rows, simd_loops().panel_rows) * power_),
+      shifts_(padded(rows, simd_loops().panel_rows) * power_),
       salt_(salt) {
-  const std::size_t lanes = hot_loops().panel_rows;
+  const std::size_t lanes = simd_loops().panel_rows;
   const std::uint32_t* given = checked<std::uint32_t>(mixers, "mixers", {rows, power_});
   for (std::size_t i = 0; i < rows * power_; ++i) require(given[i] % 2 == 1, "mixers must be odd");
   pack(given, rows, power_, 1, lanes, mixers_.data());
@@ -241,17 +241,17 @@ MinHasher::Bound MinHasher::bind(const std::int64_t* given, std::size_t size, co
   require(batch.starts[0] == 0 && batch.starts[sets] == static_cast<std::int64_t>(size),
           "indptr must start at 0 and end at the number of values");
   for (std::size_t j = 0; j < sets; ++j) require(batch.starts[j] <= batch.starts[j + 1], "indptr must not decrease");
-  hot_loops().mix_values(given, size, salt_, batch.mixed.data());
+  simd_loops().mix_values(given, size, salt_, batch.mixed.data());
   batch.plan = {.fold = fold_.plan(), .mixers = mixers_.data(), .shifts = shifts_.data(), .power = power_};
-  describe(batch, *this, sets, hot_loops().panel_rows, sets == 0 ? 1 : size * sizeof(std::uint32_t) / sets);
-  batch.scratch_bytes = hot_loops().min_scratch(batch.plan);
+  describe(batch, *this, sets, simd_loops().panel_rows, sets == 0 ? 1 : size * sizeof(std::uint32_t) / sets);
+  batch.scratch_bytes = simd_loops().min_scratch(batch.plan);
   return batch;
 }
 
 void MinHasher::Bound::cells(std::size_t first, std::size_t many, std::size_t first_panel, std::size_t many_panels,
                              std::uint32_t* cells, std::size_t stride, void* scratch) const {
-  hot_loops().min_cells(plan, mixed.data(), starts.data() + first, many, first_panel, many_panels, cells, stride,
-                        scratch);
+  simd_loops().min_cells(plan, mixed.data(), starts.data() + first, many, first_panel, many_panels, cells, stride,
+                         scratch);
 }
 
 CodeHasher::CodeHasher(const Array& columns, const Array& multipliers, const Array& addends, std::int64_t width_,
@@ -262,14 +262,14 @@ CodeHasher::CodeHasher(const Array& columns, const Array& multipliers, const Arr
       needed_columns_(0),
       fold_(checked<std::uint64_t>(multipliers, "multipliers", {rows, power_}),
             checked<std::uint64_t>(addends, "addends", {rows}), rows, power_, width, true, scattered, Order::panels,
-            hot_loops().panel_rows),
-      columns_(padded(rows, hot_loops().panel_rows) * power_) {
+            simd_loops().panel_rows),
+      columns_(padded(rows, simd_loops().panel_rows) * power_) {
   const std::int32_t* given = checked<std::int32_t>(columns, "columns", {rows, power_});
   for (std::size_t i = 0; i < rows * power_; ++i) {
     require(given[i] >= 0, "columns must not be negative");
     needed_columns_ = std::max(needed_columns_, static_cast<std::size_t>(given[i]) + 1);
   }
-  pack(given, rows, power_, 1, hot_loops().panel_rows, columns_.data());
+  pack(given, rows, power_, 1, simd_loops().panel_rows, columns_.data());
 }
 
 CodeHasher::Bound CodeHasher::bind(const Array& records) const {
@@ -279,14 +279,14 @@ CodeHasher::Bound CodeHasher::bind(const Array& records) const {
   require(dim >= needed_columns_,
           "records must have at least " + std::to_string(needed_columns_) + " columns, got " + std::to_string(dim));
   batch.plan = {.fold = fold_.plan(), .columns = columns_.data(), .power = power_, .dim = dim};
-  describe(batch, *this, records.shape(0), hot_loops().panel_rows, dim * sizeof(std::int32_t));
-  batch.scratch_bytes = hot_loops().code_scratch(batch.plan);
+  describe(batch, *this, records.shape(0), simd_loops().panel_rows, dim * sizeof(std::int32_t));
+  batch.scratch_bytes = simd_loops().code_scratch(batch.plan);
   return batch;
 }
 
 void CodeHasher::Bound::cells(std::size_t first, std::size_t many, std::size_t first_panel, std::size_t many_panels,
                               std::uint32_t* cells, std::size_t stride, void* scratch) const {
-  hot_loops().code_cells(plan, records + first * plan.dim, many, first_panel, many_panels, cells, stride, scratch);
+  simd_loops().code_cells(plan, records + first * plan.dim, many, first_panel, many_panels, cells, stride, scratch);
 }
 
 }  // namespace hushsum

@@ -201,6 +201,6 @@ bool laplace_chunk(const StreamId&, const LaplaceShape&, std::uint64_t, std::int
 bool gaussian_chunk(const StreamId&, const GaussianShape&, std::uint64_t, std::int64_t*, std::uint32_t,
                     const Resolver&);
 
-extern const HotLoops loops;
+extern const SimdLoops loops;
 
 }  // namespace hushsum::HUSHSUM_CLONE

@@ -172,7 +172,7 @@ bool all_finite(const float* values, std::size_t count) {
 
 }  // namespace
 
-const HotLoops loops = {
+const SimdLoops loops = {
     .lanes = lanes,
     .panel_rows = panel_rows,
     .dense_cells = dense_cells,

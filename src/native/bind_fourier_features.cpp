@@ -1,9 +1,9 @@
 #include <nanobind/nanobind.h>
 
 #include "arrays.hpp"
-#include "features.hpp"
+#include "fourier_features.hpp"
 #include "python_signatures.hpp"
-#include "structured_features.hpp"
+#include "structured_fourier_features.hpp"
 
 namespace nb = nanobind;
 

@@ -1,11 +1,11 @@
-#include "structured_features.hpp"
+#include "structured_fourier_features.hpp"
 
 #include <algorithm>
 #include <bit>
 #include <vector>
 
 #include "dispatch.hpp"
-#include "features.hpp"
+#include "fourier_features.hpp"
 #include "threads.hpp"
 
 namespace hushsum {
@@ -54,13 +54,13 @@ StructuredWaveParameters StructuredFeatureMap::plan() const {
 std::vector<Buffer<unsigned char>> StructuredFeatureMap::scratch(std::size_t many) const {
   std::vector<Buffer<unsigned char>> spaces;
   spaces.reserve(many);
-  for (std::size_t t = 0; t < many; ++t) spaces.emplace_back(hot_loops().structured_waves_scratch(plan()));
+  for (std::size_t t = 0; t < many; ++t) spaces.emplace_back(simd_loops().structured_waves_scratch(plan()));
   return spaces;
 }
 
 void StructuredFeatureMap::add(const float* records, std::size_t count, std::int64_t* table, std::int64_t step,
                                std::size_t threads) const {
-  const HotLoops& loops = hot_loops();
+  const SimdLoops& loops = simd_loops();
   const std::size_t many = useful_threads(blocks, count * rows, threads);
   const std::size_t chunk = std::clamp<std::size_t>(chunk_bytes / (dim * sizeof(float)), 256, most_records);
   auto spaces = scratch(many);
@@ -103,7 +103,7 @@ Buffer<float> StructuredFeatureMap::coefficients(const Value* table, std::size_t
 template <class Value>
 void StructuredFeatureMap::read(const float* records, std::size_t count, const Value* table, std::size_t rows_read,
                                 double scale, std::size_t threads, double* answers) const {
-  const HotLoops& loops = hot_loops();
+  const SimdLoops& loops = simd_loops();
   const Buffer<float> weights = coefficients(table, rows_read);
   const std::size_t used = (rows_read + size - 1) / size, many = useful_threads(count, count * rows_read, threads);
   auto spaces = scratch(many);
@@ -123,7 +123,7 @@ template <class Value>
 void StructuredFeatureMap::spread(const float* records, std::size_t count, const Value* table, std::size_t rows_read,
                                   std::size_t block_rows, double scale, std::size_t threads, double* mean,
                                   double* variance) const {
-  const HotLoops& loops = hot_loops();
+  const SimdLoops& loops = simd_loops();
   const Buffer<float> weights = coefficients(table, rows_read);
   const std::size_t used = (rows_read + size - 1) / size, many = useful_threads(count, count * rows_read, threads);
   auto spaces = scratch(many);

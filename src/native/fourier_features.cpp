@@ -1,4 +1,4 @@
-#include "features.hpp"
+#include "fourier_features.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -55,16 +55,16 @@ void finish_blocks(const BlockSums& of, std::size_t rows, std::size_t block, dou
 FeatureMap::FeatureMap(const Array& frequencies)
     : rows(matrix_axis(frequencies, 0)),
       dim(matrix_axis(frequencies, 1)),
-      weights_(panels() * hot_loops().panel_rows * dim),
-      offsets_(panels() * hot_loops().panel_rows) {
+      weights_(panels() * simd_loops().panel_rows * dim),
+      offsets_(panels() * simd_loops().panel_rows) {
   const float* given = checked<float>(frequencies, "frequencies", {rows, dim});
-  const std::size_t pitch = hot_loops().panel_rows;
+  const std::size_t pitch = simd_loops().panel_rows;
   for (std::size_t r = 0; r < rows; ++r)
     for (std::size_t k = 0; k < dim; ++k) weights_[(r / pitch * dim + k) * pitch + r % pitch] = given[r * dim + k];
 }
 
 std::size_t FeatureMap::panels() const {
-  const std::size_t pitch = hot_loops().panel_rows;
+  const std::size_t pitch = simd_loops().panel_rows;
   return (rows + pitch - 1) / pitch;
 }
 
@@ -74,7 +74,7 @@ ProjectionParameters FeatureMap::plan() const {
 
 void FeatureMap::add(const float* records, std::size_t count, std::int64_t* table, std::int64_t step,
                      std::size_t threads) const {
-  const HotLoops& loops = hot_loops();
+  const SimdLoops& loops = simd_loops();
   const std::size_t pitch = loops.panel_rows, many = useful_threads(panels(), count * rows, threads);
   const std::size_t chunk = std::clamp<std::size_t>(chunk_bytes / (dim * sizeof(float)), 1024, most_records);
   std::vector<Buffer<std::int32_t>> sums;
@@ -96,7 +96,7 @@ void FeatureMap::add(const float* records, std::size_t count, std::int64_t* tabl
 }
 
 void FeatureMap::write_integers(const float* records, std::size_t count, std::int32_t* integers) const {
-  const HotLoops& loops = hot_loops();
+  const SimdLoops& loops = simd_loops();
   const std::size_t pitch = loops.panel_rows;
   Buffer<std::int32_t> sums(2 * pitch);
   for (std::size_t j = 0; j < count; ++j)
@@ -111,7 +111,7 @@ void FeatureMap::write_integers(const float* records, std::size_t count, std::in
 }
 
 void FeatureMap::write_waves(const float* records, std::size_t count, float* waves) const {
-  const HotLoops& loops = hot_loops();
+  const SimdLoops& loops = simd_loops();
   const std::size_t pitch = loops.panel_rows, held = std::min<std::size_t>(count, 48);
   Buffer<float> part(held * 2 * pitch);
   for (std::size_t first = 0; first < count; first += held)
@@ -125,7 +125,7 @@ void FeatureMap::write_waves(const float* records, std::size_t count, float* wav
 
 template <class Value>
 Buffer<float> FeatureMap::coefficients(const Value* table, std::size_t rows_read) const {
-  const std::size_t pitch = hot_loops().panel_rows, used = (rows_read + pitch - 1) / pitch;
+  const std::size_t pitch = simd_loops().panel_rows, used = (rows_read + pitch - 1) / pitch;
   Buffer<float> found(used * 2 * pitch);
   for (std::size_t r = 0; r < rows_read; ++r)
     for (std::size_t part = 0; part < 2; ++part)
@@ -136,7 +136,7 @@ Buffer<float> FeatureMap::coefficients(const Value* table, std::size_t rows_read
 template <class Value>
 void FeatureMap::read(const float* records, std::size_t count, const Value* table, std::size_t rows_read, double scale,
                       std::size_t threads, double* answers) const {
-  const HotLoops& loops = hot_loops();
+  const SimdLoops& loops = simd_loops();
   const std::size_t pitch = loops.panel_rows, used = (rows_read + pitch - 1) / pitch;
   const Buffer<float> weights = coefficients(table, rows_read);
   const std::size_t many = useful_threads(count, count * rows_read, threads);
@@ -155,7 +155,7 @@ void FeatureMap::read(const float* records, std::size_t count, const Value* tabl
 template <class Value>
 void FeatureMap::spread(const float* records, std::size_t count, const Value* table, std::size_t rows_read,
                         std::size_t block, double scale, std::size_t threads, double* mean, double* variance) const {
-  const HotLoops& loops = hot_loops();
+  const SimdLoops& loops = simd_loops();
   const std::size_t pitch = loops.panel_rows, used = (rows_read + pitch - 1) / pitch;
   const Buffer<float> weights = coefficients(table, rows_read);
   const std::size_t many = useful_threads(count, count * rows_read, threads);

@@ -80,7 +80,7 @@ class Reader {
 
  private:
   nanobind::object answers(const float* queries, std::size_t count) const {
-    if (!hot_loops().all_finite(queries, count * hasher_.dim)) return nanobind::none();
+    if (!simd_loops().all_finite(queries, count * hasher_.dim)) return nanobind::none();
     return table_.means(hasher_.bind(queries, count));
   }
 
