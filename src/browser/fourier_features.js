@@ -1,0 +1,211 @@
+// Released random Fourier features: each row estimates the kernel sum by a cosine and a sine of a random phase.
+import { affordable, bigWhole, box, columnNames, fields, flag, require, whole } from "./header.js";
+import { isCombination, isProduct, isScaled, kernelFrom } from "./kernels.js";
+import { derivedSeed, normalDirections, rowWords, uniforms } from "./public_random.js";
+import { unsupported } from "./refusal.js";
+import { fused } from "./single_precision.js";
+
+const AMPLITUDE = 1023;
+const LENGTH = 1024;
+const MOST_FEATURES = 2 ** 24;
+const MOST_GROUPS = 2 ** 10;
+const MOST_NUMBERS = 2 ** 24;
+const FEWEST_BLOCKS = 8;
+const MOST_BLOCKS = 512;
+const ONE_TURN = 6.283185307179586;
+const LARGEST = 3.4028234663852886e38;
+const ROUNDER = 12582912;
+const HUGE = 1n << 4096n;
+const SINE = [
+  6.28318281855543, -41.34142139902815, 81.59618388037231, -76.58010059069983, 41.20539511562007, -12.27126270500227,
+].map(Math.fround);
+const COSINE = [
+  -19.739049627337103, 64.93027910833467, -85.28685244792894, 58.85254905884002, -21.162601230825686,
+].map(Math.fround);
+
+export function featuresBasis(parameters) {
+  fields(parameters, [
+    "length", "kernel", "features", "seed", "orthogonal", "bounds", "columns", "groups", "structured",
+  ]); // prettier-ignore
+  require(parameters.length === LENGTH);
+  const kernel = kernelFrom(parameters.kernel);
+  require(isSpectral(kernel));
+  const features = whole(parameters.features, 1, MOST_FEATURES);
+  const groups = whole(parameters.groups, 1, MOST_GROUPS);
+  const orthogonal = flag(parameters.orthogonal);
+  if (flag(parameters.structured)) throw unsupported("This page does not read structured Fourier features");
+  require(!orthogonal || (turnable(kernel) && kernel.dim > 1));
+  affordable(features * kernel.dim * 2 <= MOST_NUMBERS, "The number of random numbers behind this function");
+  const block = orthogonal ? kernel.dim : 1;
+  require(groups === 1 || features % (groups * block) === 0);
+  const bounds = parameters.bounds === null ? null : box(parameters.bounds);
+  require(bounds === null || bounds.dim === kernel.dim);
+  // Of every row of a record's group, a vector of length 1024, or two; ⌊√2·1024⌋ is 1448, and ⌊√8·1024⌋ is 2896.
+  const rows = BigInt(features / groups);
+  const moved = (many) => ({ l1: rows * 1448n * many, l2Squared: rows * 1048576n * many * many });
+  return {
+    moved,
+    name: "fourier-features", kernel, shape: [features, 2], box: bounds, orthogonal, groups, block,
+    columns: columnNames(parameters.columns, kernel.dim), seed: bigWhole(parameters.seed, -HUGE, HUGE),
+  }; // prettier-ignore
+}
+
+function turnable(kernel) {
+  return kernel.name === "gaussian" || kernel.name === "matern";
+}
+
+function isSpectral(kernel) {
+  if (isScaled(kernel)) return isSpectral(kernel.kernel);
+  if (isProduct(kernel)) return kernel.factors.every((each) => isSpectral(each.kernel));
+  if (isCombination(kernel)) {
+    const weights = kernel.components.map(({ weight }) => weight);
+    const sum = weights.reduce((a, b) => a + b, 0.0);
+    return Math.min(...weights) > 0 && Math.abs(sum - 1.0) < 1e-6 && kernel.components.every((c) => isSpectral(c.kernel));
+  }
+  return ["gaussian", "laplacian", "matern"].includes(kernel.name);
+}
+
+/** Draws from a kernel's spectral measure in turns, in single precision: [row][column]. */
+function frequencies(kernel, rows, seed, orthogonal) {
+  const { dim } = kernel;
+  if (isScaled(kernel)) {
+    const own = frequencies(kernel.kernel, rows, seed, false);
+    return own.map((value, i) => clipped(value / kernel.units[i % dim]));
+  }
+  if (isProduct(kernel)) {
+    const total = new Float64Array(rows * dim);
+    kernel.factors.forEach((factor, number) => {
+      const own = frequencies(factor.kernel, rows, derivedSeed("product", seed, number), false);
+      const wide = factor.columns.length;
+      for (let row = 0; row < rows; row += 1)
+        factor.columns.forEach((column, i) => (total[row * dim + column] += own[row * wide + i]));
+    });
+    return Float32Array.from(total, clipped);
+  }
+  if (isCombination(kernel)) return mixedFrequencies(kernel, rows, seed);
+  if (kernel.name === "laplacian") {
+    const pairs = normalDirections("laplacian/frequencies", seed, rows, 2 * dim, false);
+    const scale = kernel.power / kernel.bandwidth / ONE_TURN;
+    return Float32Array.from({ length: rows * dim }, (_, i) => {
+      const at = Math.floor(i / dim) * 2 * dim + (i % dim);
+      return clipped((pairs[at] / pairs[at + dim]) * scale);
+    });
+  }
+  const directions = normalDirections(`${kernel.name}/frequencies`, seed, rows, dim, orthogonal);
+  if (kernel.name === "gaussian") {
+    const scale = Math.sqrt(kernel.power) / kernel.bandwidth / ONE_TURN;
+    return Float32Array.from(directions, (value) => clipped(value * scale));
+  }
+  const degrees = Math.round(2.0 * kernel.parameters.smoothness);
+  const spreads = normalDirections("matern/spreads", seed, rows, degrees, false);
+  return Float32Array.from(directions, (value, i) => {
+    const row = Math.floor(i / dim);
+    let squares = 0.0;
+    for (let c = 0; c < degrees; c += 1) squares += spreads[row * degrees + c] * spreads[row * degrees + c];
+    return clipped((value / Math.sqrt(squares / degrees)) * (1.0 / kernel.bandwidth / ONE_TURN));
+  });
+}
+
+function mixedFrequencies(kernel, rows, seed) {
+  const drawn = uniforms(rowWords("combination/component", seed, rows, 1));
+  const edges = [];
+  kernel.components.reduce((sum, { weight }) => (edges.push(sum + weight), sum + weight), 0.0);
+  const found = new Float32Array(rows * kernel.dim);
+  kernel.components.forEach(({ kernel: own }, number) => {
+    const some = frequencies(own, rows, derivedSeed("combination", seed, number), false);
+    for (let row = 0; row < rows; row += 1) {
+      const chosen = edges.slice(0, -1).filter((edge) => edge <= drawn[row]).length;
+      if (chosen === number)
+        found.set(some.subarray(row * kernel.dim, (row + 1) * kernel.dim), row * kernel.dim);
+    }
+  });
+  return found;
+}
+
+function clipped(value) {
+  return Math.min(Math.max(value, -LARGEST), LARGEST);
+}
+
+function polynomial(terms, x) {
+  let value = terms[terms.length - 1];
+  for (let i = terms.length - 2; i >= 0; i -= 1) value = fused(value, x, terms[i]);
+  return value;
+}
+
+export class FeatureReading {
+  constructor(basis) {
+    this.basis = basis;
+    this.kernel = basis.kernel;
+    const [rows] = basis.shape;
+    this.frequencies = frequencies(basis.kernel, rows, basis.seed, basis.orthogonal);
+    this.block = basis.block * FEWEST_BLOCKS <= rows ? basis.block : 1;
+    // More blocks take longer than the answers, and errors are known to 3 % from these.
+    this.used = Math.min(rows, MOST_BLOCKS * this.block);
+    this.blocks = Math.ceil(this.used / this.block);
+  }
+
+  lattice(row) {
+    return row;
+  }
+
+  evaluate(table, query) {
+    return [this.spread(table, query)[0]];
+  }
+
+  /** The mean over rows of what each says, and its variance from the spread of the first blocks. */
+  spread(table, query) {
+    const [rows] = this.basis.shape;
+    const dim = query.length;
+    const fround = Math.fround;
+    let [sum, squares, own, first] = [0.0, 0.0, 0.0, 0.0];
+    for (let row = 0, at = 0; row < rows; row += 1) {
+      let t = 0.0;
+      for (let k = 0; k < dim; k += 1, at += 1) t = fused(this.frequencies[at], query[k], t);
+      let u = fround(t - fround(fround(t + ROUNDER) - ROUNDER));
+      u = u > -0.5 ? u : -0.5;
+      u = u < 0.5 ? u : 0.5;
+      const square = fround(u * u);
+      const cosine = fused(square, polynomial(COSINE, square), 1.0);
+      const sine = fused(u, polynomial(SINE, square), 0.0);
+      own += fused(fround(table[2 * row]), cosine, fround(fround(table[2 * row + 1]) * sine));
+      if ((row + 1) % this.block === 0) {
+        sum += own;
+        if (row < this.used) {
+          first += own;
+          squares += (own * own) / this.block;
+        }
+        own = 0.0;
+      }
+    }
+    const rest = rows % this.block;
+    sum += own;
+    if (rest && this.used === rows) {
+      first += own;
+      squares += (own * own) / rest;
+    }
+    const scale = this.basis.groups / AMPLITUDE;
+    const variance =
+      this.blocks < 2 ? NaN : (scale * scale * Math.max(0.0, squares - (first * first) / this.used)) / ((this.blocks - 1) * rows);
+    return [(scale * sum) / rows, variance];
+  }
+
+  noiseGain() {
+    const { groups, shape } = this.basis;
+    return [groups ** 2 / (shape[0] * AMPLITUDE ** 2)];
+  }
+
+  methodVariance(table) {
+    const [rows] = this.basis.shape;
+    let lengths = 0.0;
+    for (const value of table) lengths += value * value;
+    return [(lengths * (this.basis.groups / AMPLITUDE) ** 2) / rows / rows];
+  }
+
+  biasBound() {
+    return [0.0];
+  }
+
+  total() {
+    return null;
+  }
+}

@@ -1,0 +1,122 @@
+// A released grid: weights on nodes, read with any kernel that is a sum of products over columns.
+import { ReadingErrors } from "./grid_errors.js";
+import { GridReader, termOf } from "./grid_reading.js";
+import { affordable, box, columnNames, fields, list, require, whole } from "./header.js";
+import { profilesOf } from "./profiles.js";
+import { FileRefused } from "./refusal.js";
+
+const WHOLE = 2 ** 20;
+const MOST_CELLS = 2 ** 26;
+const MOST_DIM = 4;
+const MOST_PRODUCTS = 2 ** 28;
+const PARTS = { 1: WHOLE, 2: 2 ** 16, 3: 2 ** 16, 4: 2 ** 13 };
+const PLACES = { 1: 2 ** 16, 2: 2 ** 14, 3: 2 ** 14, 4: 2 ** 12 };
+
+/** What a header says of a grid: {shape, box, columns, cells, degrees, nodes}. */
+export function gridBasis(parameters) {
+  fields(parameters, ["cells", "bounds", "degrees", "columns"]);
+  const bounds = box(parameters.bounds);
+  const dim = bounds.dim;
+  require(dim <= MOST_DIM && list(parameters.cells).length === dim && list(parameters.degrees).length === dim);
+  const cells = parameters.cells.map((each) => whole(each, 1, MOST_CELLS));
+  const degrees = parameters.degrees.map((each) => whole(each, 0, 5));
+  require(!degrees.includes(1));
+  const nodes = cells.map((each, i) => each + Math.max(degrees[i], 1));
+  require(nodes.reduce((a, b) => a * b, 1) <= MOST_CELLS);
+  const shape = [nodes[0], nodes.slice(1).reduce((a, b) => a * b, 1)];
+  const moved = (many) => ({ l1: many * BigInt(WHOLE), l2Squared: null });
+  return { name: "grid-weights", moved, shape, box: bounds, columns: columnNames(parameters.columns, dim), cells, degrees, nodes };
+}
+
+/** Answers that are linear in a grid's table. */
+export class GridReading {
+  constructor(basis, kernel) {
+    require(kernel !== null && kernel.ofColumns && kernel.dim === basis.box.dim);
+    require(kernel.name !== "product" || kernel.divided);
+    this.basis = basis;
+    this.kernel = kernel;
+    this.blocks = null;
+    const spacing = basis.cells.map((number, i) => (basis.box.high[i] - basis.box.low[i]) / number);
+    const coarsest = Math.max(...spacing.map((each, i) => (basis.degrees[i] ? each / kernel.columnWidths[i] : 0.0)));
+    if (kernel.smooth && coarsest > 1.25)
+      throw new FileRefused("The file's grid is too coarse for the kernel that it names; ask who wrote it.");
+    this.columns = basis.nodes.map((nodes, i) => {
+      const degree = basis.degrees[i];
+      const first = -spacing[i] * (0.5 * basis.cells[i] + (degree ? 0.5 * (degree - 1) : 0.0));
+      return { nodes, spacing: spacing[i], first, degree };
+    });
+  }
+
+  get reader() {
+    if (this.made === undefined) {
+      const sides = this.columns.map((each) => each.spacing * (each.nodes - 1));
+      const profiles = profilesOf(this.kernel, this.columns.map((each) => each.spacing), sides);
+      const nodes = this.columns.reduce((product, each) => product * each.nodes, 1);
+      affordable(profiles.length * nodes <= MOST_PRODUCTS, "A grid of that many nodes with this kernel");
+      const terms = profiles.map((each) => termOf(this.columns, each.height, each.scales, each.gaussian));
+      this.made = new GridReader(this.columns, terms);
+    }
+    return this.made;
+  }
+
+  get errors() {
+    this.madeErrors ??= new ReadingErrors(this.kernel, this.reader, this._rounding());
+    return this.madeErrors;
+  }
+
+  /** A query as a lattice of one point. */
+  lattice(row) {
+    return Array.from(row, (value) => Float64Array.of(value));
+  }
+
+  evaluate(table, lattice) {
+    return this.reader.sums(doubles(table), lattice).map((sum) => sum / WHOLE);
+  }
+
+  noiseGain(lattice) {
+    return this.reader.gains(lattice).map((gain) => gain / WHOLE ** 2);
+  }
+
+  methodVariance(table, lattice) {
+    if (this.squared === undefined || this.squaredOf !== table) {
+      this.squared = Float64Array.from(table, (value) => value * value);
+      this.squaredOf = table;
+    }
+    return this.errors.variance(this.squared, lattice).map((square) => square / WHOLE ** 2);
+  }
+
+  biasBound(table, lattice, count, variance) {
+    const floor = this.errors.floor * Math.max(count, 0.0);
+    return this.errors.bound(doubles(table), lattice, variance).map((error) => error / WHOLE + floor);
+  }
+
+  total(table) {
+    return [table.reduce((sum, value) => sum + value, 0.0) / WHOLE, table.length / WHOLE ** 2];
+  }
+
+  totalCovariance(lattice) {
+    const ones = new Float64Array(this.basis.nodes.reduce((a, b) => a * b, 1)).fill(1.0);
+    return this.reader.sums(ones, lattice).map((sum) => sum / WHOLE ** 2);
+  }
+
+  /** How far an answer may move, in units of one record, by the rounding of its place and its weights. */
+  _rounding() {
+    const smooth = this.basis.degrees.filter((degree) => degree);
+    if (smooth.length === 0) return 0.0;
+    const dim = this.basis.cells.length;
+    const steepest = Math.max(...this.columns.map((each, i) => each.spacing / this.kernel.columnWidths[i]));
+    const moved = steepest / (2.0 * PLACES[dim]);
+    const joined = Math.sqrt(smooth.reduce((product, degree) => product * (degree + 1), 1)) / WHOLE;
+    const parts = smooth.reduce((sum, degree) => sum + degree + 1.0, 0.0) / PARTS[dim];
+    return this.kernel.sizeBound * (moved * smooth.length + joined + parts);
+  }
+}
+
+const converted = new WeakMap();
+
+/** A table in double precision, converted once. */
+export function doubles(table) {
+  if (table instanceof Float64Array) return table;
+  if (!converted.has(table)) converted.set(table, Float64Array.from(table));
+  return converted.get(table);
+}
