@@ -10,8 +10,8 @@ from typing import Any
 
 from hushsum.errors import AlreadyPublished, UsageError
 from hushsum.files.container import canonical_json
-from hushsum.ledger.chain import Event, Kind
 from hushsum.ledger.dataset_terms import Charge
+from hushsum.ledger.hash_chain import Event, Kind
 from hushsum.privacy.claim import Claim
 
 _LONGEST = 200

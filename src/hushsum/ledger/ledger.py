@@ -10,7 +10,6 @@ from pathlib import Path
 
 from hushsum.errors import ClaimError, FilePath, FileRefused, UsageError
 from hushsum.ledger.account import OPEN, RETIRED, Account
-from hushsum.ledger.chain import Kind, Receipt
 from hushsum.ledger.database import (
     WAIT_SECONDS,
     connect,
@@ -21,8 +20,8 @@ from hushsum.ledger.database import (
 from hushsum.ledger.dataset_budget import DatasetBudget
 from hushsum.ledger.dataset_terms import Charge, DatasetTerms
 from hushsum.ledger.entries import Entry, check_name, person, reason_of
+from hushsum.ledger.hash_chain import Kind, Receipt
 from hushsum.ledger.history import LedgerHistory
-from hushsum.ledger.journal import Journal
 from hushsum.ledger.rollback_guard import (
     GuardFile,
     Watermark,
@@ -33,6 +32,7 @@ from hushsum.ledger.rollback_guard import (
     rollback_refusal,
     watermark_of,
 )
+from hushsum.ledger.transaction import Journal
 
 
 class Ledger(LedgerHistory):

@@ -22,10 +22,11 @@ from pathlib import Path
 from typing import Any
 
 from hushsum.errors import FilePath, FileRefused, LedgerUnavailable
+from hushsum.files.state_folder import state_folder
 from hushsum.ledger.account import FROZEN, RETIRED
-from hushsum.ledger.chain import Kind, Receipt
 from hushsum.ledger.database import file_of
-from hushsum.ledger.journal import Journal
+from hushsum.ledger.hash_chain import Kind, Receipt
+from hushsum.ledger.transaction import Journal
 
 SUFFIX = ".rollback_guard"
 """A SQLite ledger's own guard has the name of its file and this suffix."""
@@ -35,17 +36,6 @@ _REMEDY = (
     "put the newest copy back, or accept this one with: hushsum ledger accept-restore, "
     "which freezes its datasets"
 )
-
-
-def state_folder() -> Path:
-    """Where Hushsum keeps what must outlive a ledger: ``$HUSHSUM_STATE``, or ``hushsum`` in the user's state
-    folder.
-    """
-    own = os.environ.get("HUSHSUM_STATE")
-    if own:
-        return Path(own)
-    base = os.environ.get("XDG_STATE_HOME")
-    return (Path(base) if base else Path.home() / ".local" / "state") / "hushsum"
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from typing import Any
 from hushsum import _html
 from hushsum.errors import ClaimError, Parameter, shown
 from hushsum.files.rationals import stored_rational, typed_rational
+from hushsum.privacy.trust_model import Trust
 
 
 class Relation(StrEnum):
@@ -188,8 +189,9 @@ class Claim:
     ``'adjacency row'``, ``'edge'`` or ``'directed edge'`` (in up to ``records_per_unit`` merged graphs).
     ``arithmetic`` states in which numbers the proof holds. ``secure`` is false when the noise came from a
     seed that may be known: such a release gives no protection. ``assumptions`` are what must be public
-    knowledge for the claim to hold, such as ``'the list of classes is public'``; mostly none. The rational
-    numbers behind ``epsilon``, ``delta`` and ``rho`` are in ``promise``.
+    knowledge for the claim to hold, such as ``'the list of classes is public'``; mostly none. ``trust`` is
+    how several parties made the release; None if one holder of the data did. The rational numbers behind
+    ``epsilon``, ``delta`` and ``rho`` are in ``promise``.
 
     Examples
     --------
@@ -207,6 +209,7 @@ arithmetic='integers')
     arithmetic: str
     secure: bool
     assumptions: tuple[str, ...] = ()
+    trust: Trust | None = None
 
     @property
     def epsilon(self) -> float | None:
@@ -228,6 +231,7 @@ arithmetic='integers')
         cap = f", records_per_unit={self.records_per_unit}" if shown_cap else ""
         mark = "" if self.secure else ", secure=False"
         mark += f", assumptions={self.assumptions!r}" if self.assumptions else ""
+        mark += f", trust={self.trust!r}" if self.trust else ""
         return (
             f"Claim({self._numbers()}, unit={self.unit!r}{cap}, relation={str(self.relation)!r}, "
             f"mechanism={self.mechanism!r}, arithmetic={self.arithmetic!r}{mark})"
@@ -240,7 +244,9 @@ arithmetic='integers')
 
     def sentence(self) -> str:
         """The claim in plain words."""
-        return " ".join([self._promised(), *(f"This assumes that {each}." for each in self.assumptions)])
+        trusted = [] if self.trust is None else [self.trust.sentence()]
+        assumed = (f"This assumes that {each}." for each in self.assumptions)
+        return " ".join([self._promised(), *trusted, *assumed])
 
     def _promised(self) -> str:
         if not self.secure:
@@ -282,8 +288,12 @@ arithmetic='integers')
         )
 
     def as_json(self) -> dict[str, Any]:
-        """The claim for a file's header; rationals as strings, exactly, assumptions where there are any."""
-        assumed = {"assumptions": list(self.assumptions)} if self.assumptions else {}
+        """The claim for a file's header; rationals as strings, exactly; assumptions and trust where there
+        are any.
+        """
+        assumed: dict[str, Any] = {"assumptions": list(self.assumptions)} if self.assumptions else {}
+        if self.trust is not None:
+            assumed["trust"] = self.trust.as_json()
         return {
             **assumed,
             "epsilon": None if self.promise.epsilon is None else str(self.promise.epsilon),
@@ -321,6 +331,7 @@ arithmetic='integers')
             arithmetic=data["arithmetic"],
             secure=data["secure"],
             assumptions=_assumptions(data.get("assumptions", [])),
+            trust=Trust.from_json(data["trust"]) if "trust" in data else None,
         )
         if (
             claim.unit not in UNITS

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from hushsum.errors import ClaimError, shown
 from hushsum.privacy.claim import Claim, Promise, Relation
 from hushsum.privacy.noise import NoiseSource
-from hushsum.privacy.noise.choice import (
+from hushsum.privacy.noise.choice_sampler import (
     EXPONENTIAL,
     PERMUTE_AND_FLIP,
     exponential_choice,
     permute_and_flip,
 )
-from hushsum.privacy.noise.coins import log_odds_coins
+from hushsum.privacy.noise.coin_sampler import log_odds_coins
 from hushsum.privacy.noise.random_stopping import Stopping, draw_runs
 from hushsum.privacy.noise.source import independent_places
 

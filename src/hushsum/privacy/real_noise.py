@@ -15,7 +15,7 @@ import numpy as np
 
 from hushsum._types import Floats
 from hushsum.privacy.noise import NoiseSource
-from hushsum.privacy.noise.coins import flip
+from hushsum.privacy.noise.coin_sampler import flip
 from hushsum.privacy.release_noise import standard_normal
 
 

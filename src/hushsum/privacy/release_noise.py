@@ -21,7 +21,7 @@ from hushsum._types import Floats
 from hushsum.privacy.accounting.continuous_gaussian import analytic_gaussian_sigma
 from hushsum.privacy.calibration import IntegerNoise, gamma_noise, laplace_noise
 from hushsum.privacy.noise import NoiseSource, discrete_gaussian
-from hushsum.privacy.noise.choice import (
+from hushsum.privacy.noise.choice_sampler import (
     EXPONENTIAL,
     PERMUTE_AND_FLIP,
     exponential_choice,

@@ -12,7 +12,7 @@ from fractions import Fraction
 from hushsum.errors import Argument, ClaimError, UsageError
 from hushsum.privacy.accounting.parameters import check_delta
 from hushsum.privacy.budget import Budget
-from hushsum.privacy.calibration import GAMMA
+from hushsum.privacy.calibration import BINOMIAL, GAMMA
 from hushsum.privacy.claim import Promise, Relation, exact
 from hushsum.privacy.spending import Booking
 
@@ -20,7 +20,7 @@ LARGEST_UNDECLARED_DELTA = Fraction(1, 100_000)
 MOST_ROWS = 1 << 24
 DEFAULT_COUNT_SHARE = 0.02
 AUTO = "auto"
-MECHANISMS = (GAMMA,)
+MECHANISMS = (GAMMA, BINOMIAL)
 """What ``mechanism`` may be; left out, it is the noise that the promise implies."""
 
 LOCAL = frozenset({"budget", "idempotency_key", "insecure_noise_seed"})
@@ -41,10 +41,11 @@ class ReleaseRequest:
         Whom the claim protects. A tally made with ``max_per_unit`` counts persons; the tally of a graph
         offers ``"adjacency row"``, its default, and ``"edge"`` or, of a directed graph, ``"directed edge"``;
         another one counts records. A unit that the tally does not have is refused.
-    mechanism : "gamma radius", optional
-        Under pure ε, half the variance for Fourier features; its proof is about real arithmetic. Default:
-        discrete Laplace noise under pure ε, discrete Gaussian noise otherwise; ``hs.release`` takes what it
-        predicts to err least.
+    mechanism : {"gamma radius", "binomial"}, optional
+        ``"gamma radius"``: under pure ε, half the variance for Fourier features; its proof is about real
+        arithmetic. ``"binomial"``: under ε and δ, sums of fair coins, where one unit moves each cell by at
+        most 1; about 7 % more noise than the Gaussian. Default: discrete Laplace noise under pure ε, discrete
+        Gaussian noise otherwise; ``hs.release`` takes what it predicts to err least.
     rows : int or "auto"
         How many of the tally's rows to publish. ``"auto"``: under pure ε, where rows share the budget, as
         many as suit ε and the paid noisy count; with δ or ρ all of them.
@@ -97,25 +98,30 @@ class ReleaseRequest:
         return Booking.of(self.budget, self.idempotency_key)
 
     @property
-    def gamma(self) -> bool:
-        """Whether the Gamma-radius mechanism is requested; UsageError for a mechanism that is unknown."""
+    def checked_mechanism(self) -> str | None:
+        """The requested mechanism; UsageError for an unknown one, ClaimError for another kind of claim."""
         if self.mechanism not in (None, *MECHANISMS):
             raise UsageError(
                 parameter="mechanism",
-                rule=f"must be {GAMMA!r} or left out",
+                rule=f"must be {' or '.join(map(repr, MECHANISMS))} or left out",
                 got=f"{self.mechanism!r}",
                 remedy="choose one",
             )
-        if self.mechanism is None:
-            return False
-        if not self.promise.pure:
+        if self.mechanism == GAMMA and not self.promise.pure:
             raise ClaimError(
                 parameter="mechanism",
                 rule=f"{GAMMA} keeps pure epsilon",
                 got="delta or rho",
                 remedy="leave it out",
             )
-        return True
+        if self.mechanism == BINOMIAL and (self.promise.pure or self.promise.rho is not None):
+            raise ClaimError(
+                parameter="mechanism",
+                rule=f"{BINOMIAL} keeps epsilon and delta",
+                got="rho" if self.promise.rho is not None else "pure epsilon",
+                remedy="leave it out",
+            )
+        return self.mechanism
 
     @property
     def public_options(self) -> dict[str, object]:
@@ -148,6 +154,8 @@ def check_declared_delta(
     ClaimError
         for a larger δ without ``allow_large_delta``.
     """
+    if promise.delta == 0:
+        return
     if population is not None:
         check_delta(promise.delta, population, allow_large_delta=allow_large_delta)
     elif promise.delta > LARGEST_UNDECLARED_DELTA and not allow_large_delta:

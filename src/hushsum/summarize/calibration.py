@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from hushsum.bases.features_theory import AMPLITUDE
+from hushsum.bases.fourier_feature_errors import AMPLITUDE
 from hushsum.errors import ClaimError
 from hushsum.summarize.features import SummaryFeatures
 from hushsum.summarize.messages import AUCTION, FRESH, THRESHOLD, RunTerms

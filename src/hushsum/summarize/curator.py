@@ -22,7 +22,6 @@ from hushsum.summarize.messages import (
     Broadcast,
     RunTerms,
 )
-from hushsum.summarize.packing import pack, unpack
 from hushsum.summarize.received_points import ReceivedPoints
 from hushsum.summarize.round_parameters import (
     ThresholdSteering,
@@ -34,6 +33,7 @@ from hushsum.summarize.round_parameters import (
 )
 from hushsum.summarize.running_sums import FactoredSums, FreshSums
 from hushsum.summarize.target import NoisyTarget
+from hushsum.transport.serialization import pack, unpack
 
 Store = Callable[[bytes], None]
 BAR = 0.0

@@ -10,17 +10,17 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from types import TracebackType
 from typing import TypeVar
 
 from hushsum.errors import FileRefused, HushsumError, PeerLost, PeerRefused
 from hushsum.summarize import transport_messages
 from hushsum.summarize.curator import CuratorState
-from hushsum.summarize.identity import Identity
 from hushsum.summarize.messages import Answer, Broadcast
-from hushsum.summarize.owner_process import Log, Patience
-from hushsum.summarize.tls_connection import TlsConnection, connect
+from hushsum.transport import control_messages
+from hushsum.transport.addresses import Address, Log, Patience, short
+from hushsum.transport.peer_identity import Identity
+from hushsum.transport.tls_connection import TlsConnection, connect
 
 _FIRST_PAUSE = 0.1
 _LONGEST_PAUSE = 2.0
@@ -28,14 +28,6 @@ _CONNECT = 20.0
 _MOST_THREADS = 64
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class Address:
-    """Where an owner listens."""
-
-    host: str
-    port: int
 
 
 class Peer:
@@ -84,9 +76,9 @@ class Peer:
             connection = self._opened()
             connection.send(data)
             received = connection.receive(most=self._most, wait=self._patience.wait)
-            kind, values = transport_messages.kind_of(received, "answer", "refusal")
+            kind, values = control_messages.kind_of(received, "answer", "refusal")
             if kind == "refusal":
-                raise PeerRefused(rule=f"it refused: {transport_messages.reason_in(values)}")
+                raise PeerRefused(rule=f"it refused: {control_messages.reason_in(values)}")
             answer = Answer.from_bytes(received, most=self._most)
             if answer.owner != self.fingerprint:
                 raise PeerRefused(rule="it answered in the name of another owner")
@@ -98,8 +90,8 @@ class Peer:
         """Tell the owner that the run is over; one attempt, for nothing depends on it."""
         try:
             connection = self._opened()
-            connection.send(transport_messages.ending(run))
-            connection.receive(most=transport_messages.MOST_CONTROL, wait=self._patience.transfer)
+            connection.send(control_messages.ending(run))
+            connection.receive(most=control_messages.MOST_CONTROL, wait=self._patience.transfer)
         except HushsumError:
             pass
         finally:
@@ -124,10 +116,10 @@ class Peer:
         )
         try:
             connection.send(self._opening)
-            received = connection.receive(most=transport_messages.MOST_CONTROL, wait=self._patience.wait)
-            kind, values = transport_messages.kind_of(received, "ready", "refusal")
+            received = connection.receive(most=control_messages.MOST_CONTROL, wait=self._patience.wait)
+            kind, values = control_messages.kind_of(received, "ready", "refusal")
             if kind == "refusal":
-                raise PeerRefused(rule=f"it does not take part: {transport_messages.reason_in(values)}")
+                raise PeerRefused(rule=f"it does not take part: {control_messages.reason_in(values)}")
         except BaseException:
             connection.close()
             raise
@@ -274,8 +266,3 @@ class CuratorProcess:
         if self._pace > 0:
             passed = time.monotonic() - started
             self._stop.wait(self._pace - passed % self._pace)
-
-
-def short(fingerprint: str) -> str:
-    """A fingerprint as people read it."""
-    return f"{fingerprint[:12]}…"

@@ -12,11 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from hushsum import _native
 from hushsum._types import Integers
-from hushsum.bases.features_theory import AMPLITUDE, LENGTH
+from hushsum.bases.fourier_feature_errors import AMPLITUDE, LENGTH
 from hushsum.errors import UsageError
 from hushsum.kernels.gaussian import GaussianKernel
 from hushsum.kernels.parameters import positive_integer
-from hushsum.kernels.randomness import row_words, uniforms
+from hushsum.kernels.public_randomness import row_words, uniforms
 
 _ROWS_AT_A_TIME = 2048
 MAX_WIDTH = 4096

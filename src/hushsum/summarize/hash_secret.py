@@ -11,7 +11,7 @@ from typing import Final
 
 from hushsum.errors import FileRefused
 from hushsum.summarize.features import SummaryFeatures
-from hushsum.summarize.secret_files import read_secret, write_secret
+from hushsum.transport.secret_files import read_secret, write_secret
 
 MAKER: Final = "hushsum summarize secret"
 _FORM: Final = re.compile(rb"hushsum hash secret 1\n([0-9a-f]{64})\n")

@@ -9,8 +9,8 @@ import numpy as np
 from hushsum.errors import FileRefused
 from hushsum.summarize.calibration import count_step, target_variance
 from hushsum.summarize.features import SummaryFeatures
-from hushsum.summarize.packing import pack, unpack
 from hushsum.summarize.target import NoisyTarget
+from hushsum.transport.serialization import pack, unpack
 
 PUBLIC_SEED = 0
 """What stands in for the seed wherever the curator can read."""

@@ -17,7 +17,7 @@ from hushsum._types import Floats, Integers
 from hushsum.errors import FileRefused, UsageError
 from hushsum.files.rationals import stored_rational
 from hushsum.summarize.features import MAX_DIRECTION, SummaryFeatures
-from hushsum.summarize.packing import check_spelling, pack, unpack
+from hushsum.transport.serialization import check_spelling, pack, unpack
 
 FRESH = "fresh"
 THRESHOLD = "threshold"

@@ -25,7 +25,7 @@ from hushsum.summarize.messages import (
     Broadcast,
     RunTerms,
 )
-from hushsum.summarize.packing import pack, unpack
+from hushsum.transport.serialization import pack, unpack
 
 _PHASES = {FRESH: (SEND,), THRESHOLD: (SEND,), AUCTION: (BID, DELIVER)}
 

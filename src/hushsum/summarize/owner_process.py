@@ -6,7 +6,6 @@ import socket
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Protocol
 
 from hushsum._types import Floats
@@ -15,6 +14,7 @@ from hushsum.errors import (
     BudgetExhausted,
     DataRefused,
     FileRefused,
+    HushsumError,
     Parameter,
     PeerLost,
     PeerRefused,
@@ -23,15 +23,17 @@ from hushsum.errors import (
 from hushsum.summarize import transport_messages
 from hushsum.summarize.features import SummaryFeatures
 from hushsum.summarize.hash_secret import HashSecret
-from hushsum.summarize.identity import Identity
 from hushsum.summarize.messages import Broadcast, RunTerms
 from hushsum.summarize.owner import OwnerState
-from hushsum.summarize.state_folder import StateFolder
-from hushsum.summarize.tls_connection import TlsConnection, accept
+from hushsum.transport import control_messages
+from hushsum.transport.addresses import Log, Patience
+from hushsum.transport.peer_identity import Identity
+from hushsum.transport.state_folder import StateFolder
+from hushsum.transport.tls_connection import TlsConnection, accept
 
 _HANDSHAKE = 20.0
-
-Log = Callable[[str], None]
+_CONTINUED = (PeerRefused, FileRefused, UsageError, DataRefused, BudgetExhausted)
+"""After these errors the owner waits for another connection, perhaps on other terms."""
 
 
 class Offer(Protocol):
@@ -39,15 +41,6 @@ class Offer(Protocol):
 
     def choose(self, names: Sequence[str]) -> Floats:
         """These columns side by side, shape (records, width); UsageError for one that is not offered."""
-
-
-@dataclass(frozen=True, slots=True)
-class Patience:
-    """Seconds: until a message begins, for one to pass, and for a peer to come back before it is given up."""
-
-    wait: float = 600.0
-    transfer: float = 60.0
-    lost: float = 60.0
 
 
 class OwnerProcess:
@@ -147,10 +140,16 @@ class OwnerProcess:
                 self._reply(connection)
         except PeerLost:
             self._log("the curator went away; waiting for it to come back")
-        except (PeerRefused, FileRefused, UsageError, DataRefused, BudgetExhausted) as refused:
+        except _CONTINUED as refused:
             self._log(f"refused: {refused}")
             with suppress(PeerLost):
-                connection.send(transport_messages.refusal(_reason(refused)))
+                connection.send(control_messages.refusal(_reason(refused)))
+        except control_messages.OwnRefusal as own:
+            self._log(f"refused: {own.error}")
+            with suppress(PeerLost):
+                connection.send(control_messages.refusal(_own_reason(own.error)))
+            if not isinstance(own.error, _CONTINUED):
+                raise own.error from None
 
     def _open(self, connection: TlsConnection) -> None:
         data = connection.receive(most=transport_messages.MOST_OPENING, wait=self._patience.wait)
@@ -160,7 +159,7 @@ class OwnerProcess:
             raise PeerRefused(rule="this owner takes part in another run, or in this one on other terms")
         if self._state is None or self._opening != data:
             self._state, self._opening = self._begin(opening), data
-        connection.send(transport_messages.ready(opening.terms.run))
+        connection.send(control_messages.ready(opening.terms.run))
 
     def _begin(self, opening: transport_messages.Opening) -> OwnerState:
         """The state for terms that are acceptable; nothing is bound or paid yet."""
@@ -191,10 +190,11 @@ class OwnerProcess:
             features=features,
             store=lambda saved: self._state_folder.put("state", saved),
         )
-        kept = self._state_folder.get("state")
-        if kept is not None:
-            state.restore(kept)
-        self._afford(terms)
+        with control_messages.own_affairs():
+            kept = self._state_folder.get("state")
+            if kept is not None:
+                state.restore(kept)
+            self._afford(terms)
         return state
 
     def _features(self, opening: transport_messages.Opening) -> SummaryFeatures | None:
@@ -219,31 +219,37 @@ class OwnerProcess:
     def _bind(self) -> None:
         """Pay for the run, then bind the state folder to it: a run that cannot be paid binds nothing."""
         if not self._bound:
-            self._pay(self.state.terms)
+            with control_messages.own_affairs():
+                self._pay(self.state.terms)
             self._state_folder.keep("opening", self._opening)
             self._bound = True
             self._log("resumed the run" if self.state.step else "joined the run")
 
     def _reply(self, connection: TlsConnection) -> None:
         data = connection.receive(most=transport_messages.MOST_BROADCAST, wait=self._patience.wait)
-        kind, values = transport_messages.kind_of(data, "broadcast", "ending")
+        kind, values = control_messages.kind_of(data, "broadcast", "ending")
         if kind == "broadcast":
             self._bind()
             connection.send(self.state.answer(Broadcast.from_bytes(data)).to_bytes())
             return
         if values.get("run") != self.state.terms.run:
             raise PeerRefused(rule="the message ends another run")
-        self._settle()
+        with control_messages.own_affairs():
+            self._settle()
         self._state_folder.put("ended", data)
         self._ended = True
         with suppress(PeerLost):
-            connection.send(transport_messages.ready(self.state.terms.run))
+            connection.send(control_messages.ready(self.state.terms.run))
 
 
 def _reason(refused: Exception) -> str:
     """The reason that is sent to the curator: broken rules in words, other failures without detail."""
     if isinstance(refused, PeerRefused | FileRefused):
         return str(refused)
-    if isinstance(refused, BudgetExhausted):
-        return "this owner's budget does not suffice for the terms"
     return "this owner does not offer what the terms ask for"
+
+
+def _own_reason(error: HushsumError) -> str:
+    if isinstance(error, BudgetExhausted):
+        return "this owner's budget does not suffice for the terms"
+    return "this owner's ledger or state does not allow this run"

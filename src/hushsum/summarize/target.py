@@ -14,7 +14,7 @@ from hushsum.files.rationals import stored_rational
 from hushsum.privacy.release_noise import release_noise
 from hushsum.summarize.calibration import count_step, target_variance
 from hushsum.summarize.features import SummaryFeatures
-from hushsum.summarize.packing import check_spelling, pack, unpack
+from hushsum.transport.serialization import check_spelling, pack, unpack
 
 _LARGEST_STEP = 1 << 53
 

@@ -13,13 +13,11 @@ import numpy as np
 
 from hushsum.errors import FileRefused
 from hushsum.summarize.messages import RunTerms
-from hushsum.summarize.packing import check_spelling, pack, unpack
+from hushsum.transport.serialization import check_spelling, pack, unpack
 
 MOST_OPENING: Final = 1 << 22
 MOST_BROADCAST: Final = 1 << 20
-MOST_CONTROL: Final = 1 << 12
 MOST_COLUMNS: Final = 1 << 12
-_MOST_REASON: Final = 400
 _ROOM: Final = 1 << 12
 
 
@@ -59,41 +57,6 @@ class Opening:
             return opening
         except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError):
             raise FileRefused(rule="the opening of this run is damaged or of a later version") from None
-
-
-def ready(run: str) -> bytes:
-    """The owner takes part, or takes note of the end."""
-    return pack("ready", {"run": run}, {})
-
-
-def ending(run: str) -> bytes:
-    """The run is over."""
-    return pack("ending", {"run": run}, {})
-
-
-def refusal(reason: str) -> bytes:
-    """Why the sender does not go on, in a sentence without a data value."""
-    return pack("refusal", {"reason": reason[:_MOST_REASON]}, {})
-
-
-def kind_of(data: bytes, *kinds: str) -> tuple[str, dict[str, Any]]:
-    """Which of these kinds a message is, and its values.
-
-    Raises
-    ------
-    FileRefused
-        if it is none of them.
-    """
-    kind, values, _ = unpack(data, *kinds)
-    return kind, values
-
-
-def reason_in(values: dict[str, Any]) -> str:
-    """The reason of a refusal; printable letters alone, whatever the peer sent."""
-    reason = values.get("reason")
-    if not isinstance(reason, str):
-        return "it gave no reason"
-    return "".join(letter for letter in reason[:_MOST_REASON] if letter.isprintable())
 
 
 def most_answer(terms: RunTerms) -> int:

@@ -104,7 +104,12 @@ def _kinds(mechanism: str) -> frozenset[ClaimKind] | None:
 register_mechanism("discrete laplace", ClaimKind.PURE)
 register_mechanism("gamma radius", ClaimKind.PURE)
 register_mechanism("discrete gaussian", ClaimKind.APPROXIMATE, ClaimKind.CONCENTRATED)
+# Moments of the loss, in `hushsum.privacy.accounting.binomial`.
+register_mechanism("binomial", ClaimKind.APPROXIMATE)
+# Moments of the loss, in `hushsum.privacy.accounting.skellam`.
+register_mechanism("skellam", ClaimKind.APPROXIMATE, ClaimKind.CONCENTRATED)
 register_mechanism("factorised discrete gaussian", ClaimKind.APPROXIMATE, ClaimKind.CONCENTRATED)
+register_mechanism("interval sums discrete laplace", ClaimKind.PURE)
 register_mechanism("exponential", ClaimKind.PURE)
 register_mechanism("permute and flip", ClaimKind.PURE)
 register_mechanism("random stopping", ClaimKind.PURE)

@@ -8,8 +8,21 @@ cipher).
 
 from __future__ import annotations
 
+from hushsum.privacy.noise.binomial_sampler import centred_binomial, check_trials
 from hushsum.privacy.noise.discrete_gaussian_sampler import discrete_gaussian, gaussian_variance
 from hushsum.privacy.noise.discrete_laplace_sampler import discrete_laplace, laplace_variance
+from hushsum.privacy.noise.laplace_share_sampler import discrete_laplace_share
+from hushsum.privacy.noise.skellam_sampler import skellam
 from hushsum.privacy.noise.source import NoiseSource
 
-__all__ = ["NoiseSource", "discrete_gaussian", "discrete_laplace", "gaussian_variance", "laplace_variance"]
+__all__ = [
+    "NoiseSource",
+    "centred_binomial",
+    "check_trials",
+    "discrete_gaussian",
+    "discrete_laplace",
+    "discrete_laplace_share",
+    "gaussian_variance",
+    "laplace_variance",
+    "skellam",
+]

@@ -36,7 +36,7 @@ from fractions import Fraction
 import numpy as np
 
 from hushsum.errors import UsageError
-from hushsum.privacy.noise.coins import flip
+from hushsum.privacy.noise.coin_sampler import flip
 from hushsum.privacy.noise.source import NoiseSource, below, words_of
 
 PERMUTE_AND_FLIP = "permute and flip"

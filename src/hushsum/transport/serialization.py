@@ -78,7 +78,7 @@ def unpack(
         raise
     except (struct.error, KeyError, TypeError, ValueError, RecursionError, OverflowError):
         raise FileRefused(
-            rule=f"these bytes are not a {' or '.join(kinds)}: damaged, or of another kind",
+            rule=f"these bytes hold no {' or '.join(kinds)}: damaged, or of another kind",
             remedy="get a fresh copy",
         ) from None
 

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from hushsum.errors import FileRefused, UsageError
-from hushsum.summarize.secret_files import read_secret, write_secret
+from hushsum.transport.secret_files import read_secret, write_secret
 
 if TYPE_CHECKING:
     from cryptography import x509
@@ -45,7 +45,7 @@ def fingerprint_of(text: str) -> str:
         raise UsageError(
             rule="a fingerprint must be 64 hexadecimal digits",
             got="something else",
-            remedy="see it with: hushsum summarize keys",
+            remedy="the command keys shows it",
         )
     return lowered
 
@@ -75,8 +75,8 @@ class Identity:
         return cls(key, _fingerprint(key.public_key()))
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Identity:
-        """Read a key file.
+    def load(cls, path: str | os.PathLike[str], *, maker: str = "hushsum summarize keys") -> Identity:
+        """Read a key file; ``maker`` is the command that makes one.
 
         Raises
         ------
@@ -89,7 +89,7 @@ class Identity:
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
         from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-        pem = read_secret(path, maker="hushsum summarize keys")
+        pem = read_secret(path, maker=maker)
         try:
             key = load_pem_private_key(pem, password=None)
         except (ValueError, TypeError, UnsupportedAlgorithm):
@@ -97,12 +97,25 @@ class Identity:
         if not isinstance(key, Ed25519PrivateKey):
             raise FileRefused(
                 rule=f"{os.fspath(path)!r} holds no Ed25519 key",
-                remedy="make one with: hushsum summarize keys",
+                remedy=f"make one with: {maker}",
             )
         return cls(key, _fingerprint(key.public_key()))
 
     def __repr__(self) -> str:
         return f"<Identity {self.fingerprint}>"
+
+    def sign(self, data: bytes) -> bytes:
+        """An Ed25519 signature of these bytes; callers begin them with the purpose."""
+        return self._key.sign(data)
+
+    def derived_key(self, purpose: bytes) -> bytes:
+        """32 bytes that only the holder of the private key can compute, different for every purpose."""
+        from cryptography.hazmat.primitives.hashes import SHA256
+        from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+        return HKDF(SHA256(), 32, None, b"hushsum derived key " + purpose).derive(
+            self._key.private_bytes_raw()
+        )
 
     def server_context(self, peers: Sequence[str]) -> ssl.SSLContext:
         """TLS for the side that listens, which lets in the holders of these fingerprints and nobody else."""
@@ -153,6 +166,18 @@ class Identity:
         )
         key = leaf.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
         return key + certificate.public_bytes(Encoding.PEM)
+
+
+def verify(fingerprint: str, signature: bytes, data: bytes) -> bool:
+    """Whether the holder of this fingerprint signed these bytes."""
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+    try:
+        Ed25519PublicKey.from_public_bytes(bytes.fromhex(fingerprint)).verify(signature, data)
+    except (InvalidSignature, ValueError):
+        return False
+    return True
 
 
 def peer_of(connection: ssl.SSLSocket) -> str:

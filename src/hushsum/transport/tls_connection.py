@@ -1,7 +1,7 @@
 """Frames over TLS: a length, checked before anything of that size is allocated, and the bytes of one message.
 
 ``magic (4) | version (u16) | zero (u16) | length (u32) | payload``, big-endian. What a payload means is
-`hushsum.summarize.messages`' business. A message must be whole within a time that starts with its first byte,
+defined by the protocol that sends it. A message must be whole within a time that starts with its first byte,
 so a peer that trickles cannot hold the other side; one message is under way in each direction at most, so
 neither side ever buffers more than one.
 """
@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Final
 
 from hushsum.errors import PeerLost, PeerRefused
-from hushsum.summarize.identity import Identity, peer_of
+from hushsum.transport.peer_identity import Identity, peer_of
 
 VERSION: Final = 1
 MAGIC: Final = b"HSPR"

@@ -15,7 +15,7 @@ from hushsum.files.atomic import atomic_file
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9.-]{0,120}")
 _NOTICE: Final = "CONFIDENTIAL"
 _WARNING: Final = (
-    b"CONFIDENTIAL. The state of a summarization under way: private records, or sums of them without noise.\n"
+    b"CONFIDENTIAL. The state of a run under way: private records, sums without noise, or secret keys.\n"
     b"Keep it until the run has ended; give it to nobody.\n"
 )
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from hushsum.ledger.account import Account
-from hushsum.ledger.chain import Event, Kind, Receipt
 from hushsum.ledger.dataset_terms import Accounting
 from hushsum.ledger.entries import Entry
+from hushsum.ledger.hash_chain import Event, Kind, Receipt
 from hushsum.privacy.claim import PERSON, Relation, unit_in_words
 
 _SHOWN = (Kind.BUDGET_CHANGED, Kind.RETIRED, Kind.RESTORE_ACCEPTED, Kind.FROZEN, Kind.WRITTEN_OFF)
@@ -112,6 +112,10 @@ class DisclosureReport:
         return "\n".join(lines)
 
 
+_DESCRIBED = ("model", "method", "kernel", "columns", "bounds")
+"""What a report says of a release, where the ledger knows it."""
+
+
 def _release(entry: Entry) -> list[str]:
     name = entry.subject.get("output", entry.key)
     facts = [f"- when: {entry.at}", f"- by: {_plain(entry.who)}", f"- to: {_plain(entry.to or 'not stated')}"]
@@ -121,6 +125,10 @@ def _release(entry: Entry) -> list[str]:
         Kind.PUBLISHED: "published",
         Kind.VOIDED: "voided before anything was drawn; its budget was given back",
     }.get(entry.step, f"not published; it stopped at the step {str(entry.step)!r} and stays spent")
+    facts += [
+        f"- {fact}: {_plain(str(entry.subject[fact]))}" for fact in _DESCRIBED if entry.subject.get(fact)
+    ]
+    facts.append(f"- mechanism: {entry.claim.mechanism}, {entry.claim.arithmetic}")
     facts += [f"- state: {state}", f"- charged: {entry.charge.in_words()}"]
     if entry.sha256 is not None:
         facts.append(f"- SHA-256 of the file: `{entry.sha256}`")

@@ -1,0 +1,326 @@
+"""The local model: every person sends one report that is private by itself; nobody is trusted with records.
+
+The collector publishes terms (`ReportTerms`: the rows of a sketch and ε). A person's program draws one row
+and one column of a Hadamard matrix, hashes the person's record in that row, and sends the sign that it finds
+there, exactly randomised (`make_report`). The collector adds signs and transforms them back
+(`collect_reports`); the result is a released function like any other.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+from base64 import b64decode, b64encode
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushsum.bases.hash_rows import HashReading, HashRows
+from hushsum.bases.registry import basis_as_json, basis_from_json
+from hushsum.errors import FileRefused, UsageError
+from hushsum.files.container import canonical_json
+from hushsum.files.rationals import stored_rational
+from hushsum.kernels.base import HashableKernel, Kernel
+from hushsum.privacy.accounting.shuffling import shuffled_epsilon
+from hushsum.privacy.claim import RECORD, Claim, Promise, Relation, exact
+from hushsum.privacy.hadamard_response import (
+    MECHANISM,
+    SHUFFLED_MECHANISM,
+    hadamard_response,
+    local_source,
+)
+from hushsum.privacy.release_request import check_declared_delta
+from hushsum.records.bounds import DeclaredBounds, declared_bounds
+from hushsum.releases.reported_function import ReportedFunction
+from hushsum.version import PRODUCER
+
+ONE_REPORT: Final = "every person sends one report, which is counted once: several reports of a person add up"
+SHUFFLED: Final = (
+    "everybody got the same terms, the reports were shuffled by somebody who does not pass on who sent "
+    "which, and {honest:,} of them follow the protocol"
+)
+_FORMAT: Final = "hushsum report terms"
+_VERSION: Final = 1
+_MOST_BYTES: Final = 1 << 20
+_MOST_CELLS: Final = 1 << 28
+_MOST_NUMBERS: Final = 1 << 24
+"""Random numbers behind the hash functions, which every person's program makes."""
+
+_MOST_EPSILON: Final = 60
+_REPORT = struct.Struct("<8sIIBB")
+_INSECURE: Final = 2
+"""Beside the sign: the report was made with a seed, for tests."""
+
+_TEXT: Final = 24
+"""Characters of a report as text, which has no padding."""
+
+_RECORD = np.dtype([("terms", "S8"), ("row", "<u4"), ("column", "<u4"), ("sign", "u1"), ("version", "u1")])
+
+
+@dataclass(frozen=True, slots=False)
+class ReportTerms:
+    """What a collector publishes before anybody reports: the rows of a sketch, and the ε of every report.
+
+    Parameters
+    ----------
+    basis : HashRows
+        The hash functions. Their seed is public.
+    epsilon : Fraction
+        What a person spends by sending one report.
+
+    Examples
+    --------
+    >>> import hushsum as hs
+    >>> terms = ReportTerms.of(hs.EuclideanKernel(dim=1, bandwidth=2.0), epsilon=1.0, rows=100)
+    >>> ReportTerms.from_bytes(terms.to_bytes()) == terms
+    True
+    """
+
+    basis: HashRows
+    epsilon: Fraction
+
+    @classmethod
+    def of(
+        cls,
+        kernel: Kernel,
+        *,
+        epsilon: float | Fraction,
+        rows: int = 1000,
+        width: int = 1000,
+        seed: int = 0,
+        bounds: DeclaredBounds | None = None,
+        columns: Sequence[str] | None = None,
+    ) -> Self:
+        """Terms for a kernel that hashes; parameters as for :func:`hushsum.race`."""
+        box, names = (None, None) if kernel.dim is None else declared_bounds(bounds, dim=kernel.dim)
+        known = tuple(columns) if columns is not None else names
+        promise = Promise.of(epsilon=exact("epsilon", epsilon))
+        assert promise.epsilon is not None
+        return cls(HashRows(kernel, rows, width, seed, box, known), promise.epsilon)
+
+    def __post_init__(self) -> None:
+        if self.epsilon > _MOST_EPSILON:
+            raise UsageError(
+                parameter="epsilon",
+                rule=f"must be at most {_MOST_EPSILON}",
+                got=f"{float(self.epsilon):g}",
+                remedy="1.0 is a common choice",
+            )
+        kernel = self.basis.kernel
+        assert isinstance(kernel, HashableKernel)
+        if self.basis.rows * kernel.numbers_per_row() > _MOST_NUMBERS:
+            raise UsageError(
+                parameter="rows",
+                rule=f"× columns × power must be at most {_MOST_NUMBERS}",
+                got="more",
+                remedy="use fewer rows: every person reports about one of them",
+            )
+        if self.basis.rows * self.order > _MOST_CELLS:
+            raise UsageError(
+                parameter="rows",
+                rule=f"× cells of a row must be at most {_MOST_CELLS}",
+                got=f"{self.basis.rows * self.order}",
+                remedy="use fewer rows: every person reports about one of them",
+            )
+
+    @property
+    def order(self) -> int:
+        """The order of the Hadamard matrix: the least power of two that has a row for every cell."""
+        return 1 << (self.basis.width - 1).bit_length()
+
+    @cached_property
+    def digest(self) -> bytes:
+        """Eight bytes that every report carries, so that reports under other terms are refused."""
+        return hashlib.sha256(self.to_bytes()).digest()[:8]
+
+    def to_bytes(self) -> bytes:
+        """The terms as a JSON document, which has one spelling."""
+        document = {
+            "format": _FORMAT,
+            "version": _VERSION,
+            "basis": basis_as_json(self.basis),
+            "epsilon": str(self.epsilon),
+        }
+        return canonical_json(document)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Self:
+        """The terms of a document.
+
+        Raises
+        ------
+        FileRefused
+            if it is none that `to_bytes` writes.
+        """
+        try:
+            if len(data) > _MOST_BYTES:
+                raise ValueError("size")
+            document: Any = json.loads(data.decode("utf-8"))
+            if not isinstance(document, dict) or document.get("format") != _FORMAT:
+                raise ValueError("format")
+            basis = basis_from_json(document["basis"])
+            if not isinstance(basis, HashRows):
+                raise ValueError("basis")
+            terms = cls(basis, stored_rational(document["epsilon"]))
+            if terms.epsilon <= 0 or terms.to_bytes() != data:
+                raise ValueError("terms have one spelling")
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError, UsageError) as error:
+            raise FileRefused(
+                rule="the file holds no terms of reports, or damaged ones", remedy="get a fresh copy"
+            ) from error
+        return terms
+
+
+def make_report(terms: ReportTerms, record: object, *, insecure_noise_seed: int | None = None) -> bytes:
+    """The one report of a person: 24 characters, to be sent to the collector.
+
+    Parameters
+    ----------
+    terms : ReportTerms
+        As the collector published them. A person who does not like their ε sends nothing.
+    record : one record as the kernel takes it
+    insecure_noise_seed : int, optional
+        For tests: a report that everybody who knows the seed can read gives no protection. It is marked, and
+        so is the claim of what is collected with it.
+
+    Privacy
+    -------
+    ε-differential privacy in the local model, for whatever the collector and everybody else do:
+    `hushsum.privacy.hadamard_response.hadamard_response`. Two reports of one person spend 2ε. Bytes that are
+    sent again spend nothing more, but must not be counted again.
+    """
+    batch = terms.basis.prepare(record)
+    if len(batch) != 1:
+        raise UsageError(
+            parameter="record",
+            rule="must be one record",
+            got="none or several",
+            remedy="make one report for each person",
+        )
+    with local_source(insecure_noise_seed) as source:
+        # All rows are hashed, so that the time does not depend on the row that is drawn.
+        cells = terms.basis.cells(batch)[0]
+        row, column, negative = hadamard_response(
+            lambda at: int(cells[at]),
+            rows=terms.basis.rows,
+            order=terms.order,
+            epsilon=terms.epsilon,
+            source=source,
+        )
+    marks = negative | (_INSECURE if insecure_noise_seed is not None else 0)
+    return b64encode(_REPORT.pack(terms.digest, row, column, marks, _VERSION))
+
+
+def collect_reports(
+    terms: ReportTerms,
+    reports: bytes | Iterable[bytes],
+    *,
+    delta: float | None = None,
+    honest: int | None = None,
+) -> ReportedFunction:
+    """The released function of all reports.
+
+    Parameters
+    ----------
+    terms : ReportTerms
+    reports : bytes, or several of them
+        Lines of 24 characters, as `make_report` makes them.
+    delta : float, optional
+        The reports were shuffled: claim the smaller (ε, δ) that holds for whoever does not see who sent
+        which report, by `hushsum.privacy.accounting.shuffling`. Without it every report's own ε is claimed.
+    honest : int, optional
+        How many reports, at least, follow the protocol; only these hide a shuffled report. Default: all.
+
+    Raises
+    ------
+    UsageError
+        if there are no reports.
+    FileRefused
+        if a line is no report under these terms. Nothing is collected then.
+    """
+    sums = np.zeros((terms.basis.rows, terms.order), np.int64)
+    number, secure = 0, True
+    for part in [reports] if isinstance(reports, bytes) else reports:
+        rows, columns, signs, marked = _parsed(terms, part)
+        np.add.at(sums.reshape(-1), rows * terms.order + columns, signs)
+        number, secure = number + len(signs), secure and not marked
+    if number == 0:
+        raise UsageError(parameter="reports", rule="must hold at least one report", remedy="collect some")
+    sure = number if honest is None else honest
+    if not 1 <= sure <= number:
+        raise UsageError(
+            parameter="honest",
+            rule="must be at least 1 and at most the number of reports",
+            got=f"{sure}",
+            remedy="leave it out if all persons follow the protocol",
+        )
+    table = _hadamard(sums)[:, : terms.basis.width].astype(np.int32)
+    claim, reading = _claim(terms, sure, delta, secure=secure), HashReading(terms.basis, terms.basis.kernel)
+    return ReportedFunction(reading, table, number, sure, terms.epsilon, claim, PRODUCER)
+
+
+def _claim(terms: ReportTerms, honest: int, delta: float | None, *, secure: bool) -> Claim:
+    promise, mechanism, assumed = Promise.of(epsilon=terms.epsilon), MECHANISM, [ONE_REPORT]
+    if delta is not None:
+        check_declared_delta(Promise.of(epsilon=terms.epsilon, delta=delta), honest)
+        epsilon = shuffled_epsilon(float(terms.epsilon), honest, delta)
+        promise = Promise.of(epsilon=min(Fraction(epsilon), terms.epsilon), delta=delta)
+        mechanism = SHUFFLED_MECHANISM
+        assumed.append(SHUFFLED.format(honest=honest))
+    return Claim(promise, RECORD, 1, Relation.REPLACE, mechanism, "exact integers", secure, tuple(assumed))
+
+
+def _parsed(
+    terms: ReportTerms, text: bytes
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], bool]:
+    """Rows, columns and signs of some lines, and whether one of them was made with a seed."""
+    lines = text.split()
+    if any(len(line) != _TEXT for line in lines):
+        raise _refused()
+    try:
+        data = b64decode(b"".join(lines), validate=True)
+    except ValueError:
+        raise _refused() from None
+    found = np.frombuffer(data, _RECORD)
+    rows, columns = found["row"].astype(np.int64), found["column"].astype(np.int64)
+    # Compared as bytes: NumPy's strings end at the first zero.
+    digests = np.frombuffer(data, np.uint8).reshape(-1, _REPORT.size)[:, :8]
+    good = (
+        (digests == np.frombuffer(terms.digest, np.uint8)).all(axis=1)
+        & (rows < terms.basis.rows)
+        & (columns < terms.order)
+        & (found["sign"] <= 1 + _INSECURE)
+        & (found["version"] == _VERSION)
+    )
+    if not good.all():
+        raise _refused()
+    marks = found["sign"].astype(np.int64)
+    return rows, columns, 1 - 2 * (marks & 1), bool((marks & _INSECURE).any())
+
+
+def _refused() -> FileRefused:
+    return FileRefused(
+        rule="every line must be a report under these terms",
+        remedy="collect each set of terms by itself, and leave out lines that are damaged",
+    )
+
+
+def _hadamard(sums: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Every row times the Hadamard matrix, by the fast transform.
+
+    >>> _hadamard(np.array([[1, 0, 0, 2]])).tolist()
+    [[3, -1, -1, 3]]
+    """
+    rows, order = sums.shape
+    values, half = sums.copy(), 1
+    while half < order:
+        pairs = values.reshape(rows, -1, 2, half)
+        values = np.stack([pairs[:, :, 0] + pairs[:, :, 1], pairs[:, :, 0] - pairs[:, :, 1]], axis=2)
+        values, half = values.reshape(rows, order), 2 * half
+    return values

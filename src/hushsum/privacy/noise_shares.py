@@ -1,0 +1,204 @@
+"""Noise in shares: each of several parties adds a part, and the parts of the honest ones suffice.
+
+Privacy
+-------
+Let h parties certainly contribute noise that no adversary knows. Pure ε: each adds the difference of two
+negative binomials NB(1/h, 1 − e^(−ε/Δ1)), and h of them add up to discrete Laplace noise of scale Δ1/ε.
+ρ and (ε, δ): each adds a discrete Gaussian of 1/h of the variance, at least 4, which is calibrated for the
+law of the sum (`hushsum.privacy.accounting.gaussian_shares`). Where that variance would be below 4 and one
+unit moves each cell by at most 1, each adds Skellam noise of 1/h of a variance, and h of them add up to
+Skellam noise of that variance, exactly (`hushsum.privacy.accounting.skellam`). What further parties add is
+independent of that, and so post-processing. A unit belongs to one party's data; that it is added, removed, or
+replaced there moves the sum as it moves that party's table.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from fractions import Fraction
+
+from hushsum.errors import ClaimError
+from hushsum.privacy.accounting.discrete_gaussian import discrete_gaussian_delta, short_above
+from hushsum.privacy.accounting.gaussian_shares import SMALLEST_SHARE, promise_for_sum, sum_distance
+from hushsum.privacy.accounting.skellam import skellam_variances
+from hushsum.privacy.accounting.vectors import vector_delta
+from hushsum.privacy.accounting.zcdp import zcdp_delta
+from hushsum.privacy.calibration import (
+    GAUSSIAN,
+    LAPLACE,
+    NO_NOISE,
+    NONE,
+    SKELLAM,
+    SUM,
+    IntegerNoise,
+    Sensitivity,
+    gaussian_noises,
+    laplace_noise,
+    split_epsilon,
+)
+from hushsum.privacy.claim import Claim, Promise
+from hushsum.privacy.noise.skellam_sampler import LARGEST_SKELLAM, SMALLEST_SKELLAM
+from hushsum.privacy.trust_model import SECURE_AGGREGATION, SITE_NOISE
+
+NoisePair = tuple[IntegerNoise, IntegerNoise]
+"""The noise of a table's cells and that of the count."""
+
+_STEPS = 200
+
+
+def noise_shares(
+    promise: Promise, moved: Sensitivity, *, cells: int, count: int, count_share: Fraction, honest: int
+) -> NoisePair:
+    """What each party adds to its table and to its count, so that ``honest`` of them keep the promise.
+
+    ``count`` is how far one unit moves the number of records: 0 where that is public, and gets no noise.
+    """
+    if promise.pure:
+        table_epsilon, count_epsilon = split_epsilon(
+            promise, private_count=count > 0, count_share=count_share
+        )
+        table = replace(laplace_noise(moved.l1, table_epsilon), parts=honest)
+        counted = replace(laplace_noise(count, count_epsilon), parts=honest) if count else NO_NOISE
+        return table, counted
+    if honest == 1:
+        return gaussian_noises(promise, moved, cells=cells, count=count, count_share=count_share)
+    smaller = promise_for_sum(promise, shares=honest, cells=cells + 1)
+    whole = gaussian_noises(smaller, moved, cells=cells, count=count, count_share=count_share)
+    raised = _raised(smaller, moved, cells, count, whole, honest)
+    if raised != whole and moved.largest == 1 and count <= 1:
+        with suppress(ClaimError):
+            small = _skellam(promise, moved, count, count_share)
+            if small[0].parameter < raised[0].parameter and _drawable(small, honest):
+                raised = small
+    return _share(raised[0], honest), _share(raised[1], honest)
+
+
+def _skellam(promise: Promise, moved: Sensitivity, count: int, count_share: Fraction) -> NoisePair:
+    table, counted = skellam_variances(
+        cells=moved.l2_squared,
+        epsilon=promise.epsilon,
+        delta=promise.delta,
+        rho=promise.rho,
+        count_share=count_share if count else None,
+    )
+    return IntegerNoise(SKELLAM, table), NO_NOISE if counted is None else IntegerNoise(SKELLAM, counted)
+
+
+def _drawable(whole: NoisePair, honest: int) -> bool:
+    shares = [each.parameter / honest for each in whole if each.mechanism != NONE]
+    return all(SMALLEST_SKELLAM <= each <= LARGEST_SKELLAM for each in shares)
+
+
+def protecting_noises(claim: Claim, table: IntegerNoise, count: IntegerNoise) -> list[NoisePair]:
+    """The noises that a claim rests on, each of which must keep it alone; none if they are not of its kind.
+
+    Of one holder of the data that is the noise itself; of a secure aggregation what the honest sites add; of
+    sites with noise of their own that of every site.
+    """
+    trust = claim.trust
+    if trust is None:
+        return [] if SUM in (table.mechanism, count.mechanism) else [(table, count)]
+    if trust.model == SECURE_AGGREGATION:
+        least, honest = trust.parties - trust.dropouts, trust.honest
+        parts = [_honest_part(each, least=least, honest=honest) for each in (table, count)]
+        return [] if None in parts else [(parts[0] or NO_NOISE, parts[1] or NO_NOISE)]
+    if trust.model == SITE_NOISE:
+        tables, counts = _each(table, trust.parties), _each(count, trust.parties)
+        return list(zip(tables, counts, strict=True)) if len(tables) == len(counts) else []
+    return []
+
+
+def _honest_part(noise: IntegerNoise, *, least: int, honest: int) -> IntegerNoise | None:
+    """The sum of ``honest`` shares, as one noise that is no larger; None if there are too few shares.
+
+    None also for several Gaussian shares below the smallest variance: their sum is no discrete Gaussian.
+    """
+    if noise.mechanism == NONE:
+        return noise
+    if noise.mechanism == LAPLACE and noise.parts == 1:
+        # As many shares as are needed, and no more, add up to this law: none of them may be known.
+        return noise if honest == least else None
+    terms = noise.terms or ((1, noise),)
+    if len(terms) != 1 or terms[0][0] < least:
+        return None
+    share = terms[0][1]
+    if share.mechanism == LAPLACE:
+        return replace(share, parts=1) if share.parts <= honest else None
+    if share.mechanism == SKELLAM:
+        return replace(share, parameter=share.parameter * honest)
+    if share.mechanism != GAUSSIAN or (honest > 1 and share.parameter < SMALLEST_SHARE):
+        return None
+    return replace(share, parameter=share.parameter * honest)
+
+
+def protecting_distance(claim: Claim, noises: NoisePair) -> float:
+    """How far, in logarithms and per cell, what the honest sites add is from these `protecting_noises`.
+
+    0 but for several Gaussian shares, whose sum is not exactly a discrete Gaussian.
+    """
+    trust = claim.trust
+    if trust is None or trust.model != SECURE_AGGREGATION or trust.honest == 1:
+        return 0.0
+    shared = [each.parameter / trust.honest for each in noises if each.mechanism == GAUSSIAN]
+    return max((sum_distance(trust.honest, each) for each in shared), default=0.0)
+
+
+def _each(noise: IntegerNoise, parties: int) -> list[IntegerNoise]:
+    if noise.mechanism == NONE:
+        return [noise] * min(parties, 1 << 16)
+    each = [inner for times, inner in noise.terms or ((1, noise),) for _ in range(min(times, 1 << 16))]
+    return each if len(each) == parties else []
+
+
+def _share(noise: IntegerNoise, honest: int) -> IntegerNoise:
+    return noise if noise.mechanism == NONE else replace(noise, parameter=noise.parameter / honest)
+
+
+def _raised(
+    promise: Promise, moved: Sensitivity, cells: int, count: int, whole: NoisePair, honest: int
+) -> NoisePair:
+    """Noise whose shares have at least the smallest variance; checked again, because on a lattice more
+    variance is not always more private.
+    """
+    smallest = SMALLEST_SHARE * honest
+    if all(each.mechanism == NONE or each.parameter >= smallest for each in whole):
+        return whole
+    table, counted = (
+        each if each.mechanism == NONE else replace(each, parameter=max(each.parameter, smallest))
+        for each in whole
+    )
+    if promise.rho is not None:
+        return table, counted
+    for _ in range(_STEPS):
+        if _delta(promise, moved, cells, count, (table, counted)) <= promise.delta:
+            return table, counted
+        table, counted = (
+            each
+            if each.mechanism == NONE
+            else replace(each, parameter=short_above(float(each.parameter) * 1.01))
+            for each in (table, counted)
+        )
+    raise ArithmeticError("no variance found that keeps the promise")
+
+
+def _delta(promise: Promise, moved: Sensitivity, cells: int, count: int, noises: NoisePair) -> float:
+    """The smaller of two proven bounds: of small variances that by ρ, which is exact on the lattice."""
+    assert promise.epsilon is not None
+    table, counted = noises[0].parameter, noises[1].parameter if count else None
+    rho = moved.l2_squared / (2 * table) + (0 if counted is None else count**2 / (2 * counted))
+    converted = zcdp_delta(rho, promise.epsilon)
+    if converted <= promise.delta:
+        return converted
+    if moved.largest == 1 and count <= 1:
+        return discrete_gaussian_delta(
+            promise.epsilon, cells=moved.l2_squared, variance=table, count_variance=counted
+        )
+    return vector_delta(
+        promise.epsilon,
+        l2_squared=moved.l2_squared,
+        cells=cells,
+        variance=table,
+        count=count,
+        count_variance=counted,
+    )
